@@ -1,0 +1,308 @@
+/**
+ * Holds the source to the layers drawn in docs/architecture.md: arrows point down only, and each vendor lives in the
+ * rooms named for it. Projects and their `layer:` tags come from the nx project graph, imports from the TypeScript
+ * syntax tree. Prints `file:line: rule` for every import that breaks a rule, and then exits with 1.
+ */
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync } from 'node:fs';
+import { isBuiltin } from 'node:module';
+import { tmpdir } from 'node:os';
+import { dirname, join, relative, resolve, sep } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import ts from 'typescript';
+
+/** What the source of a layer may import; `vendors` null leaves the choice to each project's own dependencies. */
+interface LayerRule {
+  readonly layers: readonly string[];
+  readonly vendors: readonly string[] | null;
+  readonly nodeBuiltins: boolean;
+  /** `import(expression)` hides its target from this check, so only the rooms that load users' files may write it. */
+  readonly computedImports: boolean;
+}
+
+const pure = { nodeBuiltins: false, computedImports: false };
+
+const LAYERS: Readonly<Record<string, LayerRule>> = {
+  protocol: { ...pure, layers: [], vendors: ['zod', 're2js'] },
+  turn: { ...pure, layers: ['protocol'], vendors: ['xstate'] },
+  ports: { ...pure, layers: ['protocol'], vendors: [] },
+  session: { layers: ['protocol', 'turn', 'ports'], vendors: [], nodeBuiltins: true, computedImports: false },
+  adapter: { layers: ['protocol', 'ports'], vendors: null, nodeBuiltins: true, computedImports: true },
+  client: { layers: ['protocol'], vendors: ['@nats-io/*'], nodeBuiltins: true, computedImports: false },
+  service: {
+    layers: ['protocol', 'ports', 'session', 'adapter', 'client'],
+    vendors: null,
+    nodeBuiltins: true,
+    computedImports: true,
+  },
+  cli: {
+    layers: ['protocol', 'ports', 'session', 'adapter', 'client', 'service'],
+    vendors: null,
+    nodeBuiltins: true,
+    computedImports: true,
+  },
+};
+
+/** Rooms of the vendors that must not spread. A vendor that is not listed may stand wherever it is declared. */
+const VENDOR_ROOMS: Readonly<Record<string, readonly string[]>> = {
+  '@ai-sdk/*': ['@coxswain/adapter-models'],
+  '@modelcontextprotocol/*': ['@coxswain/adapter-mcp'],
+  '@nats-io/*': ['@coxswain/adapter-nats', '@coxswain/client'],
+  xstate: ['@coxswain/turn'],
+};
+
+/** One workspace package, as the nx project graph knows it. */
+export interface Project {
+  readonly name: string;
+  /** Relative to the workspace root, with forward slashes. */
+  readonly root: string;
+  readonly layer: string | null;
+}
+
+/** A broken rule, at the place where it is broken. */
+export interface Violation {
+  readonly file: string;
+  readonly line: number;
+  readonly rule: string;
+}
+
+interface Manifest {
+  readonly exports?: Readonly<Record<string, unknown>>;
+  readonly dependencies?: Readonly<Record<string, string>>;
+  readonly optionalDependencies?: Readonly<Record<string, string>>;
+  readonly peerDependencies?: Readonly<Record<string, string>>;
+}
+
+interface Import {
+  /** Null when the target is computed. */
+  readonly specifier: string | null;
+  readonly line: number;
+}
+
+/** The projects of the workspace, read by nx afresh: no daemon, and no cache but an empty one of its own. */
+export function loadProjects(workspaceRoot: string): Project[] {
+  const scratch = mkdtempSync(join(tmpdir(), 'boundaries-'));
+  try {
+    const printed = execFileSync(join(workspaceRoot, 'node_modules/.bin/nx'), ['graph', '--print'], {
+      cwd: workspaceRoot,
+      encoding: 'utf8',
+      maxBuffer: 64 * 1024 * 1024,
+      stdio: ['ignore', 'pipe', 'inherit'],
+      env: {
+        ...process.env,
+        NX_DAEMON: 'false',
+        NX_CACHE_DIRECTORY: join(scratch, 'cache'),
+        NX_WORKSPACE_DATA_DIRECTORY: join(scratch, 'data'),
+      },
+    });
+    const { graph } = JSON.parse(printed) as {
+      graph: { nodes: Record<string, { name: string; data: { root: string; tags?: string[] } }> };
+    };
+    return Object.values(graph.nodes)
+      .map(({ name, data }) => {
+        const layers = (data.tags ?? []).filter((tag) => tag.startsWith('layer:'));
+        return {
+          name,
+          root: data.root,
+          layer: layers.length === 1 ? (layers[0]?.slice('layer:'.length) ?? null) : null,
+        };
+      })
+      .sort((a, b) => a.root.localeCompare(b.root));
+  } finally {
+    rmSync(scratch, { recursive: true, force: true });
+  }
+}
+
+/** Every broken rule in the given workspace. */
+export function findViolations(workspaceRoot: string, projects: readonly Project[]): Violation[] {
+  const homeless = sourceFiles(workspaceRoot, ['libs', 'services'])
+    .filter((file) => !projects.some((project) => isInside(file, project.root)))
+    .map((file) => ({ file, line: 1, rule: 'source outside every project' }));
+  return [...homeless, ...projects.flatMap((project) => violationsOfProject(workspaceRoot, projects, project))];
+}
+
+function violationsOfProject(workspaceRoot: string, projects: readonly Project[], project: Project): Violation[] {
+  const manifestFile = `${project.root}/package.json`;
+  const rule = project.layer === null ? undefined : LAYERS[project.layer];
+  if (rule === undefined) {
+    const known = Object.keys(LAYERS).join('|');
+    return [{ file: manifestFile, line: 1, rule: `needs exactly one tag layer:${known}` }];
+  }
+
+  const manifestText = readFileSync(join(workspaceRoot, manifestFile), 'utf8');
+  const dependencies = dependenciesOf(JSON.parse(manifestText));
+  const manifestLines = manifestText.split('\n');
+  const found: Violation[] = [];
+  // A dependency is an arrow too, even where nothing is imported yet.
+  for (const dependency of dependencies) {
+    const broken = brokenPackageRule(projects, project, rule, dependency);
+    const line = manifestLines.findIndex((text) => text.includes(`"${dependency}":`)) + 1;
+    if (broken !== null) found.push({ file: manifestFile, line, rule: broken });
+  }
+  for (const file of sourceFiles(workspaceRoot, [`${project.root}/src`])) {
+    for (const { specifier, line } of importsOf(join(workspaceRoot, file))) {
+      const broken = brokenImportRule(workspaceRoot, projects, project, rule, dependencies, file, specifier);
+      if (broken !== null) found.push({ file, line, rule: broken });
+    }
+  }
+  return found;
+}
+
+function brokenImportRule(
+  workspaceRoot: string,
+  projects: readonly Project[],
+  project: Project,
+  rule: LayerRule,
+  dependencies: readonly string[],
+  file: string,
+  specifier: string | null,
+): string | null {
+  if (specifier === null) {
+    return rule.computedImports ? null : `layer ${project.layer} may not import a computed path`;
+  }
+  if (specifier.startsWith('.') || specifier.startsWith('/') || specifier.startsWith('file:')) {
+    const from = dirname(join(workspaceRoot, file));
+    const target = specifier.startsWith('file:') ? fileURLToPath(specifier) : resolve(from, specifier);
+    const home = join(workspaceRoot, project.root);
+    return isInside(target, join(home, 'src')) || target === join(home, 'package.json')
+      ? null
+      : `relative import leaves ${project.root}/src: ${specifier}`;
+  }
+  if (specifier.startsWith('#')) return `subpath import hides its target: ${specifier}`;
+  if (isBuiltin(specifier)) {
+    return rule.nodeBuiltins ? null : `layer ${project.layer} may not import Node's ${specifier}`;
+  }
+
+  const packageName = packageNameOf(specifier);
+  const broken = brokenPackageRule(projects, project, rule, packageName);
+  if (broken !== null) return broken;
+  if (!dependencies.includes(packageName)) return `${packageName} is not among the dependencies of ${project.name}`;
+  const target = projects.find(({ name }) => name === packageName);
+  if (target !== undefined) {
+    const manifest: Manifest = JSON.parse(readFileSync(join(workspaceRoot, target.root, 'package.json'), 'utf8'));
+    const subpath = `.${specifier.slice(packageName.length)}`;
+    if (manifest.exports?.[subpath] === undefined) return `${specifier} is not an export of ${packageName}`;
+  }
+  return null;
+}
+
+function brokenPackageRule(
+  projects: readonly Project[],
+  project: Project,
+  rule: LayerRule,
+  packageName: string,
+): string | null {
+  const target = projects.find(({ name }) => name === packageName);
+  if (target !== undefined) {
+    const allowed = target.layer !== null && rule.layers.includes(target.layer);
+    return allowed ? null : `layer ${project.layer} may not import ${packageName} (layer ${target.layer})`;
+  }
+  if (rule.vendors !== null && !rule.vendors.some((pattern) => matches(pattern, packageName))) {
+    return `layer ${project.layer} may not import ${packageName}`;
+  }
+  for (const [pattern, rooms] of Object.entries(VENDOR_ROOMS)) {
+    if (matches(pattern, packageName) && !rooms.includes(project.name)) {
+      return `${packageName} belongs in ${rooms.join(' or ')}, not in ${project.name}`;
+    }
+  }
+  return null;
+}
+
+/** Every way in which a file can name another: imports, re-exports, type imports, require, resolve, new URL, ///. */
+function importsOf(path: string): Import[] {
+  const source = ts.createSourceFile(path, readFileSync(path, 'utf8'), ts.ScriptTarget.Latest, true);
+  const found: Import[] = [];
+  const add = (specifier: string | null, position: number) => {
+    found.push({ specifier, line: source.getLineAndCharacterOfPosition(position).line + 1 });
+  };
+  for (const reference of [...source.referencedFiles, ...source.typeReferenceDirectives]) {
+    const isPath = source.referencedFiles.includes(reference);
+    add(isPath && !reference.fileName.startsWith('.') ? `./${reference.fileName}` : reference.fileName, reference.pos);
+  }
+  const visit = (node: ts.Node): void => {
+    if ((ts.isImportDeclaration(node) || ts.isExportDeclaration(node)) && node.moduleSpecifier !== undefined) {
+      add(literalText(node.moduleSpecifier), node.getStart(source));
+    } else if (ts.isImportTypeNode(node)) {
+      add(ts.isLiteralTypeNode(node.argument) ? literalText(node.argument.literal) : null, node.getStart(source));
+    } else if (ts.isExternalModuleReference(node)) {
+      add(literalText(node.expression), node.getStart(source));
+    } else if (ts.isCallExpression(node) && loadsModule(node.expression)) {
+      add(literalText(node.arguments[0]), node.getStart(source));
+    } else if (ts.isNewExpression(node) && node.arguments?.[1]?.getText(source) === 'import.meta.url') {
+      // new URL('data.json', import.meta.url) is relative with or without the dot.
+      const target = literalText(node.arguments[0]);
+      add(target === null ? null : target.replace(/^(?![./]|[a-z]+:)/, './'), node.getStart(source));
+    }
+    ts.forEachChild(node, visit);
+  };
+  visit(source);
+  return found;
+}
+
+function loadsModule(callee: ts.Expression): boolean {
+  if (callee.kind === ts.SyntaxKind.ImportKeyword) return true;
+  return /^(require|require\.resolve|import\.meta\.resolve|process\.getBuiltinModule)$/.test(callee.getText());
+}
+
+function literalText(node: ts.Node | undefined): string | null {
+  return node !== undefined && ts.isStringLiteralLike(node) ? node.text : null;
+}
+
+function dependenciesOf(manifest: Manifest): string[] {
+  return Object.keys({
+    ...manifest.dependencies,
+    ...manifest.optionalDependencies,
+    ...manifest.peerDependencies,
+  });
+}
+
+function packageNameOf(specifier: string): string {
+  return specifier
+    .split('/')
+    .slice(0, specifier.startsWith('@') ? 2 : 1)
+    .join('/');
+}
+
+function matches(pattern: string, packageName: string): boolean {
+  return pattern.endsWith('/*') ? packageName.startsWith(pattern.slice(0, -1)) : pattern === packageName;
+}
+
+function isInside(path: string, folder: string): boolean {
+  const steps = relative(folder, path);
+  return steps === '' || (steps !== '..' && !steps.startsWith(`..${sep}`));
+}
+
+/** Source files below `src` folders, relative to the workspace root. */
+function sourceFiles(workspaceRoot: string, folders: readonly string[]): string[] {
+  return folders
+    .map((folder) => join(workspaceRoot, folder))
+    .filter((folder) => existsSync(folder))
+    .flatMap(filesBelow)
+    .map((path) => relative(workspaceRoot, path).split(sep).join('/'))
+    .filter((path) => /\.[cm]?[jt]sx?$/.test(path) && path.split('/').includes('src'))
+    .sort();
+}
+
+function filesBelow(folder: string): string[] {
+  return readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
+    const path = join(folder, entry.name);
+    if (!entry.isDirectory()) return [path];
+    return entry.name === 'node_modules' || entry.name === 'dist' ? [] : filesBelow(path);
+  });
+}
+
+function main(): void {
+  const workspaceRoot = resolve(fileURLToPath(import.meta.url), '../..');
+  const projects = loadProjects(workspaceRoot);
+  if (projects.length === 0) throw new Error('nx found no project in the workspace');
+  const violations = findViolations(workspaceRoot, projects);
+  for (const { file, line, rule } of violations) console.error(`${file}:${line}: ${rule}`);
+  if (violations.length > 0) {
+    console.error(`${violations.length} import(s) cross a boundary`);
+    process.exitCode = 1;
+  } else {
+    console.log(`boundaries hold in ${projects.length} projects`);
+  }
+}
+
+if (process.argv[1] !== undefined && realpathSync(process.argv[1]) === fileURLToPath(import.meta.url)) main();

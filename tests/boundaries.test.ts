@@ -1,0 +1,247 @@
+import { execFileSync, spawnSync } from 'node:child_process';
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { basename, dirname, join, resolve } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { findViolations, loadProjects, type Project } from '../scripts/check-boundaries.ts';
+
+const repository = resolve(import.meta.dirname, '..');
+let scratch: string;
+let projects: Project[];
+
+beforeAll(() => {
+  scratch = mkdtempSync(join(tmpdir(), 'boundaries-test-'));
+  projects = loadProjects(repository);
+}, 60_000);
+
+afterAll(() => rmSync(scratch, { recursive: true, force: true }));
+
+test('the source of this workspace crosses no boundary', () => {
+  expect(findViolations(repository, projects)).toEqual([]);
+});
+
+test('each project has one layer, read from its nx tags', () => {
+  expect(Object.fromEntries(projects.map(({ name, layer }) => [name, layer]))).toMatchObject({
+    '@coxswain/protocol': 'protocol',
+    '@coxswain/turn': 'turn',
+    '@coxswain/ports': 'ports',
+    '@coxswain/session': 'session',
+    '@coxswain/adapter-nats': 'adapter',
+    '@coxswain/client': 'client',
+    '@coxswain/cli': 'cli',
+    '@coxswain/sessions': 'service',
+  });
+});
+
+describe('a planted import is caught', () => {
+  let copy: string;
+  beforeAll(() => {
+    copy = join(scratch, 'copy');
+    for (const folder of ['libs', 'services']) {
+      cpSync(join(repository, folder), join(copy, folder), {
+        recursive: true,
+        filter: (path) => !['node_modules', 'dist'].includes(basename(path)),
+      });
+    }
+  });
+
+  const plants: [name: string, folder: string, code: string, rule: string][] = [
+    [
+      'upwards, from turn to session',
+      'libs/turn',
+      "import '@coxswain/session';",
+      'layer turn may not import @coxswain/session (layer session)',
+    ],
+    [
+      'as a type only',
+      'libs/turn',
+      "import type { Journal } from '@coxswain/ports';",
+      'layer turn may not import @coxswain/ports (layer ports)',
+    ],
+    [
+      'as a re-export',
+      'libs/protocol',
+      "export * from '@coxswain/turn';",
+      'layer protocol may not import @coxswain/turn (layer turn)',
+    ],
+    [
+      'as a dynamic import',
+      'libs/session',
+      "export const load = () => import('@coxswain/adapter-nats');",
+      'layer session may not import @coxswain/adapter-nats (layer adapter)',
+    ],
+    [
+      'as an import type',
+      'libs/ports',
+      "export type Runner = import('@coxswain/session').Runner;",
+      'layer ports may not import @coxswain/session (layer session)',
+    ],
+    [
+      'from the client to the session',
+      'libs/client',
+      "import '@coxswain/session';",
+      'layer client may not import @coxswain/session (layer session)',
+    ],
+    [
+      'from adapter to adapter',
+      'libs/adapters/nats',
+      "import '@coxswain/adapter-memory';",
+      'layer adapter may not import @coxswain/adapter-memory (layer adapter)',
+    ],
+    [
+      'from adapter to session',
+      'libs/adapters/memory',
+      "import '@coxswain/session';",
+      'layer adapter may not import @coxswain/session (layer session)',
+    ],
+    [
+      'from service to cli',
+      'services/sessions',
+      "import '@coxswain/cli';",
+      'layer service may not import @coxswain/cli (layer cli)',
+    ],
+    [
+      'relative, into another project',
+      'libs/session',
+      "import '../../turn/src/mod.ts';",
+      'relative import leaves libs/session/src: ../../turn/src/mod.ts',
+    ],
+    [
+      'relative, through a re-export',
+      'libs/adapters/mcp',
+      "export { x } from '../../memory/src/mod.ts';",
+      'relative import leaves libs/adapters/mcp/src: ../../memory/src/mod.ts',
+    ],
+    [
+      'relative, as a URL',
+      'libs/client',
+      "new URL('../../cli/package.json', import.meta.url);",
+      'relative import leaves libs/client/src: ../../cli/package.json',
+    ],
+    [
+      'relative, as a reference',
+      'libs/turn',
+      '/// <reference path="../../session/src/mod.ts" />',
+      'relative import leaves libs/turn/src: ../../session/src/mod.ts',
+    ],
+    [
+      'relative, into the tests',
+      'libs/session',
+      "import '../test/given.ts';",
+      'relative import leaves libs/session/src: ../test/given.ts',
+    ],
+    ['of a vendor, in turn', 'libs/turn', "import { z } from 'zod';", 'layer turn may not import zod'],
+    ['of a vendor, in protocol', 'libs/protocol', "import 'yaml';", 'layer protocol may not import yaml'],
+    ['of a vendor, in ports', 'libs/ports', "import 'zod';", 'layer ports may not import zod'],
+    ['of a vendor, in session', 'libs/session', "import 'xstate';", 'layer session may not import xstate'],
+    [
+      'of a vendor, in another room',
+      'services/sessions',
+      "import '@nats-io/jetstream';",
+      '@nats-io/jetstream belongs in @coxswain/adapter-nats or @coxswain/client, not in @coxswain/sessions',
+    ],
+    [
+      'that is not declared',
+      'libs/adapters/tools',
+      "import 'yaml';",
+      'yaml is not among the dependencies of @coxswain/adapter-tools',
+    ],
+    ["of Node's, in turn", 'libs/turn', "import 'node:crypto';", "layer turn may not import Node's node:crypto"],
+    [
+      "of Node's, without the prefix",
+      'libs/protocol',
+      "import fs from 'fs';",
+      "layer protocol may not import Node's fs",
+    ],
+    [
+      "of Node's, at run time",
+      'libs/ports',
+      "process.getBuiltinModule('node:fs');",
+      "layer ports may not import Node's node:fs",
+    ],
+    [
+      'past the exports of a package',
+      'libs/session',
+      "import '@coxswain/turn/src/mod.ts';",
+      '@coxswain/turn/src/mod.ts is not an export of @coxswain/turn',
+    ],
+    [
+      'through require',
+      'libs/session',
+      "require('@coxswain/cli');",
+      'layer session may not import @coxswain/cli (layer cli)',
+    ],
+    [
+      'that is computed',
+      'libs/session',
+      'export const load = (path: string) => import(path);',
+      'layer session may not import a computed path',
+    ],
+    ['that is mapped', 'libs/session', "import '#turn';", 'subpath import hides its target: #turn'],
+  ];
+
+  test.each(plants)('%s', (_name, folder, code, rule) => {
+    const file = `${folder}/src/planted.ts`;
+    writeFileSync(join(copy, file), `// first line\n${code}\n`);
+    try {
+      const planted = findViolations(copy, projects).filter((violation) => violation.file === file);
+      expect(planted).toEqual([{ file, line: 2, rule }]);
+    } finally {
+      rmSync(join(copy, file));
+    }
+  });
+
+  test('a dependency that points upwards is caught before anything imports it', () => {
+    const file = 'libs/turn/package.json';
+    const before = readFileSync(join(copy, file), 'utf8');
+    writeFileSync(join(copy, file), before.replace('"dependencies": {', '"dependencies": {\n    "pino": "10.4.0",'));
+    try {
+      expect(findViolations(copy, projects)).toContainEqual(
+        expect.objectContaining({ file, rule: 'layer turn may not import pino' }),
+      );
+    } finally {
+      writeFileSync(join(copy, file), before);
+    }
+  });
+
+  test('a project without a known layer is caught', () => {
+    const untagged = projects.map((project) => (project.root === 'libs/ports' ? { ...project, layer: null } : project));
+    expect(findViolations(copy, untagged)).toContainEqual(
+      expect.objectContaining({ file: 'libs/ports/package.json', rule: expect.stringContaining('exactly one tag') }),
+    );
+  });
+
+  test('source outside every project is caught', () => {
+    const file = 'libs/stray/src/planted.ts';
+    mkdirSync(join(copy, dirname(file)), { recursive: true });
+    writeFileSync(join(copy, file), 'export {};\n');
+    expect(findViolations(copy, projects)).toContainEqual({ file, line: 1, rule: 'source outside every project' });
+    rmSync(join(copy, 'libs/stray'), { recursive: true });
+  });
+});
+
+test('in a fresh clone with an empty nx cache the command passes, and fails once a violation is planted', () => {
+  const clone = join(scratch, 'clone');
+  const gitConfig = join(scratch, 'gitconfig');
+  // The checkout may belong to another user than the one who runs the tests.
+  writeFileSync(gitConfig, '[safe]\n\tdirectory = *\n');
+  execFileSync('git', ['clone', '--quiet', repository, clone], {
+    env: { ...process.env, GIT_CONFIG_GLOBAL: gitConfig },
+    stdio: ['ignore', 'ignore', 'inherit'],
+  });
+  symlinkSync(join(repository, 'node_modules'), join(clone, 'node_modules'));
+  const { scripts } = JSON.parse(readFileSync(join(clone, 'package.json'), 'utf8'));
+  expect(scripts.check).toContain('npm run check:boundaries');
+  const check = () => spawnSync('npm', ['run', '--silent', 'check:boundaries'], { cwd: clone, encoding: 'utf8' });
+
+  const clean = check();
+  expect(clean.stdout + clean.stderr).toContain('boundaries hold');
+  expect(clean.status).toBe(0);
+
+  writeFileSync(join(clone, 'libs/turn/src/planted.ts'), "\nimport '@coxswain/session';\n");
+  const planted = check();
+  expect(planted.stderr).toContain(
+    'libs/turn/src/planted.ts:2: layer turn may not import @coxswain/session (layer session)',
+  );
+  expect(planted.status).not.toBe(0);
+}, 120_000);
