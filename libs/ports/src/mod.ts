@@ -1,1 +1,10 @@
-export {};
+/** Ports: interfaces to the world, and nothing that does anything. */
+export type * from './clock.ts';
+export type * from './hooks.ts';
+export type * from './inbox.ts';
+export type * from './journal.ts';
+export type * from './model.ts';
+export type * from './personas.ts';
+export type * from './publisher.ts';
+export type * from './storage.ts';
+export type * from './tools.ts';

@@ -1,1 +1,21 @@
-export {};
+/** The protocol: everything that goes over a wire or into a journal, and nothing else. */
+export * from './bounds.ts';
+export * from './calls.ts';
+export * from './canonical-json.ts';
+export * from './commands.ts';
+export * from './deltas.ts';
+export * from './error-catalogue.ts';
+export * from './events.ts';
+export * from './hooks.ts';
+export * from './ids.ts';
+export * from './inputs.ts';
+export * from './json.ts';
+export * from './messages.ts';
+export * from './patterns.ts';
+export * from './permissions.ts';
+export * from './persona.ts';
+export * from './receipts.ts';
+export * from './record.ts';
+export * from './seams.ts';
+export * from './session-status.ts';
+export * from './subjects.ts';

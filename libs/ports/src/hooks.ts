@@ -1,0 +1,22 @@
+/** The hook port. */
+import type { HookRegistration, HookTable, JsonObject, SessionRef } from '@coxswain/protocol';
+
+/** One question to one registration. */
+export interface HookRequest {
+  readonly ref: SessionRef;
+  readonly registration: HookRegistration;
+  readonly payload: JsonObject;
+}
+
+/** What came back: the handler's return as it is, or why there is none. */
+export type HookReply =
+  | { readonly status: 'returned'; readonly raw: unknown }
+  | { readonly status: 'failed'; readonly code: 'hook_threw' | 'hook_unavailable'; readonly message: string };
+
+/** Where hooks are asked. */
+export interface Hooks {
+  /** The registrations that sessions see now. */
+  table(): HookTable;
+  /** Asks one registration. Contract: never rejects. The caller bounds the time. */
+  ask(request: HookRequest, signal: AbortSignal): Promise<HookReply>;
+}

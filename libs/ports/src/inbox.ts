@@ -1,0 +1,73 @@
+/** The inbox port: durable commands, rung in by doorbells and read in stream order. */
+import type { SessionRef } from '@coxswain/protocol';
+
+/** One command as it is stored. */
+export interface StoredCommand {
+  readonly ref: SessionRef;
+  /** The subject's last token, unchecked. */
+  readonly verb: string;
+  /** The body as published, unchecked. */
+  readonly payload: Uint8Array;
+  /** Position in the command stream. */
+  readonly seq: number;
+  /** When the store took it, milliseconds since 1970. */
+  readonly storedAtMs: number;
+  /** `Cox-Command-Id`, unchecked. */
+  readonly commandId?: string | undefined;
+  /** `Cox-Receipt-To`, unchecked. */
+  readonly receiptTo?: string | undefined;
+  /** `Cox-Actor`, unchecked. */
+  readonly actor?: string | undefined;
+}
+
+/** A command has arrived for a session. Says where, not what: read the inbox for that. */
+export interface Doorbell {
+  readonly ref: SessionRef;
+  readonly seq: number;
+  /** Tells the store that this delivery is done with; the command is deleted. Call it only at or below the session's durable cursor, or after a rejection without a record. */
+  ack(): void;
+}
+
+/** A message in the command stream that belongs to no session: a hostile id, a subject that the transform did not take. */
+export interface StrayCommand {
+  readonly subject: string;
+  readonly seq: number;
+  readonly receiptTo?: string | undefined;
+  ack(): void;
+}
+
+/** Handlers of an open inbox. They return at once. */
+export interface InboxHandlers {
+  ring(doorbell: Doorbell): void;
+  stray(command: StrayCommand): void;
+}
+
+/** Where commands wait. */
+export interface CommandInbox {
+  /** The command stream's name and incarnation, for cursors. */
+  readonly incarnation: { readonly stream: string; readonly created: string };
+  /** Starts deliveries of these partitions (all when left out). Returns when they flow. */
+  open(handlers: InboxHandlers, partitions?: readonly number[]): Promise<void>;
+  /**
+   * The session's commands after `afterSeq`, in stream order, at least up to `untilSeq` (a doorbell's position) where
+   * that command is still stored.
+   */
+  read(ref: SessionRef, afterSeq: number, untilSeq: number): Promise<readonly StoredCommand[]>;
+  /** Stops deliveries. What was not acknowledged is delivered again to whoever opens next. */
+  close(): Promise<void>;
+}
+
+/** Where clients put commands. */
+export interface CommandSender {
+  /**
+   * Stores a command durably.
+   * @returns its position and the command id it is known by.
+   * @throws when the store does not acknowledge it within its bound.
+   */
+  send(
+    ref: SessionRef,
+    verb: string,
+    payload: Uint8Array,
+    options?: { readonly commandId?: string; readonly receiptTo?: string; readonly actor?: string },
+  ): Promise<{ readonly seq: number; readonly commandId: string }>;
+}

@@ -1,0 +1,57 @@
+/** The tool port. */
+import type { Failure, JsonObject, McpServers, SessionRef, ToolDefinition, ToolResult } from '@coxswain/protocol';
+
+/** One call, exactly as it was admitted. */
+export interface ToolCall {
+  /** `<tenant>.<sid>.<effect id>`: the same when a call is sent again after a crash. */
+  readonly idempotencyKey: string;
+  readonly ref: SessionRef;
+  readonly callId: string;
+  readonly tool: string;
+  readonly args: JsonObject;
+  readonly epoch: number;
+  /** Progress for watchers; ephemeral. */
+  readonly onProgress: (text: string) => void;
+}
+
+/** How a call ended. `cancelled`: it stopped because of the signal. `unavailable`: nobody could be asked; nothing ran. */
+export interface ToolOutcome {
+  readonly status: 'ok' | 'error' | 'cancelled' | 'unavailable';
+  readonly result: ToolResult;
+}
+
+/** What is known of a call that an earlier owner of the session may have sent. */
+export type ToolProbe =
+  | { readonly state: 'unknown' }
+  | { readonly state: 'running' }
+  | { readonly state: 'done'; readonly outcome: ToolOutcome };
+
+/** The tools of one session, open until closed. */
+export interface Toolset {
+  /** In the order in which they were configured. */
+  readonly tools: readonly ToolDefinition[];
+  /**
+   * Runs one call.
+   * Contract: never rejects; a tool that throws is an `error` outcome. When `signal` aborts, the tool is told; a call
+   * that does not stop settles whenever it does, and the caller does not wait for it.
+   */
+  call(call: ToolCall, signal: AbortSignal): Promise<ToolOutcome>;
+  /** Asks what became of a call that an earlier owner may have sent. In-process and MCP tools cannot know. */
+  probe(idempotencyKey: string, tool: string): Promise<ToolProbe>;
+  /** Closes connections. Never rejects; returns what could not be closed, in words. */
+  close(): Promise<readonly string[]>;
+}
+
+/** What a session's tools are made from. */
+export interface ToolsetSpec {
+  readonly ref: SessionRef;
+  /** Absolute path of the session's root folder. */
+  readonly root: string;
+  readonly mcpServers: McpServers;
+}
+
+/** One source of tools: built-ins, MCP servers, code of the embedding program. */
+export interface ToolSource {
+  /** Opens the session's tools. Returns a failure, with a catalogued code, where that cannot be done; never rejects. */
+  open(spec: ToolsetSpec, signal: AbortSignal): Promise<Toolset | Failure>;
+}

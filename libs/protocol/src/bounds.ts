@@ -1,0 +1,37 @@
+/** Every bound of the system in one place. Units are in the names; what happens at a bound is in the error catalogue. */
+export const BOUNDS = {
+  /** One command's body, as published. */
+  commandBodyMaxBytes: 256 * 1024,
+  /** Injections (steers, reminders, follow-ups) that wait in one session. */
+  pendingInjectionsMax: 1_000,
+  /** Free-text reasons: of a cancel, a denial, a suspension. */
+  reasonMaxBytes: 2 * 1024,
+  /** Calls in one batch; the calls beyond it get error results. */
+  callsPerBatchMax: 64,
+  /** A tool result that stays in its record; a larger one is cut, the whole goes to the object store. */
+  toolResultInlineMaxBytes: 64 * 1024,
+  /** A field of a record; a larger one becomes a blob. */
+  fieldInlineMaxBytes: 64 * 1024,
+  /** One record. */
+  recordMaxBytes: 512 * 1024,
+  /** What a hook is sent, and what it returns. */
+  hookPayloadMaxBytes: 256 * 1024,
+  /** Command ids that a session remembers, so that a repeated command changes nothing. */
+  commandIdsRemembered: 4_096,
+  /** Turns of one run when the persona does not say. */
+  maxTurnsDefault: 50,
+  /** Grace between the abort signal and giving a call or a model answer up. */
+  abortGraceMs: 5_000,
+  /** How often a model call is started again after crashes of its host before the run fails. */
+  modelRestartsMax: 5,
+  /** Length of a regular expression in a pattern. */
+  patternMaxChars: 512,
+  /** Permission rules of one persona. */
+  permissionRulesMax: 256,
+  /** Tools of one session. */
+  toolsMax: 512,
+  /** Hook registrations that one session sees. */
+  hooksMax: 256,
+  /** Actor names. */
+  actorMaxChars: 256,
+} as const;

@@ -1,0 +1,41 @@
+/** Tools and their calls. */
+import { z } from 'zod';
+import { JsonObject } from './json.ts';
+
+/** How a call ended. Every call ends exactly once. */
+export const CallStatus = z.enum(['ok', 'error', 'denied', 'skipped', 'cancelled', 'interrupted', 'aborted']);
+/** See {@link CallStatus}. */
+export type CallStatus = z.infer<typeof CallStatus>;
+
+/** What a session must know of a tool to decide about its calls. */
+export const ToolTraits = z.strictObject({
+  /** May run again when it is not known whether it ran: same key, same effect. */
+  idempotent: z.boolean(),
+  /** Its outcome comes back as a durable command, not as a reply. */
+  long_running: z.boolean(),
+  /** A batch that holds it runs one call after another. */
+  sequential: z.boolean(),
+  /** A batch in which every call that ran terminates without error ends the run. */
+  terminates: z.boolean(),
+});
+/** See {@link ToolTraits}. */
+export type ToolTraits = z.infer<typeof ToolTraits>;
+
+/** A tool that says nothing about itself: not repeatable, quick, parallel, and the run goes on after it. */
+export const DEFAULT_TRAITS: ToolTraits = {
+  idempotent: false,
+  long_running: false,
+  sequential: false,
+  terminates: false,
+};
+
+/** A tool as a model is shown it. `input_schema` is JSON Schema; `source` says who runs it. */
+export const ToolDefinition = z.strictObject({
+  name: z.string().regex(/^[A-Za-z0-9_-]{1,128}$/),
+  description: z.string().max(16_384),
+  input_schema: JsonObject,
+  source: z.string().min(1).max(256),
+  traits: ToolTraits,
+});
+/** See {@link ToolDefinition}. */
+export type ToolDefinition = z.infer<typeof ToolDefinition>;

@@ -1,0 +1,331 @@
+/**
+ * The catalogue of error and reject codes. `docs/reference/errors.md` is generated from it.
+ * `kind` says which of the three kinds of trouble a code is: a rejection (a value; try something else), an outcome
+ * (the world failed and the session recorded it) or an exception (ours: an invariant or infrastructure).
+ */
+
+/** One entry: what it means, what the runtime does, what the caller can do. */
+export interface CatalogueEntry {
+  readonly kind: 'rejection' | 'outcome' | 'exception';
+  readonly meaning: string;
+  readonly runtime: string;
+  readonly caller: string;
+}
+
+const rejection = (meaning: string, caller: string): CatalogueEntry => ({
+  kind: 'rejection',
+  meaning,
+  runtime: 'Records the rejection, sends the receipt, changes nothing else.',
+  caller,
+});
+const outcome = (meaning: string, runtime: string, caller: string): CatalogueEntry => ({
+  kind: 'outcome',
+  meaning,
+  runtime,
+  caller,
+});
+const exception = (meaning: string, runtime: string, caller: string): CatalogueEntry => ({
+  kind: 'exception',
+  meaning,
+  runtime,
+  caller,
+});
+
+/** All codes. */
+export const ERROR_CATALOGUE = {
+  // Commands that cannot be read
+  unknown_command: rejection(
+    'The last token of the subject is no verb.',
+    'Use the nearest verb, which the message names.',
+  ),
+  invalid_json: rejection(
+    'The body begins with { and is not valid JSON, or the verb takes no plain text.',
+    'Send valid JSON; for plain text do not begin with {.',
+  ),
+  invalid_utf8: rejection('The body is not UTF-8.', 'Send UTF-8.'),
+  invalid_id: rejection(
+    'A session, tenant or command id has other characters than A-Z a-z 0-9 _ -, or more than 64.',
+    'Use an id of 1 to 64 of these characters.',
+  ),
+  body_too_large: rejection('The body is over 256 KiB.', 'Send less, or put the content where a tool can read it.'),
+  unknown_field: rejection(
+    'The body has a field that the verb does not have.',
+    'Leave it out; the message lists the fields.',
+  ),
+  invalid_field: rejection('A field has a value that is not allowed.', 'Correct the field that the message names.'),
+  invalid_mode: rejection(
+    'The mode is none of interrupt_immediate, finish_step, audit_only.',
+    'Use one of them, or leave mode out.',
+  ),
+  empty_body: rejection('The text is empty.', 'Say something.'),
+  not_yet_available: rejection('This release knows the name but does not carry it out yet.', 'Leave it out.'),
+  receipt_subject_refused: rejection(
+    'The receipt subject is not an inbox (_INBOX…).',
+    'Subscribe to an inbox and name that.',
+  ),
+  internal_subject: rejection('Only hosts and workers may use this verb.', 'Use a verb of the command table.'),
+  // Commands that do not fit the session
+  session_not_found: rejection('There is no such session.', 'Check the id; `cox sessions` lists them.'),
+  session_exists: rejection(
+    'A session of this id is there already and has ended.',
+    'Use `prompt` to go on with it, or another id.',
+  ),
+  session_busy: rejection(
+    'The session is running; it takes no second prompt.',
+    'Steer it, queue a follow-up, or wait for its end.',
+  ),
+  session_suspended: rejection('The session is suspended.', 'Resume it first.'),
+  command_too_old: rejection(
+    'The command id is older than those the session remembers, so it cannot be told from a repetition.',
+    'Send it under a new id.',
+  ),
+  not_pending: rejection('No approval of this call is pending.', '`cox approvals` lists what is.'),
+  call_unknown: rejection('The session has no such call in its open batch.', 'Check the call id.'),
+  already_decided: rejection(
+    'Someone has decided this call already; the first decision stands.',
+    'Nothing; the message says who decided.',
+  ),
+  not_running: rejection('The session is not running.', 'Nothing to do, or send a prompt.'),
+  already_cancelled: rejection('The run was cancelled already.', 'Nothing.'),
+  not_suspended: rejection('The session is not suspended.', 'Nothing.'),
+  already_suspended: rejection('The session is suspended already.', 'Resume it when it should go on.'),
+  too_many_pending: rejection('1,000 injections wait already.', 'Wait until some are delivered, or revoke some.'),
+  invalid_arguments: rejection(
+    'The edited arguments do not fit the tool’s schema.',
+    'Correct them as the message says.',
+  ),
+  // What the world did
+  persona_not_found: outcome(
+    'No persona of this name is known to the host.',
+    'Ends the run as failed.',
+    'Check the name, or send the whole definition.',
+  ),
+  model_not_given: outcome(
+    'Neither the start nor the persona names a model.',
+    'Ends the run as failed.',
+    'Give a model: provider/name.',
+  ),
+  provider_unknown: outcome(
+    'No adapter serves this provider.',
+    'Ends the run as failed.',
+    'Use one that the message lists.',
+  ),
+  model_key_missing: outcome(
+    'The provider needs a key that the host does not have.',
+    'Ends the run as failed.',
+    'Set the variable that the message names.',
+  ),
+  root_not_local: outcome(
+    'The root folder is not on this host.',
+    'Ends the run as failed.',
+    'Start the session where the folder is, or give another root.',
+  ),
+  mcp_server_failed: outcome(
+    'An MCP server could not be started or did not answer.',
+    'Ends the run as failed in provisioning.',
+    'Check the server’s command and its stderr, quoted in the message.',
+  ),
+  provision_failed: outcome(
+    'The session’s surroundings could not be resolved.',
+    'Ends the run as failed.',
+    'See the message.',
+  ),
+  model_request_failed: outcome(
+    'The provider refused the request.',
+    'Ends the run as failed.',
+    'See the message, which quotes the provider.',
+  ),
+  model_rate_limited: outcome(
+    'The provider answered 429 until the retries were used up.',
+    'Retries with back-off, honouring retry-after; then ends the run as failed.',
+    'Wait, or raise the provider’s limit.',
+  ),
+  model_unavailable: outcome(
+    'The provider could not be reached or answered 5xx until the retries were used up.',
+    'Retries with back-off; then ends the run as failed.',
+    'Check the address and the provider’s status.',
+  ),
+  model_stream_broken: outcome(
+    'The answer broke off, had no final frame, or held garbage.',
+    'Keeps the partial text, retries where nothing was shown yet, else ends the run as failed.',
+    'Prompt again.',
+  ),
+  model_timeout: outcome(
+    'The provider sent nothing for too long.',
+    'Keeps the partial text, then as model_stream_broken.',
+    'Prompt again.',
+  ),
+  model_restarts_exhausted: outcome(
+    'The model call was begun again after crashes more often than is allowed.',
+    'Ends the run as failed.',
+    'See why hosts crash; prompt again.',
+  ),
+  script_exhausted: outcome(
+    'The scripted model has no unused turn that matches.',
+    'Ends the run as failed.',
+    'Add a turn to the script.',
+  ),
+  script_invalid: outcome(
+    'The script does not fit the documented format.',
+    'Ends the run as failed.',
+    'Correct the member that the message names.',
+  ),
+  replay_exhausted: outcome(
+    'The recorded journal has no further answer.',
+    'Ends the run as failed.',
+    'Record a longer journal.',
+  ),
+  invalid_call_arguments: outcome(
+    'The model’s arguments do not parse or do not fit the schema.',
+    'The call is not run; the model gets an error result.',
+    'Nothing.',
+  ),
+  unknown_tool: outcome(
+    'The model asked for a tool that the session does not have.',
+    'The call is not run; the model gets an error result.',
+    'Nothing.',
+  ),
+  too_many_calls: outcome('The batch has more than 64 calls.', 'Those beyond get error results.', 'Nothing.'),
+  tool_failed: outcome('The tool threw or its server failed.', 'The model gets an error result.', 'Nothing.'),
+  tool_unavailable: outcome(
+    'Nobody serves the tool at the moment.',
+    'The model gets an error result.',
+    'Start what serves it.',
+  ),
+  tool_interrupted: outcome(
+    'A crash left unknown whether the call took effect.',
+    'Does not run it again; the model is told.',
+    'Declare the tool idempotent if it may run twice.',
+  ),
+  outside_root: outcome(
+    'A path leads out of the session’s root.',
+    'The tool refuses; the model gets an error result.',
+    'Nothing, or choose another root.',
+  ),
+  command_timeout: outcome(
+    'A command ran longer than its time-out.',
+    'Kills its process group; the model gets an error result.',
+    'Raise timeout_ms.',
+  ),
+  hook_threw: outcome(
+    'A hook handler threw.',
+    'fail_closed refuses the operation, fail_open goes on.',
+    'Mend the handler.',
+  ),
+  hook_timeout: outcome(
+    'A hook handler did not answer in time.',
+    'fail_closed refuses the operation, fail_open goes on.',
+    'Raise timeout_ms or make it quicker.',
+  ),
+  hook_unavailable: outcome(
+    'Nobody serves a registered hook.',
+    'fail_closed refuses the operation, fail_open goes on.',
+    'Start the hook service.',
+  ),
+  verdict_invalid: outcome(
+    'A hook returned what is no verdict.',
+    'The operation fails closed.',
+    'Correct the key that the message names.',
+  ),
+  verdict_not_allowed: outcome(
+    'A hook returned a verdict that its point does not take.',
+    'The operation fails closed.',
+    'See which points take it in the message.',
+  ),
+  prompt_blocked: outcome(
+    'A user_prompt_submit hook blocked the prompt.',
+    'Ends the run as user_prompt_submit_blocked.',
+    'See the reason.',
+  ),
+  // Ours
+  session_failed: exception(
+    'An invariant broke while the session was worked on.',
+    'Refolds the session, closes what is open, ends the run as failed.',
+    'Report it with the journal: `cox export`.',
+  ),
+  event_not_accepted: exception(
+    'The machine did not take an event of its own journal.',
+    'Drops and refolds the session.',
+    'Report it with the journal.',
+  ),
+  derivation_unbounded: exception(
+    'More events followed from one input than can be right.',
+    'Drops and refolds the session.',
+    'Report it with the journal.',
+  ),
+  replay_diverged: exception(
+    'A recomputed record is not the recorded one.',
+    'Stops at that record.',
+    'Compare expected and actual; the journal or the program was changed.',
+  ),
+  record_unreadable: exception(
+    'A record fits no shape ever released.',
+    'Stops at that record.',
+    'Use the release that wrote it, or a newer one.',
+  ),
+  chain_broken: exception(
+    'A record’s prev_hash is not the hash of the record before.',
+    'Stops at that record.',
+    'The journal was changed or is incomplete.',
+  ),
+  journal_conflict: exception(
+    'Another host wrote to this session.',
+    'Drops the session without a trace of its own; the other host goes on.',
+    'Nothing.',
+  ),
+  journal_unavailable: exception(
+    'An append stayed without an answer for too long.',
+    'Stops the session on this host; it is recovered when the journal is back.',
+    'Check the NATS server.',
+  ),
+  record_too_large: exception(
+    'A record is over 512 KiB even with its large fields stored apart.',
+    'Fails the session.',
+    'Report it.',
+  ),
+  blob_missing: exception(
+    'A record refers to bytes that the object store does not hold.',
+    'Stops at that record.',
+    'Restore the object store.',
+  ),
+  // Starting up
+  nats_server_not_found: exception(
+    'No nats-server could be found or fetched.',
+    'Stops and lists what was tried.',
+    'Install nats-server 2.12 or newer, or set NATS_URL.',
+  ),
+  nats_server_too_old: exception(
+    'The server is older than 2.12 and would silently ignore parts of the configuration.',
+    'Stops.',
+    'Upgrade it.',
+  ),
+  nats_server_start_failed: exception('The child server did not start.', 'Stops, quoting its log.', 'See the log.'),
+  nats_unreachable: exception(
+    'No NATS server answers at the address.',
+    'Stops.',
+    'Check the address and the token: `cox doctor`.',
+  ),
+  fetch_checksum_mismatch: exception(
+    'A fetched server does not have the published checksum.',
+    'Throws it away.',
+    'Try again; if it stays, do not trust the source.',
+  ),
+  state_dir_in_use: exception(
+    'Another instance uses this state folder.',
+    'Stops, naming its process id.',
+    'Give another --state-dir, or stop the other one.',
+  ),
+  stream_config_mismatch: exception(
+    'The server did not keep a stream’s configuration as it was sent.',
+    'Stops, naming the member and the server’s version.',
+    'Upgrade the server, or mend the stream.',
+  ),
+} as const satisfies Record<string, CatalogueEntry>;
+
+/** A catalogued code. */
+export type ErrorCode = keyof typeof ERROR_CATALOGUE;
+
+/** Whether a string is a catalogued code. */
+export function isErrorCode(code: string): code is ErrorCode {
+  return Object.hasOwn(ERROR_CATALOGUE, code);
+}

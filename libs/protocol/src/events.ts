@@ -1,0 +1,261 @@
+/**
+ * Events: what has happened. They are the journal's vocabulary and the turn machine's events at once; there is no
+ * mapping between the two.
+ */
+import { z } from 'zod';
+import { CallStatus, ToolDefinition } from './calls.ts';
+import { StartSettings } from './commands.ts';
+import { HookFailure, HookPoint, HookTable, Verdict } from './hooks.ts';
+import { Failure, Provision, ToolResult, Usage } from './inputs.ts';
+import { Json, JsonObject } from './json.ts';
+import { AssistantMessage, ReminderMessage, UserMessage } from './messages.ts';
+import { Mode, SeamKind } from './seams.ts';
+
+const Actor = z.strictObject({ name: z.string(), verified: z.boolean() });
+const turn = z.number().int().nonnegative();
+const effectId = z.string();
+
+/** How a run ended. */
+export const StopReason = z.enum([
+  'end_turn',
+  'terminated',
+  'stop_condition',
+  'max_turns',
+  'budget_exceeded',
+  'cancelled',
+  'user_prompt_submit_blocked',
+  'error',
+]);
+/** See {@link StopReason}. */
+export type StopReason = z.infer<typeof StopReason>;
+
+/** Why a call was refused, as the model and the journal are told. */
+export const Denial = z.strictObject({
+  by: z.enum(['rule', 'hook', 'user', 'gate_unavailable']),
+  rule: z.string().optional(),
+  hook: z.string().optional(),
+  actor: Actor.optional(),
+  reason: z.string().optional(),
+});
+/** See {@link Denial}. */
+export type Denial = z.infer<typeof Denial>;
+
+const event = <T extends string, S extends z.ZodRawShape>(type: T, shape: S) =>
+  z.strictObject({ type: z.literal(type), ...shape });
+
+/** Every event type with its strict schema. */
+export const EVENT_SCHEMAS = {
+  prompt_received: event('prompt_received', {
+    command_id: z.string(),
+    run: z.number().int().positive(),
+    messages: z.array(UserMessage).min(1),
+    actor: Actor.optional(),
+    /** Only the first prompt of a session has it. */
+    settings: StartSettings.optional(),
+  }),
+  persona_changed: event('persona_changed', {
+    fingerprint: z.string(),
+    provision: Provision.omit({ tools: true, hooks: true }),
+  }),
+  tools_changed: event('tools_changed', { fingerprint: z.string(), tools: z.array(ToolDefinition) }),
+  hooks_changed: event('hooks_changed', { fingerprint: z.string(), table: HookTable }),
+  agent_start: event('agent_start', {
+    run: z.number().int().positive(),
+    machine_version: z.number().int().positive(),
+    persona: z.string().nullable(),
+    model: z.string().nullable(),
+    /** Null where the run ended before they were known. */
+    fingerprints: z.strictObject({ persona: z.string(), prompt: z.string(), tools: z.string() }).nullable(),
+  }),
+  turn_start: event('turn_start', { turn }),
+  loop_checkpoint: event('loop_checkpoint', {
+    session_id: z.string(),
+    iteration: turn,
+    kind: SeamKind,
+    delivered: z.number().int().nonnegative(),
+    delivered_ids: z.array(z.string()),
+    inbox_delivered: z.number().int().nonnegative(),
+    dispatch_skipped: z.boolean(),
+    skipped_call_ids: z.array(z.string()).optional(),
+  }),
+  message_complete: event('message_complete', {
+    turn,
+    message: AssistantMessage,
+    finish_reason: z.string(),
+    usage: Usage,
+    body_streamed: z.boolean(),
+    duration_ms: z.number().nonnegative(),
+    attempts: z.number().int().nonnegative(),
+  }),
+  call_started: event('call_started', { call_id: z.string(), tool: z.string(), args: Json, effect_id: effectId }),
+  call_cancel_requested: event('call_cancel_requested', {
+    call_id: z.string(),
+    command_id: z.string(),
+    reason: z.string().optional(),
+    actor: Actor.optional(),
+    inject_reminder: z.boolean(),
+    timeout_ms: z.number().int().nonnegative(),
+  }),
+  call_returned: event('call_returned', {
+    call_id: z.string(),
+    status: CallStatus,
+    result: ToolResult,
+    duration_ms: z.number().nonnegative(),
+  }),
+  call_ended: event('call_ended', {
+    call_id: z.string(),
+    tool: z.string(),
+    status: CallStatus,
+    result: ToolResult,
+    is_error: z.boolean(),
+    duration_ms: z.number().nonnegative(),
+    denial: Denial.optional(),
+    timed_out: z.literal(true).optional(),
+  }),
+  turn_end: event('turn_end', {
+    turn,
+    usage: Usage,
+    dispatch_skipped: z.literal(true).optional(),
+    skip_reason: z.literal('interrupt_immediate').optional(),
+  }),
+  agent_end: event('agent_end', {
+    run: z.number().int().positive(),
+    stop_reason: StopReason,
+    turns: z.number().int().nonnegative(),
+    usage: Usage,
+    /** Injections that wait for the next run. */
+    pending: z.number().int().nonnegative(),
+    error: Failure.optional(),
+    /** The record in which what failed, failed. */
+    failed_at: z.number().int().nonnegative().optional(),
+    reason: z.string().optional(),
+  }),
+  steering_received: event('steering_received', {
+    command_id: z.string(),
+    body: z.string(),
+    mode: Mode,
+    actor: Actor.optional(),
+  }),
+  reminder_injected: event('reminder_injected', {
+    command_id: z.string(),
+    body: z.string(),
+    mode: Mode,
+    actor: Actor.optional(),
+  }),
+  followup_received: event('followup_received', { command_id: z.string(), body: z.string(), actor: Actor.optional() }),
+  message_injected: event('message_injected', {
+    command_id: z.string(),
+    origin: z.enum(['steer', 'remind', 'followup', 'feedback', 'direct']),
+    seam: z.string(),
+    turn,
+    message: z.discriminatedUnion('role', [UserMessage, ReminderMessage]),
+    /** In the transcript for the record, never rendered to a model. */
+    audit_only: z.literal(true).optional(),
+  }),
+  approval_requested: event('approval_requested', {
+    call_id: z.string(),
+    tool: z.string(),
+    args: Json,
+    /** `rule:<which>` or `hook:<which>`. */
+    requested_by: z.string(),
+  }),
+  approval_decided: event('approval_decided', {
+    call_id: z.string(),
+    decision: z.enum(['allow', 'deny', 'superseded', 'aborted']),
+    command_id: z.string().optional(),
+    actor: Actor.optional(),
+    reason: z.string().optional(),
+    /** The arguments as the approver edited them. */
+    args: JsonObject.optional(),
+  }),
+  call_args_rewritten: event('call_args_rewritten', { call_id: z.string(), args: JsonObject, by: z.string() }),
+  call_ruled: event('call_ruled', {
+    rulings: z.array(
+      z.strictObject({
+        call_id: z.string(),
+        action: z.enum(['allow', 'deny', 'ask']),
+        by: z.string(),
+        reason: z.string().optional(),
+      }),
+    ),
+  }),
+  hook_call: event('hook_call', {
+    hook: z.string(),
+    point: HookPoint,
+    effect_id: effectId,
+    call_id: z.string().optional(),
+    payload: JsonObject,
+  }),
+  hook_returned: event('hook_returned', {
+    hook: z.string(),
+    point: HookPoint,
+    effect_id: effectId,
+    call_id: z.string().optional(),
+    verdict: Verdict.optional(),
+    raw: Json.optional(),
+    failure: HookFailure.optional(),
+    not_run: z.literal(true).optional(),
+    payload: Json.optional(),
+  }),
+  hook_vetoed: event('hook_vetoed', {
+    hook: z.string(),
+    point: HookPoint,
+    call_id: z.string().optional(),
+    decision: z.string(),
+    reason: z.string().optional(),
+  }),
+  consult_ended: event('consult_ended', { point: HookPoint, effect_id: effectId, call_id: z.string().optional() }),
+  command_rejected: event('command_rejected', {
+    command_id: z.string(),
+    verb: z.string(),
+    code: z.string(),
+    message: z.string(),
+    field: z.string().optional(),
+    detail: JsonObject.optional(),
+  }),
+  control_outcome: event('control_outcome', {
+    control: z.enum(['cancel', 'cancel_call', 'suspend', 'resume']),
+    command_id: z.string(),
+    status: z.enum([
+      'cancelled',
+      'already_cancelled',
+      'not_found',
+      'timeout',
+      'suspending',
+      'suspended',
+      'already_suspended',
+      'resumed',
+    ]),
+    target: z.string(),
+    tool: z.string().optional(),
+    actor: Actor.optional(),
+    reason: z.string().optional(),
+  }),
+  suspended: event('suspended', { command_id: z.string(), reason: z.string().optional() }),
+  resumed: event('resumed', { command_id: z.string() }),
+  run_failed: event('run_failed', {
+    source: z.enum(['provisioning', 'model', 'session', 'prompt']),
+    error: Failure,
+    stop_reason: StopReason,
+  }),
+  tools_closed: event('tools_closed', { effect_id: effectId, notes: z.array(z.string()) }),
+  owned: event('owned', { epoch: z.number().int().positive(), host: z.string() }),
+} as const;
+
+/** A type of event. */
+export type EventType = keyof typeof EVENT_SCHEMAS;
+/** All event types. */
+export const EVENT_TYPES = Object.keys(EVENT_SCHEMAS) as EventType[];
+/** Any event. */
+export type SessionEvent = { [T in EventType]: z.infer<(typeof EVENT_SCHEMAS)[T]> }[EventType];
+/** One event by its type. */
+export type EventOf<T extends EventType> = Extract<SessionEvent, { type: T }>;
+
+/** Any event; strict. */
+export const SessionEvent = z.discriminatedUnion(
+  'type',
+  Object.values(EVENT_SCHEMAS) as unknown as [
+    (typeof EVENT_SCHEMAS)['turn_start'],
+    ...(typeof EVENT_SCHEMAS)['turn_start'][],
+  ],
+) as unknown as z.ZodType<SessionEvent>;

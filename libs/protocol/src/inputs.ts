@@ -1,0 +1,200 @@
+/**
+ * Inputs: everything that can be put to a session. A record holds the one input that caused it, whole, so that a
+ * journal alone is enough to run the session again.
+ */
+import { z } from 'zod';
+import { CallStatus, ToolDefinition } from './calls.ts';
+import type { Actor } from './commands.ts';
+import type { ErrorCode } from './error-catalogue.ts';
+import { HookAnswer, HookTable } from './hooks.ts';
+import { Json, JsonObject } from './json.ts';
+import { AssistantMessage, FilePart, TextPart } from './messages.ts';
+import { Permissions } from './permissions.ts';
+import { ModelSettings, Persona } from './persona.ts';
+
+const StoredActor = z.strictObject({ name: z.string(), verified: z.boolean() });
+
+/** A failure of the world, as it is recorded: a stable code, a sentence, and whether trying again could help. */
+export const Failure = z.strictObject({
+  code: z.string().min(1),
+  message: z.string(),
+  retryable: z.boolean().optional(),
+});
+/** See {@link Failure}. */
+export type Failure = z.infer<typeof Failure>;
+
+/** Tokens of one model call. */
+export const Usage = z.strictObject({
+  input_tokens: z.number().int().nonnegative(),
+  output_tokens: z.number().int().nonnegative(),
+  cached_input_tokens: z.number().int().nonnegative().optional(),
+  reasoning_tokens: z.number().int().nonnegative().optional(),
+});
+/** See {@link Usage}. */
+export type Usage = z.infer<typeof Usage>;
+
+/** A command after the edge has checked it. With `problem` it can only be rejected; `body` is then what could be read. */
+export const CommandInput = z.strictObject({
+  type: z.literal('command'),
+  verb: z.string(),
+  command_id: z.string(),
+  body: JsonObject,
+  actor: StoredActor.optional(),
+  receipt_to: z.string().optional(),
+  problem: z.strictObject({ code: z.string(), message: z.string(), field: z.string().optional() }).optional(),
+});
+/** See {@link CommandInput}. */
+export type CommandInput = Omit<z.infer<typeof CommandInput>, 'problem' | 'actor'> & {
+  actor?: Actor | undefined;
+  problem?: { code: ErrorCode; message: string; field?: string | undefined } | undefined;
+};
+
+/** A session's surroundings, resolved and pinned for a run. */
+export const Provision = z.strictObject({
+  persona: z.strictObject({ name: z.string(), version: z.string() }),
+  /** The whole definition, as pinned. */
+  definition: Persona,
+  model: ModelSettings,
+  system_prompt: z.string(),
+  tools: z.array(ToolDefinition),
+  hooks: HookTable,
+  permissions: Permissions,
+  max_turns: z.number().int().min(1),
+  parallel_calls: z.number().int().min(1),
+  drain: z.strictObject({ steering: z.enum(['all', 'one_at_a_time']), followups: z.enum(['all', 'one_at_a_time']) }),
+  daemon: z.boolean(),
+  root: z.string(),
+  fingerprints: z.strictObject({ persona: z.string(), prompt: z.string(), tools: z.string(), hooks: z.string() }),
+});
+/** See {@link Provision}. */
+export type Provision = z.infer<typeof Provision>;
+
+const effectId = z.string().regex(/^\d+-\d+$/);
+
+/** The outcome of resolving persona, prompt and tools. */
+export const ProvisionOutcome = z.discriminatedUnion('status', [
+  z.strictObject({
+    type: z.literal('provision_outcome'),
+    effect_id: effectId,
+    status: z.literal('ok'),
+    provision: Provision,
+  }),
+  z.strictObject({
+    type: z.literal('provision_outcome'),
+    effect_id: effectId,
+    status: z.literal('failed'),
+    error: Failure,
+  }),
+  z.strictObject({ type: z.literal('provision_outcome'), effect_id: effectId, status: z.literal('cancelled') }),
+]);
+/** See {@link ProvisionOutcome}. */
+export type ProvisionOutcome = z.infer<typeof ProvisionOutcome>;
+
+/** The outcome of one model call. `message` stands in every outcome: whole, or what had been streamed by then. */
+export const ModelOutcome = z.strictObject({
+  type: z.literal('model_outcome'),
+  effect_id: effectId,
+  status: z.enum(['complete', 'failed', 'cancelled']),
+  message: AssistantMessage,
+  finish_reason: z.string(),
+  usage: Usage,
+  /** Whether deltas have already shown this text. */
+  body_streamed: z.boolean(),
+  error: Failure.optional(),
+  /** Requests that were sent, retries included. */
+  attempts: z.number().int().nonnegative(),
+  duration_ms: z.number().nonnegative(),
+});
+/** See {@link ModelOutcome}. */
+export type ModelOutcome = z.infer<typeof ModelOutcome>;
+
+/** What a tool gave back. */
+export const ToolResult = z.strictObject({
+  content: z.array(z.discriminatedUnion('type', [TextPart, FilePart])),
+  is_error: z.boolean(),
+  /** Machine-readable detail: a denial's reasons, a failure's code. */
+  detail: JsonObject.optional(),
+});
+/** See {@link ToolResult}. */
+export type ToolResult = z.infer<typeof ToolResult>;
+
+/** The outcome of one call. */
+export const CallOutcome = z.strictObject({
+  type: z.literal('call_outcome'),
+  effect_id: effectId,
+  call_id: z.string(),
+  status: CallStatus.extract(['ok', 'error', 'cancelled', 'interrupted']),
+  result: ToolResult,
+  duration_ms: z.number().nonnegative(),
+  /** The tool did not stop within its grace; whatever it does from here on is dropped and noted. */
+  timed_out: z.literal(true).optional(),
+});
+/** See {@link CallOutcome}. */
+export type CallOutcome = z.infer<typeof CallOutcome>;
+
+/** The outcome of one consult: an answer per registration that was asked, in order. */
+export const ConsultOutcome = z.strictObject({
+  type: z.literal('consult_outcome'),
+  effect_id: effectId,
+  status: z.enum(['answered', 'cancelled']),
+  answers: z.array(HookAnswer),
+  /** After PreToolUse rewrote arguments: why they do not fit the tool's schema. */
+  args_problem: z.strictObject({ code: z.string(), message: z.string() }).optional(),
+});
+/** See {@link ConsultOutcome}. */
+export type ConsultOutcome = z.infer<typeof ConsultOutcome>;
+
+/** Tool connections are closed. Never fails: what could not be closed is noted. */
+export const CloseOutcome = z.strictObject({
+  type: z.literal('close_outcome'),
+  effect_id: effectId,
+  notes: z.array(z.string()).max(64),
+});
+/** See {@link CloseOutcome}. */
+export type CloseOutcome = z.infer<typeof CloseOutcome>;
+
+/** A host took the session over. Made by hosts only. */
+export const OwnedInput = z.strictObject({
+  type: z.literal('owned'),
+  epoch: z.number().int().positive(),
+  host: z.string(),
+});
+/** See {@link OwnedInput}. */
+export type OwnedInput = z.infer<typeof OwnedInput>;
+
+/** An invariant broke while this session was worked on. Made by hosts only. */
+export const SessionFailedInput = z.strictObject({
+  type: z.literal('session_failed'),
+  error: Failure,
+  n: z.number().int().nonnegative(),
+});
+/** See {@link SessionFailedInput}. */
+export type SessionFailedInput = z.infer<typeof SessionFailedInput>;
+
+/** Any input. */
+export const Input = z.union([
+  CommandInput,
+  ProvisionOutcome,
+  ModelOutcome,
+  CallOutcome,
+  ConsultOutcome,
+  CloseOutcome,
+  OwnedInput,
+  SessionFailedInput,
+]);
+/** See {@link Input}. */
+export type Input =
+  | CommandInput
+  | ProvisionOutcome
+  | ModelOutcome
+  | CallOutcome
+  | ConsultOutcome
+  | CloseOutcome
+  | OwnedInput
+  | SessionFailedInput;
+
+/** An input that answers an effect. */
+export type Outcome = ProvisionOutcome | ModelOutcome | CallOutcome | ConsultOutcome | CloseOutcome;
+
+/** Arbitrary JSON that stands where a payload is recorded. */
+export const Payload = Json;

@@ -1,0 +1,104 @@
+/** The messages of a transcript, as the journal holds them and as models are shown them. */
+import { z } from 'zod';
+import { CallStatus } from './calls.ts';
+import { BlobRef, Json, JsonObject } from './json.ts';
+
+/** What a provider wants back unchanged with a part (signatures, item ids), by provider name. Never interpreted here. */
+export const ProviderMetadata = z.record(z.string(), JsonObject);
+/** See {@link ProviderMetadata}. */
+export type ProviderMetadata = z.infer<typeof ProviderMetadata>;
+
+/** Plain text. */
+export const TextPart = z.strictObject({
+  type: z.literal('text'),
+  text: z.string(),
+  provider_metadata: ProviderMetadata.optional(),
+});
+/** A file or image, inline as base64 or by reference. */
+export const FilePart = z.strictObject({
+  type: z.literal('file'),
+  media_type: z.string().min(1),
+  filename: z.string().optional(),
+  data: z.union([z.base64(), BlobRef]),
+});
+/** What the model thought aloud. Shown back to the provider that wrote it. */
+export const ReasoningPart = z.strictObject({
+  type: z.literal('reasoning'),
+  text: z.string(),
+  provider_metadata: ProviderMetadata.optional(),
+});
+/**
+ * One tool call that the model asked for. `problem` stands where the call can never run: its arguments did not parse
+ * or did not fit the tool's schema, or there is no such tool; `args` then holds what could be read, or null.
+ */
+export const CallPart = z.strictObject({
+  type: z.literal('call'),
+  call_id: z.string().min(1).max(256),
+  tool: z.string().min(1).max(256),
+  args: Json,
+  problem: z.strictObject({ code: z.string().min(1), message: z.string() }).optional(),
+  provider_metadata: ProviderMetadata.optional(),
+});
+/** See {@link TextPart}. */
+export type TextPart = z.infer<typeof TextPart>;
+/** See {@link FilePart}. */
+export type FilePart = z.infer<typeof FilePart>;
+/** See {@link ReasoningPart}. */
+export type ReasoningPart = z.infer<typeof ReasoningPart>;
+/** See {@link CallPart}. */
+export type CallPart = z.infer<typeof CallPart>;
+
+/** What a person, another session or the runtime says to the model. */
+export const UserMessage = z.strictObject({
+  role: z.literal('user'),
+  content: z.array(z.discriminatedUnion('type', [TextPart, FilePart])).min(1),
+});
+/** One model answer. `partial` marks an answer that an abort or an error cut short. */
+export const AssistantMessage = z.strictObject({
+  role: z.literal('assistant'),
+  content: z.array(z.discriminatedUnion('type', [TextPart, ReasoningPart, CallPart])),
+  partial: z.literal(true).optional(),
+});
+/** One call's result. Every call of an assistant message has exactly one. */
+export const ToolMessage = z.strictObject({
+  role: z.literal('tool'),
+  call_id: z.string().min(1).max(256),
+  tool: z.string().min(1).max(256),
+  status: CallStatus,
+  is_error: z.boolean(),
+  content: z.array(z.discriminatedUnion('type', [TextPart, FilePart])),
+});
+/** A reminder: rendered as `<system-reminder>`, never in place of a user message. */
+export const ReminderMessage = z.strictObject({
+  role: z.literal('reminder'),
+  content: z.array(TextPart).min(1),
+});
+/** Any message of a transcript. */
+export const Message = z.discriminatedUnion('role', [UserMessage, AssistantMessage, ToolMessage, ReminderMessage]);
+/** See {@link UserMessage}. */
+export type UserMessage = z.infer<typeof UserMessage>;
+/** See {@link AssistantMessage}. */
+export type AssistantMessage = z.infer<typeof AssistantMessage>;
+/** See {@link ToolMessage}. */
+export type ToolMessage = z.infer<typeof ToolMessage>;
+/** See {@link ReminderMessage}. */
+export type ReminderMessage = z.infer<typeof ReminderMessage>;
+/** See {@link Message}. */
+export type Message = z.infer<typeof Message>;
+
+/** A user message of one text. */
+export function userText(text: string): UserMessage {
+  return { role: 'user', content: [{ type: 'text', text }] };
+}
+
+/** The text parts of a message, joined. */
+export function textOf(message: Message): string {
+  let text = '';
+  for (const part of message.content) if (part.type === 'text') text += part.text;
+  return text;
+}
+
+/** The calls of an assistant message, in the order in which the model asked for them. */
+export function callsOf(message: AssistantMessage): CallPart[] {
+  return message.content.filter((part): part is CallPart => part.type === 'call');
+}

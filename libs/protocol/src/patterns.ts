@@ -1,0 +1,119 @@
+/**
+ * Patterns on tools and their arguments: globs, and `path == "v"`, `path != "v"`, `path =~ "regex"`.
+ * Regular expressions run on RE2's algorithm (https://swtch.com/~rsc/regexp/regexp1.html), in time linear in the
+ * text, so that no pattern and no argument can stall a host.
+ */
+import { RE2JS } from 're2js';
+import { z } from 'zod';
+import { BOUNDS } from './bounds.ts';
+import type { Json } from './json.ts';
+
+/** A parsed argument condition. */
+export interface Condition {
+  /** Member names from the payload's root; array members by index. */
+  readonly path: readonly string[];
+  readonly operator: '==' | '!=' | '=~';
+  readonly value: string;
+}
+
+const CONDITION = /^\s*([A-Za-z_][\w-]*(?:\.[\w-]+)*)\s*(==|!=|=~)\s*("(?:[^"\\]|\\.)*")\s*$/;
+
+/**
+ * Parses `path == "v"`, `path != "v"` or `path =~ "regex"`.
+ * @returns the condition, or a sentence that says what is wrong.
+ */
+export function parseCondition(text: string): Condition | string {
+  if (text.length > BOUNDS.patternMaxChars)
+    return `a pattern may have ${BOUNDS.patternMaxChars} characters, this one has ${text.length}`;
+  const match = CONDITION.exec(text);
+  if (!match) return `expected path == "value", path != "value" or path =~ "regex", got ${JSON.stringify(text)}`;
+  let value: string;
+  try {
+    value = JSON.parse(match[3] as string) as string;
+  } catch {
+    return `the value ${match[3]} is not a JSON string`;
+  }
+  const operator = match[2] as Condition['operator'];
+  if (operator === '=~') {
+    const problem = regexProblem(value);
+    if (problem) return problem;
+  }
+  return { path: (match[1] as string).split('.'), operator, value };
+}
+
+/** Whether a payload satisfies a condition. A missing member equals nothing. */
+export function conditionHolds(condition: Condition, payload: Json): boolean {
+  let value: Json | undefined = payload;
+  for (const key of condition.path) {
+    if (value === null || typeof value !== 'object' || !Object.hasOwn(value, key)) {
+      value = undefined;
+      break;
+    }
+    value = (value as { [key: string]: Json })[key];
+  }
+  const text = value === undefined ? undefined : typeof value === 'string' ? value : JSON.stringify(value);
+  if (condition.operator === '==') return text === condition.value;
+  if (condition.operator === '!=') return text !== condition.value;
+  return text !== undefined && regexMatches(condition.value, text);
+}
+
+/** Whether a glob matches a name. `*` is any run of characters, `?` any one; `""` matches everything. */
+export function globMatches(glob: string, name: string): boolean {
+  if (glob === '' || glob === '*') return true;
+  // Two-pointer match with one point to come back to: linear for one star, at worst glob × name, never exponential.
+  let g = 0;
+  let n = 0;
+  let star = -1;
+  let mark = 0;
+  while (n < name.length) {
+    if (g < glob.length && (glob[g] === '?' || glob[g] === name[n]) && glob[g] !== '*') {
+      g++;
+      n++;
+    } else if (glob[g] === '*') {
+      star = g++;
+      mark = n;
+    } else if (star >= 0) {
+      g = star + 1;
+      n = ++mark;
+    } else return false;
+  }
+  while (glob[g] === '*') g++;
+  return g === glob.length;
+}
+
+/** Says what is wrong with a regular expression (RE2 syntax), or null. */
+export function regexProblem(source: string): string | null {
+  try {
+    compiled(source);
+    return null;
+  } catch (error) {
+    return `invalid regular expression ${JSON.stringify(source)}: ${(error as Error).message}`;
+  }
+}
+
+/** Whether a regular expression (RE2 syntax, unanchored) is found in a text. */
+export function regexMatches(source: string, text: string): boolean {
+  return compiled(source).matcher(text).find();
+}
+
+const cache = new Map<string, RE2JS>();
+const CACHE_MAX = 512;
+
+function compiled(source: string): RE2JS {
+  let regex = cache.get(source);
+  if (!regex) {
+    regex = RE2JS.compile(source);
+    if (cache.size >= CACHE_MAX) cache.clear();
+    cache.set(source, regex);
+  }
+  return regex;
+}
+
+/** A glob on names, at most {@link BOUNDS}.patternMaxChars long. */
+export const Glob = z.string().max(BOUNDS.patternMaxChars);
+
+/** The text of a condition, checked when it is parsed. */
+export const ConditionText = z.string().superRefine((text, context) => {
+  const parsed = parseCondition(text);
+  if (typeof parsed === 'string') context.addIssue({ code: 'custom', message: parsed });
+});

@@ -1,0 +1,66 @@
+/** Permission rules: which calls run, which are refused, which wait for a person. First match wins. */
+import { z } from 'zod';
+import { BOUNDS } from './bounds.ts';
+import type { Json } from './json.ts';
+import { ConditionText, conditionHolds, Glob, globMatches, parseCondition } from './patterns.ts';
+
+/** What a rule says of a call. */
+export const PermissionAction = z.enum(['allow', 'deny', 'ask']);
+/** See {@link PermissionAction}. */
+export type PermissionAction = z.infer<typeof PermissionAction>;
+
+/** One rule: a glob on the tool's name and, if given, a condition on the arguments. */
+export const PermissionRule = z.strictObject({
+  tool: Glob,
+  when: ConditionText.optional(),
+  action: PermissionAction,
+});
+/** See {@link PermissionRule}. */
+export type PermissionRule = z.infer<typeof PermissionRule>;
+
+/** A persona's rules, and what holds where none matches. */
+export const Permissions = z.strictObject({
+  rules: z.array(PermissionRule).max(BOUNDS.permissionRulesMax).default([]),
+  default: PermissionAction.default('ask'),
+});
+/** See {@link Permissions}. */
+export type Permissions = z.infer<typeof Permissions>;
+
+/**
+ * The rules that stand behind a persona's own: looking inside the root is allowed, changing it or running
+ * something asks. `park` only puts the session itself to rest.
+ */
+export const BUILT_IN_RULES: readonly PermissionRule[] = [
+  { tool: 'read_file', action: 'allow' },
+  { tool: 'list_files', action: 'allow' },
+  { tool: 'search_files', action: 'allow' },
+  { tool: 'notify_file_edited', action: 'allow' },
+  { tool: 'write_file', action: 'ask' },
+  { tool: 'append_file', action: 'ask' },
+  { tool: 'edit_file', action: 'ask' },
+  { tool: 'run_command', action: 'ask' },
+];
+
+/** What the rules decided, and which of them did: an index into the persona's rules, `built_in` or `default`. */
+export interface Ruling {
+  readonly action: PermissionAction;
+  readonly rule: string;
+}
+
+/** Decides one call by rules: the persona's in order, then the built-in ones, then the persona's default. */
+export function ruleOn(permissions: Permissions, tool: string, args: Json): Ruling {
+  for (const [index, rule] of permissions.rules.entries()) {
+    if (ruleMatches(rule, tool, args)) return { action: rule.action, rule: `rules[${index}]` };
+  }
+  for (const rule of BUILT_IN_RULES) {
+    if (ruleMatches(rule, tool, args)) return { action: rule.action, rule: `built_in:${rule.tool}` };
+  }
+  return { action: permissions.default, rule: 'default' };
+}
+
+function ruleMatches(rule: PermissionRule, tool: string, args: Json): boolean {
+  if (!globMatches(rule.tool, tool)) return false;
+  if (rule.when === undefined) return true;
+  const condition = parseCondition(rule.when);
+  return typeof condition !== 'string' && conditionHolds(condition, args);
+}

@@ -1,0 +1,152 @@
+/** Personas: named, versioned roles. One strict schema for files and code. */
+import { z } from 'zod';
+import { BOUNDS } from './bounds.ts';
+import { ID_PATTERN } from './ids.ts';
+import { JsonObject } from './json.ts';
+import { Glob } from './patterns.ts';
+import { Permissions } from './permissions.ts';
+
+/** `provider/model`: which provider adapter answers, and which of its models. */
+export const ModelName = z
+  .string()
+  .trim()
+  .regex(/^[a-z][a-z0-9-]*\/.+$/, {
+    error: 'a model is written provider/name, for example anthropic/claude-sonnet-4-5 or scripted/demo.yaml',
+  })
+  .max(1_024);
+
+/** A model and its settings. */
+export const ModelSettings = z.strictObject({
+  name: ModelName,
+  base_url: z.url({ protocol: /^https?$/ }).optional(),
+  temperature: z.number().min(0).max(2).optional(),
+  max_output_tokens: z.number().int().positive().optional(),
+  /** Handed to the provider as it stands, under the provider's own key. */
+  provider_options: z.record(z.string(), JsonObject).optional(),
+});
+/** See {@link ModelSettings}. */
+export type ModelSettings = z.infer<typeof ModelSettings>;
+
+/** One MCP server: a command that speaks on stdio, or a Streamable HTTP address. The usual `mcpServers` shape. */
+export const McpServer = z.union([
+  z.strictObject({
+    command: z.string().trim().min(1),
+    args: z.array(z.string()).default([]),
+    env: z.record(z.string(), z.string()).optional(),
+    cwd: z.string().optional(),
+  }),
+  z.strictObject({
+    url: z.url({ protocol: /^https?$/ }),
+    headers: z.record(z.string(), z.string()).optional(),
+    type: z.enum(['http', 'streamable-http']).optional(),
+  }),
+]);
+/** See {@link McpServer}. */
+export type McpServer = z.infer<typeof McpServer>;
+
+/** MCP servers by name; a server's tools are named `<server>__<tool>`. */
+export const McpServers = z.record(z.string().regex(/^[A-Za-z0-9_-]{1,48}$/), McpServer);
+/** See {@link McpServers}. */
+export type McpServers = z.infer<typeof McpServers>;
+
+/** Which tools a persona has: built-ins and MCP tools whose name an `allow` glob matches and no `deny` glob does. */
+export const ToolSelection = z.strictObject({
+  allow: z.array(Glob).max(256).default(['*']),
+  deny: z.array(Glob).max(256).default([]),
+});
+/** See {@link ToolSelection}. */
+export type ToolSelection = z.infer<typeof ToolSelection>;
+
+/** Bounds of one session. */
+export const Limits = z.strictObject({
+  max_turns: z.number().int().min(1).max(1_000_000).optional(),
+  /** Calls of one batch that run at the same time. */
+  parallel_calls: z.number().int().min(1).max(BOUNDS.callsPerBatchMax).optional(),
+  tokens: z.number().int().positive().optional(),
+  usd: z.number().positive().optional(),
+  wall_time_ms: z.number().int().positive().optional(),
+  children: z.number().int().nonnegative().optional(),
+  depth: z.number().int().nonnegative().optional(),
+});
+/** See {@link Limits}. */
+export type Limits = z.infer<typeof Limits>;
+
+const Drain = z.enum(['all', 'one_at_a_time']);
+
+/** A persona, as it stands in a file or in code. Unknown keys are refused. */
+export const Persona = z.strictObject({
+  name: z.string().trim().regex(ID_PATTERN, { error: 'a persona name must be 1 to 64 characters of A-Z a-z 0-9 _ -' }),
+  /** A content hash if not given. */
+  version: z.string().trim().min(1).max(128).optional(),
+  description: z.string().max(4_096).optional(),
+  model: z.union([ModelName.transform((name) => ({ name })), ModelSettings]).optional(),
+  prompt: z.string().max(BOUNDS.commandBodyMaxBytes).default(''),
+  /** Named additions to the prompt; `start` picks one with `mode`. */
+  modes: z.record(z.string().regex(ID_PATTERN), z.strictObject({ prompt: z.string() })).optional(),
+  skills: z.array(z.string()).max(256).optional(),
+  tools: z
+    .union([
+      z
+        .array(Glob)
+        .max(256)
+        .transform((allow) => ({ allow, deny: [] as string[] })),
+      ToolSelection,
+    ])
+    .optional(),
+  mcp_servers: McpServers.optional(),
+  permissions: Permissions.optional(),
+  limits: Limits.optional(),
+  budget_thresholds: z.array(z.number().min(1).max(100)).max(16).optional(),
+  steering: z.strictObject({ steering: Drain.default('all'), followups: Drain.default('one_at_a_time') }).optional(),
+  compaction: z
+    .strictObject({
+      strategy: z.enum(['summary', 'clear_tool_results', 'notes']).default('summary'),
+      reserve: z.number().int().positive().optional(),
+      keep_turns: z.number().int().min(0).default(2),
+    })
+    .optional(),
+  stop_when: z
+    .array(
+      z.union([
+        z.strictObject({ text: z.string() }),
+        z.strictObject({ tool: Glob }),
+        z.strictObject({ predicate: z.string() }),
+      ]),
+    )
+    .max(32)
+    .optional(),
+  hooks: z.array(JsonObject).max(BOUNDS.hooksMax).optional(),
+  on_finish: z.string().optional(),
+  steps: z.array(JsonObject).max(64).optional(),
+  handoffs: z.array(z.string().regex(ID_PATTERN)).max(64).optional(),
+  /** What becomes of a call whose outcome a crash has left unknown. */
+  on_unknown_outcome: z.enum(['interrupted', 'ask']).optional(),
+  daemon: z.strictObject({ wake_interval_ms: z.number().int().positive().optional() }).optional(),
+});
+/** See {@link Persona}. */
+export type Persona = z.infer<typeof Persona>;
+/** A persona as a person writes it, before defaults. */
+export type PersonaInput = z.input<typeof Persona>;
+
+/** Keys of the schema whose meaning a later release brings. They are refused by name rather than ignored. */
+export const NOT_YET_IN_PERSONA: readonly string[] = [
+  'skills',
+  'budget_thresholds',
+  'compaction',
+  'stop_when',
+  'hooks',
+  'on_finish',
+  'steps',
+  'handoffs',
+  'on_unknown_outcome',
+];
+/** Members of `limits` whose meaning a later release brings. */
+export const NOT_YET_IN_LIMITS: readonly string[] = ['tokens', 'usd', 'wall_time_ms', 'children', 'depth'];
+
+/** The path of the first part of a persona that this release does not carry out, or null. */
+export function notYetInPersona(persona: Persona): string | null {
+  for (const key of NOT_YET_IN_PERSONA) if (persona[key as keyof Persona] !== undefined) return key;
+  for (const key of NOT_YET_IN_LIMITS) if (persona.limits?.[key as keyof Limits] !== undefined) return `limits.${key}`;
+  if (persona.daemon?.wake_interval_ms !== undefined) return 'daemon.wake_interval_ms';
+  return null;
+}

@@ -1,0 +1,35 @@
+/** What `get_state` answers and lists show of a session. */
+import { z } from 'zod';
+import { StopReason } from './events.ts';
+import { Usage } from './inputs.ts';
+import { Json } from './json.ts';
+import { StateValue } from './record.ts';
+import { Mode } from './seams.ts';
+
+/** A session as seen from outside, after its newest record. */
+export const SessionStatus = z.strictObject({
+  session_id: z.string(),
+  n: z.number().int().positive(),
+  epoch: z.number().int().positive(),
+  at: z.string(),
+  state: StateValue,
+  run: z.number().int().nonnegative(),
+  turn: z.number().int().nonnegative(),
+  persona: z.string().nullable(),
+  model: z.string().nullable(),
+  stop_reason: StopReason.nullable(),
+  error: z.strictObject({ code: z.string(), message: z.string() }).nullable(),
+  usage: Usage,
+  calls: z.array(z.strictObject({ call_id: z.string(), tool: z.string(), status: z.string() })),
+  approvals: z.array(z.strictObject({ call_id: z.string(), tool: z.string(), args: Json, requested_by: z.string() })),
+  pending: z.array(
+    z.strictObject({
+      command_id: z.string(),
+      kind: z.enum(['steer', 'remind', 'followup']),
+      body: z.string(),
+      mode: Mode.optional(),
+    }),
+  ),
+});
+/** See {@link SessionStatus}. */
+export type SessionStatus = z.infer<typeof SessionStatus>;

@@ -1,0 +1,125 @@
+/** Every subject of the bus. Nothing else in the code spells one. */
+import { ID_PATTERN, SessionId, type SessionRef, TenantId } from './ids.ts';
+
+/** Partitions of the command stream. */
+export const PARTITIONS = 64;
+
+/** The partition of a session: FNV-1a, 32 bit (http://www.isthe.com/chongo/tech/comp/fnv/), as nats-server's `partition()` computes it. */
+export function partitionOf(sessionId: string): number {
+  let hash = 0x811c9dc5;
+  for (const byte of new TextEncoder().encode(sessionId)) {
+    hash ^= byte;
+    hash = Math.imul(hash, 0x01000193);
+  }
+  return (hash >>> 0) % PARTITIONS;
+}
+
+/** Verbs that only hosts and workers may publish. */
+export const INTERNAL_VERBS = ['timer', 'child_ended', 'call_outcome', 'feedback', 'session_failed'] as const;
+
+/** Builders and filters of every subject, stream, bucket and header name. */
+export const subjects = {
+  /** Where clients publish a command. */
+  command: (ref: SessionRef, verb: string) => `cox.${ref.tenant}.session.${ref.sessionId}.${verb}`,
+  /** What the command stream listens on. */
+  commands: 'cox.*.session.*.*',
+  /** How a command is stored, after the stream's transform. */
+  storedCommand: (ref: SessionRef, verb: string) =>
+    `cox.cmd.${partitionOf(ref.sessionId)}.${ref.tenant}.${ref.sessionId}.${verb}`,
+  /** The transform's destination. */
+  storedCommandTransform: `cox.cmd.{{partition(${PARTITIONS},2)}}.{{wildcard(1)}}.{{wildcard(2)}}.{{wildcard(3)}}`,
+  /** All stored commands of a session. */
+  inbox: (ref: SessionRef) => `cox.cmd.${partitionOf(ref.sessionId)}.${ref.tenant}.${ref.sessionId}.*`,
+  /** All stored commands of a partition. */
+  partition: (p: number) => `cox.cmd.${p}.>`,
+  /** All stored commands. */
+  storedCommands: 'cox.cmd.>',
+  /** A session's journal. */
+  journal: (ref: SessionRef) => `cox.jrn.${partitionOf(ref.sessionId)}.${ref.tenant}.${ref.sessionId}`,
+  /** All journals. */
+  journals: 'cox.jrn.*.*.*',
+  /** All journals of a tenant. */
+  tenantJournals: (tenant: string) => `cox.jrn.*.${TenantId.parse(tenant)}.*`,
+  /** Where committed records are live. */
+  events: (ref: SessionRef) => `cox.${ref.tenant}.events.${ref.sessionId}`,
+  /** The journal stream's republish destination. */
+  eventsRepublish: 'cox.{{wildcard(2)}}.events.{{wildcard(3)}}',
+  /** Where deltas of a running answer are live; nothing keeps them. */
+  deltas: (ref: SessionRef) => `cox.${ref.tenant}.deltas.${ref.sessionId}`,
+  /** Where a query is asked. */
+  query: (ref: SessionRef, what: string) => `cox.${ref.tenant}.query.${ref.sessionId}.${what}`,
+  /** What hosts listen on for queries. */
+  queries: 'cox.*.query.*.*',
+  /** Snapshots of a session. */
+  snapshot: (ref: SessionRef) => `cox.snap.${partitionOf(ref.sessionId)}.${ref.tenant}.${ref.sessionId}`,
+  /** All snapshots. */
+  snapshots: 'cox.snap.*.*.*',
+  /** The schedule of one timer. */
+  timerSchedule: (ref: SessionRef, timerId: string) =>
+    `cox.tmr.${partitionOf(ref.sessionId)}.${ref.tenant}.${ref.sessionId}.s_${timerId}`,
+  /** Where a schedule puts its message when it is due; the command stream sources it from there. */
+  timerFired: (ref: SessionRef, timerId: string) =>
+    `cox.tmr.${partitionOf(ref.sessionId)}.${ref.tenant}.${ref.sessionId}.f_${timerId}`,
+  /** All timers. */
+  timers: 'cox.tmr.*.*.*.*',
+  /** Requests to a bus tool. */
+  tool: (tenant: string, name: string) => `cox.${TenantId.parse(tenant)}.tool.${name}`,
+  /** Requests to a persona's service. */
+  persona: (tenant: string, name: string) => `cox.${TenantId.parse(tenant)}.persona.${name}`,
+  /** Requests to a hook. */
+  hook: (tenant: string, id: string) => `cox.${TenantId.parse(tenant)}.hook.${id}`,
+} as const;
+
+/** Names of streams and buckets. */
+export const STREAMS = {
+  commands: 'COX_COMMANDS',
+  timers: 'COX_TIMERS',
+  journal: 'COX_JOURNAL',
+  snapshots: 'COX_SNAPSHOTS',
+  hosts: 'cox_hosts',
+  registry: 'cox_registry',
+  active: 'cox_active',
+  blobs: 'cox_blobs',
+} as const;
+
+/** Names of headers. */
+export const HEADERS = {
+  commandId: 'Cox-Command-Id',
+  receiptTo: 'Cox-Receipt-To',
+  actor: 'Cox-Actor',
+} as const;
+
+/** What a stored command's subject says. */
+export interface StoredCommandAddress {
+  readonly ref: SessionRef;
+  readonly verb: string;
+}
+
+/** Reads a stored command's subject; null where the transform did not take it or an id is hostile. */
+export function parseStoredCommand(subject: string): StoredCommandAddress | null {
+  const [cox, cmd, , tenant, sessionId, verb, ...rest] = subject.split('.');
+  if (cox !== 'cox' || cmd !== 'cmd' || verb === undefined || rest.length > 0) return null;
+  if (!ID_PATTERN.test(tenant ?? '') || !ID_PATTERN.test(sessionId ?? '')) return null;
+  return { ref: { tenant: TenantId.parse(tenant), sessionId: SessionId.parse(sessionId) }, verb };
+}
+
+/** Reads a journal's subject; null where it is none. */
+export function parseJournalSubject(subject: string): SessionRef | null {
+  const [cox, jrn, , tenant, sessionId, ...rest] = subject.split('.');
+  if (cox !== 'cox' || jrn !== 'jrn' || rest.length > 0) return null;
+  if (!ID_PATTERN.test(tenant ?? '') || !ID_PATTERN.test(sessionId ?? '')) return null;
+  return { tenant: TenantId.parse(tenant), sessionId: SessionId.parse(sessionId) };
+}
+
+/** Reads a query's subject; null where an id is hostile. */
+export function parseQuery(subject: string): { readonly ref: SessionRef; readonly what: string } | null {
+  const [cox, tenant, query, sessionId, what, ...rest] = subject.split('.');
+  if (cox !== 'cox' || query !== 'query' || what === undefined || rest.length > 0) return null;
+  if (!ID_PATTERN.test(tenant ?? '') || !ID_PATTERN.test(sessionId ?? '')) return null;
+  return { ref: { tenant: TenantId.parse(tenant), sessionId: SessionId.parse(sessionId) }, what };
+}
+
+/** Whether receipts may go to a subject: only to inboxes, without wildcards. */
+export function isInboxSubject(subject: string): boolean {
+  return /^_INBOX[A-Za-z0-9_.$-]{1,250}$/.test(subject) && !subject.endsWith('.') && !subject.includes('..');
+}
