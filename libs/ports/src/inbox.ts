@@ -44,9 +44,12 @@ export interface InboxHandlers {
 
 /** Where commands wait. */
 export interface CommandInbox {
-  /** The command stream's name and incarnation, for cursors. */
+  /** The command stream's name and incarnation (when it was created, milliseconds since 1970, in digits), for cursors. */
   readonly incarnation: { readonly stream: string; readonly created: string };
-  /** Starts deliveries of these partitions (all when left out). Returns when they flow. */
+  /**
+   * Starts deliveries of these partitions (all when left out). Returns when they flow. Called again while open, it
+   * changes the set: partitions left out are let go, others are not interrupted.
+   */
   open(handlers: InboxHandlers, partitions?: readonly number[]): Promise<void>;
   /**
    * The session's commands after `afterSeq`, in stream order, at least up to `untilSeq` (a doorbell's position) where
@@ -61,7 +64,8 @@ export interface CommandInbox {
 export interface CommandSender {
   /**
    * Stores a command durably.
-   * @returns its position and the command id it is known by.
+   * @returns its position and the command id it is known by: the one given here, else the position's
+   * (`<stream>-<created ms>-<seq>`). An `id` in the body is not looked at.
    * @throws when the store does not acknowledge it within its bound.
    */
   send(

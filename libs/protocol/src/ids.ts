@@ -25,6 +25,14 @@ export const CommandId = id('command id').brand<'CommandId'>();
 /** See {@link CommandId}. */
 export type CommandId = z.infer<typeof CommandId>;
 
+/** The identity of a command whose sender chose none: its place in one incarnation of the command stream. */
+export function positionalCommandId(
+  incarnation: { readonly stream: string; readonly created: string },
+  seq: number,
+): CommandId {
+  return CommandId.parse(`${incarnation.stream}-${incarnation.created}-${seq}`);
+}
+
 /** The tenant of a bus that has not been divided among tenants. */
 export const DEFAULT_TENANT = TenantId.parse('default');
 

@@ -1,5 +1,6 @@
 /** The record: one journal entry, one message on the bus, one commit. */
 import { z } from 'zod';
+import { BOUNDS } from './bounds.ts';
 import { canonicalJson } from './canonical-json.ts';
 import { SessionEvent } from './events.ts';
 import { Input } from './inputs.ts';
@@ -59,6 +60,15 @@ export const GENESIS_HASH = '0'.repeat(64);
 /** A record's bytes as they are stored: canonical JSON in UTF-8. */
 export function encodeRecord(record: JournalRecord): Uint8Array {
   return new TextEncoder().encode(canonicalJson(record));
+}
+
+/** A record is over its bound; nothing was appended. */
+export class RecordTooLargeError extends Error {
+  override readonly name = 'RecordTooLargeError';
+  readonly code = 'record_too_large';
+  constructor(bytes: number) {
+    super(`a record has ${bytes} bytes, at most ${BOUNDS.recordMaxBytes} are kept`);
+  }
 }
 
 /** A record could not be read: its bytes are not one of the shapes ever released. */

@@ -21,6 +21,8 @@ export const INTERNAL_VERBS = ['timer', 'child_ended', 'call_outcome', 'feedback
 export const subjects = {
   /** Where clients publish a command. */
   command: (ref: SessionRef, verb: string) => `cox.${ref.tenant}.session.${ref.sessionId}.${verb}`,
+  /** The deduplication id (`Nats-Msg-Id`) of a command whose sender chose its id; it is stream-wide, so it says whose. */
+  commandMessageId: (ref: SessionRef, commandId: string) => `${ref.tenant}.${ref.sessionId}.${commandId}`,
   /** What the command stream listens on. */
   commands: 'cox.*.session.*.*',
   /** How a command is stored, after the stream's transform. */
@@ -88,6 +90,20 @@ export const HEADERS = {
   receiptTo: 'Cox-Receipt-To',
   actor: 'Cox-Actor',
 } as const;
+
+/** What a published command's subject says; `ref` is null where an id is hostile. */
+export interface PublishedCommandAddress {
+  readonly ref: SessionRef | null;
+  readonly verb: string;
+}
+
+/** Reads the subject that a client published to; null where the command stream does not listen on it. */
+export function parsePublishedCommand(subject: string): PublishedCommandAddress | null {
+  const [cox, tenant, session, sessionId, verb, ...rest] = subject.split('.');
+  if (cox !== 'cox' || session !== 'session' || verb === undefined || rest.length > 0) return null;
+  if (!ID_PATTERN.test(tenant ?? '') || !ID_PATTERN.test(sessionId ?? '')) return { ref: null, verb };
+  return { ref: { tenant: TenantId.parse(tenant), sessionId: SessionId.parse(sessionId) }, verb };
+}
 
 /** What a stored command's subject says. */
 export interface StoredCommandAddress {

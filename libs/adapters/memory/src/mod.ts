@@ -1,1 +1,3 @@
-export {};
+/** Every port in memory, and the system's clock. */
+export { createMemoryBus, type MemoryBus, MemoryBusClosedError } from './memory-bus.ts';
+export { createIds, createSystemClock } from './system-clock.ts';

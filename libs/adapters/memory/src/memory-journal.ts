@@ -1,0 +1,66 @@
+/** The journal port in memory. Its fence refuses exactly as the stream's does: one sequence over all sessions. */
+import type { Journal, StoredRecord } from '@coxswain/ports';
+import { BOUNDS, RecordTooLargeError, type SessionRef, sessionRef, subjects } from '@coxswain/protocol';
+
+/** Makes a journal. `appended` is told each record after it is stored. */
+export function createMemoryJournal(
+  appended: (ref: SessionRef, record: StoredRecord) => void,
+  assertOpen: () => void,
+): Journal {
+  const bySession = new Map<string, StoredRecord[]>();
+  const tenants = new Map<string, Set<string>>();
+  let sequence = 0;
+
+  const recordsOf = (ref: SessionRef): readonly StoredRecord[] => bySession.get(subjects.journal(ref)) ?? [];
+
+  return {
+    async append(ref, bytes, fence) {
+      assertOpen();
+      if (bytes.length > BOUNDS.recordMaxBytes) throw new RecordTooLargeError(bytes.length);
+      const key = subjects.journal(ref);
+      const records = bySession.get(key) ?? [];
+      if ((records.at(-1)?.fence ?? 0) !== fence) return { status: 'refused' };
+      sequence += 1;
+      // A copy: the caller may use its buffer again.
+      const record: StoredRecord = { bytes: bytes.slice(), fence: sequence };
+      records.push(record);
+      if (records.length === 1) {
+        bySession.set(key, records);
+        const sessions = tenants.get(ref.tenant) ?? new Set();
+        tenants.set(ref.tenant, sessions.add(ref.sessionId));
+      }
+      appended(ref, record);
+      return { status: 'stored', fence: sequence };
+    },
+    async firstAfter(ref, fence) {
+      assertOpen();
+      const records = recordsOf(ref);
+      return records[indexAfter(records, fence)] ?? null;
+    },
+    async *read(ref, fence = 0) {
+      assertOpen();
+      const records = recordsOf(ref);
+      const end = records.length;
+      for (let i = indexAfter(records, fence); i < end; i++) yield records[i] as StoredRecord;
+    },
+    async last(ref) {
+      assertOpen();
+      return recordsOf(ref).at(-1) ?? null;
+    },
+    async *sessions(tenant) {
+      assertOpen();
+      for (const sessionId of [...(tenants.get(tenant) ?? [])]) yield sessionRef(sessionId, tenant);
+    },
+  };
+}
+
+function indexAfter(records: readonly StoredRecord[], fence: number): number {
+  let low = 0;
+  let high = records.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if ((records[middle] as StoredRecord).fence > fence) high = middle;
+    else low = middle + 1;
+  }
+  return low;
+}

@@ -1,0 +1,74 @@
+/** The machine's own clock, and ids made from it. Hosts on any bus use these; a simulation brings its own. */
+import { randomFillSync } from 'node:crypto';
+import type { Clock, Ids } from '@coxswain/ports';
+
+// setTimeout takes 32 signed bits of milliseconds and fires at once for more.
+const longestSleepMs = 2 ** 31 - 1;
+
+/** The system's clock. A running sleep keeps the process alive; abort it to let the process end. */
+export function createSystemClock(): Clock {
+  return {
+    nowMs: () => Date.now(),
+    monotonicMs: () => performance.now(),
+    async sleep(delayMs, signal) {
+      const endsMs = performance.now() + delayMs;
+      let leftMs = delayMs;
+      while (leftMs > 0 && !signal?.aborted) {
+        await sleepOnce(Math.min(leftMs, longestSleepMs), signal);
+        leftMs = endsMs - performance.now();
+        // A timer may fire a fraction early by the monotonic clock; a loop over fractions would only burn time.
+        if (leftMs < 1) return;
+      }
+    },
+    yield: () => new Promise((resolve) => setImmediate(resolve)),
+  };
+}
+
+function sleepOnce(delayMs: number, signal: AbortSignal | undefined): Promise<void> {
+  return new Promise((resolve) => {
+    const done = () => {
+      clearTimeout(timer);
+      signal?.removeEventListener('abort', done);
+      resolve();
+    };
+    const timer = setTimeout(done, delayMs);
+    signal?.addEventListener('abort', done, { once: true });
+  });
+}
+
+const counterBits = 12;
+
+/**
+ * UUIDv7 ids (RFC 9562 section 5.7) that sort in the order in which this maker gave them out, also within one
+ * millisecond and when the clock is set back (section 6.2, method 1: a 12-bit counter, begun at random).
+ */
+export function createIds(clock: Pick<Clock, 'nowMs'> = createSystemClock()): Ids {
+  const bytes = new Uint8Array(16);
+  const view = new DataView(bytes.buffer);
+  let lastMs = 0;
+  let counter = 0;
+  return {
+    next() {
+      randomFillSync(bytes);
+      const nowMs = Math.floor(clock.nowMs());
+      if (nowMs > lastMs) {
+        lastMs = nowMs;
+        // The top bit stays free, so that a busy millisecond has room to count.
+        counter = view.getUint16(6) & (2 ** (counterBits - 1) - 1);
+      } else {
+        counter += 1;
+        if (counter === 2 ** counterBits) {
+          // Full: time is borrowed from the next millisecond, which keeps the order (section 6.2).
+          lastMs += 1;
+          counter = 0;
+        }
+      }
+      view.setUint16(0, Math.floor(lastMs / 2 ** 32));
+      view.setUint32(2, lastMs >>> 0);
+      view.setUint16(6, 0x7000 | counter);
+      view.setUint8(8, 0x80 | (view.getUint8(8) & 0x3f));
+      const hex = Buffer.from(bytes.buffer).toString('hex');
+      return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
+    },
+  };
+}
