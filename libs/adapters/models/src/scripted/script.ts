@@ -1,0 +1,98 @@
+/** Scripts: what a scripted model answers. The format is documented in docs/guides/scripted-models.md. */
+import { type Failure, Json, regexProblem } from '@coxswain/protocol';
+import { parse } from 'yaml';
+import { z } from 'zod';
+import { describeIssue } from './describe-issue.ts';
+
+/** Everything that a scripted answer may fail with. */
+export const FAULT_KINDS = [
+  'rate_limit',
+  'server_error',
+  'network',
+  'garbage',
+  'no_final_frame',
+  'timeout',
+  'error',
+] as const;
+/** See {@link FAULT_KINDS}. */
+export type FaultKind = (typeof FAULT_KINDS)[number];
+
+// Longer than any rehearsal, and well below the 24.8 days at which Node's timers wrap round.
+const DELAY_MAX_MS = 24 * 60 * 60 * 1_000;
+const Delay = z.number().int().min(0).max(DELAY_MAX_MS);
+const Tokens = z.number().int().nonnegative();
+
+const ScriptedCall = z.strictObject({
+  tool: z.string().min(1).max(256),
+  /** A string stands for the text that a model would have written; it is read as JSON and may be broken. */
+  args: Json.default({}),
+});
+
+/** One answer of a script. */
+export const ScriptedTurn = z
+  .strictObject({
+    match: z
+      .string()
+      .superRefine((source, context) => {
+        const problem = regexProblem(source);
+        if (problem) context.addIssue({ code: 'custom', message: problem });
+      })
+      .optional(),
+    text: z.string().optional(),
+    reasoning: z.string().optional(),
+    calls: z.array(ScriptedCall).max(1_024).optional(),
+    delay_ms: Delay.optional(),
+    chunk_ms: Delay.optional(),
+    usage: z
+      .strictObject({
+        input_tokens: Tokens.default(0),
+        output_tokens: Tokens.default(0),
+        cached_input_tokens: Tokens.optional(),
+        reasoning_tokens: Tokens.optional(),
+      })
+      .optional(),
+    fail: z.strictObject({ kind: z.enum(FAULT_KINDS), after_ms: Delay.optional() }).optional(),
+  })
+  .refine((turn) => turn.text !== undefined || turn.reasoning !== undefined || turn.calls || turn.fail, {
+    error: 'a turn needs at least one of text, reasoning, calls, fail',
+  });
+/** See {@link ScriptedTurn}. */
+export type ScriptedTurn = z.infer<typeof ScriptedTurn>;
+
+const ScriptFile = z.strictObject({
+  turns: z.array(ScriptedTurn).min(1).max(1_000_000),
+  loop: z.boolean().default(false),
+});
+
+/** A script that has been read and checked. */
+export interface Script {
+  /** As the model's name gives it; it stands in messages and in markers. */
+  readonly file: string;
+  readonly turns: readonly ScriptedTurn[];
+  /** Begins again when no turn is left. */
+  readonly loop: boolean;
+  /** No turn has a `match`, so the turns are played in order. */
+  readonly sequential: boolean;
+}
+
+/** Reads a script's YAML; a failure `script_invalid` names the file, and the member or the line. */
+export function parseScript(file: string, yaml: string): Script | Failure {
+  let value: unknown;
+  try {
+    value = parse(yaml);
+  } catch (error) {
+    return scriptInvalid(file, (error as Error).message.trimEnd());
+  }
+  const parsed = ScriptFile.safeParse(value);
+  if (!parsed.success) {
+    // The first few are enough to mend a script by; a broken generator could give thousands.
+    return scriptInvalid(file, parsed.error.issues.slice(0, 5).map(describeIssue).join('; '));
+  }
+  const { turns, loop } = parsed.data;
+  return { file, turns, loop, sequential: turns.every((turn) => turn.match === undefined) };
+}
+
+/** The failure of a script that cannot be used. */
+export function scriptInvalid(file: string, why: string): Failure {
+  return { code: 'script_invalid', message: `script ${file}: ${why}`, retryable: false };
+}

@@ -1,0 +1,20 @@
+/** The machine's own clock, for those who give none. */
+import type { Clock } from '@coxswain/ports';
+
+/** Time as Node tells it. */
+export const wallClock: Clock = {
+  nowMs: () => Date.now(),
+  monotonicMs: () => performance.now(),
+  sleep: (delayMs, signal) =>
+    new Promise((resolve) => {
+      if (signal?.aborted) return resolve();
+      const wake = () => {
+        clearTimeout(timer);
+        signal?.removeEventListener('abort', wake);
+        resolve();
+      };
+      const timer = setTimeout(wake, delayMs);
+      signal?.addEventListener('abort', wake, { once: true });
+    }),
+  yield: () => new Promise((resolve) => setImmediate(resolve)),
+};
