@@ -10,11 +10,9 @@ import { Limits, McpServers, ModelName, Persona, ToolSelection } from './persona
 import { ModeInput } from './seams.ts';
 
 const Text = z.string().refine((text) => text.trim().length > 0, { error: 'must not be empty' });
-const Reason = z
-  .string()
-  .refine((text) => new TextEncoder().encode(text).length <= BOUNDS.reasonMaxBytes, {
-    error: `may have at most ${BOUNDS.reasonMaxBytes} bytes`,
-  });
+const Reason = z.string().refine((text) => new TextEncoder().encode(text).length <= BOUNDS.reasonMaxBytes, {
+  error: `may have at most ${BOUNDS.reasonMaxBytes} bytes`,
+});
 
 /** Who sent a command. Only a gateway that has checked it sets `verified`; on the bare bus it is what the sender says. */
 export const Actor = z.union([

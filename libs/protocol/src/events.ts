@@ -169,16 +169,6 @@ export const EVENT_SCHEMAS = {
     args: JsonObject.optional(),
   }),
   call_args_rewritten: event('call_args_rewritten', { call_id: z.string(), args: JsonObject, by: z.string() }),
-  call_ruled: event('call_ruled', {
-    rulings: z.array(
-      z.strictObject({
-        call_id: z.string(),
-        action: z.enum(['allow', 'deny', 'ask']),
-        by: z.string(),
-        reason: z.string().optional(),
-      }),
-    ),
-  }),
   hook_call: event('hook_call', {
     hook: z.string(),
     point: HookPoint,

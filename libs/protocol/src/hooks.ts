@@ -102,15 +102,13 @@ const RETURNS: ReadonlyArray<{
   {
     keys: ['decision', 'reason'],
     points: ['permission_asked'],
-    schema: z
-      .strictObject({ decision: z.enum(['allow', 'deny', 'ask']), reason: z.string().optional() })
-      .transform(
-        ({ decision, reason }): Verdict => ({
-          kind: 'decision',
-          decision,
-          ...(reason === undefined ? {} : { reason }),
-        }),
-      ),
+    schema: z.strictObject({ decision: z.enum(['allow', 'deny', 'ask']), reason: z.string().optional() }).transform(
+      ({ decision, reason }): Verdict => ({
+        kind: 'decision',
+        decision,
+        ...(reason === undefined ? {} : { reason }),
+      }),
+    ),
   },
   {
     keys: ['deny'],

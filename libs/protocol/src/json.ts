@@ -19,3 +19,8 @@ export const BlobRef = z.strictObject({
 });
 /** See {@link BlobRef}. */
 export type BlobRef = z.infer<typeof BlobRef>;
+
+/** The end of a switch over a union. Throws where a member was forgotten and the compiler was circumvented. */
+export function assertNever(value: never): never {
+  throw new Error(`unexpected ${JSON.stringify(value)}`);
+}

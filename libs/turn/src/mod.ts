@@ -1,1 +1,18 @@
-export {};
+/** The turn machine and the pure functions around it. Nothing else decides anything. */
+export { type CallRow, emptyContext, type OpenConsult, type SessionContext } from './context.ts';
+export { decide } from './decide.ts';
+export type { Decision } from './decision.ts';
+export { type AbortOrder, type Effect, effectsOf, openEffectIds } from './effects.ts';
+export { next } from './next.ts';
+export { anythingInFlight } from './queries.ts';
+export {
+  applyEvent,
+  DerivationUnboundedError,
+  EventNotAcceptedError,
+  emptyState,
+  restoreState,
+  SessionActor,
+  type StoredState,
+} from './session-actor.ts';
+export { isEnded, leafOf, type SessionState, topStateOf } from './state.ts';
+export { MACHINE_VERSION, turnMachine } from './turn-machine.ts';

@@ -1,0 +1,205 @@
+/**
+ * The machine's context: everything that a session must remember in order to decide, as plain JSON, and bounded.
+ * No message of the transcript stands here, only what waits and what is open.
+ */
+import type {
+  Actor,
+  CallStatus,
+  Failure,
+  HookPoint,
+  HookTable,
+  Json,
+  JsonObject,
+  Mode,
+  Permissions,
+  StartSettings,
+  StopReason,
+  ToolResult,
+  ToolTraits,
+  Usage,
+} from '@coxswain/protocol';
+
+/** An injection that waits for a seam. */
+export interface PendingInjection {
+  readonly command_id: string;
+  readonly kind: 'steer' | 'remind';
+  readonly body: string;
+  readonly mode: Mode;
+  readonly actor?: Actor | undefined;
+}
+
+/** A follow-up that waits for the run to come to a plain answer. */
+export interface PendingFollowup {
+  readonly command_id: string;
+  readonly body: string;
+  readonly actor?: Actor | undefined;
+}
+
+/** Someone asked for a call that is in flight to be cancelled. */
+export interface CallCancel {
+  readonly command_id: string;
+  readonly reason?: string | undefined;
+  readonly actor?: Actor | undefined;
+  readonly inject_reminder: boolean;
+  readonly timeout_ms: number;
+}
+
+/**
+ * One row of the call table. The table holds the newest batch; it is replaced by the next one.
+ * `proposed` → (`parked` →) `allowed` → `running` → (`returned` →) `ended`; every status can go to `ended`.
+ */
+export interface CallRow {
+  readonly call_id: string;
+  readonly tool: string;
+  readonly args: Json;
+  readonly status: 'proposed' | 'parked' | 'allowed' | 'running' | 'returned' | 'ended';
+  /** The call can never run: unknown tool, arguments that do not parse or fit. */
+  readonly problem?: { readonly code: string; readonly message: string } | undefined;
+  /** PreToolUse hooks have seen it, or there are none for it. */
+  readonly vetted?: true | undefined;
+  /** permission_asked hooks have been asked about it. */
+  readonly asked?: true | undefined;
+  /** Who decided that it needs no person: `hook:<id>`. */
+  readonly granted_by?: string | undefined;
+  /** The person's decision. */
+  readonly decided?:
+    | { readonly decision: 'allow' | 'deny'; readonly actor?: Actor | undefined; readonly reason?: string | undefined }
+    | undefined;
+  readonly effect_id?: string | undefined;
+  /** Epoch in which the effect was asked for. An older epoch than the session's means: maybe already sent. */
+  readonly epoch?: number | undefined;
+  readonly cancel?: CallCancel | undefined;
+  readonly returned?:
+    | { readonly status: CallStatus; readonly result: ToolResult; readonly duration_ms: number }
+    | undefined;
+  readonly ended?: CallStatus | undefined;
+  readonly is_error?: boolean | undefined;
+}
+
+/** An open consult: one effect for one point, all its registrations together. */
+export interface OpenConsult {
+  readonly effect_id: string;
+  readonly epoch: number;
+  readonly point: HookPoint;
+  readonly call_id?: string | undefined;
+  readonly hooks: readonly string[];
+  readonly payload: JsonObject;
+}
+
+/** An effect that is only an id and the epoch in which it was asked for. */
+export interface OpenEffect {
+  readonly id: string;
+  readonly epoch: number;
+}
+
+/** What a session has pinned for its run. */
+export interface Pinned {
+  readonly persona: string;
+  readonly persona_fingerprint: string;
+  readonly prompt_fingerprint: string;
+  readonly tools_fingerprint: string;
+  readonly hooks_fingerprint: string;
+  readonly model: string;
+  readonly permissions: Permissions;
+  readonly max_turns: number;
+  readonly parallel_calls: number;
+  readonly drain: { readonly steering: 'all' | 'one_at_a_time'; readonly followups: 'all' | 'one_at_a_time' };
+  readonly daemon: boolean;
+}
+
+/** The context. Snake case, as it is data that snapshots hold. */
+export interface SessionContext {
+  readonly session_id: string;
+  /** The record that is being folded, and the index of the next effect asked for in it. */
+  readonly n: number;
+  readonly next_effect: number;
+  readonly epoch: number;
+  /** Runs so far, 0 before the first record. */
+  readonly run: number;
+  readonly run_started: boolean;
+  readonly settings: StartSettings | null;
+  readonly pinned: Pinned | null;
+  readonly tools: { readonly [name: string]: ToolTraits };
+  readonly hooks: HookTable;
+  /** The prompt that opened the run, as hooks are shown it. */
+  readonly prompt: string;
+  readonly turn: number;
+  readonly turn_open: boolean;
+  /** Turns since the run began or last idled: what max_turns counts. */
+  readonly turns_counted: number;
+  readonly turn_usage: Usage;
+  readonly run_usage: Usage;
+  readonly total_usage: Usage;
+  /** Whether the open turn's answer asked for calls. */
+  readonly batch_open: boolean;
+  readonly calls: readonly CallRow[];
+  readonly dispatch_skipped: boolean;
+  /** Delivered at the last seam of the open turn: the run goes on. */
+  readonly delivered_at_end: number;
+  readonly pending: readonly PendingInjection[];
+  readonly followups: readonly PendingFollowup[];
+  /** Taken from `pending` by the last checkpoint, and not yet said in a message_injected. */
+  readonly delivering: readonly PendingInjection[];
+  readonly delivering_seam: string;
+  /** Calls that the last checkpoint skipped and that have no result yet. */
+  readonly skipping: readonly string[];
+  readonly provision: OpenEffect | null;
+  readonly model: (OpenEffect & { readonly restarts: number }) | null;
+  readonly closing: OpenEffect | null;
+  readonly consult: OpenConsult | null;
+  /** Cancelled or failed: nothing new may start. */
+  readonly aborting: boolean;
+  readonly stop_reason: StopReason | null;
+  readonly cancel_reason: string | null;
+  readonly failure: Failure | null;
+  readonly failed_at: number | null;
+  readonly suspend: { readonly command_id: string; readonly reason?: string | undefined } | null;
+  /** The newest command ids, `<id>` or `<id>!<reject code>`, oldest first. */
+  readonly command_ids: readonly string[];
+}
+
+/** No tokens. */
+export const NO_USAGE: Usage = { input_tokens: 0, output_tokens: 0 };
+
+/** The context before a session's first record. */
+export function emptyContext(sessionId: string): SessionContext {
+  return {
+    session_id: sessionId,
+    n: 0,
+    next_effect: 0,
+    epoch: 1,
+    run: 0,
+    run_started: false,
+    settings: null,
+    pinned: null,
+    tools: {},
+    hooks: [],
+    prompt: '',
+    turn: 0,
+    turn_open: false,
+    turns_counted: 0,
+    turn_usage: NO_USAGE,
+    run_usage: NO_USAGE,
+    total_usage: NO_USAGE,
+    batch_open: false,
+    calls: [],
+    dispatch_skipped: false,
+    delivered_at_end: 0,
+    pending: [],
+    followups: [],
+    delivering: [],
+    delivering_seam: '',
+    skipping: [],
+    provision: null,
+    model: null,
+    closing: null,
+    consult: null,
+    aborting: false,
+    stop_reason: null,
+    cancel_reason: null,
+    failure: null,
+    failed_at: null,
+    suspend: null,
+    command_ids: [],
+  };
+}

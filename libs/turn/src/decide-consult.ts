@@ -1,0 +1,220 @@
+/** What the answers of a consult cause, point by point. A registration that failed and fails closed refuses. */
+import {
+  assertNever,
+  type ConsultOutcome,
+  type HookAnswer,
+  type HookPoint,
+  type SessionEvent,
+  type ToolResult,
+} from '@coxswain/protocol';
+import type { CallRow, OpenConsult, SessionContext } from './context.ts';
+import { type Decision, events, late } from './decision.ts';
+import { because, denied, ended } from './next.ts';
+import * as q from './queries.ts';
+
+/** Decides the outcome of the open consult. Pure. */
+export function decideConsult(context: SessionContext, outcome: ConsultOutcome): Decision {
+  const { consult } = context;
+  if (consult?.effect_id !== outcome.effect_id) return late(outcome.effect_id);
+  return events(
+    ...outcome.answers.map((answer) => hookReturned(consult, answer)),
+    ...consequences(context, consult, outcome),
+    {
+      type: 'consult_ended',
+      point: consult.point,
+      effect_id: consult.effect_id,
+      ...(consult.call_id === undefined ? {} : { call_id: consult.call_id }),
+    },
+  );
+}
+
+function hookReturned(consult: OpenConsult, answer: HookAnswer): SessionEvent {
+  return {
+    type: 'hook_returned',
+    point: consult.point,
+    effect_id: consult.effect_id,
+    ...(consult.call_id === undefined ? {} : { call_id: consult.call_id }),
+    ...answer,
+  };
+}
+
+function consequences(context: SessionContext, consult: OpenConsult, outcome: ConsultOutcome): SessionEvent[] {
+  const row = consult.call_id === undefined ? undefined : q.callRow(context, consult.call_id);
+  // A call that was cancelled while hooks were asked has its result; a returned one still needs it.
+  const open = row && row.status !== 'ended' ? row : undefined;
+  switch (consult.point) {
+    case 'session_start':
+    case 'post_turn':
+    case 'session_end':
+      return [];
+    case 'user_prompt_submit':
+      return context.aborting ? [] : promptGuarded(context, outcome);
+    case 'PreToolUse':
+      return open && !context.aborting ? vetted(context, open, outcome) : [];
+    case 'gate_tool_calls':
+      return context.aborting ? [] : gated(context, consult, outcome);
+    case 'permission_asked':
+      return open && !context.aborting ? asked(context, open, outcome) : [];
+    case 'PostToolUse':
+      return open ? rewritten(context, open, outcome) : [];
+    default:
+      return assertNever(consult.point);
+  }
+}
+
+function failsClosed(context: SessionContext, answer: HookAnswer): boolean {
+  return (
+    answer.failure !== undefined && context.hooks.find((hook) => hook.id === answer.hook)?.on_error !== 'fail_open'
+  );
+}
+
+function vetoed(point: HookPoint, hook: string, decision: string, reason?: string, callId?: string): SessionEvent {
+  return {
+    type: 'hook_vetoed',
+    hook,
+    point,
+    ...(callId === undefined ? {} : { call_id: callId }),
+    decision,
+    ...(reason === undefined ? {} : { reason }),
+  };
+}
+
+function promptGuarded(context: SessionContext, outcome: ConsultOutcome): SessionEvent[] {
+  for (const answer of outcome.answers) {
+    const closed = failsClosed(context, answer);
+    if (!closed && answer.verdict?.kind !== 'block') continue;
+    const reason = closed
+      ? answer.failure?.message
+      : answer.verdict?.kind === 'block'
+        ? answer.verdict.reason
+        : undefined;
+    const error = {
+      code: closed ? (answer.failure?.code ?? 'hook_unavailable') : 'prompt_blocked',
+      message: `${answer.hook} blocked the prompt${because(reason)}`,
+    };
+    return [
+      vetoed('user_prompt_submit', answer.hook, 'block', reason),
+      { type: 'run_failed', source: 'prompt', error, stop_reason: 'user_prompt_submit_blocked' },
+    ];
+  }
+  return [];
+}
+
+function vetted(context: SessionContext, row: CallRow, outcome: ConsultOutcome): SessionEvent[] {
+  const list: SessionEvent[] = [];
+  for (const answer of outcome.answers) {
+    if (failsClosed(context, answer))
+      return [...list, ...refusedByHook(row, 'PreToolUse', answer.hook, answer.failure?.message)];
+    if (answer.verdict?.kind === 'deny')
+      return [...list, ...refusedByHook(row, 'PreToolUse', answer.hook, answer.verdict.reason)];
+    if (answer.verdict?.kind === 'rewrite_args') {
+      list.push({
+        type: 'call_args_rewritten',
+        call_id: row.call_id,
+        args: answer.verdict.args,
+        by: `hook:${answer.hook}`,
+      });
+    }
+  }
+  const problem = outcome.args_problem;
+  if (problem)
+    list.push(ended(row, 'error', `${problem.message} The call was not run.`, { detail: { code: problem.code } }));
+  return list;
+}
+
+function refusedByHook(row: CallRow, point: HookPoint, hook: string, reason: string | undefined): SessionEvent[] {
+  return [
+    vetoed(point, hook, 'deny', reason, row.call_id),
+    denied(
+      row,
+      { by: 'hook', hook, ...(reason === undefined ? {} : { reason }) },
+      `Denied by hook ${hook}${because(reason)}.`,
+    ),
+  ];
+}
+
+function gated(context: SessionContext, consult: OpenConsult, outcome: ConsultOutcome): SessionEvent[] {
+  const list: SessionEvent[] = [];
+  const calls = consult.payload['calls'] as unknown as ReadonlyArray<{ readonly call_id: string }>;
+  const settled = new Set<string>();
+  for (const answer of outcome.answers) {
+    if (answer.not_run || (answer.failure && !failsClosed(context, answer))) continue;
+    for (const [index, { call_id }] of calls.entries()) {
+      const row = q.callRow(context, call_id);
+      if (!row || row.status === 'ended' || settled.has(call_id)) continue;
+      const said = answer.verdict?.kind === 'gate' ? (answer.verdict.calls[index] ?? null) : null;
+      if (said?.allow) continue;
+      settled.add(call_id);
+      const reason = said ? said.reason : (answer.failure?.message ?? 'no valid answer for this call');
+      list.push(
+        vetoed('gate_tool_calls', answer.hook, 'deny', reason, call_id),
+        denied(
+          row,
+          { by: said ? 'hook' : 'gate_unavailable', hook: answer.hook, ...(reason === undefined ? {} : { reason }) },
+          `Denied by gate ${answer.hook}${because(reason)}.`,
+        ),
+      );
+    }
+  }
+  return list;
+}
+
+function asked(context: SessionContext, row: CallRow, outcome: ConsultOutcome): SessionEvent[] {
+  for (const answer of outcome.answers) {
+    if (failsClosed(context, answer))
+      return refusedByHook(row, 'permission_asked', answer.hook, answer.failure?.message);
+    if (answer.verdict?.kind !== 'decision') continue;
+    const { decision, reason } = answer.verdict;
+    if (decision === 'deny') return refusedByHook(row, 'permission_asked', answer.hook, reason);
+    return [vetoed('permission_asked', answer.hook, decision, reason, row.call_id)];
+  }
+  return [];
+}
+
+function rewritten(context: SessionContext, row: CallRow, outcome: ConsultOutcome): SessionEvent[] {
+  if (!row.returned) return [];
+  let { result } = row.returned;
+  for (const answer of outcome.answers) {
+    if (failsClosed(context, answer)) {
+      const text = `The result is withheld: hook ${answer.hook} failed${because(answer.failure?.message)}.`;
+      result = {
+        content: [{ type: 'text', text }],
+        is_error: true,
+        detail: { code: answer.failure?.code ?? 'hook_unavailable' },
+      };
+      break;
+    }
+    if (answer.verdict?.kind === 'rewrite_result') result = rewriteResult(result, answer.verdict);
+  }
+  // The flag is derived after the last rewrite: a hook may turn an error into an answer, or the other way round.
+  const { status, duration_ms } = row.returned;
+  const settled = context.aborting
+    ? 'cancelled'
+    : status === 'ok' || status === 'error'
+      ? result.is_error
+        ? 'error'
+        : 'ok'
+      : status;
+  return [
+    {
+      type: 'call_ended',
+      call_id: row.call_id,
+      tool: row.tool,
+      status: settled,
+      result,
+      is_error: result.is_error || settled !== 'ok',
+      duration_ms,
+    },
+  ];
+}
+
+function rewriteResult(
+  result: ToolResult,
+  verdict: { readonly result?: string | undefined; readonly is_error?: boolean | undefined },
+): ToolResult {
+  return {
+    ...result,
+    ...(verdict.result === undefined ? {} : { content: [{ type: 'text', text: verdict.result }] }),
+    is_error: verdict.is_error ?? result.is_error,
+  };
+}

@@ -1,0 +1,442 @@
+/**
+ * `decide`: admits every input. It says which events an input causes at once, or rejects a command with a catalogued
+ * code, or ignores what is late or repeated. What follows from those events is `next`'s affair.
+ *
+ * D1  The first decision on anything wins; a repetition changes nothing.
+ * D2  An outcome counts only for the effect that is open under its id.
+ */
+import {
+  type AssistantMessage,
+  assertNever,
+  BOUNDS,
+  type CommandInput,
+  type ErrorCode,
+  type Input,
+  type JsonObject,
+  type Mode,
+  type ModelOutcome,
+  type OwnedInput,
+  type ProvisionOutcome,
+  type SessionEvent,
+  type SessionFailedInput,
+  type StartSettings,
+  type ToolResult,
+  type UserMessage,
+  userText,
+} from '@coxswain/protocol';
+import type { CallRow, SessionContext } from './context.ts';
+import { decideConsult } from './decide-consult.ts';
+import { type Decision, events, late } from './decision.ts';
+import { remembered } from './evolve.ts';
+import { because, ended, unstartedRun } from './next.ts';
+import * as q from './queries.ts';
+import { isEnded, leafOf, type SessionState, topStateOf } from './state.ts';
+import { MACHINE_VERSION } from './turn-machine.ts';
+
+/** Decides one input. Pure. */
+export function decide(state: SessionState, input: Input): Decision {
+  switch (input.type) {
+    case 'command':
+      return decideCommand(state, input);
+    case 'provision_outcome':
+      return decideProvision(state.context, input);
+    case 'model_outcome':
+      return decideModel(state.context, input);
+    case 'call_outcome':
+      return decideCall(state.context, input);
+    case 'consult_outcome':
+      return decideConsult(state.context, input);
+    case 'close_outcome':
+      if (state.context.closing?.id !== input.effect_id) return late(input.effect_id);
+      return events({ type: 'tools_closed', effect_id: input.effect_id, notes: input.notes });
+    case 'owned':
+      return decideOwned(state, input);
+    case 'session_failed':
+      return decideSessionFailed(state, input);
+    default:
+      return assertNever(input);
+  }
+}
+
+// ---- commands ----
+
+function decideCommand(state: SessionState, input: CommandInput): Decision {
+  const { context } = state;
+  const previously = remembered(context, input.command_id);
+  if (previously !== undefined) return { kind: 'ignored', reason: 'repeated command', previously };
+  if (isTooOld(context, input.command_id)) {
+    return reject(
+      input,
+      'command_too_old',
+      `the id ${input.command_id} is older than the ${BOUNDS.commandIdsRemembered} that are remembered`,
+    );
+  }
+  if (input.problem) return reject(input, input.problem.code, input.problem.message, { field: input.problem.field });
+  switch (input.verb) {
+    case 'start':
+    case 'prompt':
+      return decidePrompt(state, input);
+    case 'steer':
+    case 'remind':
+    case 'followup':
+      return decideInjection(context, input);
+    case 'approve':
+      return decideApproval(state, input);
+    case 'cancel':
+      return decideCancel(state, input);
+    case 'cancel_call':
+      return decideCancelCall(state, input);
+    case 'suspend':
+      return decideSuspend(state, input);
+    case 'resume':
+      return decideResume(state, input);
+    default:
+      return reject(input, 'not_yet_available', `${input.verb} is not there yet in this release`, { field: 'verb' });
+  }
+}
+
+const UUID_V7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$/;
+
+// UUIDv7s sort by time (RFC 9562 5.7): one below the oldest that is remembered may be a repetition of a forgotten one.
+function isTooOld(context: SessionContext, commandId: string): boolean {
+  if (context.command_ids.length < BOUNDS.commandIdsRemembered || !UUID_V7.test(commandId)) return false;
+  const oldest = context.command_ids.find((entry) => UUID_V7.test(entry.slice(0, 36)));
+  return oldest !== undefined && commandId < oldest.slice(0, 36);
+}
+
+function reject(
+  input: CommandInput,
+  code: ErrorCode,
+  message: string,
+  extra: { readonly field?: string | undefined; readonly detail?: JsonObject } = {},
+): Decision {
+  return {
+    kind: 'rejected',
+    events: [
+      {
+        type: 'command_rejected',
+        command_id: input.command_id,
+        verb: input.verb,
+        code,
+        message,
+        ...(extra.field === undefined ? {} : { field: extra.field }),
+        ...(extra.detail ? { detail: extra.detail } : {}),
+      },
+    ],
+  };
+}
+
+const by = (input: CommandInput) => (input.actor ? { actor: input.actor } : {});
+const why = (reason: unknown) => (typeof reason === 'string' ? { reason } : {});
+
+function decidePrompt(state: SessionState, input: CommandInput): Decision {
+  const { context } = state;
+  if (!isEnded(state))
+    return reject(input, 'session_busy', `the session is ${topStateOf(state)}; steer it or queue a follow-up`);
+  if (input.verb === 'start' && context.run > 0)
+    return reject(input, 'session_exists', 'the session has had a run; go on with prompt, or use another id');
+  if (input.verb === 'prompt' && context.run === 0)
+    return reject(input, 'session_not_found', 'there is no such session');
+  const { prompt, messages, message_id: _, fork: __, ...settings } = input.body;
+  const text = input.verb === 'start' ? prompt : input.body['body'];
+  return events({
+    type: 'prompt_received',
+    command_id: input.command_id,
+    run: context.run + 1,
+    messages: typeof text === 'string' ? [userText(text)] : (messages as unknown as UserMessage[]),
+    ...by(input),
+    ...(input.verb === 'start' ? { settings: settings as unknown as StartSettings } : {}),
+  });
+}
+
+function decideInjection(context: SessionContext, input: CommandInput): Decision {
+  if (context.run === 0) return reject(input, 'session_not_found', 'there is no such session');
+  if (context.pending.length + context.followups.length >= BOUNDS.pendingInjectionsMax) {
+    return reject(input, 'too_many_pending', `${BOUNDS.pendingInjectionsMax} injections wait already`);
+  }
+  const body = input.body['body'] as string;
+  const head = { command_id: input.command_id, body, ...by(input) };
+  if (input.verb === 'followup') return events({ type: 'followup_received', ...head });
+  const mode = input.body['mode'] as Mode;
+  return events({ type: input.verb === 'steer' ? 'steering_received' : 'reminder_injected', ...head, mode });
+}
+
+function decideApproval(state: SessionState, input: CommandInput): Decision {
+  const { context } = state;
+  const callId = input.body['call_id'] as string;
+  const row = q.callRow(context, callId);
+  if (isEnded(state))
+    return reject(input, 'not_pending', 'the run has ended; no approval is pending', { field: 'call_id' });
+  if (!row) return reject(input, 'call_unknown', `there is no call ${callId} in the open batch`, { field: 'call_id' });
+  if (row.decided) {
+    const who = row.decided.actor?.name ?? 'someone';
+    return reject(input, 'already_decided', `${who} has decided this call: ${row.decided.decision}`, {
+      field: 'call_id',
+      detail: { by: who, decision: row.decided.decision },
+    });
+  }
+  if (row.status !== 'parked') {
+    return reject(input, 'not_pending', `call ${callId} waits for no approval: it is ${row.ended ?? row.status}`, {
+      field: 'call_id',
+    });
+  }
+  const args = input.body['args'] as JsonObject | undefined;
+  return events({
+    type: 'approval_decided',
+    call_id: callId,
+    decision: input.body['decision'] as 'allow' | 'deny',
+    command_id: input.command_id,
+    ...by(input),
+    ...why(input.body['reason']),
+    ...(args ? { args } : {}),
+  });
+}
+
+function decideCancel(state: SessionState, input: CommandInput): Decision {
+  const { context } = state;
+  const cancelled = context.stop_reason === 'cancelled';
+  if (isEnded(state)) {
+    return cancelled
+      ? reject(input, 'already_cancelled', 'the run was cancelled already')
+      : reject(input, 'not_running', 'the session is not running');
+  }
+  return events({
+    type: 'control_outcome',
+    control: 'cancel',
+    command_id: input.command_id,
+    status: cancelled ? 'already_cancelled' : 'cancelled',
+    target: context.session_id,
+    ...by(input),
+    ...why(cancelled ? context.cancel_reason : input.body['reason']),
+  });
+}
+
+function decideCancelCall(state: SessionState, input: CommandInput): Decision {
+  const { context } = state;
+  const callId = input.body['call_id'] as string;
+  const row = isEnded(state) ? undefined : q.callRow(context, callId);
+  const outcome = (status: 'cancelled' | 'already_cancelled' | 'not_found', reason: unknown): SessionEvent => ({
+    type: 'control_outcome',
+    control: 'cancel_call',
+    command_id: input.command_id,
+    status,
+    target: callId,
+    ...(row ? { tool: row.tool } : {}),
+    ...by(input),
+    ...why(reason),
+  });
+  if (!row) return events(outcome('not_found', undefined));
+  if (row.cancel) return events(outcome('already_cancelled', row.cancel.reason));
+  if (row.status === 'ended')
+    return events(outcome(row.ended === 'cancelled' ? 'already_cancelled' : 'not_found', undefined));
+  const reason = input.body['reason'] as string | undefined;
+  const injects = input.body['inject_reminder'] as boolean;
+  if (row.status === 'running') {
+    return events({
+      type: 'call_cancel_requested',
+      call_id: callId,
+      command_id: input.command_id,
+      ...why(reason),
+      ...by(input),
+      inject_reminder: injects,
+      timeout_ms: input.body['timeout_ms'] as number,
+    });
+  }
+  return events(
+    ...(row.status === 'parked'
+      ? [{ type: 'approval_decided', call_id: callId, decision: 'superseded' } as const]
+      : []),
+    ended(row, 'cancelled', `Cancelled before it was run${because(reason)}.`),
+    outcome('cancelled', reason),
+    ...(injects ? [cancelReminder(context, row, input.command_id, reason)] : []),
+  );
+}
+
+function decideSuspend(state: SessionState, input: CommandInput): Decision {
+  const { context } = state;
+  if (isEnded(state)) return reject(input, 'not_running', 'the session is not running');
+  if (topStateOf(state) === 'suspended' || context.suspend)
+    return reject(input, 'already_suspended', 'the session is suspended, or about to be');
+  if (topStateOf(state) === 'tearing_down') return reject(input, 'not_running', 'the run is ending');
+  return events({
+    type: 'control_outcome',
+    control: 'suspend',
+    command_id: input.command_id,
+    status: 'suspending',
+    target: context.session_id,
+    ...by(input),
+    ...why(input.body['reason']),
+  });
+}
+
+function decideResume(state: SessionState, input: CommandInput): Decision {
+  if (isEnded(state)) return reject(input, 'not_running', 'the run has ended; go on with `cox run --session`');
+  if (leafOf(state) !== 'suspended.parked') return reject(input, 'not_suspended', 'the session is not suspended');
+  const outcome: SessionEvent = {
+    type: 'control_outcome',
+    control: 'resume',
+    command_id: input.command_id,
+    status: 'resumed',
+    target: state.context.session_id,
+    ...by(input),
+  };
+  return events(outcome, { type: 'resumed', command_id: input.command_id });
+}
+
+// ---- outcomes ----
+
+function decideProvision(context: SessionContext, outcome: ProvisionOutcome): Decision {
+  if (context.provision?.id !== outcome.effect_id) return late(outcome.effect_id);
+  if (context.aborting) return events(unstartedRun(context));
+  if (outcome.status !== 'ok') {
+    const error =
+      outcome.status === 'failed'
+        ? outcome.error
+        : { code: 'provision_failed', message: 'provisioning was broken off' };
+    return events({ type: 'run_failed', source: 'provisioning', error, stop_reason: 'error' });
+  }
+  const { provision } = outcome;
+  const { fingerprints } = provision;
+  const { tools, hooks, ...rest } = provision;
+  const list: SessionEvent[] = [];
+  const pinned = context.pinned;
+  if (pinned?.persona_fingerprint !== fingerprints.persona || pinned.prompt_fingerprint !== fingerprints.prompt) {
+    list.push({ type: 'persona_changed', fingerprint: fingerprints.persona, provision: rest });
+  }
+  if (pinned?.tools_fingerprint !== fingerprints.tools)
+    list.push({ type: 'tools_changed', fingerprint: fingerprints.tools, tools });
+  if (pinned?.hooks_fingerprint !== fingerprints.hooks)
+    list.push({ type: 'hooks_changed', fingerprint: fingerprints.hooks, table: hooks });
+  list.push({
+    type: 'agent_start',
+    run: context.run,
+    machine_version: MACHINE_VERSION,
+    persona: provision.persona.name,
+    model: provision.model.name,
+    fingerprints: { persona: fingerprints.persona, prompt: fingerprints.prompt, tools: fingerprints.tools },
+  });
+  return events(...list);
+}
+
+function decideModel(context: SessionContext, outcome: ModelOutcome): Decision {
+  if (context.model?.id !== outcome.effect_id) return late(outcome.effect_id);
+  const whole = outcome.status === 'complete' && !context.aborting;
+  const message: AssistantMessage = whole
+    ? outcome.message
+    : { role: 'assistant', content: outcome.message.content.filter((part) => part.type !== 'call'), partial: true };
+  const answer: SessionEvent = {
+    type: 'message_complete',
+    turn: context.turn,
+    message,
+    finish_reason: outcome.finish_reason,
+    usage: outcome.usage,
+    body_streamed: outcome.body_streamed,
+    duration_ms: outcome.duration_ms,
+    attempts: outcome.attempts,
+  };
+  if (whole || context.aborting) return events(answer);
+  const error = outcome.error ?? { code: 'model_stream_broken', message: 'the answer was broken off' };
+  const failed: SessionEvent = { type: 'run_failed', source: 'model', error, stop_reason: 'error' };
+  // An answer of which nothing had arrived is no answer.
+  return message.content.length > 0 ? events(answer, failed) : events(failed);
+}
+
+function decideCall(context: SessionContext, outcome: Extract<Input, { type: 'call_outcome' }>): Decision {
+  const row = q.callRow(context, outcome.call_id);
+  if (!row || row.status !== 'running' || row.effect_id !== outcome.effect_id) return late(outcome.effect_id);
+  const { result, duration_ms } = outcome;
+  const head = { type: 'call_ended', call_id: row.call_id, tool: row.tool, duration_ms } as const;
+  const timedOut = outcome.timed_out ? { timed_out: true as const } : {};
+  if (row.cancel) {
+    const { command_id, reason, actor, inject_reminder } = row.cancel;
+    return events(
+      {
+        ...head,
+        status: 'cancelled',
+        result: afterCancel(outcome.status, result, reason),
+        is_error: true,
+        ...timedOut,
+      },
+      {
+        type: 'control_outcome',
+        control: 'cancel_call',
+        command_id,
+        status: outcome.timed_out ? 'timeout' : 'cancelled',
+        target: row.call_id,
+        tool: row.tool,
+        ...(actor ? { actor } : {}),
+        ...why(reason),
+      },
+      ...(inject_reminder ? [cancelReminder(context, row, command_id, reason)] : []),
+    );
+  }
+  if (context.aborting) {
+    const status = outcome.status === 'interrupted' ? 'interrupted' : 'cancelled';
+    return events({
+      ...head,
+      status,
+      result: afterCancel(outcome.status, result, context.cancel_reason),
+      is_error: true,
+      ...timedOut,
+    });
+  }
+  if (q.hooksFor(context, 'PostToolUse', row.tool).length > 0) {
+    return events({ type: 'call_returned', call_id: row.call_id, status: outcome.status, result, duration_ms });
+  }
+  return events({
+    ...head,
+    status: outcome.status,
+    result,
+    is_error: result.is_error || outcome.status !== 'ok',
+    ...timedOut,
+  });
+}
+
+// The model is told that the host stopped the call, and also what the tool had answered by then, if anything.
+function afterCancel(status: string, result: ToolResult, reason: string | null | undefined): ToolResult {
+  const note = { type: 'text' as const, text: `Cancelled by the host${because(reason)}.` };
+  return {
+    ...result,
+    is_error: true,
+    content: status === 'ok' || status === 'error' ? [note, ...result.content] : [note],
+  };
+}
+
+function cancelReminder(
+  context: SessionContext,
+  row: CallRow,
+  commandId: string,
+  reason: string | undefined,
+): SessionEvent {
+  const text = `The host cancelled the call ${row.call_id} of ${row.tool}${because(reason)}. It did not fail by itself.`;
+  return {
+    type: 'message_injected',
+    command_id: commandId,
+    origin: 'direct',
+    seam: 'direct',
+    turn: context.turn,
+    message: { role: 'reminder', content: [{ type: 'text', text }] },
+  };
+}
+
+// ---- hosts ----
+
+function decideOwned(state: SessionState, input: OwnedInput): Decision {
+  const { context } = state;
+  if (input.epoch <= context.epoch)
+    return { kind: 'ignored', reason: `epoch ${input.epoch} is not after ${context.epoch}` };
+  const owned: SessionEvent = { type: 'owned', epoch: input.epoch, host: input.host };
+  if (!context.model || context.model.restarts + 1 <= BOUNDS.modelRestartsMax || context.aborting) return events(owned);
+  const message = `the model call was begun again ${BOUNDS.modelRestartsMax} times after crashes`;
+  return events(owned, {
+    type: 'run_failed',
+    source: 'model',
+    error: { code: 'model_restarts_exhausted', message },
+    stop_reason: 'error',
+  });
+}
+
+function decideSessionFailed(state: SessionState, input: SessionFailedInput): Decision {
+  if (isEnded(state)) return { kind: 'ignored', reason: 'the run has ended' };
+  return events({ type: 'run_failed', source: 'session', error: input.error, stop_reason: 'error' });
+}

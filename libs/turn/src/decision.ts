@@ -1,0 +1,18 @@
+/** Decisions: what `decide` gives back. */
+import type { SessionEvent } from '@coxswain/protocol';
+
+/** What becomes of an input. `ignored` leaves no record; `previously` is what a repeated command was told the first time. */
+export type Decision =
+  | { readonly kind: 'events'; readonly events: readonly SessionEvent[] }
+  | { readonly kind: 'rejected'; readonly events: readonly [Extract<SessionEvent, { type: 'command_rejected' }>] }
+  | { readonly kind: 'ignored'; readonly reason: string; readonly previously?: string };
+
+/** A decision for these events. */
+export function events(...list: readonly SessionEvent[]): Decision {
+  return { kind: 'events', events: list };
+}
+
+/** An outcome that no open effect waits for (D2). */
+export function late(effectId: string): Decision {
+  return { kind: 'ignored', reason: `no open effect ${effectId}` };
+}

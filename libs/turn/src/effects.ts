@@ -1,0 +1,75 @@
+/** Effects: what the outside world must be doing for a session now, as data. */
+import { BOUNDS, type HookPoint, type JsonObject } from '@coxswain/protocol';
+import type { SessionState } from './state.ts';
+
+/** Stop this effect: signal it, and after the grace go on without it. */
+export interface AbortOrder {
+  readonly reason: string;
+  readonly graceMs: number;
+}
+
+interface EffectHead {
+  /** `<record n>-<index>`, unique in the session. */
+  readonly id: string;
+  /** Epoch in which it was asked for. Older than the session's: an earlier owner may have begun it. */
+  readonly epoch: number;
+  /** Set while it is unwanted and its end is still waited for. */
+  readonly abort: AbortOrder | null;
+}
+
+/** One effect. */
+export type Effect =
+  | (EffectHead & { readonly kind: 'provision' })
+  | (EffectHead & { readonly kind: 'call_model'; readonly turn: number; readonly restarts: number })
+  | (EffectHead & {
+      readonly kind: 'call_tool';
+      readonly callId: string;
+      readonly tool: string;
+      readonly args: JsonObject;
+    })
+  | (EffectHead & {
+      readonly kind: 'consult';
+      readonly point: HookPoint;
+      readonly callId: string | undefined;
+      readonly hooks: readonly string[];
+      readonly payload: JsonObject;
+    })
+  | (EffectHead & { readonly kind: 'close_tools' });
+
+/** What must be going on now, oldest kinds first. Pure. */
+export function effectsOf(state: SessionState): readonly Effect[] {
+  const { context } = state;
+  const effects: Effect[] = [];
+  const abort: AbortOrder | null = context.aborting
+    ? { reason: context.cancel_reason ?? context.failure?.message ?? 'the run is ending', graceMs: BOUNDS.abortGraceMs }
+    : null;
+  if (context.provision) effects.push({ kind: 'provision', ...context.provision, abort });
+  if (context.model) {
+    const { id, epoch, restarts } = context.model;
+    effects.push({ kind: 'call_model', id, epoch, restarts, turn: context.turn, abort });
+  }
+  for (const row of context.calls) {
+    if (row.status !== 'running' || row.effect_id === undefined) continue;
+    const cancel = row.cancel ? { reason: row.cancel.reason ?? 'cancelled', graceMs: row.cancel.timeout_ms } : null;
+    effects.push({
+      kind: 'call_tool',
+      id: row.effect_id,
+      epoch: row.epoch ?? context.epoch,
+      abort: cancel ?? abort,
+      callId: row.call_id,
+      tool: row.tool,
+      args: row.args as JsonObject,
+    });
+  }
+  if (context.consult) {
+    const { effect_id, epoch, point, call_id, hooks, payload } = context.consult;
+    effects.push({ kind: 'consult', id: effect_id, epoch, abort, point, callId: call_id, hooks, payload });
+  }
+  if (context.closing) effects.push({ kind: 'close_tools', ...context.closing, abort: null });
+  return effects;
+}
+
+/** The ids of {@link effectsOf}, as a record holds them. */
+export function openEffectIds(state: SessionState): string[] {
+  return effectsOf(state).map((effect) => effect.id);
+}

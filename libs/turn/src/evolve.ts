@@ -1,0 +1,348 @@
+/**
+ * What each event does to the context. Pure, and free of control: which state comes next is the machine's alone.
+ *
+ * E1  An event only states a fact; evolve never refuses one.
+ * E2  Effect ids are `<record n>-<index>`: the event that asks for an effect takes the next index of its record.
+ */
+import { BOUNDS, callsOf, type EventOf, type SessionEvent, textOf, type Usage } from '@coxswain/protocol';
+import { type CallRow, NO_USAGE, type OpenEffect, type SessionContext } from './context.ts';
+
+/** An event with the record it stands in. */
+export type PlacedEvent = SessionEvent & { readonly n: number };
+
+/** The members of the context that an event changes. */
+export function evolve(context: SessionContext, event: PlacedEvent): Partial<SessionContext> {
+  const change = changeOf(context, event);
+  return event.n === context.n ? change : { next_effect: 0, ...change, n: event.n };
+}
+
+function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionContext> {
+  switch (event.type) {
+    case 'prompt_received':
+      return {
+        run: event.run,
+        run_started: false,
+        settings: event.settings ?? context.settings,
+        prompt: event.messages.map(textOf).join('\n'),
+        turn: 0,
+        turn_open: false,
+        turns_counted: 0,
+        run_usage: NO_USAGE,
+        batch_open: false,
+        calls: [],
+        dispatch_skipped: false,
+        delivered_at_end: 0,
+        aborting: false,
+        stop_reason: null,
+        cancel_reason: null,
+        failure: null,
+        failed_at: null,
+        suspend: null,
+        ...remember(context, event.command_id),
+        ...ask(context, event, 'provision'),
+      };
+    case 'persona_changed': {
+      const { provision } = event;
+      return {
+        pinned: {
+          persona: provision.persona.name,
+          persona_fingerprint: provision.fingerprints.persona,
+          prompt_fingerprint: provision.fingerprints.prompt,
+          tools_fingerprint: context.pinned?.tools_fingerprint ?? '',
+          hooks_fingerprint: context.pinned?.hooks_fingerprint ?? '',
+          model: provision.model.name,
+          permissions: provision.permissions,
+          max_turns: provision.max_turns,
+          parallel_calls: provision.parallel_calls,
+          drain: provision.drain,
+          daemon: provision.daemon,
+        },
+      };
+    }
+    case 'tools_changed':
+      return {
+        tools: Object.fromEntries(event.tools.map((tool) => [tool.name, tool.traits])),
+        ...(context.pinned ? { pinned: { ...context.pinned, tools_fingerprint: event.fingerprint } } : {}),
+      };
+    case 'hooks_changed':
+      return {
+        hooks: event.table,
+        ...(context.pinned ? { pinned: { ...context.pinned, hooks_fingerprint: event.fingerprint } } : {}),
+      };
+    case 'agent_start':
+      return { run_started: true, provision: null };
+    case 'turn_start':
+      return {
+        turn: event.turn,
+        turn_open: true,
+        turns_counted: context.turns_counted + 1,
+        turn_usage: NO_USAGE,
+        batch_open: false,
+        dispatch_skipped: false,
+        delivered_at_end: 0,
+      };
+    case 'loop_checkpoint':
+      return checkpointed(context, event);
+    case 'message_injected':
+      return event.origin === 'followup'
+        ? { followups: context.followups.filter((followup) => followup.command_id !== event.command_id) }
+        : { delivering: context.delivering.filter((injection) => injection.command_id !== event.command_id) };
+    case 'message_complete':
+      return answered(context, event);
+    case 'call_started':
+      return {
+        ...setCall(context, event.call_id, { status: 'running', effect_id: event.effect_id, epoch: context.epoch }),
+        next_effect: nextIndex(context, event) + 1,
+      };
+    case 'call_cancel_requested': {
+      const { command_id, reason, actor, inject_reminder, timeout_ms } = event;
+      return {
+        ...setCall(context, event.call_id, { cancel: { command_id, reason, actor, inject_reminder, timeout_ms } }),
+        ...remember(context, command_id),
+      };
+    }
+    case 'call_returned':
+      return setCall(context, event.call_id, {
+        status: 'returned',
+        returned: { status: event.status, result: event.result, duration_ms: event.duration_ms },
+      });
+    case 'call_ended':
+      return {
+        ...setCall(context, event.call_id, {
+          status: 'ended',
+          ended: event.status,
+          is_error: event.is_error,
+          returned: undefined,
+        }),
+        skipping:
+          context.skipping.length === 0 ? context.skipping : context.skipping.filter((id) => id !== event.call_id),
+      };
+    case 'call_args_rewritten':
+      return setCall(context, event.call_id, { args: event.args });
+    case 'approval_requested':
+      return setCall(context, event.call_id, { status: 'parked' });
+    case 'approval_decided':
+      return decided(context, event);
+    case 'turn_end':
+      return { turn_open: false };
+    case 'agent_end':
+      return { provision: null, model: null, closing: null, consult: null };
+    case 'steering_received':
+    case 'reminder_injected': {
+      const { command_id, body, mode, actor } = event;
+      const kind = event.type === 'steering_received' ? 'steer' : 'remind';
+      return {
+        pending: [...context.pending, { command_id, kind, body, mode, actor }],
+        ...remember(context, command_id),
+      };
+    }
+    case 'followup_received': {
+      const { command_id, body, actor } = event;
+      return { followups: [...context.followups, { command_id, body, actor }], ...remember(context, command_id) };
+    }
+    case 'hook_call':
+      return hookAsked(context, event);
+    case 'hook_vetoed':
+      if (event.point === 'permission_asked' && event.decision === 'allow' && event.call_id) {
+        return setCall(context, event.call_id, { granted_by: `hook:${event.hook}` });
+      }
+      return {};
+    case 'consult_ended':
+      return { consult: null, ...(event.call_id ? consulted(context, event.call_id, event.point) : {}) };
+    case 'command_rejected':
+      return remember(context, event.command_id, event.code);
+    case 'control_outcome':
+      return controlled(context, event);
+    case 'suspended':
+      return { suspend: null };
+    case 'resumed':
+      return remember(context, event.command_id);
+    case 'run_failed':
+      return {
+        aborting: true,
+        stop_reason: context.stop_reason ?? event.stop_reason,
+        failure: context.failure ?? event.error,
+        failed_at: context.failed_at ?? event.n,
+        ...(event.source === 'provisioning' ? { provision: null } : {}),
+        ...(event.source === 'model' ? { model: null } : {}),
+      };
+    case 'tools_closed':
+      return { closing: null };
+    case 'owned':
+      return {
+        epoch: event.epoch,
+        ...(context.model ? { model: { ...context.model, restarts: context.model.restarts + 1 } } : {}),
+      };
+    case 'hook_returned':
+      return {};
+  }
+}
+
+function checkpointed(
+  context: SessionContext,
+  event: EventOf<'loop_checkpoint'> & PlacedEvent,
+): Partial<SessionContext> {
+  const ids = event.delivered_ids;
+  const delivered =
+    ids.length === 0
+      ? {}
+      : {
+          delivering: context.pending.filter((injection) => ids.includes(injection.command_id)),
+          delivering_seam: event.kind,
+          pending: context.pending.filter((injection) => !ids.includes(injection.command_id)),
+        };
+  switch (event.kind) {
+    case 'pre_tool_dispatch':
+      return event.dispatch_skipped
+        ? { ...delivered, dispatch_skipped: true, skipping: event.skipped_call_ids ?? [] }
+        : delivered;
+    case 'post_tool_dispatch':
+    case 'iteration_end':
+      return { ...delivered, delivered_at_end: ids.length };
+    case 'post_compact':
+      return { ...delivered, ...ask(context, event, 'model') };
+    case 'daemon_idle_pre':
+      return { ...delivered, turns_counted: 0 };
+    case 'loop_exit':
+      return { ...delivered, ...(context.run_started && context.pinned ? ask(context, event, 'closing') : {}) };
+    default:
+      return delivered;
+  }
+}
+
+function answered(context: SessionContext, event: EventOf<'message_complete'>): Partial<SessionContext> {
+  const calls = event.message.partial ? [] : callsOf(event.message);
+  const usage = {
+    model: null,
+    turn_usage: addUsage(context.turn_usage, event.usage),
+    run_usage: addUsage(context.run_usage, event.usage),
+    total_usage: addUsage(context.total_usage, event.usage),
+  };
+  if (calls.length === 0) return usage;
+  return {
+    ...usage,
+    batch_open: true,
+    calls: calls.map(
+      (call): CallRow => ({
+        call_id: call.call_id,
+        tool: call.tool,
+        args: call.args,
+        status: 'proposed',
+        ...(call.problem ? { problem: call.problem } : {}),
+      }),
+    ),
+  };
+}
+
+function decided(context: SessionContext, event: EventOf<'approval_decided'>): Partial<SessionContext> {
+  const remembered = event.command_id ? remember(context, event.command_id) : {};
+  if (event.decision === 'superseded' || event.decision === 'aborted') {
+    return { ...setCall(context, event.call_id, { status: 'proposed' }), ...remembered };
+  }
+  return {
+    ...setCall(context, event.call_id, {
+      status: event.decision === 'allow' ? 'allowed' : 'proposed',
+      decided: { decision: event.decision, actor: event.actor, reason: event.reason },
+      ...(event.args ? { args: event.args } : {}),
+    }),
+    ...remembered,
+  };
+}
+
+function hookAsked(context: SessionContext, event: EventOf<'hook_call'> & PlacedEvent): Partial<SessionContext> {
+  const { consult } = context;
+  if (consult) return { consult: { ...consult, hooks: [...consult.hooks, event.hook] } };
+  return {
+    consult: {
+      effect_id: event.effect_id,
+      epoch: context.epoch,
+      point: event.point,
+      ...(event.call_id ? { call_id: event.call_id } : {}),
+      hooks: [event.hook],
+      payload: event.payload,
+    },
+    next_effect: nextIndex(context, event) + 1,
+  };
+}
+
+function consulted(
+  context: SessionContext,
+  callId: string,
+  point: EventOf<'consult_ended'>['point'],
+): Partial<SessionContext> {
+  if (point === 'PreToolUse') return setCall(context, callId, { vetted: true });
+  if (point === 'permission_asked') return setCall(context, callId, { asked: true });
+  return {};
+}
+
+function controlled(context: SessionContext, event: EventOf<'control_outcome'>): Partial<SessionContext> {
+  const remembered = remember(context, event.command_id);
+  if (event.control === 'cancel' && event.status === 'cancelled') {
+    const stopReason = context.failure ? context.stop_reason : 'cancelled';
+    return {
+      ...remembered,
+      aborting: true,
+      stop_reason: stopReason,
+      cancel_reason: event.reason ?? null,
+      suspend: null,
+    };
+  }
+  if (event.control === 'suspend' && event.status === 'suspending') {
+    return { ...remembered, suspend: { command_id: event.command_id, reason: event.reason } };
+  }
+  return remembered;
+}
+
+function setCall(context: SessionContext, callId: string, change: Partial<CallRow>): { calls: readonly CallRow[] } {
+  return { calls: context.calls.map((row) => (row.call_id === callId ? { ...row, ...change } : row)) };
+}
+
+/** The index that the next effect asked for in an event's record gets (E2). */
+export function nextIndex(context: SessionContext, event: { readonly n: number }): number {
+  return event.n === context.n ? context.next_effect : 0;
+}
+
+function ask(
+  context: SessionContext,
+  event: PlacedEvent,
+  what: 'provision' | 'model' | 'closing',
+): Partial<SessionContext> {
+  const index = nextIndex(context, event);
+  const effect: OpenEffect = { id: `${event.n}-${index}`, epoch: context.epoch };
+  const next = { next_effect: index + 1 };
+  if (what === 'model') return { ...next, model: { ...effect, restarts: 0 } };
+  return what === 'provision' ? { ...next, provision: effect } : { ...next, closing: effect };
+}
+
+/** Keeps the newest command ids, the bound's worth of them. Rejected ones carry their code. */
+function remember(context: SessionContext, commandId: string, code?: string): { command_ids: readonly string[] } {
+  const ids = context.command_ids;
+  const entry = code === undefined ? commandId : `${commandId}!${code}`;
+  // Several events of one command may name it; only the first adds it.
+  if (remembered(context, commandId) !== undefined) return { command_ids: ids };
+  return { command_ids: [...(ids.length < BOUNDS.commandIdsRemembered ? ids : ids.slice(1)), entry] };
+}
+
+/** What is remembered of a command id: `accepted`, its reject code, or undefined where it is new. */
+export function remembered(context: SessionContext, commandId: string): string | undefined {
+  const ids = context.command_ids;
+  for (let i = ids.length - 1; i >= 0; i--) {
+    const entry = ids[i] as string;
+    if (!entry.startsWith(commandId)) continue;
+    if (entry.length === commandId.length) return 'accepted';
+    if (entry[commandId.length] === '!') return entry.slice(commandId.length + 1);
+  }
+  return undefined;
+}
+
+function addUsage(a: Usage, b: Usage): Usage {
+  const sum: Usage = {
+    input_tokens: a.input_tokens + b.input_tokens,
+    output_tokens: a.output_tokens + b.output_tokens,
+  };
+  const cached = (a.cached_input_tokens ?? 0) + (b.cached_input_tokens ?? 0);
+  const reasoning = (a.reasoning_tokens ?? 0) + (b.reasoning_tokens ?? 0);
+  if (cached > 0) sum.cached_input_tokens = cached;
+  if (reasoning > 0) sum.reasoning_tokens = reasoning;
+  return sum;
+}

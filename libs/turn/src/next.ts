@@ -1,0 +1,359 @@
+/**
+ * `next`: the one derived event that follows from a state, or null where the machine waits for the world.
+ *
+ * N1  Results first: a provider rejects a user message between a call and its result. What a checkpoint skipped gets
+ *     its result before what it delivered is said.
+ * N2  A checkpoint delivers; nothing else takes steering or reminders out of the queue.
+ * N3  One event at a time: each is put to the machine before the next is asked for.
+ */
+import {
+  assertNever,
+  type Denial,
+  type HookPoint,
+  type HookRegistration,
+  type Json,
+  type JsonObject,
+  type Message,
+  type SeamKind,
+  type SessionEvent,
+  type StopReason,
+  type ToolResult,
+  userText,
+} from '@coxswain/protocol';
+import type { CallRow, PendingInjection, SessionContext } from './context.ts';
+import * as q from './queries.ts';
+import { leafOf, type SessionState } from './state.ts';
+import { MACHINE_VERSION } from './turn-machine.ts';
+
+/** The one event that follows, or null. Pure. */
+export function next(state: SessionState): SessionEvent | null {
+  const { context } = state;
+  return owed(context) ?? derive[leafOf(state)]?.(context) ?? null;
+}
+
+type Derivation = (context: SessionContext) => SessionEvent | null;
+
+/** What each state goes on with by itself. A state that is not listed waits for the world. */
+const derive: { readonly [leaf: string]: Derivation } = {
+  'provisioning.session_start': (context) =>
+    consult(context, 'session_start', { source: context.run === 1 ? 'start' : 'prompt' }),
+  'provisioning.user_prompt_submit': (context) =>
+    consult(context, 'user_prompt_submit', { prompt: context.prompt, origin: 'prompt' }),
+  'assistant_streaming.opening': (context) => ({ type: 'turn_start', turn: context.turn + 1 }),
+  'assistant_streaming.iteration_start': (context) => checkpoint(context, 'iteration_start'),
+  'assistant_streaming.pre_compact': (context) => checkpoint(context, 'pre_compact'),
+  'assistant_streaming.post_compact': (context) => checkpoint(context, 'post_compact'),
+  'function_execute.pre_tool_dispatch': (context) => refuseMalformed(context) ?? dispatchCheckpoint(context),
+  'function_execute.pre_tool_use': (context) => consultCall(context, 'PreToolUse', q.nextToVet(context)),
+  'function_execute.gate_tool_calls': gateConsult,
+  'function_execute.permission_asked': (context) => consultCall(context, 'permission_asked', q.nextToAsk(context)),
+  'function_execute.dispatching': dispatchCheckpoint,
+  'function_execute.running': runCalls,
+  'function_execute.post_tool_dispatch': (context) => checkpoint(context, 'post_tool_dispatch'),
+  'function_awaiting_approval.parked': runCalls,
+  'function_awaiting_approval.pre_tool_dispatch': dispatchCheckpoint,
+  'steering_check.post_turn': (context) => consult(context, 'post_turn', {}),
+  'steering_check.iteration_end': (context) => checkpoint(context, 'iteration_end'),
+  'steering_check.closing': turnEnd,
+  'steering_check.follow_up': takeFollowup,
+  'daemon_idle.daemon_idle_pre': (context) => checkpoint(context, 'daemon_idle_pre'),
+  'daemon_idle.daemon_idle_post': (context) => checkpoint(context, 'daemon_idle_post'),
+  'suspended.entering': (context) => {
+    const { command_id = '', reason } = context.suspend ?? {};
+    return { type: 'suspended', command_id, ...(reason === undefined ? {} : { reason }) };
+  },
+  'suspended.parked': (context) => {
+    const waker = context.pending.find((injection) => injection.mode === 'interrupt_immediate');
+    return waker ? { type: 'resumed', command_id: waker.command_id } : null;
+  },
+  'tearing_down.unwinding': abortUnsent,
+  'tearing_down.turn_closing': (context) =>
+    context.turn_open ? turnEnd(context) : context.run_started ? null : unstartedRun(context),
+  'tearing_down.loop_exit': (context) => checkpoint(context, 'loop_exit'),
+  'tearing_down.session_end': (context) => consult(context, 'session_end', { stop_reason: stopReason(context) }),
+  'tearing_down.ending': (context) => ({
+    type: 'agent_end',
+    run: context.run,
+    stop_reason: stopReason(context),
+    turns: context.turn,
+    usage: context.run_usage,
+    pending: context.pending.length + context.followups.length,
+    ...(context.failure ? { error: context.failure } : {}),
+    ...(context.failed_at === null ? {} : { failed_at: context.failed_at }),
+    ...(context.cancel_reason === null ? {} : { reason: context.cancel_reason }),
+  }),
+};
+
+// ---- what the last checkpoint owes (N1) ----
+
+function owed(context: SessionContext): SessionEvent | null {
+  const skipped = context.skipping[0];
+  if (skipped !== undefined) {
+    const row = q.callRow(context, skipped);
+    if (row?.status === 'parked') return { type: 'approval_decided', call_id: skipped, decision: 'superseded' };
+    if (row) return ended(row, 'skipped', 'Skipped: a message arrived before this call was started. See it below.');
+  }
+  const injection = context.delivering[0];
+  if (!injection) return null;
+  const auditOnly = injection.mode === 'audit_only';
+  return {
+    type: 'message_injected',
+    command_id: injection.command_id,
+    origin: injection.kind,
+    seam: context.delivering_seam,
+    turn: context.turn,
+    message: rendered(injection),
+    ...(auditOnly ? { audit_only: true } : {}),
+  };
+}
+
+function rendered(injection: PendingInjection): Extract<Message, { role: 'user' | 'reminder' }> {
+  switch (injection.kind) {
+    case 'steer':
+      return userText(injection.body);
+    case 'remind':
+      return { role: 'reminder', content: [{ type: 'text', text: injection.body }] };
+    default:
+      return assertNever(injection.kind);
+  }
+}
+
+// ---- seams ----
+
+function checkpoint(context: SessionContext, kind: SeamKind, skipped: readonly string[] = []): SessionEvent {
+  const delivered = q.deliverable(context, kind);
+  const skips = delivered.length > 0 && skipped.length > 0;
+  return {
+    type: 'loop_checkpoint',
+    session_id: context.session_id,
+    iteration: kind === 'daemon_idle_pre' || kind === 'daemon_idle_post' ? 0 : context.turn,
+    kind,
+    delivered: delivered.length,
+    delivered_ids: delivered.map((injection) => injection.command_id),
+    inbox_delivered: 0,
+    dispatch_skipped: skips,
+    ...(skips ? { skipped_call_ids: [...skipped] } : {}),
+  };
+}
+
+/** The stop seam: if it delivers, every call that has not been started is skipped. */
+function dispatchCheckpoint(context: SessionContext): SessionEvent {
+  const unstarted = context.calls.filter(
+    (row) => row.status === 'proposed' || row.status === 'parked' || row.status === 'allowed',
+  );
+  return checkpoint(
+    context,
+    'pre_tool_dispatch',
+    unstarted.map((row) => row.call_id),
+  );
+}
+
+// ---- calls ----
+
+function refuseMalformed(context: SessionContext): SessionEvent | null {
+  const row = context.calls.find((candidate) => candidate.problem && candidate.status !== 'ended');
+  if (!row?.problem) return null;
+  return ended(row, 'error', `${row.problem.message} The call was not run.`, { detail: { code: row.problem.code } });
+}
+
+function runCalls(context: SessionContext): SessionEvent | null {
+  const refused = q.nextToRefuse(context);
+  if (refused) return refuse(context, refused);
+  const toPark = q.nextToPark(context);
+  if (toPark) {
+    const { rule } = q.rulingOn(context, toPark);
+    return {
+      type: 'approval_requested',
+      call_id: toPark.call_id,
+      tool: toPark.tool,
+      args: toPark.args,
+      requested_by: `rule:${rule}`,
+    };
+  }
+  const toStart = q.nextToStart(context);
+  if (toStart) {
+    const { call_id, tool, args } = toStart;
+    return { type: 'call_started', call_id, tool, args, effect_id: effectId(context) };
+  }
+  const returned = q.nextReturned(context);
+  return returned && consultable(context, 'PostToolUse', returned.call_id) ? consultReturned(context, returned) : null;
+}
+
+function refuse(context: SessionContext, row: CallRow): SessionEvent {
+  if (row.decided) {
+    const { actor, reason } = row.decided;
+    const who = actor ? ` by ${actor.name}` : '';
+    return denied(
+      row,
+      { by: 'user', ...(actor ? { actor } : {}), ...(reason === undefined ? {} : { reason }) },
+      `Denied${who}${because(reason)}.`,
+    );
+  }
+  const { rule } = q.rulingOn(context, row);
+  return denied(row, { by: 'rule', rule }, `Denied by permission rule ${rule}.`);
+}
+
+function abortUnsent(context: SessionContext): SessionEvent | null {
+  for (const row of context.calls) {
+    if (row.status === 'parked') return { type: 'approval_decided', call_id: row.call_id, decision: 'aborted' };
+    if (row.status === 'proposed' || row.status === 'allowed') {
+      return ended(
+        row,
+        'aborted',
+        `Not run: the run was ended first${because(context.cancel_reason ?? context.failure?.message)}.`,
+      );
+    }
+    if (row.status === 'returned' && row.returned && context.consult?.call_id !== row.call_id) {
+      const { status, result, duration_ms } = row.returned;
+      return {
+        type: 'call_ended',
+        call_id: row.call_id,
+        tool: row.tool,
+        status,
+        result,
+        is_error: result.is_error,
+        duration_ms,
+      };
+    }
+  }
+  return null;
+}
+
+/** A call's end with a result that the runtime wrote. */
+export function ended(
+  row: Pick<CallRow, 'call_id' | 'tool'>,
+  status: Extract<SessionEvent, { type: 'call_ended' }>['status'],
+  text: string,
+  extra: { readonly detail?: JsonObject; readonly denial?: Denial } = {},
+): SessionEvent {
+  const result: ToolResult = {
+    content: [{ type: 'text', text }],
+    is_error: true,
+    ...(extra.detail ? { detail: extra.detail } : {}),
+  };
+  return {
+    type: 'call_ended',
+    call_id: row.call_id,
+    tool: row.tool,
+    status,
+    result,
+    is_error: true,
+    duration_ms: 0,
+    ...(extra.denial ? { denial: extra.denial } : {}),
+  };
+}
+
+/** A refused call's end: what refused it stands in the result's detail and in the event. */
+export function denied(row: Pick<CallRow, 'call_id' | 'tool'>, denial: Denial, text: string): SessionEvent {
+  return ended(row, 'denied', text, { denial, detail: { denied: denial as unknown as Json } });
+}
+
+/** `: reason`, or nothing. */
+export function because(reason: string | null | undefined): string {
+  return reason ? `: ${reason}` : '';
+}
+
+// ---- turn and run ----
+
+function turnEnd(context: SessionContext): SessionEvent {
+  return {
+    type: 'turn_end',
+    turn: context.turn,
+    usage: context.turn_usage,
+    ...(context.dispatch_skipped ? { dispatch_skipped: true, skip_reason: 'interrupt_immediate' } : {}),
+  };
+}
+
+function takeFollowup(context: SessionContext): SessionEvent | null {
+  const followup = q.nextFollowup(context);
+  if (!followup) return null;
+  return {
+    type: 'message_injected',
+    command_id: followup.command_id,
+    origin: 'followup',
+    seam: 'steering_check',
+    turn: context.turn,
+    message: userText(followup.body),
+  };
+}
+
+/** A run that ended before its surroundings were known still begins and ends once. */
+export function unstartedRun(context: SessionContext): SessionEvent {
+  return {
+    type: 'agent_start',
+    run: context.run,
+    machine_version: MACHINE_VERSION,
+    persona: context.pinned?.persona ?? null,
+    model: context.pinned?.model ?? null,
+    fingerprints: null,
+  };
+}
+
+function stopReason(context: SessionContext): StopReason {
+  if (context.stop_reason) return context.stop_reason;
+  if (context.batch_open)
+    return q.batchTerminates(context) && context.delivered_at_end === 0 ? 'terminated' : 'max_turns';
+  const unanswered = context.followups.length > 0 || q.steeringWaits(context);
+  return q.isCapped(context) && unanswered ? 'max_turns' : 'end_turn';
+}
+
+// ---- hooks ----
+
+/** The id that the next effect asked for in this record gets. Valid once an event of the record has been folded. */
+function effectId(context: SessionContext): string {
+  return `${context.n}-${context.next_effect}`;
+}
+
+// Consults of one session never overlap: a point that finds one open waits for its end.
+function consultable(context: SessionContext, point: HookPoint, callId?: string): boolean {
+  return context.consult === null || (context.consult.point === point && context.consult.call_id === callId);
+}
+
+function consult(
+  context: SessionContext,
+  point: HookPoint,
+  detail: JsonObject,
+  target?: string,
+  callId?: string,
+): SessionEvent | null {
+  if (!consultable(context, point, callId)) return null;
+  const hook: HookRegistration | undefined = q.unaskedHook(context, point, target ?? context.pinned?.persona ?? '');
+  if (!hook) return null;
+  return {
+    type: 'hook_call',
+    hook: hook.id,
+    point,
+    effect_id: context.consult?.effect_id ?? effectId(context),
+    ...(callId === undefined ? {} : { call_id: callId }),
+    payload: {
+      event: point,
+      session: { id: context.session_id },
+      persona: context.pinned?.persona ?? '',
+      turn: context.turn,
+      ...detail,
+    },
+  };
+}
+
+const toolPayload = (row: CallRow): JsonObject => ({ name: row.tool, args: row.args, call_id: row.call_id });
+
+function consultCall(
+  context: SessionContext,
+  point: 'PreToolUse' | 'permission_asked',
+  candidate: CallRow | undefined,
+): SessionEvent | null {
+  const open = context.consult?.call_id;
+  const row = open === undefined ? candidate : q.callRow(context, open);
+  return row ? consult(context, point, { tool: toolPayload(row) }, row.tool, row.call_id) : null;
+}
+
+function consultReturned(context: SessionContext, row: CallRow): SessionEvent | null {
+  const result = row.returned?.result as unknown as Json;
+  const detail = { tool: toolPayload(row), result, is_error: row.returned?.result.is_error ?? false };
+  return consult(context, 'PostToolUse', detail, row.tool, row.call_id);
+}
+
+function gateConsult(context: SessionContext): SessionEvent | null {
+  const calls = context.calls.filter((row) => row.status === 'proposed' && !row.problem).map(toolPayload);
+  return consult(context, 'gate_tool_calls', { calls });
+}

@@ -1,0 +1,199 @@
+/** Questions to the context, in the words of the rules. Guards, `next` and `decide` all ask through these. */
+import {
+  globMatches,
+  type HookPoint,
+  type HookRegistration,
+  type Mode,
+  type Ruling,
+  ruleOn,
+  SEAMS,
+  type SeamKind,
+} from '@coxswain/protocol';
+import type { CallRow, PendingFollowup, PendingInjection, SessionContext } from './context.ts';
+
+/** The registrations that a point consults, in order. `target` is the tool's name at tool points, the persona's elsewhere. */
+export function hooksFor(context: SessionContext, point: HookPoint, target: string): readonly HookRegistration[] {
+  if (context.hooks.length === 0) return NONE;
+  return context.hooks.filter((hook) => hook.point === point && globMatches(hook.pattern, target));
+}
+const NONE: readonly HookRegistration[] = [];
+
+/** Whether a point of the session itself is hooked. */
+export function isHooked(context: SessionContext, point: HookPoint): boolean {
+  return context.hooks.length > 0 && hooksFor(context, point, context.pinned?.persona ?? '').length > 0;
+}
+
+/** The row of a call in the newest batch. */
+export function callRow(context: SessionContext, callId: string): CallRow | undefined {
+  return context.calls.find((row) => row.call_id === callId);
+}
+
+/** Rows that have no result yet. */
+export function openCalls(context: SessionContext): readonly CallRow[] {
+  return context.calls.filter((row) => row.status !== 'ended');
+}
+
+/** Whether every call but this one has its result. */
+export function allEndedBut(context: SessionContext, callId: string | null): boolean {
+  return context.calls.every((row) => row.status === 'ended' || row.call_id === callId);
+}
+
+/** Whether a call waits for a person, this one aside. */
+export function anyParkedBut(context: SessionContext, callId: string | null): boolean {
+  return context.calls.some((row) => row.status === 'parked' && row.call_id !== callId);
+}
+
+/** Whether a call is being run by the outside world. */
+export function isInFlight(row: CallRow): boolean {
+  return row.status === 'running';
+}
+
+/** What the rules, a hook's grant and a person's decision together say of a call. */
+export function rulingOn(context: SessionContext, row: CallRow): Ruling {
+  if (row.decided?.decision === 'allow') return { action: 'allow', rule: 'user' };
+  const permissions = context.pinned?.permissions;
+  if (!permissions) return { action: 'deny', rule: 'default' };
+  const ruling = ruleOn(permissions, row.tool, row.args);
+  // A hook can answer a question; it cannot overrule a rule that refuses.
+  if (ruling.action === 'ask' && row.granted_by) return { action: 'allow', rule: row.granted_by };
+  return ruling;
+}
+
+/** The next call, in call order, that PreToolUse hooks must see, this one aside. */
+export function nextToVet(context: SessionContext, except?: string): CallRow | undefined {
+  if (context.hooks.length === 0) return undefined;
+  return context.calls.find(
+    (row) =>
+      row.status === 'proposed' &&
+      !row.vetted &&
+      row.call_id !== except &&
+      hooksFor(context, 'PreToolUse', row.tool).length > 0,
+  );
+}
+
+/** The next call, in call order, of which the rules say `ask` and that permission_asked hooks must see, this one aside. */
+export function nextToAsk(context: SessionContext, except?: string): CallRow | undefined {
+  if (context.hooks.length === 0) return undefined;
+  return context.calls.find(
+    (row) =>
+      row.status === 'proposed' &&
+      !row.asked &&
+      row.call_id !== except &&
+      hooksFor(context, 'permission_asked', row.tool).length > 0 &&
+      rulingOn(context, row).action === 'ask',
+  );
+}
+
+/** Whether the batch runs one call after another. */
+export function isSequential(context: SessionContext): boolean {
+  return context.calls.some((row) => context.tools[row.tool]?.sequential);
+}
+
+/** Whether a call may start as far as rules and people are concerned. */
+export function isAllowed(context: SessionContext, row: CallRow): boolean {
+  return (
+    row.status === 'allowed' ||
+    (row.status === 'proposed' && !row.problem && !row.decided && rulingOn(context, row).action === 'allow')
+  );
+}
+
+/** The next call that may start now: in call order, within the limit on parallel calls; `except` counts as ended. */
+export function nextToStart(context: SessionContext, except?: string): CallRow | undefined {
+  if (context.aborting) return undefined;
+  const sequential = isSequential(context);
+  const limit = sequential ? 1 : (context.pinned?.parallel_calls ?? 1);
+  let busy = 0;
+  let candidate: CallRow | undefined;
+  let heldBack = false;
+  for (const row of context.calls) {
+    if (row.call_id === except || row.status === 'ended') continue;
+    if (row.status === 'running' || row.status === 'returned') busy++;
+    // In a sequential batch a call that waits for a person holds back those behind it.
+    else if (sequential && row.status === 'parked') heldBack = true;
+    else if (!candidate && !heldBack && isAllowed(context, row)) candidate = row;
+  }
+  return busy < limit ? candidate : undefined;
+}
+
+/** Whether the end of a call that ran makes room for one that was held back. */
+export function makesRoom(context: SessionContext, callId: string): boolean {
+  const row = callRow(context, callId);
+  return (row?.status === 'running' || row?.status === 'returned') && nextToStart(context, callId) !== undefined;
+}
+
+/** The next call that rules or a person have refused, and that has no result yet. */
+export function nextToRefuse(context: SessionContext): CallRow | undefined {
+  return context.calls.find(
+    (row) =>
+      row.status === 'proposed' &&
+      !row.problem &&
+      (row.decided?.decision === 'deny' || (!row.decided && rulingOn(context, row).action === 'deny')),
+  );
+}
+
+/** The next call that needs a person. */
+export function nextToPark(context: SessionContext): CallRow | undefined {
+  return context.calls.find(
+    (row) => row.status === 'proposed' && !row.problem && !row.decided && rulingOn(context, row).action === 'ask',
+  );
+}
+
+/** The next call whose result PostToolUse hooks must see. */
+export function nextReturned(context: SessionContext): CallRow | undefined {
+  return context.calls.find((row) => row.status === 'returned');
+}
+
+/** The registration rows that still have to be named in the open consult of a point. */
+export function unaskedHook(context: SessionContext, point: HookPoint, target: string): HookRegistration | undefined {
+  const asked = context.consult?.hooks.length ?? 0;
+  return hooksFor(context, point, target)[asked];
+}
+
+/** What a pass of a seam delivers, by mode, drain policy and the cap. */
+export function deliverable(context: SessionContext, seam: SeamKind): readonly PendingInjection[] {
+  if (context.pending.length === 0) return NOTHING;
+  // At the cap no queue is drained: the last seams of the last turn pass with nothing delivered.
+  if ((seam === 'post_tool_dispatch' || seam === 'iteration_end') && isCapped(context)) return NOTHING;
+  const modes: readonly Mode[] = SEAMS[seam].drains;
+  const matching = context.pending.filter((injection) => modes.includes(injection.mode));
+  return context.pinned?.drain.steering === 'one_at_a_time' && seam !== 'loop_exit' ? matching.slice(0, 1) : matching;
+}
+const NOTHING: readonly PendingInjection[] = [];
+
+/** Whether an interrupt waits. */
+export function interruptWaits(context: SessionContext): boolean {
+  return context.pending.some((injection) => injection.mode === 'interrupt_immediate');
+}
+
+/** Whether something waits that a turn would take up. */
+export function steeringWaits(context: SessionContext): boolean {
+  return context.pending.some((injection) => injection.mode !== 'audit_only');
+}
+
+/** Whether the open turn is the last that the cap allows. */
+export function isCapped(context: SessionContext): boolean {
+  return context.turns_counted >= (context.pinned?.max_turns ?? 1);
+}
+
+/** The next follow-up to take, or undefined. */
+export function nextFollowup(context: SessionContext): PendingFollowup | undefined {
+  return context.followups[0];
+}
+
+/** Whether the batch ends the run: every call that ran terminates, without error. Denied and skipped calls did not run. */
+export function batchTerminates(context: SessionContext): boolean {
+  let ran = 0;
+  for (const row of context.calls) {
+    if (row.ended === 'denied' || row.ended === 'skipped') continue;
+    if (row.problem || row.ended !== 'ok' || row.is_error || !context.tools[row.tool]?.terminates) return false;
+    ran++;
+  }
+  return ran > 0;
+}
+
+/** Whether the outside world is still working for this run, tool connections aside. */
+export function anythingInFlight(context: SessionContext): boolean {
+  return (
+    context.model !== null || context.provision !== null || context.consult !== null || context.calls.some(isInFlight)
+  );
+}

@@ -1,0 +1,123 @@
+/**
+ * The live actor of a session, and the fold. Both send a record's events one by one; a snapshot of either is the same
+ * state.
+ */
+import type { Input, SessionEvent, StateValue } from '@coxswain/protocol';
+import { type Actor, createActor, transition } from 'xstate';
+import { emptyContext, type SessionContext } from './context.ts';
+import { decide } from './decide.ts';
+import type { Decision } from './decision.ts';
+import { next } from './next.ts';
+import { leafOf, type SessionState } from './state.ts';
+import { turnMachine } from './turn-machine.ts';
+
+/** The machine did not take an event: a broken invariant of ours, or a journal that is not ours. */
+export class EventNotAcceptedError extends Error {
+  readonly code = 'event_not_accepted';
+}
+
+/** More events followed from one input than can be right. */
+export class DerivationUnboundedError extends Error {
+  readonly code = 'derivation_unbounded';
+}
+
+/** State as JSON: what snapshots hold. */
+export interface StoredState {
+  readonly value: StateValue;
+  readonly context: SessionContext;
+}
+
+/** Events that one input may cause: every queue drained and every call of the largest batch settled twice over. */
+const DERIVED_MAX = 4_096;
+
+/** A session's machine, alive. It never acts by itself, so it can be thrown away and folded again at any time. */
+export class SessionActor {
+  readonly #actor: Actor<typeof turnMachine>;
+
+  /** @param from a state to go on from; without it the session has no record yet. */
+  constructor(sessionId: string, from?: StoredState) {
+    this.#actor = from
+      ? createActor(turnMachine, { input: { sessionId }, snapshot: restoreState(from) })
+      : createActor(turnMachine, { input: { sessionId } });
+    this.#actor.start();
+  }
+
+  /** The state after the events sent so far. */
+  get state(): SessionState {
+    return this.#actor.getSnapshot();
+  }
+
+  /** The XState actor, for inspectors. */
+  get actor(): Actor<typeof turnMachine> {
+    return this.#actor;
+  }
+
+  /**
+   * Sends one event of record `n`.
+   * @throws EventNotAcceptedError where the state has no transition for it.
+   */
+  send(event: SessionEvent, n: number): void {
+    const before = this.#actor.getSnapshot();
+    this.#actor.send({ ...event, n });
+    // XState ignores what it does not know; every accepted event passes `evolve`, which makes a new context.
+    const after = this.#actor.getSnapshot();
+    if (after.context === before.context) {
+      throw new EventNotAcceptedError(`${leafOf(before)} does not take ${event.type} (record ${n})`);
+    }
+  }
+
+  /**
+   * Does one step: decides the input, sends what it causes, then everything that follows until the machine waits.
+   * @returns the decision, and the events of the record; none where the input was ignored.
+   * @throws EventNotAcceptedError, DerivationUnboundedError; the actor is then to be thrown away.
+   */
+  step(input: Input, n: number): { readonly decision: Decision; readonly events: readonly SessionEvent[] } {
+    const decision = decide(this.state, input);
+    if (decision.kind === 'ignored') return { decision, events: [] };
+    const events: SessionEvent[] = [];
+    for (const event of decision.events) {
+      this.send(event, n);
+      events.push(event);
+    }
+    for (let derived = next(this.state); derived; derived = next(this.state)) {
+      if (events.length >= DERIVED_MAX)
+        throw new DerivationUnboundedError(`${events.length} events follow from one ${input.type} (record ${n})`);
+      this.send(derived, n);
+      events.push(derived);
+    }
+    return { decision, events };
+  }
+
+  /** The state as JSON. */
+  store(): StoredState {
+    const { value, context } = this.state;
+    return { value: value as StateValue, context };
+  }
+}
+
+/** The state of a session before its first record. */
+export function emptyState(sessionId: string): SessionState {
+  return restoreState({ value: 'stopped', context: emptyContext(sessionId) });
+}
+
+/**
+ * A state from JSON.
+ * @throws EventNotAcceptedError where the machine has no such state: XState would take a removed name in silence.
+ */
+export function restoreState(stored: StoredState): SessionState {
+  const leaf = leafOf(stored as Pick<SessionState, 'value'>);
+  let node: { states?: Record<string, object> } | undefined = turnMachine.root as unknown as {
+    states: Record<string, object>;
+  };
+  for (const name of leaf.split('.')) node = node?.states?.[name] as typeof node;
+  if (!node) throw new EventNotAcceptedError(`the machine has no state ${leaf}`);
+  return turnMachine.resolveState(stored as unknown as Parameters<typeof turnMachine.resolveState>[0]);
+}
+
+/** One event of a record, on a state: the pure form of {@link SessionActor.send}, and slower. */
+export function applyEvent(state: SessionState, event: SessionEvent, n: number): SessionState {
+  const [after] = transition(turnMachine, state, { ...event, n });
+  if (after.context === state.context)
+    throw new EventNotAcceptedError(`${leafOf(state)} does not take ${event.type} (record ${n})`);
+  return after;
+}

@@ -1,0 +1,378 @@
+/**
+ * The turn machine: the single source of truth for what a session is doing and may do next. Hosts run it, replay folds
+ * it, documents and viewers draw it.
+ *
+ * T1  Its events are the journal's events. It never raises one itself; `next` says which one follows.
+ * T2  It asks for nothing: effects stand in the context as data, `effectsOf` lists them. No invoke, after or spawn.
+ * T3  Every seam and every wait is a child state, so that the chart is the catalogue of seams.
+ * T4  Where several things run at once their states stand in the call table; the root takes their events, and a
+ *     top-level state changes only by a named guard over the table.
+ * T5  Guards see the context before the event; where that matters they ask for what is left "but this call".
+ * T6  Eventless transitions stand only where a run wakes or ends: places that a plain turn never passes.
+ */
+import type { EventOf, EventType, HookPoint } from '@coxswain/protocol';
+import { assign, setup } from 'xstate';
+import { emptyContext, type SessionContext } from './context.ts';
+import { evolve, type PlacedEvent } from './evolve.ts';
+import * as q from './queries.ts';
+
+/** The version of the machine's meaning. It rises when an old journal would fold to another state. */
+export const MACHINE_VERSION = 1;
+
+interface Args {
+  readonly context: SessionContext;
+  readonly event: PlacedEvent;
+}
+type On<T extends EventType> = EventOf<T> & { readonly n: number };
+
+const checkpoint = (event: PlacedEvent) => event as On<'loop_checkpoint'>;
+const callOf = (event: PlacedEvent): string | undefined => ('call_id' in event ? event.call_id : undefined);
+const hooked =
+  (point: HookPoint) =>
+  ({ context }: Args) =>
+    q.isHooked(context, point);
+const control =
+  (name: On<'control_outcome'>['control'], status: On<'control_outcome'>['status']) =>
+  ({ event }: Args) =>
+    (event as On<'control_outcome'>).control === name && (event as On<'control_outcome'>).status === status;
+
+const skipsBatch = ({ context, event }: Args) =>
+  checkpoint(event).dispatch_skipped &&
+  context.calls.every(
+    (row) => row.problem || (row.status !== 'running' && row.status !== 'returned' && row.status !== 'ended'),
+  );
+const skipsRest = ({ context, event }: Args) =>
+  checkpoint(event).dispatch_skipped &&
+  !context.calls.some((row) => row.status === 'running' || row.status === 'returned');
+const isLastDecision = ({ context, event }: Args) => !q.anyParkedBut(context, callOf(event) ?? null);
+const allows = ({ event }: Args) => (event as On<'approval_decided'>).decision === 'allow';
+const delivers = ({ event }: Args) => checkpoint(event).delivered > 0;
+const goesOn = ({ context }: Args) => context.batch_open || context.delivered_at_end > 0;
+
+const turnSetup = setup({
+  types: {
+    context: {} as SessionContext,
+    events: {} as PlacedEvent,
+    input: {} as { readonly sessionId: string },
+    tags: {} as 'ended' | 'seam' | 'wait',
+  },
+  actions: {
+    evolve: assign(({ context, event }) => evolve(context, event)),
+  },
+  guards: {
+    hooked_session_start: hooked('session_start'),
+    hooked_user_prompt_submit: hooked('user_prompt_submit'),
+    hooked_gate_tool_calls: hooked('gate_tool_calls'),
+    hooked_post_turn: hooked('post_turn'),
+    hooked_session_end: hooked('session_end'),
+    cancels: control('cancel', 'cancelled'),
+    suspends: control('suspend', 'suspending'),
+    is_partial: ({ event }: Args) => (event as On<'message_complete'>).message.partial === true,
+    asks_for_calls: ({ event }: Args) =>
+      (event as On<'message_complete'>).message.content.some((part) => part.type === 'call'),
+    skips_batch_and_hooked: (args: Args) => skipsBatch(args) && q.isHooked(args.context, 'post_turn'),
+    skips_batch: skipsBatch,
+    skips_rest: skipsRest,
+    skips_and_hooked: ({ context, event }: Args) =>
+      checkpoint(event).dispatch_skipped && q.isHooked(context, 'post_turn'),
+    skips: ({ event }: Args) => checkpoint(event).dispatch_skipped,
+    batch_has_ended: ({ context }: Args) => q.allEndedBut(context, null),
+    has_calls_to_vet: ({ context, event }: Args) => q.nextToVet(context, callOf(event)) !== undefined,
+    has_calls_to_ask: ({ context, event }: Args) => q.nextToAsk(context, callOf(event)) !== undefined,
+    completes_batch: ({ context, event }: Args) => q.allEndedBut(context, callOf(event) ?? null),
+    makes_room: ({ context, event }: Args) => q.makesRoom(context, callOf(event) ?? ''),
+    is_last_and_allows: (args: Args) => isLastDecision(args) && allows(args),
+    is_last_decision: isLastDecision,
+    allows,
+    terminates: (args: Args) => !delivers(args) && q.batchTerminates(args.context),
+    was_plain_answer: ({ context }: Args) => !context.batch_open,
+    goes_on_at_cap: (args: Args) => goesOn(args) && q.isCapped(args.context),
+    goes_on: goesOn,
+    is_capped: ({ context }: Args) => q.isCapped(context),
+    suspend_asked: ({ context }: Args) => context.suspend !== null,
+    followup_waits: ({ context }: Args) => q.nextFollowup(context) !== undefined,
+    takes_more_followups: ({ context }: Args) =>
+      context.pinned?.drain.followups === 'all' && context.followups.length > 1,
+    is_daemon: ({ context }: Args) => context.pinned?.daemon === true,
+    delivers,
+    wakes: ({ event }: Args) => !('mode' in event) || event.mode !== 'audit_only',
+    interrupts: ({ event }: Args) => 'mode' in event && event.mode === 'interrupt_immediate',
+    has_work: (args: Args) => goesOn(args) || args.context.delivering.length > 0 || q.steeringWaits(args.context),
+    is_quiet: ({ context }: Args) => !q.anythingInFlight(context) && q.openCalls(context).length === 0,
+    turn_is_closed: ({ context }: Args) => !context.turn_open && context.run_started,
+    closed_and_hooked: ({ context }: Args) => context.closing === null && q.isHooked(context, 'session_end'),
+    is_closed: ({ context }: Args) => context.closing === null,
+    ends_in_error: ({ event }: Args) => (event as On<'agent_end'>).stop_reason === 'error',
+  },
+});
+
+const evolves = { actions: 'evolve' } as const;
+/** A transition that takes its event into the context and goes on to a state. */
+const to = <const T extends string, const G extends string | undefined = undefined>(target: T, guard?: G) =>
+  (guard === undefined ? { target, actions: 'evolve' } : { guard, target, actions: 'evolve' }) as G extends string
+    ? { readonly guard: G; readonly target: T; readonly actions: 'evolve' }
+    : { readonly target: T; readonly actions: 'evolve' };
+
+const STREAM = '#session.assistant_streaming';
+const EXECUTE = '#session.function_execute';
+const AWAIT = '#session.function_awaiting_approval';
+const CHECK = '#session.steering_check';
+const DOWN = '#session.tearing_down';
+
+/** A turn is over: its results stand, and nothing but the decision how to go on is left. */
+const afterBatch = [to(`${CHECK}.post_turn`, 'hooked_post_turn'), to(`${CHECK}.closing`)] as const;
+/** The calls of a batch that hooks have not refused go to the seam, after whatever wait there was. */
+const afterGate = [to(`${EXECUTE}.permission_asked`, 'has_calls_to_ask'), to(`${EXECUTE}.dispatching`)] as const;
+const afterVetting = [to(`${EXECUTE}.gate_tool_calls`, 'hooked_gate_tool_calls'), ...afterGate] as const;
+
+/** The machine. Its initial state is `stopped`: a session without a record has not begun, which is `run: 0`. */
+export const turnMachine = turnSetup.createMachine({
+  id: 'session',
+  initial: 'stopped',
+  context: ({ input }) => emptyContext(input.sessionId),
+  on: {
+    // What may happen at any time while a run is on. States that go somewhere on one of these say so themselves.
+    control_outcome: [to('.tearing_down', 'cancels'), evolves],
+    run_failed: to('.tearing_down'),
+    steering_received: evolves,
+    reminder_injected: evolves,
+    followup_received: evolves,
+    command_rejected: evolves,
+    message_injected: evolves,
+    call_started: evolves,
+    call_cancel_requested: evolves,
+    call_returned: evolves,
+    call_args_rewritten: evolves,
+    call_ended: evolves,
+    approval_requested: evolves,
+    approval_decided: evolves,
+    hook_call: evolves,
+    hook_returned: evolves,
+    hook_vetoed: evolves,
+    consult_ended: evolves,
+    owned: evolves,
+  },
+  states: {
+    provisioning: {
+      initial: 'resolving',
+      states: {
+        resolving: {
+          tags: ['wait'],
+          on: {
+            persona_changed: evolves,
+            tools_changed: evolves,
+            hooks_changed: evolves,
+            agent_start: [
+              to('session_start', 'hooked_session_start'),
+              to('user_prompt_submit', 'hooked_user_prompt_submit'),
+              to(STREAM),
+            ],
+          },
+        },
+        session_start: {
+          tags: ['wait'],
+          on: { consult_ended: [to('user_prompt_submit', 'hooked_user_prompt_submit'), to(STREAM)] },
+        },
+        user_prompt_submit: { tags: ['wait'], on: { consult_ended: to(STREAM) } },
+      },
+    },
+    assistant_streaming: {
+      initial: 'opening',
+      states: {
+        opening: { on: { turn_start: to('iteration_start') } },
+        iteration_start: { tags: ['seam'], on: { loop_checkpoint: to('pre_compact') } },
+        pre_compact: { tags: ['seam'], on: { loop_checkpoint: to('post_compact') } },
+        post_compact: { tags: ['seam'], on: { loop_checkpoint: to('streaming') } },
+        streaming: {
+          tags: ['wait'],
+          on: {
+            message_complete: [
+              { guard: 'is_partial', actions: 'evolve' },
+              to(`${EXECUTE}.pre_tool_dispatch`, 'asks_for_calls'),
+              to(`${CHECK}.post_turn`, 'hooked_post_turn'),
+              to(`${CHECK}.iteration_end`),
+            ],
+          },
+        },
+      },
+    },
+    function_execute: {
+      initial: 'pre_tool_dispatch',
+      states: {
+        pre_tool_dispatch: {
+          tags: ['seam'],
+          on: {
+            loop_checkpoint: [
+              to(`${CHECK}.post_turn`, 'skips_and_hooked'),
+              to(`${CHECK}.closing`, 'skips'),
+              to(`${EXECUTE}.post_tool_dispatch`, 'batch_has_ended'),
+              to('pre_tool_use', 'has_calls_to_vet'),
+              to('gate_tool_calls', 'hooked_gate_tool_calls'),
+              to('permission_asked', 'has_calls_to_ask'),
+              to('running'),
+            ],
+          },
+        },
+        pre_tool_use: {
+          tags: ['wait'],
+          on: { consult_ended: [{ guard: 'has_calls_to_vet', actions: 'evolve' }, ...afterVetting] },
+        },
+        gate_tool_calls: { tags: ['wait'], on: { consult_ended: afterGate } },
+        permission_asked: {
+          tags: ['wait'],
+          on: { consult_ended: [{ guard: 'has_calls_to_ask', actions: 'evolve' }, to('dispatching')] },
+        },
+        /** The second pass of pre_tool_dispatch: something was waited for since the first. */
+        dispatching: {
+          tags: ['seam'],
+          on: {
+            loop_checkpoint: [
+              to(`${CHECK}.post_turn`, 'skips_batch_and_hooked'),
+              to(`${CHECK}.closing`, 'skips_batch'),
+              to('post_tool_dispatch', 'skips_rest'),
+              to('post_tool_dispatch', 'batch_has_ended'),
+              to('running'),
+            ],
+          },
+        },
+        running: {
+          tags: ['wait'],
+          on: {
+            approval_requested: to(AWAIT),
+            call_ended: [to('post_tool_dispatch', 'completes_batch'), to('dispatching', 'makes_room'), evolves],
+          },
+        },
+        post_tool_dispatch: {
+          tags: ['seam'],
+          on: { loop_checkpoint: [to(DOWN, 'terminates'), ...afterBatch] },
+        },
+      },
+    },
+    function_awaiting_approval: {
+      initial: 'parked',
+      states: {
+        parked: {
+          tags: ['wait'],
+          on: {
+            approval_decided: [
+              to(`${EXECUTE}.dispatching`, 'is_last_and_allows'),
+              to(`${EXECUTE}.running`, 'is_last_decision'),
+              to('pre_tool_dispatch', 'allows'),
+              evolves,
+            ],
+            steering_received: [to('pre_tool_dispatch', 'interrupts'), evolves],
+            reminder_injected: [to('pre_tool_dispatch', 'interrupts'), evolves],
+            call_ended: [to('pre_tool_dispatch', 'makes_room'), evolves],
+          },
+        },
+        pre_tool_dispatch: {
+          tags: ['seam'],
+          on: {
+            loop_checkpoint: [
+              to(`${CHECK}.post_turn`, 'skips_batch_and_hooked'),
+              to(`${CHECK}.closing`, 'skips_batch'),
+              to(`${EXECUTE}.post_tool_dispatch`, 'skips_rest'),
+              to(`${EXECUTE}.running`, 'skips'),
+              to('parked'),
+            ],
+          },
+        },
+      },
+    },
+    steering_check: {
+      initial: 'closing',
+      states: {
+        post_turn: { tags: ['wait'], on: { consult_ended: [to('iteration_end', 'was_plain_answer'), to('closing')] } },
+        iteration_end: { tags: ['seam'], on: { loop_checkpoint: to('closing') } },
+        closing: {
+          on: {
+            turn_end: [
+              to(DOWN, 'goes_on_at_cap'),
+              to('#session.suspended', 'suspend_asked'),
+              to(STREAM, 'goes_on'),
+              to(DOWN, 'is_capped'),
+              to('follow_up', 'followup_waits'),
+              to('#session.daemon_idle', 'is_daemon'),
+              to(DOWN),
+            ],
+          },
+        },
+        follow_up: { on: { message_injected: [{ guard: 'takes_more_followups', actions: 'evolve' }, to(STREAM)] } },
+        /** No turn is open: the session woke from a daemon's idling or from a suspension. */
+        resuming: {
+          always: [
+            { guard: 'is_capped', target: DOWN },
+            { guard: 'has_work', target: STREAM },
+            { guard: 'followup_waits', target: 'follow_up' },
+            { guard: 'is_daemon', target: '#session.daemon_idle' },
+            { target: DOWN },
+          ],
+        },
+      },
+    },
+    daemon_idle: {
+      initial: 'daemon_idle_pre',
+      states: {
+        daemon_idle_pre: {
+          tags: ['seam'],
+          on: { loop_checkpoint: [to(`${CHECK}.resuming`, 'delivers'), to('waiting')] },
+        },
+        waiting: {
+          tags: ['wait'],
+          on: {
+            steering_received: [to('daemon_idle_post', 'wakes'), evolves],
+            reminder_injected: [to('daemon_idle_post', 'wakes'), evolves],
+            followup_received: to('daemon_idle_post'),
+            control_outcome: [to(DOWN, 'cancels'), to('#session.suspended', 'suspends'), evolves],
+          },
+        },
+        daemon_idle_post: { tags: ['seam'], on: { loop_checkpoint: to(`${CHECK}.resuming`) } },
+      },
+    },
+    suspended: {
+      initial: 'entering',
+      states: {
+        entering: { on: { suspended: to('parked') } },
+        parked: { tags: ['wait'], on: { resumed: to(`${CHECK}.resuming`) } },
+      },
+    },
+    tearing_down: {
+      initial: 'unwinding',
+      on: {
+        // It is on its way down already: what else fails, or who else cancels, is noted and changes nothing of the way.
+        control_outcome: evolves,
+        run_failed: evolves,
+      },
+      states: {
+        unwinding: {
+          tags: ['wait'],
+          on: { message_complete: evolves, agent_start: evolves },
+          always: { guard: 'is_quiet', target: 'turn_closing' },
+        },
+        turn_closing: {
+          on: { turn_end: evolves, agent_start: evolves },
+          always: { guard: 'turn_is_closed', target: 'loop_exit' },
+        },
+        loop_exit: { tags: ['seam'], on: { loop_checkpoint: to('closing_tools') } },
+        closing_tools: {
+          tags: ['wait'],
+          on: { tools_closed: evolves },
+          always: [
+            { guard: 'closed_and_hooked', target: 'session_end' },
+            { guard: 'is_closed', target: 'ending' },
+          ],
+        },
+        session_end: { tags: ['wait'], on: { consult_ended: to('ending') } },
+        ending: { on: { agent_end: [to('#session.failed', 'ends_in_error'), to('#session.stopped')] } },
+      },
+    },
+    stopped: {
+      tags: ['ended'],
+      on: { prompt_received: to('provisioning'), control_outcome: evolves },
+    },
+    failed: {
+      tags: ['ended'],
+      on: { prompt_received: to('provisioning'), control_outcome: evolves },
+    },
+  },
+});
