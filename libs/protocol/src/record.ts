@@ -1,9 +1,9 @@
 /** The record: one journal entry, one message on the bus, one commit. */
 import { z } from 'zod';
 import { BOUNDS } from './bounds.ts';
-import { canonicalJson } from './canonical-json.ts';
 import { SessionEvent } from './events.ts';
 import { Input } from './inputs.ts';
+import { BlobRef } from './json.ts';
 
 /** The record shape that this release writes. Readers take every shape ever released. */
 export const RECORD_VERSION = 1;
@@ -57,37 +57,23 @@ export interface JournalRecord {
 /** `prev_hash` of a session's first record. */
 export const GENESIS_HASH = '0'.repeat(64);
 
-/** A record's bytes as they are stored: canonical JSON in UTF-8. */
-export function encodeRecord(record: JournalRecord): Uint8Array {
-  return new TextEncoder().encode(canonicalJson(record));
-}
-
-/** A record is over its bound; nothing was appended. */
-export class RecordTooLargeError extends Error {
-  override readonly name = 'RecordTooLargeError';
-  readonly code = 'record_too_large';
-  constructor(bytes: number) {
-    super(`a record has ${bytes} bytes, at most ${BOUNDS.recordMaxBytes} are kept`);
-  }
-}
-
 /** A record could not be read: its bytes are not one of the shapes ever released. */
 export class RecordUnreadableError extends Error {
   readonly code = 'record_unreadable';
 }
 
+/** Finds the text of a large field by its reference. `undefined` where it cannot be had. */
+export type BlobText = (ref: BlobRef) => string | undefined;
+
 /**
- * Reads a record's bytes.
- * @throws RecordUnreadableError naming the member that does not fit.
+ * Reads a record's bytes. Large fields, which its `blobs` member points at (RFC 6901 pointers), are put back in place;
+ * without `blobText` a note stands for each.
+ * @throws RecordUnreadableError naming the member that does not fit, or the blob that is missing.
  */
-export function decodeRecord(bytes: Uint8Array): JournalRecord {
-  let value: unknown;
-  try {
-    value = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
-  } catch (error) {
-    throw new RecordUnreadableError(`a record is not JSON: ${(error as Error).message}`);
-  }
-  const version = (value as { v?: unknown } | null)?.v;
+export function decodeRecord(bytes: Uint8Array, blobText: BlobText = blobNote): JournalRecord {
+  const { blobs, ...value } = parseStored(bytes);
+  for (const pointer of blobs ?? []) putBack(value, pointer, blobText);
+  const version = value['v'];
   if (version !== RECORD_VERSION)
     throw new RecordUnreadableError(`record version ${String(version)} is not known to this release`);
   const parsed = JournalRecord.safeParse(value);
@@ -96,4 +82,67 @@ export function decodeRecord(bytes: Uint8Array): JournalRecord {
       `a record does not fit version ${RECORD_VERSION}: ${z.prettifyError(parsed.error)}`,
     );
   return parsed.data as JournalRecord;
+}
+
+/** The large fields that a record's bytes refer to. Throws RecordUnreadableError as {@link decodeRecord} does. */
+export function blobRefsOf(bytes: Uint8Array): readonly BlobRef[] {
+  const { blobs, ...value } = parseStored(bytes);
+  return (blobs ?? []).map((pointer) => {
+    const { parent, key } = locate(value, pointer);
+    return blobRefAt(parent[key], pointer);
+  });
+}
+
+type Stored = { blobs?: readonly string[] } & Record<string, unknown>;
+
+function parseStored(bytes: Uint8Array): Stored {
+  let value: unknown;
+  try {
+    value = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
+  } catch (error) {
+    throw new RecordUnreadableError(`a record is not JSON: ${(error as Error).message}`);
+  }
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    throw new RecordUnreadableError('a record is not a JSON object');
+  const { blobs } = value as Stored;
+  if (blobs !== undefined && !z.array(z.string()).max(4_096).safeParse(blobs).success) {
+    throw new RecordUnreadableError('blobs is not a list of pointers');
+  }
+  return value as Stored;
+}
+
+function putBack(value: Record<string, unknown>, pointer: string, blobText: BlobText): void {
+  const { parent, key } = locate(value, pointer);
+  const ref = blobRefAt(parent[key], pointer);
+  const text = blobText(ref);
+  if (text === undefined)
+    throw new RecordUnreadableError(`the bytes of ${pointer} (sha256 ${ref.sha256}) are not in the object store`);
+  parent[key] = text;
+}
+
+function blobRefAt(value: unknown, pointer: string): BlobRef {
+  const ref = BlobRef.safeParse(value);
+  if (!ref.success) throw new RecordUnreadableError(`${pointer} is no blob reference`);
+  return ref.data;
+}
+
+function locate(value: Record<string, unknown>, pointer: string): { parent: Record<string, unknown>; key: string } {
+  const keys = pointer
+    .split('/')
+    .slice(1)
+    .map((key) => key.replaceAll('~1', '/').replaceAll('~0', '~'));
+  const key = keys.pop();
+  let parent: unknown = value;
+  for (const step of keys) {
+    if (typeof parent !== 'object' || parent === null || !Object.hasOwn(parent, step)) parent = undefined;
+    else parent = (parent as Record<string, unknown>)[step];
+  }
+  if (key === undefined || typeof parent !== 'object' || parent === null || !Object.hasOwn(parent, key)) {
+    throw new RecordUnreadableError(`${pointer} points at nothing`);
+  }
+  return { parent: parent as Record<string, unknown>, key };
+}
+
+function blobNote(ref: BlobRef): string {
+  return `[${ref.bytes} bytes, stored apart: sha256 ${ref.sha256}]`;
 }
