@@ -175,7 +175,7 @@ turns:
 });
 
 describe('how it is played', () => {
-  test('reasoning, then text, then calls with ids of their turn', async () => {
+  test('reasoning, then text, then calls with ids of their answer', async () => {
     const file = script(`
 turns:
   - reasoning: hmm
@@ -183,12 +183,12 @@ turns:
     calls: [{tool: read_file, args: {path: a}}, {tool: list_files}]
     usage: {input_tokens: 7}
 `);
-    const { result, parts } = await ask(file, [userText('go')], 4);
+    const { result, parts } = await ask(file, [userText('go')]);
     expect(parts).toEqual([
       { type: 'reasoning', text: 'hmm' },
       { type: 'text', text: 'I look.' },
-      { type: 'call', callId: 'c4_1', tool: 'read_file', argsText: '{"path":"a"}' },
-      { type: 'call', callId: 'c4_2', tool: 'list_files', argsText: '{}' },
+      { type: 'call', callId: 'c1_1', tool: 'read_file', argsText: '{"path":"a"}' },
+      { type: 'call', callId: 'c1_2', tool: 'list_files', argsText: '{}' },
     ]);
     expect(result).toMatchObject({
       status: 'complete',
@@ -268,6 +268,18 @@ turns:
     await ask(file, messages, 10_000);
     expect(touched).toBe(1);
   });
+});
+
+test('call ids never repeat in a session, although turn numbers begin anew in each run', async () => {
+  const transcript: Message[] = [];
+  const ids: string[] = [];
+  for (const file of [script('{turns: [{calls: [{tool: a}]}], loop: true}'), script('turns: [{calls: [{tool: b}]}]')]) {
+    transcript.push(userText('go'));
+    const { result } = await ask(file, transcript, 1);
+    transcript.push(result.message);
+    for (const part of result.message.content) if (part.type === 'call') ids.push(part.call_id);
+  }
+  expect(ids).toEqual(['c1_1', 'c2_1']);
 });
 
 describe('a script that does not fit', () => {

@@ -5,7 +5,7 @@
  * M2 A marker tells everything about the turns before it, so that only the messages since the newest one are looked
  *    at: the cost of a request does not grow with its session.
  */
-import type { AssistantMessage, JsonObject, Message } from '@coxswain/protocol';
+import type { AssistantMessage, Json, JsonObject, Message } from '@coxswain/protocol';
 import type { Ranges } from './ranges.ts';
 import { parseRanges, printRanges } from './ranges.ts';
 
@@ -17,6 +17,8 @@ export interface Marker {
   readonly file: string;
   /** The turn that this message plays, from 0. */
   readonly turn: number;
+  /** Which scripted answer of the session this is, from 1; call ids are made of it. Turn numbers begin anew in each run. */
+  readonly answer: number;
   /** All turns played by then; absent where they are 0 to `turn`. */
   readonly used?: Ranges | undefined;
   /** How many messages before this one the newest user message stood; absent in scripts without `match`. */
@@ -25,30 +27,48 @@ export interface Marker {
 
 /** A marker as it stands in a message. */
 export function writeMarker(marker: Marker): { [MARKER_KEY]: JsonObject } {
-  const stored: JsonObject = { file: marker.file, turn: marker.turn };
+  const stored: JsonObject = { file: marker.file, turn: marker.turn, answer: marker.answer };
   if (marker.used) stored.used = printRanges(marker.used);
   if (marker.userBack !== undefined) stored.user_back = marker.userBack;
   return { [MARKER_KEY]: stored };
 }
 
-/** The newest marker of a script, and where its message stands. */
-export function newestMarker(messages: readonly Message[], file: string): { marker: Marker; at: number } | null {
+/** What the transcript tells of a script. */
+export interface Progress {
+  /** The script's newest marker. */
+  readonly marker: Marker | null;
+  /** Where its message stands; -1 where there is none. */
+  readonly at: number;
+  /** Scripted answers so far, those of other scripts included. */
+  readonly answers: number;
+}
+
+/** Reads the progress of a script from the newest markers of a transcript. */
+export function progressOf(messages: readonly Message[], file: string): Progress {
+  let answers: number | null = null;
   for (let at = messages.length - 1; at >= 0; at--) {
     const message = messages[at] as Message;
     if (message.role !== 'assistant') continue;
-    const marker = markerOf(message, file);
-    if (marker) return { marker, at };
+    const marker = markerOf(message);
+    if (!marker) continue;
+    answers ??= marker.answer;
+    if (marker.file === file) return { marker, at, answers };
   }
-  return null;
+  return { marker: null, at: -1, answers: answers ?? 0 };
 }
 
-function markerOf(message: AssistantMessage, file: string): Marker | null {
+function markerOf(message: AssistantMessage): Marker | null {
   const stored = message.content[0]?.provider_metadata?.[MARKER_KEY];
-  if (!stored || stored.file !== file || !Number.isSafeInteger(stored.turn) || (stored.turn as number) < 0) return null;
+  if (!stored || typeof stored.file !== 'string' || !isCount(stored.turn) || !isCount(stored.answer)) return null;
   return {
-    file,
-    turn: stored.turn as number,
+    file: stored.file,
+    turn: stored.turn,
+    answer: stored.answer,
     used: typeof stored.used === 'string' ? parseRanges(stored.used) : undefined,
-    userBack: Number.isSafeInteger(stored.user_back) ? (stored.user_back as number) : undefined,
+    userBack: isCount(stored.user_back) ? stored.user_back : undefined,
   };
+}
+
+function isCount(value: Json | undefined): value is number {
+  return Number.isSafeInteger(value) && (value as number) >= 0;
 }

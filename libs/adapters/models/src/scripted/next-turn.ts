@@ -1,48 +1,50 @@
 /** Which turn of a script answers a request. */
 import { type Failure, type Message, regexMatches, textOf } from '@coxswain/protocol';
-import { type Marker, newestMarker } from './marker.ts';
+import { type Marker, type Progress, progressOf } from './marker.ts';
 import { type Ranges, withMember } from './ranges.ts';
 import type { Script } from './script.ts';
 
 /** The first unused turn whose `match` holds, as the marker of the message that plays it; or `script_exhausted`. */
 export function nextTurn(script: Script, messages: readonly Message[], requestTurn: number): Marker | Failure {
-  const newest = newestMarker(messages, script.file);
+  const progress = progressOf(messages, script.file);
   return script.sequential
-    ? nextInOrder(script, newest?.marker, requestTurn)
-    : nextMatching(script, messages, newest, requestTurn);
+    ? nextInOrder(script, progress, requestTurn)
+    : nextMatching(script, messages, progress, requestTurn);
 }
 
-function nextInOrder(script: Script, marker: Marker | undefined, requestTurn: number): Marker | Failure {
-  const next = marker ? marker.turn + 1 : 0;
-  if (next < script.turns.length) return { file: script.file, turn: next };
-  return script.loop ? { file: script.file, turn: 0 } : exhausted(script, requestTurn, 'all of them are used');
+function nextInOrder(script: Script, progress: Progress, requestTurn: number): Marker | Failure {
+  const next = progress.marker ? progress.marker.turn + 1 : 0;
+  const left = next < script.turns.length;
+  if (!left && !script.loop) return exhausted(script, requestTurn, 'all of them are used');
+  return { file: script.file, turn: left ? next : 0, answer: progress.answers + 1 };
 }
 
 function nextMatching(
   script: Script,
   messages: readonly Message[],
-  newest: { marker: Marker; at: number } | null,
+  progress: Progress,
   requestTurn: number,
 ): Marker | Failure {
-  const userAt = newestUserMessage(messages, newest);
+  const userAt = newestUserMessage(messages, progress);
   const text = userAt < 0 ? '' : textOf(messages[userAt] as Message);
-  const used = newest ? (newest.marker.used ?? [[0, newest.marker.turn] as const]) : [];
-  const userBack = messages.length - userAt;
+  const { marker } = progress;
+  const used = marker ? (marker.used ?? [[0, marker.turn] as const]) : [];
+  const next = { file: script.file, answer: progress.answers + 1, userBack: messages.length - userAt };
 
   const turn = firstUnused(script, used, text);
-  if (turn !== null) return { file: script.file, turn, used: withMember(used, turn), userBack };
+  if (turn !== null) return { ...next, turn, used: withMember(used, turn) };
   const again = script.loop ? firstUnused(script, [], text) : null;
-  if (again !== null) return { file: script.file, turn: again, used: [[again, again]], userBack };
+  if (again !== null) return { ...next, turn: again, used: [[again, again]] };
   return exhausted(script, requestTurn, `no unused one matches ${JSON.stringify(text.slice(0, 200))}`);
 }
 
 // The marker says where the newest user message stood, so that a long run of tool calls is not searched through each
 // time. Where a shortened transcript has moved it, the search finds what there is.
-function newestUserMessage(messages: readonly Message[], newest: { marker: Marker; at: number } | null): number {
+function newestUserMessage(messages: readonly Message[], progress: Progress): number {
   for (let at = messages.length - 1; at >= 0; at--) {
     if (messages[at]?.role === 'user') return at;
-    if (newest && at === newest.at && newest.marker.userBack !== undefined) {
-      const marked = at - newest.marker.userBack;
+    if (at === progress.at && progress.marker?.userBack !== undefined) {
+      const marked = at - progress.marker.userBack;
       if (messages[marked]?.role === 'user') return marked;
     }
   }

@@ -1,5 +1,5 @@
 /** A model that plays a script. It is a provider like the others: nothing in the core knows of it. */
-import type { Clock, Model, ModelPart, ModelRequest, ModelResult } from '@coxswain/ports';
+import type { Clock, Model, ModelPart, ModelResult } from '@coxswain/ports';
 import type { AssistantMessage, Failure, ProviderMetadata, Usage } from '@coxswain/protocol';
 import { checkArguments, readArguments } from '../call-arguments.ts';
 import { type Marker, writeMarker } from './marker.ts';
@@ -18,7 +18,7 @@ export function scriptedModel(store: ScriptStore, path: string, file: string, cl
       if ('code' in script) return failed([], NO_USAGE, script);
       const marker = nextTurn(script, request.messages, request.turn);
       if ('code' in marker) return failed([], NO_USAGE, marker);
-      return play(script, marker, request, onPart, signal, clock);
+      return play(script, marker, onPart, signal, clock);
     },
   };
 }
@@ -28,7 +28,6 @@ type Content = AssistantMessage['content'];
 async function play(
   script: Script,
   marker: Marker,
-  request: ModelRequest,
   onPart: (part: ModelPart) => void,
   signal: AbortSignal,
   clock: Clock,
@@ -56,7 +55,7 @@ async function play(
 
   const calls = turn.calls ?? [];
   for (const [index, call] of calls.entries()) {
-    const callId = `c${request.turn}_${index + 1}`;
+    const callId = `c${marker.answer}_${index + 1}`;
     const asText = typeof call.args === 'string';
     const read = asText ? readArguments(call.args as string) : checkArguments(call.args);
     said.addCall({ type: 'call', call_id: callId, tool: call.tool, ...read });
