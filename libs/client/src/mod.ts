@@ -1,1 +1,25 @@
-export {};
+/** The typed client: connect to a bus, start sessions, steer them, follow them. */
+export { printable, summarizeArgs, summarizeResult } from './args-summary.ts';
+export { Client, connect, type PendingApproval } from './client.ts';
+export {
+  BusNotPreparedError,
+  ClientError,
+  CommandBlockedError,
+  CommandNotStoredError,
+  CommandRejectedError,
+  CommandRevokedError,
+  JournalGapError,
+  NoHostError,
+  ReceiptTimeoutError,
+  SessionNotFoundError,
+} from './client-errors.ts';
+export type { ConnectOptions } from './connection-options.ts';
+export { createEventTranslator, type EventTranslator } from './event-translator.ts';
+export { newCommandId, newSessionId } from './fresh-ids.ts';
+export type { StoredJournalRecord } from './read-journal.ts';
+export { ResultCollector, type RunResult } from './run-result.ts';
+export type { BodyInput, SendOptions, SentCommand, WaitStage } from './send-command.ts';
+export { type InjectOptions, type ReadFrom, Session } from './session-handle.ts';
+export { describeState, hasEnded, type SessionListing, topState } from './session-listing.ts';
+export type { DeliveredInjection, FromRecord, UiEvent, UiEventOf } from './ui-events.ts';
+export type { WatchItem } from './watch-session.ts';

@@ -1,0 +1,44 @@
+/** Call arguments and results in one short line, for people. */
+import type { Json, ToolResult } from '@coxswain/protocol';
+
+const SUMMARY_MAX_CHARS = 120;
+
+/** Arguments in short: the only value of a single one, else `name: value, …`; long ones are cut. */
+export function summarizeArgs(args: Json): string {
+  if (args === null) return '';
+  if (typeof args !== 'object' || Array.isArray(args)) return cut(inOneLine(args));
+  const entries = Object.entries(args);
+  const [only] = entries;
+  if (entries.length === 1 && only !== undefined) return cut(inOneLine(only[1]));
+  return cut(entries.map(([name, value]) => `${name}: ${cut(inOneLine(value), 60)}`).join(', '));
+}
+
+/** A result's first line with something on it. */
+export function summarizeResult(result: ToolResult): string {
+  for (const part of result.content) {
+    if (part.type !== 'text') return `(${part.media_type})`;
+    const line = part.text.split('\n').find((candidate) => candidate.trim() !== '');
+    if (line !== undefined) return cut(printable(line.trim()));
+  }
+  return '';
+}
+
+function inOneLine(value: Json): string {
+  return printable(typeof value === 'string' ? value.replaceAll('\n', '⏎') : JSON.stringify(value));
+}
+
+/**
+ * Text from models and tools without the control characters that would drive the terminal or page that shows it.
+ * Line breaks and tabs stay.
+ */
+export function printable(text: string): string {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are exactly the characters that must not pass
+  return text.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g, '');
+}
+
+function cut(text: string, max = SUMMARY_MAX_CHARS): string {
+  if (text.length <= max) return text;
+  const end = text.slice(0, max - 1);
+  // Half of a surrogate pair is no character.
+  return `${/[\ud800-\udbff]$/.test(end) ? end.slice(0, -1) : end}…`;
+}

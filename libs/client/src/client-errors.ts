@@ -1,0 +1,121 @@
+/**
+ * What can go wrong between a client and its sessions. Branch on `code`, which is stable (a catalogued code where the
+ * catalogue has one); messages are for people. Classes carry a code of their own, so no `instanceof` is needed.
+ */
+
+/** Any failure that this package throws on purpose. */
+export class ClientError extends Error {
+  readonly code: string;
+
+  constructor(code: string, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = new.target.name;
+    this.code = code;
+  }
+}
+
+/** The session, or this client before anything was sent, refused a command. Nothing but the rejection has happened. */
+export class CommandRejectedError extends ClientError {
+  /** The field that is wrong, where one is. */
+  readonly field: string | undefined;
+  readonly commandId: string | undefined;
+  /** More about the rejection, for programs: who decided already, what runs. */
+  readonly detail: Readonly<Record<string, unknown>> | undefined;
+
+  constructor(
+    code: string,
+    message: string,
+    more: {
+      readonly field?: string | undefined;
+      readonly commandId?: string | undefined;
+      readonly detail?: Readonly<Record<string, unknown>> | undefined;
+    } = {},
+  ) {
+    super(code, message);
+    this.field = more.field;
+    this.commandId = more.commandId;
+    this.detail = more.detail;
+  }
+}
+
+/** A `user_prompt_submit` hook blocked what the command brought: it will never be delivered. */
+export class CommandBlockedError extends ClientError {
+  readonly commandId: string;
+
+  constructor(commandId: string, reason: string | undefined) {
+    super('prompt_blocked', reason ?? 'a hook blocked it and gave no reason');
+    this.commandId = commandId;
+  }
+}
+
+/** The command was revoked before it was delivered. */
+export class CommandRevokedError extends ClientError {
+  readonly commandId: string;
+
+  constructor(commandId: string) {
+    super('revoked', 'the command was revoked before it was delivered');
+    this.commandId = commandId;
+  }
+}
+
+/** The command is stored, but the receipt that was waited for did not come in time. It may still take effect. */
+export class ReceiptTimeoutError extends ClientError {
+  readonly commandId: string;
+  /** The stage that was waited for. */
+  readonly awaited: 'accepted' | 'delivered';
+
+  constructor(commandId: string, awaited: 'accepted' | 'delivered', waitedMs: number) {
+    super(
+      'receipt_timeout',
+      `the command is stored, but no host reported it ${awaited} within ${waitedMs} ms; it may still take effect`,
+    );
+    this.commandId = commandId;
+    this.awaited = awaited;
+  }
+}
+
+/** The bus did not acknowledge the command: it may or may not be stored. Sending it again under the same id is safe. */
+export class CommandNotStoredError extends ClientError {
+  readonly commandId: string;
+
+  constructor(commandId: string, cause: unknown) {
+    super(
+      'command_not_stored',
+      `the bus did not acknowledge the command (${cause instanceof Error ? cause.message : String(cause)}); ` +
+        'sending it again under the same command id is safe',
+      { cause },
+    );
+    this.commandId = commandId;
+  }
+}
+
+/** The streams of Coxswain are not on this bus: no session host has ever used it. */
+export class BusNotPreparedError extends ClientError {
+  constructor(options?: ErrorOptions) {
+    super('bus_not_prepared', 'this bus has no sessions yet: no session host has run on it', options);
+  }
+}
+
+/** No session host answers queries on this bus at the moment. */
+export class NoHostError extends ClientError {
+  constructor(options?: ErrorOptions) {
+    super('no_host', 'no session host answers on this bus', options);
+  }
+}
+
+/** There is no session of this id. */
+export class SessionNotFoundError extends ClientError {
+  readonly sessionId: string;
+
+  constructor(sessionId: string) {
+    super('session_not_found', `there is no session ${sessionId}`);
+    this.sessionId = sessionId;
+  }
+}
+
+/** A journal has a hole: a record is missing between two that are there. */
+export class JournalGapError extends ClientError {
+  constructor(sessionId: string, expected: number, found: number) {
+    super('chain_broken', `the journal of ${sessionId} goes on with record ${found} where ${expected} was expected`);
+  }
+}

@@ -1,0 +1,100 @@
+/** The client: one connection to a bus, and the sessions of one tenant on it. */
+import { decodeRecord, type SessionRef, type SessionStatus, sessionRef, TenantId } from '@coxswain/protocol';
+import { type JetStreamClient, jetstream } from '@nats-io/jetstream';
+import { connect as connectNats, type NatsConnection } from '@nats-io/transport-node';
+import { type ConnectOptions, natsOptions } from './connection-options.ts';
+import { newSessionId } from './fresh-ids.ts';
+import { newestRecords } from './read-journal.ts';
+import { type BodyInput, type SendOptions, type SentCommand, sendCommand } from './send-command.ts';
+import { Session } from './session-handle.ts';
+import { listingOf, type SessionListing, topState } from './session-listing.ts';
+
+/** An approval that somebody is waited for. */
+export type PendingApproval = SessionStatus['approvals'][number] & { readonly session_id: string };
+
+/**
+ * Connects to a bus.
+ * @throws when no server answers in time, or none lets this client in.
+ */
+export async function connect(options: ConnectOptions): Promise<Client> {
+  const tenant = TenantId.parse(options.tenant ?? 'default');
+  const nc = await connectNats(natsOptions(options));
+  return new Client(nc, tenant, options.inboxPrefix);
+}
+
+/** A connected client. Close it when done: it keeps the process alive. */
+export class Client {
+  readonly tenant: TenantId;
+  readonly #nc: NatsConnection;
+  readonly #js: JetStreamClient;
+  readonly #inboxPrefix: string | undefined;
+
+  /** Made by {@link connect}. */
+  constructor(nc: NatsConnection, tenant: TenantId, inboxPrefix: string | undefined) {
+    this.#nc = nc;
+    this.#js = jetstream(nc);
+    this.#inboxPrefix = inboxPrefix;
+    this.tenant = tenant;
+  }
+
+  /**
+   * A handle on a session, which need not exist yet.
+   * @throws ZodError where the id is none.
+   */
+  session(id: string): Session {
+    return new Session(this.#bus, this.#ref(id));
+  }
+
+  /**
+   * Starts a session under a new id, or the given one.
+   * @returns the session and the stored command, with its receipt if one was waited for.
+   */
+  async startSession(
+    body: BodyInput<'start'>,
+    { sessionId, ...options }: SendOptions & { readonly sessionId?: string | undefined } = {},
+  ): Promise<{ readonly session: Session; readonly sent: SentCommand }> {
+    const ref = this.#ref(sessionId ?? newSessionId());
+    const sent = await sendCommand(this.#bus, ref, 'start', body, options);
+    return { session: new Session(this.#bus, ref), sent };
+  }
+
+  /** All sessions of the tenant, the one that was written to last coming last. */
+  async sessions(): Promise<SessionListing[]> {
+    // A reset of the consumer may bring a session again, newer: the last one counts.
+    const newest = new Map<string, SessionListing>();
+    for await (const { ref, bytes } of newestRecords(this.#bus, this.tenant)) {
+      newest.delete(ref.sessionId);
+      newest.set(ref.sessionId, listingOf(decodeRecord(bytes)));
+    }
+    return [...newest.values()];
+  }
+
+  /** Every approval that is waited for, across sessions. Asked of hosts, a few sessions at a time. */
+  async approvals(): Promise<PendingApproval[]> {
+    const parked = (await this.sessions()).filter(({ state }) => topState(state) === 'function_awaiting_approval');
+    const found: PendingApproval[] = [];
+    const CONCURRENT_QUERIES = 16;
+    for (let start = 0; start < parked.length; start += CONCURRENT_QUERIES) {
+      const states = await Promise.all(
+        parked.slice(start, start + CONCURRENT_QUERIES).map(({ session_id }) => this.session(session_id).state()),
+      );
+      for (const { session_id, approvals } of states) {
+        for (const approval of approvals) found.push({ ...approval, session_id });
+      }
+    }
+    return found;
+  }
+
+  /** Closes the connection; loops over events end. */
+  async close(): Promise<void> {
+    await this.#nc.close();
+  }
+
+  get #bus() {
+    return { nc: this.#nc, js: this.#js, inboxPrefix: this.#inboxPrefix };
+  }
+
+  #ref(id: string): SessionRef {
+    return sessionRef(id, this.tenant);
+  }
+}

@@ -1,0 +1,85 @@
+/** Where the bus is and how one is let in. */
+import type { NodeConnectionOptions } from '@nats-io/transport-node';
+
+/** What a client needs to reach a bus. */
+export interface ConnectOptions {
+  /** `nats://host:4222`, several, or one text with commas between them. Credentials in an address are used: `nats://token@host`, `nats://user:pass@host`. */
+  readonly servers: string | readonly string[];
+  /** Goes before a token in an address. */
+  readonly token?: string | undefined;
+  readonly user?: string | undefined;
+  readonly pass?: string | undefined;
+  /** Default `default`. */
+  readonly tenant?: string | undefined;
+  /** Shown in the server's list of connections. Default `coxswain-client`. */
+  readonly name?: string | undefined;
+  /** Where receipts and replies may go, for clients whose permissions are bound to a prefix of their own. Begins with `_INBOX`. */
+  readonly inboxPrefix?: string | undefined;
+  /** How long the first connection may take. Default 5,000. */
+  readonly connectTimeoutMs?: number | undefined;
+}
+
+/**
+ * The options of the NATS library for these settings. It takes no credentials from addresses, so they are taken out here.
+ * @throws TypeError when an address cannot be read; the message does not quote it, as it may hold a token.
+ */
+export function natsOptions(options: ConnectOptions): NodeConnectionOptions {
+  const listed = typeof options.servers === 'string' ? options.servers.split(',') : options.servers;
+  const servers: string[] = [];
+  let token = options.token;
+  let user = options.user;
+  let pass = options.pass;
+  let tls = false;
+  for (const [index, text] of listed.entries()) {
+    const { address, secure, username, password } = splitAddress(text.trim(), index);
+    servers.push(address);
+    tls ||= secure;
+    if (username === undefined) continue;
+    if (password === undefined) token ??= username;
+    else if (user === undefined) {
+      user = username;
+      pass = password;
+    }
+  }
+  return {
+    servers,
+    name: options.name ?? 'coxswain-client',
+    timeout: options.connectTimeoutMs ?? 5_000,
+    // A client outlives restarts of its server; what it waits for has bounds of its own.
+    maxReconnectAttempts: -1,
+    reconnectTimeWait: 250,
+    ...(tls ? { tls: {} } : {}),
+    ...(options.inboxPrefix === undefined ? {} : { inboxPrefix: options.inboxPrefix }),
+    ...(user !== undefined ? { user, pass: pass ?? '' } : token !== undefined ? { token } : {}),
+  };
+}
+
+interface Address {
+  readonly address: string;
+  readonly secure: boolean;
+  readonly username: string | undefined;
+  readonly password: string | undefined;
+}
+
+function splitAddress(text: string, index: number): Address {
+  const withScheme = /^[a-z]+:\/\//i.test(text) ? text : `nats://${text}`;
+  let url: URL;
+  try {
+    // URL knows ports and IPv6 hosts of special schemes only.
+    url = new URL(withScheme.replace(/^(nats|tls):/i, 'http:'));
+  } catch {
+    throw new TypeError(`NATS address ${index + 1} cannot be read; expected nats://host:port`);
+  }
+  const scheme = withScheme.slice(0, withScheme.indexOf(':')).toLowerCase();
+  if (scheme !== 'nats' && scheme !== 'tls') {
+    throw new TypeError(`NATS address ${index + 1} has the scheme ${scheme}; expected nats:// or tls://`);
+  }
+  // http's own default port is left out of `port`, although somebody may have written :80.
+  const port = url.port || (/:80(\/|$)/.test(text) ? '80' : '4222');
+  return {
+    address: `${url.hostname}:${port}`,
+    secure: scheme === 'tls',
+    username: url.username === '' ? undefined : decodeURIComponent(url.username),
+    password: url.password === '' ? undefined : decodeURIComponent(url.password),
+  };
+}

@@ -1,0 +1,223 @@
+/**
+ * The one translator from records and deltas to what a user interface shows. Every interface uses it, so that text
+ * appears once, in order, whatever is lost, late or repeated on the way.
+ */
+import {
+  type Actor,
+  type Delta,
+  type JournalRecord,
+  type Json,
+  type Message,
+  type SessionEvent,
+  textOf,
+} from '@coxswain/protocol';
+import { AnswerText } from './answer-text.ts';
+import { printable, summarizeArgs, summarizeResult } from './args-summary.ts';
+import type { DeliveredInjection, FromRecord, UiEvent } from './ui-events.ts';
+
+/** A translator for one session, fed in the order in which things arrive. */
+export interface EventTranslator {
+  /** The next record. One that was seen already shows nothing. */
+  record(record: JournalRecord): UiEvent[];
+  /** A delta, early or late. */
+  delta(delta: Delta): UiEvent[];
+}
+
+/** A new translator. */
+export function createEventTranslator(): EventTranslator {
+  return new Translator();
+}
+
+class Translator implements EventTranslator {
+  #lastRecord = 0;
+  readonly #answers = new AnswerText();
+  /** Arguments in short of the open batch's calls, so that their ends can be shown with them. */
+  readonly #summaries = new Map<string, string>();
+
+  delta(delta: Delta): UiEvent[] {
+    return this.#answers.delta(delta);
+  }
+
+  record(record: JournalRecord): UiEvent[] {
+    if (record.n <= this.#lastRecord) return [];
+    this.#lastRecord = record.n;
+    const from: FromRecord = { n: record.n, at: record.at };
+    const effectId = 'effect_id' in record.input ? record.input.effect_id : null;
+    const shown: UiEvent[] = [];
+    for (const [index, event] of record.events.entries()) {
+      shown.push(...this.#translate(event, from, effectId, record.events.slice(index + 1)));
+    }
+    if (effectId !== null) this.#answers.end(effectId);
+    shown.push({ type: 'state_changed', state: record.state, ...from });
+    shown.push(...this.#answers.recordShown(record.n));
+    return shown;
+  }
+
+  #translate(
+    event: SessionEvent,
+    from: FromRecord,
+    effectId: string | null,
+    following: readonly SessionEvent[],
+  ): UiEvent[] {
+    switch (event.type) {
+      case 'prompt_received': {
+        const text = event.messages.map(shownText).join('\n');
+        return [{ type: 'prompt_shown', text, actor: actorName(event.actor), ...from }];
+      }
+      case 'agent_start':
+        return [{ type: 'run_started', run: event.run, persona: event.persona, model: event.model, ...from }];
+      case 'turn_start':
+        return [{ type: 'turn_started', turn: event.turn, ...from }];
+      case 'message_complete': {
+        this.#summaries.clear();
+        for (const part of event.message.content) {
+          if (part.type === 'call') this.#summaries.set(part.call_id, summarizeArgs(part.args));
+        }
+        const rest = effectId === null ? [] : this.#answers.complete(effectId, event.turn, event.message);
+        const partial = event.message.partial === true;
+        return [...rest, { type: 'answer_ended', turn: event.turn, partial, usage: event.usage, ...from }];
+      }
+      case 'call_args_rewritten':
+        this.#summaries.set(event.call_id, summarizeArgs(event.args));
+        return [];
+      case 'call_started': {
+        const { call_id, tool, args } = event;
+        return [{ type: 'call_started', call_id, tool, args, summary: this.#summary(call_id, args), ...from }];
+      }
+      case 'call_ended': {
+        const { call_id, tool, status, is_error, duration_ms } = event;
+        const summary = this.#summaries.get(call_id) ?? '';
+        const result = summarizeResult(event.result);
+        return [{ type: 'call_ended', call_id, tool, status, summary, result, is_error, duration_ms, ...from }];
+      }
+      case 'approval_requested': {
+        const { call_id, tool, args, requested_by } = event;
+        const summary = this.#summary(call_id, args);
+        return [{ type: 'approval_needed', call_id, tool, args, summary, requested_by, ...from }];
+      }
+      case 'approval_decided': {
+        const { call_id, decision, actor, reason } = event;
+        if (event.args !== undefined) this.#summaries.set(call_id, summarizeArgs(event.args));
+        return [{ type: 'approval_settled', call_id, decision, by: actorName(actor), reason: reason ?? null, ...from }];
+      }
+      case 'steering_received':
+        return [received('steer', event, event.mode, from)];
+      case 'reminder_injected':
+        return [received('remind', event, event.mode, from)];
+      case 'followup_received':
+        return [received('followup', event, null, from)];
+      case 'loop_checkpoint': {
+        if (event.delivered === 0 && event.inbox_delivered === 0 && !event.dispatch_skipped) return [];
+        return [
+          {
+            type: 'seam_delivered',
+            seam: event.kind,
+            turn: event.iteration,
+            injections: injectionsAt(event.kind, following),
+            skipped_call_ids: event.skipped_call_ids ?? [],
+            ...from,
+          },
+        ];
+      }
+      case 'message_injected': {
+        // A checkpoint has shown what it delivered; a follow-up comes by the other way in.
+        if (event.origin !== 'followup') return [];
+        const { turn } = event;
+        const injections = [injection(event)];
+        return [{ type: 'seam_delivered', seam: 'steering_check', turn, injections, skipped_call_ids: [], ...from }];
+      }
+      case 'command_rejected': {
+        const { command_id, verb, code, message } = event;
+        return [{ type: 'command_rejected', command_id, verb, code, message: printable(message), ...from }];
+      }
+      case 'control_outcome': {
+        const { control, status, target, tool, reason } = event;
+        return [
+          { type: 'control_reported', control, status, target, tool: tool ?? null, reason: reason ?? null, ...from },
+        ];
+      }
+      case 'hook_vetoed': {
+        const { hook, point, call_id, reason } = event;
+        return [{ type: 'hook_vetoed', hook, point, call_id: call_id ?? null, reason: reason ?? null, ...from }];
+      }
+      case 'suspended':
+        return [{ type: 'session_suspended', reason: event.reason ?? null, ...from }];
+      case 'resumed':
+        return [{ type: 'session_resumed', ...from }];
+      case 'owned':
+        return [{ type: 'host_changed', host: event.host, epoch: event.epoch, ...from }];
+      case 'agent_end': {
+        const { run, stop_reason, turns, usage, pending, reason } = event;
+        const error = event.error ? { code: event.error.code, message: printable(event.error.message) } : null;
+        return [{ type: 'run_ended', run, stop_reason, turns, usage, pending, error, reason: reason ?? null, ...from }];
+      }
+      // Detail that an interface may look up in the record; nothing of it is news to a reader.
+      case 'persona_changed':
+      case 'tools_changed':
+      case 'hooks_changed':
+      case 'call_cancel_requested':
+      case 'call_returned':
+      case 'turn_end':
+      case 'hook_call':
+      case 'hook_returned':
+      case 'consult_ended':
+      case 'run_failed':
+      case 'tools_closed':
+        return [];
+      default:
+        return unknownEvent(event);
+    }
+  }
+
+  #summary(callId: string, args: Json): string {
+    const summary = summarizeArgs(args);
+    this.#summaries.set(callId, summary);
+    return summary;
+  }
+}
+
+// A newer host may write events that this client does not know yet; the compiler says when one of ours is forgotten.
+function unknownEvent(_event: never): UiEvent[] {
+  return [];
+}
+
+function received(
+  kind: 'steer' | 'remind' | 'followup',
+  event: { readonly command_id: string; readonly body: string; readonly actor?: Actor | undefined },
+  mode: 'interrupt_immediate' | 'finish_step' | 'audit_only' | null,
+  from: FromRecord,
+): UiEvent {
+  const { command_id, body } = event;
+  return {
+    type: 'injection_received',
+    kind,
+    command_id,
+    text: printable(body),
+    mode,
+    actor: actorName(event.actor),
+    ...from,
+  };
+}
+
+/** What a checkpoint delivered stands right behind it in the same record. */
+function injectionsAt(seam: string, following: readonly SessionEvent[]): DeliveredInjection[] {
+  const found: DeliveredInjection[] = [];
+  for (const event of following) {
+    if (event.type === 'loop_checkpoint') break;
+    if (event.type === 'message_injected' && event.origin !== 'followup' && event.seam === seam)
+      found.push(injection(event));
+  }
+  return found;
+}
+
+function injection(event: Extract<SessionEvent, { type: 'message_injected' }>): DeliveredInjection {
+  return { command_id: event.command_id, origin: event.origin, text: shownText(event.message) };
+}
+
+function shownText(message: Message): string {
+  return printable(textOf(message));
+}
+
+function actorName(actor: Actor | undefined): string | null {
+  return actor?.name ?? null;
+}

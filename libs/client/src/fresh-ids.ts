@@ -1,0 +1,34 @@
+/** Ids that clients make: of commands, and of sessions whose starter does not choose one. */
+import { randomBytes } from 'node:crypto';
+import { CommandId, SessionId } from '@coxswain/protocol';
+
+/** A new command id: a UUIDv7 (RFC 9562 section 5.7), so that a session can tell an id that is too old to remember. */
+export function newCommandId(nowMs = Date.now()): CommandId {
+  const bytes = randomBytes(16);
+  bytes.writeUIntBE(nowMs, 0, 6);
+  bytes[6] = 0x70 | ((bytes[6] as number) & 0x0f);
+  bytes[8] = 0x80 | ((bytes[8] as number) & 0x3f);
+  const hex = bytes.toString('hex');
+  return CommandId.parse(
+    `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`,
+  );
+}
+
+// Without letters and digits that are read for one another, and without vowels, so that no word comes out.
+const ALPHABET = '23456789bcdfghjkmnpqrstvwxz';
+const SESSION_ID_LENGTH = 12;
+
+/**
+ * A new session id: 57 random bits, no time in it, so that a few characters tell two sessions apart on a command line.
+ * Should two ever meet, the second start is refused (`session_busy`, `session_exists`).
+ */
+export function newSessionId(): SessionId {
+  let id = '';
+  while (id.length < SESSION_ID_LENGTH) {
+    for (const byte of randomBytes(SESSION_ID_LENGTH)) {
+      // Bytes at and above the largest multiple would favour the first letters.
+      if (byte < ALPHABET.length * 9 && id.length < SESSION_ID_LENGTH) id += ALPHABET[byte % ALPHABET.length];
+    }
+  }
+  return SessionId.parse(id);
+}

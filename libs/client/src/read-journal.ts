@@ -1,0 +1,171 @@
+/** Reads journals: one session's records in order and then as they come, and the newest record of every session. */
+import {
+  decodeRecord,
+  type JournalRecord,
+  parseJournalSubject,
+  type SessionRef,
+  STREAMS,
+  subjects,
+} from '@coxswain/protocol';
+import { type Consumer, DeliverPolicy, type JetStreamClient, type JsMsg, jetstreamManager } from '@nats-io/jetstream';
+import type { NatsConnection } from '@nats-io/nats-core';
+import { BusNotPreparedError, JournalGapError } from './client-errors.ts';
+import { RecordDecoder } from './large-fields.ts';
+import { isStreamNotFound } from './send-command.ts';
+
+/** The bus as this module needs it. */
+export interface JournalBus {
+  readonly nc: NatsConnection;
+  readonly js: JetStreamClient;
+}
+
+/** A record and the bytes that are stored for it. */
+export interface StoredJournalRecord {
+  readonly record: JournalRecord;
+  readonly bytes: Uint8Array;
+}
+
+/** How long one request to the store may take. */
+const READ_TIMEOUT_MS = 10_000;
+
+/**
+ * The session's records from record `from` on, and then live: every record once, in order. Ends only when the signal
+ * aborts or the caller stops. A session that does not exist yet is waited for.
+ * @throws JournalGapError when a record is missing, RecordUnreadableError when one cannot be read,
+ *   BusNotPreparedError when no session host has used this bus.
+ */
+export async function* followJournal(
+  bus: JournalBus,
+  ref: SessionRef,
+  from = 1,
+  signal?: AbortSignal,
+): AsyncGenerator<StoredJournalRecord, void, undefined> {
+  // The filter is one string: only then may a permission be bound to this session's subject.
+  const consumer = await orderedConsumer(bus, { filter_subjects: subjects.journal(ref) });
+  yield* densely(bus, ref, from, messagesOf(consumer, signal));
+}
+
+/** The session's records that are stored now, and then the end. */
+export async function* readJournal(
+  bus: JournalBus,
+  ref: SessionRef,
+  from = 1,
+): AsyncGenerator<StoredJournalRecord, void, undefined> {
+  const consumer = await orderedConsumer(bus, { filter_subjects: subjects.journal(ref) });
+  yield* densely(bus, ref, from, storedMessagesOf(consumer));
+}
+
+/** The newest record of a session, or null where there is none. Read where writes are decided. */
+export async function lastRecord(bus: JournalBus, ref: SessionRef): Promise<JournalRecord | null> {
+  const manager = await jetstreamManager(bus.nc, { checkAPI: false, timeout: READ_TIMEOUT_MS });
+  try {
+    const message = await manager.streams.getMessage(STREAMS.journal, { last_by_subj: subjects.journal(ref) });
+    return message === null ? null : decodeRecord(message.data);
+  } catch (error) {
+    if (isStreamNotFound(error)) return null;
+    throw error;
+  }
+}
+
+/** The newest record of every session of a tenant, in the order in which they were written. None on an unused bus. */
+export async function* newestRecords(
+  bus: JournalBus,
+  tenant: string,
+): AsyncGenerator<{ readonly ref: SessionRef; readonly bytes: Uint8Array }, void, undefined> {
+  let consumer: Consumer;
+  try {
+    consumer = await orderedConsumer(bus, {
+      filter_subjects: subjects.tenantJournals(tenant),
+      deliver_policy: DeliverPolicy.LastPerSubject,
+    });
+  } catch (error) {
+    if (error instanceof BusNotPreparedError) return;
+    throw error;
+  }
+  for await (const message of storedMessagesOf(consumer)) {
+    const ref = parseJournalSubject(message.subject);
+    if (ref) yield { ref, bytes: message.data };
+  }
+}
+
+async function orderedConsumer(
+  bus: JournalBus,
+  options: { filter_subjects: string; deliver_policy?: DeliverPolicy },
+): Promise<Consumer> {
+  try {
+    return await bus.js.consumers.get(STREAMS.journal, options);
+  } catch (error) {
+    if (isStreamNotFound(error)) throw new BusNotPreparedError({ cause: error });
+    throw error;
+  }
+}
+
+/** What the store holds for this consumer, up to the moment when nothing more waits. */
+async function* storedMessagesOf(consumer: Consumer): AsyncGenerator<JsMsg, void, undefined> {
+  const { num_pending: waiting } = await consumer.info(true);
+  if (waiting === 0) return dropConsumer(consumer);
+  for await (const message of messagesOf(consumer)) {
+    yield message;
+    if (message.info.pending === 0) return;
+  }
+}
+
+/** Messages without end. The library fetches in batches, so what waits here is bounded by one batch. */
+async function* messagesOf(consumer: Consumer, signal?: AbortSignal): AsyncGenerator<JsMsg, void, undefined> {
+  const messages = await consumer.consume({ max_messages: 200 });
+  const stop = () => messages.stop();
+  signal?.addEventListener('abort', stop, { once: true });
+  try {
+    if (signal?.aborted) return;
+    for await (const message of messages) {
+      yield message;
+      if (signal?.aborted) return;
+    }
+  } finally {
+    signal?.removeEventListener('abort', stop);
+    await messages.close();
+    await dropConsumer(consumer);
+  }
+}
+
+async function dropConsumer(consumer: Consumer): Promise<void> {
+  try {
+    await consumer.delete();
+  } catch {
+    // It ends by itself a few minutes after its last request; deleting it now is only tidier.
+  }
+}
+
+/** Records by their dense numbers: a repeated one is left out, a missing one is an error. */
+async function* densely(
+  bus: JournalBus,
+  ref: SessionRef,
+  from: number,
+  messages: AsyncIterable<JsMsg>,
+): AsyncGenerator<StoredJournalRecord, void, undefined> {
+  const decoder = new RecordDecoder(bus.nc);
+  let expected: number | null = null;
+  for await (const message of messages) {
+    const n = numberOf(message.data);
+    // What cannot even be numbered goes to the decoder, which says what is wrong with it.
+    if (n !== null) {
+      if (expected !== null && n < expected) continue;
+      if (n !== (expected ?? 1)) throw new JournalGapError(ref.sessionId, expected ?? 1, n);
+      expected = n + 1;
+      // Records before `from` are counted but not decoded, which is what costs.
+      if (n < from) continue;
+    }
+    yield { record: await decoder.decode(message.data), bytes: message.data };
+  }
+}
+
+function numberOf(bytes: Uint8Array): number | null {
+  try {
+    const value: unknown = JSON.parse(new TextDecoder().decode(bytes));
+    const n = (value as { n?: unknown } | null)?.n;
+    return typeof n === 'number' ? n : null;
+  } catch {
+    // Not JSON: the decoder says so, with a code.
+    return null;
+  }
+}

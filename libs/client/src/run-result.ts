@@ -1,0 +1,44 @@
+/** How a run ended, put together from the records of a session. */
+import { type JournalRecord, type StopReason, textOf, type Usage } from '@coxswain/protocol';
+
+/** The end of a run. */
+export interface RunResult {
+  readonly run: number;
+  readonly stopReason: StopReason;
+  /** The last answer's text; empty where the run had none. */
+  readonly text: string;
+  readonly turns: number;
+  readonly usage: Usage;
+  /** Injections that wait for the next run. */
+  readonly pending: number;
+  readonly error?: { readonly code: string; readonly message: string };
+  /** The record that holds the end. */
+  readonly n: number;
+}
+
+/** Takes a session's records in order and gives each run's result at its end. */
+export class ResultCollector {
+  #text = '';
+
+  /** The run's result if this record holds its end, else null. */
+  add(record: JournalRecord): RunResult | null {
+    let result: RunResult | null = null;
+    for (const event of record.events) {
+      if (event.type === 'prompt_received') this.#text = '';
+      else if (event.type === 'message_complete') this.#text = textOf(event.message);
+      else if (event.type === 'agent_end') {
+        result = {
+          run: event.run,
+          stopReason: event.stop_reason,
+          text: this.#text,
+          turns: event.turns,
+          usage: event.usage,
+          pending: event.pending,
+          ...(event.error === undefined ? {} : { error: { code: event.error.code, message: event.error.message } }),
+          n: record.n,
+        };
+      }
+    }
+    return result;
+  }
+}

@@ -1,0 +1,239 @@
+/** Puts one command on the bus, durably, and waits for as much of its fate as the caller asks for. */
+import {
+  BOUNDS,
+  type COMMAND_BODIES,
+  CommandId,
+  HEADERS,
+  parseCommand,
+  Receipt,
+  type SessionRef,
+  STREAMS,
+  subjects,
+  type Verb,
+} from '@coxswain/protocol';
+import { JetStreamApiCodes, JetStreamApiError, type JetStreamClient, jetstreamManager } from '@nats-io/jetstream';
+import { createInbox, headers, type NatsConnection } from '@nats-io/nats-core';
+import {
+  BusNotPreparedError,
+  CommandBlockedError,
+  CommandNotStoredError,
+  CommandRejectedError,
+  CommandRevokedError,
+  ReceiptTimeoutError,
+  SessionNotFoundError,
+} from './client-errors.ts';
+import { newCommandId } from './fresh-ids.ts';
+
+/** What a verb's body may look like as a caller writes it, before defaults. */
+export type BodyInput<V extends Verb> = (typeof COMMAND_BODIES)[V]['_zod']['input'];
+
+/** How a command is sent. */
+export interface SendOptions<Stage extends WaitStage = 'stored' | 'accepted'> {
+  /** The command's id; sending the same again changes nothing. Default: a new UUIDv7. */
+  readonly id?: string | undefined;
+  /** Who sends it, as the sender says; only a gateway verifies it. */
+  readonly actor?: string | undefined;
+  /**
+   * `stored` (the default): the bus has it durably. `accepted`: the session has recorded it; a rejection throws.
+   * `delivered`: it stands in the transcript, which may take as long as the running turn does.
+   */
+  readonly wait?: Stage | undefined;
+  /** How long a receipt is waited for, after the command is stored. Default 30,000. */
+  readonly timeoutMs?: number | undefined;
+}
+
+/** How far a command is followed. */
+export type WaitStage = 'stored' | 'accepted' | 'delivered';
+
+/** A command that is stored. */
+export interface SentCommand {
+  readonly commandId: CommandId;
+  /** Its position in the command stream. */
+  readonly seq: number;
+  /** The bus had this command already; nothing was stored a second time. */
+  readonly duplicate: boolean;
+  /** The receipt that was waited for; absent with `wait: 'stored'`. */
+  readonly receipt?: Receipt;
+}
+
+const STORE_TIMEOUT_MS = 5_000;
+const STORE_ATTEMPTS = 3;
+const RECEIPT_TIMEOUT_MS = 30_000;
+
+/** The bus as this module needs it. */
+export interface CommandBus {
+  readonly nc: NatsConnection;
+  readonly js: JetStreamClient;
+  readonly inboxPrefix: string | undefined;
+}
+
+/**
+ * Sends one command.
+ * @throws CommandRejectedError before anything is sent where the body does not fit the verb, and when the session
+ *   refuses it; CommandBlockedError, CommandRevokedError, ReceiptTimeoutError while waiting for a receipt;
+ *   CommandNotStoredError, BusNotPreparedError when the bus did not take it.
+ */
+export async function sendCommand<V extends Verb>(
+  bus: CommandBus,
+  ref: SessionRef,
+  verb: V,
+  body: BodyInput<V>,
+  options: SendOptions<WaitStage> = {},
+): Promise<SentCommand> {
+  const commandId = options.id === undefined ? newCommandId() : checkedCommandId(options.id);
+  const payload = checkedPayload(verb, body, options.actor);
+  const wait = options.wait ?? 'stored';
+  if (wait === 'stored') return store(bus, ref, verb, payload, commandId, undefined);
+
+  // The inbox listens before the command goes out: the receipt may be quicker than the store's acknowledgement.
+  const inbox = createInbox(bus.inboxPrefix);
+  const receipts = new ReceiptInbox(bus.nc, inbox, ref, commandId, wait);
+  try {
+    const sent = await store(bus, ref, verb, payload, commandId, inbox);
+    return { ...sent, receipt: await receipts.settled(options.timeoutMs ?? RECEIPT_TIMEOUT_MS) };
+  } finally {
+    receipts.close();
+  }
+}
+
+function checkedCommandId(id: string): CommandId {
+  const parsed = CommandId.safeParse(id);
+  if (parsed.success) return parsed.data;
+  throw new CommandRejectedError('invalid_id', 'a command id is 1 to 64 characters of A-Z a-z 0-9 _ -', {
+    field: 'id',
+  });
+}
+
+// Checked here by the same parser as the host's, so that a mistake is told at once and nothing is stored for it.
+function checkedPayload(verb: Verb, body: unknown, actor: string | undefined): Uint8Array {
+  const payload = new TextEncoder().encode(JSON.stringify(actor === undefined ? body : { ...(body as object), actor }));
+  const parsed = parseCommand(verb, payload);
+  if (parsed.ok) return payload;
+  throw new CommandRejectedError(parsed.problem.code, parsed.problem.message, { field: parsed.problem.field });
+}
+
+async function store(
+  bus: CommandBus,
+  ref: SessionRef,
+  verb: Verb,
+  payload: Uint8Array,
+  commandId: CommandId,
+  receiptTo: string | undefined,
+): Promise<SentCommand> {
+  const head = headers();
+  head.set(HEADERS.commandId, commandId);
+  if (receiptTo !== undefined) head.set(HEADERS.receiptTo, receiptTo);
+  try {
+    const ack = await bus.js.publish(subjects.command(ref, verb), payload, {
+      headers: head,
+      // The store's own memory of ids is stream-wide, so the session stands in it too. It makes the attempts below safe.
+      msgID: `${ref.tenant}.${ref.sessionId}.${commandId}`,
+      timeout: STORE_TIMEOUT_MS,
+      retries: STORE_ATTEMPTS,
+    });
+    return { commandId, seq: ack.seq, duplicate: ack.duplicate };
+  } catch (error) {
+    if (await streamIsMissing(bus, STREAMS.commands)) throw new BusNotPreparedError({ cause: error });
+    throw new CommandNotStoredError(commandId, error);
+  }
+}
+
+/** Whether the bus says that it has no such stream. A bus that says nothing may have it. */
+export async function streamIsMissing(bus: Pick<CommandBus, 'nc'>, stream: string): Promise<boolean> {
+  try {
+    const manager = await jetstreamManager(bus.nc, { checkAPI: false });
+    await manager.streams.info(stream);
+    return false;
+  } catch (error) {
+    return isStreamNotFound(error);
+  }
+}
+
+/** Whether an error is the server's "no such stream". */
+export function isStreamNotFound(error: unknown): boolean {
+  return error instanceof JetStreamApiError && error.code === JetStreamApiCodes.StreamNotFound;
+}
+
+/** Receipts of one command, until the awaited stage or one that ends the waiting. */
+class ReceiptInbox {
+  readonly #settled: Promise<Receipt>;
+  readonly #unsubscribe: () => void;
+  #timer: NodeJS.Timeout | undefined;
+  #giveUp: (error: Error) => void = () => undefined;
+
+  readonly #commandId: CommandId;
+  readonly #awaited: 'accepted' | 'delivered';
+
+  constructor(
+    nc: NatsConnection,
+    inbox: string,
+    ref: SessionRef,
+    commandId: CommandId,
+    awaited: 'accepted' | 'delivered',
+  ) {
+    this.#commandId = commandId;
+    this.#awaited = awaited;
+    let unsubscribe = () => {};
+    this.#settled = new Promise((resolve, reject) => {
+      this.#giveUp = reject;
+      const subscription = nc.subscribe(inbox, {
+        callback: (error, message) => {
+          if (error) return reject(error);
+          // Anyone who learns the inbox may write to it: what is no receipt of this command is passed over.
+          const receipt = readReceipt(message.data);
+          if (!receipt || receipt.command_id !== commandId || receipt.session_id !== ref.sessionId) return;
+          const failure = failureOf(receipt, ref);
+          if (failure) reject(failure);
+          else if (receipt.stage === awaited || receipt.stage === 'delivered') resolve(receipt);
+        },
+      });
+      unsubscribe = () => subscription.unsubscribe();
+    });
+    // It may fail while the command is still being stored, when nobody awaits it yet.
+    this.#settled.catch(() => undefined);
+    this.#unsubscribe = () => unsubscribe();
+  }
+
+  settled(timeoutMs: number): Promise<Receipt> {
+    this.#timer = setTimeout(
+      () => this.#giveUp(new ReceiptTimeoutError(this.#commandId, this.#awaited, timeoutMs)),
+      timeoutMs,
+    );
+    return this.#settled;
+  }
+
+  close(): void {
+    clearTimeout(this.#timer);
+    this.#unsubscribe();
+  }
+}
+
+function readReceipt(bytes: Uint8Array): Receipt | null {
+  if (bytes.length > BOUNDS.recordMaxBytes) return null;
+  try {
+    return Receipt.parse(JSON.parse(new TextDecoder().decode(bytes)));
+  } catch {
+    // Not a receipt; see the caller.
+    return null;
+  }
+}
+
+function failureOf(receipt: Receipt, ref: SessionRef): Error | null {
+  switch (receipt.stage) {
+    case 'rejected':
+      return receipt.code === 'session_not_found'
+        ? new SessionNotFoundError(ref.sessionId)
+        : new CommandRejectedError(receipt.code ?? 'rejected', receipt.message ?? receipt.code ?? 'rejected', {
+            field: receipt.field,
+            commandId: receipt.command_id,
+            detail: receipt.detail,
+          });
+    case 'blocked':
+      return new CommandBlockedError(receipt.command_id, receipt.reason);
+    case 'revoked':
+      return new CommandRevokedError(receipt.command_id);
+    case 'accepted':
+    case 'delivered':
+      return null;
+  }
+}

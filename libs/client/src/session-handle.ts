@@ -1,0 +1,156 @@
+/** One session, as a client holds it: its commands, its events, its state and its result. */
+import type { Delta, JournalRecord, SessionRef, SessionStatus } from '@coxswain/protocol';
+import { deltas } from './live-deltas.ts';
+import { queryState } from './query-state.ts';
+import { followJournal, type JournalBus, lastRecord, readJournal, type StoredJournalRecord } from './read-journal.ts';
+import { ResultCollector, type RunResult } from './run-result.ts';
+import {
+  type BodyInput,
+  type CommandBus,
+  type SendOptions,
+  type SentCommand,
+  sendCommand,
+  type WaitStage,
+} from './send-command.ts';
+import { hasEnded } from './session-listing.ts';
+import { type WatchItem, watchSession } from './watch-session.ts';
+
+/** How an injection is sent: it can be followed until it is delivered. */
+export interface InjectOptions extends SendOptions<WaitStage> {
+  /** When it may be delivered. Default `finish_step`; unknown modes are refused. */
+  readonly mode?: BodyInput<'steer'>['mode'];
+}
+
+/** From where a session is read. */
+export interface ReadFrom {
+  /** The first record, by its number; default 1. */
+  readonly from?: number | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** A handle on one session. Making one asks nothing of the bus. */
+export class Session {
+  readonly ref: SessionRef;
+  readonly #bus: CommandBus & JournalBus;
+
+  /** Made by {@link Client}. */
+  constructor(bus: CommandBus & JournalBus, ref: SessionRef) {
+    this.#bus = bus;
+    this.ref = ref;
+  }
+
+  get id(): string {
+    return this.ref.sessionId;
+  }
+
+  /** Starts the next run of a session that has ended. */
+  prompt(body: string, options: SendOptions = {}): Promise<SentCommand> {
+    return sendCommand(this.#bus, this.ref, 'prompt', { body }, options);
+  }
+
+  /** Says something to the session while it works. */
+  steer(body: string, { mode, ...options }: InjectOptions = {}): Promise<SentCommand> {
+    return sendCommand(this.#bus, this.ref, 'steer', mode === undefined ? { body } : { body, mode }, options);
+  }
+
+  /** Reminds the session of something, not in a user's voice. */
+  remind(body: string, { mode, ...options }: InjectOptions = {}): Promise<SentCommand> {
+    return sendCommand(this.#bus, this.ref, 'remind', mode === undefined ? { body } : { body, mode }, options);
+  }
+
+  /** Queues what is to be done once the session would otherwise end its run. */
+  followup(body: string, options: SendOptions<WaitStage> = {}): Promise<SentCommand> {
+    return sendCommand(this.#bus, this.ref, 'followup', { body }, options);
+  }
+
+  /** Decides a parked call. The first decision stands. */
+  approve(
+    decision: {
+      readonly callId: string;
+      readonly decision: 'allow' | 'deny';
+      readonly reason?: string | undefined;
+      readonly args?: BodyInput<'approve'>['args'];
+    },
+    options: SendOptions = {},
+  ): Promise<SentCommand> {
+    const { callId, reason, args } = decision;
+    const body: BodyInput<'approve'> = {
+      call_id: callId,
+      decision: decision.decision,
+      ...(reason === undefined ? {} : { reason }),
+      ...(args === undefined ? {} : { args }),
+    };
+    return sendCommand(this.#bus, this.ref, 'approve', body, options);
+  }
+
+  /** Ends the run; the session stays. */
+  cancel(reason?: string, options: SendOptions = {}): Promise<SentCommand> {
+    return sendCommand(this.#bus, this.ref, 'cancel', reason === undefined ? {} : { reason }, options);
+  }
+
+  /** Ends one call; the session goes on. */
+  cancelCall(
+    callId: string,
+    body: Omit<BodyInput<'cancel_call'>, 'call_id' | 'id' | 'actor'> = {},
+    options: SendOptions = {},
+  ): Promise<SentCommand> {
+    return sendCommand(this.#bus, this.ref, 'cancel_call', { ...body, call_id: callId }, options);
+  }
+
+  /** Parks the session at its next turn boundary. */
+  suspend(reason?: string, options: SendOptions = {}): Promise<SentCommand> {
+    return sendCommand(this.#bus, this.ref, 'suspend', reason === undefined ? {} : { reason }, options);
+  }
+
+  /** Lets a suspended session go on. */
+  resume(options: SendOptions = {}): Promise<SentCommand> {
+    return sendCommand(this.#bus, this.ref, 'resume', {}, options);
+  }
+
+  /**
+   * The session's records, from `from` on and then live: no gap, no repeat. Ends when the signal aborts or the loop is
+   * left; a session that does not exist yet is waited for.
+   */
+  async *events({ from, signal }: ReadFrom = {}): AsyncGenerator<JournalRecord, void, undefined> {
+    for await (const { record } of followJournal(this.#bus, this.ref, from, signal)) yield record;
+  }
+
+  /** The records that are stored now, each with its bytes as stored. */
+  journal({ from }: Pick<ReadFrom, 'from'> = {}): AsyncGenerator<StoredJournalRecord, void, undefined> {
+    return readJournal(this.#bus, this.ref, from);
+  }
+
+  /** Pieces of running answers as they stream. Ephemeral: the journal holds the whole. */
+  deltas(signal?: AbortSignal): AsyncGenerator<Delta, void, undefined> {
+    return deltas(this.#bus.nc, this.ref, signal);
+  }
+
+  /** Records and deltas in one sequence, for an event translator. */
+  watch({ from, signal }: ReadFrom = {}): AsyncGenerator<WatchItem, void, undefined> {
+    return watchSession(this.#bus, this.ref, from, signal);
+  }
+
+  /** What the session is doing. Answered by a host. */
+  state(timeoutMs?: number): Promise<SessionStatus> {
+    return queryState(this.#bus.nc, this.ref, timeoutMs);
+  }
+
+  /**
+   * Waits for the end of the run, as long as that takes; bound it with a signal.
+   * @param after count only ends in this record or later ones: give the `n` of a prompt's receipt. By default the end
+   *   of the newest run is taken, also when it lies in the past.
+   * @throws the signal's reason.
+   */
+  async result(options: { readonly after?: number; readonly signal?: AbortSignal } = {}): Promise<RunResult> {
+    const after = options.after ?? (await lastRecord(this.#bus, this.ref))?.n ?? 1;
+    const results = new ResultCollector();
+    let newest: RunResult | null = null;
+    for await (const record of this.events({ signal: options.signal })) {
+      newest = results.add(record) ?? newest;
+      const settled = record.n >= after && hasEnded(record.state);
+      if (settled && newest !== null && (options.after === undefined || newest.n >= options.after)) return newest;
+    }
+    options.signal?.throwIfAborted();
+    throw new Error('the connection was closed before the run ended');
+  }
+}

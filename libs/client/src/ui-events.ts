@@ -1,0 +1,127 @@
+/** What a user interface shows of a session, one thing after another. Made by the event translator alone. */
+import type { CallStatus, Json, Mode, SeamKind, StateValue, StopReason, Usage } from '@coxswain/protocol';
+
+/** The record that a UI event comes from; pieces of a running answer come from none yet. */
+export interface FromRecord {
+  readonly n: number;
+  readonly at: string;
+}
+
+/** What somebody put in: told where it is delivered. */
+export interface DeliveredInjection {
+  readonly command_id: string;
+  readonly origin: 'steer' | 'remind' | 'followup' | 'feedback' | 'direct';
+  readonly text: string;
+}
+
+/** The events of a user interface. Text is given once: to append it as it comes is enough. */
+export type UiEvent =
+  | ({ readonly type: 'prompt_shown'; readonly text: string; readonly actor: string | null } & FromRecord)
+  | ({
+      readonly type: 'run_started';
+      readonly run: number;
+      readonly persona: string | null;
+      readonly model: string | null;
+    } & FromRecord)
+  | ({ readonly type: 'turn_started'; readonly turn: number } & FromRecord)
+  | { readonly type: 'text_appended' | 'reasoning_appended'; readonly turn: number; readonly text: string }
+  /** What was shown of this answer is void: a crash or an error had it begun again. Its text follows from the start. */
+  | { readonly type: 'answer_restarted'; readonly turn: number }
+  | ({
+      readonly type: 'answer_ended';
+      readonly turn: number;
+      readonly partial: boolean;
+      readonly usage: Usage;
+    } & FromRecord)
+  | ({
+      readonly type: 'call_started';
+      readonly call_id: string;
+      readonly tool: string;
+      readonly args: Json;
+      readonly summary: string;
+    } & FromRecord)
+  | { readonly type: 'call_progressed'; readonly call_id: string; readonly tool: string | null; readonly text: string }
+  | ({
+      readonly type: 'call_ended';
+      readonly call_id: string;
+      readonly tool: string;
+      readonly status: CallStatus;
+      /** The arguments in short; empty for a call whose arguments were never seen. */
+      readonly summary: string;
+      /** The result's first line, cut. */
+      readonly result: string;
+      readonly is_error: boolean;
+      readonly duration_ms: number;
+    } & FromRecord)
+  | ({
+      readonly type: 'approval_needed';
+      readonly call_id: string;
+      readonly tool: string;
+      readonly args: Json;
+      readonly summary: string;
+      readonly requested_by: string;
+    } & FromRecord)
+  | ({
+      readonly type: 'approval_settled';
+      readonly call_id: string;
+      readonly decision: 'allow' | 'deny' | 'superseded' | 'aborted';
+      readonly by: string | null;
+      readonly reason: string | null;
+    } & FromRecord)
+  | ({
+      readonly type: 'injection_received';
+      readonly kind: 'steer' | 'remind' | 'followup';
+      readonly command_id: string;
+      readonly text: string;
+      readonly mode: Mode | null;
+      readonly actor: string | null;
+    } & FromRecord)
+  /** A seam was passed and something was delivered there, or calls were stopped there. Other passes are not shown. */
+  | ({
+      readonly type: 'seam_delivered';
+      readonly seam: SeamKind | 'steering_check';
+      readonly turn: number;
+      readonly injections: readonly DeliveredInjection[];
+      readonly skipped_call_ids: readonly string[];
+    } & FromRecord)
+  | ({
+      readonly type: 'command_rejected';
+      readonly command_id: string;
+      readonly verb: string;
+      readonly code: string;
+      readonly message: string;
+    } & FromRecord)
+  | ({
+      readonly type: 'control_reported';
+      readonly control: 'cancel' | 'cancel_call' | 'suspend' | 'resume';
+      readonly status: string;
+      readonly target: string;
+      readonly tool: string | null;
+      readonly reason: string | null;
+    } & FromRecord)
+  | ({
+      readonly type: 'hook_vetoed';
+      readonly hook: string;
+      readonly point: string;
+      readonly call_id: string | null;
+      readonly reason: string | null;
+    } & FromRecord)
+  | ({ readonly type: 'session_suspended'; readonly reason: string | null } & FromRecord)
+  | ({ readonly type: 'session_resumed' } & FromRecord)
+  | ({ readonly type: 'host_changed'; readonly host: string; readonly epoch: number } & FromRecord)
+  | ({
+      readonly type: 'run_ended';
+      readonly run: number;
+      readonly stop_reason: StopReason;
+      readonly turns: number;
+      readonly usage: Usage;
+      /** Injections that wait for the next run. */
+      readonly pending: number;
+      readonly error: { readonly code: string; readonly message: string } | null;
+      readonly reason: string | null;
+    } & FromRecord)
+  /** Closes each record: the state after it. */
+  | ({ readonly type: 'state_changed'; readonly state: StateValue } & FromRecord);
+
+/** One UI event by its type. */
+export type UiEventOf<T extends UiEvent['type']> = Extract<UiEvent, { type: T }>;

@@ -1,0 +1,223 @@
+import type { Delta, JournalRecord, SessionEvent } from '@coxswain/protocol';
+import { GENESIS_HASH } from '@coxswain/protocol';
+import { expect, test } from 'vitest';
+import { createEventTranslator, type EventTranslator, type UiEvent } from '../src/mod.ts';
+
+const usage = { input_tokens: 1, output_tokens: 1 };
+
+function record(
+  n: number,
+  events: SessionEvent[],
+  input: object = { type: 'owned', epoch: 1, host: 'h' },
+): JournalRecord {
+  return {
+    v: 1,
+    session_id: 's1',
+    n,
+    epoch: 1,
+    attempt: 'a',
+    prev_hash: GENESIS_HASH,
+    at: '2026-01-01T00:00:00.000Z',
+    input: input as JournalRecord['input'],
+    events,
+    state: 'assistant_streaming',
+    effects_open: [],
+  };
+}
+
+function answer(n: number, effectId: string, text: string, partial = false): JournalRecord {
+  const message = {
+    role: 'assistant' as const,
+    content: [{ type: 'text' as const, text }],
+    ...(partial ? { partial: true as const } : {}),
+  };
+  return record(
+    n,
+    [
+      {
+        type: 'message_complete',
+        turn: 1,
+        message,
+        finish_reason: 'stop',
+        usage,
+        body_streamed: true,
+        duration_ms: 1,
+        attempts: 1,
+      },
+    ],
+    { type: 'model_outcome', effect_id: effectId },
+  );
+}
+
+function delta(index: number, text: string, more: Partial<Delta> = {}): Delta {
+  return {
+    type: 'message_update',
+    session_id: 's1',
+    effect_id: '2-0',
+    epoch: 1,
+    turn: 1,
+    index,
+    kind: 'text',
+    text,
+    ...more,
+  };
+}
+
+/** What a reader has before the eyes: appended text, `⟲` where it began again. */
+function shownText(events: UiEvent[]): string {
+  return events
+    .map((event) => (event.type === 'text_appended' ? event.text : event.type === 'answer_restarted' ? '⟲' : ''))
+    .join('');
+}
+
+function play(translator: EventTranslator, items: (JournalRecord | Delta)[]): UiEvent[] {
+  return items.flatMap((item) => ('type' in item ? translator.delta(item) : translator.record(item)));
+}
+
+test('streamed text is shown as it comes and its record adds nothing', () => {
+  const events = play(createEventTranslator(), [
+    record(1, []),
+    record(2, []),
+    delta(0, 'Hel'),
+    delta(1, 'lo'),
+    answer(3, '2-0', 'Hello'),
+  ]);
+  expect(shownText(events)).toBe('Hello');
+  expect(events.filter(({ type }) => type === 'text_appended')).toHaveLength(2);
+});
+
+test('text without deltas is shown from its record', () => {
+  expect(shownText(play(createEventTranslator(), [record(1, []), record(2, []), answer(3, '2-0', 'Hello')]))).toBe(
+    'Hello',
+  );
+});
+
+test('a lost delta holds the later ones back until the record fills the gap', () => {
+  const translator = createEventTranslator();
+  expect(shownText(play(translator, [record(1, []), record(2, []), delta(0, 'a'), delta(2, 'c'), delta(3, 'd')]))).toBe(
+    'a',
+  );
+  expect(shownText(translator.record(answer(3, '2-0', 'abcd')))).toBe('bcd');
+});
+
+test('who joins in the middle of an answer sees it whole at its end', () => {
+  const translator = createEventTranslator();
+  expect(shownText(play(translator, [record(1, []), record(2, []), delta(7, 'x')]))).toBe('');
+  expect(shownText(translator.record(answer(3, '2-0', 'the whole')))).toBe('the whole');
+});
+
+test('deltas that run ahead of the record that asked for them wait for it', () => {
+  const translator = createEventTranslator();
+  expect(play(translator, [record(1, []), delta(0, 'early')])).toEqual([
+    expect.objectContaining({ type: 'state_changed' }),
+  ]);
+  const events = translator.record(record(2, [{ type: 'turn_start', turn: 1 }]));
+  expect(events.map(({ type }) => type)).toEqual(['turn_started', 'state_changed', 'text_appended']);
+});
+
+test('deltas after their record are dropped', () => {
+  const translator = createEventTranslator();
+  play(translator, [record(1, []), record(2, []), delta(0, 'a'), answer(3, '2-0', 'ab')]);
+  expect(translator.delta(delta(1, 'b'))).toEqual([]);
+});
+
+test('an answer that a second host begins again is shown to begin again, and the first host is not heard any more', () => {
+  const translator = createEventTranslator();
+  const before = play(translator, [record(1, []), record(2, []), delta(0, 'one ')]);
+  const after = play(translator, [
+    delta(0, 'two ', { epoch: 2 }),
+    delta(1, 'zombie', { epoch: 1 }),
+    delta(1, 'more', { epoch: 2 }),
+    answer(3, '2-0', 'two more'),
+  ]);
+  expect(shownText([...before, ...after])).toBe('one ⟲two more');
+});
+
+test('an answer whose record differs from what was streamed is shown from the start', () => {
+  const events = play(createEventTranslator(), [
+    record(1, []),
+    record(2, []),
+    delta(0, 'abc'),
+    answer(3, '2-0', 'xyz'),
+  ]);
+  expect(shownText(events)).toBe('abc⟲xyz');
+});
+
+test('a repeated record shows nothing', () => {
+  const translator = createEventTranslator();
+  translator.record(record(1, [{ type: 'turn_start', turn: 1 }]));
+  expect(translator.record(record(1, [{ type: 'turn_start', turn: 1 }]))).toEqual([]);
+});
+
+test('a checkpoint is shown with what it delivered, and one that delivered nothing is not shown', () => {
+  const checkpoint = (delivered_ids: string[]): SessionEvent => ({
+    type: 'loop_checkpoint',
+    session_id: 's1',
+    iteration: 1,
+    kind: 'post_tool_dispatch',
+    delivered: delivered_ids.length,
+    delivered_ids,
+    inbox_delivered: 0,
+    dispatch_skipped: false,
+  });
+  const injected: SessionEvent = {
+    type: 'message_injected',
+    command_id: 'c1',
+    origin: 'steer',
+    seam: 'post_tool_dispatch',
+    turn: 1,
+    message: { role: 'user', content: [{ type: 'text', text: 'the other file' }] },
+  };
+  const events = createEventTranslator().record(record(1, [checkpoint([]), checkpoint(['c1']), injected]));
+  expect(events.filter(({ type }) => type === 'seam_delivered')).toEqual([
+    {
+      type: 'seam_delivered',
+      seam: 'post_tool_dispatch',
+      turn: 1,
+      injections: [{ command_id: 'c1', origin: 'steer', text: 'the other file' }],
+      skipped_call_ids: [],
+      n: 1,
+      at: '2026-01-01T00:00:00.000Z',
+    },
+  ]);
+});
+
+test('a call’s end is shown with the arguments that its message gave', () => {
+  const translator = createEventTranslator();
+  const asked = answer(2, '1-0', '');
+  const withCall = {
+    ...asked,
+    events: asked.events.map((event) =>
+      event.type === 'message_complete'
+        ? {
+            ...event,
+            message: {
+              role: 'assistant' as const,
+              content: [{ type: 'call' as const, call_id: 'k1', tool: 'read_file', args: { path: 'a.txt' } }],
+            },
+          }
+        : event,
+    ),
+  };
+  translator.record(record(1, []));
+  translator.record(withCall);
+  const [ended] = translator.record(
+    record(3, [
+      {
+        type: 'call_ended',
+        call_id: 'k1',
+        tool: 'read_file',
+        status: 'skipped',
+        result: { content: [{ type: 'text', text: '\nnot run\u001b[2J\nmore' }], is_error: true },
+        is_error: true,
+        duration_ms: 0,
+      },
+    ]),
+  );
+  expect(ended).toMatchObject({ type: 'call_ended', summary: 'a.txt', result: 'not run[2J', status: 'skipped' });
+});
+
+test('control characters of a model never reach a terminal', () => {
+  const events = play(createEventTranslator(), [record(1, []), record(2, []), delta(0, 'a\u001b]0;x\u0007b\tc\n')]);
+  expect(shownText(events)).toBe('a]0;xb\tc\n');
+});

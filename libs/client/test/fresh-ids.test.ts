@@ -1,0 +1,14 @@
+import { ID_PATTERN } from '@coxswain/protocol';
+import { expect, test } from 'vitest';
+import { newCommandId, newSessionId } from '../src/mod.ts';
+
+test('command ids are UUIDv7: version, variant and time stand where RFC 9562 puts them', () => {
+  const id = newCommandId(0x0123456789ab);
+  expect(id).toMatch(/^01234567-89ab-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
+});
+
+test('session ids are short, allowed in subjects, and differ', () => {
+  const ids = Array.from({ length: 200 }, newSessionId);
+  expect(ids.every((id) => ID_PATTERN.test(id) && id.length === 12)).toBe(true);
+  expect(new Set(ids).size).toBe(200);
+});
