@@ -59,6 +59,8 @@ export interface CallRow {
   readonly vetted?: true | undefined;
   /** permission_asked hooks have been asked about it. */
   readonly asked?: true | undefined;
+  /** What asked for a person: `rule:<which>`. */
+  readonly requested_by?: string | undefined;
   /** Who decided that it needs no person: `hook:<id>`. */
   readonly granted_by?: string | undefined;
   /** The person's decision. */

@@ -7,18 +7,22 @@ import {
   type SessionEvent,
   type ToolResult,
 } from '@coxswain/protocol';
+import { settleCancelled } from './cancelled-call.ts';
 import type { CallRow, OpenConsult, SessionContext } from './context.ts';
 import { type Decision, events, late } from './decision.ts';
-import { because, denied, ended } from './next.ts';
+import { because, denied, ended, UNSEEN } from './next.ts';
 import * as q from './queries.ts';
 
 /** Decides the outcome of the open consult. Pure. */
 export function decideConsult(context: SessionContext, outcome: ConsultOutcome): Decision {
   const { consult } = context;
   if (consult?.effect_id !== outcome.effect_id) return late(outcome.effect_id);
+  const row = consult.call_id === undefined ? undefined : q.callRow(context, consult.call_id);
+  const unwanted = outcome.status === 'cancelled' && (context.aborting || row?.cancel !== undefined);
+  const answers = unwanted ? outcome.answers : answersOf(consult, outcome);
   return events(
-    ...outcome.answers.map((answer) => hookReturned(consult, answer)),
-    ...consequences(context, consult, outcome),
+    ...answers.map((answer) => hookReturned(consult, answer)),
+    ...consequences(context, consult, { ...outcome, answers }),
     {
       type: 'consult_ended',
       point: consult.point,
@@ -26,6 +30,15 @@ export function decideConsult(context: SessionContext, outcome: ConsultOutcome):
       ...(consult.call_id === undefined ? {} : { call_id: consult.call_id }),
     },
   );
+}
+
+// One answer per registration that was asked. One that is missing has failed: silence must not admit anything.
+function answersOf(consult: OpenConsult, outcome: ConsultOutcome): HookAnswer[] {
+  return consult.hooks.map((hook, index) => {
+    const answer = outcome.answers[index];
+    const own = answer?.hook === hook ? answer : outcome.answers.find((candidate) => candidate.hook === hook);
+    return own ?? { hook, failure: { code: 'hook_unavailable', message: 'it gave no answer' } };
+  });
 }
 
 function hookReturned(consult: OpenConsult, answer: HookAnswer): SessionEvent {
@@ -62,10 +75,10 @@ function consequences(context: SessionContext, consult: OpenConsult, outcome: Co
   }
 }
 
-function failsClosed(context: SessionContext, answer: HookAnswer): boolean {
-  return (
-    answer.failure !== undefined && context.hooks.find((hook) => hook.id === answer.hook)?.on_error !== 'fail_open'
-  );
+function failsClosed(context: SessionContext, point: HookPoint, answer: HookAnswer): boolean {
+  if (answer.failure === undefined) return false;
+  const registration = context.hooks.find((hook) => hook.id === answer.hook && hook.point === point);
+  return registration?.on_error !== 'fail_open';
 }
 
 function vetoed(point: HookPoint, hook: string, decision: string, reason?: string, callId?: string): SessionEvent {
@@ -81,7 +94,7 @@ function vetoed(point: HookPoint, hook: string, decision: string, reason?: strin
 
 function promptGuarded(context: SessionContext, outcome: ConsultOutcome): SessionEvent[] {
   for (const answer of outcome.answers) {
-    const closed = failsClosed(context, answer);
+    const closed = failsClosed(context, 'user_prompt_submit', answer);
     if (!closed && answer.verdict?.kind !== 'block') continue;
     const reason = closed
       ? answer.failure?.message
@@ -103,7 +116,7 @@ function promptGuarded(context: SessionContext, outcome: ConsultOutcome): Sessio
 function vetted(context: SessionContext, row: CallRow, outcome: ConsultOutcome): SessionEvent[] {
   const list: SessionEvent[] = [];
   for (const answer of outcome.answers) {
-    if (failsClosed(context, answer))
+    if (failsClosed(context, 'PreToolUse', answer))
       return [...list, ...refusedByHook(row, 'PreToolUse', answer.hook, answer.failure?.message)];
     if (answer.verdict?.kind === 'deny')
       return [...list, ...refusedByHook(row, 'PreToolUse', answer.hook, answer.verdict.reason)];
@@ -135,10 +148,10 @@ function refusedByHook(row: CallRow, point: HookPoint, hook: string, reason: str
 
 function gated(context: SessionContext, consult: OpenConsult, outcome: ConsultOutcome): SessionEvent[] {
   const list: SessionEvent[] = [];
-  const calls = consult.payload['calls'] as unknown as ReadonlyArray<{ readonly call_id: string }>;
+  const calls = consult.payload.calls as unknown as ReadonlyArray<{ readonly call_id: string }>;
   const settled = new Set<string>();
   for (const answer of outcome.answers) {
-    if (answer.not_run || (answer.failure && !failsClosed(context, answer))) continue;
+    if (answer.not_run || (answer.failure && !failsClosed(context, 'gate_tool_calls', answer))) continue;
     for (const [index, { call_id }] of calls.entries()) {
       const row = q.callRow(context, call_id);
       if (!row || row.status === 'ended' || settled.has(call_id)) continue;
@@ -161,7 +174,7 @@ function gated(context: SessionContext, consult: OpenConsult, outcome: ConsultOu
 
 function asked(context: SessionContext, row: CallRow, outcome: ConsultOutcome): SessionEvent[] {
   for (const answer of outcome.answers) {
-    if (failsClosed(context, answer))
+    if (failsClosed(context, 'permission_asked', answer))
       return refusedByHook(row, 'permission_asked', answer.hook, answer.failure?.message);
     if (answer.verdict?.kind !== 'decision') continue;
     const { decision, reason } = answer.verdict;
@@ -173,9 +186,13 @@ function asked(context: SessionContext, row: CallRow, outcome: ConsultOutcome): 
 
 function rewritten(context: SessionContext, row: CallRow, outcome: ConsultOutcome): SessionEvent[] {
   if (!row.returned) return [];
+  const { status, duration_ms } = row.returned;
+  if (row.cancel)
+    return settleCancelled(context, row, { status: 'cancelled', result: row.returned.result, duration_ms });
+  if (outcome.status === 'cancelled' && context.aborting) return [ended(row, 'cancelled', UNSEEN)];
   let { result } = row.returned;
   for (const answer of outcome.answers) {
-    if (failsClosed(context, answer)) {
+    if (failsClosed(context, 'PostToolUse', answer)) {
       const text = `The result is withheld: hook ${answer.hook} failed${because(answer.failure?.message)}.`;
       result = {
         content: [{ type: 'text', text }],
@@ -187,14 +204,7 @@ function rewritten(context: SessionContext, row: CallRow, outcome: ConsultOutcom
     if (answer.verdict?.kind === 'rewrite_result') result = rewriteResult(result, answer.verdict);
   }
   // The flag is derived after the last rewrite: a hook may turn an error into an answer, or the other way round.
-  const { status, duration_ms } = row.returned;
-  const settled = context.aborting
-    ? 'cancelled'
-    : status === 'ok' || status === 'error'
-      ? result.is_error
-        ? 'error'
-        : 'ok'
-      : status;
+  const settled = status === 'ok' || status === 'error' ? (result.is_error ? 'error' : 'ok') : status;
   return [
     {
       type: 'call_ended',
@@ -202,7 +212,7 @@ function rewritten(context: SessionContext, row: CallRow, outcome: ConsultOutcom
       tool: row.tool,
       status: settled,
       result,
-      is_error: result.is_error || settled !== 'ok',
+      is_error: settled !== 'ok',
       duration_ms,
     },
   ];

@@ -9,7 +9,9 @@ import {
   type AssistantMessage,
   assertNever,
   BOUNDS,
+  type CallOutcome,
   type CommandInput,
+  callsOf,
   type ErrorCode,
   type Input,
   type JsonObject,
@@ -20,15 +22,15 @@ import {
   type SessionEvent,
   type SessionFailedInput,
   type StartSettings,
-  type ToolResult,
   type UserMessage,
   userText,
 } from '@coxswain/protocol';
-import type { CallRow, SessionContext } from './context.ts';
+import { cancelReminder, resultAfterCancel, settleCancelled } from './cancelled-call.ts';
+import type { SessionContext } from './context.ts';
 import { decideConsult } from './decide-consult.ts';
 import { type Decision, events, late } from './decision.ts';
 import { remembered } from './evolve.ts';
-import { because, ended, unstartedRun } from './next.ts';
+import { because, ended, UNSEEN, unstartedRun } from './next.ts';
 import * as q from './queries.ts';
 import { isEnded, leafOf, type SessionState, topStateOf } from './state.ts';
 import { MACHINE_VERSION } from './turn-machine.ts';
@@ -72,6 +74,8 @@ function decideCommand(state: SessionState, input: CommandInput): Decision {
     );
   }
   if (input.problem) return reject(input, input.problem.code, input.problem.message, { field: input.problem.field });
+  if (context.run === 0 && input.verb !== 'start')
+    return reject(input, 'session_not_found', 'there is no such session');
   switch (input.verb) {
     case 'start':
     case 'prompt':
@@ -135,10 +139,8 @@ function decidePrompt(state: SessionState, input: CommandInput): Decision {
     return reject(input, 'session_busy', `the session is ${topStateOf(state)}; steer it or queue a follow-up`);
   if (input.verb === 'start' && context.run > 0)
     return reject(input, 'session_exists', 'the session has had a run; go on with prompt, or use another id');
-  if (input.verb === 'prompt' && context.run === 0)
-    return reject(input, 'session_not_found', 'there is no such session');
   const { prompt, messages, message_id: _, fork: __, ...settings } = input.body;
-  const text = input.verb === 'start' ? prompt : input.body['body'];
+  const text = input.verb === 'start' ? prompt : input.body.body;
   return events({
     type: 'prompt_received',
     command_id: input.command_id,
@@ -150,20 +152,19 @@ function decidePrompt(state: SessionState, input: CommandInput): Decision {
 }
 
 function decideInjection(context: SessionContext, input: CommandInput): Decision {
-  if (context.run === 0) return reject(input, 'session_not_found', 'there is no such session');
   if (context.pending.length + context.followups.length >= BOUNDS.pendingInjectionsMax) {
     return reject(input, 'too_many_pending', `${BOUNDS.pendingInjectionsMax} injections wait already`);
   }
-  const body = input.body['body'] as string;
+  const body = input.body.body as string;
   const head = { command_id: input.command_id, body, ...by(input) };
   if (input.verb === 'followup') return events({ type: 'followup_received', ...head });
-  const mode = input.body['mode'] as Mode;
+  const mode = input.body.mode as Mode;
   return events({ type: input.verb === 'steer' ? 'steering_received' : 'reminder_injected', ...head, mode });
 }
 
 function decideApproval(state: SessionState, input: CommandInput): Decision {
   const { context } = state;
-  const callId = input.body['call_id'] as string;
+  const callId = input.body.call_id as string;
   const row = q.callRow(context, callId);
   if (isEnded(state))
     return reject(input, 'not_pending', 'the run has ended; no approval is pending', { field: 'call_id' });
@@ -180,14 +181,14 @@ function decideApproval(state: SessionState, input: CommandInput): Decision {
       field: 'call_id',
     });
   }
-  const args = input.body['args'] as JsonObject | undefined;
+  const args = input.body.args as JsonObject | undefined;
   return events({
     type: 'approval_decided',
     call_id: callId,
-    decision: input.body['decision'] as 'allow' | 'deny',
+    decision: input.body.decision as 'allow' | 'deny',
     command_id: input.command_id,
     ...by(input),
-    ...why(input.body['reason']),
+    ...why(input.body.reason),
     ...(args ? { args } : {}),
   });
 }
@@ -207,13 +208,13 @@ function decideCancel(state: SessionState, input: CommandInput): Decision {
     status: cancelled ? 'already_cancelled' : 'cancelled',
     target: context.session_id,
     ...by(input),
-    ...why(cancelled ? context.cancel_reason : input.body['reason']),
+    ...why(cancelled ? context.cancel_reason : input.body.reason),
   });
 }
 
 function decideCancelCall(state: SessionState, input: CommandInput): Decision {
   const { context } = state;
-  const callId = input.body['call_id'] as string;
+  const callId = input.body.call_id as string;
   const row = isEnded(state) ? undefined : q.callRow(context, callId);
   const outcome = (status: 'cancelled' | 'already_cancelled' | 'not_found', reason: unknown): SessionEvent => ({
     type: 'control_outcome',
@@ -229,9 +230,11 @@ function decideCancelCall(state: SessionState, input: CommandInput): Decision {
   if (row.cancel) return events(outcome('already_cancelled', row.cancel.reason));
   if (row.status === 'ended')
     return events(outcome(row.ended === 'cancelled' ? 'already_cancelled' : 'not_found', undefined));
-  const reason = input.body['reason'] as string | undefined;
-  const injects = input.body['inject_reminder'] as boolean;
-  if (row.status === 'running') {
+  const reason = input.body.reason as string | undefined;
+  const injects = input.body.inject_reminder as boolean;
+  // What the outside world holds must let go of it first: the tool, or the hooks that look at its result.
+  const isBeingSeen = row.status === 'returned' && context.consult?.call_id === callId;
+  if (row.status === 'running' || isBeingSeen) {
     return events({
       type: 'call_cancel_requested',
       call_id: callId,
@@ -239,14 +242,14 @@ function decideCancelCall(state: SessionState, input: CommandInput): Decision {
       ...why(reason),
       ...by(input),
       inject_reminder: injects,
-      timeout_ms: input.body['timeout_ms'] as number,
+      timeout_ms: input.body.timeout_ms as number,
     });
   }
   return events(
     ...(row.status === 'parked'
       ? [{ type: 'approval_decided', call_id: callId, decision: 'superseded' } as const]
       : []),
-    ended(row, 'cancelled', `Cancelled before it was run${because(reason)}.`),
+    ended(row, 'cancelled', row.status === 'returned' ? UNSEEN : `Cancelled before it was run${because(reason)}.`),
     outcome('cancelled', reason),
     ...(injects ? [cancelReminder(context, row, input.command_id, reason)] : []),
   );
@@ -265,7 +268,7 @@ function decideSuspend(state: SessionState, input: CommandInput): Decision {
     status: 'suspending',
     target: context.session_id,
     ...by(input),
-    ...why(input.body['reason']),
+    ...why(input.body.reason),
   });
 }
 
@@ -320,9 +323,9 @@ function decideProvision(context: SessionContext, outcome: ProvisionOutcome): De
 
 function decideModel(context: SessionContext, outcome: ModelOutcome): Decision {
   if (context.model?.id !== outcome.effect_id) return late(outcome.effect_id);
-  const whole = outcome.status === 'complete' && !context.aborting;
+  const whole = outcome.status === 'complete' && !outcome.message.partial && !context.aborting;
   const message: AssistantMessage = whole
-    ? outcome.message
+    ? withUniqueCallIds(outcome.message)
     : { role: 'assistant', content: outcome.message.content.filter((part) => part.type !== 'call'), partial: true };
   const answer: SessionEvent = {
     type: 'message_complete',
@@ -341,81 +344,54 @@ function decideModel(context: SessionContext, outcome: ModelOutcome): Decision {
   return message.content.length > 0 ? events(answer, failed) : events(failed);
 }
 
-function decideCall(context: SessionContext, outcome: Extract<Input, { type: 'call_outcome' }>): Decision {
+// Results are paired with calls by id, so an id that a model gives twice in one answer becomes two.
+function withUniqueCallIds(message: AssistantMessage): AssistantMessage {
+  const calls = callsOf(message);
+  const ids = new Set(calls.map((call) => call.call_id));
+  if (ids.size === calls.length) return message;
+  const seen = new Set<string>();
+  return {
+    ...message,
+    content: message.content.map((part) => {
+      if (part.type !== 'call') return part;
+      let id = part.call_id;
+      for (let i = 2; seen.has(id) || (id !== part.call_id && ids.has(id)); i++)
+        id = `${part.call_id.slice(0, 240)}_${i}`;
+      seen.add(id);
+      return id === part.call_id ? part : { ...part, call_id: id };
+    }),
+  };
+}
+
+function decideCall(context: SessionContext, outcome: CallOutcome): Decision {
   const row = q.callRow(context, outcome.call_id);
-  if (!row || row.status !== 'running' || row.effect_id !== outcome.effect_id) return late(outcome.effect_id);
-  const { result, duration_ms } = outcome;
+  if (row?.status !== 'running' || row.effect_id !== outcome.effect_id) return late(outcome.effect_id);
+  if (row.cancel) return events(...settleCancelled(context, row, outcome));
+  const { duration_ms } = outcome;
   const head = { type: 'call_ended', call_id: row.call_id, tool: row.tool, duration_ms } as const;
   const timedOut = outcome.timed_out ? { timed_out: true as const } : {};
-  if (row.cancel) {
-    const { command_id, reason, actor, inject_reminder } = row.cancel;
-    return events(
-      {
-        ...head,
-        status: 'cancelled',
-        result: afterCancel(outcome.status, result, reason),
-        is_error: true,
-        ...timedOut,
-      },
-      {
-        type: 'control_outcome',
-        control: 'cancel_call',
-        command_id,
-        status: outcome.timed_out ? 'timeout' : 'cancelled',
-        target: row.call_id,
-        tool: row.tool,
-        ...(actor ? { actor } : {}),
-        ...why(reason),
-      },
-      ...(inject_reminder ? [cancelReminder(context, row, command_id, reason)] : []),
-    );
-  }
   if (context.aborting) {
-    const status = outcome.status === 'interrupted' ? 'interrupted' : 'cancelled';
     return events({
       ...head,
-      status,
-      result: afterCancel(outcome.status, result, context.cancel_reason),
+      status: outcome.status === 'interrupted' ? 'interrupted' : 'cancelled',
+      result: resultAfterCancel(context, row, outcome, context.cancel_reason),
       is_error: true,
       ...timedOut,
     });
   }
+  const { status, result } = agreeing(outcome);
   if (q.hooksFor(context, 'PostToolUse', row.tool).length > 0) {
-    return events({ type: 'call_returned', call_id: row.call_id, status: outcome.status, result, duration_ms });
+    return events({ type: 'call_returned', call_id: row.call_id, status, result, duration_ms });
   }
-  return events({
-    ...head,
-    status: outcome.status,
-    result,
-    is_error: result.is_error || outcome.status !== 'ok',
-    ...timedOut,
-  });
+  return events({ ...head, status, result, is_error: status !== 'ok', ...timedOut });
 }
 
-// The model is told that the host stopped the call, and also what the tool had answered by then, if anything.
-function afterCancel(status: string, result: ToolResult, reason: string | null | undefined): ToolResult {
-  const note = { type: 'text' as const, text: `Cancelled by the host${because(reason)}.` };
+// Tools say twice whether they failed, by status and by flag; either is enough.
+function agreeing({ status, result }: CallOutcome): Pick<CallOutcome, 'status' | 'result'> {
+  const failed = status !== 'ok' || result.is_error;
   return {
-    ...result,
-    is_error: true,
-    content: status === 'ok' || status === 'error' ? [note, ...result.content] : [note],
-  };
-}
-
-function cancelReminder(
-  context: SessionContext,
-  row: CallRow,
-  commandId: string,
-  reason: string | undefined,
-): SessionEvent {
-  const text = `The host cancelled the call ${row.call_id} of ${row.tool}${because(reason)}. It did not fail by itself.`;
-  return {
-    type: 'message_injected',
-    command_id: commandId,
-    origin: 'direct',
-    seam: 'direct',
-    turn: context.turn,
-    message: { role: 'reminder', content: [{ type: 'text', text }] },
+    status: status === 'ok' && failed ? 'error' : status,
+    result: result.is_error === failed ? result : { ...result, is_error: failed },
   };
 }
 

@@ -1,5 +1,6 @@
 /** Effects: what the outside world must be doing for a session now, as data. */
 import { BOUNDS, type HookPoint, type JsonObject } from '@coxswain/protocol';
+import type { CallCancel } from './context.ts';
 import type { SessionState } from './state.ts';
 
 /** Stop this effect: signal it, and after the grace go on without it. */
@@ -50,7 +51,7 @@ export function effectsOf(state: SessionState): readonly Effect[] {
   }
   for (const row of context.calls) {
     if (row.status !== 'running' || row.effect_id === undefined) continue;
-    const cancel = row.cancel ? { reason: row.cancel.reason ?? 'cancelled', graceMs: row.cancel.timeout_ms } : null;
+    const cancel = row.cancel ? orderOf(row.cancel) : null;
     effects.push({
       kind: 'call_tool',
       id: row.effect_id,
@@ -63,10 +64,26 @@ export function effectsOf(state: SessionState): readonly Effect[] {
   }
   if (context.consult) {
     const { effect_id, epoch, point, call_id, hooks, payload } = context.consult;
-    effects.push({ kind: 'consult', id: effect_id, epoch, abort, point, callId: call_id, hooks, payload });
+    // Someone cancelled the call whose result the hooks are looking at.
+    const row = context.calls.find((candidate) => candidate.call_id === call_id);
+    const cancel = row?.status === 'returned' && row.cancel ? orderOf(row.cancel) : null;
+    effects.push({
+      kind: 'consult',
+      id: effect_id,
+      epoch,
+      abort: cancel ?? abort,
+      point,
+      callId: call_id,
+      hooks,
+      payload,
+    });
   }
   if (context.closing) effects.push({ kind: 'close_tools', ...context.closing, abort: null });
   return effects;
+}
+
+function orderOf(cancel: CallCancel): AbortOrder {
+  return { reason: cancel.reason ?? 'cancelled', graceMs: cancel.timeout_ms };
 }
 
 /** The ids of {@link effectsOf}, as a record holds them. */

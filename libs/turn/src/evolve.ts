@@ -120,7 +120,7 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
     case 'call_args_rewritten':
       return setCall(context, event.call_id, { args: event.args });
     case 'approval_requested':
-      return setCall(context, event.call_id, { status: 'parked' });
+      return setCall(context, event.call_id, { status: 'parked', requested_by: event.requested_by });
     case 'approval_decided':
       return decided(context, event);
     case 'turn_end':
@@ -289,6 +289,18 @@ function controlled(context: SessionContext, event: EventOf<'control_outcome'>):
   }
   if (event.control === 'suspend' && event.status === 'suspending') {
     return { ...remembered, suspend: { command_id: event.command_id, reason: event.reason } };
+  }
+  if (event.control === 'cancel_call' && event.status === 'cancelled') {
+    const row = context.calls.find((candidate) => candidate.call_id === event.target);
+    if (!row || row.cancel) return remembered;
+    // The call had not gone out, so no request stands in its row yet; who asks again is told the first reason.
+    const { command_id, reason, actor } = event;
+    return {
+      ...remembered,
+      ...setCall(context, event.target, {
+        cancel: { command_id, reason, actor, inject_reminder: false, timeout_ms: 0 },
+      }),
+    };
   }
   return remembered;
 }

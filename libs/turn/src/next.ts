@@ -203,21 +203,13 @@ function abortUnsent(context: SessionContext): SessionEvent | null {
         `Not run: the run was ended first${because(context.cancel_reason ?? context.failure?.message)}.`,
       );
     }
-    if (row.status === 'returned' && row.returned && context.consult?.call_id !== row.call_id) {
-      const { status, result, duration_ms } = row.returned;
-      return {
-        type: 'call_ended',
-        call_id: row.call_id,
-        tool: row.tool,
-        status,
-        result,
-        is_error: result.is_error,
-        duration_ms,
-      };
-    }
+    if (row.status === 'returned' && context.consult?.call_id !== row.call_id) return ended(row, 'cancelled', UNSEEN);
   }
   return null;
 }
+
+/** What a model is told of a result that PostToolUse hooks had no chance to see: they may be there to keep it back. */
+export const UNSEEN = 'Cancelled by the host after it had run. Its result is withheld: hooks had not seen it.';
 
 /** A call's end with a result that the runtime wrote. */
 export function ended(
@@ -293,8 +285,7 @@ function stopReason(context: SessionContext): StopReason {
   if (context.stop_reason) return context.stop_reason;
   if (context.batch_open)
     return q.batchTerminates(context) && context.delivered_at_end === 0 ? 'terminated' : 'max_turns';
-  const unanswered = context.followups.length > 0 || q.steeringWaits(context);
-  return q.isCapped(context) && unanswered ? 'max_turns' : 'end_turn';
+  return q.isCapped(context) && q.anythingWaits(context) ? 'max_turns' : 'end_turn';
 }
 
 // ---- hooks ----

@@ -170,6 +170,11 @@ export function steeringWaits(context: SessionContext): boolean {
   return context.pending.some((injection) => injection.mode !== 'audit_only');
 }
 
+/** Whether something waits that would make a run go on, were it not capped. */
+export function anythingWaits(context: SessionContext): boolean {
+  return context.followups.length > 0 || steeringWaits(context);
+}
+
 /** Whether the open turn is the last that the cap allows. */
 export function isCapped(context: SessionContext): boolean {
   return context.turns_counted >= (context.pinned?.max_turns ?? 1);

@@ -95,6 +95,13 @@ export class SessionActor {
   }
 }
 
+const LEAVES: ReadonlySet<string> = new Set(
+  Object.values(turnMachine.states).flatMap((top) => {
+    const children = Object.keys(top.states);
+    return children.length === 0 ? [top.key] : children.map((child) => `${top.key}.${child}`);
+  }),
+);
+
 /** The state of a session before its first record. */
 export function emptyState(sessionId: string): SessionState {
   return restoreState({ value: 'stopped', context: emptyContext(sessionId) });
@@ -106,11 +113,7 @@ export function emptyState(sessionId: string): SessionState {
  */
 export function restoreState(stored: StoredState): SessionState {
   const leaf = leafOf(stored as Pick<SessionState, 'value'>);
-  let node: { states?: Record<string, object> } | undefined = turnMachine.root as unknown as {
-    states: Record<string, object>;
-  };
-  for (const name of leaf.split('.')) node = node?.states?.[name] as typeof node;
-  if (!node) throw new EventNotAcceptedError(`the machine has no state ${leaf}`);
+  if (!LEAVES.has(leaf)) throw new EventNotAcceptedError(`the machine has no state ${leaf}`);
   return turnMachine.resolveState(stored as unknown as Parameters<typeof turnMachine.resolveState>[0]);
 }
 

@@ -45,8 +45,9 @@ const skipsRest = ({ context, event }: Args) =>
   checkpoint(event).dispatch_skipped &&
   !context.calls.some((row) => row.status === 'running' || row.status === 'returned');
 const isLastDecision = ({ context, event }: Args) => !q.anyParkedBut(context, callOf(event) ?? null);
-const allows = ({ event }: Args) => (event as On<'approval_decided'>).decision === 'allow';
-const delivers = ({ event }: Args) => checkpoint(event).delivered > 0;
+// A decision lets calls start: the one that it allows, or those that a sequential batch held back behind it.
+const starts = ({ context, event }: Args) =>
+  (event as On<'approval_decided'>).decision === 'allow' || q.nextToStart(context, callOf(event)) !== undefined;
 const goesOn = ({ context }: Args) => context.batch_open || context.delivered_at_end > 0;
 
 const turnSetup = setup({
@@ -62,7 +63,8 @@ const turnSetup = setup({
   guards: {
     hooked_session_start: hooked('session_start'),
     hooked_user_prompt_submit: hooked('user_prompt_submit'),
-    hooked_gate_tool_calls: hooked('gate_tool_calls'),
+    hooked_gate_tool_calls: ({ context }: Args) =>
+      q.isHooked(context, 'gate_tool_calls') && context.calls.some((row) => row.status === 'proposed'),
     hooked_post_turn: hooked('post_turn'),
     hooked_session_end: hooked('session_end'),
     cancels: control('cancel', 'cancelled'),
@@ -81,20 +83,22 @@ const turnSetup = setup({
     has_calls_to_ask: ({ context, event }: Args) => q.nextToAsk(context, callOf(event)) !== undefined,
     completes_batch: ({ context, event }: Args) => q.allEndedBut(context, callOf(event) ?? null),
     makes_room: ({ context, event }: Args) => q.makesRoom(context, callOf(event) ?? ''),
-    is_last_and_allows: (args: Args) => isLastDecision(args) && allows(args),
+    is_last_and_starts: (args: Args) => isLastDecision(args) && starts(args),
     is_last_decision: isLastDecision,
-    allows,
-    terminates: (args: Args) => !delivers(args) && q.batchTerminates(args.context),
+    starts,
+    terminates: ({ context, event }: Args) => checkpoint(event).delivered === 0 && q.batchTerminates(context),
     was_plain_answer: ({ context }: Args) => !context.batch_open,
     goes_on_at_cap: (args: Args) => goesOn(args) && q.isCapped(args.context),
     goes_on: goesOn,
-    is_capped: ({ context }: Args) => q.isCapped(context),
+    // A daemon that has answered within the cap, and for which nothing waits, has done its job and idles.
+    is_capped: (args: Args) =>
+      q.isCapped(args.context) &&
+      (args.context.pinned?.daemon !== true || goesOn(args) || q.anythingWaits(args.context)),
     suspend_asked: ({ context }: Args) => context.suspend !== null,
     followup_waits: ({ context }: Args) => q.nextFollowup(context) !== undefined,
     takes_more_followups: ({ context }: Args) =>
       context.pinned?.drain.followups === 'all' && context.followups.length > 1,
     is_daemon: ({ context }: Args) => context.pinned?.daemon === true,
-    delivers,
     wakes: ({ event }: Args) => !('mode' in event) || event.mode !== 'audit_only',
     interrupts: ({ event }: Args) => 'mode' in event && event.mode === 'interrupt_immediate',
     has_work: (args: Args) => goesOn(args) || args.context.delivering.length > 0 || q.steeringWaits(args.context),
@@ -255,9 +259,9 @@ export const turnMachine = turnSetup.createMachine({
           tags: ['wait'],
           on: {
             approval_decided: [
-              to(`${EXECUTE}.dispatching`, 'is_last_and_allows'),
+              to(`${EXECUTE}.dispatching`, 'is_last_and_starts'),
               to(`${EXECUTE}.running`, 'is_last_decision'),
-              to('pre_tool_dispatch', 'allows'),
+              to('pre_tool_dispatch', 'starts'),
               evolves,
             ],
             steering_received: [to('pre_tool_dispatch', 'interrupts'), evolves],
@@ -313,10 +317,8 @@ export const turnMachine = turnSetup.createMachine({
     daemon_idle: {
       initial: 'daemon_idle_pre',
       states: {
-        daemon_idle_pre: {
-          tags: ['seam'],
-          on: { loop_checkpoint: [to(`${CHECK}.resuming`, 'delivers'), to('waiting')] },
-        },
+        // Nothing can wait for this seam yet: the seam before it, in the same record, drained the same mode.
+        daemon_idle_pre: { tags: ['seam'], on: { loop_checkpoint: to('waiting') } },
         waiting: {
           tags: ['wait'],
           on: {

@@ -1,0 +1,73 @@
+/** How a call ends that someone cancelled: its result, the answer to who asked, and what the model is told. */
+import type { CallOutcome, SessionEvent, ToolResult } from '@coxswain/protocol';
+import type { CallRow, SessionContext } from './context.ts';
+import { because } from './next.ts';
+import * as q from './queries.ts';
+
+/** The events that settle a call with an open cancel request, once the outside world has let go of it. */
+export function settleCancelled(
+  context: SessionContext,
+  row: CallRow,
+  outcome: Pick<CallOutcome, 'status' | 'result' | 'duration_ms' | 'timed_out'>,
+): SessionEvent[] {
+  if (!row.cancel) return [];
+  const { command_id, reason, actor, inject_reminder } = row.cancel;
+  return [
+    {
+      type: 'call_ended',
+      call_id: row.call_id,
+      tool: row.tool,
+      status: 'cancelled',
+      result: resultAfterCancel(context, row, outcome, reason),
+      is_error: true,
+      duration_ms: outcome.duration_ms,
+      ...(outcome.timed_out ? { timed_out: true } : {}),
+    },
+    {
+      type: 'control_outcome',
+      control: 'cancel_call',
+      command_id,
+      status: outcome.timed_out ? 'timeout' : 'cancelled',
+      target: row.call_id,
+      tool: row.tool,
+      ...(actor ? { actor } : {}),
+      ...(reason === undefined ? {} : { reason }),
+    },
+    ...(inject_reminder ? [cancelReminder(context, row, command_id, reason)] : []),
+  ];
+}
+
+/**
+ * The model is told that the host stopped the call, and also what the tool had answered by then, unless hooks were to
+ * see that first: what may have to be kept back is not shown because someone was in a hurry.
+ */
+export function resultAfterCancel(
+  context: SessionContext,
+  row: CallRow,
+  outcome: Pick<CallOutcome, 'status' | 'result'>,
+  reason: string | null | undefined,
+): ToolResult {
+  const note = { type: 'text' as const, text: `Cancelled by the host${because(reason)}.` };
+  const answered = outcome.status === 'ok' || outcome.status === 'error';
+  return answered && q.hooksFor(context, 'PostToolUse', row.tool).length === 0
+    ? { ...outcome.result, is_error: true, content: [note, ...outcome.result.content] }
+    : { content: [note], is_error: true };
+}
+
+/** What tells the model, beside the result, that the tool did not fail by itself. */
+export function cancelReminder(
+  context: SessionContext,
+  row: CallRow,
+  commandId: string,
+  reason: string | undefined,
+): SessionEvent {
+  const text = `The host cancelled the call ${row.call_id} of ${row.tool}${because(reason)}. It did not fail by itself.`;
+  return {
+    type: 'message_injected',
+    command_id: commandId,
+    origin: 'direct',
+    seam: 'direct',
+    turn: context.turn,
+    message: { role: 'reminder', content: [{ type: 'text', text }] },
+  };
+}

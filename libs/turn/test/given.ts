@@ -1,0 +1,179 @@
+/**
+ * given / when / then on journals. `given` brings a session to where the test begins, `when` is what the test is about,
+ * and every `then` speaks of the journal as lines. The live actor runs beside the pure fold at every step, and every
+ * input and event is held against its strict schema, so that each test is also a test of those.
+ */
+import { Input, type JournalRecord, SessionEvent, type StateValue } from '@coxswain/protocol';
+import { expect } from 'vitest';
+import {
+  applyEvent,
+  type Decision,
+  type Effect,
+  effectsOf,
+  emptyState,
+  leafOf,
+  SessionActor,
+  type SessionState,
+} from '../src/mod.ts';
+import { journalLine } from './journal-line.ts';
+import type { Move } from './moves.ts';
+
+const SESSION_ID = 's1';
+
+/** One step of a session: the input, what was decided, and the events of its record. */
+export type Step = Pick<JournalRecord, 'n' | 'input' | 'events'> & {
+  readonly decision: Decision;
+  readonly state: SessionState;
+};
+
+/** A session under test: its steps so far and its state. */
+export class Session {
+  readonly steps: Step[] = [];
+  state: SessionState = emptyState(SESSION_ID);
+  readonly #actor = new SessionActor(SESSION_ID);
+
+  /** Makes moves, in order. */
+  make(...moves: readonly Move[]): this {
+    for (const move of moves) {
+      if (Array.isArray(move)) this.make(...(move as readonly Move[]));
+      else this.#put(typeof move === 'function' ? move(this.state) : (move as Input));
+    }
+    return this;
+  }
+
+  /** The lines of a range of steps. */
+  lines(from = 0): string[] {
+    return this.steps.slice(from).flatMap((step) => step.events.map(journalLine));
+  }
+
+  #put(input: Input): void {
+    expect(Input.safeParse(input).error, JSON.stringify(input)).toBeUndefined();
+    const n = this.steps.length + 1;
+    const { decision, events } = this.#actor.step(input, n);
+    let folded = this.state;
+    for (const event of events) {
+      expect(SessionEvent.safeParse(event).error, JSON.stringify(event)).toBeUndefined();
+      folded = applyEvent(folded, event, n);
+    }
+    expect({ value: folded.value, context: folded.context }).toEqual(this.#actor.store());
+    this.state = folded;
+    // An ignored input leaves no record, so the next one gets its number.
+    if (decision.kind !== 'ignored') this.steps.push({ n, input, events, decision, state: folded });
+    else this.ignored = decision.reason;
+  }
+
+  /** Why the last ignored input was ignored. */
+  ignored: string | null = null;
+}
+
+/** What is said of a session once something has happened. */
+export class Outcome {
+  readonly #session: Session;
+  readonly #from: number;
+
+  constructor(session: Session, from: number) {
+    this.#session = session;
+    this.#from = from;
+  }
+
+  /** Goes on: what follows is about these moves. */
+  when(...moves: readonly Move[]): Outcome {
+    return when(this.#session, moves);
+  }
+
+  /** These lines, and no others, were written. */
+  thenJournal(...lines: readonly string[]): this {
+    expect(this.#session.lines(this.#from)).toEqual(lines);
+    return this;
+  }
+
+  /** These lines were written, in this order, among others. */
+  thenIncludes(...lines: readonly string[]): this {
+    const written = this.#session.lines(this.#from);
+    let at = -1;
+    for (const line of lines) {
+      const found = written.indexOf(line, at + 1);
+      if (found < 0) expect.fail(`"${line}" is missing, or not in this place, among\n  ${written.join('\n  ')}`);
+      at = found;
+    }
+    return this;
+  }
+
+  /** No line of the whole journal begins like this. */
+  thenNever(...beginnings: readonly string[]): this {
+    const lines = this.#session.lines();
+    for (const beginning of beginnings) {
+      expect(lines.filter((line) => line === beginning || line.startsWith(`${beginning} `))).toEqual([]);
+    }
+    return this;
+  }
+
+  /** Exactly so many lines of the whole journal begin like this. */
+  thenCount(beginning: string, count: number): this {
+    const lines = this.#session.lines();
+    expect(lines.filter((line) => line === beginning || line.startsWith(`${beginning} `))).toHaveLength(count);
+    return this;
+  }
+
+  /** Nothing was written. */
+  thenNothing(reason?: string): this {
+    expect(this.#session.lines(this.#from)).toEqual([]);
+    if (reason !== undefined) expect(this.#session.ignored).toBe(reason);
+    return this;
+  }
+
+  /** The session is in this state. */
+  thenState(leaf: string): this {
+    expect(leafOf(this.#session.state)).toBe(leaf);
+    return this;
+  }
+
+  /** The outside world must be doing exactly this: `call_model`, `call_tool c1`, `consult PreToolUse` …, aborted or not. */
+  thenEffects(...effects: readonly string[]): this {
+    expect(effectsOf(this.#session.state).map(effectLine)).toEqual(effects);
+    return this;
+  }
+
+  /** Something about an event that has no place in its line. */
+  thenEvent<T extends SessionEvent['type']>(type: T, expected: Partial<Extract<SessionEvent, { type: T }>>): this {
+    const events = this.#session.steps.slice(this.#from).flatMap((step) => step.events);
+    expect(events.filter((event) => event.type === type)).toEqual(
+      expect.arrayContaining([expect.objectContaining(expected as Record<string, unknown>)]),
+    );
+    return this;
+  }
+
+  /** The state value, as a record holds it. */
+  get value(): StateValue {
+    return this.#session.state.value as StateValue;
+  }
+
+  /** The session itself, for what has no words here. */
+  get session(): Session {
+    return this.#session;
+  }
+}
+
+/** A session to which this has happened. */
+export function given(
+  ...moves: readonly Move[]
+): { when(...moves: readonly Move[]): Outcome } & Pick<Session, 'state'> {
+  const session = new Session().make(...moves);
+  return { when: (...then) => when(session, then), state: session.state };
+}
+
+function when(session: Session, moves: readonly Move[]): Outcome {
+  const from = session.steps.length;
+  session.make(...moves);
+  return new Outcome(session, from);
+}
+
+function effectLine(effect: Effect): string {
+  const about =
+    effect.kind === 'call_tool'
+      ? ` ${effect.callId}`
+      : effect.kind === 'consult'
+        ? ` ${effect.point}${effect.callId === undefined ? '' : ` ${effect.callId}`}`
+        : '';
+  return `${effect.kind}${about}${effect.abort ? ' aborted' : ''}`;
+}

@@ -1,0 +1,100 @@
+/** One event as a readable line: what tests of the machine state, and what they print when they fail. */
+import { callsOf, type SessionEvent, textOf } from '@coxswain/protocol';
+
+/** The line of an event: its type, then what it is about, then what is unusual about it. */
+export function journalLine(event: SessionEvent): string {
+  switch (event.type) {
+    case 'prompt_received':
+    case 'agent_start':
+      return `${event.type} run ${event.run}`;
+    case 'turn_start':
+      return `turn_start ${event.turn}`;
+    case 'turn_end':
+      return words('turn_end', String(event.turn), event.dispatch_skipped && 'dispatch_skipped');
+    case 'agent_end':
+      return words('agent_end', event.stop_reason, event.pending > 0 && `pending ${event.pending}`);
+    case 'loop_checkpoint':
+      return words(
+        'loop_checkpoint',
+        event.kind,
+        event.delivered > 0 && `delivers ${event.delivered_ids.join(' ')}`,
+        event.dispatch_skipped && `skips ${event.skipped_call_ids?.join(' ')}`,
+      );
+    case 'message_complete':
+      return words(
+        'message_complete',
+        event.message.partial && 'partial',
+        textOf(event.message) !== '' && JSON.stringify(textOf(event.message)),
+        callsOf(event.message).length > 0 &&
+          `asks ${callsOf(event.message)
+            .map((call) => call.call_id)
+            .join(' ')}`,
+      );
+    case 'call_started':
+    case 'approval_requested':
+    case 'call_cancel_requested':
+    case 'call_args_rewritten':
+      return `${event.type} ${event.call_id}`;
+    case 'call_returned':
+      return `call_returned ${event.call_id} ${event.status}`;
+    case 'call_ended':
+      return words(
+        'call_ended',
+        event.call_id,
+        event.status,
+        event.denial && `by ${event.denial.by}`,
+        event.timed_out && 'timed_out',
+        event.is_error !== (event.status !== 'ok') && `is_error ${event.is_error}`,
+      );
+    case 'approval_decided':
+      return words('approval_decided', event.call_id, event.decision, event.args && 'edited');
+    case 'steering_received':
+    case 'reminder_injected':
+      return `${event.type} ${event.command_id} ${event.mode}`;
+    case 'followup_received':
+      return `followup_received ${event.command_id}`;
+    case 'message_injected':
+      return words('message_injected', event.command_id, event.origin, `at ${event.seam}`, event.audit_only && 'audit');
+    case 'hook_call':
+      return words('hook_call', event.hook, event.point, event.call_id);
+    case 'hook_returned':
+      return words(
+        'hook_returned',
+        event.hook,
+        event.point,
+        event.call_id,
+        event.failure?.code ?? event.verdict?.kind,
+        event.not_run && 'not_run',
+      );
+    case 'hook_vetoed':
+      return words('hook_vetoed', event.hook, event.point, event.call_id, event.decision);
+    case 'consult_ended':
+      return words('consult_ended', event.point, event.call_id);
+    case 'command_rejected':
+      return `command_rejected ${event.code} ${event.command_id}`;
+    case 'control_outcome':
+      return words(
+        'control_outcome',
+        event.control,
+        event.status,
+        event.control === 'cancel_call' && event.target,
+        event.reason && `because ${event.reason}`,
+      );
+    case 'suspended':
+    case 'resumed':
+      return `${event.type} ${event.command_id}`;
+    case 'run_failed':
+      return `run_failed ${event.source} ${event.error.code}`;
+    case 'owned':
+      return `owned ${event.epoch}`;
+    case 'persona_changed':
+    case 'tools_changed':
+    case 'hooks_changed':
+    case 'tools_closed':
+      return event.type;
+  }
+}
+
+function words(...parts: readonly (string | false | undefined)[]): string {
+  return parts.filter(Boolean).join(' ');
+}

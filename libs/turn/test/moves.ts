@@ -1,0 +1,278 @@
+/**
+ * Moves: what the world does to a session, in few words. An outcome is addressed to the effect that is open when the
+ * move is made, as a runner would; a move that has nothing to answer says so and fails the test.
+ */
+import {
+  type AssistantMessage,
+  type CallOutcome,
+  type CommandInput,
+  DEFAULT_TRAITS,
+  type ErrorCode,
+  type HookAnswer,
+  type HookFailure,
+  HookRegistration,
+  type HookTable,
+  type Input,
+  isHookFailure,
+  type JsonObject,
+  type ModelOutcome,
+  type PermissionRule,
+  type Provision,
+  parseBody,
+  parseVerdict,
+  type ToolDefinition,
+  type ToolTraits,
+  type Verb,
+} from '@coxswain/protocol';
+import type { SessionState } from '../src/mod.ts';
+
+/** One move, or several in order. */
+export type Move = Input | ((state: SessionState) => Input) | readonly Move[];
+
+// ---- commands ----
+
+/** A command as the edge would admit it: parsed, with its defaults. */
+export function command(verb: Verb, id: string, body: JsonObject = {}, actor?: string): CommandInput {
+  const parsed = parseBody(verb, body);
+  if (!parsed.ok) throw new Error(`${verb} is not well-formed: ${parsed.problem.message}`);
+  return {
+    type: 'command',
+    verb,
+    command_id: id,
+    body: parsed.body,
+    ...(actor === undefined ? {} : { actor: { name: actor, verified: false } }),
+  };
+}
+
+/** A command that could not be read. */
+export function malformed(verb: string, id: string, code: ErrorCode): CommandInput {
+  return { type: 'command', verb, command_id: id, body: {}, problem: { code, message: code, field: 'body' } };
+}
+
+export const started = (settings: JsonObject = {}, id = 'start-1') =>
+  command('start', id, { prompt: 'hello', ...settings });
+export const prompted = (id = 'prompt-1') => command('prompt', id, { body: 'and now this' });
+export const steered = (id: string, mode = 'finish_step') => command('steer', id, { body: `do ${id}`, mode });
+export const reminded = (id: string, mode = 'finish_step') => command('remind', id, { body: `mind ${id}`, mode });
+export const followedUp = (id: string) => command('followup', id, { body: `then ${id}` });
+export const cancelled = (id = 'cancel-1', reason?: string) =>
+  command('cancel', id, reason === undefined ? {} : { reason });
+export const callCancelled = (callId: string, body: JsonObject = {}, id = `cancel-${callId}`) =>
+  command('cancel_call', id, { call_id: callId, ...body });
+export const suspended = (id = 'suspend-1') => command('suspend', id);
+export const resumed = (id = 'resume-1') => command('resume', id);
+
+export const approved = (callId: string, body: JsonObject = {}, id = `allow-${callId}`) =>
+  command('approve', id, { call_id: callId, decision: 'allow', ...body }, 'ada');
+export const denied = (callId: string, body: JsonObject = {}, id = `deny-${callId}`) =>
+  command('approve', id, { call_id: callId, decision: 'deny', ...body }, 'bob');
+
+// ---- surroundings ----
+
+function tool(name: string, traits: Partial<ToolTraits> = {}): ToolDefinition {
+  return {
+    name,
+    description: '',
+    input_schema: { type: 'object' },
+    source: 'test',
+    traits: { ...DEFAULT_TRAITS, ...traits },
+  };
+}
+
+/** Tools are named for what the rules and traits make of them. */
+const TOOLS: readonly ToolDefinition[] = [
+  tool('read'),
+  tool('ask'),
+  tool('forbidden'),
+  tool('done', { terminates: true }),
+  tool('seq', { sequential: true }),
+];
+const RULES: readonly PermissionRule[] = [
+  { tool: 'ask', action: 'ask' },
+  { tool: 'forbidden', action: 'deny' },
+  { tool: '*', action: 'allow' },
+];
+
+/** What a test may say of a session's surroundings. */
+export interface Surroundings {
+  readonly hooks?: HookTable;
+  readonly tools?: readonly ToolDefinition[];
+  readonly rules?: readonly PermissionRule[];
+  readonly maxTurns?: number;
+  readonly parallelCalls?: number;
+  readonly steering?: 'all' | 'one_at_a_time';
+  readonly followups?: 'all' | 'one_at_a_time';
+  readonly daemon?: boolean;
+}
+
+/** The surroundings as a provision. */
+export function provision(around: Surroundings = {}): Provision {
+  const { hooks = [], tools = TOOLS, rules = RULES } = around;
+  const fingerprint = (value: unknown) => JSON.stringify(value).length.toString(16);
+  return {
+    persona: { name: 'coder', version: '1' },
+    definition: { name: 'coder', prompt: '' },
+    model: { name: 'scripted/test.yaml' },
+    system_prompt: 'You are coder.',
+    tools: [...tools],
+    hooks,
+    permissions: { rules: [...rules], default: 'ask' },
+    max_turns: around.maxTurns ?? 50,
+    parallel_calls: around.parallelCalls ?? 8,
+    drain: { steering: around.steering ?? 'all', followups: around.followups ?? 'one_at_a_time' },
+    daemon: around.daemon ?? false,
+    root: '/',
+    fingerprints: {
+      persona: fingerprint(around),
+      prompt: 'p',
+      tools: fingerprint(tools),
+      hooks: fingerprint(hooks),
+    },
+  };
+}
+
+/** A hook registration. */
+export function hook(point: HookRegistration['point'], id: string = point, more: Partial<HookRegistration> = {}) {
+  return HookRegistration.parse({ id, point, ...more });
+}
+
+/** The surroundings are resolved. */
+export function provisioned(around: Surroundings = {}): Move {
+  return (state) => ({
+    type: 'provision_outcome',
+    effect_id: open(state.context.provision, 'provision').id,
+    status: 'ok',
+    provision: provision(around),
+  });
+}
+
+/** The surroundings cannot be resolved, or were given up. */
+export function notProvisioned(status: 'failed' | 'cancelled' = 'failed'): Move {
+  return (state) => {
+    const head = { type: 'provision_outcome', effect_id: open(state.context.provision, 'provision').id } as const;
+    return status === 'cancelled'
+      ? { ...head, status }
+      : { ...head, status, error: { code: 'mcp_server_failed', message: 'no answer' } };
+  };
+}
+
+/** A session whose model is asked for its first answer. */
+export const running = (around: Surroundings = {}): Move => [started(), provisioned(around)];
+
+// ---- the model ----
+
+type CallPart = Extract<AssistantMessage['content'][number], { type: 'call' }>;
+
+/** A call that a model asks for. */
+export function call(callId: string, toolName: string, more: Partial<CallPart> = {}): CallPart {
+  return { type: 'call', call_id: callId, tool: toolName, args: {}, ...more };
+}
+
+function modelOutcome(content: AssistantMessage['content'], more: Partial<ModelOutcome>): Move {
+  return (state) => ({
+    type: 'model_outcome',
+    effect_id: open(state.context.model, 'model').id,
+    status: 'complete',
+    message: { role: 'assistant', content },
+    finish_reason: 'stop',
+    usage: { input_tokens: 10, output_tokens: 1 },
+    body_streamed: true,
+    attempts: 1,
+    duration_ms: 5,
+    ...more,
+  });
+}
+
+const textParts = (text: string) => (text === '' ? [] : [{ type: 'text' as const, text }]);
+
+/** The model answers plainly. */
+export const answered = (text = 'fine') => modelOutcome(textParts(text), {});
+/** The model asks for calls. */
+export const asked = (...calls: readonly CallPart[]) => modelOutcome([...calls], { finish_reason: 'tool_calls' });
+/** The model breaks down, after it has said something or nothing. */
+export const modelFailed = (text = '', ...calls: readonly CallPart[]) =>
+  modelOutcome([...textParts(text), ...calls], {
+    status: 'failed',
+    error: { code: 'model_unavailable', message: 'gone' },
+  });
+/** The model has stopped because it was told to. */
+export const modelStopped = (text = '', ...calls: readonly CallPart[]) =>
+  modelOutcome([...textParts(text), ...calls], { status: 'cancelled' });
+
+// ---- tools ----
+
+/** A call has come to its end in the outside world. */
+export function returned(callId: string, status: CallOutcome['status'] = 'ok', more: Partial<CallOutcome> = {}): Move {
+  return (state) => {
+    const row = state.context.calls.find((candidate) => candidate.call_id === callId);
+    if (row?.status !== 'running') throw new Error(`call ${callId} is not running: it is ${row?.status}`);
+    return {
+      type: 'call_outcome',
+      effect_id: row.effect_id as string,
+      call_id: callId,
+      status,
+      result: { content: [{ type: 'text', text: `result of ${callId}` }], is_error: status !== 'ok' },
+      duration_ms: 3,
+      ...more,
+    };
+  };
+}
+
+/** Tool connections are closed. */
+export const toolsClosed: Move = (state) => ({
+  type: 'close_outcome',
+  effect_id: open(state.context.closing, 'close_tools').id,
+  notes: [],
+});
+
+// ---- hooks ----
+
+/** A registration that gives no verdict. */
+export class Failing {
+  readonly failure: HookFailure;
+  constructor(code: HookFailure['code'] = 'hook_timeout') {
+    this.failure = { code, message: code };
+  }
+}
+
+/** The open consult comes back: what each registration returned, in order, or how it failed. */
+export function hooksSaid(...returns: readonly unknown[]): Move {
+  return (state) => {
+    const { effect_id, point, hooks } = open(state.context.consult, 'consult');
+    return {
+      type: 'consult_outcome',
+      effect_id,
+      status: 'answered',
+      answers: hooks.map((id, index): HookAnswer => {
+        const raw = returns[index];
+        if (index >= returns.length) return { hook: id, not_run: true };
+        if (raw instanceof Failing) return { hook: id, failure: raw.failure };
+        const parsed = parseVerdict(point, raw);
+        const said = raw === undefined ? {} : { raw: raw as HookAnswer['raw'] };
+        return isHookFailure(parsed) ? { hook: id, ...said, failure: parsed } : { hook: id, ...said, verdict: parsed };
+      }),
+    };
+  };
+}
+
+/** The open consult was broken off before anyone answered. */
+export const hooksCancelled: Move = (state) => ({
+  type: 'consult_outcome',
+  effect_id: open(state.context.consult, 'consult').effect_id,
+  status: 'cancelled',
+  answers: [],
+});
+
+// ---- hosts ----
+
+export const owned = (epoch: number): Input => ({ type: 'owned', epoch, host: `host-${epoch}` });
+export const sessionFailed: Move = (state) => ({
+  type: 'session_failed',
+  error: { code: 'session_failed', message: 'an invariant broke' },
+  n: state.context.n,
+});
+
+function open<T>(effect: T | null, what: string): T {
+  if (effect === null) throw new Error(`no ${what} effect is open`);
+  return effect;
+}

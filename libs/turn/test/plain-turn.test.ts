@@ -1,0 +1,57 @@
+import { test } from 'vitest';
+import { given } from './given.ts';
+import { answered, asked, call, provisioned, returned, running, started, toolsClosed } from './moves.ts';
+
+test('a prompt opens a run and asks for its surroundings', () => {
+  given()
+    .when(started())
+    .thenJournal('prompt_received run 1')
+    .thenState('provisioning.resolving')
+    .thenEffects('provision');
+});
+
+test('a plain turn is two records: the answer with everything up to the call, the result with everything up to the next request', () => {
+  given(running())
+    .when(asked(call('c1', 'read')))
+    .thenJournal('message_complete asks c1', 'loop_checkpoint pre_tool_dispatch', 'call_started c1')
+    .thenEffects('call_tool c1')
+    .when(returned('c1'))
+    .thenJournal(
+      'call_ended c1 ok',
+      'loop_checkpoint post_tool_dispatch',
+      'turn_end 1',
+      'turn_start 2',
+      'loop_checkpoint iteration_start',
+      'loop_checkpoint pre_compact',
+      'loop_checkpoint post_compact',
+    )
+    .thenEffects('call_model');
+});
+
+test('a run begins with its surroundings and the first request', () => {
+  given(started())
+    .when(provisioned())
+    .thenJournal(
+      'persona_changed',
+      'tools_changed',
+      'hooks_changed',
+      'agent_start run 1',
+      'turn_start 1',
+      'loop_checkpoint iteration_start',
+      'loop_checkpoint pre_compact',
+      'loop_checkpoint post_compact',
+    )
+    .thenState('assistant_streaming.streaming');
+});
+
+test('a plain answer ends the run: seams, turn, tools closed, then the end', () => {
+  given(running())
+    .when(answered('done'))
+    .thenJournal('message_complete "done"', 'loop_checkpoint iteration_end', 'turn_end 1', 'loop_checkpoint loop_exit')
+    .thenState('tearing_down.closing_tools')
+    .thenEffects('close_tools')
+    .when(toolsClosed)
+    .thenJournal('tools_closed', 'agent_end end_turn')
+    .thenState('stopped')
+    .thenEffects();
+});
