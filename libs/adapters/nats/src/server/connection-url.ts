@@ -1,0 +1,65 @@
+import { NatsUrlInvalidError } from './server-errors.ts';
+
+/** Addresses and credentials, apart, as NATS client libraries want them. */
+export interface ConnectionParts {
+  /** Without credentials: `nats://127.0.0.1:4222`. At least one. */
+  readonly servers: readonly string[];
+  readonly token?: string;
+  readonly user?: string;
+  readonly password?: string;
+}
+
+/** One URL with the token inside, as the `nats` tool and other bare clients take it from `NATS_URL`. */
+export function connectionUrl(connection: { readonly url: string; readonly token: string }): string {
+  const url = new URL(connection.url);
+  url.username = connection.token;
+  return url.href.replace(/\/$/, '');
+}
+
+/**
+ * Takes a `NATS_URL` apart: one address or several, separated by commas, each `scheme://[token@|user:password@]host`;
+ * without a scheme it is `nats://`. Clients for Node do not read credentials from the address.
+ *
+ * @throws NatsUrlInvalidError when an address cannot be read, or two carry different credentials.
+ */
+export function parseConnectionUrl(text: string): ConnectionParts {
+  const urls = text
+    .split(',')
+    .map((part) => part.trim())
+    .filter((part) => part !== '')
+    .map(readUrl);
+  const credentials = new Map(urls.filter(({ username }) => username !== '').map((url) => [userInfo(url), url]));
+  if (urls.length === 0) throw new NatsUrlInvalidError('it names no server');
+  if (credentials.size > 1) throw new NatsUrlInvalidError('its addresses carry different credentials');
+  const [carrier] = credentials.values();
+  return { servers: urls.map((url) => `${url.protocol}//${url.host}${bare(url.pathname)}`), ...credentialsOf(carrier) };
+}
+
+function readUrl(address: string): URL {
+  let url: URL;
+  try {
+    url = new URL(address.includes('://') ? address : `nats://${address}`);
+  } catch {
+    // The cause would quote the address, and so its token.
+    throw new NatsUrlInvalidError('an address in it is no URL');
+  }
+  if (!['nats:', 'tls:', 'ws:', 'wss:'].includes(url.protocol)) {
+    throw new NatsUrlInvalidError(`${url.protocol}// is not nats://, tls://, ws:// or wss://`);
+  }
+  if (url.hostname === '') throw new NatsUrlInvalidError('an address in it names no host');
+  return url;
+}
+
+function credentialsOf(url: URL | undefined): Omit<ConnectionParts, 'servers'> {
+  if (!url) return {};
+  const user = decodeURIComponent(url.username);
+  return url.password === '' ? { token: user } : { user, password: decodeURIComponent(url.password) };
+}
+
+function userInfo(url: URL): string {
+  return `${url.username}:${url.password}`;
+}
+
+function bare(path: string): string {
+  return path === '/' ? '' : path;
+}

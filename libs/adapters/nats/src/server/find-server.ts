@@ -1,0 +1,148 @@
+import { stat } from 'node:fs/promises';
+import { delimiter, join, resolve } from 'node:path';
+import { type DebianSource, fetchDebianPackage } from './fetch-debian-package.ts';
+import { fetchRelease, type ReleaseSource } from './fetch-release.ts';
+import { type FetchReport, reportTo } from './fetch-report.ts';
+import { cachedServer, type ServerBinary, serverCache } from './server-cache.ts';
+import {
+  FetchChecksumMismatchError,
+  FetchSettingInvalidError,
+  type FindAttempt,
+  NatsServerNotFoundError,
+} from './server-errors.ts';
+import { minimumServerVersion, requireServerVersion } from './server-version.ts';
+
+/** A server to connect to, or a binary to start. */
+export type FoundServer =
+  | {
+      /** `NATS_URL` names a server that runs already: none is to be started. */
+      readonly kind: 'external';
+      /** As it stands in `NATS_URL`; may carry credentials. `parseConnectionUrl` takes it apart. */
+      readonly url: string;
+    }
+  | ({
+      readonly kind: 'binary';
+      /** Which source gave it. */
+      readonly source: 'COX_NATS_SERVER' | 'path' | 'cache' | 'release' | 'debian';
+    } & ServerBinary);
+
+/** Everything has a default; tests and unusual hosts set the rest. */
+export interface FindServerOptions {
+  /** Default `process.env`. Read: NATS_URL, COX_NATS_SERVER, PATH, COX_CACHE_DIR, COX_FETCH, and proxy settings. */
+  readonly env?: NodeJS.ProcessEnv | undefined;
+  /** Default this machine's. */
+  readonly platform?: NodeJS.Platform | undefined;
+  /** Default this machine's; Node's names (`x64`, `arm64`). */
+  readonly arch?: string | undefined;
+  /** Where a fetch says what it does. Default: standard error. */
+  readonly report?: FetchReport | undefined;
+  readonly release?: ReleaseSource | undefined;
+  readonly debian?: DebianSource | undefined;
+  /** Ends the search early; it then rejects with the signal's reason. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/**
+ * Finds the server of the embedded default, in this order: `NATS_URL` · `COX_NATS_SERVER` · `nats-server` on the PATH,
+ * if new enough · the cache folder · a one-time fetch into it (the official release; where that cannot be had, the
+ * distribution's package from a newer suite). `COX_FETCH=never` forbids the fetch.
+ *
+ * Without a fetch it takes well under a second; with one, each step has a bound.
+ *
+ * @throws NatsServerUnusableError, NatsServerTooOldError when `COX_NATS_SERVER` names no good server: what somebody
+ *   asked for by name is not replaced by something else.
+ * @throws FetchChecksumMismatchError when a release is not what its publisher's checksums name.
+ * @throws FetchSettingInvalidError when `COX_FETCH` is neither `never` nor `auto`.
+ * @throws NatsServerNotFoundError when every source failed; it lists them.
+ */
+export async function findServer(options: FindServerOptions = {}): Promise<FoundServer> {
+  const { env = process.env, platform = process.platform, arch = process.arch, signal } = options;
+  const mayFetch = fetchAllowed(env);
+  const attempts: FindAttempt[] = [];
+  const note = (source: string, outcome: string) => void attempts.push({ source, outcome });
+
+  const url = env.NATS_URL?.trim();
+  if (url) return { kind: 'external', url };
+
+  const named = env.COX_NATS_SERVER;
+  if (named) {
+    const path = resolve(named);
+    return { kind: 'binary', source: 'COX_NATS_SERVER', path, version: await requireServerVersion(path, signal) };
+  }
+
+  const onPath = await serverOnPath(env, platform, note, signal);
+  if (onPath) return { kind: 'binary', source: 'path', ...onPath };
+
+  const cache = serverCache(env, platform, arch);
+  const cached = await cachedServer(cache, (reason) => note(`the cache ${cache.dir}`, reason), signal);
+  if (cached) return { kind: 'binary', source: 'cache', ...cached };
+  note(`the cache ${cache.dir}`, `holds no usable server for ${platform} on ${arch}`);
+
+  if (!mayFetch) {
+    note('fetching one', 'forbidden by COX_FETCH=never');
+    throw new NatsServerNotFoundError(attempts, minimumServerVersion);
+  }
+  const report = options.report ?? reportTo(process.stderr);
+  const attempt = async (source: string, fetch: () => Promise<ServerBinary>) => {
+    try {
+      return await fetch();
+    } catch (error) {
+      signal?.throwIfAborted();
+      // A changed release is not an unlucky one: somebody has to look.
+      if (error instanceof FetchChecksumMismatchError) throw error;
+      const outcome = error instanceof Error ? error.message : String(error);
+      report.line(`${source}: ${outcome}`);
+      note(source, outcome);
+      return undefined;
+    }
+  };
+  const release = await attempt('the official release', () =>
+    fetchRelease(cache, options.release ?? {}, report, env, signal),
+  );
+  if (release) return { kind: 'binary', source: 'release', ...release };
+  const debian = await attempt("the distribution's package", () =>
+    fetchDebianPackage(cache, options.debian ?? {}, report, env, signal),
+  );
+  if (debian) return { kind: 'binary', source: 'debian', ...debian };
+  throw new NatsServerNotFoundError(attempts, minimumServerVersion);
+}
+
+function fetchAllowed(env: NodeJS.ProcessEnv): boolean {
+  const setting = env.COX_FETCH || 'auto';
+  if (setting !== 'auto' && setting !== 'never') throw new FetchSettingInvalidError(setting);
+  return setting === 'auto';
+}
+
+async function serverOnPath(
+  env: NodeJS.ProcessEnv,
+  platform: NodeJS.Platform,
+  note: (source: string, outcome: string) => void,
+  signal: AbortSignal | undefined,
+): Promise<ServerBinary | undefined> {
+  const source = 'nats-server on the PATH';
+  const name = platform === 'win32' ? 'nats-server.exe' : 'nats-server';
+  // Only the first one counts, as for a shell: a second behind it is not what "nats-server" means here.
+  for (const dir of (env.PATH ?? env.Path ?? '').split(delimiter)) {
+    if (dir === '') continue;
+    const path = resolve(join(dir, name));
+    if (!(await isFile(path))) continue;
+    try {
+      return { path, version: await requireServerVersion(path, signal) };
+    } catch (error) {
+      signal?.throwIfAborted();
+      note(source, error instanceof Error ? error.message : String(error));
+      return undefined;
+    }
+  }
+  note(source, 'there is none');
+  return undefined;
+}
+
+async function isFile(path: string): Promise<boolean> {
+  try {
+    return (await stat(path)).isFile();
+  } catch {
+    // Not there, or in a folder that may not be read: a shell would pass over it as well.
+    return false;
+  }
+}

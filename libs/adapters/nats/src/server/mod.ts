@@ -1,0 +1,24 @@
+/** The embedded nats-server: finding it, starting it, and reaching one that runs. */
+export { type Connection, readConnection } from './connection-file.ts';
+export { type ConnectionParts, connectionUrl, parseConnectionUrl } from './connection-url.ts';
+export type { DebianSource } from './fetch-debian-package.ts';
+export type { ReleaseSource } from './fetch-release.ts';
+export { type FetchReport, type ReportStream, reportTo } from './fetch-report.ts';
+export { type FindServerOptions, type FoundServer, findServer } from './find-server.ts';
+export {
+  ConnectionFileInvalidError,
+  FetchChecksumMismatchError,
+  FetchFailedError,
+  FetchSettingInvalidError,
+  type FindAttempt,
+  NatsServerNotFoundError,
+  NatsServerStartFailedError,
+  NatsServerStopFailedError,
+  NatsServerTooOldError,
+  NatsServerUnusableError,
+  NatsUrlInvalidError,
+  ServerOptionInvalidError,
+  StateDirInUseError,
+} from './server-errors.ts';
+export { minimumServerVersion, serverVersionAtLeast } from './server-version.ts';
+export { type RunningServer, type ServerExit, type StartServerOptions, startServer } from './start-server.ts';

@@ -1,0 +1,79 @@
+import { spawn } from 'node:child_process';
+import { createInterface } from 'node:readline';
+import type { Readable } from 'node:stream';
+
+/** How long and with what surroundings a program runs. */
+export interface RunCommandOptions {
+  /** After this many milliseconds the program is killed and the call fails. */
+  readonly timeoutMs: number;
+  readonly env?: NodeJS.ProcessEnv | undefined;
+  readonly cwd?: string | undefined;
+  readonly signal?: AbortSignal | undefined;
+  /** When given, the program gets a pipe as file descriptor 3, and each line it writes there is handed over. */
+  readonly onStatusLine?: ((line: string) => void) | undefined;
+}
+
+/** A program could not be started, ran too long, or ended with another code than 0. */
+export class CommandFailedError extends Error {
+  readonly code = 'command_failed';
+
+  constructor(command: string, reason: string, options?: ErrorOptions) {
+    super(`${command}: ${reason}`, options);
+    this.name = 'CommandFailedError';
+  }
+}
+
+/** More than any program called here says; what exceeds it is cut from the front, since errors stand at the end. */
+const maxOutputChars = 256 * 1024;
+
+/**
+ * Runs a program to its end, without a shell, and returns what it wrote to stdout.
+ *
+ * @throws CommandFailedError with the end of stderr, when it cannot be started, times out, or exits non-zero.
+ */
+export function runCommand(file: string, args: readonly string[], options: RunCommandOptions): Promise<string> {
+  const { timeoutMs, env, cwd, signal, onStatusLine } = options;
+  return new Promise((resolve, reject) => {
+    const child = spawn(file, args, {
+      stdio: ['ignore', 'pipe', 'pipe', ...(onStatusLine ? (['pipe'] as const) : [])],
+      ...(env === undefined ? {} : { env }),
+      ...(cwd === undefined ? {} : { cwd }),
+      ...(signal === undefined ? {} : { signal }),
+      killSignal: 'SIGKILL',
+      windowsHide: true,
+    });
+    let stdout = '';
+    let stderr = '';
+    child.stdout?.setEncoding('utf8').on('data', (text: string) => {
+      stdout = (stdout + text).slice(-maxOutputChars);
+    });
+    child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+      stderr = (stderr + text).slice(-maxOutputChars);
+    });
+    if (onStatusLine) createInterface({ input: child.stdio[3] as Readable }).on('line', onStatusLine);
+
+    const fail = (reason: string, cause?: unknown) => {
+      clearTimeout(timer);
+      // Not awaiting 'close': a grandchild that inherited the pipes could hold them open past the bound.
+      for (const stream of child.stdio) stream?.destroy();
+      reject(new CommandFailedError(file, reason, { cause }));
+    };
+    const timer = setTimeout(() => {
+      child.kill('SIGKILL');
+      fail(`did not end within ${timeoutMs} ms`);
+    }, timeoutMs);
+
+    child.once('error', (error) => fail(error.message, error));
+    child.once('close', (code, killedBy) => {
+      clearTimeout(timer);
+      if (code === 0) return resolve(stdout);
+      const how = code === null ? `was ended by ${killedBy}` : `ended with code ${code}`;
+      fail(`${how}${lastLines(stderr || stdout)}`);
+    });
+  });
+}
+
+function lastLines(text: string): string {
+  const lines = text.trim().split('\n').slice(-6);
+  return lines.join('') === '' ? '' : `: ${lines.join(' | ')}`;
+}

@@ -1,0 +1,171 @@
+/**
+ * The failures of finding, fetching, starting and reading the embedded nats-server. Callers branch on `code`, which
+ * is stable; messages are for people.
+ */
+
+/** One source that `findServer` tried, and why it gave no server. */
+export interface FindAttempt {
+  /** What was tried, for a person: `nats-server on the PATH`. */
+  readonly source: string;
+  /** Why it gave no server, for a person: `not there`. */
+  readonly outcome: string;
+}
+
+/** Every source was tried and none gave a server. `attempts` lists them in the order in which they were tried. */
+export class NatsServerNotFoundError extends Error {
+  readonly code = 'nats_server_not_found';
+  readonly attempts: readonly FindAttempt[];
+
+  constructor(attempts: readonly FindAttempt[], minimum: string) {
+    super(
+      [
+        `No nats-server ${minimum} or newer was found, and none could be fetched. Tried, in this order:`,
+        ...attempts.map(({ source, outcome }) => `  - ${source}: ${outcome}`),
+        `Install nats-server ${minimum} or newer and put it on the PATH ` +
+          '(https://docs.nats.io/running-a-nats-service/introduction/installation), ' +
+          'or set COX_NATS_SERVER to the path of its binary, or NATS_URL to a server that already runs.',
+      ].join('\n'),
+    );
+    this.name = 'NatsServerNotFoundError';
+    this.attempts = attempts;
+  }
+}
+
+/** The file is no nats-server that runs here: missing, not executable, another program, built for another system. */
+export class NatsServerUnusableError extends Error {
+  readonly code = 'nats_server_unusable';
+  readonly path: string;
+
+  constructor(path: string, reason: string, options?: ErrorOptions) {
+    super(`${path} cannot be used as nats-server: ${reason}`, options);
+    this.name = 'NatsServerUnusableError';
+    this.path = path;
+  }
+}
+
+/** The server runs but is too old: it would silently ignore stream settings that Coxswain depends on. */
+export class NatsServerTooOldError extends Error {
+  readonly code = 'nats_server_too_old';
+  readonly path: string;
+  readonly version: string;
+  readonly minimum: string;
+
+  constructor(path: string, version: string, minimum: string) {
+    super(`${path} is nats-server ${version}; Coxswain needs ${minimum} or newer`);
+    this.name = 'NatsServerTooOldError';
+    this.path = path;
+    this.version = version;
+    this.minimum = minimum;
+  }
+}
+
+/** `COX_FETCH` holds a word that means nothing; guessing could fetch what somebody wanted to forbid. */
+export class FetchSettingInvalidError extends Error {
+  readonly code = 'fetch_setting_invalid';
+
+  constructor(value: string) {
+    super(`COX_FETCH must be "never" or "auto" (or unset), not "${value}"`);
+    this.name = 'FetchSettingInvalidError';
+  }
+}
+
+/** One source could not deliver a server (unreachable, not found, cut short, too old). The next source may. */
+export class FetchFailedError extends Error {
+  readonly code = 'fetch_failed';
+
+  constructor(reason: string, options?: ErrorOptions) {
+    super(reason, options);
+    this.name = 'FetchFailedError';
+  }
+}
+
+/** What arrived is not what the publisher's checksum names. Nothing was kept, and no other source is tried. */
+export class FetchChecksumMismatchError extends Error {
+  readonly code = 'fetch_checksum_mismatch';
+  readonly url: string;
+  readonly expected: string;
+  readonly actual: string;
+
+  constructor(url: string, expected: string, actual: string) {
+    super(`${url} has SHA-256 ${actual}, but its publisher's list says ${expected}: refused, nothing was kept`);
+    this.name = 'FetchChecksumMismatchError';
+    this.url = url;
+    this.expected = expected;
+    this.actual = actual;
+  }
+}
+
+/** Another live process holds the state directory. Two servers on one JetStream store would destroy it. */
+export class StateDirInUseError extends Error {
+  readonly code = 'state_dir_in_use';
+  readonly stateDir: string;
+  /** The process that holds the directory. */
+  readonly pid: number;
+
+  constructor(stateDir: string, pid: number) {
+    super(`${stateDir} is in use by process ${pid}: stop that one, or choose another state directory`);
+    this.name = 'StateDirInUseError';
+    this.stateDir = stateDir;
+    this.pid = pid;
+  }
+}
+
+/** The server did not come up. The message ends with the tail of its log. */
+export class NatsServerStartFailedError extends Error {
+  readonly code = 'nats_server_start_failed';
+  readonly logFile: string;
+  readonly logTail: string;
+
+  constructor(reason: string, logFile: string, logTail: string, options?: ErrorOptions) {
+    const quoted = logTail === '' ? 'The server wrote no log.' : `Its log (${logFile}) ends:\n${logTail}`;
+    super(`nats-server did not start: ${reason}. ${quoted}`, options);
+    this.name = 'NatsServerStartFailedError';
+    this.logFile = logFile;
+    this.logTail = logTail;
+  }
+}
+
+/** The server was told to stop, then killed, and is still there. Its state directory stays claimed. */
+export class NatsServerStopFailedError extends Error {
+  readonly code = 'nats_server_stop_failed';
+  readonly pid: number;
+
+  constructor(pid: number, waitedMs: number) {
+    super(`nats-server (process ${pid}) still runs ${waitedMs} ms after it was told to stop and then killed`);
+    this.name = 'NatsServerStopFailedError';
+    this.pid = pid;
+  }
+}
+
+/** A start option that the embedded server refuses: a host that is not loopback, a token it could not carry. */
+export class ServerOptionInvalidError extends Error {
+  readonly code = 'server_option_invalid';
+
+  constructor(reason: string) {
+    super(reason);
+    this.name = 'ServerOptionInvalidError';
+  }
+}
+
+/** `connection.json` is there but is not what this version writes. */
+export class ConnectionFileInvalidError extends Error {
+  readonly code = 'connection_file_invalid';
+  readonly path: string;
+
+  constructor(path: string, reason: string, options?: ErrorOptions) {
+    super(`${path} is not a connection file of Coxswain: ${reason}`, options);
+    this.name = 'ConnectionFileInvalidError';
+    this.path = path;
+  }
+}
+
+/** `NATS_URL` cannot be read as one NATS address, or a comma-separated list of them. */
+export class NatsUrlInvalidError extends Error {
+  readonly code = 'nats_url_invalid';
+
+  constructor(reason: string) {
+    // The URL is not quoted: it may carry a token.
+    super(`NATS_URL cannot be used: ${reason}`);
+    this.name = 'NatsUrlInvalidError';
+  }
+}

@@ -1,0 +1,41 @@
+import { gunzipSync } from 'node:zlib';
+
+const blockSize = 512;
+
+/**
+ * One file out of a gzip-compressed tar archive held in memory, or `undefined` when it is not in there. `wanted` is
+ * asked with each regular file's path. Knows the ustar header with its name prefix
+ * (https://pubs.opengroup.org/onlinepubs/9699919799/utilities/pax.html), which is all that the releases use.
+ *
+ * @param maxBytes bound for the unpacked archive.
+ * @throws Error of zlib when the archive is damaged or larger than the bound; RangeError when an entry is cut short.
+ */
+export function fileFromTarGz(
+  archive: Buffer,
+  wanted: (path: string) => boolean,
+  maxBytes: number,
+): Buffer | undefined {
+  const tar = gunzipSync(archive, { maxOutputLength: maxBytes });
+  let offset = 0;
+  while (offset + blockSize <= tar.length) {
+    const header = tar.subarray(offset, offset + blockSize);
+    const name = text(header, 0, 100);
+    // Two empty blocks end an archive; an empty name can only be the first of them.
+    if (name === '') return undefined;
+    const size = Number.parseInt(text(header, 124, 12).trim() || '0', 8);
+    const start = offset + blockSize;
+    if (!Number.isSafeInteger(size) || start + size > tar.length)
+      throw new RangeError(`tar entry ${name} is cut short`);
+    const prefix = text(header, 345, 155);
+    const isFile = header[156] === 0x30 || header[156] === 0;
+    if (isFile && wanted(prefix === '' ? name : `${prefix}/${name}`)) return tar.subarray(start, start + size);
+    offset = start + Math.ceil(size / blockSize) * blockSize;
+  }
+  return undefined;
+}
+
+function text(header: Buffer, start: number, length: number): string {
+  const field = header.subarray(start, start + length);
+  const end = field.indexOf(0);
+  return field.toString('utf8', 0, end === -1 ? length : end);
+}

@@ -1,0 +1,128 @@
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { type FindServerOptions, findServer, serverVersionAtLeast } from '../src/server/mod.ts';
+import { temporaryDir, versionScript, writeExecutable } from './server-binary.ts';
+
+const arch = 'x64';
+const platform = 'linux';
+
+/** A machine of which everything is known: one folder on the PATH, one cache, nothing to be fetched. */
+function machine() {
+  const root = temporaryDir();
+  const path = join(root, 'bin');
+  const cache = join(root, 'cache');
+  const said: string[] = [];
+  const env: NodeJS.ProcessEnv = { PATH: `${path}:/bin:/usr/bin`, COX_CACHE_DIR: cache, COX_FETCH: 'never' };
+  const options: FindServerOptions = {
+    env,
+    platform,
+    arch,
+    report: { line: (text) => said.push(text), progress: () => {} },
+    // Port 9 of loopback refuses; an empty folder is no Debian.
+    release: { baseUrl: 'http://127.0.0.1:9' },
+    debian: { root },
+  };
+  return {
+    root,
+    env,
+    options,
+    said,
+    onPath: (version: string) => writeExecutable(join(path, 'nats-server'), versionScript(version)),
+    inCache: (version: string, content = versionScript(version)) =>
+      writeExecutable(join(cache, 'nats-server', `${version}-${platform}-${arch}`, 'nats-server'), content),
+    find: () => findServer(options),
+  };
+}
+
+describe.skipIf(process.platform === 'win32')('the server is looked for', () => {
+  test('in NATS_URL first, and then none is to be started', async () => {
+    const { env, onPath, find } = machine();
+    onPath('2.15.0');
+    env.NATS_URL = 'nats://elsewhere:4222';
+    expect(await find()).toEqual({ kind: 'external', url: 'nats://elsewhere:4222' });
+  });
+
+  test('in COX_NATS_SERVER before the PATH', async () => {
+    const { root, env, onPath, find } = machine();
+    onPath('2.15.0');
+    const path = writeExecutable(join(root, 'mine'), versionScript('2.13.1'));
+    env.COX_NATS_SERVER = path;
+    expect(await find()).toEqual({ kind: 'binary', source: 'COX_NATS_SERVER', path, version: '2.13.1' });
+  });
+
+  test('on the PATH before the cache', async () => {
+    const { onPath, inCache, find } = machine();
+    const path = onPath('2.12.0');
+    inCache('2.15.1');
+    expect(await find()).toEqual({ kind: 'binary', source: 'path', path, version: '2.12.0' });
+  });
+
+  test('in the cache when the one on the PATH is too old, the newest that runs', async () => {
+    const { onPath, inCache, find } = machine();
+    onPath('2.10.29');
+    inCache('2.12.9');
+    const path = inCache('2.14.10');
+    inCache('2.15.0', 'not a program');
+    expect(await find()).toEqual({ kind: 'binary', source: 'cache', path, version: '2.14.10' });
+  });
+
+  test('in the cache of this kind of machine only', async () => {
+    const { options, inCache } = machine();
+    inCache('2.15.1');
+    await expect(findServer({ ...options, arch: 'arm64' })).rejects.toMatchObject({ code: 'nats_server_not_found' });
+  });
+
+  test('nowhere else when COX_NATS_SERVER is wrong: what was asked for by name is not replaced', async () => {
+    const { root, env, onPath, find } = machine();
+    onPath('2.15.0');
+    env.COX_NATS_SERVER = join(root, 'missing');
+    await expect(find()).rejects.toMatchObject({ code: 'nats_server_unusable', path: join(root, 'missing') });
+    env.COX_NATS_SERVER = writeExecutable(join(root, 'other'), '#!/bin/sh\necho "another program 3.0"\n');
+    await expect(find()).rejects.toMatchObject({ code: 'nats_server_unusable' });
+    env.COX_NATS_SERVER = writeExecutable(join(root, 'old'), versionScript('2.11.4'));
+    await expect(find()).rejects.toMatchObject({ code: 'nats_server_too_old', version: '2.11.4', minimum: '2.12.0' });
+  });
+});
+
+describe.skipIf(process.platform === 'win32')('when every source fails', () => {
+  test('one error says what was tried, in order, and what to install', async () => {
+    const { env, onPath, options, said, find } = machine();
+    onPath('2.10.1');
+    env.COX_FETCH = 'auto';
+    const error = await find().catch((reason: unknown) => reason);
+    expect(error).toMatchObject({ code: 'nats_server_not_found' });
+    const { attempts, message } = error as { attempts: { source: string; outcome: string }[]; message: string };
+    expect(attempts.map(({ source }) => source.replace(options.env?.COX_CACHE_DIR ?? '', '<cache>'))).toEqual([
+      'nats-server on the PATH',
+      'the cache <cache>/nats-server',
+      'the official release',
+      "the distribution's package",
+    ]);
+    expect(attempts[0]?.outcome).toContain('2.10.1');
+    expect(attempts[2]?.outcome).toContain('ECONNREFUSED');
+    expect(message).toContain('COX_NATS_SERVER');
+    expect(said[0]).toContain('http://127.0.0.1:9/v');
+  });
+
+  test('COX_FETCH=never fetches nothing and is named as the reason', async () => {
+    const { said, find } = machine();
+    await expect(find()).rejects.toThrow('forbidden by COX_FETCH=never');
+    expect(said).toEqual([]);
+  });
+
+  test('a COX_FETCH that means nothing is refused, not guessed', async () => {
+    const { env, find } = machine();
+    env.COX_FETCH = 'no';
+    await expect(find()).rejects.toMatchObject({ code: 'fetch_setting_invalid' });
+  });
+});
+
+test('versions are compared by number, and a pre-release is older than its release', () => {
+  expect(serverVersionAtLeast('2.12.0', '2.12.0')).toBe(true);
+  expect(serverVersionAtLeast('v2.15.1', '2.12.0')).toBe(true);
+  expect(serverVersionAtLeast('2.9.30', '2.12.0')).toBe(false);
+  expect(serverVersionAtLeast('3.0.0', '2.12.9')).toBe(true);
+  expect(serverVersionAtLeast('2.12.0-RC.3', '2.12.0')).toBe(false);
+  expect(serverVersionAtLeast('2.13.0-dev', '2.12.0')).toBe(true);
+  expect(serverVersionAtLeast('newest', '2.12.0')).toBe(false);
+});

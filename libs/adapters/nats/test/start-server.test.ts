@@ -1,0 +1,249 @@
+import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { jetstream, jetstreamManager } from '@nats-io/jetstream';
+import { connect } from '@nats-io/transport-node';
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import {
+  connectionUrl,
+  parseConnectionUrl,
+  type RunningServer,
+  readConnection,
+  type StartServerOptions,
+  startServer,
+} from '../src/server/mod.ts';
+import {
+  eventually,
+  fetchBoundMs,
+  realServerBinary,
+  temporaryDir,
+  versionScript,
+  writeExecutable,
+} from './server-binary.ts';
+
+let binary: string;
+beforeAll(async () => {
+  binary = await realServerBinary();
+}, fetchBoundMs);
+
+async function start(stateDir: string, more: Partial<StartServerOptions> = {}): Promise<RunningServer> {
+  const server = await startServer({ binary, stateDir, ...more });
+  onTestFinished(() => server.stop());
+  return server;
+}
+
+async function client(server: RunningServer) {
+  const connection = await connect({ servers: server.url, token: server.token });
+  onTestFinished(() => connection.close());
+  return connection;
+}
+
+const mode = (path: string) => (statSync(path).mode & 0o777).toString(8);
+
+describe('a started server', { timeout: 60_000 }, () => {
+  test('takes records of 1 MiB on loopback, and is gone after stop', async () => {
+    const stateDir = temporaryDir();
+    const server = await start(stateDir);
+    expect(server.url).toBe(`nats://127.0.0.1:${server.port}`);
+    const connection = await client(server);
+    expect(connection.info?.version).toBe(server.version);
+    await (await jetstreamManager(connection)).streams.add({ name: 'S', subjects: ['s'] });
+    expect(await jetstream(connection).publish('s', new Uint8Array(1024 * 1024))).toMatchObject({ seq: 1 });
+    await server.stop();
+    expect(await server.exited).toMatchObject({ expected: true, code: 0, logTail: '' });
+    await expect(connect({ servers: server.url, token: server.token, reconnect: false })).rejects.toThrow();
+    await server.stop();
+  });
+
+  test('lets nobody in without its token', async () => {
+    const server = await start(temporaryDir());
+    await expect(connect({ servers: server.url, reconnect: false })).rejects.toThrow(/Authorization Violation/);
+    await expect(connect({ servers: server.url, token: 'guess', reconnect: false })).rejects.toThrow();
+    expect(server.token).toMatch(/^[\w-]{43}$/);
+  });
+
+  test('keeps what was stored over a restart, under a new token', async () => {
+    const stateDir = temporaryDir();
+    const first = await start(stateDir);
+    const before = await client(first);
+    await (await jetstreamManager(before)).streams.add({ name: 'S', subjects: ['s'] });
+    await jetstream(before).publish('s', 'kept');
+    await first.stop();
+
+    const second = await start(stateDir);
+    expect(second.token).not.toBe(first.token);
+    const message = await (await jetstreamManager(await client(second))).streams.getMessage('S', { seq: 1 });
+    expect(message?.string()).toBe('kept');
+  });
+
+  test('writes its token only into files that are this user’s alone', async () => {
+    const stateDir = join(temporaryDir(), 'state');
+    writeFileSync(join(stateDir, '..', 'other'), '');
+    const server = await start(stateDir);
+    const holders = ['nats-server.conf', 'connection.json'];
+    expect(mode(stateDir)).toBe('700');
+    for (const name of holders) expect(mode(join(stateDir, name))).toBe('600');
+    for (const name of readdirSync(stateDir)) {
+      const path = join(stateDir, name);
+      if (statSync(path).isFile())
+        expect(readFileSync(path, 'utf8').includes(server.token)).toBe(holders.includes(name));
+    }
+  });
+
+  test('syncs every write unless told otherwise', async () => {
+    const config = async (more: Partial<StartServerOptions>) => {
+      const stateDir = temporaryDir();
+      await start(stateDir, more);
+      return readFileSync(join(stateDir, 'nats-server.conf'), 'utf8');
+    };
+    expect(await config({})).toContain('sync_interval: always');
+    expect(await config({ syncAlways: false })).not.toContain('sync_interval');
+  });
+
+  test('that is killed says so, with its log, and frees its folder', async () => {
+    const stateDir = temporaryDir();
+    const server = await start(stateDir);
+    process.kill(server.pid, 'SIGKILL');
+    const exit = await server.exited;
+    expect(exit).toMatchObject({ expected: false, signal: 'SIGKILL' });
+    expect(exit.logTail).toContain('Server is ready');
+    expect(await readConnection(stateDir)).toBeUndefined();
+    await server.stop();
+    await start(stateDir);
+  });
+});
+
+describe('a state folder', { timeout: 60_000 }, () => {
+  test('is held by one server: the second is told which process has it', async () => {
+    const stateDir = temporaryDir();
+    const server = await start(stateDir);
+    const refused = {
+      code: 'state_dir_in_use',
+      pid: process.pid,
+      message: expect.stringContaining(`process ${process.pid}`),
+    };
+    await expect(startServer({ binary, stateDir })).rejects.toMatchObject(refused);
+    await server.stop();
+    await start(stateDir);
+  });
+
+  test('goes to exactly one of many that want it at once', async () => {
+    const stateDir = temporaryDir();
+    const results = await Promise.allSettled(Array.from({ length: 6 }, () => start(stateDir)));
+    const refusals = results.filter((result) => result.status === 'rejected');
+    expect(refusals.map(({ reason }) => (reason as { code: string }).code)).toEqual(Array(5).fill('state_dir_in_use'));
+  });
+
+  test('is taken over from a dead process, also when its id has gone to another', async () => {
+    const stateDir = temporaryDir();
+    await (await start(stateDir)).stop();
+    const stale = (pid: number) => JSON.stringify({ owner: { pid, birth: 'another boot:1' }, server: null });
+    writeFileSync(join(stateDir, 'lock', '999999999-a.json'), stale(999_999_999));
+    // Without births (Windows) a living id counts as the living holder.
+    if (process.platform !== 'win32')
+      writeFileSync(join(stateDir, 'lock', `${process.pid}-b.json`), stale(process.pid));
+    await start(stateDir);
+    expect(readdirSync(join(stateDir, 'lock'))).toHaveLength(1);
+  });
+
+  test('tells others how to reach its server while that runs', async () => {
+    const stateDir = temporaryDir();
+    expect(await readConnection(stateDir)).toBeUndefined();
+    const server = await start(stateDir);
+    const { url, token, pid } = server;
+    expect(await readConnection(stateDir)).toEqual({ url, token, pid });
+    await server.stop();
+    expect(readdirSync(stateDir)).not.toContain('connection.json');
+
+    const path = join(stateDir, 'connection.json');
+    writeFileSync(path, JSON.stringify({ url, token, pid, birth: null }));
+    expect(await readConnection(stateDir)).toBeUndefined();
+    for (const text of [
+      '{',
+      '[]',
+      JSON.stringify({ url, token, pid, birth: null, more: 1 }),
+      JSON.stringify({ url, pid, birth: null }),
+    ]) {
+      writeFileSync(path, text);
+      await expect(readConnection(stateDir)).rejects.toMatchObject({ code: 'connection_file_invalid', path });
+    }
+  });
+});
+
+describe('a server that cannot start', { timeout: 60_000 }, () => {
+  test('on a port that is taken fails with the end of its log, and frees its folder', async () => {
+    const stateDir = temporaryDir();
+    const squatter = createServer();
+    await new Promise<void>((resolve) => squatter.listen(0, '127.0.0.1', resolve));
+    onTestFinished(() => void squatter.close());
+    const { port } = squatter.address() as { port: number };
+    await expect(startServer({ binary, stateDir, port })).rejects.toMatchObject({
+      code: 'nats_server_start_failed',
+      logTail: expect.stringContaining('address already in use'),
+      message: expect.stringContaining('address already in use'),
+    });
+    await start(stateDir);
+  });
+
+  test.skipIf(process.platform === 'win32')('because it never gets ready is ended after the bound', async () => {
+    const root = temporaryDir();
+    const sleeper = writeExecutable(
+      join(root, 'nats-server'),
+      '#!/bin/sh\n[ "$1" = --version ] && echo "nats-server: v2.15.1" && exit\necho "asleep, pid $$" >&2\nexec sleep 600\n',
+    );
+    const stateDir = join(root, 'state');
+    const error = await startServer({ binary: sleeper, stateDir, startTimeoutMs: 300 }).catch(
+      (reason: unknown) => reason,
+    );
+    expect(error).toMatchObject({
+      code: 'nats_server_start_failed',
+      message: expect.stringContaining('within 300 ms'),
+    });
+    const pid = Number(/pid (\d+)/.exec((error as { logTail: string }).logTail)?.[1]);
+    await eventually('the sleeper is gone', () => {
+      try {
+        return !process.kill(pid, 0);
+      } catch {
+        return true;
+      }
+    });
+    await start(stateDir);
+  });
+
+  test.skipIf(process.platform === 'win32')('because it is too old is not even tried', async () => {
+    const old = writeExecutable(join(temporaryDir(), 'nats-server'), versionScript('2.11.9'));
+    await expect(startServer({ binary: old, stateDir: temporaryDir() })).rejects.toMatchObject({
+      code: 'nats_server_too_old',
+    });
+  });
+
+  test.each([
+    { host: '0.0.0.0' },
+    { host: 'example.com' },
+    { token: 'short' },
+    { token: '$2a$11$looks-like-a-hash' },
+    { port: 70_000 },
+  ])('with $host$token$port is refused', async (option) => {
+    await expect(startServer({ binary, stateDir: temporaryDir(), ...option })).rejects.toMatchObject({
+      code: 'server_option_invalid',
+    });
+  });
+});
+
+describe('an address with credentials', () => {
+  test('is made for bare clients, and taken apart for others', () => {
+    const url = connectionUrl({ url: 'nats://127.0.0.1:4222', token: 'a_token-of-16-bytes' });
+    expect(url).toBe('nats://a_token-of-16-bytes@127.0.0.1:4222');
+    expect(parseConnectionUrl(url)).toEqual({ servers: ['nats://127.0.0.1:4222'], token: 'a_token-of-16-bytes' });
+    expect(parseConnectionUrl('tls://ann:p%40ss@a:1, b:2')).toEqual({
+      servers: ['tls://a:1', 'nats://b:2'],
+      user: 'ann',
+      password: 'p@ss',
+    });
+    expect(parseConnectionUrl('demo.example')).toEqual({ servers: ['nats://demo.example'] });
+  });
+
+  test.each(['', ' , ', 'http://a', 'nats://a b', 'nats://x@a,nats://y@b'])('"%s" is refused', (text) => {
+    expect(() => parseConnectionUrl(text)).toThrow(expect.objectContaining({ code: 'nats_url_invalid' }));
+  });
+});
