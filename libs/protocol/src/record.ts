@@ -57,6 +57,15 @@ export interface JournalRecord {
 /** `prev_hash` of a session's first record. */
 export const GENESIS_HASH = '0'.repeat(64);
 
+/** A record is over its bound; nothing was appended. */
+export class RecordTooLargeError extends Error {
+  override readonly name = 'RecordTooLargeError';
+  readonly code = 'record_too_large';
+  constructor(bytes: number) {
+    super(`a record has ${bytes} bytes, at most ${BOUNDS.recordMaxBytes} are kept`);
+  }
+}
+
 /** A record could not be read: its bytes are not one of the shapes ever released. */
 export class RecordUnreadableError extends Error {
   readonly code = 'record_unreadable';
@@ -73,7 +82,7 @@ export type BlobText = (ref: BlobRef) => string | undefined;
 export function decodeRecord(bytes: Uint8Array, blobText: BlobText = blobNote): JournalRecord {
   const { blobs, ...value } = parseStored(bytes);
   for (const pointer of blobs ?? []) putBack(value, pointer, blobText);
-  const version = value['v'];
+  const version = value.v;
   if (version !== RECORD_VERSION)
     throw new RecordUnreadableError(`record version ${String(version)} is not known to this release`);
   const parsed = JournalRecord.safeParse(value);

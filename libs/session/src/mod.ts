@@ -1,1 +1,24 @@
-export {};
+/** Sessions at work: the runner, its effects, the host, replay. */
+export { type CommitBounds, type CommitResult, commit } from './commit.ts';
+export {
+  ChainBrokenError,
+  type LoadedSession,
+  type LoadPorts,
+  loadSession,
+  readRecord,
+  snapshotBytes,
+} from './load-session.ts';
+export { type ProvisionPorts, provisionSession } from './provision-session.ts';
+export { ReplayDivergedError, replayJournal } from './replay-journal.ts';
+export { buildRecord, type RecordFrame, type SealedRecord, sealRecord, sha256Hex } from './seal-record.ts';
+export { createSessionHost, type HostOptions, type HostPorts, type SessionHost } from './session-host.ts';
+export {
+  type Dropped,
+  type DropReason,
+  type RunnerOptions,
+  type RunnerPorts,
+  SessionRunner,
+} from './session-runner.ts';
+export { statusOf } from './session-status.ts';
+export { Transcript, type TranscriptFrame } from './transcript.ts';
+export { argumentsProblem } from './validate-arguments.ts';

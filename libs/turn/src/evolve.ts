@@ -126,7 +126,7 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
     case 'turn_end':
       return { turn_open: false };
     case 'agent_end':
-      return { provision: null, model: null, closing: null, consult: null };
+      return { stop_reason: event.stop_reason, provision: null, model: null, closing: null, consult: null };
     case 'steering_received':
     case 'reminder_injected': {
       const { command_id, body, mode, actor } = event;

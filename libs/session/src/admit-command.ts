@@ -1,0 +1,79 @@
+/** Commands at the edge: from what was published to an input, with what is wrong with it if anything is. */
+import type { StoredCommand } from '@coxswain/ports';
+import {
+  type Actor,
+  BOUNDS,
+  type CommandInput,
+  type CommandProblem,
+  ID_PATTERN,
+  INTERNAL_VERBS,
+  isInboxSubject,
+  type JsonObject,
+  notYetInPersona,
+  Persona,
+  parseCommand,
+} from '@coxswain/protocol';
+
+/** Reads one stored command. Never throws: a command that cannot be read becomes an input that can only be rejected. */
+export function admitCommand(command: StoredCommand, stream: string): CommandInput {
+  const parsed = parseCommand(command.verb, command.payload);
+  const position = `${stream}-${command.storedAtMs}-${command.seq}`;
+  const asked = command.commandId ?? (parsed.ok ? parsed.id : undefined);
+  const hostileId = asked !== undefined && !ID_PATTERN.test(asked);
+  const receiptTo = command.receiptTo;
+  const refusedReceipt = receiptTo !== undefined && !isInboxSubject(receiptTo);
+  const actor: Actor | undefined = (parsed.ok ? parsed.actor : undefined) ?? headerActor(command.actor);
+  const problem =
+    internal(command) ?? (hostileId ? badId : null) ?? (refusedReceipt ? badReceipt : null) ?? problemOf(parsed);
+  return {
+    type: 'command',
+    verb: command.verb.slice(0, 64),
+    command_id: asked === undefined || hostileId ? position : asked,
+    body: parsed.ok && !problem ? parsed.body : {},
+    ...(actor ? { actor } : {}),
+    ...(receiptTo !== undefined && !refusedReceipt ? { receipt_to: receiptTo } : {}),
+    ...(problem ? { problem } : {}),
+  };
+}
+
+const badId: CommandProblem = {
+  code: 'invalid_id',
+  message: 'a command id is 1 to 64 characters of A-Z a-z 0-9 _ -',
+  field: 'id',
+};
+const badReceipt: CommandProblem = {
+  code: 'receipt_subject_refused',
+  message: 'receipts go to inboxes only: a subject that begins with _INBOX',
+  field: 'Cox-Receipt-To',
+};
+
+function internal(command: StoredCommand): CommandProblem | null {
+  if (!(INTERNAL_VERBS as readonly string[]).includes(command.verb)) return null;
+  return { code: 'internal_subject', message: `${command.verb} is for hosts and workers only`, field: 'verb' };
+}
+
+function problemOf(parsed: ReturnType<typeof parseCommand>): CommandProblem | null {
+  if (!parsed.ok) return parsed.problem;
+  if (parsed.verb !== 'start') return null;
+  return notYetInStart(parsed.body);
+}
+
+function notYetInStart(body: JsonObject): CommandProblem | null {
+  const persona = Persona.safeParse(body.persona);
+  const limits = Persona.safeParse({ name: 'limits', limits: body.limits });
+  const path =
+    (persona.success ? prefixed('persona', notYetInPersona(persona.data)) : null) ??
+    (limits.success ? notYetInPersona(limits.data) : null);
+  return path === null
+    ? null
+    : { code: 'not_yet_available', message: `${path} is not there yet in this release`, field: path };
+}
+
+function prefixed(prefix: string, path: string | null): string | null {
+  return path === null ? null : `${prefix}.${path}`;
+}
+
+function headerActor(name: string | undefined): Actor | undefined {
+  const trimmed = name?.trim().slice(0, BOUNDS.actorMaxChars);
+  return trimmed ? { name: trimmed, verified: false } : undefined;
+}

@@ -1,0 +1,112 @@
+/** `askModel`: the only caller of models. Streams deltas out, brings one outcome back. */
+import type { Clock, ModelPart, ModelRequest, ModelResult, Models, Publisher } from '@coxswain/ports';
+import {
+  BOUNDS,
+  type CallPart,
+  type Delta,
+  type Failure,
+  type ModelOutcome,
+  type SessionRef,
+  type ToolDefinition,
+} from '@coxswain/protocol';
+import { argumentsProblem } from './validate-arguments.ts';
+
+/** One model effect. */
+export interface ModelAsk {
+  readonly ref: SessionRef;
+  readonly effectId: string;
+  readonly epoch: number;
+  readonly request: ModelRequest;
+}
+
+/** Asks for one answer. Contract: never rejects; every ending is an outcome. */
+export async function askModel(
+  models: Models,
+  publisher: Publisher,
+  clock: Clock,
+  ask: ModelAsk,
+  signal: AbortSignal,
+): Promise<ModelOutcome> {
+  const { ref, effectId, epoch, request } = ask;
+  const startedMs = clock.monotonicMs();
+  let index = 0;
+  let streamed = false;
+  const onPart = (part: ModelPart) => {
+    streamed ||= part.type === 'text';
+    publisher.delta(
+      ref,
+      deltaOf(part, { session_id: ref.sessionId, effect_id: effectId, epoch, turn: request.turn, index: index++ }),
+    );
+  };
+  const failure = await models.check(request.model);
+  const result = failure ? refused(failure) : await models.resolve(request.model).stream(request, onPart, signal);
+  return {
+    type: 'model_outcome',
+    effect_id: effectId,
+    status: result.status,
+    message: { ...result.message, content: checkedCalls(result.message.content, request.tools) },
+    finish_reason: result.finishReason,
+    usage: result.usage,
+    body_streamed: streamed,
+    ...(result.error ? { error: result.error } : {}),
+    attempts: result.attempts,
+    duration_ms: Math.max(0, Math.round((clock.monotonicMs() - startedMs) * 1_000) / 1_000),
+  };
+}
+
+function refused(error: Failure): ModelResult {
+  return {
+    status: 'failed',
+    message: { role: 'assistant', content: [] },
+    finishReason: 'error',
+    usage: { input_tokens: 0, output_tokens: 0 },
+    error,
+    attempts: 0,
+  };
+}
+
+function deltaOf(part: ModelPart, head: Omit<Delta, 'type' | 'kind' | 'text'>): Delta {
+  if (part.type === 'call')
+    return {
+      type: 'message_update',
+      ...head,
+      kind: 'call',
+      text: part.argsText,
+      call_id: part.callId,
+      tool: part.tool,
+    };
+  return { type: 'message_update', ...head, kind: part.type, text: part.text };
+}
+
+// A call that can never run is marked here, so that the machine refuses it without knowing schemas.
+function checkedCalls<P extends { readonly type: string }>(
+  content: readonly P[],
+  tools: readonly ToolDefinition[],
+): P[] {
+  let calls = 0;
+  return content.map((part) => {
+    if (part.type !== 'call') return part;
+    const call = part as unknown as CallPart;
+    const problem = call.problem ?? problemOf(call, ++calls, tools);
+    return problem ? { ...part, problem } : part;
+  });
+}
+
+function problemOf(call: CallPart, position: number, tools: readonly ToolDefinition[]): CallPart['problem'] {
+  if (position > BOUNDS.callsPerBatchMax) {
+    return {
+      code: 'too_many_calls',
+      message: `A batch may have ${BOUNDS.callsPerBatchMax} calls; this is number ${position}.`,
+    };
+  }
+  const tool = tools.find((candidate) => candidate.name === call.tool);
+  if (!tool) {
+    const names = tools.slice(0, 32).map((candidate) => candidate.name);
+    return {
+      code: 'unknown_tool',
+      message: `There is no tool ${call.tool}. There are: ${names.join(', ') || 'none'}.`,
+    };
+  }
+  const problem = argumentsProblem(tool, call.args);
+  return problem === null ? undefined : { code: 'invalid_call_arguments', message: problem };
+}

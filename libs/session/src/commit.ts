@@ -1,0 +1,62 @@
+/**
+ * The commit: one append, settled. An append without an answer is sent again with the identical bytes and nothing else;
+ * what the fence then refuses is settled by reading the first record after it: mine, or a foreign one (R10).
+ */
+import type { Clock, Journal, StoredRecord } from '@coxswain/ports';
+import type { SessionRef } from '@coxswain/protocol';
+import { sha256Hex } from './seal-record.ts';
+
+/** How a commit ended. `foreign`: another host wrote first. `unavailable`: nobody knows; the session must be refolded before it goes on. */
+export type CommitResult =
+  | { readonly status: 'stored'; readonly fence: number }
+  | { readonly status: 'foreign' }
+  | { readonly status: 'unavailable'; readonly cause: string };
+
+/** How long an append is tried. */
+export interface CommitBounds {
+  readonly attemptsMax: number;
+  readonly firstDelayMs: number;
+  readonly maxDelayMs: number;
+}
+
+/** About a minute: longer than a stream's leader election, shorter than a person's patience. */
+export const COMMIT_BOUNDS: CommitBounds = { attemptsMax: 40, firstDelayMs: 25, maxDelayMs: 2_000 };
+
+/** Appends sealed bytes at a fence. Never rejects because of the journal; every doubt is a result. */
+export async function commit(
+  journal: Journal,
+  clock: Clock,
+  ref: SessionRef,
+  sealed: { readonly bytes: Uint8Array; readonly hash: string },
+  fence: number,
+  isDropped: () => boolean,
+  bounds: CommitBounds = COMMIT_BOUNDS,
+): Promise<CommitResult> {
+  let cause = '';
+  let delayMs = bounds.firstDelayMs;
+  for (let attempt = 1; attempt <= bounds.attemptsMax; attempt++) {
+    const result = await journal.append(ref, sealed.bytes, fence);
+    if (result.status === 'stored') return result;
+    if (result.status === 'refused') {
+      const settled = await settle(journal, ref, sealed.hash, fence);
+      if (settled) return settled;
+      cause = 'refused, and the record that stands in the way cannot be read';
+    } else cause = result.cause;
+    if (isDropped()) break;
+    await clock.sleep(delayMs);
+    delayMs = Math.min(delayMs * 2, bounds.maxDelayMs);
+  }
+  return { status: 'unavailable', cause };
+}
+
+async function settle(journal: Journal, ref: SessionRef, hash: string, fence: number): Promise<CommitResult | null> {
+  let first: StoredRecord | null;
+  try {
+    first = await journal.firstAfter(ref, fence);
+  } catch {
+    // The leader cannot be asked now; the append is tried again and refused again, so the question comes back.
+    return null;
+  }
+  if (first === null) return null;
+  return sha256Hex(first.bytes) === hash ? { status: 'stored', fence: first.fence } : { status: 'foreign' };
+}

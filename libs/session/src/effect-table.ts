@@ -1,0 +1,150 @@
+/**
+ * The effects that are running for one session: started once, aborted when they are no longer wanted, each outcome
+ * kept until a record that holds it is acknowledged (R6, R9).
+ */
+import type { Clock, Log } from '@coxswain/ports';
+import type { Outcome } from '@coxswain/protocol';
+import type { Effect } from '@coxswain/turn';
+
+/** How effects are carried out. Neither rejects. */
+export interface EffectWorker {
+  /** Does the work of one effect. */
+  perform(effect: Effect, signal: AbortSignal): Promise<Outcome>;
+  /** The outcome of an effect that is stopped before or instead of its work. `timedOut`: it did not stop in its grace. */
+  stopped(effect: Effect, reason: string, timedOut: boolean): Outcome;
+}
+
+interface Running {
+  readonly effect: Effect;
+  readonly controller: AbortController;
+  /** Its outcome has been handed on, or it was given up. */
+  settled: boolean;
+  /** Ends the grace that runs since it was told to stop. */
+  grace: AbortController | null;
+}
+
+/** The table of one session's effects. */
+export class EffectTable {
+  readonly #running = new Map<string, Running>();
+  readonly #kept: Map<string, Outcome>;
+  readonly #worker: EffectWorker;
+  readonly #clock: Clock;
+  readonly #log: Log;
+  readonly #offer: (outcome: Outcome) => void;
+  readonly #broken: (error: Error) => void;
+  #closed = false;
+
+  /** @param carried outcomes that an earlier runner of the session had, and no record holds yet. */
+  constructor(
+    worker: EffectWorker,
+    clock: Clock,
+    log: Log,
+    to: { offer(outcome: Outcome): void; broken(error: Error): void },
+    carried: ReadonlyMap<string, Outcome> = new Map(),
+  ) {
+    this.#worker = worker;
+    this.#clock = clock;
+    this.#log = log;
+    this.#offer = to.offer;
+    this.#broken = to.broken;
+    this.#kept = new Map(carried);
+  }
+
+  /** Effects whose work goes on, of these kinds or of all. */
+  running(kinds?: readonly Effect['kind'][]): number {
+    let count = 0;
+    for (const { settled, effect } of this.#running.values())
+      if (!settled && (!kinds || kinds.includes(effect.kind))) count++;
+    return count;
+  }
+
+  /** Settled outcomes that no acknowledged record holds. */
+  get kept(): ReadonlyMap<string, Outcome> {
+    return this.#kept;
+  }
+
+  /** Starts what is wanted and missing, stops what is not wanted any more. Call it after each commit, and after recovery. */
+  reconcile(wanted: readonly Effect[], mayStart: (effect: Effect) => boolean): void {
+    if (this.#closed) return;
+    const ids = new Set(wanted.map((effect) => effect.id));
+    for (const [id, entry] of this.#running) {
+      if (ids.has(id)) continue;
+      entry.controller.abort();
+      this.#running.delete(id);
+    }
+    for (const id of this.#kept.keys()) if (!ids.has(id)) this.#kept.delete(id);
+    for (const effect of wanted) {
+      const entry = this.#running.get(effect.id);
+      if (entry) this.#stopIfAsked(entry, effect);
+      else if (effect.abort || this.#kept.has(effect.id) || mayStart(effect)) this.#start(effect);
+    }
+  }
+
+  /**
+   * After a refold: offers again what is settled and still wanted (R9). An outcome that broke the machine before is
+   * replaced by a plain stop, so that the run can end.
+   */
+  offerAgain(poisoned: ReadonlySet<string>): void {
+    for (const [id, outcome] of [...this.#kept]) {
+      const entry = this.#running.get(id);
+      if (!entry?.settled) continue;
+      const again = poisoned.has(id)
+        ? this.#worker.stopped(entry.effect, 'its outcome could not be taken in', false)
+        : outcome;
+      this.#kept.set(id, again);
+      this.#offer(again);
+    }
+  }
+
+  /** Ends everything at once: outcomes that come later are dropped and noted. Returns what was settled and not recorded (R9). */
+  close(): ReadonlyMap<string, Outcome> {
+    this.#closed = true;
+    for (const entry of this.#running.values()) entry.controller.abort();
+    return this.#kept;
+  }
+
+  #start(effect: Effect): void {
+    const entry: Running = { effect, controller: new AbortController(), settled: false, grace: null };
+    this.#running.set(effect.id, entry);
+    const kept = this.#kept.get(effect.id);
+    if (kept) this.#settle(entry, kept);
+    else if (effect.abort) this.#settle(entry, this.#worker.stopped(effect, effect.abort.reason, false));
+    else void this.#perform(entry);
+  }
+
+  async #perform(entry: Running): Promise<void> {
+    let outcome: Outcome;
+    try {
+      outcome = await this.#worker.perform(entry.effect, entry.controller.signal);
+    } catch (error) {
+      // A worker never rejects: this is a broken invariant of ours, and the run ends over it.
+      outcome = this.#worker.stopped(entry.effect, `it broke: ${(error as Error).message}`, false);
+      if (!this.#closed) this.#broken(error as Error);
+    }
+    this.#settle(entry, outcome);
+  }
+
+  #stopIfAsked(entry: Running, effect: Effect): void {
+    if (!effect.abort || entry.grace || entry.settled) return;
+    const { reason, graceMs } = effect.abort;
+    const grace = new AbortController();
+    entry.grace = grace;
+    entry.controller.abort(reason);
+    void this.#clock.sleep(graceMs, grace.signal).then(() => {
+      if (!entry.settled) this.#settle(entry, this.#worker.stopped(effect, reason, true));
+    });
+  }
+
+  #settle(entry: Running, outcome: Outcome): void {
+    const { id, kind } = entry.effect;
+    if (entry.settled || this.#closed || this.#running.get(id) !== entry) {
+      this.#log.info({ effect_id: id, kind }, 'late outcome dropped');
+      entry.settled = true;
+      return;
+    }
+    entry.settled = true;
+    entry.grace?.abort();
+    this.#kept.set(id, outcome);
+    this.#offer(outcome);
+  }
+}

@@ -1,0 +1,136 @@
+/** Loading: from a snapshot and the journal behind it to a session that can go on. */
+import type { Blobs, Journal, Publisher, Snapshots } from '@coxswain/ports';
+import {
+  blobRefsOf,
+  type Cursor,
+  canonicalJson,
+  decodeRecord,
+  GENESIS_HASH,
+  type JournalRecord,
+  type SessionRef,
+} from '@coxswain/protocol';
+import { SessionActor, type StoredState } from '@coxswain/turn';
+import { z } from 'zod';
+import { Receipts } from './receipts.ts';
+import { sha256Hex } from './seal-record.ts';
+import { Transcript } from './transcript.ts';
+
+/** A session as its journal says it is. */
+export interface LoadedSession {
+  readonly actor: SessionActor;
+  /** Null where only the state was asked for. */
+  readonly transcript: Transcript | null;
+  readonly receipts: Receipts;
+  readonly n: number;
+  readonly fence: number;
+  readonly hash: string;
+  readonly at: string;
+  readonly cursor: Cursor | undefined;
+  /** The incarnation of the host that wrote the newest record. */
+  readonly writer: string;
+}
+
+/** A record does not chain to the one before it, or is of another session. */
+export class ChainBrokenError extends Error {
+  readonly code = 'chain_broken';
+}
+
+/** The ports that loading reads. */
+export interface LoadPorts {
+  readonly journal: Journal;
+  readonly snapshots: Snapshots;
+  readonly blobs: Blobs;
+  readonly publisher: Publisher;
+}
+
+/** Shape of a snapshot; it rises with the context's shape, not with every machine version. A cache: one that does not fit is passed over, and the journal read from its beginning. */
+const SNAPSHOT_VERSION = 1;
+const Snapshot = z.strictObject({
+  v: z.literal(SNAPSHOT_VERSION),
+  n: z.number().int().positive(),
+  fence: z.number().int().positive(),
+  hash: z.string(),
+  at: z.string(),
+  cursor: z.strictObject({ stream: z.string(), created: z.string(), seq: z.number() }).optional(),
+  writer: z.string(),
+  receipts: z.record(z.string(), z.string()),
+  state: z.custom<StoredState>((value) => typeof value === 'object' && value !== null),
+});
+type Snapshot = z.infer<typeof Snapshot>;
+
+/**
+ * Loads a session.
+ * @param whole read every record, so that the transcript stands; else start from the newest snapshot.
+ * @throws ChainBrokenError, RecordUnreadableError, and what the journal port throws.
+ */
+export async function loadSession(ports: LoadPorts, ref: SessionRef, whole: boolean): Promise<LoadedSession> {
+  const snapshot = whole ? null : await newestSnapshot(ports.snapshots, ref);
+  const actor = new SessionActor(ref.sessionId, snapshot?.state);
+  const transcript = whole ? new Transcript() : null;
+  const receipts = new Receipts(ports.publisher, ref, snapshot?.receipts);
+  let { n, fence, hash, at, cursor, writer } = snapshot ?? {
+    n: 0,
+    fence: 0,
+    hash: GENESIS_HASH,
+    at: '',
+    cursor: undefined,
+    writer: '',
+  };
+  for await (const stored of ports.journal.read(ref, fence)) {
+    const record = await readRecord(stored.bytes, ports.blobs);
+    if (record.prev_hash !== hash || record.n !== n + 1 || record.session_id !== ref.sessionId) {
+      throw new ChainBrokenError(`record ${record.n} of ${ref.sessionId} does not follow record ${n}`);
+    }
+    for (const event of record.events) {
+      actor.send(event, record.n);
+      transcript?.push(event);
+    }
+    receipts.recall(record.input, record.events);
+    ({ n, at } = record);
+    fence = stored.fence;
+    hash = sha256Hex(stored.bytes);
+    cursor = record.cursor ?? cursor;
+    writer = record.attempt;
+  }
+  return { actor, transcript, receipts, n, fence, hash, at, cursor, writer };
+}
+
+/** Reads one record, its large fields put back in place. Throws RecordUnreadableError. */
+export async function readRecord(bytes: Uint8Array, blobs: Blobs): Promise<JournalRecord> {
+  // Looking for the pointer member in the bytes is cheaper than parsing twice; a false alarm costs only that.
+  if (!Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).includes('"blobs":[')) return decodeRecord(bytes);
+  const texts = new Map<string, string>();
+  for (const { sha256 } of blobRefsOf(bytes)) {
+    const blob = texts.has(sha256) ? null : await blobs.get(sha256);
+    if (blob) texts.set(sha256, Buffer.from(blob).toString('utf8'));
+  }
+  return decodeRecord(bytes, ({ sha256 }) => texts.get(sha256));
+}
+
+/** A loaded session's snapshot, as bytes. */
+export function snapshotBytes(session: Omit<LoadedSession, 'transcript'>): Uint8Array {
+  const { n, fence, hash, at, cursor, writer, actor, receipts } = session;
+  const snapshot: Snapshot = {
+    v: SNAPSHOT_VERSION,
+    n,
+    fence,
+    hash,
+    at,
+    ...(cursor ? { cursor } : {}),
+    writer,
+    receipts: receipts.waiting,
+    state: actor.store(),
+  };
+  return Buffer.from(canonicalJson(snapshot), 'utf8');
+}
+
+async function newestSnapshot(snapshots: Snapshots, ref: SessionRef): Promise<Snapshot | null> {
+  const bytes = await snapshots.get(ref);
+  if (bytes === null) return null;
+  try {
+    return Snapshot.parse(JSON.parse(Buffer.from(bytes).toString('utf8')));
+  } catch {
+    // An older release's or a damaged cache: the journal says the same, only slower.
+    return null;
+  }
+}

@@ -1,0 +1,192 @@
+/** Provisioning: persona, prompt, model and tools of a run, fetched side by side and pinned by fingerprint. */
+import type { Hooks, Models, Personas, ToolSource, Toolset } from '@coxswain/ports';
+import {
+  BOUNDS,
+  canonicalJson,
+  type Failure,
+  globMatches,
+  type HookTable,
+  type ModelSettings,
+  modelName,
+  notYetInPersona,
+  type Persona,
+  type Provision,
+  type ProvisionOutcome,
+  type SessionRef,
+  type StartSettings,
+  type ToolDefinition,
+} from '@coxswain/protocol';
+import { sha256Hex } from './seal-record.ts';
+import type { TranscriptFrame } from './transcript.ts';
+
+/** What provisioning needs of the host. */
+export interface ProvisionPorts {
+  readonly personas: Personas;
+  readonly models: Models;
+  readonly tools: ToolSource;
+  readonly hooks: Hooks;
+  /** The root of a session that names none: an absolute path. */
+  readonly defaultRoot: string;
+  /** `provider/name` for sessions whose start and persona name none. */
+  readonly defaultModel?: string | undefined;
+}
+
+/** The outcome, and the tools that were opened on the way. The caller closes them. */
+export interface Provisioned {
+  readonly outcome: ProvisionOutcome;
+  readonly toolset: Toolset | null;
+}
+
+/** The persona of a session that names none. */
+const PLAIN_PERSONA: Persona = {
+  name: 'assistant',
+  prompt: 'You are a careful assistant. Use the tools that you are given; say what you did and what you found.',
+};
+
+/**
+ * Resolves a run's surroundings. A session pins the persona that it started with; its tools are opened anew.
+ * Contract: never rejects; a failure is an outcome with a catalogued code.
+ */
+export async function provisionSession(
+  ports: ProvisionPorts,
+  ref: SessionRef,
+  effectId: string,
+  settings: StartSettings,
+  pinned: TranscriptFrame['persona'],
+  signal: AbortSignal,
+): Promise<Provisioned> {
+  const failed = (error: Failure): Provisioned => ({
+    outcome: { type: 'provision_outcome', effect_id: effectId, status: 'failed', error },
+    toolset: null,
+  });
+  const persona = pinned ? pinned.definition : await findPersona(ports.personas, settings.persona);
+  if (isFailure(persona)) return failed(persona);
+  const model = pinned ? pinned.model : chooseModel(settings, persona, ports.defaultModel);
+  if (isFailure(model)) return failed(model);
+  const mode = promptOfMode(settings, persona);
+  if (isFailure(mode)) return failed(mode);
+  const root = settings.root ?? ports.defaultRoot;
+  const mcpServers = { ...persona.mcp_servers, ...settings.mcp_servers };
+  const [modelProblem, toolset] = await Promise.all([
+    ports.models.check(model),
+    ports.tools.open({ ref, root, mcpServers }, signal),
+  ]);
+  if (modelProblem || isFailure(toolset)) {
+    if (!isFailure(toolset)) await toolset.close();
+    return failed(modelProblem ?? (toolset as Failure));
+  }
+  if (signal.aborted) {
+    await toolset.close();
+    return { outcome: { type: 'provision_outcome', effect_id: effectId, status: 'cancelled' }, toolset: null };
+  }
+  const tools = selectTools(toolset.tools, settings, persona);
+  const provision = pin(settings, persona, model, mode, root, tools, hookTable(ports.hooks));
+  return { outcome: { type: 'provision_outcome', effect_id: effectId, status: 'ok', provision }, toolset };
+}
+
+/** Whether a resolved value is a failure: it has a code and a message, which nothing else here has. */
+export function isFailure(value: object | string): value is Failure {
+  return typeof value === 'object' && 'code' in value && 'message' in value;
+}
+
+async function findPersona(personas: Personas, asked: StartSettings['persona']): Promise<Persona | Failure> {
+  const persona = asked === undefined ? PLAIN_PERSONA : typeof asked === 'string' ? await personas.find(asked) : asked;
+  if (persona === null) {
+    const names = await personas.names();
+    return {
+      code: 'persona_not_found',
+      message: `there is no persona ${String(asked)}; there are: ${names.join(', ') || 'none'}`,
+    };
+  }
+  const later = notYetInPersona(persona);
+  if (later)
+    return { code: 'provision_failed', message: `persona ${persona.name}: ${later} is not there yet in this release` };
+  return persona;
+}
+
+function chooseModel(
+  settings: StartSettings,
+  persona: Persona,
+  defaultModel: string | undefined,
+): ModelSettings | Failure {
+  const asked = modelName(settings);
+  const own: ModelSettings | undefined = typeof persona.model === 'object' ? persona.model : undefined;
+  const base = settings.base_url === undefined ? {} : { base_url: settings.base_url };
+  if (asked !== undefined) return { ...(own?.name === asked ? own : {}), name: asked, ...base };
+  if (own) return { ...own, ...base };
+  if (defaultModel !== undefined) return { name: defaultModel, ...base };
+  return {
+    code: 'model_not_given',
+    message: 'neither the start nor the persona names a model; give one as provider/name',
+  };
+}
+
+function promptOfMode(settings: StartSettings, persona: Persona): string | Failure {
+  if (settings.mode === undefined) return '';
+  const mode = persona.modes?.[settings.mode];
+  if (mode) return mode.prompt;
+  const modes = Object.keys(persona.modes ?? {}).join(', ') || 'none';
+  return {
+    code: 'provision_failed',
+    message: `persona ${persona.name} has no mode ${settings.mode}; it has: ${modes}`,
+  };
+}
+
+function selectTools(tools: readonly ToolDefinition[], settings: StartSettings, persona: Persona): ToolDefinition[] {
+  const selections = [persona.tools, settings.tools].filter((selection) => selection !== undefined);
+  return tools
+    .filter((tool) =>
+      selections.every(
+        ({ allow, deny }) =>
+          allow.some((glob) => globMatches(glob, tool.name)) && !deny.some((glob) => globMatches(glob, tool.name)),
+      ),
+    )
+    .slice(0, BOUNDS.toolsMax);
+}
+
+function hookTable(hooks: Hooks): HookTable {
+  // Array.prototype.sort is stable: equal priorities keep the order of registration.
+  return [...hooks.table()].sort((a, b) => a.priority - b.priority).slice(0, BOUNDS.hooksMax);
+}
+
+function pin(
+  settings: StartSettings,
+  persona: Persona,
+  model: ModelSettings,
+  mode: string,
+  root: string,
+  tools: readonly ToolDefinition[],
+  hooks: HookTable,
+): Provision {
+  const system = [persona.prompt, mode].filter((text) => text.trim() !== '').join('\n\n');
+  const version = persona.version ?? sha256Hex(canonicalJson(persona)).slice(0, 16);
+  const own = persona.permissions;
+  const asked = settings.permissions;
+  const permissions = {
+    rules: [...(asked?.rules ?? []), ...(own?.rules ?? [])].slice(0, BOUNDS.permissionRulesMax),
+    default: asked && asked.default !== 'ask' ? asked.default : (own?.default ?? 'ask'),
+  };
+  const pinned = {
+    persona: { name: persona.name, version },
+    definition: persona,
+    model,
+    system_prompt: system,
+    permissions,
+    max_turns: settings.max_turns ?? settings.limits?.max_turns ?? persona.limits?.max_turns ?? BOUNDS.maxTurnsDefault,
+    parallel_calls: settings.limits?.parallel_calls ?? persona.limits?.parallel_calls ?? BOUNDS.callsPerBatchMax,
+    drain: persona.steering ?? { steering: 'all' as const, followups: 'one_at_a_time' as const },
+    daemon: persona.daemon !== undefined,
+    root,
+  };
+  return {
+    ...pinned,
+    tools: [...tools],
+    hooks,
+    fingerprints: {
+      persona: sha256Hex(canonicalJson(pinned)),
+      prompt: sha256Hex(system),
+      tools: sha256Hex(canonicalJson(tools)),
+      hooks: sha256Hex(canonicalJson(hooks)),
+    },
+  };
+}

@@ -1,0 +1,115 @@
+/**
+ * Replay: runs a journal again through the pure core, with everything that came from the world taken from the journal,
+ * and holds each record it makes against the recorded bytes. No model, tool or hook is needed.
+ */
+import type { Blobs } from '@coxswain/ports';
+import { canonicalJson, GENESIS_HASH, type JournalRecord, type Json } from '@coxswain/protocol';
+import { SessionActor } from '@coxswain/turn';
+import { readRecord } from './load-session.ts';
+import { buildRecord, sealRecord } from './seal-record.ts';
+
+/** A recomputed record is not the recorded one. */
+export class ReplayDivergedError extends Error {
+  readonly code = 'replay_diverged';
+  /** The record, by its place in the journal. */
+  readonly n: number;
+  /** RFC 6901 pointer to the first member that differs. */
+  readonly path: string;
+  readonly expected: Json | undefined;
+  readonly actual: Json | undefined;
+
+  constructor(n: number, path: string, expected: Json | undefined, actual: Json | undefined) {
+    const show = (value: Json | undefined) => (value === undefined ? 'nothing' : canonicalJson(value).slice(0, 200));
+    super(`record ${n} differs at ${path || '/'}: expected ${show(expected)}, recomputed ${show(actual)}`);
+    this.n = n;
+    this.path = path;
+    this.expected = expected;
+    this.actual = actual;
+  }
+}
+
+const NO_BLOBS: Pick<Blobs, 'get'> = { get: async () => null };
+
+/**
+ * Replays a whole journal.
+ * @param records the stored bytes of every record, from the first.
+ * @returns how many records were recomputed, byte for byte.
+ * @throws ReplayDivergedError at the first record that differs; RecordUnreadableError where one cannot be read.
+ */
+export async function replayJournal(
+  records: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
+  blobs: Pick<Blobs, 'get'> = NO_BLOBS,
+): Promise<{ readonly records: number; readonly sessionId: string }> {
+  let actor: SessionActor | null = null;
+  let n = 0;
+  let hash = GENESIS_HASH;
+  let sessionId = '';
+  for await (const bytes of records) {
+    n++;
+    const recorded = await readRecord(bytes, blobs as Blobs);
+    if (actor === null) {
+      sessionId = recorded.session_id;
+      actor = new SessionActor(sessionId);
+    }
+    hash = recompute(actor, recorded, bytes, n, hash, sessionId);
+  }
+  return { records: n, sessionId };
+}
+
+function recompute(
+  actor: SessionActor,
+  recorded: JournalRecord,
+  bytes: Uint8Array,
+  n: number,
+  hash: string,
+  sessionId: string,
+): string {
+  const { attempt, at, cursor, input } = recorded;
+  const { events } = stepOrDiverge(actor, recorded, n);
+  const record = buildRecord({ sessionId, n, attempt, prevHash: hash, at, cursor }, input, events, actor.state);
+  const sealed = sealRecord(record);
+  if (Buffer.compare(sealed.bytes, bytes) !== 0) {
+    const text = (value: Uint8Array) => JSON.parse(Buffer.from(value).toString('utf8')) as Json;
+    const difference = firstDifference(text(bytes), text(sealed.bytes), '');
+    // Equal values and other bytes: the record is not in canonical form.
+    const { path, expected, actual } = difference ?? {
+      path: '',
+      expected: 'other bytes for the same value',
+      actual: 'canonical JSON',
+    };
+    throw new ReplayDivergedError(n, path, expected, actual);
+  }
+  return sealed.hash;
+}
+
+function stepOrDiverge(actor: SessionActor, recorded: JournalRecord, n: number) {
+  try {
+    return actor.step(recorded.input, n);
+  } catch (error) {
+    throw new ReplayDivergedError(n, '/events', recorded.events as unknown as Json, (error as Error).message);
+  }
+}
+
+function firstDifference(
+  expected: Json | undefined,
+  actual: Json | undefined,
+  path: string,
+): { path: string; expected: Json | undefined; actual: Json | undefined } | null {
+  if (expected === actual) return null;
+  const bothObjects =
+    typeof expected === 'object' &&
+    typeof actual === 'object' &&
+    expected !== null &&
+    actual !== null &&
+    expected !== undefined &&
+    actual !== undefined;
+  if (!bothObjects || Array.isArray(expected) !== Array.isArray(actual)) return { path, expected, actual };
+  const a = expected as { [key: string]: Json };
+  const b = actual as { [key: string]: Json };
+  for (const key of new Set([...Object.keys(a), ...Object.keys(b)])) {
+    const step = `${path}/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`;
+    const difference = firstDifference(a[key], b[key], step);
+    if (difference) return difference;
+  }
+  return null;
+}

@@ -1,0 +1,120 @@
+/** Records to bytes: the one place where a record is built and sealed, for the runner and for replay alike. */
+import { createHash } from 'node:crypto';
+import {
+  BOUNDS,
+  type Cursor,
+  canonicalJson,
+  type Input,
+  type JournalRecord,
+  RECORD_VERSION,
+  RecordTooLargeError,
+  type SessionEvent,
+  type StateValue,
+} from '@coxswain/protocol';
+import { openEffectIds, type SessionState } from '@coxswain/turn';
+
+/** A record as it is stored, and the bytes that are stored apart, first. */
+export interface SealedRecord {
+  readonly bytes: Uint8Array;
+  /** SHA-256 of the bytes, hex: the next record's `prev_hash`. */
+  readonly hash: string;
+  readonly blobs: readonly { readonly sha256: string; readonly bytes: Uint8Array }[];
+}
+
+/** What a record has besides what the machine makes of its input. */
+export interface RecordFrame {
+  readonly sessionId: string;
+  readonly n: number;
+  readonly attempt: string;
+  readonly prevHash: string;
+  readonly at: string;
+  readonly cursor?: Cursor | undefined;
+}
+
+/** Builds the record of one step, from the state that the step led to. */
+export function buildRecord(
+  frame: RecordFrame,
+  input: Input,
+  events: readonly SessionEvent[],
+  state: SessionState,
+): JournalRecord {
+  return {
+    v: RECORD_VERSION,
+    session_id: frame.sessionId,
+    n: frame.n,
+    epoch: state.context.epoch,
+    attempt: frame.attempt,
+    prev_hash: frame.prevHash,
+    at: frame.at,
+    ...(frame.cursor ? { cursor: frame.cursor } : {}),
+    input,
+    events,
+    state: state.value as StateValue,
+    effects_open: openEffectIds(state),
+  };
+}
+
+/**
+ * Seals a record: canonical JSON, large texts stored apart.
+ * @throws RecordTooLargeError where even that leaves it over the bound.
+ */
+export function sealRecord(record: JournalRecord): SealedRecord {
+  const text = canonicalJson(record);
+  // UTF-16 length is at most the UTF-8 length: a short text cannot hold a large field.
+  if (text.length <= BOUNDS.fieldInlineMaxBytes) return sealed(Buffer.from(text, 'utf8'), []);
+  let smallest = 0;
+  // What is under the field's bound and still too much together goes apart too, largest kinds first.
+  for (const limit of [BOUNDS.fieldInlineMaxBytes, 4_096, 512]) {
+    const blobs = new Map<string, Uint8Array>();
+    const pointers: string[] = [];
+    const slim = setApart(record, '', limit, blobs, pointers) as object;
+    const bytes = Buffer.from(canonicalJson(pointers.length > 0 ? { ...slim, blobs: pointers } : slim), 'utf8');
+    smallest = bytes.length;
+    if (smallest <= BOUNDS.recordMaxBytes) {
+      return sealed(
+        bytes,
+        [...blobs].map(([sha256, content]) => ({ sha256, bytes: content })),
+      );
+    }
+  }
+  throw new RecordTooLargeError(smallest);
+}
+
+function sealed(bytes: Uint8Array, blobs: SealedRecord['blobs']): SealedRecord {
+  return { bytes, hash: sha256Hex(bytes), blobs };
+}
+
+/** SHA-256, hex. */
+export function sha256Hex(bytes: Uint8Array | string): string {
+  return createHash('sha256').update(bytes).digest('hex');
+}
+
+function setApart(
+  value: unknown,
+  pointer: string,
+  limit: number,
+  blobs: Map<string, Uint8Array>,
+  pointers: string[],
+): unknown {
+  if (typeof value === 'string') {
+    if (value.length * 3 <= limit) return value;
+    const bytes = Buffer.from(value, 'utf8');
+    // A text that does not survive UTF-8 (half a surrogate pair) stays in place, where JSON can escape it.
+    if (bytes.length <= limit || bytes.toString('utf8') !== value) return value;
+    const sha256 = sha256Hex(bytes);
+    blobs.set(sha256, bytes);
+    pointers.push(pointer);
+    return { sha256, bytes: bytes.length };
+  }
+  if (Array.isArray(value))
+    return value.map((member, index) => setApart(member, `${pointer}/${index}`, limit, blobs, pointers));
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(
+    Object.keys(value)
+      .sort()
+      .map((key) => {
+        const step = key.replaceAll('~', '~0').replaceAll('/', '~1');
+        return [key, setApart((value as Record<string, unknown>)[key], `${pointer}/${step}`, limit, blobs, pointers)];
+      }),
+  );
+}

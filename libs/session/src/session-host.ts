@@ -1,0 +1,239 @@
+/**
+ * The host: the sessions that live in this process. Rings commands through to their runners, takes sessions up after a
+ * restart, lets idle ones go, and stops in order.
+ */
+import type { Doorbell, Ids, StrayCommand } from '@coxswain/ports';
+import { decodeRecord, type Outcome, type SessionRef, type SessionStatus, subjects } from '@coxswain/protocol';
+import { isEnded, type SessionState } from '@coxswain/turn';
+import type { CommitBounds } from './commit.ts';
+import { loadSession } from './load-session.ts';
+import { type Dropped, type RunnerPorts, SessionRunner } from './session-runner.ts';
+import { statusOf } from './session-status.ts';
+
+/** The ports of a host. */
+export interface HostPorts extends RunnerPorts {
+  readonly ids: Ids;
+}
+
+/** How a host behaves. Every member has a default. */
+export interface HostOptions {
+  /** A name for people; the incarnation is unique in any case. */
+  readonly name?: string;
+  /** Tenants whose sessions are taken up at the start. */
+  readonly tenants?: readonly string[];
+  /** A snapshot every so many records. Default 200. */
+  readonly snapshotEvery?: number;
+  /** A session that has been idle for so long leaves memory. Default 30,000. */
+  readonly passivateAfterMs?: number;
+  /** How often idle sessions are looked for. Default 5,000. */
+  readonly sweepEveryMs?: number;
+  /** Partitions to serve; all when left out. */
+  readonly partitions?: readonly number[];
+  /** How long an append without an answer is tried. */
+  readonly commitBounds?: CommitBounds;
+}
+
+/** A host of sessions. */
+export interface SessionHost {
+  /** This incarnation's id, as records hold it. */
+  readonly id: string;
+  /** Opens the inbox and takes up every session whose run has not ended. Resolves when both are done. */
+  start(): Promise<{ readonly recovered: number }>;
+  /** A session after its newest acknowledged record, or null for an unknown one. */
+  status(ref: SessionRef): Promise<SessionStatus | null>;
+  /** Sessions in memory. */
+  readonly live: number;
+  /** Stops in order: no new command, no new model call; calls under way may end within `graceMs`. Default 10,000. */
+  stop(graceMs?: number): Promise<void>;
+  /** Leaves everything at once, as a crash would, but for the process: for a lost lease, and for simulations. */
+  abandon(): void;
+}
+
+const RECOVER_SIDE_BY_SIDE = 32;
+const RETRY_FIRST_MS = 500;
+const RETRY_MAX_MS = 30_000;
+
+/** Makes a host. Nothing runs before {@link SessionHost.start}. */
+export function createSessionHost(ports: HostPorts, options: HostOptions = {}): SessionHost {
+  return new Host(ports, options);
+}
+
+class Host implements SessionHost {
+  readonly id: string;
+  readonly #ports: HostPorts;
+  readonly #options: HostOptions;
+  readonly #runners = new Map<string, SessionRunner>();
+  /** Settled outcomes of sessions that were dropped here, for their next runner (R9). */
+  readonly #carried = new Map<string, ReadonlyMap<string, Outcome>>();
+  readonly #retries = new Map<string, number>();
+  readonly #ended = new AbortController();
+  #generation = 0;
+  #stopping = false;
+
+  constructor(ports: HostPorts, options: HostOptions) {
+    this.#ports = ports;
+    this.#options = options;
+    this.id = `${options.name ?? 'host'}-${ports.ids.next()}`;
+  }
+
+  get live(): number {
+    return this.#runners.size;
+  }
+
+  async start(): Promise<{ readonly recovered: number }> {
+    const handlers = {
+      ring: (doorbell: Doorbell) => this.#ring(doorbell),
+      stray: (command: StrayCommand) => this.#stray(command),
+    };
+    await this.#ports.inbox.open(handlers, this.#options.partitions);
+    let recovered = 0;
+    for (const tenant of this.#options.tenants ?? ['default']) recovered += await this.#recover(tenant);
+    void this.#sweep();
+    return { recovered };
+  }
+
+  async status(ref: SessionRef): Promise<SessionStatus | null> {
+    const live = this.#runners.get(keyOf(ref))?.status;
+    if (live) return live;
+    const { actor, n, at } = await loadSession(this.#ports, ref, false);
+    return n === 0 ? null : statusOf(actor.state, n, at);
+  }
+
+  async stop(graceMs = 10_000): Promise<void> {
+    this.#stopping = true;
+    await this.#ports.inbox.close();
+    for (const runner of this.#runners.values()) runner.quiesce();
+    const { clock } = this.#ports;
+    const untilMs = clock.monotonicMs() + graceMs;
+    while ([...this.#runners.values()].some((runner) => runner.isDraining) && clock.monotonicMs() < untilMs)
+      await clock.sleep(20);
+    this.abandon();
+  }
+
+  abandon(): void {
+    this.#stopping = true;
+    this.#ended.abort();
+    for (const runner of [...this.#runners.values()]) runner.abandon();
+  }
+
+  // ---- commands ----
+
+  #ring(doorbell: Doorbell): void {
+    if (!this.#stopping) this.#runner(doorbell.ref).ring(doorbell);
+  }
+
+  /** What reached the command stream and belongs to no session is answered, if it can be, and let go. */
+  #stray(command: StrayCommand): void {
+    const subject = command.subject.slice(0, 200);
+    this.#ports.log.warn({ subject, seq: command.seq }, 'a command for no session was rejected');
+    if (command.receiptTo) {
+      this.#ports.publisher.receipt(command.receiptTo, {
+        type: 'receipt',
+        session_id: '',
+        command_id: `${this.#ports.inbox.incarnation.stream}-${command.seq}`,
+        stage: 'rejected',
+        code: 'invalid_id',
+        message: `${subject} names no session: ids are 1 to 64 characters of A-Z a-z 0-9 _ -`,
+        field: 'session',
+      });
+    }
+    command.ack();
+  }
+
+  #runner(ref: SessionRef): SessionRunner {
+    const key = keyOf(ref);
+    const known = this.#runners.get(key);
+    if (known) return known;
+    const carried = this.#carried.get(key);
+    this.#carried.delete(key);
+    const runner = new SessionRunner(
+      this.#ports,
+      ref,
+      {
+        // A session that this host lost, or lost sight of, is owned anew when it comes back (R10).
+        host: this.#generation === 0 ? this.id : `${this.id}.${this.#generation}`,
+        snapshotEvery: this.#options.snapshotEvery ?? 200,
+        commitBounds: this.#options.commitBounds,
+      },
+      (dropped) => this.#dropped(ref, dropped),
+      carried,
+    );
+    this.#runners.set(key, runner);
+    return runner;
+  }
+
+  // ---- recovery ----
+
+  async #recover(tenant: string): Promise<number> {
+    let recovered = 0;
+    const under = new Set<Promise<void>>();
+    for await (const ref of this.#ports.journal.sessions(tenant)) {
+      const one = this.#takeUp(ref).then((taken) => {
+        if (taken) recovered++;
+        under.delete(one);
+      });
+      under.add(one);
+      if (under.size >= RECOVER_SIDE_BY_SIDE) await Promise.race(under);
+    }
+    await Promise.all(under);
+    return recovered;
+  }
+
+  async #takeUp(ref: SessionRef): Promise<boolean> {
+    const last = await this.#ports.journal.last(ref);
+    if (!last) return false;
+    try {
+      if (isEnded({ value: decodeRecord(last.bytes).state } as Pick<SessionState, 'value'>)) return false;
+    } catch (error) {
+      this.#ports.log.error(
+        { session_id: ref.sessionId, error: (error as Error).message },
+        'a session cannot be taken up',
+      );
+      return false;
+    }
+    this.#runner(ref).wake();
+    return true;
+  }
+
+  #dropped(ref: SessionRef, dropped: Dropped): void {
+    const key = keyOf(ref);
+    this.#runners.delete(key);
+    if (dropped.reason === 'passivated') {
+      this.#retries.delete(key);
+      return;
+    }
+    this.#generation++;
+    if (dropped.carried.size > 0) this.#carried.set(key, dropped.carried);
+    if (this.#stopping) return;
+    this.#ports.log.warn({ session_id: ref.sessionId, reason: dropped.reason }, `session left: ${dropped.message}`);
+    if (dropped.reason === 'foreign_writer') return;
+    void this.#retry(ref, key);
+  }
+
+  /** The journal could not be written or read: the session is taken up again, with back-off, for as long as the host runs. */
+  async #retry(ref: SessionRef, key: string): Promise<void> {
+    const delayMs = this.#retries.get(key) ?? RETRY_FIRST_MS;
+    this.#retries.set(key, Math.min(delayMs * 2, RETRY_MAX_MS));
+    await this.#ports.clock.sleep(delayMs, this.#ended.signal);
+    if (this.#stopping || this.#runners.has(key)) return;
+    this.#runner(ref).wake();
+  }
+
+  // ---- idle sessions ----
+
+  async #sweep(): Promise<void> {
+    const { clock } = this.#ports;
+    const everyMs = this.#options.sweepEveryMs ?? 5_000;
+    const afterMs = this.#options.passivateAfterMs ?? 30_000;
+    while (!this.#ended.signal.aborted) {
+      await clock.sleep(everyMs, this.#ended.signal);
+      for (const runner of [...this.#runners.values()]) {
+        if (!this.#stopping && runner.idleMs() > afterMs) await runner.passivate();
+      }
+    }
+  }
+}
+
+function keyOf(ref: SessionRef): string {
+  return subjects.journal(ref);
+}

@@ -1,0 +1,468 @@
+/**
+ * The runner: one session's mailbox, its commits and its effects.
+ *
+ * R1  Appending one record to the journal is the only commit point.
+ * R2  A record holds all events of one step: the one input and everything that follows from it until the machine waits.
+ * R3  State that anyone else can see changes only after the append is acknowledged.
+ * R4  An effect starts only after the record that asked for it is acknowledged.
+ * R5  Every outcome comes back through the session's one mailbox: one writer, one order. Nothing in it waits for
+ *     anything but its append.
+ * R6  Effects are reconciled: after each commit and after recovery, by the same code.
+ * R7  A command's inbox position stands in the record that consumed it; acknowledging its delivery follows from that.
+ * R8  Every queue, retry, wait and memory of ids has a bound: the mailbox holds at most the deliveries that the inbox
+ *     lets be under way, and one outcome per open effect.
+ * R9  A settled outcome is kept until a record that holds it is acknowledged; a refold offers it again.
+ * R10 A runner whose append is refused by a foreign record aborts its effects and appends nothing more. The session's
+ *     next runner begins with `owned {epoch: last + 1}`.
+ */
+import type { CommandInbox, Doorbell, Journal, Snapshots, StoredCommand } from '@coxswain/ports';
+import {
+  assertNever,
+  type CommandInput,
+  type Cursor,
+  type Input,
+  type JsonObject,
+  type Outcome,
+  type SessionEvent,
+  type SessionRef,
+  type SessionStatus,
+} from '@coxswain/protocol';
+import { effectsOf, isEnded, type SessionState } from '@coxswain/turn';
+import { admitCommand } from './admit-command.ts';
+import { COMMIT_BOUNDS, type CommitBounds, commit } from './commit.ts';
+import { EffectTable } from './effect-table.ts';
+import { type LoadedSession, loadSession, snapshotBytes } from './load-session.ts';
+import { buildRecord, type SealedRecord, sealRecord } from './seal-record.ts';
+import { statusOf } from './session-status.ts';
+import { SessionWorker, type WorkerPorts } from './session-worker.ts';
+import type { Transcript } from './transcript.ts';
+import { argumentsProblem } from './validate-arguments.ts';
+
+/** The ports that a runner uses. */
+export interface RunnerPorts extends WorkerPorts {
+  readonly journal: Journal;
+  readonly inbox: CommandInbox;
+  readonly snapshots: Snapshots;
+}
+
+/** How a runner behaves. */
+export interface RunnerOptions {
+  /** This host's incarnation: stands in every record as `attempt`. */
+  readonly host: string;
+  /** A snapshot every so many records. */
+  readonly snapshotEvery: number;
+  readonly commitBounds?: CommitBounds | undefined;
+}
+
+/** Why a runner has gone. */
+export type DropReason =
+  | 'foreign_writer'
+  | 'journal_unavailable'
+  | 'unrecoverable'
+  | 'abandoned'
+  | 'passivated'
+  | 'unloadable';
+
+/** What the host is told when a runner has gone. */
+export interface Dropped {
+  readonly reason: DropReason;
+  readonly message: string;
+  /** Settled outcomes that no record holds (R9), for the session's next runner on this host. */
+  readonly carried: ReadonlyMap<string, Outcome>;
+  /** Deliveries that were not acknowledged. */
+  readonly doorbells: readonly Doorbell[];
+}
+
+type Job =
+  | { readonly kind: 'inbox' }
+  | { readonly kind: 'outcome'; readonly outcome: Outcome }
+  | { readonly kind: 'broken'; readonly error: Error }
+  | { readonly kind: 'wake' };
+type Live = Omit<LoadedSession, 'transcript'> & { readonly transcript: Transcript };
+
+/** A session that lives on this host. */
+export class SessionRunner {
+  readonly #ports: RunnerPorts;
+  readonly #ref: SessionRef;
+  readonly #options: RunnerOptions;
+  readonly #onDropped: (dropped: Dropped) => void;
+  readonly #worker: SessionWorker;
+  readonly #effects: EffectTable;
+  readonly #mailbox: Job[] = [];
+  #doorbells: Doorbell[] = [];
+  #inboxJobWaits = false;
+  #working = false;
+  #dropped = false;
+  #quiescing = false;
+  /** Effects whose outcomes broke the machine once: they are not offered a second time. */
+  readonly #poisoned = new Set<string>();
+  #session: Live | null = null;
+  #committed: SessionStatus | null = null;
+  #committedState: SessionState | null = null;
+  #sinceSnapshot = 0;
+  #idleSinceMs = 0;
+
+  constructor(
+    ports: RunnerPorts,
+    ref: SessionRef,
+    options: RunnerOptions,
+    onDropped: (dropped: Dropped) => void,
+    carried: ReadonlyMap<string, Outcome> = new Map(),
+  ) {
+    this.#ports = ports;
+    this.#ref = ref;
+    this.#options = options;
+    this.#onDropped = onDropped;
+    this.#worker = new SessionWorker(ports, ref, () => this.#view());
+    const to = {
+      offer: (outcome: Outcome) => this.#post({ kind: 'outcome', outcome }),
+      broken: (error: Error) => this.#post({ kind: 'broken', error }),
+    };
+    this.#effects = new EffectTable(this.#worker, ports.clock, ports.log, to, carried);
+    this.#idleSinceMs = ports.clock.monotonicMs();
+  }
+
+  /** The session this runner works for. */
+  get ref(): SessionRef {
+    return this.#ref;
+  }
+
+  /** A command has arrived. */
+  ring(doorbell: Doorbell): void {
+    if (this.#dropped) return;
+    this.#doorbells.push(doorbell);
+    if (this.#inboxJobWaits) return;
+    this.#inboxJobWaits = true;
+    this.#post({ kind: 'inbox' });
+  }
+
+  /** Takes the session up after a restart: owns it and goes on with what is open. */
+  wake(): void {
+    this.#post({ kind: 'wake' });
+  }
+
+  /** The session after its newest acknowledged record (R3); null while it is being loaded, or unknown. */
+  get status(): SessionStatus | null {
+    if (!this.#committedState || !this.#session) return null;
+    const { n, at } = this.#session;
+    if (this.#committed?.n !== n) this.#committed = statusOf(this.#committedState, n, at);
+    return this.#committed;
+  }
+
+  /** Whether something runs that a stopping host should let end: anything but a model call, which can be made again. */
+  get isDraining(): boolean {
+    return (
+      this.#working ||
+      this.#mailbox.length > 0 ||
+      this.#effects.running(['provision', 'call_tool', 'consult', 'close_tools']) > 0
+    );
+  }
+
+  /** Milliseconds for which nothing has run and nothing has waited; 0 while something does. */
+  idleMs(): number {
+    const idle =
+      !this.#working && this.#mailbox.length === 0 && this.#effects.running() === 0 && this.#effects.kept.size === 0;
+    return idle ? this.#ports.clock.monotonicMs() - this.#idleSinceMs : 0;
+  }
+
+  /** Starts no model call more; calls that are under way or recorded may end. For a host that stops in order. */
+  quiesce(): void {
+    this.#quiescing = true;
+  }
+
+  /** Leaves the session at once: effects are aborted, nothing more is appended. */
+  abandon(reason: 'abandoned' | 'passivated' = 'abandoned'): void {
+    this.#drop(reason, reason);
+  }
+
+  /** Keeps a snapshot and leaves the session. Only for an idle one. */
+  async passivate(): Promise<void> {
+    if (this.#session && this.#session.n > 0 && this.#sinceSnapshot > 0) await this.#snapshot(this.#session);
+    if (this.idleMs() > 0) this.#drop('passivated', 'passivated');
+  }
+
+  #post(job: Job): void {
+    if (this.#dropped) return;
+    this.#mailbox.push(job);
+    if (this.#working) return;
+    this.#working = true;
+    // The mailbox handles its own errors; a rejection here would be one of ours and must surface.
+    void this.#work();
+  }
+
+  async #work(): Promise<void> {
+    for (let job = this.#mailbox.shift(); job && !this.#dropped; job = this.#mailbox.shift()) {
+      try {
+        await this.#handle(job);
+      } catch (error) {
+        if (job.kind === 'outcome') this.#poisoned.add(job.outcome.effect_id);
+        await this.#refold(error as Error);
+      }
+      // An instant model and an instant tool must not starve what arrives from outside.
+      await this.#ports.clock.yield();
+    }
+    this.#working = false;
+    this.#idleSinceMs = this.#ports.clock.monotonicMs();
+  }
+
+  async #handle(job: Job): Promise<void> {
+    const session = this.#session ?? (await this.#load());
+    if (!session || this.#dropped) return;
+    switch (job.kind) {
+      case 'inbox':
+        return this.#readInbox(session);
+      case 'outcome':
+        await this.#step(session, job.outcome);
+        return;
+      case 'broken':
+        throw job.error;
+      case 'wake':
+        if (!isEnded(session.actor.state) && (await this.#own(session))) this.#reconcile();
+        return;
+      default:
+        return assertNever(job);
+    }
+  }
+
+  #reconcile(): void {
+    const state = this.#session?.actor.state;
+    if (state) this.#effects.reconcile(effectsOf(state), (effect) => !this.#quiescing || effect.kind !== 'call_model');
+  }
+
+  // ---- loading ----
+
+  async #load(): Promise<Live | null> {
+    try {
+      const loaded = await loadSession(this.#ports, this.#ref, true);
+      if (this.#dropped || !loaded.transcript) return null;
+      this.#session = { ...loaded, transcript: loaded.transcript };
+      if (loaded.n > 0) this.#committedState = loaded.actor.state;
+      return this.#session;
+    } catch (error) {
+      this.#drop('unloadable', (error as Error).message);
+      return null;
+    }
+  }
+
+  /** The first record of a session on a host that did not write its newest one says so (R10). */
+  async #own(session: Live): Promise<boolean> {
+    if (session.n === 0 || session.writer === this.#options.host) return true;
+    const epoch = session.actor.state.context.epoch + 1;
+    return this.#step(session, { type: 'owned', epoch, host: this.#options.host });
+  }
+
+  // ---- commands (R7) ----
+
+  async #readInbox(session: Live): Promise<void> {
+    this.#inboxJobWaits = false;
+    const doorbells = this.#doorbells;
+    this.#doorbells = [];
+    const last = doorbells.reduce((newest, doorbell) => Math.max(newest, doorbell.seq), 0);
+    const commands = await this.#commandsUpTo(session, last);
+    // The inbox could not be read: nothing is acknowledged, so the store delivers again.
+    if (commands === null) return;
+    for (const command of commands) {
+      if (!(await this.#takeCommand(command))) {
+        this.#doorbells.push(...doorbells);
+        return;
+      }
+    }
+    // Each now stands in the journal, or left nothing that could be lost.
+    for (const doorbell of doorbells) doorbell.ack();
+  }
+
+  async #commandsUpTo(session: Live, last: number): Promise<readonly StoredCommand[] | null> {
+    const after = this.#position(session);
+    if (last <= after) return [];
+    try {
+      return await this.#ports.inbox.read(this.#ref, after, last);
+    } catch (error) {
+      this.#ports.log.warn(
+        { session_id: this.#ref.sessionId, error: (error as Error).message },
+        'inbox not readable now',
+      );
+      return null;
+    }
+  }
+
+  /** @returns false where the session was left. */
+  async #takeCommand(command: StoredCommand): Promise<boolean> {
+    const { incarnation } = this.#ports.inbox;
+    const cursor = { stream: incarnation.stream, created: incarnation.created, seq: command.seq };
+    const session = this.#session;
+    if (!session || !(await this.#own(session))) return false;
+    const input = this.#checked(this.#session ?? session, admitCommand(command, incarnation.stream));
+    try {
+      return await this.#step(this.#session ?? session, input, cursor);
+    } catch (error) {
+      await this.#refold(error as Error);
+      const refolded = this.#session;
+      if (!refolded || this.#dropped) return false;
+      // A command that breaks the machine is answered and recorded, or it would come back for ever.
+      const problem = { code: 'session_failed' as const, message: (error as Error).message };
+      return this.#step(refolded, { ...input, body: {}, problem }, cursor);
+    }
+  }
+
+  #position(session: Live): number {
+    const { incarnation } = this.#ports.inbox;
+    const { cursor } = session;
+    return cursor && cursor.stream === incarnation.stream && cursor.created === incarnation.created ? cursor.seq : 0;
+  }
+
+  /** Edited arguments are validated like the model's own. */
+  #checked(session: Live, input: CommandInput): CommandInput {
+    const args = input.body.args;
+    if (input.verb !== 'approve' || args === undefined || input.problem) return input;
+    const row = session.actor.state.context.calls.find((call) => call.call_id === input.body.call_id);
+    const tool = session.transcript.frame.tools.find((candidate) => candidate.name === row?.tool);
+    const problem = tool ? argumentsProblem(tool, args as JsonObject) : null;
+    return problem === null
+      ? input
+      : { ...input, problem: { code: 'invalid_arguments', message: problem, field: 'args' } };
+  }
+
+  // ---- one step ----
+
+  /** @returns false where the session was left: nothing more may be done for it. */
+  async #step(session: Live, input: Input, cursor?: Cursor): Promise<boolean> {
+    const n = session.n + 1;
+    const { decision, events } = session.actor.step(input, n);
+    if (decision.kind === 'ignored') {
+      this.#ports.log.debug(
+        { session_id: this.#ref.sessionId, input: input.type, reason: decision.reason },
+        'input ignored',
+      );
+      if (input.type === 'command' && decision.previously !== undefined)
+        session.receipts.repeated(input, decision.previously);
+      return true;
+    }
+    if (decision.kind === 'rejected' && session.n === 0) {
+      // An unknown session gets no record; the machine that took the rejection is thrown away.
+      session.receipts.rejectedUnrecorded(input as CommandInput, decision.events[0]);
+      this.#session = null;
+      await this.#load();
+      return true;
+    }
+    const at = new Date(this.#ports.clock.nowMs()).toISOString();
+    const frame = {
+      sessionId: this.#ref.sessionId,
+      n,
+      attempt: this.#options.host,
+      prevHash: session.hash,
+      at,
+      cursor,
+    };
+    const sealed = sealRecord(buildRecord(frame, input, events, session.actor.state));
+    if (!(await this.#storeBlobs(sealed)) || this.#dropped) return false;
+    const { journal, clock } = this.#ports;
+    const result = await commit(
+      journal,
+      clock,
+      this.#ref,
+      sealed,
+      session.fence,
+      () => this.#dropped,
+      this.#options.commitBounds ?? COMMIT_BOUNDS,
+    );
+    if (this.#dropped) return false;
+    if (result.status !== 'stored') {
+      const foreign = result.status === 'foreign';
+      this.#drop(
+        foreign ? 'foreign_writer' : 'journal_unavailable',
+        foreign ? `another host wrote record ${n}` : result.cause,
+      );
+      return false;
+    }
+    this.#acknowledged(
+      {
+        ...session,
+        n,
+        at,
+        fence: result.fence,
+        hash: sealed.hash,
+        cursor: cursor ?? session.cursor,
+        writer: this.#options.host,
+      },
+      input,
+      events,
+    );
+    return true;
+  }
+
+  /** Large fields are stored before the record that refers to them. */
+  async #storeBlobs(sealed: SealedRecord): Promise<boolean> {
+    try {
+      for (const blob of sealed.blobs) await this.#ports.blobs.put(blob.sha256, blob.bytes);
+      return true;
+    } catch (error) {
+      this.#drop('journal_unavailable', `the object store: ${(error as Error).message}`);
+      return false;
+    }
+  }
+
+  /** Everything that others may see, and everything that is to be done, comes after the acknowledgement (R3, R4). */
+  #acknowledged(session: Live, input: Input, events: readonly SessionEvent[]): void {
+    const { state } = session.actor;
+    this.#session = session;
+    this.#committedState = state;
+    for (const event of events) session.transcript.push(event);
+    session.receipts.committed(input, events, session.n, isEnded(state));
+    this.#reconcile();
+    if (++this.#sinceSnapshot >= this.#options.snapshotEvery) void this.#snapshot(session);
+  }
+
+  async #snapshot(session: Live): Promise<void> {
+    this.#sinceSnapshot = 0;
+    try {
+      await this.#ports.snapshots.put(this.#ref, snapshotBytes(session));
+    } catch (error) {
+      this.#ports.log.warn(
+        { session_id: this.#ref.sessionId, error: (error as Error).message },
+        'snapshot not kept; the journal stands',
+      );
+    }
+  }
+
+  #view() {
+    if (!this.#session) throw new Error('an effect without a session');
+    return { state: this.#session.actor.state, transcript: this.#session.transcript };
+  }
+
+  // ---- trouble ----
+
+  /** An exception of ours: drop the machine, fold the journal again, and end the run as failed. */
+  async #refold(error: Error): Promise<void> {
+    if (this.#dropped) return;
+    const code = 'code' in error && typeof error.code === 'string' ? error.code : 'session_failed';
+    this.#ports.log.error(
+      { session_id: this.#ref.sessionId, code, stack: error.stack },
+      'session failed; folding it again',
+    );
+    const n = this.#session?.n ?? 0;
+    this.#session = null;
+    const session = await this.#load();
+    if (!session || session.n === 0) return;
+    try {
+      if (!(await this.#own(session))) return;
+      const failure = { code, message: error.message };
+      if (!(await this.#step(this.#session ?? session, { type: 'session_failed', error: failure, n }))) return;
+      this.#reconcile();
+      this.#effects.offerAgain(this.#poisoned);
+    } catch (again) {
+      this.#drop('unrecoverable', `${error.message}; and again while ending the run: ${(again as Error).message}`);
+    }
+  }
+
+  #drop(reason: DropReason, message: string): void {
+    if (this.#dropped) return;
+    this.#dropped = true;
+    this.#mailbox.length = 0;
+    const carried = this.#effects.close();
+    // Connections end by themselves in the background; what could not be closed is worth a line, no more.
+    void this.#worker.close().then((notes) => {
+      for (const note of notes) this.#ports.log.warn({ session_id: this.#ref.sessionId }, note);
+    });
+    this.#onDropped({ reason, message, carried, doorbells: this.#doorbells });
+  }
+}

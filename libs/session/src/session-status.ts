@@ -1,0 +1,30 @@
+/** A session as seen from outside, from its state after a committed record. */
+import type { SessionStatus, StateValue } from '@coxswain/protocol';
+import type { SessionState } from '@coxswain/turn';
+
+/** The status after the record that `n` and `at` name. */
+export function statusOf(state: SessionState, n: number, at: string): SessionStatus {
+  const { context } = state;
+  return {
+    session_id: context.session_id,
+    n,
+    epoch: context.epoch,
+    at,
+    state: state.value as StateValue,
+    run: context.run,
+    turn: context.turn,
+    persona: context.pinned?.persona ?? null,
+    model: context.pinned?.model ?? null,
+    stop_reason: context.stop_reason,
+    error: context.failure ? { code: context.failure.code, message: context.failure.message } : null,
+    usage: context.total_usage,
+    calls: context.calls.map((row) => ({ call_id: row.call_id, tool: row.tool, status: row.ended ?? row.status })),
+    approvals: context.calls
+      .filter((row) => row.status === 'parked')
+      .map((row) => ({ call_id: row.call_id, tool: row.tool, args: row.args, requested_by: row.requested_by ?? '' })),
+    pending: [
+      ...context.pending.map(({ command_id, kind, body, mode }) => ({ command_id, kind, body, mode })),
+      ...context.followups.map(({ command_id, body }) => ({ command_id, kind: 'followup' as const, body })),
+    ],
+  };
+}

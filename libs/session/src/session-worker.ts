@@ -1,0 +1,228 @@
+/** How each kind of effect is carried out for one session. */
+import type { Blobs, Clock, Hooks, Log, Models, Publisher, Toolset } from '@coxswain/ports';
+import type { Outcome, SessionRef, ToolDefinition } from '@coxswain/protocol';
+import type { Effect, SessionState } from '@coxswain/turn';
+import { askModel } from './ask-model.ts';
+import { consultHooks } from './consult-hooks.ts';
+import { dispatchWithHook, textOutcome } from './dispatch-with-hook.ts';
+import type { EffectWorker } from './effect-table.ts';
+import { isFailure, type ProvisionPorts, provisionSession } from './provision-session.ts';
+import type { Transcript } from './transcript.ts';
+
+/** The ports that effects use. */
+export interface WorkerPorts extends ProvisionPorts {
+  readonly blobs: Blobs;
+  readonly clock: Clock;
+  readonly hooks: Hooks;
+  readonly log: Log;
+  readonly models: Models;
+  readonly publisher: Publisher;
+}
+
+/** What an effect needs to know of its session at the moment it begins. */
+export interface SessionView {
+  readonly state: SessionState;
+  readonly transcript: Transcript;
+}
+
+/** The effects of one session: its tool connections live here. */
+export class SessionWorker implements EffectWorker {
+  readonly #ports: WorkerPorts;
+  readonly #ref: SessionRef;
+  readonly #view: () => SessionView;
+  #toolset: Toolset | null = null;
+  #opening: Promise<Toolset | null> | null = null;
+
+  constructor(ports: WorkerPorts, ref: SessionRef, view: () => SessionView) {
+    this.#ports = ports;
+    this.#ref = ref;
+    this.#view = view;
+  }
+
+  async perform(effect: Effect, signal: AbortSignal): Promise<Outcome> {
+    const ports = this.#ports;
+    const { state, transcript } = this.#view();
+    switch (effect.kind) {
+      case 'provision': {
+        const { outcome, toolset } = await provisionSession(
+          ports,
+          this.#ref,
+          effect.id,
+          state.context.settings ?? {},
+          transcript.frame.persona,
+          signal,
+        );
+        this.#toolset = toolset;
+        return outcome;
+      }
+      case 'call_model': {
+        const { persona, tools } = transcript.frame;
+        if (!persona) throw new Error('a model call without a persona');
+        const request = {
+          idempotencyKey: this.#key(effect.id),
+          sessionId: this.#ref.sessionId,
+          turn: effect.turn,
+          model: persona.model,
+          system: persona.system_prompt,
+          messages: transcript.view(),
+          tools,
+        };
+        const ask = { ref: this.#ref, effectId: effect.id, epoch: state.context.epoch, request };
+        return askModel(ports.models, ports.publisher, ports.clock, ask, signal);
+      }
+      case 'call_tool':
+        return this.#callTool(effect, state, transcript, signal);
+      case 'consult': {
+        const registrations = state.context.hooks.filter(
+          (hook) => hook.point === effect.point && effect.hooks.includes(hook.id),
+        );
+        const tool = effect.callId === undefined ? undefined : this.#toolOfCall(state, transcript, effect.callId);
+        const consult = {
+          ref: this.#ref,
+          effectId: effect.id,
+          point: effect.point,
+          registrations,
+          payload: effect.payload,
+          tool,
+        };
+        return consultHooks(ports.hooks, ports.clock, consult, signal);
+      }
+      case 'close_tools':
+        return { type: 'close_outcome', effect_id: effect.id, notes: [...(await this.close())].slice(0, 64) };
+    }
+  }
+
+  stopped(effect: Effect, reason: string, timedOut: boolean): Outcome {
+    switch (effect.kind) {
+      case 'provision':
+        return { type: 'provision_outcome', effect_id: effect.id, status: 'cancelled' };
+      case 'call_model':
+        return {
+          type: 'model_outcome',
+          effect_id: effect.id,
+          status: 'cancelled',
+          message: { role: 'assistant', content: [] },
+          finish_reason: 'cancelled',
+          usage: { input_tokens: 0, output_tokens: 0 },
+          body_streamed: false,
+          attempts: 0,
+          duration_ms: 0,
+        };
+      case 'call_tool': {
+        const text = timedOut
+          ? `It did not stop within its grace: ${reason}. Whatever it does now is dropped.`
+          : `Cancelled: ${reason}.`;
+        const { result } = textOutcome('cancelled', text, 'tool_interrupted');
+        const head = {
+          type: 'call_outcome',
+          effect_id: effect.id,
+          call_id: effect.callId,
+          status: 'cancelled',
+          result,
+          duration_ms: 0,
+        } as const;
+        return timedOut ? { ...head, timed_out: true } : head;
+      }
+      case 'consult':
+        return {
+          type: 'consult_outcome',
+          effect_id: effect.id,
+          status: 'cancelled',
+          answers: effect.hooks.map((hook) => ({ hook, not_run: true })),
+        };
+      case 'close_tools':
+        return { type: 'close_outcome', effect_id: effect.id, notes: [] };
+    }
+  }
+
+  /** Closes the tool connections. Never rejects; says what could not be closed. */
+  async close(): Promise<readonly string[]> {
+    const toolset = this.#toolset;
+    this.#toolset = null;
+    return toolset ? toolset.close() : [];
+  }
+
+  async #callTool(
+    effect: Extract<Effect, { kind: 'call_tool' }>,
+    state: SessionState,
+    transcript: Transcript,
+    signal: AbortSignal,
+  ): Promise<Outcome> {
+    const { epoch } = state.context;
+    const toolset = this.#toolset ?? (await this.#reopen(transcript, signal));
+    if (!toolset) {
+      const { result } = textOutcome(
+        'unavailable',
+        `The tools of this session could not be opened again; ${effect.tool} was not run.`,
+        'tool_unavailable',
+      );
+      return {
+        type: 'call_outcome',
+        effect_id: effect.id,
+        call_id: effect.callId,
+        status: 'error',
+        result,
+        duration_ms: 0,
+      };
+    }
+    let progress = 0;
+    const call = {
+      idempotencyKey: this.#key(effect.id),
+      ref: this.#ref,
+      callId: effect.callId,
+      tool: effect.tool,
+      args: effect.args,
+      epoch,
+      onProgress: (text: string) =>
+        this.#ports.publisher.delta(this.#ref, {
+          type: 'message_update',
+          session_id: this.#ref.sessionId,
+          effect_id: effect.id,
+          epoch,
+          turn: state.context.turn,
+          index: progress++,
+          kind: 'progress',
+          text,
+          call_id: effect.callId,
+          tool: effect.tool,
+        }),
+    };
+    const tool = transcript.frame.tools.find((candidate) => candidate.name === effect.tool);
+    const dispatch = { effectId: effect.id, call, tool, inDoubt: effect.epoch < epoch };
+    return dispatchWithHook(toolset, this.#ports.blobs, this.#ports.clock, dispatch, signal);
+  }
+
+  /** After a recovery the run's tools are opened again, once, from what it has pinned. */
+  #reopen(transcript: Transcript, signal: AbortSignal): Promise<Toolset | null> {
+    this.#opening ??= this.#open(transcript, signal).finally(() => {
+      this.#opening = null;
+    });
+    return this.#opening;
+  }
+
+  async #open(transcript: Transcript, signal: AbortSignal): Promise<Toolset | null> {
+    const { persona } = transcript.frame;
+    if (!persona) return null;
+    const { settings } = this.#view().state.context;
+    const mcpServers = { ...persona.definition.mcp_servers, ...settings?.mcp_servers };
+    const opened = await this.#ports.tools.open({ ref: this.#ref, root: persona.root, mcpServers }, signal);
+    if (isFailure(opened)) {
+      this.#ports.log.warn(
+        { session_id: this.#ref.sessionId, code: opened.code },
+        `tools could not be opened again: ${opened.message}`,
+      );
+      return null;
+    }
+    this.#toolset = opened;
+    return opened;
+  }
+
+  #toolOfCall(state: SessionState, transcript: Transcript, callId: string): ToolDefinition | undefined {
+    const name = state.context.calls.find((row) => row.call_id === callId)?.tool;
+    return transcript.frame.tools.find((tool) => tool.name === name);
+  }
+
+  #key(effectId: string): string {
+    return `${this.#ref.tenant}.${this.#ref.sessionId}.${effectId}`;
+  }
+}

@@ -1,0 +1,57 @@
+/** Arguments against a tool's JSON Schema, before any hook, gate or person sees the call. */
+import { canonicalJson, type Json, type JsonObject, type ToolDefinition } from '@coxswain/protocol';
+import { Ajv, type ValidateFunction } from 'ajv';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+
+const options = { strict: false, validateFormats: false, allErrors: false, logger: false } as const;
+const ajv = new Ajv(options);
+const ajv2020 = new Ajv2020(options);
+
+// Schemas come from configured tools and repeat from session to session; a compiled one is kept while it is among the
+// newest that were used.
+const compiled = new Map<string, ValidateFunction | string>();
+const COMPILED_MAX = 1_024;
+const bySchema = new WeakMap<JsonObject, ValidateFunction | string>();
+
+/** What is wrong with a call's arguments, in a sentence, or null. */
+export function argumentsProblem(tool: ToolDefinition, args: Json): string | null {
+  if (typeof args !== 'object' || args === null || Array.isArray(args)) return 'The arguments are not a JSON object.';
+  const validate = validatorOf(tool.input_schema);
+  if (typeof validate === 'string') return `The tool's schema cannot be used: ${validate}.`;
+  if (validate(args)) return null;
+  const error = validate.errors?.[0];
+  const where = error?.instancePath ? `${error.instancePath.slice(1).replaceAll('/', '.')} ` : '';
+  const what =
+    error?.keyword === 'additionalProperties'
+      ? `has an unknown member ${JSON.stringify(error.params.additionalProperty)}`
+      : error?.message;
+  return `The arguments do not fit the tool's schema: ${where}${what ?? 'they are not valid'}.`;
+}
+
+function validatorOf(schema: JsonObject): ValidateFunction | string {
+  const known = bySchema.get(schema);
+  if (known) return known;
+  const key = canonicalJson(schema);
+  let validate = compiled.get(key);
+  if (!validate) {
+    validate = compile(schema);
+    if (compiled.size >= COMPILED_MAX) {
+      compiled.clear();
+      ajv.removeSchema();
+      ajv2020.removeSchema();
+    }
+    compiled.set(key, validate);
+  }
+  bySchema.set(schema, validate);
+  return validate;
+}
+
+function compile(schema: JsonObject): ValidateFunction | string {
+  const { $schema, $id: _, ...rest } = schema;
+  const draft = typeof $schema === 'string' && $schema.includes('2020-12') ? ajv2020 : ajv;
+  try {
+    return draft.compile(rest);
+  } catch (error) {
+    return (error as Error).message;
+  }
+}
