@@ -310,6 +310,42 @@ export const ERROR_CATALOGUE = {
     'Throws it away.',
     'Try again; if it stays, do not trust the source.',
   ),
+  nats_server_unusable: exception(
+    'The named server binary is missing, not executable, or built for another system.',
+    'Stops.',
+    'Correct COX_NATS_SERVER.',
+  ),
+  nats_server_stop_failed: exception(
+    'The child server survived even SIGKILL.',
+    'Its state folder stays locked.',
+    'See what its disk is waiting for.',
+  ),
+  nats_url_invalid: exception(
+    'NATS_URL cannot be read, or its addresses carry different credentials.',
+    'Stops.',
+    'Correct it.',
+  ),
+  server_option_invalid: exception(
+    'An option of the embedded server is not allowed.',
+    'Stops, naming it.',
+    'Use a loopback address, a port up to 65535, a token of 16 or more letters, digits, - and _.',
+  ),
+  connection_file_invalid: exception(
+    'connection.json was written by something else.',
+    'Stops.',
+    'Delete it and start again.',
+  ),
+  fetch_setting_invalid: exception('COX_FETCH is neither never nor auto.', 'Stops.', 'Use one of them.'),
+  fetch_failed: exception(
+    'A source of the server could not be reached or gave something else.',
+    'Tries the next source.',
+    'See the list in nats_server_not_found.',
+  ),
+  command_failed: exception(
+    'A program that fetching needs has failed.',
+    'Tries the next source.',
+    'See the list in nats_server_not_found.',
+  ),
   state_dir_in_use: exception(
     'Another instance uses this state folder.',
     'Stops, naming its process id.',
