@@ -1,2 +1,2 @@
 /** The model port: AI SDK providers, scripted models, replayed journals. */
-export { createModels, type ModelsOptions } from './models.ts';
+export { createModels, type ModelsOptions, ModelUnusableError } from './models.ts';

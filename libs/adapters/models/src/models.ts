@@ -1,53 +1,101 @@
 /** Which provider answers for a model's name. */
+import { readFile } from 'node:fs/promises';
 import { isAbsolute, resolve } from 'node:path';
 import type { Clock, Model, Models } from '@coxswain/ports';
 import type { Failure, ModelSettings } from '@coxswain/protocol';
+import { connect } from './providers/connect.ts';
+import { type Endpoint, type Environment, endpointOf, type HttpProvider } from './providers/endpoint.ts';
+import { replayModel } from './replay/replay-model.ts';
+import { ReplayStore } from './replay/replay-store.ts';
 import { ScriptStore } from './scripted/script-store.ts';
 import { scriptedModel } from './scripted/scripted-model.ts';
+import { providerModel } from './stream/provider-model.ts';
 import { wallClock } from './wall-clock.ts';
 
 /** What models are made with; every part has a default. */
 export interface ModelsOptions {
   /** Keys and addresses of providers; the process's own environment by default. */
-  readonly env?: Readonly<Record<string, string | undefined>>;
+  readonly env?: Environment;
   /** For delays, back-off and time-outs; the machine's by default. */
   readonly clock?: Clock;
   /** Where the relative paths of scripts and journals begin; the working directory by default. */
   readonly baseFolder?: string;
+  /** The records of the journal that a `replay/<name>` names, one JSON object a line; reads a file by default. */
+  readonly readJournal?: (name: string) => Promise<string>;
+  /** How long a provider may send nothing before its answer has begun; 120,000 ms by default. */
+  readonly firstByteTimeoutMs?: number;
+  /** How long a provider may send nothing in the middle of its answer; 60,000 ms by default. */
+  readonly betweenBytesTimeoutMs?: number;
 }
 
-const PROVIDERS = ['scripted'];
+/** A model was asked for that {@link Models.check} gives a failure for. */
+export class ModelUnusableError extends Error {
+  readonly failure: Failure;
+  constructor(failure: Failure) {
+    super(failure.message);
+    this.failure = failure;
+  }
+}
 
-/** The models of this package, by `provider/name`. */
+const PROVIDERS: Readonly<Record<string, HttpProvider | 'scripted' | 'replay'>> = {
+  anthropic: 'anthropic',
+  gemini: 'google',
+  google: 'google',
+  openai: 'openai',
+  'openai-chat': 'openai-chat',
+  'openai-compatible': 'openai-compatible',
+  replay: 'replay',
+  scripted: 'scripted',
+};
+
+/** The models of this package, by `provider/name`. See docs/guides/models.md. */
 export function createModels(options: ModelsOptions = {}): Models {
   const clock = options.clock ?? wallClock;
-  const scripts = new ScriptStore();
+  const env = options.env ?? process.env;
   const pathOf = (file: string) => (isAbsolute(file) ? file : resolve(options.baseFolder ?? process.cwd(), file));
+  const scripts = new ScriptStore();
+  const journals = new ReplayStore(options.readJournal ?? ((name) => readFile(pathOf(name), 'utf8')));
+  const limits = {
+    firstByteMs: options.firstByteTimeoutMs ?? 120_000,
+    betweenBytesMs: options.betweenBytesTimeoutMs ?? 60_000,
+  };
 
   return {
-    async check(model: ModelSettings): Promise<Failure | null> {
-      const [provider, name] = splitName(model.name);
-      if (provider !== 'scripted') return providerUnknown(provider);
-      const script = await scripts.load(pathOf(name), name);
-      return 'code' in script ? script : null;
+    async check(settings: ModelSettings): Promise<Failure | null> {
+      const found = find(settings, env);
+      if ('code' in found) return found;
+      const { provider, model } = found;
+      const read =
+        provider === 'scripted'
+          ? await scripts.load(pathOf(model), model)
+          : provider === 'replay'
+            ? await journals.load(model)
+            : found;
+      return 'code' in read ? read : null;
     },
-    resolve(model: ModelSettings): Model {
-      const [provider, name] = splitName(model.name);
-      if (provider !== 'scripted') throw new Error(providerUnknown(provider).message);
-      return scriptedModel(scripts, pathOf(name), name, clock);
+    resolve(settings: ModelSettings): Model {
+      const found = find(settings, env);
+      if ('code' in found) throw new ModelUnusableError(found);
+      const { provider, model } = found;
+      if (provider === 'scripted') return scriptedModel(scripts, pathOf(model), model, clock);
+      if (provider === 'replay') return replayModel(model, () => journals.answers(model));
+      return providerModel(connect(found as Endpoint), limits, clock);
     },
   };
 }
 
-function splitName(name: string): [provider: string, model: string] {
-  const slash = name.indexOf('/');
-  return slash < 0 ? [name, ''] : [name.slice(0, slash), name.slice(slash + 1)];
-}
+type Found = Endpoint | { readonly provider: 'scripted' | 'replay'; readonly model: string };
 
-function providerUnknown(provider: string): Failure {
-  return {
-    code: 'provider_unknown',
-    message: `no provider is called ${JSON.stringify(provider)}; there are ${PROVIDERS.join(', ')}`,
-    retryable: false,
-  };
+function find(settings: ModelSettings, env: Environment): Found | Failure {
+  const slash = settings.name.indexOf('/');
+  const name = slash < 0 ? settings.name : settings.name.slice(0, slash);
+  const model = slash < 0 ? '' : settings.name.slice(slash + 1);
+  const provider = Object.hasOwn(PROVIDERS, name) ? PROVIDERS[name] : undefined;
+  if (!provider) {
+    const known = Object.keys(PROVIDERS).join(', ');
+    const message = `no provider is called ${JSON.stringify(name)}; there are ${known}`;
+    return { code: 'provider_unknown', message, retryable: false };
+  }
+  if (provider === 'scripted' || provider === 'replay') return { provider, model };
+  return endpointOf(provider, model, settings, env);
 }

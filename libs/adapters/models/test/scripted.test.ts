@@ -1,10 +1,11 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { ModelPart, ModelRequest, ModelResult, Models } from '@coxswain/ports';
-import { AssistantMessage, type Message, userText } from '@coxswain/protocol';
+import type { ModelPart, Models } from '@coxswain/ports';
+import { type Message, userText } from '@coxswain/protocol';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { createModels } from '../src/mod.ts';
+import { type Asked, ask as askModel } from './request.ts';
 import { VirtualClock } from './virtual-clock.ts';
 
 let folder: string;
@@ -32,39 +33,14 @@ function hash(text: string): number {
   return value;
 }
 
-interface Asked {
-  readonly result: ModelResult;
-  readonly parts: ModelPart[];
-}
-
-async function ask(
+function ask(
   file: string,
   messages: Message[],
   turn = 1,
   signal: AbortSignal = new AbortController().signal,
   onPart: (part: ModelPart) => void = () => {},
 ): Promise<Asked> {
-  const model = { name: `scripted/${file}` };
-  const request: ModelRequest = {
-    idempotencyKey: `default.s.${turn}-0`,
-    sessionId: 's',
-    turn,
-    model,
-    system: '',
-    messages,
-    tools: [],
-  };
-  const parts: ModelPart[] = [];
-  const result = await models.resolve(model).stream(
-    request,
-    (part) => {
-      parts.push(part);
-      onPart(part);
-    },
-    signal,
-  );
-  expect(AssistantMessage.safeParse(result.message).success).toBe(true);
-  return { result, parts };
+  return askModel(models, { name: `scripted/${file}` }, messages, { turn, signal, onPart });
 }
 
 function textOfResult({ result }: Asked): string {

@@ -1,0 +1,65 @@
+/** A model's own answers, as it is shown them again. */
+import type { LanguageModelV3Message, SharedV3ProviderOptions } from '@ai-sdk/provider';
+import type { AssistantMessage, CallPart, Json, ReasoningPart, TextPart } from '@coxswain/protocol';
+import { promptCallId, promptToolName } from './call-names.ts';
+import type { PromptRules } from './prompt-rules.ts';
+
+type AssistantParts = Extract<LanguageModelV3Message, { role: 'assistant' }>['content'];
+
+/** The parts of an answer that its provider takes back; none where nothing is left to show. */
+export function assistantParts(message: AssistantMessage, rules: PromptRules): AssistantParts {
+  const parts: AssistantParts = [];
+  for (const part of message.content) {
+    switch (part.type) {
+      case 'text':
+        if (part.text !== '') parts.push({ type: 'text', text: part.text, ...ownMetadata(part, rules) });
+        break;
+      case 'reasoning':
+        if (!message.partial && goesBack(part, rules)) {
+          parts.push({ type: 'reasoning', text: part.text, ...ownMetadata(part, rules) });
+        }
+        break;
+      case 'call':
+        parts.push({
+          type: 'tool-call',
+          toolCallId: promptCallId(part.call_id, rules),
+          toolName: promptToolName(part.tool),
+          input: inputOf(part.args),
+          ...ownMetadata(part, rules),
+        });
+        break;
+      default:
+        return assertNever(part);
+    }
+  }
+  return parts;
+}
+
+function goesBack(part: ReasoningPart, rules: PromptRules): boolean {
+  return rules.reasoning === 'signed'
+    ? part.provider_metadata?.[rules.metadataKey] !== undefined
+    : part.provider_metadata === undefined && part.text !== '';
+}
+
+function ownMetadata(
+  part: TextPart | ReasoningPart | CallPart,
+  rules: PromptRules,
+): { providerOptions?: SharedV3ProviderOptions } {
+  const own = part.provider_metadata?.[rules.metadataKey];
+  if (!own) return {};
+  const options: SharedV3ProviderOptions = { [rules.metadataKey]: own };
+  // The compatible adapter reads Gemini's signature under another name than the one it writes it under.
+  if (rules.metadataKey === 'openai-compatible' && typeof own.thoughtSignature === 'string') {
+    options.google = { thoughtSignature: own.thoughtSignature };
+  }
+  return { providerOptions: options };
+}
+
+// Providers take nothing but objects here; a call whose arguments did not parse has its error in its result.
+function inputOf(args: Json): Json {
+  return typeof args === 'object' && args !== null && !Array.isArray(args) ? args : {};
+}
+
+function assertNever(part: never): never {
+  throw new Error(`a part of an answer has no known type: ${JSON.stringify(part)}`);
+}

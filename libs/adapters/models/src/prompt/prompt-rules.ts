@@ -1,0 +1,66 @@
+/** What providers differ in when they are shown a transcript. */
+
+/** One provider's rules. */
+export interface PromptRules {
+  /** Under which name the provider keeps its metadata; that of others is not shown to it. */
+  readonly metadataKey: string;
+  /**
+   * Which reasoning goes back: `signed`, that which carries the provider's own metadata; `unsigned`, that which
+   * carries none, for the providers that write reasoning as plain text.
+   */
+  readonly reasoning: 'signed' | 'unsigned';
+  /** Media types that a user message may hold. Text files are always shown, as text. */
+  readonly files: RegExp;
+  /** Media types that a tool's result may hold; the other shown files follow it in a user message. */
+  readonly resultFiles: RegExp | null;
+  /** Call ids may have only A-Z a-z 0-9 _ -. */
+  readonly plainCallIds: boolean;
+}
+
+const IMAGES_AND_PDF = /^image\/|^application\/pdf$/;
+const CHAT_FILES = /^image\/|^application\/pdf$|^audio\/(wav|mp3|mpeg)$/;
+
+/** The OpenAI Responses API. */
+export const OPENAI_RESPONSES_RULES: PromptRules = {
+  metadataKey: 'openai',
+  reasoning: 'signed',
+  files: IMAGES_AND_PDF,
+  resultFiles: IMAGES_AND_PDF,
+  plainCallIds: false,
+};
+
+/** The OpenAI Chat Completions API. */
+export const OPENAI_CHAT_RULES: PromptRules = {
+  metadataKey: 'openai',
+  reasoning: 'signed',
+  files: CHAT_FILES,
+  resultFiles: null,
+  plainCallIds: false,
+};
+
+/** Servers that speak the Chat Completions protocol. */
+export const OPENAI_COMPATIBLE_RULES: PromptRules = {
+  metadataKey: 'openai-compatible',
+  reasoning: 'unsigned',
+  files: CHAT_FILES,
+  resultFiles: null,
+  plainCallIds: false,
+};
+
+/** The Anthropic Messages API. */
+export const ANTHROPIC_RULES: PromptRules = {
+  metadataKey: 'anthropic',
+  reasoning: 'signed',
+  files: /^image\/(png|jpeg|gif|webp)$|^application\/pdf$/,
+  resultFiles: /^image\/(png|jpeg|gif|webp)$|^application\/pdf$/,
+  plainCallIds: true,
+};
+
+/** The Gemini API. */
+export const GOOGLE_RULES: PromptRules = {
+  metadataKey: 'google',
+  reasoning: 'signed',
+  files: /^(image|audio|video)\/|^application\/pdf$/,
+  resultFiles: /^image\//,
+  plainCallIds: false,
+};

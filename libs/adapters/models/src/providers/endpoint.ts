@@ -1,0 +1,120 @@
+/** Where a model's provider is reached and with which key, from its settings and the environment. */
+import type { Failure, ModelSettings } from '@coxswain/protocol';
+
+/** The providers that are reached over HTTP. */
+export type HttpProvider = 'openai' | 'openai-chat' | 'openai-compatible' | 'anthropic' | 'google';
+
+/** A provider's address and key. */
+export interface Endpoint {
+  readonly provider: HttpProvider;
+  /** The model's name as its provider knows it. */
+  readonly model: string;
+  readonly baseUrl: string;
+  /** Null where none is needed and none is set. */
+  readonly apiKey: string | null;
+}
+
+/** Environment variables, as `process.env` has them. */
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+interface ProviderEntry {
+  readonly keys: readonly string[];
+  readonly urls: readonly string[];
+  /** Null where an address must be given. */
+  readonly defaultUrl: string | null;
+  /** Where the API begins on a server that is given without a path. */
+  readonly path: string;
+}
+
+const OPENAI: ProviderEntry = {
+  keys: ['OPENAI_API_KEY'],
+  urls: ['OPENAI_BASE_URL'],
+  defaultUrl: 'https://api.openai.com/v1',
+  path: '/v1',
+};
+
+const ENTRIES: Readonly<Record<HttpProvider, ProviderEntry>> = {
+  openai: OPENAI,
+  'openai-chat': OPENAI,
+  'openai-compatible': {
+    keys: ['OPENAI_COMPATIBLE_API_KEY'],
+    urls: ['OPENAI_COMPATIBLE_BASE_URL'],
+    defaultUrl: null,
+    // Some of these servers answer at their root, so an address is taken as it stands.
+    path: '',
+  },
+  anthropic: {
+    keys: ['ANTHROPIC_API_KEY'],
+    urls: ['ANTHROPIC_BASE_URL'],
+    defaultUrl: 'https://api.anthropic.com/v1',
+    path: '/v1',
+  },
+  google: {
+    keys: ['GOOGLE_GENERATIVE_AI_API_KEY', 'GEMINI_API_KEY'],
+    urls: ['GOOGLE_GENERATIVE_AI_BASE_URL'],
+    defaultUrl: 'https://generativelanguage.googleapis.com/v1beta',
+    path: '/v1beta',
+  },
+};
+
+/** The endpoint of a model, or `model_key_missing` or `provision_failed` naming what to set. */
+export function endpointOf(
+  provider: HttpProvider,
+  model: string,
+  settings: ModelSettings,
+  env: Environment,
+): Endpoint | Failure {
+  const entry = ENTRIES[provider];
+  const given = settings.base_url ?? firstSet(entry.urls, env)?.value ?? null;
+  const address = given ?? entry.defaultUrl;
+  if (address === null) {
+    return unusable(
+      'provision_failed',
+      `${provider} needs an address: give base_url or set ${entry.urls.join(' or ')}`,
+    );
+  }
+  const baseUrl = baseUrlOf(address, entry.path);
+  if (baseUrl === null) {
+    return unusable('provision_failed', `${provider}: ${JSON.stringify(address)} is no http or https address`);
+  }
+  const key = firstSet(entry.keys, env);
+  if (key && !/^[\x21-\x7e]+$/.test(key.value)) {
+    return unusable('model_key_missing', `${provider} needs a key, and ${key.name} has characters that no key has`);
+  }
+  const optional = provider === 'openai-compatible' || (given !== null && isLoopback(baseUrl));
+  if (!key && !optional) {
+    return unusable('model_key_missing', `${provider} needs a key: set ${entry.keys.join(' or ')}`);
+  }
+  return { provider, model, baseUrl, apiKey: key?.value ?? null };
+}
+
+function firstSet(names: readonly string[], env: Environment): { name: string; value: string } | null {
+  for (const name of names) {
+    // Keys often come from files that end in a newline.
+    const value = env[name]?.trim();
+    if (value) return { name, value };
+  }
+  return null;
+}
+
+function baseUrlOf(address: string, path: string): string | null {
+  if (!URL.canParse(address)) return null;
+  const url = new URL(address);
+  if (url.protocol !== 'http:' && url.protocol !== 'https:') return null;
+  if (url.pathname === '/') url.pathname = path;
+  return url.href.replace(/\/+$/, '');
+}
+
+function isLoopback(baseUrl: string): boolean {
+  const { hostname } = new URL(baseUrl);
+  return (
+    hostname === 'localhost' ||
+    hostname.endsWith('.localhost') ||
+    hostname === '[::1]' ||
+    /^127(\.\d{1,3}){3}$/.test(hostname)
+  );
+}
+
+function unusable(code: string, message: string): Failure {
+  return { code, message, retryable: false };
+}

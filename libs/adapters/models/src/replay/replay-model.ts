@@ -1,0 +1,68 @@
+/** A model that answers from a recorded journal. */
+import type { Model, ModelResult } from '@coxswain/ports';
+import type { AssistantMessage, Failure, Message } from '@coxswain/protocol';
+import type { RecordedAnswer } from './recorded-answers.ts';
+
+/** The model of one journal; `answers` reads it, or says why it cannot be read, and never rejects. */
+export function replayModel(name: string, answers: () => Promise<readonly RecordedAnswer[] | Failure>): Model {
+  return {
+    async stream(request, onPart, signal) {
+      const recorded = await answers();
+      if ('code' in recorded) return failed([], recorded);
+      const place = answersIn(request.messages);
+      const answer = recorded[place];
+      if (!answer) {
+        return failed([], {
+          code: 'replay_exhausted',
+          message: `journal ${name} has ${recorded.length} answers, and this session asks for number ${place + 1}`,
+          retryable: false,
+        });
+      }
+      if (signal.aborted) return cancelled();
+      for (const part of answer.message.content) {
+        if (part.type !== 'call') onPart({ type: part.type, text: part.text });
+        else onPart({ type: 'call', callId: part.call_id, tool: part.tool, argsText: JSON.stringify(part.args) });
+      }
+      return answer.error ? failed(answer.message.content, answer.error, answer) : complete(answer);
+    },
+  };
+}
+
+// Each answer, a partial one too, stands in the transcript as it stands in the journal: so their number is the place.
+function answersIn(messages: readonly Message[]): number {
+  let count = 0;
+  for (const message of messages) if (message.role === 'assistant') count++;
+  return count;
+}
+
+// An answer that a person cut short is given as far as it went: whoever cut it is not here to do it again.
+function complete({ message, finishReason, usage }: RecordedAnswer): ModelResult {
+  return {
+    status: 'complete',
+    message: { role: 'assistant', content: message.content },
+    finishReason: message.partial ? 'stop' : finishReason,
+    usage,
+    attempts: 1,
+  };
+}
+
+function failed(content: AssistantMessage['content'], error: Failure, answer?: RecordedAnswer): ModelResult {
+  return {
+    status: 'failed',
+    message: { role: 'assistant', content, partial: true },
+    finishReason: 'error',
+    usage: answer?.usage ?? { input_tokens: 0, output_tokens: 0 },
+    error,
+    attempts: 1,
+  };
+}
+
+function cancelled(): ModelResult {
+  return {
+    status: 'cancelled',
+    message: { role: 'assistant', content: [], partial: true },
+    finishReason: 'cancelled',
+    usage: { input_tokens: 0, output_tokens: 0 },
+    attempts: 1,
+  };
+}

@@ -1,0 +1,205 @@
+/**
+ * One answer as it streams in: from a provider's stream parts to the message that is kept and the pieces that are
+ * shown meanwhile.
+ */
+import type {
+  LanguageModelV3StreamPart,
+  LanguageModelV3ToolCall,
+  LanguageModelV3Usage,
+  SharedV3ProviderMetadata,
+} from '@ai-sdk/provider';
+import type { ModelPart } from '@coxswain/ports';
+import type {
+  AssistantMessage,
+  CallPart,
+  JsonObject,
+  ProviderMetadata,
+  ReasoningPart,
+  TextPart,
+  Usage,
+} from '@coxswain/protocol';
+import { readArguments } from '../call-arguments.ts';
+import type { CallIds } from './call-ids.ts';
+import { BrokenStreamError, ReportedError } from './stream-failure.ts';
+
+type Said = TextPart | ReasoningPart;
+type Content = AssistantMessage['content'];
+type Finish = Extract<LanguageModelV3StreamPart, { type: 'finish' }>;
+
+// No model writes as much; a server that never stops would.
+const ANSWER_MAX_CHARS = 16 * 1024 * 1024;
+
+/** See above. */
+export class Answer {
+  readonly #onPart: (part: ModelPart) => void;
+  readonly #callIds: CallIds;
+  readonly #parts: Content = [];
+  /** Text and reasoning that deltas still come for, by kind and the provider's id. */
+  readonly #open = new Map<string, Said>();
+  #finish: Finish | null = null;
+  #chars = 0;
+  #handedOn = false;
+
+  constructor(onPart: (part: ModelPart) => void, callIds: CallIds) {
+    this.#onPart = onPart;
+    this.#callIds = callIds;
+  }
+
+  /** Something has been shown, so that the request cannot be sent again unnoticed. */
+  get handedOn(): boolean {
+    return this.#handedOn;
+  }
+
+  /** The final frame has come. */
+  get complete(): boolean {
+    return this.#finish !== null;
+  }
+
+  /**
+   * Takes the next part of the stream.
+   * @throws ReportedError when the provider reports an error; BrokenStreamError when the answer cannot be one.
+   */
+  take(part: LanguageModelV3StreamPart): void {
+    switch (part.type) {
+      case 'text-start':
+      case 'reasoning-start':
+        this.#start(kindOf(part.type), part.id, part.providerMetadata);
+        break;
+      case 'text-delta':
+      case 'reasoning-delta':
+        this.#add(kindOf(part.type), part.id, part.delta, part.providerMetadata);
+        break;
+      case 'text-end':
+      case 'reasoning-end':
+        this.#end(kindOf(part.type), part.id, part.providerMetadata);
+        break;
+      case 'tool-call':
+        this.#takeCall(part);
+        break;
+      case 'error':
+        throw new ReportedError(part.error);
+      case 'finish':
+        this.#takeFinish(part);
+        break;
+      default:
+        // Input deltas come again whole in the call; sources, files and what providers run themselves are not kept.
+        break;
+    }
+  }
+
+  /** Why the answer ended, in the provider specification's words: `stop`, `length`, `tool-calls`, … */
+  get finishReason(): string {
+    return this.#finish?.finishReason.unified ?? 'other';
+  }
+
+  /** The tokens that the final frame told of. */
+  get usage(): Usage {
+    return usageOf(this.#finish?.usage);
+  }
+
+  /** The whole answer. Text that stayed empty is left out; reasoning stays for what its provider wants back. */
+  get content(): Content {
+    return this.#parts.filter(
+      (part) => part.type === 'call' || part.text !== '' || (part.type === 'reasoning' && part.provider_metadata),
+    );
+  }
+
+  /** What was said of an answer that was cut short: its calls were never finished, its signatures never valid. */
+  get partialContent(): Content {
+    return this.#parts.flatMap((part) =>
+      part.type !== 'call' && part.text !== '' ? [{ type: part.type, text: part.text }] : [],
+    );
+  }
+
+  #start(type: Said['type'], id: string, metadata?: SharedV3ProviderMetadata): Said {
+    const part: Said = { type, text: '' };
+    addMetadata(part, metadata);
+    this.#open.set(`${type} ${id}`, part);
+    this.#parts.push(part);
+    return part;
+  }
+
+  #add(type: Said['type'], id: string, delta: string, metadata?: SharedV3ProviderMetadata): void {
+    const part = this.#open.get(`${type} ${id}`) ?? this.#start(type, id);
+    addMetadata(part, metadata);
+    if (delta === '') return;
+    this.#count(delta.length);
+    part.text += delta;
+    this.#handOn({ type, text: delta });
+  }
+
+  // The compatible adapter gives the next piece of text the same id, so an ended one must be forgotten.
+  #end(type: Said['type'], id: string, metadata?: SharedV3ProviderMetadata): void {
+    const part = this.#open.get(`${type} ${id}`);
+    if (part) addMetadata(part, metadata);
+    this.#open.delete(`${type} ${id}`);
+  }
+
+  #takeCall(part: LanguageModelV3ToolCall): void {
+    // The provider runs it and has the result in its own answer; it is no call of the session.
+    if (part.providerExecuted) return;
+    this.#count(part.input.length);
+    const tool = part.toolName.slice(0, 256) || 'unnamed';
+    const call: CallPart = {
+      type: 'call',
+      call_id: this.#callIds.unique(part.toolCallId),
+      tool,
+      ...readArguments(part.input),
+    };
+    addMetadata(call, part.providerMetadata);
+    this.#parts.push(call);
+    this.#handOn({ type: 'call', callId: call.call_id, tool, argsText: part.input });
+  }
+
+  #takeFinish(part: Finish): void {
+    const { unified, raw } = part.finishReason;
+    // The adapters end every stream with a finish; one that names no reason never had the provider's final frame.
+    if (unified === 'other' && raw === undefined) throw new BrokenStreamError('it ended without a final frame');
+    if (unified === 'error') throw new BrokenStreamError(`it ended with ${raw ?? 'an error'}`);
+    this.#finish = part;
+  }
+
+  #count(chars: number): void {
+    this.#chars += chars;
+    if (this.#chars > ANSWER_MAX_CHARS) throw new BrokenStreamError(`it is over ${ANSWER_MAX_CHARS} characters long`);
+  }
+
+  #handOn(part: ModelPart): void {
+    this.#handedOn = true;
+    this.#onPart(part);
+  }
+}
+
+function kindOf(type: `${Said['type']}-${string}`): Said['type'] {
+  return type.startsWith('text') ? 'text' : 'reasoning';
+}
+
+function addMetadata(
+  part: { provider_metadata?: ProviderMetadata | undefined },
+  metadata?: SharedV3ProviderMetadata,
+): void {
+  for (const [provider, values] of Object.entries(metadata ?? {})) {
+    // Adapters leave members undefined, which journals cannot hold.
+    const clean = JSON.parse(JSON.stringify(values)) as JsonObject;
+    if (Object.keys(clean).length === 0) continue;
+    part.provider_metadata = {
+      ...part.provider_metadata,
+      [provider]: { ...part.provider_metadata?.[provider], ...clean },
+    };
+  }
+}
+
+function usageOf(usage: LanguageModelV3Usage | undefined): Usage {
+  const cached = tokens(usage?.inputTokens.cacheRead);
+  const reasoning = tokens(usage?.outputTokens.reasoning);
+  return {
+    input_tokens: tokens(usage?.inputTokens.total),
+    output_tokens: tokens(usage?.outputTokens.total),
+    ...(cached > 0 ? { cached_input_tokens: cached } : {}),
+    ...(reasoning > 0 ? { reasoning_tokens: reasoning } : {}),
+  };
+}
+
+function tokens(count: number | undefined): number {
+  return count !== undefined && Number.isFinite(count) && count > 0 ? Math.trunc(count) : 0;
+}

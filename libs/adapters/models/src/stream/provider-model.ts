@@ -1,0 +1,133 @@
+/**
+ * A model behind an AI SDK provider: one request, streamed, bounded in time, sent again where that is safe.
+ *
+ * A1 It never rejects: every ending is a result.
+ * A2 Once a part has been handed on, the request is not sent again.
+ * A3 An abort ends it at once, also while it waits to send again.
+ */
+import type { LanguageModelV3, LanguageModelV3CallOptions, SharedV3ProviderOptions } from '@ai-sdk/provider';
+import type { Clock, Model, ModelPart, ModelRequest, ModelResult } from '@coxswain/ports';
+import type { Failure } from '@coxswain/protocol';
+import { promptOf, toolsOf } from '../prompt/prompt.ts';
+import type { PromptRules } from '../prompt/prompt-rules.ts';
+import { Answer } from './answer.ts';
+import { ATTEMPTS_MAX, retryAfterMs, waitMs } from './back-off.ts';
+import { CallIds, effectOf } from './call-ids.ts';
+import { BrokenStreamError, failureOf } from './stream-failure.ts';
+import { type SilenceLimits, Wire } from './wire.ts';
+
+/** How one of a provider's models is reached. */
+export interface Connection {
+  /** The provider, as messages call it. */
+  readonly provider: string;
+  readonly rules: PromptRules;
+  /** A secret that must not stand in any message. */
+  readonly secret: string | null;
+  /** The provider's own options that a request has unless the persona says otherwise. */
+  readonly defaultOptions: SharedV3ProviderOptions;
+  /** The model, with its requests going through the given `fetch`. */
+  open(fetch: typeof globalThis.fetch): Promise<LanguageModelV3>;
+}
+
+interface Attempt {
+  readonly answer: Answer;
+  readonly requests: number;
+  /** Null where the answer is complete. */
+  readonly failure: Failure | null;
+  readonly retryAfterMs: number | null;
+}
+
+/** The model of a connection. */
+export function providerModel(connection: Connection, limits: SilenceLimits, clock: Clock): Model {
+  return {
+    async stream(request, onPart, signal) {
+      let requests = 0;
+      for (let number = 1; ; number++) {
+        const attempt = await tryOnce(connection, limits, clock, request, onPart, signal);
+        requests += attempt.requests;
+        const { answer, failure } = attempt;
+        if (!failure) return complete(answer, requests);
+        if (signal.aborted) return cancelled(answer, requests);
+        if (!failure.retryable || answer.handedOn || number >= ATTEMPTS_MAX) return failed(answer, failure, requests);
+        await clock.sleep(waitMs(number, request.idempotencyKey, attempt.retryAfterMs), signal);
+        if (signal.aborted) return cancelled(answer, requests);
+      }
+    },
+  };
+}
+
+async function tryOnce(
+  connection: Connection,
+  limits: SilenceLimits,
+  clock: Clock,
+  request: ModelRequest,
+  onPart: (part: ModelPart) => void,
+  signal: AbortSignal,
+): Promise<Attempt> {
+  const wire = new Wire(clock, limits, signal);
+  const answer = new Answer(onPart, new CallIds(request.messages, effectOf(request.idempotencyKey)));
+  let failure: Failure | null = null;
+  try {
+    const options = callOptions(connection, request, wire.signal);
+    const model = await wire.within(connection.open(wire.fetch));
+    const { stream } = await wire.within(model.doStream(options));
+    const reader = stream.getReader();
+    for (let next = await wire.within(reader.read()); !next.done; next = await wire.within(reader.read())) {
+      answer.take(next.value);
+      if (answer.complete) wire.settle();
+    }
+    if (!answer.complete) throw new BrokenStreamError('it ended without a final frame');
+  } catch (error) {
+    // A complete answer stays one, however its connection ends.
+    if (!answer.complete) failure = redacted(failureOf(error, wire, connection.provider), connection.secret);
+  } finally {
+    wire.close();
+  }
+  const asked = wire.response ? retryAfterMs(wire.response.headers, clock.nowMs()) : null;
+  return { answer, requests: wire.requests, failure, retryAfterMs: asked };
+}
+
+function callOptions(connection: Connection, request: ModelRequest, signal: AbortSignal): LanguageModelV3CallOptions {
+  const { model, system, messages, tools } = request;
+  const options: LanguageModelV3CallOptions = {
+    prompt: promptOf(system, messages, connection.rules),
+    providerOptions: mergedOptions(connection.defaultOptions, model.provider_options ?? {}),
+    abortSignal: signal,
+  };
+  if (tools.length > 0) options.tools = toolsOf(tools);
+  if (model.temperature !== undefined) options.temperature = model.temperature;
+  if (model.max_output_tokens !== undefined) options.maxOutputTokens = model.max_output_tokens;
+  return options;
+}
+
+function mergedOptions(defaults: SharedV3ProviderOptions, own: SharedV3ProviderOptions): SharedV3ProviderOptions {
+  const merged: SharedV3ProviderOptions = { ...defaults };
+  for (const [provider, values] of Object.entries(own)) merged[provider] = { ...merged[provider], ...values };
+  return merged;
+}
+
+function redacted(failure: Failure, secret: string | null): Failure {
+  return secret ? { ...failure, message: failure.message.replaceAll(secret, '[key]') } : failure;
+}
+
+function complete(answer: Answer, attempts: number): ModelResult {
+  return {
+    status: 'complete',
+    message: { role: 'assistant', content: answer.content },
+    finishReason: answer.finishReason,
+    usage: answer.usage,
+    attempts,
+  };
+}
+
+function failed(answer: Answer, error: Failure, attempts: number): ModelResult {
+  return { status: 'failed', finishReason: 'error', error, ...cutShort(answer), attempts };
+}
+
+function cancelled(answer: Answer, attempts: number): ModelResult {
+  return { status: 'cancelled', finishReason: 'cancelled', ...cutShort(answer), attempts };
+}
+
+function cutShort(answer: Answer): Pick<ModelResult, 'message' | 'usage'> {
+  return { message: { role: 'assistant', content: answer.partialContent, partial: true }, usage: answer.usage };
+}

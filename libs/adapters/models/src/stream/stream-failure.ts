@@ -1,0 +1,109 @@
+/** What went wrong with an attempt, as one of the catalogue's codes. Vendors' statuses are read here and nowhere else. */
+import { APICallError } from '@ai-sdk/provider';
+import type { Failure } from '@coxswain/protocol';
+import type { Wire } from './wire.ts';
+
+const MESSAGE_MAX_CHARS = 2_000;
+
+/** An answer came to its end in a way that is none; `why` says how. */
+export class BrokenStreamError extends Error {}
+
+/** The provider reported an error within the stream; `reported` is what it sent. */
+export class ReportedError extends Error {
+  readonly reported: unknown;
+  constructor(reported: unknown) {
+    super('the provider reported an error in its stream');
+    this.reported = reported;
+  }
+}
+
+/** Says what an attempt failed with. `retryable` tells whether the same request may succeed when it is sent again. */
+export function failureOf(error: unknown, wire: Wire, provider: string): Failure {
+  if (wire.timedOut) return failure('model_timeout', `${provider}: ${wire.timedOut}`, true);
+  if (wire.networkError) {
+    return failure('model_unavailable', `${provider} cannot be reached: ${sentenceOf(wire.networkError)}`, true);
+  }
+  const responded = wire.response !== null && wire.response.status < 400;
+  if (error instanceof BrokenStreamError) return broken(provider, error.message);
+  if (error instanceof ReportedError) return reported(error.reported, provider);
+  if (!APICallError.isInstance(error)) {
+    return responded
+      ? broken(provider, sentenceOf(error))
+      : refused(`${provider} cannot be asked this: ${sentenceOf(error)}`);
+  }
+  const status = error.statusCode;
+  if (responded) return inStream(status ?? null, provider, sentenceOf(error));
+  return status === undefined
+    ? failure('model_unavailable', `${provider} cannot be reached: ${sentenceOf(error)}`, true)
+    : ofStatus(status, `${provider} answered ${status}: ${error.message}`);
+}
+
+/** Whether a status says that the provider has too much to do. */
+function isRateLimit(status: number): boolean {
+  return status === 429;
+}
+
+/** Whether a status says that the provider itself has trouble, or gave up waiting. */
+function isUnavailable(status: number): boolean {
+  return status >= 500 || status === 408;
+}
+
+function ofStatus(status: number, message: string): Failure {
+  if (isRateLimit(status)) return failure('model_rate_limited', message, true);
+  if (isUnavailable(status)) return failure('model_unavailable', message, true);
+  return refused(message);
+}
+
+function reported(error: unknown, provider: string): Failure {
+  if (APICallError.isInstance(error)) return inStream(error.statusCode ?? null, provider, error.message);
+  const { statusCode, type, code } = (typeof error === 'object' && error !== null ? error : {}) as {
+    statusCode?: unknown;
+    type?: unknown;
+    code?: unknown;
+  };
+  const status =
+    typeof statusCode === 'number' ? statusCode : (STATUS_OF_TYPE.get(type) ?? STATUS_OF_TYPE.get(code) ?? null);
+  return inStream(status, provider, sentenceOf(error));
+}
+
+// The adapters give an error within a stream 500 where they know no better; that is no more than a broken stream.
+function inStream(status: number | null, provider: string, message: string): Failure {
+  if (status === null || status === 500 || status < 400) return broken(provider, message);
+  return ofStatus(status, `${provider} broke its answer off: ${message}`);
+}
+
+// https://docs.anthropic.com/en/api/errors and https://platform.openai.com/docs/guides/error-codes
+const STATUS_OF_TYPE: ReadonlyMap<unknown, number> = new Map([
+  ['invalid_request_error', 400],
+  ['authentication_error', 401],
+  ['permission_error', 403],
+  ['not_found_error', 404],
+  ['rate_limit_error', 429],
+  ['rate_limit_exceeded', 429],
+  ['overloaded_error', 529],
+  ['server_error', 503],
+]);
+
+function broken(provider: string, why: string): Failure {
+  return failure('model_stream_broken', `${provider} broke its answer off: ${why}`, true);
+}
+
+function refused(message: string): Failure {
+  return failure('model_request_failed', message, false);
+}
+
+function failure(code: string, message: string, retryable: boolean): Failure {
+  return { code, message: message.slice(0, MESSAGE_MAX_CHARS), retryable };
+}
+
+// undici says no more than "fetch failed" or "terminated"; what happened stands in the cause.
+function sentenceOf(error: unknown): string {
+  if (typeof error === 'string') return error;
+  if (error instanceof Error) {
+    const { cause } = error;
+    const because = cause instanceof Error ? cause.message || String((cause as { code?: unknown }).code ?? '') : '';
+    return because && !error.message.includes(because) ? `${error.message}: ${because}` : error.message;
+  }
+  const { message } = (typeof error === 'object' && error !== null ? error : {}) as { message?: unknown };
+  return typeof message === 'string' ? message : JSON.stringify(error);
+}

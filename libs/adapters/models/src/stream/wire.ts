@@ -1,0 +1,143 @@
+/**
+ * One attempt's connection: counts its requests, watches its bytes, and cuts it.
+ *
+ * W1 Whatever waits on the wire waits through `within`, so that an abort or a silence always ends it.
+ * W2 Silence is measured in bytes and not in parts of the answer: a provider that sends keep-alives while it thinks
+ *    is not silent.
+ */
+import type { Clock } from '@coxswain/ports';
+
+/** Milliseconds of silence after which a connection is given up. */
+export interface SilenceLimits {
+  /** From sending the request to the first byte of its answer. */
+  readonly firstByteMs: number;
+  /** Between two pieces of an answer. */
+  readonly betweenBytesMs: number;
+}
+
+// An answer that has said it is complete gets this long to end its stream, so that its connection can be used again.
+const SETTLE_MS = 50;
+
+/** See above. */
+export class Wire {
+  /** Requests that were sent. */
+  requests = 0;
+  /** The last response's status and headers, once it has some. */
+  response: { readonly status: number; readonly headers: Headers } | null = null;
+  /** Why the last request got no response at all. */
+  networkError: unknown = null;
+  /** The silence was too long; says which. */
+  timedOut: string | null = null;
+
+  readonly #clock: Clock;
+  readonly #limits: SilenceLimits;
+  readonly #outer: AbortSignal;
+  readonly #controller = new AbortController();
+  readonly #cut: Promise<never>;
+  #rejectCut: (reason: Error) => void = () => {};
+  #lastByteMs: number;
+  #limitMs: number;
+  #wake = new AbortController();
+  #settling = false;
+  #closed = false;
+
+  constructor(clock: Clock, limits: SilenceLimits, outer: AbortSignal) {
+    this.#clock = clock;
+    this.#limits = limits;
+    this.#outer = outer;
+    this.#lastByteMs = clock.monotonicMs();
+    this.#limitMs = limits.firstByteMs;
+    this.#cut = new Promise((_, reject) => {
+      this.#rejectCut = reject;
+    });
+    // Only those who wait in `within` are told; with nobody waiting a cut is no error.
+    this.#cut.catch(() => {});
+    outer.addEventListener('abort', this.#onOuterAbort, { once: true });
+    if (outer.aborted) this.#onOuterAbort();
+    // Ends when the wire is closed or cut; the clock's sleep never rejects.
+    void this.#watch();
+  }
+
+  /** Aborts what goes over this wire. */
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  /** `fetch`, with its response's bytes watched. */
+  readonly fetch: typeof globalThis.fetch = async (input, init) => {
+    this.requests++;
+    this.response = null;
+    this.networkError = null;
+    this.#silentFrom(this.#limits.firstByteMs);
+    let response: Response;
+    try {
+      response = await globalThis.fetch(input, init);
+    } catch (error) {
+      this.networkError = error;
+      throw error;
+    }
+    this.response = { status: response.status, headers: response.headers };
+    if (!response.body) return response;
+    const watched = response.body.pipeThrough(
+      new TransformStream<Uint8Array, Uint8Array>({
+        transform: (bytes, controller) => {
+          this.#silentFrom(this.#limits.betweenBytesMs);
+          controller.enqueue(bytes);
+        },
+      }),
+    );
+    const { status, statusText, headers } = response;
+    return new Response(watched, { status, statusText, headers });
+  };
+
+  /** Waits for something that comes over the wire; rejects when the wire is cut first. */
+  within<T>(pending: PromiseLike<T>): Promise<T> {
+    return Promise.race([pending, this.#cut]);
+  }
+
+  /** The answer is complete: only its stream's end is waited for, and briefly. */
+  settle(): void {
+    this.#silentFrom(SETTLE_MS);
+    this.#settling = true;
+  }
+
+  /** Lets go of everything; what still streams is aborted. */
+  close(): void {
+    this.#closed = true;
+    this.#outer.removeEventListener('abort', this.#onOuterAbort);
+    this.#wake.abort();
+    this.#controller.abort();
+  }
+
+  readonly #onOuterAbort = (): void => {
+    this.#cutWith(new Error('the request was aborted'));
+  };
+
+  #cutWith(reason: Error): void {
+    this.#closed = true;
+    this.#rejectCut(reason);
+    this.#wake.abort();
+    this.#controller.abort(reason);
+  }
+
+  #silentFrom(limitMs: number): void {
+    if (this.#settling) return;
+    this.#lastByteMs = this.#clock.monotonicMs();
+    const sooner = limitMs < this.#limitMs;
+    this.#limitMs = limitMs;
+    // The watcher sleeps for the longer time and has to look again.
+    if (sooner) this.#wake.abort();
+  }
+
+  async #watch(): Promise<void> {
+    while (!this.#closed) {
+      const leftMs = this.#lastByteMs + this.#limitMs - this.#clock.monotonicMs();
+      if (leftMs <= 0) {
+        this.timedOut = `nothing came for ${this.#limitMs} ms`;
+        return this.#cutWith(new Error(this.timedOut));
+      }
+      if (this.#wake.signal.aborted) this.#wake = new AbortController();
+      await this.#clock.sleep(leftMs, this.#wake.signal);
+    }
+  }
+}

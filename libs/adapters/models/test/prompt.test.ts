@@ -1,0 +1,240 @@
+import { Buffer } from 'node:buffer';
+import type { AssistantMessage, FilePart, Message, ToolMessage } from '@coxswain/protocol';
+import { userText } from '@coxswain/protocol';
+import { describe, expect, test } from 'vitest';
+import { promptOf, toolsOf } from '../src/prompt/prompt.ts';
+import {
+  ANTHROPIC_RULES,
+  GOOGLE_RULES,
+  OPENAI_CHAT_RULES,
+  OPENAI_COMPATIBLE_RULES,
+  OPENAI_RESPONSES_RULES,
+} from '../src/prompt/prompt-rules.ts';
+import { TOOLS } from './request.ts';
+
+const base64 = (text: string) => Buffer.from(text).toString('base64');
+const image: FilePart = { type: 'file', media_type: 'image/png', filename: 'a.png', data: base64('png') };
+const answer = (content: AssistantMessage['content'], partial?: true): AssistantMessage => ({
+  role: 'assistant',
+  content,
+  ...(partial ? { partial } : {}),
+});
+const result = (over: Partial<ToolMessage>): ToolMessage => ({
+  role: 'tool',
+  call_id: 'c1',
+  tool: 'look',
+  status: 'ok',
+  is_error: false,
+  content: [],
+  ...over,
+});
+const only = (messages: Message[], rules = ANTHROPIC_RULES) => promptOf('', messages, rules);
+
+describe('what people and the runtime say', () => {
+  test('the system prompt stands first, and not at all where it is empty', () => {
+    expect(promptOf('Be good.', [], ANTHROPIC_RULES)).toEqual([{ role: 'system', content: 'Be good.' }]);
+    expect(promptOf('', [], ANTHROPIC_RULES)).toEqual([]);
+  });
+
+  test('consecutive user messages stay apart, and a reminder is a user message of its own', () => {
+    const reminder: Message = {
+      role: 'reminder',
+      content: [
+        { type: 'text', text: 'one ' },
+        { type: 'text', text: 'two' },
+      ],
+    };
+    expect(only([userText('a'), userText('b'), reminder])).toEqual([
+      { role: 'user', content: [{ type: 'text', text: 'a' }] },
+      { role: 'user', content: [{ type: 'text', text: 'b' }] },
+      { role: 'user', content: [{ type: 'text', text: '<system-reminder>\none two\n</system-reminder>' }] },
+    ]);
+  });
+
+  test('files: those that the model takes, text as text, and a note for the rest', () => {
+    const content: FilePart[] = [
+      image,
+      { type: 'file', media_type: 'text/markdown; charset=utf-8', filename: 'n.md', data: base64('# hé') },
+      { type: 'file', media_type: 'application/zip', filename: 'z.zip', data: base64('12345') },
+      { type: 'file', media_type: 'image/png', filename: 'big.png', data: { sha256: '0'.repeat(64), bytes: 9 } },
+    ];
+    expect(only([{ role: 'user', content }])).toEqual([
+      {
+        role: 'user',
+        content: [
+          { type: 'file', mediaType: 'image/png', data: base64('png'), filename: 'a.png' },
+          { type: 'text', text: '<file name="n.md" type="text/markdown">\n# hé\n</file>' },
+          { type: 'text', text: '[z.zip (application/zip, 5 bytes) is not shown: this model takes no such files]' },
+          { type: 'text', text: '[big.png (image/png, 9 bytes) is stored apart and is not shown]' },
+        ],
+      },
+    ]);
+  });
+});
+
+describe('what the model said', () => {
+  test('its provider gets its metadata back unchanged, another provider none of it', () => {
+    const message = answer([
+      { type: 'reasoning', text: 'hm', provider_metadata: { anthropic: { signature: 's' } } },
+      { type: 'text', text: 'so', provider_metadata: { anthropic: { citations: [1] } } },
+      { type: 'call', call_id: 'c1', tool: 'look', args: { a: 1 }, provider_metadata: { anthropic: { x: 1 } } },
+    ]);
+    expect(only([message])).toEqual([
+      {
+        role: 'assistant',
+        content: [
+          { type: 'reasoning', text: 'hm', providerOptions: { anthropic: { signature: 's' } } },
+          { type: 'text', text: 'so', providerOptions: { anthropic: { citations: [1] } } },
+          {
+            type: 'tool-call',
+            toolCallId: 'c1',
+            toolName: 'look',
+            input: { a: 1 },
+            providerOptions: { anthropic: { x: 1 } },
+          },
+        ],
+      },
+    ]);
+    for (const rules of [OPENAI_RESPONSES_RULES, OPENAI_CHAT_RULES, OPENAI_COMPATIBLE_RULES, GOOGLE_RULES]) {
+      expect(only([message], rules)).toEqual([
+        {
+          role: 'assistant',
+          content: [
+            { type: 'text', text: 'so' },
+            { type: 'tool-call', toolCallId: 'c1', toolName: 'look', input: { a: 1 } },
+          ],
+        },
+      ]);
+    }
+  });
+
+  test('reasoning without any metadata goes back only to those who write it so', () => {
+    const message = answer([{ type: 'reasoning', text: 'hm' }]);
+    expect(only([message], OPENAI_COMPATIBLE_RULES)).toEqual([
+      { role: 'assistant', content: [{ type: 'reasoning', text: 'hm' }] },
+    ]);
+    expect(only([message], GOOGLE_RULES)).toEqual([]);
+  });
+
+  test('Gemini behind a compatible server gets its signature where the adapter looks for it', () => {
+    const metadata = { 'openai-compatible': { thoughtSignature: 'sig' } };
+    const message = answer([{ type: 'call', call_id: 'c', tool: 't', args: {}, provider_metadata: metadata }]);
+    expect(only([message], OPENAI_COMPATIBLE_RULES)).toMatchObject([
+      { content: [{ providerOptions: { google: { thoughtSignature: 'sig' } } }] },
+    ]);
+  });
+
+  test('an empty answer is left out, as is one of nothing but empty text', () => {
+    expect(only([answer([]), answer([{ type: 'text', text: '' }])])).toEqual([]);
+  });
+
+  test('of a partial answer its text is shown, its reasoning is not', () => {
+    const message = answer(
+      [
+        { type: 'reasoning', text: 'hm' },
+        { type: 'text', text: 'half a sen' },
+      ],
+      true,
+    );
+    expect(only([message], OPENAI_COMPATIBLE_RULES)).toEqual([
+      { role: 'assistant', content: [{ type: 'text', text: 'half a sen' }] },
+    ]);
+  });
+
+  test('a call that could not be read, or has a name or id that providers refuse, breaks no later request', () => {
+    const message = answer([
+      {
+        type: 'call',
+        call_id: 'functions.look:0',
+        tool: 'look at!',
+        args: null,
+        problem: { code: 'invalid_call_arguments', message: 'm' },
+      },
+    ]);
+    const messages = [message, result({ call_id: 'functions.look:0', tool: 'look at!', is_error: true })];
+    expect(only(messages)).toMatchObject([
+      { content: [{ toolCallId: 'functions_look_0', toolName: 'look_at_', input: {} }] },
+      { content: [{ toolCallId: 'functions_look_0', toolName: 'look_at_' }] },
+    ]);
+    expect(only(messages, OPENAI_COMPATIBLE_RULES)).toMatchObject([
+      { content: [{ toolCallId: 'functions.look:0' }] },
+      { content: [{ toolCallId: 'functions.look:0' }] },
+    ]);
+  });
+});
+
+describe('results', () => {
+  const text = (value: string) => [{ type: 'text' as const, text: value }];
+
+  test('the results of a batch stand in one message, each marked as error or not', () => {
+    const prompt = only([
+      result({ content: text('fine') }),
+      result({ call_id: 'c2', status: 'denied', is_error: true, content: text('no') }),
+      result({ call_id: 'c3', status: 'skipped', is_error: true }),
+      result({ call_id: 'c4' }),
+      userText('go on'),
+    ]);
+    expect(prompt).toEqual([
+      {
+        role: 'tool',
+        content: [
+          { type: 'tool-result', toolCallId: 'c1', toolName: 'look', output: { type: 'text', value: 'fine' } },
+          { type: 'tool-result', toolCallId: 'c2', toolName: 'look', output: { type: 'error-text', value: 'no' } },
+          {
+            type: 'tool-result',
+            toolCallId: 'c3',
+            toolName: 'look',
+            output: { type: 'error-text', value: '(skipped, no output)' },
+          },
+          { type: 'tool-result', toolCallId: 'c4', toolName: 'look', output: { type: 'text', value: '(no output)' } },
+        ],
+      },
+      { role: 'user', content: [{ type: 'text', text: 'go on' }] },
+    ]);
+  });
+
+  test('an image stands in the result where the provider takes it there', () => {
+    const message = result({ is_error: true, content: [...text('half drawn'), image] });
+    expect(only([message])).toMatchObject([
+      {
+        content: [
+          {
+            output: {
+              type: 'content',
+              value: [
+                { type: 'text', text: 'error: half drawn' },
+                { type: 'image-data', mediaType: 'image/png', data: base64('png') },
+              ],
+            },
+          },
+        ],
+      },
+    ]);
+  });
+
+  test('elsewhere it follows the results of its batch', () => {
+    const prompt = only([result({ content: [...text('drawn'), image] }), result({ call_id: 'c2' })], OPENAI_CHAT_RULES);
+    expect(prompt).toMatchObject([
+      {
+        role: 'tool',
+        content: [{ output: { type: 'text', value: 'drawn\n[a.png follows these results]' } }, { toolCallId: 'c2' }],
+      },
+      {
+        role: 'user',
+        content: [
+          { type: 'text', text: 'a.png, from the result of look (c1):' },
+          { type: 'file', mediaType: 'image/png' },
+        ],
+      },
+    ]);
+  });
+});
+
+test('tools keep name, description and schema', () => {
+  expect(toolsOf(TOOLS)[0]).toEqual({
+    type: 'function',
+    name: 'read_file',
+    description: 'read_file does what its name says',
+    inputSchema: { type: 'object', properties: { path: { type: 'string' } } },
+  });
+});

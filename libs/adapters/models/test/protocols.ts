@@ -1,0 +1,106 @@
+/** The five protocols: what names them, and their streams frame by frame. */
+import { sse } from './raw-server.ts';
+
+export interface Protocol {
+  readonly title: string;
+  /** The model's name. */
+  readonly name: string;
+  /** Frames that begin an answer and say `Hello`. */
+  readonly hello: string;
+  /** Frames that end it. */
+  readonly end: string;
+  /** The frame with which the provider reports that it has too much to do. */
+  readonly overloaded: string;
+}
+
+const chat = (choice: object) =>
+  sse({ id: 'x', object: 'chat.completion.chunk', created: 1, model: 'm', choices: [{ index: 0, ...choice }] });
+const CHAT = {
+  hello: chat({ delta: { role: 'assistant', content: 'Hel' } }) + chat({ delta: { content: 'lo' } }),
+  end: `${chat({ delta: {}, finish_reason: 'stop' })}data: [DONE]\n\n`,
+  overloaded: sse({ error: { message: 'slow down', type: 'rate_limit_error', code: 'rate_limit_exceeded' } }),
+};
+
+const response = { id: 'resp_1', object: 'response', created_at: 1, model: 'm', status: 'in_progress', output: [] };
+const gemini = (candidate: object) => sse({ candidates: [{ index: 0, ...candidate }] });
+
+export const PROTOCOLS: readonly Protocol[] = [
+  { title: 'OpenAI chat', name: 'openai-chat/gpt-4o', ...CHAT },
+  {
+    title: 'OpenAI responses',
+    name: 'openai/gpt-4o',
+    hello: [
+      { type: 'response.created', sequence_number: 0, response },
+      {
+        type: 'response.output_item.added',
+        output_index: 0,
+        item: { type: 'message', id: 'msg_1', role: 'assistant', status: 'in_progress', content: [] },
+      },
+      { type: 'response.output_text.delta', item_id: 'msg_1', output_index: 0, content_index: 0, delta: 'Hel' },
+      { type: 'response.output_text.delta', item_id: 'msg_1', output_index: 0, content_index: 0, delta: 'lo' },
+    ]
+      .map(sse)
+      .join(''),
+    end: [
+      {
+        type: 'response.output_item.done',
+        output_index: 0,
+        item: { type: 'message', id: 'msg_1', role: 'assistant', status: 'completed', content: [] },
+      },
+      {
+        type: 'response.completed',
+        sequence_number: 9,
+        response: { ...response, status: 'completed', usage: { input_tokens: 3, output_tokens: 2, total_tokens: 5 } },
+      },
+    ]
+      .map(sse)
+      .join(''),
+    overloaded: sse({
+      type: 'error',
+      sequence_number: 5,
+      error: { type: 'rate_limit_error', code: 'rate_limit_exceeded', message: 'slow down', param: null },
+    }),
+  },
+  { title: 'OpenAI-compatible', name: 'openai-compatible/local', ...CHAT },
+  {
+    title: 'Anthropic',
+    name: 'anthropic/claude-sonnet-4-5',
+    hello: [
+      {
+        type: 'message_start',
+        message: {
+          id: 'msg_1',
+          type: 'message',
+          role: 'assistant',
+          model: 'm',
+          content: [],
+          stop_reason: null,
+          stop_sequence: null,
+          usage: { input_tokens: 3, output_tokens: 1 },
+        },
+      },
+      { type: 'content_block_start', index: 0, content_block: { type: 'text', text: '' } },
+      { type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: 'Hel' } },
+      { type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: 'lo' } },
+    ]
+      .map(sse)
+      .join(''),
+    end: [
+      { type: 'content_block_stop', index: 0 },
+      { type: 'message_delta', delta: { stop_reason: 'end_turn', stop_sequence: null }, usage: { output_tokens: 2 } },
+      { type: 'message_stop' },
+    ]
+      .map(sse)
+      .join(''),
+    overloaded: sse({ type: 'error', error: { type: 'overloaded_error', message: 'Overloaded' } }),
+  },
+  {
+    title: 'Gemini',
+    name: 'google/gemini-2.5-flash',
+    hello:
+      gemini({ content: { role: 'model', parts: [{ text: 'Hel' }] } }) +
+      gemini({ content: { role: 'model', parts: [{ text: 'lo' }] } }),
+    end: gemini({ content: { role: 'model', parts: [{ text: '' }] }, finishReason: 'STOP' }),
+    overloaded: sse({ error: { code: 503, message: 'The model is overloaded', status: 'UNAVAILABLE' } }),
+  },
+];

@@ -1,0 +1,102 @@
+import { type AssistantMessage, type JournalRecord, type Message, userText } from '@coxswain/protocol';
+import { describe, expect, test } from 'vitest';
+import { createModels } from '../src/mod.ts';
+import { ask, textOfParts } from './request.ts';
+
+const usage = { input_tokens: 3, output_tokens: 2 };
+
+function record(n: number, message: AssistantMessage | null, input: object = {}): string {
+  const events = [
+    { type: 'turn_start', turn: n },
+    ...(message
+      ? [
+          {
+            type: 'message_complete',
+            turn: n,
+            message,
+            finish_reason: 'stop',
+            usage,
+            body_streamed: true,
+            duration_ms: 5,
+            attempts: 1,
+          },
+        ]
+      : []),
+  ];
+  return JSON.stringify({ v: 1, session_id: 's', n, input, events } satisfies Record<
+    keyof Pick<JournalRecord, 'v' | 'session_id' | 'n' | 'input' | 'events'>,
+    unknown
+  >);
+}
+
+const withCall: AssistantMessage = {
+  role: 'assistant',
+  content: [
+    { type: 'text', text: 'one' },
+    { type: 'call', call_id: 'c9', tool: 'look', args: { a: 1 } },
+  ],
+};
+const half: AssistantMessage = { role: 'assistant', content: [{ type: 'text', text: 'half' }], partial: true };
+const error = { code: 'model_unavailable', message: 'down', retryable: true };
+const JOURNAL = [
+  record(1, null),
+  record(2, withCall),
+  record(3, half, { type: 'model_outcome', status: 'failed', error }),
+  record(4, half, { type: 'model_outcome', status: 'cancelled' }),
+].join('\n');
+
+const models = createModels({ env: {}, readJournal: async () => `${JOURNAL}\n` });
+const model = { name: 'replay/run.jsonl' };
+
+test('answers come in the order of the journal, wherever the host was restarted', async () => {
+  const transcript: Message[] = [userText('go')];
+  const first = await ask(models, model, transcript);
+  expect(first.result).toMatchObject({ status: 'complete', message: withCall, usage, finishReason: 'stop' });
+  expect(first.parts).toEqual([
+    { type: 'text', text: 'one' },
+    { type: 'call', callId: 'c9', tool: 'look', argsText: '{"a":1}' },
+  ]);
+  expect((await ask(models, model, transcript)).result).toEqual(first.result);
+
+  transcript.push(first.result.message, userText('on'));
+  const second = await ask(models, model, transcript);
+  expect(second.result).toMatchObject({ status: 'failed', error, message: half });
+
+  transcript.push(second.result.message, userText('on'));
+  const third = await ask(models, model, transcript);
+  expect(third.result.status).toBe('complete');
+  expect(textOfParts(third.parts)).toBe('half');
+
+  transcript.push(third.result.message, userText('on'));
+  expect((await ask(models, model, transcript)).result.error).toEqual({
+    code: 'replay_exhausted',
+    message: 'journal run.jsonl has 3 answers, and this session asks for number 4',
+    retryable: false,
+  });
+});
+
+test('an abort gives nothing', async () => {
+  const { result, parts } = await ask(models, model, [userText('go')], { signal: AbortSignal.abort() });
+  expect(result.status).toBe('cancelled');
+  expect(parts).toEqual([]);
+});
+
+describe('a journal that cannot be used', () => {
+  test.each([
+    ['{"v":1', 'line 1'],
+    [`${record(1, null)}\n{"no":"events"}`, 'line 2'],
+    [`\n${record(1, { role: 'assistant' } as unknown as AssistantMessage)}`, 'line 2: message_complete'],
+  ])('%s', async (journal, names) => {
+    const broken = createModels({ env: {}, readJournal: async () => journal });
+    const failure = await broken.check(model);
+    expect(failure).toMatchObject({ code: 'record_unreadable', message: expect.stringContaining(names) });
+    expect((await ask(broken, model, [userText('go')])).result.error).toEqual(failure);
+  });
+
+  test('a file that is not there is named', async () => {
+    expect(await createModels({ env: {}, baseFolder: '/nowhere' }).check(model)).toMatchObject({
+      code: 'provision_failed',
+      message: expect.stringContaining('run.jsonl'),
+    });
+  });
+});
