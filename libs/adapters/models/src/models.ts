@@ -1,13 +1,13 @@
 /** Which provider answers for a model's name. */
-import { readFile } from 'node:fs/promises';
 import { isAbsolute, resolve } from 'node:path';
 import type { Clock, Model, Models } from '@coxswain/ports';
 import type { Failure, ModelSettings } from '@coxswain/protocol';
+import { KeptFiles } from './kept-files.ts';
 import { connect } from './providers/connect.ts';
 import { type Endpoint, type Environment, endpointOf, type HttpProvider } from './providers/endpoint.ts';
+import { JOURNAL_FILE, type Journals, readJournals } from './replay/journals.ts';
 import { replayModel } from './replay/replay-model.ts';
-import { ReplayStore } from './replay/replay-store.ts';
-import { ScriptStore } from './scripted/script-store.ts';
+import { SCRIPT_FILE } from './scripted/script.ts';
 import { scriptedModel } from './scripted/scripted-model.ts';
 import { providerModel } from './stream/provider-model.ts';
 import { wallClock } from './wall-clock.ts';
@@ -20,7 +20,10 @@ export interface ModelsOptions {
   readonly clock?: Clock;
   /** Where the relative paths of scripts and journals begin; the working directory by default. */
   readonly baseFolder?: string;
-  /** The records of the journal that a `replay/<name>` names, one JSON object a line; reads a file by default. */
+  /**
+   * The records of the journal that a `replay/<name>` names, one JSON object a line. It is asked once per name; by
+   * default the name is a file's, and is read again when the file changes.
+   */
   readonly readJournal?: (name: string) => Promise<string>;
   /** How long a provider may send nothing before its answer has begun; 120,000 ms by default. */
   readonly firstByteTimeoutMs?: number;
@@ -53,8 +56,11 @@ export function createModels(options: ModelsOptions = {}): Models {
   const clock = options.clock ?? wallClock;
   const env = options.env ?? process.env;
   const pathOf = (file: string) => (isAbsolute(file) ? file : resolve(options.baseFolder ?? process.cwd(), file));
-  const scripts = new ScriptStore();
-  const journals = new ReplayStore(options.readJournal ?? ((name) => readFile(pathOf(name), 'utf8')));
+  const scripts = new KeptFiles(SCRIPT_FILE, clock);
+  const journalFiles = new KeptFiles(JOURNAL_FILE, clock);
+  const journals: Journals = options.readJournal
+    ? readJournals(options.readJournal)
+    : (name) => journalFiles.load(pathOf(name), name);
   const limits = {
     firstByteMs: options.firstByteTimeoutMs ?? 120_000,
     betweenBytesMs: options.betweenBytesTimeoutMs ?? 60_000,
@@ -69,7 +75,7 @@ export function createModels(options: ModelsOptions = {}): Models {
         provider === 'scripted'
           ? await scripts.load(pathOf(model), model)
           : provider === 'replay'
-            ? await journals.load(model)
+            ? await journals(model)
             : found;
       return 'code' in read ? read : null;
     },
@@ -78,7 +84,7 @@ export function createModels(options: ModelsOptions = {}): Models {
       if ('code' in found) throw new ModelUnusableError(found);
       const { provider, model } = found;
       if (provider === 'scripted') return scriptedModel(scripts, pathOf(model), model, clock);
-      if (provider === 'replay') return replayModel(model, () => journals.answers(model));
+      if (provider === 'replay') return replayModel(model, journals);
       return providerModel(connect(found as Endpoint), limits, clock);
     },
   };

@@ -1,3 +1,6 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { type AssistantMessage, type JournalRecord, type Message, userText } from '@coxswain/protocol';
 import { describe, expect, test } from 'vitest';
 import { createModels } from '../src/mod.ts';
@@ -73,6 +76,38 @@ test('answers come in the order of the journal, wherever the host was restarted'
     message: 'journal run.jsonl has 3 answers, and this session asks for number 4',
     retryable: false,
   });
+});
+
+test('an answer without content is given once, not for ever', async () => {
+  const empty = [record(1, { role: 'assistant', content: [] }), record(2, withCall)].join('\n');
+  const replayed = createModels({ env: {}, readJournal: async () => empty });
+  const { result } = await ask(replayed, model, [userText('go')]);
+  expect(result).toMatchObject({ status: 'complete', message: { content: [{ type: 'text', text: '' }] } });
+  const next = await ask(replayed, model, [userText('go'), result.message, userText('on')]);
+  expect(next.result.message).toEqual(withCall);
+});
+
+test('a journal is read once, from a file or by the reader', async () => {
+  let reads = 0;
+  const counted = createModels({
+    env: {},
+    readJournal: async () => {
+      reads++;
+      return JOURNAL;
+    },
+  });
+  for (let i = 0; i < 3; i++) expect(await counted.check(model)).toBeNull();
+  expect(reads).toBe(1);
+
+  const folder = mkdtempSync(join(tmpdir(), 'journals-'));
+  try {
+    writeFileSync(join(folder, 'run.jsonl'), JOURNAL);
+    const files = createModels({ env: {}, baseFolder: folder });
+    expect(await files.check(model)).toBeNull();
+    expect((await ask(files, model, [userText('go')])).result.message).toEqual(withCall);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
 });
 
 test('an abort gives nothing', async () => {

@@ -292,6 +292,7 @@ describe('a script that does not fit', () => {
     writeFileSync(join(folder, 'edited.yaml'), 'turns: [{text: before}]');
     expect(await models.check({ name: 'scripted/edited.yaml' })).toBeNull();
     writeFileSync(join(folder, 'edited.yaml'), 'turns: [{text: afterwards}]');
+    clock.elapse(1_000);
     expect(await models.check({ name: 'scripted/edited.yaml' })).toBeNull();
     expect(textOfResult(await ask('edited.yaml', [userText('go')]))).toBe('afterwards');
   });

@@ -1,13 +1,14 @@
 /** A model that answers from a recorded journal. */
 import type { Model, ModelResult } from '@coxswain/ports';
 import type { AssistantMessage, Failure, Message } from '@coxswain/protocol';
+import type { Journals } from './journals.ts';
 import type { RecordedAnswer } from './recorded-answers.ts';
 
-/** The model of one journal; `answers` reads it, or says why it cannot be read, and never rejects. */
-export function replayModel(name: string, answers: () => Promise<readonly RecordedAnswer[] | Failure>): Model {
+/** The model of one journal. */
+export function replayModel(name: string, journals: Journals): Model {
   return {
     async stream(request, onPart, signal) {
-      const recorded = await answers();
+      const recorded = await journals(name);
       if ('code' in recorded) return failed([], recorded);
       const place = answersIn(request.messages);
       const answer = recorded[place];
@@ -23,7 +24,7 @@ export function replayModel(name: string, answers: () => Promise<readonly Record
         if (part.type !== 'call') onPart({ type: part.type, text: part.text });
         else onPart({ type: 'call', callId: part.call_id, tool: part.tool, argsText: JSON.stringify(part.args) });
       }
-      return answer.error ? failed(answer.message.content, answer.error, answer) : complete(answer);
+      return answer.error ? failed(contentOf(answer), answer.error, answer) : complete(answer);
     },
   };
 }
@@ -35,11 +36,17 @@ function answersIn(messages: readonly Message[]): number {
   return count;
 }
 
+// A message without content is left out of transcripts, and the answer would be given again and again.
+function contentOf({ message }: RecordedAnswer): AssistantMessage['content'] {
+  return message.content.length > 0 ? message.content : [{ type: 'text', text: '' }];
+}
+
 // An answer that a person cut short is given as far as it went: whoever cut it is not here to do it again.
-function complete({ message, finishReason, usage }: RecordedAnswer): ModelResult {
+function complete(answer: RecordedAnswer): ModelResult {
+  const { message, finishReason, usage } = answer;
   return {
     status: 'complete',
-    message: { role: 'assistant', content: message.content },
+    message: { role: 'assistant', content: contentOf(answer) },
     finishReason: message.partial ? 'stop' : finishReason,
     usage,
     attempts: 1,

@@ -2,6 +2,7 @@
 import { type Failure, Json, regexProblem } from '@coxswain/protocol';
 import { parse } from 'yaml';
 import { z } from 'zod';
+import type { FileKind } from '../kept-files.ts';
 import { describeIssue } from './describe-issue.ts';
 
 /** Everything that a scripted answer may fail with. */
@@ -92,7 +93,13 @@ export function parseScript(file: string, yaml: string): Script | Failure {
   return { file, turns, loop, sequential: turns.every((turn) => turn.match === undefined) };
 }
 
-/** The failure of a script that cannot be used. */
-export function scriptInvalid(file: string, why: string): Failure {
+/** Scripts in files. */
+export const SCRIPT_FILE: FileKind<Script> = {
+  maxBytes: 32 * 1024 * 1024,
+  parse: parseScript,
+  unreadable: scriptInvalid,
+};
+
+function scriptInvalid(file: string, why: string): Failure {
   return { code: 'script_invalid', message: `script ${file}: ${why}`, retryable: false };
 }

@@ -1,0 +1,39 @@
+/** Recorded journals by name: files, or what a reader of the embedder's finds. */
+import type { Failure } from '@coxswain/protocol';
+import type { FileKind } from '../kept-files.ts';
+import { type RecordedAnswer, readAnswers } from './recorded-answers.ts';
+
+/** Reads the answers of a journal. Never rejects. */
+export type Journals = (name: string) => Promise<readonly RecordedAnswer[] | Failure>;
+
+/** Journals in files. */
+export const JOURNAL_FILE: FileKind<readonly RecordedAnswer[]> = {
+  // Larger ones do not fit into one string of Node's.
+  maxBytes: 512 * 1024 * 1024,
+  parse: readAnswers,
+  unreadable: journalUnreadable,
+};
+
+const JOURNALS_KEPT_MAX = 64;
+
+/** Journals that `read` finds, each read once. */
+export function readJournals(read: (name: string) => Promise<string>): Journals {
+  const kept = new Map<string, readonly RecordedAnswer[]>();
+  return async (name) => {
+    const before = kept.get(name);
+    if (before) return before;
+    try {
+      const answers = readAnswers(name, await read(name));
+      if ('code' in answers) return answers;
+      if (kept.size >= JOURNALS_KEPT_MAX) kept.clear();
+      kept.set(name, answers);
+      return answers;
+    } catch (error) {
+      return journalUnreadable(name, `it cannot be read: ${(error as Error).message}`);
+    }
+  };
+}
+
+function journalUnreadable(name: string, why: string): Failure {
+  return { code: 'provision_failed', message: `journal ${name}: ${why}`, retryable: false };
+}
