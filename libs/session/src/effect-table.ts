@@ -69,7 +69,8 @@ export class EffectTable {
     const ids = new Set(wanted.map((effect) => effect.id));
     for (const [id, entry] of this.#running) {
       if (ids.has(id)) continue;
-      entry.controller.abort();
+      // What has settled has nothing left to stop, and an abort makes an error with a stack, once for every effect.
+      if (!entry.settled) entry.controller.abort();
       this.#running.delete(id);
     }
     for (const id of this.#kept.keys()) if (!ids.has(id)) this.#kept.delete(id);
