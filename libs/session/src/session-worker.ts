@@ -52,6 +52,8 @@ export class SessionWorker implements EffectWorker {
           transcript.frame.persona,
           signal,
         );
+        // A run before this one, or one that was broken off, may have left connections open.
+        await this.close();
         this.#toolset = toolset;
         return outcome;
       }
