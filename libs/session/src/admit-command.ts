@@ -1,5 +1,5 @@
 /** Commands at the edge: from what was published to an input, with what is wrong with it if anything is. */
-import type { StoredCommand } from '@coxswain/ports';
+import type { CommandInbox, StoredCommand } from '@coxswain/ports';
 import {
   type Actor,
   BOUNDS,
@@ -12,12 +12,13 @@ import {
   notYetInPersona,
   Persona,
   parseCommand,
+  positionalCommandId,
 } from '@coxswain/protocol';
 
 /** Reads one stored command. Never throws: a command that cannot be read becomes an input that can only be rejected. */
-export function admitCommand(command: StoredCommand, stream: string): CommandInput {
+export function admitCommand(command: StoredCommand, incarnation: CommandInbox['incarnation']): CommandInput {
   const parsed = parseCommand(command.verb, command.payload);
-  const position = `${stream}-${command.storedAtMs}-${command.seq}`;
+  const position = positionalCommandId(incarnation, command.seq);
   const asked = command.commandId ?? (parsed.ok ? parsed.id : undefined);
   const hostileId = asked !== undefined && !ID_PATTERN.test(asked);
   const receiptTo = command.receiptTo;

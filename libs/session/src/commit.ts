@@ -6,10 +6,10 @@ import type { Clock, Journal, StoredRecord } from '@coxswain/ports';
 import type { SessionRef } from '@coxswain/protocol';
 import { sha256Hex } from './seal-record.ts';
 
-/** How a commit ended. `foreign`: another host wrote first. `unavailable`: nobody knows; the session must be refolded before it goes on. */
+/** How a commit ended. `foreign`: another record stands first, and who wrote it. `unavailable`: nobody knows; the session must be refolded before it goes on. */
 export type CommitResult =
   | { readonly status: 'stored'; readonly fence: number }
-  | { readonly status: 'foreign' }
+  | { readonly status: 'foreign'; readonly attempt: string }
   | { readonly status: 'unavailable'; readonly cause: string };
 
 /** How long an append is tried. */
@@ -44,6 +44,8 @@ export async function commit(
     } else cause = result.cause;
     if (isDropped()) break;
     await clock.sleep(delayMs);
+    // The session may have been left while this slept (R10).
+    if (isDropped()) break;
     delayMs = Math.min(delayMs * 2, bounds.maxDelayMs);
   }
   return { status: 'unavailable', cause };
@@ -58,5 +60,16 @@ async function settle(journal: Journal, ref: SessionRef, hash: string, fence: nu
     return null;
   }
   if (first === null) return null;
-  return sha256Hex(first.bytes) === hash ? { status: 'stored', fence: first.fence } : { status: 'foreign' };
+  if (sha256Hex(first.bytes) === hash) return { status: 'stored', fence: first.fence };
+  return { status: 'foreign', attempt: attemptOf(first.bytes) };
+}
+
+function attemptOf(bytes: Uint8Array): string {
+  try {
+    const { attempt } = JSON.parse(Buffer.from(bytes).toString('utf8')) as { attempt?: unknown };
+    return typeof attempt === 'string' ? attempt : '';
+  } catch {
+    // What stands there is no record of ours, whoever wrote it.
+    return '';
+  }
 }

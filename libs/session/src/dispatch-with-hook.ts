@@ -54,11 +54,7 @@ async function run(toolset: Toolset, clock: Clock, dispatch: Dispatch, signal: A
       if (probe.state === 'unknown') break;
       await clock.sleep(PROBE_EVERY_MS, signal);
     }
-    if (!tool.traits.idempotent) {
-      const text =
-        'Interrupted: the host crashed while this call ran. Whether it took effect is not known; it was not run again.';
-      return textOutcome('interrupted', text, 'tool_interrupted');
-    }
+    if (!tool.traits.idempotent) return INTERRUPTED;
   }
   if (signal.aborted) return textOutcome('cancelled', 'Cancelled before it was sent.', 'tool_interrupted');
   return toolset.call(call, signal);
@@ -73,6 +69,13 @@ export function textOutcome<S extends Ended['status']>(
   return { status, result: { content: [{ type: 'text', text }], is_error: true, detail: { code } } };
 }
 
+/** The end of a call that an earlier owner of the session may have sent, and that must not run twice. */
+export const INTERRUPTED = textOutcome(
+  'interrupted',
+  'Interrupted: the host crashed while this call ran. Whether it took effect is not known; it was not run again.',
+  'tool_interrupted',
+);
+
 /** Cuts a result to its bound; the whole goes to the object store, and the result says where. */
 async function bounded(blobs: Blobs, result: ToolResult): Promise<ToolResult> {
   let size = 0;
@@ -80,14 +83,25 @@ async function bounded(blobs: Blobs, result: ToolResult): Promise<ToolResult> {
   if (size <= BOUNDS.toolResultInlineMaxBytes) return result;
   const whole = Buffer.from(result.content.map((part) => (part.type === 'text' ? part.text : '')).join('\n'), 'utf8');
   const sha256 = sha256Hex(whole);
-  await blobs.put(sha256, whole);
-  const kept = cutUtf8(whole, BOUNDS.toolResultInlineMaxBytes - 256);
-  const note = `\n[Cut: ${whole.length} bytes in all, the first ${Buffer.byteLength(kept, 'utf8')} shown. The whole is kept as sha256 ${sha256}.]`;
+  const stored = await kept(blobs, sha256, whole);
+  const shown = cutUtf8(whole, BOUNDS.toolResultInlineMaxBytes - 256);
+  const where = stored ? `The whole is kept as sha256 ${sha256}.` : 'The rest could not be kept.';
+  const note = `\n[Cut: ${whole.length} bytes in all, the first ${Buffer.byteLength(shown, 'utf8')} shown. ${where}]`;
   return {
     ...result,
-    content: [{ type: 'text', text: kept + note }, ...result.content.filter((part) => part.type !== 'text')],
-    detail: { ...result.detail, whole: { sha256, bytes: whole.length } },
+    content: [{ type: 'text', text: shown + note }, ...result.content.filter((part) => part.type !== 'text')],
+    ...(stored ? { detail: { ...result.detail, whole: { sha256, bytes: whole.length } } } : {}),
   };
+}
+
+// The call has run. That its rest cannot be kept now must not cost its outcome.
+async function kept(blobs: Blobs, sha256: string, whole: Uint8Array): Promise<boolean> {
+  try {
+    await blobs.put(sha256, whole);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 function cutUtf8(bytes: Buffer, maxBytes: number): string {

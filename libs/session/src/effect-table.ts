@@ -71,6 +71,7 @@ export class EffectTable {
       if (ids.has(id)) continue;
       // What has settled has nothing left to stop, and an abort makes an error with a stack, once for every effect.
       if (!entry.settled) entry.controller.abort();
+      entry.grace?.abort();
       this.#running.delete(id);
     }
     for (const id of this.#kept.keys()) if (!ids.has(id)) this.#kept.delete(id);
@@ -100,7 +101,11 @@ export class EffectTable {
   /** Ends everything at once: outcomes that come later are dropped and noted. Returns what was settled and not recorded (R9). */
   close(): ReadonlyMap<string, Outcome> {
     this.#closed = true;
-    for (const entry of this.#running.values()) entry.controller.abort();
+    for (const entry of this.#running.values()) {
+      if (!entry.settled) entry.controller.abort();
+      // A grace can be minutes long, and a sleep keeps its process alive.
+      entry.grace?.abort();
+    }
     return this.#kept;
   }
 
@@ -132,7 +137,7 @@ export class EffectTable {
     entry.grace = grace;
     entry.controller.abort(reason);
     void this.#clock.sleep(graceMs, grace.signal).then(() => {
-      if (!entry.settled) this.#settle(entry, this.#worker.stopped(effect, reason, true));
+      if (!grace.signal.aborted) this.#settle(entry, this.#worker.stopped(effect, reason, true));
     });
   }
 

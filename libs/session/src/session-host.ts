@@ -3,10 +3,10 @@
  * restart, lets idle ones go, and stops in order.
  */
 import type { Doorbell, Ids, StrayCommand } from '@coxswain/ports';
-import { decodeRecord, type Outcome, type SessionRef, type SessionStatus, subjects } from '@coxswain/protocol';
+import { type Outcome, positionalCommandId, type SessionRef, type SessionStatus, subjects } from '@coxswain/protocol';
 import { isEnded, type SessionState } from '@coxswain/turn';
 import type { CommitBounds } from './commit.ts';
-import { loadSession } from './load-session.ts';
+import { loadSession, readRecord } from './load-session.ts';
 import { type Dropped, type RunnerPorts, SessionRunner } from './session-runner.ts';
 import { statusOf } from './session-status.ts';
 
@@ -107,7 +107,13 @@ class Host implements SessionHost {
     const untilMs = clock.monotonicMs() + graceMs;
     while ([...this.#runners.values()].some((runner) => runner.isDraining) && clock.monotonicMs() < untilMs)
       await clock.sleep(20);
+    const leaving = [...this.#runners.values()];
     this.abandon();
+    // Tool connections are children of this process: give them the rest of the grace to end in order.
+    const closed = Promise.all(leaving.map((runner) => runner.left));
+    const late = new AbortController();
+    await Promise.race([closed, clock.sleep(Math.max(0, untilMs - clock.monotonicMs()), late.signal)]);
+    late.abort();
   }
 
   abandon(): void {
@@ -130,7 +136,7 @@ class Host implements SessionHost {
       this.#ports.publisher.receipt(command.receiptTo, {
         type: 'receipt',
         session_id: '',
-        command_id: `${this.#ports.inbox.incarnation.stream}-${command.seq}`,
+        command_id: positionalCommandId(this.#ports.inbox.incarnation, command.seq),
         stage: 'rejected',
         code: 'invalid_id',
         message: `${subject} names no session: ids are 1 to 64 characters of A-Z a-z 0-9 _ -`,
@@ -152,6 +158,7 @@ class Host implements SessionHost {
       {
         // A session that this host lost, or lost sight of, is owned anew when it comes back (R10).
         host: this.#generation === 0 ? this.id : `${this.id}.${this.#generation}`,
+        isOwn: (attempt) => attempt === this.id || attempt.startsWith(`${this.id}.`),
         snapshotEvery: this.#options.snapshotEvery ?? 200,
         commitBounds: this.#options.commitBounds,
       },
@@ -179,16 +186,19 @@ class Host implements SessionHost {
     return recovered;
   }
 
+  /** Contract: does not reject; one session that cannot be read now must not keep the others from being taken up. */
   async #takeUp(ref: SessionRef): Promise<boolean> {
-    const last = await this.#ports.journal.last(ref);
-    if (!last) return false;
     try {
-      if (isEnded({ value: decodeRecord(last.bytes).state } as Pick<SessionState, 'value'>)) return false;
+      const last = await this.#ports.journal.last(ref);
+      if (!last) return false;
+      const { state } = await readRecord(last.bytes, this.#ports.blobs);
+      if (isEnded({ value: state } as Pick<SessionState, 'value'>)) return false;
     } catch (error) {
       this.#ports.log.error(
         { session_id: ref.sessionId, error: (error as Error).message },
-        'a session cannot be taken up',
+        'a session cannot be taken up now',
       );
+      void this.#retry(ref, keyOf(ref));
       return false;
     }
     this.#runner(ref).wake();
@@ -207,16 +217,20 @@ class Host implements SessionHost {
     if (this.#stopping) return;
     this.#ports.log.warn({ session_id: ref.sessionId, reason: dropped.reason }, `session left: ${dropped.message}`);
     if (dropped.reason === 'foreign_writer') return;
+    // It did write in the meantime, so this is new trouble; a run that cannot be ended is not.
+    if (dropped.hasWritten && dropped.reason !== 'unrecoverable') this.#retries.delete(key);
     void this.#retry(ref, key);
   }
 
-  /** The journal could not be written or read: the session is taken up again, with back-off, for as long as the host runs. */
+  /**
+   * The journal could not be written or read: the session is taken up again, with back-off, for as long as the host
+   * runs. A command may have brought it back before; then it is woken all the same, as only a wake starts what is open.
+   */
   async #retry(ref: SessionRef, key: string): Promise<void> {
     const delayMs = this.#retries.get(key) ?? RETRY_FIRST_MS;
     this.#retries.set(key, Math.min(delayMs * 2, RETRY_MAX_MS));
     await this.#ports.clock.sleep(delayMs, this.#ended.signal);
-    if (this.#stopping || this.#runners.has(key)) return;
-    this.#runner(ref).wake();
+    if (!this.#stopping) this.#runner(ref).wake();
   }
 
   // ---- idle sessions ----

@@ -19,10 +19,12 @@ import type { CommandInbox, Doorbell, Journal, Snapshots, StoredCommand } from '
 import {
   assertNever,
   type CommandInput,
+  type CommandProblem,
   type Cursor,
   type Input,
   type JsonObject,
   type Outcome,
+  RecordTooLargeError,
   type SessionEvent,
   type SessionRef,
   type SessionStatus,
@@ -47,16 +49,22 @@ export interface RunnerPorts extends WorkerPorts {
 
 /** How a runner behaves. */
 export interface RunnerOptions {
-  /** This host's incarnation: stands in every record as `attempt`. */
+  /** Who writes: this host's incarnation, and which of its turns at the session. Stands in every record as `attempt`. */
   readonly host: string;
+  /** Whether a record's `attempt` is of this host's incarnation, in whichever turn. */
+  readonly isOwn: (attempt: string) => boolean;
   /** A snapshot every so many records. */
   readonly snapshotEvery: number;
   readonly commitBounds?: CommitBounds | undefined;
 }
 
-/** Why a runner has gone. */
+/**
+ * Why a runner has gone. `late_append`: an append that an earlier runner of this host had given up has landed after all;
+ * nobody else works on the session.
+ */
 export type DropReason =
   | 'foreign_writer'
+  | 'late_append'
   | 'journal_unavailable'
   | 'unrecoverable'
   | 'abandoned'
@@ -69,8 +77,8 @@ export interface Dropped {
   readonly message: string;
   /** Settled outcomes that no record holds (R9), for the session's next runner on this host. */
   readonly carried: ReadonlyMap<string, Outcome>;
-  /** Deliveries that were not acknowledged. */
-  readonly doorbells: readonly Doorbell[];
+  /** Whether it had written anything: the journal was there in the meantime. */
+  readonly hasWritten: boolean;
 }
 
 type Job =
@@ -100,7 +108,9 @@ export class SessionRunner {
   #committed: SessionStatus | null = null;
   #committedState: SessionState | null = null;
   #sinceSnapshot = 0;
+  #hasWritten = false;
   #idleSinceMs = 0;
+  #left: Promise<void> = Promise.resolve();
 
   constructor(
     ports: RunnerPorts,
@@ -170,6 +180,11 @@ export class SessionRunner {
     this.#quiescing = true;
   }
 
+  /** Resolves when the tool connections of a session that was left are closed. */
+  get left(): Promise<void> {
+    return this.#left;
+  }
+
   /** Leaves the session at once: effects are aborted, nothing more is appended. */
   abandon(reason: 'abandoned' | 'passivated' = 'abandoned'): void {
     this.#drop(reason, reason);
@@ -195,8 +210,8 @@ export class SessionRunner {
       try {
         await this.#handle(job);
       } catch (error) {
-        if (job.kind === 'outcome') this.#poisoned.add(job.outcome.effect_id);
-        await this.#refold(error as Error);
+        if (job.kind !== 'outcome') await this.#refold(error as Error);
+        else await this.#poison(job.outcome, error as Error);
       }
       // An instant model and an instant tool must not starve what arrives from outside.
       await this.#ports.clock.yield();
@@ -291,15 +306,24 @@ export class SessionRunner {
     const cursor = { stream: incarnation.stream, created: incarnation.created, seq: command.seq };
     const session = this.#session;
     if (!session || !(await this.#own(session))) return false;
-    const input = this.#checked(this.#session ?? session, admitCommand(command, incarnation.stream));
+    const input = this.#checked(this.#session ?? session, admitCommand(command, incarnation));
     try {
       return await this.#step(this.#session ?? session, input, cursor);
     } catch (error) {
-      await this.#refold(error as Error);
+      // A command that is too large for its record is its sender's affair; one that breaks the machine is ours.
+      const tooLarge = error instanceof RecordTooLargeError;
+      if (tooLarge) await this.#foldAgain();
+      else await this.#refold(error as Error);
       const refolded = this.#session;
       if (!refolded || this.#dropped) return false;
-      // A command that breaks the machine is answered and recorded, or it would come back for ever.
-      const problem = { code: 'session_failed' as const, message: (error as Error).message };
+      // Either is answered and recorded, or it would come back for ever.
+      const problem: CommandProblem = tooLarge
+        ? {
+            code: 'body_too_large',
+            message: `what follows from this body is too much: ${error.message}`,
+            field: 'body',
+          }
+        : { code: 'session_failed', message: (error as Error).message };
       return this.#step(refolded, { ...input, body: {}, problem }, cursor);
     }
   }
@@ -340,9 +364,7 @@ export class SessionRunner {
     if (decision.kind === 'rejected' && session.n === 0) {
       // An unknown session gets no record; the machine that took the rejection is thrown away.
       session.receipts.rejectedUnrecorded(input as CommandInput, decision.events[0]);
-      this.#session = null;
-      await this.#load();
-      return true;
+      return (await this.#foldAgain()) !== null;
     }
     const at = new Date(this.#ports.clock.nowMs()).toISOString();
     const frame = {
@@ -366,14 +388,16 @@ export class SessionRunner {
       this.#options.commitBounds ?? COMMIT_BOUNDS,
     );
     if (this.#dropped) return false;
-    if (result.status !== 'stored') {
-      const foreign = result.status === 'foreign';
-      this.#drop(
-        foreign ? 'foreign_writer' : 'journal_unavailable',
-        foreign ? `another host wrote record ${n}` : result.cause,
-      );
+    if (result.status === 'unavailable') {
+      this.#drop('journal_unavailable', result.cause);
       return false;
     }
+    if (result.status === 'foreign') {
+      const own = this.#options.isOwn(result.attempt);
+      this.#drop(own ? 'late_append' : 'foreign_writer', `record ${n} was written by ${result.attempt}`);
+      return false;
+    }
+    this.#hasWritten = true;
     this.#acknowledged(
       {
         ...session,
@@ -431,6 +455,22 @@ export class SessionRunner {
 
   // ---- trouble ----
 
+  /** An outcome that breaks the machine is replaced by a plain stop, once; where even that breaks it, no run can end here. */
+  async #poison(outcome: Outcome, error: Error): Promise<void> {
+    if (this.#poisoned.has(outcome.effect_id)) {
+      this.#drop('unrecoverable', `the end of effect ${outcome.effect_id} cannot be taken in: ${error.message}`);
+      return;
+    }
+    this.#poisoned.add(outcome.effect_id);
+    await this.#refold(error);
+  }
+
+  /** Throws away what the machine did beyond the journal. */
+  async #foldAgain(): Promise<Live | null> {
+    this.#session = null;
+    return this.#load();
+  }
+
   /** An exception of ours: drop the machine, fold the journal again, and end the run as failed. */
   async #refold(error: Error): Promise<void> {
     if (this.#dropped) return;
@@ -440,8 +480,7 @@ export class SessionRunner {
       'session failed; folding it again',
     );
     const n = this.#session?.n ?? 0;
-    this.#session = null;
-    const session = await this.#load();
+    const session = await this.#foldAgain();
     if (!session || session.n === 0) return;
     try {
       if (!(await this.#own(session))) return;
@@ -459,10 +498,10 @@ export class SessionRunner {
     this.#dropped = true;
     this.#mailbox.length = 0;
     const carried = this.#effects.close();
-    // Connections end by themselves in the background; what could not be closed is worth a line, no more.
-    void this.#worker.close().then((notes) => {
+    this.#left = this.#worker.dispose().then((notes) => {
+      // What could not be closed is worth a line, no more.
       for (const note of notes) this.#ports.log.warn({ session_id: this.#ref.sessionId }, note);
     });
-    this.#onDropped({ reason, message, carried, doorbells: this.#doorbells });
+    this.#onDropped({ reason, message, carried, hasWritten: this.#hasWritten });
   }
 }

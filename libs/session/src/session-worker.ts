@@ -4,7 +4,7 @@ import type { Outcome, SessionRef, ToolDefinition } from '@coxswain/protocol';
 import type { Effect, SessionState } from '@coxswain/turn';
 import { askModel } from './ask-model.ts';
 import { consultHooks } from './consult-hooks.ts';
-import { dispatchWithHook, textOutcome } from './dispatch-with-hook.ts';
+import { dispatchWithHook, INTERRUPTED, textOutcome } from './dispatch-with-hook.ts';
 import type { EffectWorker } from './effect-table.ts';
 import { isFailure, type ProvisionPorts, provisionSession } from './provision-session.ts';
 import type { Transcript } from './transcript.ts';
@@ -30,6 +30,7 @@ export class SessionWorker implements EffectWorker {
   readonly #ports: WorkerPorts;
   readonly #ref: SessionRef;
   readonly #view: () => SessionView;
+  readonly #disposed = new AbortController();
   #toolset: Toolset | null = null;
   #opening: Promise<Toolset | null> | null = null;
 
@@ -54,7 +55,7 @@ export class SessionWorker implements EffectWorker {
         );
         // A run before this one, or one that was broken off, may have left connections open.
         await this.close();
-        this.#toolset = toolset;
+        if (toolset) await this.#hold(toolset);
         return outcome;
       }
       case 'call_model': {
@@ -144,6 +145,20 @@ export class SessionWorker implements EffectWorker {
     return toolset ? toolset.close() : [];
   }
 
+  /** Closes the tool connections for good: what is still being opened is closed as soon as it is open. */
+  dispose(): Promise<readonly string[]> {
+    this.#disposed.abort();
+    return this.close();
+  }
+
+  /** A session has one toolset open at most, and none once it was left. */
+  async #hold(toolset: Toolset): Promise<void> {
+    const before = this.#toolset;
+    this.#toolset = this.#disposed.signal.aborted ? null : toolset;
+    if (before) await before.close();
+    if (this.#disposed.signal.aborted) await toolset.close();
+  }
+
   async #callTool(
     effect: Extract<Effect, { kind: 'call_tool' }>,
     state: SessionState,
@@ -151,21 +166,12 @@ export class SessionWorker implements EffectWorker {
     signal: AbortSignal,
   ): Promise<Outcome> {
     const { epoch } = state.context;
-    const toolset = this.#toolset ?? (await this.#reopen(transcript, signal));
+    const inDoubt = effect.epoch < epoch;
+    const toolset = this.#toolset ?? (await this.#reopen(transcript));
     if (!toolset) {
-      const { result } = textOutcome(
-        'unavailable',
-        `The tools of this session could not be opened again; ${effect.tool} was not run.`,
-        'tool_unavailable',
-      );
-      return {
-        type: 'call_outcome',
-        effect_id: effect.id,
-        call_id: effect.callId,
-        status: 'error',
-        result,
-        duration_ms: 0,
-      };
+      const text = `The tools of this session could not be opened again; ${effect.tool} was not run.`;
+      const { status, result } = inDoubt ? INTERRUPTED : textOutcome('error', text, 'tool_unavailable');
+      return { type: 'call_outcome', effect_id: effect.id, call_id: effect.callId, status, result, duration_ms: 0 };
     }
     let progress = 0;
     const call = {
@@ -190,24 +196,26 @@ export class SessionWorker implements EffectWorker {
         }),
     };
     const tool = transcript.frame.tools.find((candidate) => candidate.name === effect.tool);
-    const dispatch = { effectId: effect.id, call, tool, inDoubt: effect.epoch < epoch };
+    const dispatch = { effectId: effect.id, call, tool, inDoubt };
     return dispatchWithHook(toolset, this.#ports.blobs, this.#ports.clock, dispatch, signal);
   }
 
   /** After a recovery the run's tools are opened again, once, from what it has pinned. */
-  #reopen(transcript: Transcript, signal: AbortSignal): Promise<Toolset | null> {
-    this.#opening ??= this.#open(transcript, signal).finally(() => {
+  #reopen(transcript: Transcript): Promise<Toolset | null> {
+    this.#opening ??= this.#open(transcript).finally(() => {
       this.#opening = null;
     });
     return this.#opening;
   }
 
-  async #open(transcript: Transcript, signal: AbortSignal): Promise<Toolset | null> {
+  // Several calls may wait for it, so no single call's signal ends it.
+  async #open(transcript: Transcript): Promise<Toolset | null> {
     const { persona } = transcript.frame;
     if (!persona) return null;
     const { settings } = this.#view().state.context;
     const mcpServers = { ...persona.definition.mcp_servers, ...settings?.mcp_servers };
-    const opened = await this.#ports.tools.open({ ref: this.#ref, root: persona.root, mcpServers }, signal);
+    const spec = { ref: this.#ref, root: persona.root, mcpServers };
+    const opened = await this.#ports.tools.open(spec, this.#disposed.signal);
     if (isFailure(opened)) {
       this.#ports.log.warn(
         { session_id: this.#ref.sessionId, code: opened.code },
@@ -215,8 +223,8 @@ export class SessionWorker implements EffectWorker {
       );
       return null;
     }
-    this.#toolset = opened;
-    return opened;
+    await this.#hold(opened);
+    return this.#toolset;
   }
 
   #toolOfCall(state: SessionState, transcript: Transcript, callId: string): ToolDefinition | undefined {
