@@ -87,7 +87,8 @@ function checkedCalls<P extends { readonly type: string }>(
   return content.map((part) => {
     if (part.type !== 'call') return part;
     const call = part as unknown as CallPart;
-    const problem = call.problem ?? problemOf(call, ++calls, tools);
+    calls++;
+    const problem = call.problem ?? problemOf(call, calls, tools);
     return problem ? { ...part, problem } : part;
   });
 }

@@ -1,6 +1,7 @@
 /** `consultHooks`: the only caller of hooks. One recorder, one verdict parser, one place where time is bounded. */
-import type { Clock, Hooks } from '@coxswain/ports';
+import type { Clock, HookReply, Hooks } from '@coxswain/ports';
 import {
+  BOUNDS,
   type ConsultOutcome,
   type HookAnswer,
   type HookFailure,
@@ -75,10 +76,16 @@ async function askOne(
   payload: JsonObject,
   signal: AbortSignal,
 ): Promise<HookAnswer> {
+  const bytes = Buffer.byteLength(JSON.stringify(payload), 'utf8');
+  if (bytes > BOUNDS.hookPayloadMaxBytes) {
+    const message = `not asked: the payload has ${bytes} bytes, at most ${BOUNDS.hookPayloadMaxBytes} are sent`;
+    return failed(registration, { code: 'hook_unavailable', message });
+  }
   const timer = new AbortController();
   const asked = AbortSignal.any([signal, timer.signal]);
   const timeout = clock.sleep(registration.timeout_ms, asked).then(() => 'timeout' as const);
-  const reply = await Promise.race([hooks.ask({ ref: consult.ref, registration, payload }, asked), timeout]);
+  const answer = hooks.ask({ ref: consult.ref, registration, payload }, asked).catch(broken);
+  const reply = await Promise.race([answer, timeout]);
   timer.abort();
   if (reply === 'timeout') {
     const message = signal.aborted
@@ -95,6 +102,11 @@ async function askOne(
     : { hook: registration.id, verdict: parsed, ...said };
 }
 
+// The port does not reject. If it does all the same, that is one hook's failure, and its own policy decides.
+function broken(error: Error): HookReply {
+  return { status: 'failed', code: 'hook_unavailable', message: error.message };
+}
+
 function failed(registration: HookRegistration, failure: HookFailure): HookAnswer {
   return { hook: registration.id, failure };
 }
@@ -103,7 +115,11 @@ function failed(registration: HookRegistration, failure: HookFailure): HookAnswe
 function jsonOf(raw: unknown): { ok: true; value: Json | undefined } | { ok: false; failure: HookFailure } {
   try {
     const text = JSON.stringify(raw);
-    return { ok: true, value: text === undefined ? undefined : (JSON.parse(text) as Json) };
+    if (text === undefined) return { ok: true, value: undefined };
+    const bytes = Buffer.byteLength(text, 'utf8');
+    if (bytes <= BOUNDS.hookPayloadMaxBytes) return { ok: true, value: JSON.parse(text) as Json };
+    const message = `the return has ${bytes} bytes, at most ${BOUNDS.hookPayloadMaxBytes} are taken`;
+    return { ok: false, failure: { code: 'verdict_invalid', message } };
   } catch (error) {
     return {
       ok: false,

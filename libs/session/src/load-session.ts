@@ -65,6 +65,21 @@ type Snapshot = z.infer<typeof Snapshot>;
  */
 export async function loadSession(ports: LoadPorts, ref: SessionRef, whole: boolean): Promise<LoadedSession> {
   const snapshot = whole ? null : await newestSnapshot(ports.snapshots, ref);
+  if (snapshot === null) return fold(ports, ref, whole, null);
+  try {
+    return await fold(ports, ref, whole, snapshot);
+  } catch {
+    // A snapshot is a cache: one that the machine or the journal does not go on from is passed over.
+    return fold(ports, ref, whole, null);
+  }
+}
+
+async function fold(
+  ports: LoadPorts,
+  ref: SessionRef,
+  whole: boolean,
+  snapshot: Snapshot | null,
+): Promise<LoadedSession> {
   const actor = new SessionActor(ref.sessionId, snapshot?.state);
   const transcript = whole ? new Transcript() : null;
   const receipts = new Receipts(ports.publisher, ref, snapshot?.receipts);

@@ -44,10 +44,31 @@ const PLAIN_PERSONA: Persona = {
 };
 
 /**
- * Resolves a run's surroundings. A session pins the persona that it started with; its tools are opened anew.
+ * Resolves a run's surroundings. A session pins the persona, model and root that it started with; its tools are opened
+ * anew.
  * Contract: never rejects; a failure is an outcome with a catalogued code.
  */
 export async function provisionSession(
+  ports: ProvisionPorts,
+  ref: SessionRef,
+  effectId: string,
+  settings: StartSettings,
+  pinned: TranscriptFrame['persona'],
+  signal: AbortSignal,
+): Promise<Provisioned> {
+  try {
+    return await provision(ports, ref, effectId, settings, pinned, signal);
+  } catch (error) {
+    // What a port throws here is the world's trouble at the start of a run, and no reason to fold the session again.
+    const failure = { code: 'provision_failed', message: (error as Error).message };
+    return {
+      outcome: { type: 'provision_outcome', effect_id: effectId, status: 'failed', error: failure },
+      toolset: null,
+    };
+  }
+}
+
+async function provision(
   ports: ProvisionPorts,
   ref: SessionRef,
   effectId: string,
@@ -65,10 +86,10 @@ export async function provisionSession(
   if (isFailure(model)) return failed(model);
   const mode = promptOfMode(settings, persona);
   if (isFailure(mode)) return failed(mode);
-  const root = settings.root ?? ports.defaultRoot;
+  const root = pinned?.root ?? settings.root ?? ports.defaultRoot;
   const mcpServers = { ...persona.mcp_servers, ...settings.mcp_servers };
   const [modelProblem, toolset] = await Promise.all([
-    ports.models.check(model),
+    ports.models.check(model).catch(unasked),
     ports.tools.open({ ref, root, mcpServers }, signal),
   ]);
   if (modelProblem || isFailure(toolset)) {
@@ -80,8 +101,13 @@ export async function provisionSession(
     return { outcome: { type: 'provision_outcome', effect_id: effectId, status: 'cancelled' }, toolset: null };
   }
   const tools = selectTools(toolset.tools, settings, persona);
-  const provision = pin(settings, persona, model, mode, root, tools, hookTable(ports.hooks));
-  return { outcome: { type: 'provision_outcome', effect_id: effectId, status: 'ok', provision }, toolset };
+  const resolved = pin(settings, persona, model, mode, root, tools, hookTable(ports.hooks));
+  return { outcome: { type: 'provision_outcome', effect_id: effectId, status: 'ok', provision: resolved }, toolset };
+}
+
+// The tools that are opened beside it must be closed again, so this failure has to be a value too.
+function unasked(error: Error): Failure {
+  return { code: 'provision_failed', message: `the model could not be checked: ${error.message}` };
 }
 
 /** Whether a resolved value is a failure: it has a code and a message, which nothing else here has. */

@@ -59,12 +59,13 @@ export function buildRecord(
  * @throws RecordTooLargeError where even that leaves it over the bound.
  */
 export function sealRecord(record: JournalRecord): SealedRecord {
-  const text = canonicalJson(record);
-  // UTF-16 length is at most the UTF-8 length: a short text cannot hold a large field.
-  if (text.length <= BOUNDS.fieldInlineMaxBytes) return sealed(Buffer.from(text, 'utf8'), []);
+  const whole = Buffer.from(canonicalJson(record), 'utf8');
+  // A record that is no larger than one field may be cannot hold a larger one.
+  if (whole.length <= BOUNDS.fieldInlineMaxBytes) return sealed(whole, []);
   let smallest = 0;
-  // What is under the field's bound and still too much together goes apart too, largest kinds first.
-  for (const limit of [BOUNDS.fieldInlineMaxBytes, 4_096, 512]) {
+  // What is under the field's bound and still too much together goes apart too, largest kinds first. A reference has
+  // about 100 bytes, so there is nothing to be gained below.
+  for (const limit of [BOUNDS.fieldInlineMaxBytes, 4_096, 512, 128]) {
     const blobs = new Map<string, Uint8Array>();
     const pointers: string[] = [];
     const slim = setApart(record, '', limit, blobs, pointers) as object;
