@@ -1,0 +1,111 @@
+/** Tools that do as the test says, and a log of what they really did: the only truth beside the journal. */
+import type { Clock, ToolCall, ToolOutcome, ToolProbe, ToolSource, Toolset, ToolsetSpec } from '@coxswain/ports';
+import {
+  DEFAULT_TRAITS,
+  type Failure,
+  type JsonObject,
+  type ToolDefinition,
+  type ToolTraits,
+} from '@coxswain/protocol';
+
+/** One tool. */
+export interface FakeTool {
+  readonly traits?: Partial<ToolTraits>;
+  readonly schema?: JsonObject;
+  /** What it does; without it the tool answers `ok` at once. */
+  readonly run?: (call: ToolCall, signal: AbortSignal, clock: Clock) => Promise<ToolOutcome>;
+  /** What a worker that outlives its host says of a call. */
+  readonly probe?: (idempotencyKey: string) => ToolProbe;
+}
+
+/** One time that a tool was run. */
+export interface ToolRun {
+  readonly key: string;
+  readonly callId: string;
+  readonly tool: string;
+  readonly args: JsonObject;
+  readonly epoch: number;
+  ended: boolean;
+  aborted: boolean;
+}
+
+/** A tool's answer of one text. */
+export const answer = (text: string, status: 'ok' | 'error' = 'ok'): ToolOutcome => ({
+  status,
+  result: { content: [{ type: 'text', text }], is_error: status !== 'ok' },
+});
+
+/** A tool that takes its time, and stops when it is told to. */
+export const taking =
+  (ms: number, text = 'slow result'): NonNullable<FakeTool['run']> =>
+  async (_call, signal, clock) => {
+    await clock.sleep(ms, signal);
+    return signal.aborted ? { ...answer('stopped', 'error'), status: 'cancelled' } : answer(text);
+  };
+
+/** A tool that takes its time, whatever it is told. */
+export const deaf =
+  (ms: number, text = 'late result'): NonNullable<FakeTool['run']> =>
+  async (_call, _signal, clock) => {
+    await clock.sleep(ms);
+    return answer(text);
+  };
+
+/** The tools of one test. */
+export class FakeTools implements ToolSource {
+  /** What every run did, in the order in which they began. */
+  readonly runs: ToolRun[] = [];
+  readonly specs: ToolsetSpec[] = [];
+  /** Toolsets that are open now. */
+  openNow = 0;
+  failure: Failure | null = null;
+  /** How long opening takes. */
+  openMs = 0;
+  readonly #clock: Clock;
+  readonly #tools: () => Readonly<Record<string, FakeTool>>;
+
+  constructor(clock: Clock, tools: () => Readonly<Record<string, FakeTool>>) {
+    this.#clock = clock;
+    this.#tools = tools;
+  }
+
+  async open(spec: ToolsetSpec): Promise<Toolset | Failure> {
+    this.specs.push(spec);
+    if (this.openMs > 0) await this.#clock.sleep(this.openMs);
+    if (this.failure) return this.failure;
+    this.openNow++;
+    const tools = this.#tools();
+    return {
+      tools: Object.entries(tools).map(([name, tool]) => definition(name, tool)),
+      call: (call, signal) => this.#call(tools, call, signal),
+      probe: async (key, name) => tools[name]?.probe?.(key) ?? { state: 'unknown' },
+      close: async () => {
+        this.openNow--;
+        return [];
+      },
+    };
+  }
+
+  async #call(tools: Readonly<Record<string, FakeTool>>, call: ToolCall, signal: AbortSignal): Promise<ToolOutcome> {
+    const { idempotencyKey: key, callId, tool, args, epoch } = call;
+    const run: ToolRun = { key, callId, tool, args, epoch, ended: false, aborted: false };
+    this.runs.push(run);
+    signal.addEventListener('abort', () => {
+      run.aborted = true;
+    });
+    const outcome = (await tools[tool]?.run?.(call, signal, this.#clock)) ?? answer(`${tool} ran`);
+    run.ended = true;
+    return outcome;
+  }
+}
+
+/** A tool as a model is shown it. */
+export function definition(name: string, tool: FakeTool = {}): ToolDefinition {
+  return {
+    name,
+    description: `The tool ${name}.`,
+    input_schema: tool.schema ?? { type: 'object' },
+    source: 'test',
+    traits: { ...DEFAULT_TRAITS, ...tool.traits },
+  };
+}

@@ -1,0 +1,67 @@
+/** A journal that fails as the test says, and remembers every append that was tried. */
+import type { AppendResult, Journal, StoredRecord } from '@coxswain/ports';
+import type { SessionRef } from '@coxswain/protocol';
+
+/**
+ * What becomes of one append. `lost`: nothing is stored and nobody answers. `unanswered`: it is stored and nobody
+ * answers. `throws`: the adapter breaks its contract. A function decides by itself.
+ */
+export type AppendFault =
+  | 'none'
+  | 'lost'
+  | 'unanswered'
+  | 'throws'
+  | ((append: () => Promise<AppendResult>, tried: Tried) => Promise<AppendResult>);
+
+/** One append that was tried. */
+export interface Tried {
+  readonly ref: SessionRef;
+  readonly bytes: Uint8Array;
+  readonly fence: number;
+}
+
+/** See the top of the file. */
+export class FaultyJournal implements Journal {
+  readonly tried: Tried[] = [];
+  /** What becomes of the next appends, in order; then {@link always}. */
+  next: AppendFault[] = [];
+  always: AppendFault = 'none';
+  /** Set, reading fails with it. */
+  unreadable: Error | null = null;
+  readonly #journal: Journal;
+
+  constructor(journal: Journal) {
+    this.#journal = journal;
+  }
+
+  async append(ref: SessionRef, bytes: Uint8Array, fence: number): Promise<AppendResult> {
+    const tried = { ref, bytes, fence };
+    this.tried.push(tried);
+    const fault = this.next.shift() ?? this.always;
+    const append = () => this.#journal.append(ref, bytes, fence);
+    if (typeof fault === 'function') return fault(append, tried);
+    if (fault === 'throws') throw new Error('the adapter is broken');
+    if (fault === 'lost') return { status: 'ambiguous', cause: 'no answer' };
+    const result = await append();
+    return fault === 'unanswered' && result.status === 'stored' ? { status: 'ambiguous', cause: 'no answer' } : result;
+  }
+
+  async firstAfter(ref: SessionRef, fence: number): Promise<StoredRecord | null> {
+    if (this.unreadable) throw this.unreadable;
+    return this.#journal.firstAfter(ref, fence);
+  }
+
+  async *read(ref: SessionRef, fence?: number): AsyncIterable<StoredRecord> {
+    if (this.unreadable) throw this.unreadable;
+    yield* this.#journal.read(ref, fence);
+  }
+
+  async last(ref: SessionRef): Promise<StoredRecord | null> {
+    if (this.unreadable) throw this.unreadable;
+    return this.#journal.last(ref);
+  }
+
+  sessions(tenant: string): AsyncIterable<SessionRef> {
+    return this.#journal.sessions(tenant);
+  }
+}
