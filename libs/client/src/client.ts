@@ -2,9 +2,11 @@
 import { decodeRecord, type SessionRef, type SessionStatus, sessionRef, TenantId } from '@coxswain/protocol';
 import { type JetStreamClient, jetstream } from '@nats-io/jetstream';
 import { connect as connectNats, type NatsConnection } from '@nats-io/transport-node';
+import { type BusInfo, busInfo } from './bus-info.ts';
 import { type ConnectOptions, natsOptions } from './connection-options.ts';
 import { newSessionId } from './fresh-ids.ts';
-import { newestRecords } from './read-journal.ts';
+import { RecordDecoder } from './large-fields.ts';
+import { newestRecords, sessionIds } from './read-journal.ts';
 import { type BodyInput, type SendOptions, type SentCommand, sendCommand } from './send-command.ts';
 import { Session } from './session-handle.ts';
 import { listingOf, type SessionListing, topState } from './session-listing.ts';
@@ -69,6 +71,11 @@ export class Client {
     return [...newest.values()];
   }
 
+  /** The ids of all sessions of the tenant, in no order. Cheaper than {@link sessions}. */
+  sessionIds(): Promise<string[]> {
+    return sessionIds(this.#bus, this.tenant);
+  }
+
   /** Every approval that is waited for, across sessions. Asked of hosts, a few sessions at a time. */
   async approvals(): Promise<PendingApproval[]> {
     const parked = (await this.sessions()).filter(({ state }) => topState(state) === 'function_awaiting_approval');
@@ -83,6 +90,16 @@ export class Client {
       }
     }
     return found;
+  }
+
+  /** The bytes of a large field by their hash, or null: what replaying an exported journal needs. */
+  blob(sha256: string): Promise<Uint8Array | null> {
+    return new RecordDecoder(this.#nc).blob(sha256);
+  }
+
+  /** What the bus is: for checks and messages. */
+  busInfo(): Promise<BusInfo> {
+    return busInfo(this.#nc);
   }
 
   /** Closes the connection; loops over events end. */

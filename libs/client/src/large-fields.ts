@@ -22,13 +22,14 @@ export class RecordDecoder {
     if (refs.length === 0) return decodeRecord(bytes);
     const texts = new Map<string, string>();
     for (const { sha256 } of refs) {
-      const found = await this.#bytesOf(sha256);
+      const found = await this.blob(sha256);
       if (found) texts.set(sha256, new TextDecoder().decode(found));
     }
     return decodeRecord(bytes, ({ sha256 }) => texts.get(sha256));
   }
 
-  async #bytesOf(sha256: string): Promise<Uint8Array | null> {
+  /** The bytes under a hash, or null. */
+  async blob(sha256: string): Promise<Uint8Array | null> {
     this.#store ??= new Objm(this.#nc).open(STREAMS.blobs);
     const found = await (await this.#store).getBlob(sha256);
     // Under another hash they are other bytes, whoever put them there.

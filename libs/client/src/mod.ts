@@ -1,5 +1,6 @@
 /** The typed client: connect to a bus, start sessions, steer them, follow them. */
 export { printable, summarizeArgs, summarizeResult } from './args-summary.ts';
+export type { BusInfo, StreamPresence } from './bus-info.ts';
 export { Client, connect, type PendingApproval } from './client.ts';
 export {
   BusNotPreparedError,

@@ -88,6 +88,18 @@ export async function* newestRecords(
   }
 }
 
+/** The ids of all sessions of a tenant, read from the store's index of subjects alone. None on an unused bus. */
+export async function sessionIds(bus: JournalBus, tenant: string): Promise<string[]> {
+  const manager = await jetstreamManager(bus.nc, { checkAPI: false, timeout: READ_TIMEOUT_MS });
+  try {
+    const { state } = await manager.streams.info(STREAMS.journal, { subjects_filter: subjects.tenantJournals(tenant) });
+    return Object.keys(state.subjects ?? {}).flatMap((subject) => parseJournalSubject(subject)?.sessionId ?? []);
+  } catch (error) {
+    if (isStreamNotFound(error)) return [];
+    throw error;
+  }
+}
+
 async function orderedConsumer(
   bus: JournalBus,
   options: { filter_subjects: string; deliver_policy?: DeliverPolicy },

@@ -19,6 +19,12 @@ export interface RunResult {
 /** Takes a session's records in order and gives each run's result at its end. */
 export class ResultCollector {
   #text = '';
+  #newest: RunResult | null = null;
+
+  /** The result of the newest run that has ended. */
+  get newest(): RunResult | null {
+    return this.#newest;
+  }
 
   /** The run's result if this record holds its end, else null. */
   add(record: JournalRecord): RunResult | null {
@@ -27,7 +33,7 @@ export class ResultCollector {
       if (event.type === 'prompt_received') this.#text = '';
       else if (event.type === 'message_complete') this.#text = textOf(event.message);
       else if (event.type === 'agent_end') {
-        result = {
+        this.#newest = result = {
           run: event.run,
           stopReason: event.stop_reason,
           text: this.#text,

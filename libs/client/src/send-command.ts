@@ -127,7 +127,7 @@ async function store(
     const ack = await bus.js.publish(subjects.command(ref, verb), payload, {
       headers: head,
       // The store's own memory of ids is stream-wide, so the session stands in it too. It makes the attempts below safe.
-      msgID: `${ref.tenant}.${ref.sessionId}.${commandId}`,
+      msgID: subjects.commandMessageId(ref, commandId),
       timeout: STORE_TIMEOUT_MS,
       retries: STORE_ATTEMPTS,
     });

@@ -130,6 +130,11 @@ export class Session {
     return watchSession(this.#bus, this.ref, from, signal);
   }
 
+  /** The newest record, or null where there is no such session. */
+  newest(): Promise<JournalRecord | null> {
+    return lastRecord(this.#bus, this.ref);
+  }
+
   /** What the session is doing. Answered by a host. */
   state(timeoutMs?: number): Promise<SessionStatus> {
     return queryState(this.#bus.nc, this.ref, timeoutMs);
@@ -144,9 +149,9 @@ export class Session {
   async result(options: { readonly after?: number; readonly signal?: AbortSignal } = {}): Promise<RunResult> {
     const after = options.after ?? (await lastRecord(this.#bus, this.ref))?.n ?? 1;
     const results = new ResultCollector();
-    let newest: RunResult | null = null;
     for await (const record of this.events({ signal: options.signal })) {
-      newest = results.add(record) ?? newest;
+      results.add(record);
+      const { newest } = results;
       const settled = record.n >= after && hasEnded(record.state);
       if (settled && newest !== null && (options.after === undefined || newest.n >= options.after)) return newest;
     }

@@ -1,0 +1,58 @@
+/** Answers queries about sessions: any host may, so hosts share one queue group. */
+import type { Log } from '@coxswain/ports';
+import { parseQuery, type SessionRef, subjects } from '@coxswain/protocol';
+import type { Msg, NatsConnection } from '@nats-io/nats-core';
+
+/** Queries that are being answered at once; whoever asks beyond it is told so and may ask again. */
+const ANSWERING_MAX = 256;
+const QUEUE_GROUP = 'cox-hosts';
+
+/**
+ * Answers queries until the returned function is called. An answer is JSON; a refusal is `{code, message}`.
+ * @param answer the answer, or null where there is no such session.
+ */
+export function serveQueries(
+  nc: NatsConnection,
+  log: Log,
+  answer: (ref: SessionRef) => Promise<object | null>,
+): () => void {
+  let answering = 0;
+  const reply = async (message: Msg): Promise<object> => {
+    const query = parseQuery(message.subject);
+    if (!query) return { code: 'invalid_id', message: 'the subject names no session' };
+    if (query.what !== 'get_state') {
+      return { code: 'unknown_command', message: `there is no query ${query.what.slice(0, 64)}; there is get_state` };
+    }
+    const found = await answer(query.ref);
+    return found ?? { code: 'session_not_found', message: `there is no session ${query.ref.sessionId}` };
+  };
+  const serve = async (message: Msg): Promise<void> => {
+    answering++;
+    try {
+      respond(message, await reply(message), log);
+    } catch (error) {
+      log.warn({ subject: message.subject, error }, 'a query was not answered');
+      respond(message, { code: 'query_failed', message: (error as Error).message }, log);
+    } finally {
+      answering--;
+    }
+  };
+  const subscription = nc.subscribe(subjects.queries, {
+    queue: QUEUE_GROUP,
+    callback: (error, message) => {
+      if (error) log.warn({ error }, 'queries are not served');
+      else if (answering < ANSWERING_MAX) void serve(message);
+      else respond(message, { code: 'too_many_queries', message: 'too many queries are being answered' }, log);
+    },
+  });
+  return () => subscription.unsubscribe();
+}
+
+function respond(message: Msg, answer: object, log: Log): void {
+  try {
+    message.respond(JSON.stringify(answer));
+  } catch (error) {
+    // The connection has gone: whoever asked sees that for itself.
+    log.warn({ subject: message.subject, error }, 'an answer was not sent');
+  }
+}

@@ -1,0 +1,14 @@
+/** `cox attach`. */
+import { withBus } from '../instance/open-bus.ts';
+import { findSession } from '../instance/resolve-session.ts';
+import type { CommandRun } from '../line/command-spec.ts';
+import { takePart } from '../run/take-part.ts';
+
+/** Joins a session. Where no instance runs, one is started, which goes on with the session. */
+export const run: CommandRun = (invocation) => {
+  const from = invocation.flags.whole('from', { min: 1, max: Number.MAX_SAFE_INTEGER });
+  return withBus(invocation, true, async (bus) => {
+    const session = await findSession(bus.client, invocation.args[0] as string);
+    return takePart(invocation, bus, session, { from });
+  });
+};

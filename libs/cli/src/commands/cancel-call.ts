@@ -1,0 +1,52 @@
+/** `cox cancel-call`. */
+import type { SentCommand, Session } from '@coxswain/client';
+import { sessionStatus } from '../instance/session-status.ts';
+import { CliError, EXIT, type ExitCode } from '../line/cli-error.ts';
+import type { CommandRun } from '../line/command-spec.ts';
+import { chooseCall } from '../run/decide.ts';
+import { acceptedAtMost, sendToSession } from '../run/send-to-session.ts';
+import { standardStreams } from '../terminal/streams.ts';
+
+const GRACE_DEFAULT_MS = 5_000;
+const GRACE_MAX_MS = 600_000;
+/** On top of the grace that the call has: for the host, the journal and the way here. */
+const SLACK_MS = 15_000;
+
+/** Ends one call and says how that went. */
+export const run: CommandRun = (invocation) => {
+  const { flags, args } = invocation;
+  const timeoutMs = flags.whole('timeout-ms', { min: 0, max: GRACE_MAX_MS });
+  const reason = flags.text('reason');
+  return sendToSession(
+    invocation,
+    async (session, options, bus) => {
+      const { calls } = await sessionStatus(bus, session);
+      const open = calls.filter(({ status }) => status === 'running' || status === 'parked');
+      const callId = chooseCall(args[1], open);
+      const body = {
+        ...(reason === undefined ? {} : { reason }),
+        ...(flags.on('no-reminder') ? { inject_reminder: false } : {}),
+        ...(timeoutMs === undefined ? {} : { timeout_ms: timeoutMs }),
+      };
+      return session.cancelCall(callId, body, acceptedAtMost(options));
+    },
+    (session, sent) => reportOutcome(session, sent, (timeoutMs ?? GRACE_DEFAULT_MS) + SLACK_MS, flags.on('json')),
+  );
+};
+
+async function reportOutcome(session: Session, sent: SentCommand, withinMs: number, json: boolean): Promise<ExitCode> {
+  const signal = AbortSignal.timeout(withinMs);
+  for await (const record of session.events({ from: sent.receipt?.n, signal })) {
+    for (const event of record.events) {
+      if (event.type !== 'control_outcome' || event.command_id !== sent.commandId) continue;
+      const { session_id, n, at } = record;
+      standardStreams.out(
+        json
+          ? `${JSON.stringify({ session_id, n, at, ...event })}\n`
+          : `${event.tool ?? event.target}: ${event.status}${event.reason ? ` (${event.reason})` : ''}\n`,
+      );
+      return event.status === 'cancelled' || event.status === 'already_cancelled' ? EXIT.ok : EXIT.error;
+    }
+  }
+  throw new CliError(EXIT.error, 'timeout', `no outcome was recorded within ${withinMs} ms`);
+}

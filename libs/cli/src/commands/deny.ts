@@ -1,0 +1,6 @@
+/** `cox deny`. */
+import type { CommandRun } from '../line/command-spec.ts';
+import { decide } from '../run/decide.ts';
+
+/** Refuses a waiting call. */
+export const run: CommandRun = (invocation) => decide(invocation, 'deny');

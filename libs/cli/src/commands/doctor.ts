@@ -1,0 +1,22 @@
+/** `cox doctor`. */
+import { checks } from '../instance/checks.ts';
+import { EXIT, type ExitCode } from '../line/cli-error.ts';
+import type { CommandRun } from '../line/command-spec.ts';
+import { standardStreams } from '../terminal/streams.ts';
+import { createStyle, wantsColour } from '../terminal/style.ts';
+
+/** Checks this machine and the bus. */
+export const run: CommandRun = async ({ flags, env }) => {
+  const style = createStyle(wantsColour(process.stdout, env));
+  const marks = { ok: style.green('✓'), warning: style.yellow('!'), failed: style.red('✗') };
+  let code: ExitCode = EXIT.ok;
+  for await (const check of checks(flags, env)) {
+    standardStreams.out(
+      flags.on('json')
+        ? `${JSON.stringify({ type: 'check', ...check })}\n`
+        : `${marks[check.status]} ${check.message}\n`,
+    );
+    if (check.status === 'failed') code = EXIT.error;
+  }
+  return code;
+};

@@ -1,0 +1,68 @@
+/** `cox replay`. */
+import { createReadStream } from 'node:fs';
+import { stat } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import { createInterface } from 'node:readline';
+import { replayJournal } from '@coxswain/session';
+import { withBus } from '../instance/open-bus.ts';
+import { findSession } from '../instance/resolve-session.ts';
+import { typedIn } from '../instance/state-dir.ts';
+import { CliError, EXIT, type ExitCode } from '../line/cli-error.ts';
+import type { CommandRun, Invocation } from '../line/command-spec.ts';
+import { standardStreams } from '../terminal/streams.ts';
+
+/** Runs a journal again, from the bus or from an exported file, and says whether every byte came out the same. */
+export const run: CommandRun = async (invocation) => {
+  const asked = invocation.args[0] as string;
+  const file = resolve(typedIn(invocation.env), asked);
+  if (await isFile(file)) return tell(invocation, () => replayJournal(linesOf(file)));
+  return withBus(invocation, false, async (bus) => {
+    const session = await findSession(bus.client, asked);
+    const blobs = { get: (sha256: string) => bus.client.blob(sha256) };
+    return tell(invocation, () => replayJournal(bytesOf(session.journal()), blobs));
+  });
+};
+
+async function tell(
+  { flags }: Invocation,
+  replay: () => Promise<{ readonly records: number; readonly sessionId: string }>,
+): Promise<ExitCode> {
+  try {
+    const { records, sessionId } = await replay();
+    if (records === 0) throw new CliError(EXIT.error, 'record_unreadable', 'record_unreadable: it holds no record');
+    if (flags.on('json')) {
+      standardStreams.out(
+        `${JSON.stringify({ type: 'replayed', session_id: sessionId, records, byte_identical: true })}\n`,
+      );
+    } else standardStreams.out(`byte-identical (${records} records)\n`);
+    return EXIT.ok;
+  } catch (error) {
+    const { code } = error as { code?: unknown };
+    if (code !== 'replay_diverged') throw error;
+    const { n, path, expected, actual } = error as Partial<Record<'n' | 'path' | 'expected' | 'actual', unknown>>;
+    const { message } = error as Error;
+    if (flags.on('json')) {
+      standardStreams.out(`${JSON.stringify({ type: 'replay_diverged', n, path, expected, actual, message })}\n`);
+    } else standardStreams.out(`replay_diverged: ${message}\n`);
+    return EXIT.error;
+  }
+}
+
+async function* bytesOf(records: AsyncIterable<{ readonly bytes: Uint8Array }>): AsyncGenerator<Uint8Array> {
+  for await (const { bytes } of records) yield bytes;
+}
+
+async function* linesOf(file: string): AsyncGenerator<Uint8Array> {
+  for await (const line of createInterface({ input: createReadStream(file), crlfDelay: Number.POSITIVE_INFINITY })) {
+    if (line !== '') yield Buffer.from(line, 'utf8');
+  }
+}
+
+async function isFile(path: string): Promise<boolean> {
+  try {
+    return (await stat(path)).isFile();
+  } catch {
+    // No such file: then a session is meant.
+    return false;
+  }
+}

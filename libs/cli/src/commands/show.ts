@@ -1,0 +1,47 @@
+/** `cox show`. */
+import { describeState, printable, summarizeArgs } from '@coxswain/client';
+import type { SessionStatus } from '@coxswain/protocol';
+import { withBus } from '../instance/open-bus.ts';
+import { findSession } from '../instance/resolve-session.ts';
+import { foldStatus, sessionStatus } from '../instance/session-status.ts';
+import { EXIT } from '../line/cli-error.ts';
+import type { CommandRun } from '../line/command-spec.ts';
+import { effort } from '../terminal/event-lines.ts';
+import { standardStreams } from '../terminal/streams.ts';
+import { ago, table } from '../terminal/table.ts';
+
+/** Shows what a session is doing, or was doing after a record. */
+export const run: CommandRun = (invocation) => {
+  const at = invocation.flags.whole('at', { min: 1, max: Number.MAX_SAFE_INTEGER });
+  return withBus(invocation, false, async (bus) => {
+    const session = await findSession(bus.client, invocation.args[0] as string);
+    const status = at === undefined ? await sessionStatus(bus, session) : await foldStatus(bus, session, at);
+    standardStreams.out(invocation.flags.on('json') ? `${JSON.stringify(status)}\n` : forPeople(status));
+    return EXIT.ok;
+  });
+};
+
+function forPeople(status: SessionStatus): string {
+  const child = typeof status.state === 'string' ? '' : Object.values(status.state)[0];
+  const rows: string[][] = [
+    ['session', status.session_id],
+    ['state', `${describeState(status.state, status.stop_reason)}${child ? ` / ${child}` : ''}`],
+    ['run', `${status.run}, turn ${status.turn}`],
+    ['persona', status.persona ?? 'none yet'],
+    ['model', status.model ?? 'none yet'],
+    ['used', effort(status.turn, status.usage)],
+    ['record', `${status.n}, ${ago(status.at)}, epoch ${status.epoch}`],
+  ];
+  if (status.error) rows.push(['error', `${status.error.code}: ${printable(status.error.message)}`]);
+  for (const { call_id, tool, status: state } of status.calls) rows.push(['call', `${call_id} ${tool} ${state}`]);
+  for (const { call_id, tool, args } of status.approvals) {
+    rows.push(['approval', `${call_id} ${tool} ${summarizeArgs(args)}`]);
+  }
+  for (const { kind, mode, body, command_id } of status.pending) {
+    rows.push([
+      'pending',
+      `${kind}${mode ? ` (${mode})` : ''} ${printable(body).replaceAll('\n', '⏎')} [${command_id}]`,
+    ]);
+  }
+  return table(rows);
+}

@@ -1,0 +1,7 @@
+/** `cox steer`. */
+import type { CommandRun } from '../line/command-spec.ts';
+import { inject } from '../run/inject.ts';
+
+/** Says something to a session. */
+export const run: CommandRun = (invocation) =>
+  inject(invocation, 'message', (session, text, options) => session.steer(text, options));

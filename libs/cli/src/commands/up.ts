@@ -1,0 +1,59 @@
+/** `cox up`. */
+import { connectionUrl } from '@coxswain/adapter-nats';
+import { startEmbedded } from '../instance/embedded.ts';
+import { stateDirOf } from '../instance/state-dir.ts';
+import { stopSignal } from '../instance/stop-signal.ts';
+import { CliError, EXIT, type ExitCode } from '../line/cli-error.ts';
+import type { CommandRun, Invocation } from '../line/command-spec.ts';
+import { standardStreams } from '../terminal/streams.ts';
+
+/** Runs everything on this machine until it is told to stop, or its server ends. */
+export const run: CommandRun = (invocation) => {
+  const { flags, env } = invocation;
+  const port = flags.whole('port', { min: 1, max: 65_535 });
+  // Whoever names a state folder or a port asks for a server of their own.
+  const inherited = flags.on('state-dir') || port !== undefined ? undefined : env.NATS_URL?.trim() || undefined;
+  const external = flags.text('nats') ?? inherited;
+  return external === undefined ? upEmbedded(invocation, port) : upOnBus(invocation, external);
+};
+
+async function upEmbedded({ flags, env }: Invocation, port: number | undefined): Promise<ExitCode> {
+  const stateDir = stateDirOf(flags, env);
+  const told = stopSignal();
+  const instance = await startEmbedded({ stateDir, port, services: true, env, log: 'stderr' });
+  const { server } = instance;
+  ready(flags.on('json'), { nats_url: server.url, token: server.token, state_dir: stateDir });
+  if (!flags.on('json')) {
+    standardStreams.err(`cox is up: nats-server ${server.version} at ${server.url}, state in ${stateDir}\n`);
+    standardStreams.err('in another shell: cox run "…" --model provider/name   or   eval "$(cox env)"\n');
+    standardStreams.err('stop with Ctrl-C\n');
+  }
+  const ended = await Promise.race([told.promise, server.exited]);
+  if (ended !== undefined) {
+    await instance.stop();
+    throw new CliError(EXIT.error, 'nats_server_ended', `nats-server ended by itself; its log says:\n${ended.logTail}`);
+  }
+  told.release();
+  await instance.stop();
+  return EXIT.ok;
+}
+
+async function upOnBus({ flags, env }: Invocation, url: string): Promise<ExitCode> {
+  const { startSessionsService } = await import('@coxswain/sessions');
+  const stateDir = stateDirOf(flags, env);
+  const told = stopSignal();
+  const service = await startSessionsService({ nats: { servers: url }, stateDir, log: 'stderr' });
+  ready(flags.on('json'), { nats_url: url, token: null, state_dir: stateDir });
+  if (!flags.on('json')) standardStreams.err('cox is up on the given bus; stop with Ctrl-C\n');
+  await told.promise;
+  told.release();
+  await service.stop();
+  return EXIT.ok;
+}
+
+function ready(json: boolean, where: { nats_url: string; token: string | null; state_dir: string }): void {
+  if (!json) return;
+  const { token } = where;
+  const url = token === null ? where.nats_url : connectionUrl({ url: where.nats_url, token });
+  standardStreams.out(`${JSON.stringify({ type: 'ready', ...where, nats_url: url })}\n`);
+}

@@ -1,0 +1,147 @@
+/** What `cox doctor` looks at. Nothing here changes anything, fetches anything or shows a secret. */
+import { randomUUID } from 'node:crypto';
+import { mkdir, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { findServer, minimumServerVersion, serverVersionAtLeast } from '@coxswain/adapter-nats';
+import { type Client, NoHostError, newSessionId, SessionNotFoundError } from '@coxswain/client';
+import type { Flags } from '../line/flags.ts';
+import { KEY_VARIABLES, keysFound } from '../run/start-body.ts';
+import { type BusAddress, findBus } from './find-bus.ts';
+import { connectTo } from './open-bus.ts';
+
+/** One thing that was looked at. */
+export interface Check {
+  readonly name: string;
+  /** `warning`: it works, but something is worth knowing. */
+  readonly status: 'ok' | 'warning' | 'failed';
+  readonly message: string;
+}
+
+const NODE_MINIMUM = [20, 19] as const;
+
+/** Looks at everything, in the order in which one would mend it. */
+export async function* checks(flags: Flags, env: NodeJS.ProcessEnv): AsyncGenerator<Check> {
+  yield nodeCheck(process.versions.node);
+  const { address, stateDir } = await findBus(flags, env);
+  yield await stateDirCheck(stateDir);
+  const port = flags.whole('port', { min: 1, max: 65_535 });
+  if (port !== undefined) yield await portCheck(port);
+  if (address) yield* busChecks(address);
+  else yield* serverChecks(stateDir, env);
+  yield keysCheck(env);
+}
+
+/** Whether this Node is new enough. */
+export function nodeCheck(version: string): Check {
+  const [major = 0, minor = 0] = version.split('.').map(Number);
+  const enough = major > NODE_MINIMUM[0] || (major === NODE_MINIMUM[0] && minor >= NODE_MINIMUM[1]);
+  return {
+    name: 'node',
+    status: enough ? 'ok' : 'failed',
+    message: enough ? `node ${version}` : `node ${version} is older than ${NODE_MINIMUM.join('.')}`,
+  };
+}
+
+async function stateDirCheck(stateDir: string): Promise<Check> {
+  const probe = join(stateDir, `.doctor-${randomUUID()}`);
+  try {
+    await mkdir(stateDir, { recursive: true, mode: 0o700 });
+    await writeFile(probe, '');
+    await rm(probe);
+    return { name: 'state_dir', status: 'ok', message: `state folder ${stateDir} can be written` };
+  } catch (error) {
+    const message = `state folder ${stateDir} cannot be written: ${(error as Error).message}; give --state-dir`;
+    return { name: 'state_dir', status: 'failed', message };
+  }
+}
+
+function portCheck(port: number): Promise<Check> {
+  return new Promise((resolve) => {
+    const server = createServer();
+    server.once('error', (error) => {
+      resolve({ name: 'port', status: 'failed', message: `port ${port} cannot be used: ${error.message}` });
+    });
+    server.listen(port, '127.0.0.1', () => {
+      server.close(() => resolve({ name: 'port', status: 'ok', message: `port ${port} is free` }));
+    });
+  });
+}
+
+async function* serverChecks(stateDir: string, env: NodeJS.ProcessEnv): AsyncGenerator<Check> {
+  yield { name: 'instance', status: 'ok', message: `nothing runs on ${stateDir}; cox up or cox run starts it` };
+  try {
+    // A check fetches nothing; what would be fetched is said.
+    const found = await findServer({ env: { ...env, NATS_URL: undefined, COX_FETCH: 'never' } });
+    if (found.kind === 'binary') {
+      const message = `nats-server ${found.version} from ${found.source}: ${found.path}`;
+      yield { name: 'nats_server', status: 'ok', message };
+    }
+  } catch (error) {
+    const { code, message } = error as Error & { code?: string };
+    const fetched = code === 'nats_server_not_found' && env.COX_FETCH !== 'never';
+    yield fetched
+      ? { name: 'nats_server', status: 'warning', message: 'no nats-server here yet; the first start fetches one' }
+      : { name: 'nats_server', status: 'failed', message };
+  }
+}
+
+async function* busChecks(address: BusAddress): AsyncGenerator<Check> {
+  let client: Client;
+  try {
+    client = await connectTo(address);
+  } catch (error) {
+    yield { name: 'bus', status: 'failed', message: (error as Error).message };
+    return;
+  }
+  try {
+    const { serverVersion, jetstream, streams } = await client.busInfo();
+    const newEnough = serverVersionAtLeast(serverVersion, minimumServerVersion);
+    yield {
+      name: 'bus',
+      status: newEnough && jetstream ? 'ok' : 'failed',
+      message: !newEnough
+        ? `the server is ${serverVersion}; ${minimumServerVersion} or newer is needed`
+        : `nats-server ${serverVersion}, named by ${address.source}${jetstream ? '' : ', has no JetStream'}`,
+    };
+    for (const { name, present, messages } of streams) {
+      yield {
+        name: `stream_${name}`,
+        status: present ? 'ok' : 'warning',
+        message: present
+          ? `stream ${name}: ${messages} messages`
+          : `stream ${name} is missing; a session host makes it`,
+      };
+    }
+    yield await hostCheck(client);
+  } catch (error) {
+    yield { name: 'bus', status: 'failed', message: (error as Error).message };
+  } finally {
+    await client.close();
+  }
+}
+
+async function hostCheck(client: Client): Promise<Check> {
+  try {
+    // A session that cannot exist: any answer shows that somebody answers.
+    await client.session(newSessionId()).state();
+  } catch (error) {
+    if (error instanceof NoHostError) {
+      const message = 'no session host answers; sessions rest until one runs: cox up --nats URL';
+      return { name: 'host', status: 'warning', message };
+    }
+    if (!(error instanceof SessionNotFoundError)) throw error;
+  }
+  return { name: 'host', status: 'ok', message: 'a session host answers' };
+}
+
+function keysCheck(env: NodeJS.ProcessEnv): Check {
+  const found = keysFound(env);
+  return found.length > 0
+    ? { name: 'keys', status: 'ok', message: `keys found: ${found.join(', ')}` }
+    : {
+        name: 'keys',
+        status: 'warning',
+        message: `no provider key is set (${Object.keys(KEY_VARIABLES).join(', ')}); scripted and local models need none`,
+      };
+}

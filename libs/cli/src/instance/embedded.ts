@@ -1,0 +1,59 @@
+/** The embedded default: a nats-server as a child process, and the services inside this one. */
+import { findServer, type RunningServer, reportTo, startServer } from '@coxswain/adapter-nats';
+
+/** An instance that ends with this process. */
+export interface EmbeddedInstance {
+  readonly server: RunningServer;
+  readonly stateDir: string;
+  /** Stops the services, then the server. Calls after the first wait for the same stop. */
+  stop(): Promise<void>;
+}
+
+/** What is started. */
+export interface EmbeddedOptions {
+  readonly stateDir: string;
+  readonly port?: number | undefined;
+  /** Whether session hosts run in this process; without them sessions can be read, and commands stored for later. */
+  readonly services: boolean;
+  readonly env: NodeJS.ProcessEnv;
+  /** Where the services log; a file in the state folder by default. */
+  readonly log?: 'file' | 'stderr' | undefined;
+}
+
+/** Starts a server on a state folder and, if asked for, the services. */
+export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedInstance> {
+  const { stateDir, port, services, env } = options;
+  // NATS_URL names another bus, which was found not to be meant.
+  const { NATS_URL: _other, ...own } = env;
+  const found = await findServer({ env: own, report: reportTo(process.stderr) });
+  if (found.kind !== 'binary') throw new Error('no binary although NATS_URL is not set');
+  const server = await startServer({ binary: found.path, stateDir, port });
+  if (!services) return { server, stateDir, stop: () => server.stop() };
+  try {
+    const { startSessionsService } = await import('@coxswain/sessions');
+    const service = await startSessionsService({
+      nats: { servers: server.url, token: server.token },
+      stateDir,
+      log: options.log ?? 'file',
+    });
+    let stopping: Promise<void> | undefined;
+    const stop = async () => {
+      try {
+        await service.stop();
+      } finally {
+        await server.stop();
+      }
+    };
+    return {
+      server,
+      stateDir,
+      stop: () => {
+        stopping ??= stop();
+        return stopping;
+      },
+    };
+  } catch (error) {
+    await server.stop();
+    throw error;
+  }
+}

@@ -1,0 +1,43 @@
+/** Hands sessions over to an instance that outlives this process. */
+import { spawn } from 'node:child_process';
+import { open } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { readConnection } from '@coxswain/adapter-nats';
+import { CliError, EXIT } from '../line/cli-error.ts';
+import type { OpenBus } from './open-bus.ts';
+
+const UP_WITHIN_MS = 60_000;
+const LOOKED_EVERY_MS = 100;
+
+/** Stops what runs in this process and starts `cox up` on the same state folder, which goes on with every session. */
+export async function leaveRunning(bus: OpenBus, say: (text: string) => void): Promise<void> {
+  await bus.close();
+  const logFile = join(bus.stateDir, 'up.log');
+  const log = await open(logFile, 'a', 0o600);
+  try {
+    const child = spawn(
+      process.execPath,
+      [...process.execArgv, process.argv[1] as string, 'up', '--state-dir', bus.stateDir],
+      { detached: true, stdio: ['ignore', log.fd, log.fd] },
+    );
+    let ended = false;
+    child.once('exit', () => {
+      ended = true;
+    });
+    child.once('error', () => {
+      ended = true;
+    });
+    const untilMs = Date.now() + UP_WITHIN_MS;
+    while (!(await readConnection(bus.stateDir))) {
+      if (ended || Date.now() > untilMs) {
+        throw new CliError(EXIT.error, 'not_left_running', `cox up did not come up in the background; see ${logFile}`);
+      }
+      await sleep(LOOKED_EVERY_MS);
+    }
+    child.unref();
+    say(`cox up goes on in the background as process ${child.pid} (log: ${logFile}); stop it with: kill ${child.pid}`);
+  } finally {
+    await log.close();
+  }
+}

@@ -1,0 +1,30 @@
+/** Sessions by the beginning of their id. */
+import type { Client, Session } from '@coxswain/client';
+import { CliError, EXIT } from '../line/cli-error.ts';
+
+const SHOWN_MAX = 8;
+
+/** The one id that a prefix means: the id itself, else the only one that begins with it. */
+export function matchPrefix(prefix: string, ids: readonly string[]): string {
+  if (ids.includes(prefix)) return prefix;
+  const matching = ids.filter((id) => id.startsWith(prefix));
+  const [only] = matching;
+  if (only === undefined) {
+    throw new CliError(
+      EXIT.error,
+      'session_not_found',
+      `session_not_found: no session begins with "${prefix.slice(0, 64)}"; cox sessions lists them`,
+    );
+  }
+  if (matching.length > 1) {
+    const shown = matching.slice(0, SHOWN_MAX).join(', ');
+    const more = matching.length > SHOWN_MAX ? `, and ${matching.length - SHOWN_MAX} more` : '';
+    throw new CliError(EXIT.usage, 'usage', `"${prefix}" could mean ${shown}${more}; give more of the id`);
+  }
+  return only;
+}
+
+/** The session that a command line names. */
+export async function findSession(client: Client, prefix: string): Promise<Session> {
+  return client.session(matchPrefix(prefix, await client.sessionIds()));
+}

@@ -1,0 +1,45 @@
+/** A session's status: asked of a host, or folded here from its journal where no host answers. */
+import { createMemoryBus } from '@coxswain/adapter-memory';
+import { NoHostError, type Session, SessionNotFoundError } from '@coxswain/client';
+import type { SessionStatus } from '@coxswain/protocol';
+import { loadSession, statusOf } from '@coxswain/session';
+import type { OpenBus } from './open-bus.ts';
+
+/** A host that lives answers within milliseconds; one that has just started reads the journal first. */
+const QUERY_MS = 3_000;
+
+/** The status after the newest record. */
+export async function sessionStatus(bus: OpenBus, session: Session): Promise<SessionStatus> {
+  if (bus.hosted) {
+    try {
+      return await session.state(QUERY_MS);
+    } catch (error) {
+      if (!(error instanceof NoHostError)) throw error;
+    }
+  }
+  return foldStatus(bus, session);
+}
+
+/** The status after record `at`, or after the newest. */
+export async function foldStatus(
+  bus: OpenBus,
+  session: Session,
+  at = Number.POSITIVE_INFINITY,
+): Promise<SessionStatus> {
+  const memory = createMemoryBus();
+  try {
+    let fence = 0;
+    for await (const { record, bytes } of session.journal()) {
+      if (record.n > at) break;
+      const stored = await memory.journal.append(session.ref, bytes, fence);
+      if (stored.status === 'stored') fence = stored.fence;
+    }
+    if (fence === 0) throw new SessionNotFoundError(session.id);
+    const blobs = { get: (sha256: string) => bus.client.blob(sha256), put: memory.blobs.put };
+    const { journal, snapshots, publisher } = memory;
+    const loaded = await loadSession({ journal, snapshots, blobs, publisher }, session.ref, true);
+    return statusOf(loaded.actor.state, loaded.n, loaded.at);
+  } finally {
+    memory.close();
+  }
+}

@@ -1,0 +1,19 @@
+/** Folders of this machine that a command line speaks of. */
+import { homedir } from 'node:os';
+import { isAbsolute, join, resolve } from 'node:path';
+import type { Flags } from '../line/flags.ts';
+
+/** The folder in which the person typed: npm runs scripts in the project's folder, but says where it was called. */
+export function typedIn(env: NodeJS.ProcessEnv): string {
+  return env.INIT_CWD && isAbsolute(env.INIT_CWD) ? env.INIT_CWD : process.cwd();
+}
+
+/** Where the embedded server keeps its state: `--state-dir`, `COX_STATE_DIR`, or the user's state folder. */
+export function stateDirOf(flags: Flags, env: NodeJS.ProcessEnv): string {
+  const asked = flags.text('state-dir') ?? (env.COX_STATE_DIR || undefined);
+  if (asked !== undefined) return resolve(typedIn(env), asked);
+  // The specification says that a relative XDG_STATE_HOME is to be ignored (XDG Base Directory Specification).
+  const base =
+    env.XDG_STATE_HOME && isAbsolute(env.XDG_STATE_HOME) ? env.XDG_STATE_HOME : join(homedir(), '.local/state');
+  return join(base, 'coxswain');
+}

@@ -1,0 +1,34 @@
+/** How a command line ends early. */
+
+/** Exit codes, by what they mean. */
+export const EXIT = {
+  /** `end_turn`, `terminated`, `stop_condition`, or simply done. */
+  ok: 0,
+  error: 1,
+  usage: 2,
+  cancelled: 3,
+  capOrBudget: 4,
+  blocked: 5,
+  approvalNeeded: 6,
+  detached: 130,
+} as const;
+/** One of {@link EXIT}. */
+export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
+
+/** A failure that is told in one sentence, without a stack, and decides the exit code. */
+export class CliError extends Error {
+  override readonly name = 'CliError';
+  readonly exitCode: ExitCode;
+  readonly code: string;
+
+  constructor(exitCode: ExitCode, code: string, message: string) {
+    super(message);
+    this.exitCode = exitCode;
+    this.code = code;
+  }
+}
+
+/** The command line itself is wrong: exit 2. */
+export function usageError(message: string): CliError {
+  return new CliError(EXIT.usage, 'usage', message);
+}

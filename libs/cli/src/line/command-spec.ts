@@ -1,0 +1,34 @@
+/** What a command is called, takes and does. */
+import type { ExitCode } from './cli-error.ts';
+import type { Flags } from './flags.ts';
+
+/** A flag of a command. A name has one meaning and one kind in all commands. */
+export interface FlagSpec {
+  /** With a value: how the value is called in the help, `DIR`. Without: the flag is on or off. */
+  readonly value?: string;
+  readonly help: string;
+  /** May be given more than once. */
+  readonly repeatable?: true;
+}
+
+/** What a command is handed. */
+export interface Invocation {
+  readonly flags: Flags;
+  /** As many as the command declares, at most. */
+  readonly args: readonly string[];
+  readonly env: NodeJS.ProcessEnv;
+}
+
+/** A command's code. */
+export type CommandRun = (invocation: Invocation) => Promise<ExitCode>;
+
+/** One command. Its code is loaded only when it runs. */
+export interface CommandSpec {
+  readonly name: string;
+  /** Positional arguments as the help shows them: `<session>` is needed, `[call]` is not. */
+  readonly args: readonly string[];
+  readonly help: string;
+  readonly flags: Readonly<Record<string, FlagSpec>>;
+  readonly examples?: readonly string[];
+  readonly load: () => Promise<{ readonly run: CommandRun }>;
+}

@@ -1,0 +1,218 @@
+/** All commands. Their code is loaded when they run, so that `--help` starts at once. */
+import type { CommandSpec, FlagSpec } from './command-spec.ts';
+
+const STATE_DIR: FlagSpec = {
+  value: 'DIR',
+  help: 'Where the embedded server keeps its state (COX_STATE_DIR; ~/.local/state/coxswain)',
+};
+const JSON_LINES: FlagSpec = { help: 'One JSON object a line on stdout' };
+const PORT: FlagSpec = { value: 'N', help: 'Port of the embedded server (a free one)' };
+
+const BUS = {
+  nats: { value: 'URL', help: 'A bus to use: nats://[token@]host:port (NATS_URL)' },
+  'state-dir': STATE_DIR,
+  json: JSON_LINES,
+} satisfies Record<string, FlagSpec>;
+
+const ASKING = {
+  'on-ask': { value: 'deny|wait', help: 'What to do with an approval that nobody can answer (exit 6)' },
+} satisfies Record<string, FlagSpec>;
+
+const RUNNING = {
+  ...BUS,
+  port: PORT,
+  persona: { value: 'NAME|FILE', help: 'Who works: a name, or a YAML or JSON file' },
+  model: { value: 'PROVIDER/NAME', help: 'Which model (COX_MODEL)' },
+  'base-url': { value: 'URL', help: 'Where the provider is reached' },
+  id: { value: 'ID', help: 'The new session’s id (a random one)' },
+  session: { value: 'ID', help: 'Go on with a session that has ended' },
+  root: { value: 'DIR', help: 'The folder that its tools may touch (the current one)' },
+  mcp: { value: 'FILE', help: 'MCP servers: a JSON file with mcpServers' },
+  allow: { value: 'GLOB', help: 'Tools that run without asking; rules hold in the order given', repeatable: true },
+  ask: { value: 'GLOB', help: 'Tools that wait for an approval', repeatable: true },
+  deny: { value: 'GLOB', help: 'Tools that are refused', repeatable: true },
+  'max-turns': { value: 'N', help: 'At most so many turns (50)' },
+  detach: { help: 'Start it and leave it running' },
+  ...ASKING,
+} satisfies Record<string, FlagSpec>;
+
+const INJECTING = {
+  ...BUS,
+  mode: { value: 'MODE', help: 'finish_step (default), interrupt_immediate or audit_only' },
+  wait: { value: 'STAGE', help: 'stored, accepted (default) or delivered' },
+  'command-id': { value: 'ID', help: 'The command’s id; sending the same again changes nothing' },
+} satisfies Record<string, FlagSpec>;
+const { mode: _mode, ...FOLLOWING_UP } = INJECTING;
+
+const COMMANDING = { ...BUS, 'command-id': INJECTING['command-id'] } satisfies Record<string, FlagSpec>;
+const REASON: FlagSpec = { value: 'TEXT', help: 'Why; it is recorded' };
+
+/** The commands, in the order of the help. */
+export const COMMANDS: readonly CommandSpec[] = [
+  {
+    name: 'run',
+    args: ['[prompt]'],
+    help: 'Start a session and stay with it: read, steer, approve',
+    flags: RUNNING,
+    examples: [
+      'cox run "summarise the README" --model anthropic/claude-sonnet-4-5',
+      'git diff | cox run - --model openai/gpt-5 --allow "read_*" --deny run_command',
+      'cox run "and now the tests" --session k3f9',
+    ],
+    load: () => import('../commands/run.ts'),
+  },
+  {
+    name: 'attach',
+    args: ['<session>'],
+    help: 'Join a session: what has been, what comes, steering and approvals',
+    flags: { ...BUS, port: PORT, ...ASKING, from: { value: 'N', help: 'Begin at this record' } },
+    load: () => import('../commands/attach.ts'),
+  },
+  {
+    name: 'watch',
+    args: ['<session>'],
+    help: 'Follow a session without taking part',
+    flags: {
+      ...BUS,
+      from: { value: 'N', help: 'Begin at this record' },
+      follow: { help: 'Stay on after the session has ended' },
+    },
+    load: () => import('../commands/watch.ts'),
+  },
+  {
+    name: 'show',
+    args: ['<session>'],
+    help: 'What a session is doing, or was doing at a record',
+    flags: { ...BUS, at: { value: 'N', help: 'After this record instead of the newest' } },
+    load: () => import('../commands/show.ts'),
+  },
+  {
+    name: 'steer',
+    args: ['<session>', '<text>'],
+    help: 'Say something to a session while it works',
+    flags: INJECTING,
+    examples: [
+      'cox steer k3f9 "try a different approach"',
+      'cox steer k3f9 "stop, the other file" --mode interrupt_immediate',
+    ],
+    load: () => import('../commands/steer.ts'),
+  },
+  {
+    name: 'remind',
+    args: ['<session>', '<text>'],
+    help: 'Remind a session of something',
+    flags: INJECTING,
+    load: () => import('../commands/remind.ts'),
+  },
+  {
+    name: 'followup',
+    args: ['<session>', '<text>'],
+    help: 'Queue what is to be done after the present work',
+    flags: FOLLOWING_UP,
+    load: () => import('../commands/followup.ts'),
+  },
+  {
+    name: 'approve',
+    args: ['<session>', '[call]'],
+    help: 'Let a waiting call run; without a call id when only one waits',
+    flags: { ...COMMANDING, reason: REASON, args: { value: 'JSON', help: 'Run it with these arguments instead' } },
+    load: () => import('../commands/approve.ts'),
+  },
+  {
+    name: 'deny',
+    args: ['<session>', '[call]'],
+    help: 'Refuse a waiting call',
+    flags: { ...COMMANDING, reason: REASON },
+    load: () => import('../commands/deny.ts'),
+  },
+  {
+    name: 'cancel',
+    args: ['<session>'],
+    help: 'End the run; the session stays',
+    flags: { ...COMMANDING, reason: REASON },
+    load: () => import('../commands/cancel.ts'),
+  },
+  {
+    name: 'cancel-call',
+    args: ['<session>', '[call]'],
+    help: 'End one call; the session goes on',
+    flags: {
+      ...COMMANDING,
+      reason: REASON,
+      'no-reminder': { help: 'Do not tell the model with a reminder' },
+      'timeout-ms': { value: 'N', help: 'How long the call may take to stop (5000)' },
+    },
+    load: () => import('../commands/cancel-call.ts'),
+  },
+  {
+    name: 'suspend',
+    args: ['<session>'],
+    help: 'Park a session at its next turn boundary',
+    flags: { ...COMMANDING, reason: REASON },
+    load: () => import('../commands/suspend.ts'),
+  },
+  {
+    name: 'resume',
+    args: ['<session>'],
+    help: 'Let a suspended session go on',
+    flags: COMMANDING,
+    load: () => import('../commands/resume.ts'),
+  },
+  { name: 'sessions', args: [], help: 'List all sessions', flags: BUS, load: () => import('../commands/sessions.ts') },
+  {
+    name: 'approvals',
+    args: [],
+    help: 'List what waits for an approval',
+    flags: BUS,
+    load: () => import('../commands/approvals.ts'),
+  },
+  {
+    name: 'pending',
+    args: ['<session>'],
+    help: 'List what waits to be delivered to a session',
+    flags: BUS,
+    load: () => import('../commands/pending.ts'),
+  },
+  {
+    name: 'replay',
+    args: ['<session|file>'],
+    help: 'Run a journal again and compare it byte for byte',
+    flags: BUS,
+    load: () => import('../commands/replay.ts'),
+  },
+  {
+    name: 'export',
+    args: ['<session>'],
+    help: 'Print a session’s journal, one record a line, as stored',
+    flags: BUS,
+    load: () => import('../commands/export.ts'),
+  },
+  {
+    name: 'up',
+    args: [],
+    help: 'Run everything on this machine until stopped',
+    flags: { ...BUS, port: PORT },
+    load: () => import('../commands/up.ts'),
+  },
+  {
+    name: 'env',
+    args: [],
+    help: 'Print what the shell needs to reach the bus: eval "$(cox env)"',
+    flags: BUS,
+    load: () => import('../commands/env.ts'),
+  },
+  {
+    name: 'doctor',
+    args: [],
+    help: 'Check this machine and the bus',
+    flags: { ...BUS, port: PORT },
+    load: () => import('../commands/doctor.ts'),
+  },
+  {
+    name: 'start',
+    args: ['[prompt]'],
+    help: 'What npm start does: the demo, or a run when a prompt and a model are given',
+    flags: RUNNING,
+    load: () => import('../commands/start.ts'),
+  },
+];

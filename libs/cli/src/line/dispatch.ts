@@ -1,0 +1,51 @@
+/** From a command line to an exit code. Nothing but the table and the parser is loaded before a command is chosen. */
+import { createRequire } from 'node:module';
+import { CliError, EXIT, type ExitCode } from './cli-error.ts';
+import { COMMANDS } from './command-table.ts';
+import { parseLine } from './parse-line.ts';
+
+/** Runs one command line. Never rejects: what fails is told on stderr. */
+export async function dispatch(argv: readonly string[], env: NodeJS.ProcessEnv): Promise<ExitCode> {
+  // Also where the line cannot be read: then a program reads the answer.
+  const json = argv.includes('--json');
+  try {
+    const line = parseLine(argv, COMMANDS);
+    if (line.kind === 'version') {
+      console.info(version());
+      return EXIT.ok;
+    }
+    if (line.kind === 'help') {
+      const { printHelp } = await import('./help.ts');
+      printHelp(COMMANDS, line.command, version());
+      return EXIT.ok;
+    }
+    const { run } = await line.command.load();
+    return await run({ flags: line.flags, args: line.args, env });
+  } catch (error) {
+    return tell(error, json);
+  }
+}
+
+function version(): string {
+  const manifest = createRequire(import.meta.url)('../../package.json') as { version: string };
+  return manifest.version;
+}
+
+function tell(error: unknown, json: boolean): ExitCode {
+  const { exitCode, code, message } = asFailure(error);
+  if (json) process.stdout.write(`${JSON.stringify({ type: 'error', code, message, exit_code: exitCode })}\n`);
+  process.stderr.write(`cox: ${message}\n`);
+  // A failure without a code is a mistake of ours: its stack is what helps.
+  if (code === 'internal' && error instanceof Error) process.stderr.write(`${error.stack}\n`);
+  return exitCode;
+}
+
+function asFailure(error: unknown): { exitCode: ExitCode; code: string; message: string } {
+  if (error instanceof CliError) return error;
+  if (!(error instanceof Error)) return { exitCode: EXIT.error, code: 'internal', message: String(error) };
+  const { code, commandId } = error as { code?: unknown; commandId?: unknown };
+  if (typeof code !== 'string') return { exitCode: EXIT.error, code: 'internal', message: error.message };
+  // A command that was refused before it was sent was badly put: its field is a flag or argument of ours.
+  const badlyPut = error.name === 'CommandRejectedError' && commandId === undefined;
+  return { exitCode: badlyPut ? EXIT.usage : EXIT.error, code, message: `${code}: ${error.message}` };
+}

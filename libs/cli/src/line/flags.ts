@@ -1,0 +1,53 @@
+/** The flags of a command line, as they were given. */
+import { usageError } from './cli-error.ts';
+
+/** One flag as given; `true` for one without a value. */
+export interface GivenFlag {
+  readonly name: string;
+  readonly value: string | true;
+}
+
+/** Typed access to flags that have been checked against their command. */
+export class Flags {
+  readonly #given: readonly GivenFlag[];
+
+  constructor(given: readonly GivenFlag[]) {
+    this.#given = given;
+  }
+
+  /** Whether the flag was given. */
+  on(name: string): boolean {
+    return this.#given.some((flag) => flag.name === name);
+  }
+
+  /** The flag's text, or undefined. */
+  text(name: string): string | undefined {
+    const value = this.#given.find((flag) => flag.name === name)?.value;
+    return typeof value === 'string' ? value : undefined;
+  }
+
+  /** A whole number within bounds, or undefined. */
+  whole(name: string, bounds: { readonly min: number; readonly max: number }): number | undefined {
+    const text = this.text(name);
+    if (text === undefined) return undefined;
+    const value = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN;
+    if (!(value >= bounds.min && value <= bounds.max)) {
+      throw usageError(`--${name} takes a whole number from ${bounds.min} to ${bounds.max}, not "${text}"`);
+    }
+    return value;
+  }
+
+  /** One of a few words, or undefined. */
+  oneOf<W extends string>(name: string, words: readonly W[]): W | undefined {
+    const text = this.text(name);
+    if (text === undefined || (words as readonly string[]).includes(text)) return text as W | undefined;
+    throw usageError(`--${name} takes ${words.join(' or ')}, not "${text}"`);
+  }
+
+  /** The texts of these flags in the order in which they were given. */
+  inOrder<N extends string>(names: readonly N[]): { readonly name: N; readonly value: string }[] {
+    return this.#given.filter((flag): flag is { name: N; value: string } =>
+      (names as readonly string[]).includes(flag.name),
+    );
+  }
+}

@@ -1,0 +1,168 @@
+/** A person at the keyboard: a typed line steers, y and n decide, Esc interrupts, Ctrl-C leaves. */
+import type { ReadStream } from 'node:tty';
+import type { Session, UiEvent } from '@coxswain/client';
+import { Keyboard } from '../terminal/keyboard.ts';
+import { type Key, type KeyResult, LineEditor, type LineKind } from '../terminal/line-editor.ts';
+import type { Screen } from '../terminal/screen.ts';
+import type { Style } from '../terminal/style.ts';
+import type { Participant } from './follow-session.ts';
+import type { OpenApproval } from './open-approvals.ts';
+import { readTyped, TYPED_HELP, type TypedCommand } from './typed-command.ts';
+
+/** What leaving means: the session goes on elsewhere. */
+export type Leave = () => void;
+
+/** Sends that a person may have under way at once; a key held down sends no more. */
+const SENDS_MAX = 32;
+
+/** The person. Close it to give the keyboard back. */
+export class AtKeyboard implements Participant {
+  readonly #session: Session;
+  readonly #screen: Screen;
+  readonly #style: Style;
+  readonly #leave: Leave;
+  readonly #keyboard: Keyboard;
+  readonly #editor = new LineEditor();
+  readonly #sends = new Set<Promise<void>>();
+  #approvals: readonly OpenApproval[] = [];
+  #running: string | null = null;
+  #leaving = false;
+
+  constructor(session: Session, screen: Screen, style: Style, leave: Leave) {
+    this.#session = session;
+    this.#screen = screen;
+    this.#style = style;
+    this.#leave = leave;
+    this.#keyboard = new Keyboard(process.stdin as ReadStream, (text, key) => this.#key(text, key));
+  }
+
+  /** Sees what happens, so that `/cancel-call` and `y` know what is meant. */
+  saw(event: UiEvent): void {
+    if (event.type === 'call_started') this.#running = event.call_id;
+    else if (event.type === 'call_ended' && event.call_id === this.#running) this.#running = null;
+    if (event.type === 'approval_settled' || event.type === 'call_ended') {
+      this.#approvals = this.#approvals.filter(({ call_id }) => call_id !== event.call_id);
+    }
+  }
+
+  approvalsOpen(approvals: readonly OpenApproval[]): 'go_on' {
+    this.#approvals = approvals;
+    const [first] = approvals;
+    if (first) {
+      const more = approvals.length > 1 ? ` (the first of ${approvals.length})` : '';
+      this.#screen.line(this.#style.yellow(`  allow ${first.tool}${more}? y or n, or type to steer`));
+    }
+    return 'go_on';
+  }
+
+  /** Sends a line as if it had been typed. */
+  submit(line: string, kind: LineKind = 'steer'): void {
+    const command = readTyped(line, kind, this.#approvals.length > 0);
+    if (command.do === 'detach') this.#leave();
+    else if (command.do === 'help') this.#help(command.problem);
+    else if (command.do !== 'nothing') this.#send(command);
+  }
+
+  #help(problem: string | null): void {
+    this.#screen.line(problem === null ? this.#style.dim(TYPED_HELP) : this.#style.yellow(`  ${problem}`));
+  }
+
+  /** Gives the keyboard back and waits for what was sent, which is bounded by each send’s own time-out. */
+  async close(): Promise<void> {
+    this.#keyboard.close();
+    await Promise.all(this.#sends);
+  }
+
+  #key(text: string | undefined, key: Key): void {
+    const result = this.#editor.key(text, key);
+    if (result.type === 'ctrl_c') this.#ctrlC();
+    else if (this.#leaving) this.#answerLeaving(text);
+    else if (result.type !== 'none') this.#typed(result);
+  }
+
+  #typed(result: KeyResult): void {
+    this.#screen.typing(this.#editor.open ? { label: `${this.#editor.kind} ›`, text: this.#editor.text } : null);
+    if (result.type === 'submitted') this.submit(result.text, result.kind);
+  }
+
+  #ctrlC(): void {
+    if (this.#leaving) {
+      this.#leave();
+      return;
+    }
+    this.#leaving = true;
+    this.#screen.typing({
+      label: 'Ctrl-C again or d: detach, the session lives on · c: cancel the run · other: go on',
+      text: '',
+    });
+  }
+
+  #answerLeaving(text: string | undefined): void {
+    this.#leaving = false;
+    // What was typed into the question is no beginning of a line.
+    while (this.#editor.text !== '') this.#editor.key(undefined, { name: 'u', ctrl: true });
+    this.#screen.typing(null);
+    if (text === 'd') this.#leave();
+    else if (text === 'c') this.#send({ do: 'cancel', reason: 'cancelled at the keyboard' });
+  }
+
+  #send(command: TypedCommand): void {
+    if (this.#sends.size >= SENDS_MAX) {
+      this.#screen.line(this.#style.yellow('  too much is under way; wait a moment'));
+      return;
+    }
+    const sending: Promise<void> = this.#carryOut(command)
+      .catch((error: Error & { code?: string }) => {
+        this.#screen.line(this.#style.yellow(`  not done: ${error.code ? `${error.code}: ` : ''}${error.message}`));
+      })
+      .finally(() => {
+        this.#sends.delete(sending);
+      });
+    this.#sends.add(sending);
+  }
+
+  async #carryOut(command: TypedCommand): Promise<void> {
+    // A rejection is in the journal too, and is shown from there; these waits end with the time-outs of the sends.
+    switch (command.do) {
+      case 'steer':
+        await this.#session.steer(command.text);
+        return;
+      case 'interrupt':
+        await this.#session.steer(command.text, { mode: 'interrupt_immediate' });
+        return;
+      case 'followup':
+        await this.#session.followup(command.text);
+        return;
+      case 'remind':
+        await this.#session.remind(command.text);
+        return;
+      case 'decide': {
+        const [first] = this.#approvals;
+        if (!first) return;
+        this.#approvals = this.#approvals.slice(1);
+        const { decision, reason } = command;
+        await this.#session.approve({ callId: first.call_id, decision, reason });
+        return;
+      }
+      case 'cancel':
+        await this.#session.cancel(command.reason);
+        return;
+      case 'cancel_call': {
+        const callId = command.callId ?? this.#running;
+        if (callId === null) throw new Error('no call is running');
+        await this.#session.cancelCall(callId);
+        return;
+      }
+      case 'suspend':
+        await this.#session.suspend();
+        return;
+      case 'resume':
+        await this.#session.resume();
+        return;
+      case 'detach':
+      case 'help':
+      case 'nothing':
+        return;
+    }
+  }
+}

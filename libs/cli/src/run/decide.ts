@@ -1,0 +1,55 @@
+/** Approvals and denials from the command line. */
+import type { JsonObject } from '@coxswain/protocol';
+import { sessionStatus } from '../instance/session-status.ts';
+import { CliError, EXIT, type ExitCode, usageError } from '../line/cli-error.ts';
+import type { Invocation } from '../line/command-spec.ts';
+import { acceptedAtMost, sendToSession } from './send-to-session.ts';
+
+/** Decides the call that is named, or the only one that waits. */
+export function decide(invocation: Invocation, decision: 'allow' | 'deny'): Promise<ExitCode> {
+  const { flags, args } = invocation;
+  const edited = editedArgs(flags.text('args'));
+  const reason = flags.text('reason');
+  return sendToSession(invocation, async (session, options, bus) => {
+    const { approvals } = await sessionStatus(bus, session);
+    const callId = chooseCall(
+      args[1],
+      approvals.map(({ call_id, tool }) => ({ call_id, tool })),
+    );
+    return session.approve({ callId, decision, reason, args: edited }, acceptedAtMost(options));
+  });
+}
+
+/**
+ * The call that is meant: the one whose id begins with what was given, or the only one there is. An id that is not
+ * among them is passed on, so that the session says what it knows of it.
+ */
+export function chooseCall(
+  given: string | undefined,
+  calls: readonly { readonly call_id: string; readonly tool: string }[],
+): string {
+  const listed = () => calls.map(({ call_id, tool }) => `${call_id} (${tool})`).join(', ');
+  if (given !== undefined) {
+    if (calls.some(({ call_id }) => call_id === given)) return given;
+    const matching = calls.filter(({ call_id }) => call_id.startsWith(given));
+    if (matching.length > 1) throw usageError(`"${given}" could mean ${listed()}; give more of the id`);
+    return matching[0]?.call_id ?? given;
+  }
+  const [only] = calls;
+  if (!only) throw new CliError(EXIT.error, 'not_pending', 'not_pending: no such call is open in this session');
+  if (calls.length > 1) throw usageError(`${calls.length} calls could be meant: ${listed()}; name one`);
+  return only.call_id;
+}
+
+function editedArgs(text: string | undefined): JsonObject | undefined {
+  if (text === undefined) return undefined;
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (error) {
+    throw usageError(`--args is not JSON: ${(error as Error).message}`);
+  }
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    throw usageError('--args takes a JSON object');
+  return value as JsonObject;
+}

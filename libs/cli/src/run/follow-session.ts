@@ -1,0 +1,85 @@
+/**
+ * Follows a session to the end of its run, shows it, and sees to its approvals. Everything a person does meanwhile
+ * arrives through `Participant`.
+ */
+import {
+  createEventTranslator,
+  hasEnded,
+  ResultCollector,
+  type RunResult,
+  type Session,
+  type UiEvent,
+} from '@coxswain/client';
+import type { SessionView } from '../terminal/session-view.ts';
+import { type OpenApproval, OpenApprovals } from './open-approvals.ts';
+
+/** How the following ended. */
+export type FollowEnd =
+  | { readonly kind: 'ended'; readonly result: RunResult }
+  | { readonly kind: 'approval_needed'; readonly approvals: readonly OpenApproval[] }
+  | { readonly kind: 'left' };
+
+/** Who answers approvals while the session is followed. */
+export interface Participant {
+  /** These wait for a decision; called when one is added or settled. `stop` ends the following. */
+  approvalsOpen(approvals: readonly OpenApproval[]): 'go_on' | 'stop';
+  /** Something was recorded. */
+  saw?(event: UiEvent): void;
+}
+
+/** How a session is followed. */
+export interface FollowOptions {
+  readonly session: Session;
+  readonly view: SessionView;
+  readonly participant: Participant;
+  /** The first record to show; default 1. */
+  readonly from?: number | undefined;
+  /** Only an end in this record or a later one counts; default: the newest record at the beginning. */
+  readonly after?: number | undefined;
+  /** Go on after the end of a run. */
+  readonly stay?: boolean | undefined;
+  /** Leave after the newest record. */
+  readonly untilPresent?: boolean | undefined;
+  /** Leaves the session. */
+  readonly signal: AbortSignal;
+}
+
+/** Follows the session. */
+export async function followSession(options: FollowOptions): Promise<FollowEnd> {
+  const { session, view, participant, signal } = options;
+  const newest = (await session.newest())?.n ?? 0;
+  // Up to here it is history: approvals in it may be settled, runs in it are over.
+  const present = options.after ?? newest;
+  const translator = createEventTranslator();
+  const approvals = new OpenApprovals();
+  const results = new ResultCollector();
+  let announced = '';
+  // All records are taken in, so that approvals and texts from before `from` are known; only later ones are shown.
+  const from = Math.max(1, Math.min(options.from ?? 1, newest));
+  for await (const item of session.watch({ signal })) {
+    if (item.delta) {
+      view.live(translator.delta(item.delta));
+      continue;
+    }
+    const { record } = item;
+    const events: UiEvent[] = translator.record(record);
+    for (const event of events) {
+      approvals.add(event);
+      participant.saw?.(event);
+    }
+    if (record.n >= from) view.record(record, events);
+    const result = results.add(record) ?? results.newest;
+    if (record.n < present) continue;
+    if (hasEnded(record.state) && !options.stay && result !== null && result.n >= (options.after ?? 0)) {
+      return { kind: 'ended', result };
+    }
+    if (options.untilPresent) return { kind: 'left' };
+    const open = approvals.list.map(({ call_id }) => call_id).join(' ');
+    if (open === announced) continue;
+    announced = open;
+    if (open !== '' && participant.approvalsOpen(approvals.list) === 'stop') {
+      return { kind: 'approval_needed', approvals: approvals.list };
+    }
+  }
+  return { kind: 'left' };
+}

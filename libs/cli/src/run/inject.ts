@@ -1,0 +1,19 @@
+/** Steers, reminders and follow-ups from the command line. */
+import type { InjectOptions, SentCommand, Session } from '@coxswain/client';
+import type { ExitCode } from '../line/cli-error.ts';
+import type { Invocation } from '../line/command-spec.ts';
+import { textOrInput } from './read-input.ts';
+import { sendToSession } from './send-to-session.ts';
+
+const MODES = ['finish_step', 'interrupt_immediate', 'audit_only', 'steer', 'interrupt'] as const;
+
+/** Sends the text, `-` being standard input. */
+export async function inject(
+  invocation: Invocation,
+  what: string,
+  send: (session: Session, text: string, options: InjectOptions) => Promise<SentCommand>,
+): Promise<ExitCode> {
+  const mode = invocation.flags.oneOf('mode', MODES);
+  const text = await textOrInput(invocation.args[1] as string, `the ${what}`);
+  return sendToSession(invocation, (session, options) => send(session, text, { ...options, mode }));
+}

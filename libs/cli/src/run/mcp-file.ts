@@ -1,0 +1,26 @@
+/** MCP servers from a file in the usual shape: `{"mcpServers": {"name": {"command": …} | {"url": …}}}`. */
+import { readFile } from 'node:fs/promises';
+import { parseMcpConfig } from '@coxswain/adapter-mcp';
+import type { Failure, McpServers } from '@coxswain/protocol';
+import { usageError } from '../line/cli-error.ts';
+
+/**
+ * Reads the file.
+ * @throws CliError with exit code 2 naming what is wrong.
+ */
+export async function readMcpFile(path: string): Promise<McpServers> {
+  let text: string;
+  try {
+    text = await readFile(path, 'utf8');
+  } catch (error) {
+    throw usageError(`--mcp ${path} cannot be read: ${(error as Error).message}`);
+  }
+  const parsed = parseMcpConfig(text);
+  if (isFailure(parsed)) throw usageError(`--mcp ${path}: ${parsed.message}`);
+  return parsed;
+}
+
+// A server may be called "code", but then its value is an object.
+function isFailure(parsed: McpServers | Failure): parsed is Failure {
+  return typeof (parsed as Failure).code === 'string';
+}

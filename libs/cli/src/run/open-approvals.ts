@@ -1,0 +1,20 @@
+/** The approvals of one session that nobody has decided yet, in the order in which they were asked. */
+import type { UiEvent, UiEventOf } from '@coxswain/client';
+
+/** One of them. */
+export type OpenApproval = Pick<UiEventOf<'approval_needed'>, 'call_id' | 'tool' | 'summary'>;
+
+/** Follows a session's events. */
+export class OpenApprovals {
+  readonly #open = new Map<string, OpenApproval>();
+
+  add(event: UiEvent): void {
+    if (event.type === 'approval_needed') this.#open.set(event.call_id, event);
+    else if (event.type === 'approval_settled' || event.type === 'call_ended') this.#open.delete(event.call_id);
+    else if (event.type === 'run_ended') this.#open.clear();
+  }
+
+  get list(): readonly OpenApproval[] {
+    return [...this.#open.values()];
+  }
+}

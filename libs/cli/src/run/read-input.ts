@@ -1,0 +1,23 @@
+/** Texts that come from standard input: a prompt or a message given as `-`. */
+import { BOUNDS } from '@coxswain/protocol';
+import { usageError } from '../line/cli-error.ts';
+
+/** The text itself, or what standard input holds where it is `-`. */
+export async function textOrInput(text: string, what: string): Promise<string> {
+  const given = text === '-' ? await readInput(what) : text;
+  if (given.trim() === '') throw usageError(`${what} is empty`);
+  return given;
+}
+
+async function readInput(what: string): Promise<string> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of process.stdin as AsyncIterable<Buffer>) {
+    bytes += chunk.length;
+    if (bytes > BOUNDS.commandBodyMaxBytes) {
+      throw usageError(`${what} on standard input is over ${BOUNDS.commandBodyMaxBytes} bytes`);
+    }
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString('utf8').replace(/\n$/, '');
+}

@@ -1,0 +1,70 @@
+/** One prompt, from the command line to the end of its run. */
+import { ReceiptTimeoutError, type SentCommand, type Session } from '@coxswain/client';
+import { leaveRunning } from '../instance/leave-running.ts';
+import { type OpenBus, withBus } from '../instance/open-bus.ts';
+import { findSession } from '../instance/resolve-session.ts';
+import { CliError, EXIT, type ExitCode, usageError } from '../line/cli-error.ts';
+import type { Invocation } from '../line/command-spec.ts';
+import { standardStreams } from '../terminal/streams.ts';
+import { sessionIdOf, startBody } from './start-body.ts';
+import { takePart } from './take-part.ts';
+
+const ACCEPTED_WITHIN_MS = 20_000;
+const SENDING = { wait: 'accepted', timeoutMs: ACCEPTED_WITHIN_MS } as const;
+
+/** What a session is set up with cannot be changed by a later prompt. */
+const ONLY_AT_THE_START = ['persona', 'model', 'base-url', 'id', 'root', 'mcp', 'allow', 'ask', 'deny', 'max-turns'];
+
+/** Starts a session with the prompt, or goes on with the one that `--session` names, and stays with it. */
+export async function runPrompt(invocation: Invocation, prompt: string): Promise<ExitCode> {
+  const begin = await prepare(invocation, prompt);
+  invocation.flags.oneOf('on-ask', ['deny', 'wait']);
+  return withBus(invocation, true, async (bus) => {
+    const { session, sent } = await accepted(begin(bus));
+    if (invocation.flags.on('detach')) return detach(invocation, bus, session);
+    const n = sent.receipt?.n;
+    return takePart(invocation, bus, session, { from: n, after: n });
+  });
+}
+
+type Begun = Promise<{ readonly session: Session; readonly sent: SentCommand }>;
+
+/** Everything that can be wrong with the command line is found before anything is started. */
+async function prepare(invocation: Invocation, prompt: string): Promise<(bus: OpenBus) => Begun> {
+  const { flags } = invocation;
+  const goOn = flags.text('session');
+  if (goOn === undefined) {
+    const body = await startBody(invocation, prompt);
+    const sessionId = sessionIdOf(invocation);
+    return (bus) => bus.client.startSession(body, { sessionId, ...SENDING });
+  }
+  const misplaced = ONLY_AT_THE_START.find((name) => flags.on(name));
+  if (misplaced !== undefined) {
+    throw usageError(`--${misplaced} belongs to the start of a session; --session goes on with one as it was set up`);
+  }
+  return async (bus) => {
+    const session = await findSession(bus.client, goOn);
+    return { session, sent: await session.prompt(prompt, SENDING) };
+  };
+}
+
+async function accepted(begun: Begun): Begun {
+  try {
+    return await begun;
+  } catch (error) {
+    if (!(error instanceof ReceiptTimeoutError)) throw error;
+    throw new CliError(
+      EXIT.error,
+      'no_host',
+      'no_host: no session host on this bus took the prompt up; run one with cox up --nats URL',
+    );
+  }
+}
+
+async function detach({ flags }: Invocation, bus: OpenBus, session: Session): Promise<ExitCode> {
+  if (bus.embedded) await leaveRunning(bus, (text) => process.stderr.write(`${text}\n`));
+  standardStreams.out(
+    flags.on('json') ? `${JSON.stringify({ type: 'detached', session_id: session.id })}\n` : `${session.id}\n`,
+  );
+  return EXIT.ok;
+}

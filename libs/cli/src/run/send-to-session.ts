@@ -1,0 +1,54 @@
+/** Sends one command to a session that a command line names, and tells what became of it. */
+import type { SendOptions, SentCommand, Session, WaitStage } from '@coxswain/client';
+import { type OpenBus, withBus } from '../instance/open-bus.ts';
+import { findSession } from '../instance/resolve-session.ts';
+import { EXIT, type ExitCode } from '../line/cli-error.ts';
+import type { Invocation } from '../line/command-spec.ts';
+import { standardStreams } from '../terminal/streams.ts';
+import { commandIdOf } from './start-body.ts';
+
+/** A host takes a command up within milliseconds; a session that has to be read first takes longer. */
+const ACCEPTED_WITHIN_MS = 15_000;
+/** Delivery takes as long as the running turn does. */
+const DELIVERED_WITHIN_MS = 24 * 60 * 60 * 1_000;
+
+/** The sending itself. */
+export type Send = (session: Session, options: SendOptions<WaitStage>, bus: OpenBus) => Promise<SentCommand>;
+
+/** Finds the session, sends, prints. */
+export function sendToSession(
+  invocation: Invocation,
+  send: Send,
+  then?: (session: Session, sent: SentCommand) => Promise<ExitCode>,
+): Promise<ExitCode> {
+  const asked = invocation.flags.oneOf('wait', ['stored', 'accepted', 'delivered']) ?? 'accepted';
+  const id = commandIdOf(invocation);
+  return withBus(invocation, false, async (bus) => {
+    const session = await findSession(bus.client, invocation.args[0] as string);
+    // Where nothing runs sessions, the command lies ready for whatever runs them next: no receipt will come today.
+    const wait = bus.hosted ? asked : 'stored';
+    const timeoutMs = wait === 'delivered' ? DELIVERED_WITHIN_MS : ACCEPTED_WITHIN_MS;
+    const sent = await send(session, { id, wait, timeoutMs }, bus);
+    tell(invocation, session, sent, bus);
+    return then && bus.hosted ? then(session, sent) : EXIT.ok;
+  });
+}
+
+function tell({ flags }: Invocation, session: Session, sent: SentCommand, bus: OpenBus): void {
+  const { commandId, seq, receipt } = sent;
+  if (flags.on('json')) {
+    const line = receipt ?? { type: 'receipt', session_id: session.id, command_id: commandId, stage: 'stored', seq };
+    standardStreams.out(`${JSON.stringify(line)}\n`);
+    return;
+  }
+  const what = receipt === undefined ? 'stored' : receipt.stage;
+  const where = receipt?.seam === undefined ? '' : ` at ${receipt.seam} of turn ${receipt.turn}`;
+  const later = receipt?.pending_for_next_run ? '; the session has ended, so it waits for the next run' : '';
+  const idle = bus.hosted ? '' : '; nothing runs this session now: cox attach or cox up goes on with it';
+  standardStreams.out(`${session.id}: ${what}${where}${later}${idle}\n`);
+}
+
+/** For commands that are not delivered anywhere: they are followed until they are accepted. */
+export function acceptedAtMost({ wait, ...options }: SendOptions<WaitStage>): SendOptions {
+  return { ...options, wait: wait === 'stored' ? 'stored' : 'accepted' };
+}

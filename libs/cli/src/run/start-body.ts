@@ -1,0 +1,98 @@
+/** From the flags of `cox run` to the body of a `start`. */
+import { existsSync } from 'node:fs';
+import { resolve } from 'node:path';
+import type { BodyInput } from '@coxswain/client';
+import { CommandId, ModelName, type PermissionRule, SessionId } from '@coxswain/protocol';
+import { typedIn } from '../instance/state-dir.ts';
+import { usageError } from '../line/cli-error.ts';
+import type { Invocation } from '../line/command-spec.ts';
+import { readMcpFile } from './mcp-file.ts';
+import { choosePersona } from './persona-file.ts';
+
+/** The variables that hold providers' keys, by what they are for. Their values are never shown. */
+export const KEY_VARIABLES: Readonly<Record<string, string>> = {
+  ANTHROPIC_API_KEY: 'anthropic',
+  OPENAI_API_KEY: 'openai',
+  GOOGLE_GENERATIVE_AI_API_KEY: 'google',
+  GEMINI_API_KEY: 'google',
+  OPENAI_COMPATIBLE_API_KEY: 'openai-compatible',
+};
+
+/**
+ * The body of a start.
+ * @throws CliError with exit code 2 naming the flag that is wrong or missing.
+ */
+export async function startBody(
+  { flags, env }: Pick<Invocation, 'flags' | 'env'>,
+  prompt: string,
+): Promise<BodyInput<'start'>> {
+  const folder = typedIn(env);
+  const personaFlag = flags.text('persona');
+  const persona = personaFlag === undefined ? undefined : await choosePersona(personaFlag, folder);
+  const model = modelOf(flags.text('model') ?? (env.COX_MODEL || undefined), folder);
+  const personaMayNameModel = typeof persona === 'string' || persona?.persona.model !== undefined;
+  if (model === undefined && !personaMayNameModel) throw noModel();
+  const baseUrl = flags.text('base-url');
+  if (baseUrl !== undefined && !/^https?:\/\/\S+$/.test(baseUrl)) {
+    throw usageError(`--base-url takes an http or https address, not "${baseUrl}"`);
+  }
+  const mcp = flags.text('mcp');
+  const rules: PermissionRule[] = flags
+    .inOrder(['allow', 'ask', 'deny'])
+    .map(({ name, value }) => ({ tool: value, action: name }));
+  const maxTurns = flags.whole('max-turns', { min: 1, max: 1_000_000 });
+  return {
+    prompt,
+    root: resolve(folder, flags.text('root') ?? '.'),
+    ...(persona === undefined ? {} : { persona: typeof persona === 'string' ? persona : persona.input }),
+    ...(model === undefined ? {} : { model }),
+    ...(baseUrl === undefined ? {} : { base_url: baseUrl }),
+    ...(mcp === undefined ? {} : { mcp_servers: await readMcpFile(resolve(folder, mcp)) }),
+    ...(rules.length === 0 ? {} : { permissions: { rules } }),
+    ...(maxTurns === undefined ? {} : { max_turns: maxTurns }),
+  };
+}
+
+/** The id that `--id` gives the new session. */
+export function sessionIdOf({ flags }: Pick<Invocation, 'flags'>): string | undefined {
+  const id = flags.text('id');
+  if (id !== undefined && !SessionId.safeParse(id).success) {
+    throw usageError('--id takes 1 to 64 characters of A-Z a-z 0-9 _ -');
+  }
+  return id;
+}
+
+/** The id that `--command-id` gives the command. */
+export function commandIdOf({ flags }: Pick<Invocation, 'flags'>): string | undefined {
+  const id = flags.text('command-id');
+  if (id !== undefined && !CommandId.safeParse(id).success) {
+    throw usageError('--command-id takes 1 to 64 characters of A-Z a-z 0-9 _ -');
+  }
+  return id;
+}
+
+/** The refusal of a prompt without a model. */
+export function noModel(): Error {
+  const variables = Object.keys(KEY_VARIABLES).join(', ');
+  return usageError(
+    'no model: give --model provider/name (or set COX_MODEL), for example --model anthropic/claude-sonnet-4-5; ' +
+      `the provider’s key is read from ${variables}`,
+  );
+}
+
+/** The variables among {@link KEY_VARIABLES} that are set. */
+export function keysFound(env: NodeJS.ProcessEnv): string[] {
+  return Object.keys(KEY_VARIABLES).filter((name) => (env[name] ?? '').trim() !== '');
+}
+
+/** A script or journal named by a relative path means the one in the folder in which the person typed. */
+function modelOf(given: string | undefined, folder: string): string | undefined {
+  if (given === undefined) return undefined;
+  const parsed = ModelName.safeParse(given);
+  if (!parsed.success) throw usageError(`--model ${given}: ${parsed.error.issues[0]?.message}`);
+  const file = /^(scripted|replay)\/(.+)$/.exec(parsed.data);
+  if (!file) return parsed.data;
+  const path = resolve(folder, file[2] as string);
+  // On a bus elsewhere the file may be the host's: then the name is left as it is.
+  return existsSync(path) ? `${file[1]}/${path}` : parsed.data;
+}

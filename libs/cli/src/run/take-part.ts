@@ -1,0 +1,98 @@
+/** Stays with a session until its run ends or somebody leaves: the common part of `run` and `attach`. */
+import type { Session } from '@coxswain/client';
+import { leaveRunning } from '../instance/leave-running.ts';
+import type { OpenBus } from '../instance/open-bus.ts';
+import { stopSignal } from '../instance/stop-signal.ts';
+import { EXIT, type ExitCode } from '../line/cli-error.ts';
+import type { Invocation } from '../line/command-spec.ts';
+import { chooseView, isInteractive } from '../terminal/streams.ts';
+import { nobody } from './answer-nobody.ts';
+import { AtKeyboard } from './at-keyboard.ts';
+import { exitCodeOf } from './exit-code-of.ts';
+import { type FollowEnd, followSession, type Participant } from './follow-session.ts';
+
+/** From where a session is shown, and which end counts; see followSession. */
+export interface Part {
+  readonly from?: number | undefined;
+  readonly after?: number | undefined;
+}
+
+/** Shows the session, lets a person steer it, answers for nobody. */
+export async function takePart(
+  { flags, env }: Invocation,
+  bus: OpenBus,
+  session: Session,
+  part: Part = {},
+): Promise<ExitCode> {
+  const json = flags.on('json');
+  const onAsk = flags.oneOf('on-ask', ['deny', 'wait']) ?? 'exit';
+  const { view, screen, style } = chooseView(json, env);
+  const leaving = new AbortController();
+  const told = stopSignal();
+  void told.promise.then(() => leaving.abort());
+  const sends = new Set<Promise<unknown>>();
+  let byHand = false;
+  const keyboard =
+    screen && isInteractive() && !flags.on('on-ask')
+      ? new AtKeyboard(session, screen, style, () => {
+          byHand = true;
+          leaving.abort();
+        })
+      : null;
+  if (keyboard) view.notice(`session ${session.id} · type to steer, Esc to interrupt, Ctrl-C to leave, /help for more`);
+  else if (!json) view.notice(`session ${session.id}`);
+  const own = (task: Promise<unknown>) => {
+    sends.add(task);
+    void task.finally(() => sends.delete(task));
+  };
+  const participant: Participant = keyboard ?? nobody(session, view, onAsk, own);
+  let end: FollowEnd;
+  try {
+    end = await followSession({
+      session,
+      view,
+      participant,
+      ...part,
+      signal: leaving.signal,
+    });
+  } finally {
+    told.release();
+    view.close();
+    await keyboard?.close();
+    await Promise.all(sends);
+  }
+  return conclude(end, bus, session, byHand, json);
+}
+
+async function conclude(
+  end: FollowEnd,
+  bus: OpenBus,
+  session: Session,
+  byHand: boolean,
+  json: boolean,
+): Promise<ExitCode> {
+  const say = (text: string) => process.stderr.write(`${text}\n`);
+  switch (end.kind) {
+    case 'ended':
+      return exitCodeOf(end.result.stopReason);
+    case 'approval_needed': {
+      const [first] = end.approvals;
+      if (json) return EXIT.approvalNeeded;
+      say(
+        `${end.approvals.map(({ tool, summary }) => `${tool} ${summary}`).join('; ')} needs an approval, and nobody is there to give it:`,
+      );
+      say(
+        `  cox approve ${session.id}${end.approvals.length > 1 ? ` ${first?.call_id}` : ''} && cox attach ${session.id}`,
+      );
+      return EXIT.approvalNeeded;
+    }
+    case 'left':
+      if (bus.embedded && byHand) await leaveRunning(bus, say);
+      say(
+        bus.embedded && !byHand
+          ? `left; the session is kept, and cox attach ${session.id} goes on with it`
+          : `left; the session lives on: cox attach ${session.id}`,
+      );
+      return EXIT.detached;
+  }
+}

@@ -1,0 +1,123 @@
+/** What people read of a session: one line for most events. */
+import type { UiEvent, UiEventOf } from '@coxswain/client';
+import type { StopReason, Usage } from '@coxswain/protocol';
+import type { Style } from './style.ts';
+
+/** The line of an event, or null for one that is shown otherwise or not at all. */
+export function eventLine(event: UiEvent, style: Style): string | null {
+  switch (event.type) {
+    case 'prompt_shown':
+      return style.bold(`› ${event.text}`);
+    case 'run_started':
+      return event.model === null ? null : style.dim(`  ${event.persona ?? 'assistant'} on ${event.model}`);
+    case 'call_started':
+      return `  ${style.cyan('▸')} ${event.tool} ${style.dim(event.summary)}`;
+    case 'call_ended':
+      return callEnded(event, style);
+    case 'call_progressed':
+      return style.dim(`    ${firstLine(event.text)}`);
+    case 'approval_needed':
+      return `  ${style.yellow('?')} ${style.bold(event.tool)} ${event.summary} ${style.yellow('waits for an approval')} ${style.dim(`(${event.call_id})`)}`;
+    case 'approval_settled':
+      return approvalSettled(event, style);
+    case 'injection_received':
+      return style.dim(`  ↳ ${event.kind}${event.mode ? ` (${event.mode})` : ''} waits: “${firstLine(event.text)}”`);
+    case 'seam_delivered':
+      return seamDelivered(event, style);
+    case 'answer_restarted':
+      return style.dim('  (this answer was broken off and begins again)');
+    case 'answer_ended':
+      return event.partial ? style.dim('  (this answer was broken off here)') : null;
+    case 'command_rejected':
+      return style.yellow(`  ! ${event.verb} rejected: ${event.code}: ${event.message}`);
+    case 'control_reported':
+      return style.yellow(
+        `  ■ ${event.control} ${event.tool ?? ''}${event.tool ? ' ' : ''}→ ${event.status}${quoted(event.reason)}`,
+      );
+    case 'hook_vetoed':
+      return style.yellow(`  ! hook ${event.hook} at ${event.point}: vetoed${quoted(event.reason)}`);
+    case 'session_suspended':
+      return style.yellow(`  ‖ suspended${quoted(event.reason)}`);
+    case 'session_resumed':
+      return style.yellow('  ▶ resumed');
+    case 'host_changed':
+      return style.dim(`  (host ${event.host} goes on with it)`);
+    case 'run_ended':
+      return runEnded(event, style);
+    case 'turn_started':
+    case 'text_appended':
+    case 'reasoning_appended':
+    case 'state_changed':
+      return null;
+  }
+}
+
+/** `failed (error)`, `stopped (cancelled)`. */
+export function endState(reason: StopReason): string {
+  return `${reason === 'error' ? 'failed' : 'stopped'} (${reason})`;
+}
+
+/** `3 turns · 1,234 tokens in, 56 out`. */
+export function effort(turns: number, usage: Usage): string {
+  const count = (tokens: number) => tokens.toLocaleString('en-US');
+  return `${turns} turn${turns === 1 ? '' : 's'} · ${count(usage.input_tokens)} tokens in, ${count(usage.output_tokens)} out`;
+}
+
+function callEnded(event: UiEventOf<'call_ended'>, style: Style): string {
+  const took = event.duration_ms > 0 ? ` · ${duration(event.duration_ms)}` : '';
+  if (event.status === 'ok') {
+    return `  ${style.green('✓')} ${event.tool} ${style.dim(`${event.result}${took}`)}`;
+  }
+  const mark = event.status === 'error' ? style.red('✗') : style.yellow('⊘');
+  return `  ${mark} ${event.tool} ${event.status}${style.dim(`${quoted(event.result)}${took}`)}`;
+}
+
+function approvalSettled(event: UiEventOf<'approval_settled'>, style: Style): string {
+  const by = event.by === null ? '' : ` by ${event.by}`;
+  switch (event.decision) {
+    case 'allow':
+      return `  ${style.green('✓')} allowed${by}`;
+    case 'deny':
+      return `  ${style.red('✗')} denied${by}${quoted(event.reason)}`;
+    case 'superseded':
+    case 'aborted':
+      return style.dim(`  ⊘ no approval needed any more (${event.decision})`);
+  }
+}
+
+function seamDelivered(event: UiEventOf<'seam_delivered'>, style: Style): string | null {
+  const lines = event.injections.map(({ origin, text }) =>
+    style.cyan(`  ↳ ${origin} delivered at ${event.seam}: “${firstLine(text)}”`),
+  );
+  const skipped = event.skipped_call_ids.length;
+  if (skipped > 0) lines.push(style.yellow(`  ⊘ ${skipped} call${skipped === 1 ? '' : 's'} stopped before firing`));
+  return lines.length === 0 ? null : lines.join('\n');
+}
+
+function runEnded(event: UiEventOf<'run_ended'>, style: Style): string {
+  const failed = event.stop_reason === 'error';
+  const colour = failed ? style.red : event.stop_reason === 'cancelled' ? style.yellow : style.green;
+  const lines = [`${colour(`● ${endState(event.stop_reason)}`)} ${style.dim(`· ${effort(event.turns, event.usage)}`)}`];
+  if (event.error) lines.push(style.red(`  ${event.error.code}: ${event.error.message}`));
+  else if (event.reason !== null) lines.push(style.dim(`  ${event.reason}`));
+  if (event.pending > 0) {
+    lines.push(style.dim(`  ${event.pending} message${event.pending === 1 ? '' : 's'} wait for the next run`));
+  }
+  return lines.join('\n');
+}
+
+/** `12 ms`, `3.4 s`, `2 min 5 s`. */
+export function duration(ms: number): string {
+  if (ms < 1_000) return `${Math.round(ms)} ms`;
+  if (ms < 60_000) return `${(ms / 1_000).toFixed(1)} s`;
+  return `${Math.floor(ms / 60_000)} min ${Math.round((ms % 60_000) / 1_000)} s`;
+}
+
+function quoted(text: string | null): string {
+  return text === null || text === '' ? '' : `: ${firstLine(text)}`;
+}
+
+function firstLine(text: string): string {
+  const [line = '', ...more] = text.trim().split('\n');
+  return more.length === 0 ? line : `${line} …`;
+}

@@ -1,0 +1,136 @@
+/**
+ * A terminal's lower edge: text flows, a spinner turns while nothing does, and what is being typed keeps its line.
+ * While somebody types, output waits, so that neither writes over the other.
+ */
+import type { Style } from './style.ts';
+
+/** Output that waits for the end of the typing. Beyond it, it is written above the typed line. */
+const HELD_MAX_CHARS = 256 * 1024;
+const FRAMES = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
+const FRAME_MS = 100;
+
+/** What a screen writes to. */
+export interface ScreenOutput {
+  write(text: string): unknown;
+  readonly columns?: number | undefined;
+}
+
+/** The screen. */
+export class Screen {
+  readonly #out: ScreenOutput;
+  readonly #style: Style;
+  #atLineStart = true;
+  #held = '';
+  #typed: { readonly label: string; readonly text: string } | null = null;
+  #status: string | null = null;
+  #frame = 0;
+  #edgeDrawn = false;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(out: ScreenOutput, style: Style) {
+    this.#out = out;
+    this.#style = style;
+  }
+
+  /** Flowing text. */
+  text(text: string): void {
+    if (text === '') return;
+    if (this.#typed && this.#held.length < HELD_MAX_CHARS) {
+      this.#held += text;
+      return;
+    }
+    this.#clearEdge();
+    this.#out.write(text);
+    this.#atLineStart = text.endsWith('\n');
+    this.#drawEdge();
+  }
+
+  /** A line of its own. */
+  line(text: string): void {
+    this.text(`${this.#startsLine() ? '' : '\n'}${text}\n`);
+  }
+
+  /** An empty line, where there is not one already. */
+  gap(): void {
+    if (!this.#startsLine()) this.text('\n');
+  }
+
+  /** What is going on while nothing is written; null for nothing. */
+  status(label: string | null): void {
+    if (label === this.#status) return;
+    this.#clearEdge();
+    this.#status = label;
+    if (label !== null && !this.#timer) {
+      this.#timer = setInterval(() => this.#turn(), FRAME_MS);
+      this.#timer.unref();
+    }
+    if (label === null) this.#stopTurning();
+    this.#drawEdge();
+  }
+
+  /** Shows what is being typed; null when nothing is, whereupon the output that waited is written. */
+  typing(typed: { readonly label: string; readonly text: string } | null): void {
+    this.#clearEdge();
+    if (typed && !this.#typed && !this.#atLineStart) {
+      this.#out.write('\n');
+      this.#atLineStart = true;
+    }
+    this.#typed = typed;
+    if (!typed && this.#held !== '') {
+      const held = this.#held;
+      this.#held = '';
+      this.text(held);
+    }
+    this.#drawEdge();
+  }
+
+  /** Leaves the terminal as it was found. */
+  close(): void {
+    this.typing(null);
+    this.status(null);
+    this.#clearEdge();
+    if (!this.#atLineStart) this.#out.write('\n');
+    this.#atLineStart = true;
+  }
+
+  #startsLine(): boolean {
+    return this.#held === '' ? this.#atLineStart : this.#held.endsWith('\n');
+  }
+
+  #turn(): void {
+    this.#frame = (this.#frame + 1) % FRAMES.length;
+    if (!this.#typed && this.#edgeDrawn) {
+      this.#clearEdge();
+      this.#drawEdge();
+    }
+  }
+
+  #stopTurning(): void {
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+  }
+
+  #drawEdge(): void {
+    if (this.#edgeDrawn || !this.#atLineStart) return;
+    const width = Math.max(20, this.#out.columns ?? 80) - 1;
+    if (this.#typed) {
+      const { label, text } = this.#typed;
+      const shown = [...text.replaceAll('\n', '⏎')];
+      const room = Math.max(4, width - label.length - 1);
+      // The end of a long line is where one types.
+      const tail = shown.length > room ? `…${shown.slice(-(room - 1)).join('')}` : shown.join('');
+      this.#out.write(`${this.#style.cyan(label)} ${tail}`);
+      this.#edgeDrawn = true;
+    } else if (this.#status !== null) {
+      const label = [...this.#status].slice(0, width - 2).join('');
+      this.#out.write(this.#style.dim(`${FRAMES[this.#frame]} ${label}`));
+      this.#edgeDrawn = true;
+    }
+  }
+
+  #clearEdge(): void {
+    if (!this.#edgeDrawn) return;
+    this.#out.write('\r\u001b[K');
+    this.#edgeDrawn = false;
+  }
+}

@@ -1,0 +1,115 @@
+/** Where a session is shown: on a terminal, in a pipe, or as JSON lines. */
+import { topState, type UiEvent } from '@coxswain/client';
+import type { JournalRecord, StateValue } from '@coxswain/protocol';
+import { eventLine } from './event-lines.ts';
+import type { Screen } from './screen.ts';
+import type { Style } from './style.ts';
+
+/** A view of one session. */
+export interface SessionView {
+  /** A record, and what it shows. */
+  record(record: JournalRecord, events: readonly UiEvent[]): void;
+  /** What a delta shows. */
+  live(events: readonly UiEvent[]): void;
+  /** Something that is not of the session: a hint, a command that failed. */
+  notice(text: string): void;
+  close(): void;
+}
+
+/** Writes of a process; both never fail here, a reader that has gone ends the process. */
+export interface Streams {
+  out(text: string): void;
+  err(text: string): void;
+}
+
+/** One JSON object a line: every event of every record, with the record's session, number and time. */
+export function jsonView(streams: Streams): SessionView {
+  return {
+    record(record) {
+      const { session_id, n, at } = record;
+      for (const event of record.events) streams.out(`${JSON.stringify({ session_id, n, at, ...event })}\n`);
+    },
+    live() {},
+    notice: (text) => streams.err(`${text}\n`),
+    close() {},
+  };
+}
+
+/** Without a terminal: the answer on stdout, the rest on stderr. */
+export function plainView(streams: Streams, style: Style): SessionView {
+  // Whether a text is the answer is known only when the run ends or goes on: until then it waits.
+  let waiting = '';
+  let newest = '';
+  const goOn = () => {
+    if (waiting !== '') streams.err(withEnd(waiting));
+    waiting = '';
+  };
+  const show = (events: readonly UiEvent[]) => {
+    for (const event of events) {
+      if (event.type === 'text_appended') waiting += event.text;
+      else if (event.type === 'answer_restarted') waiting = '';
+      else if (event.type === 'answer_ended') newest = waiting;
+      else if (GOES_ON.has(event.type)) goOn();
+      else if (event.type === 'run_ended') {
+        // The last answer may have been followed by calls that ended the run: it is the answer all the same.
+        if (newest !== '') streams.out(withEnd(newest));
+        waiting = '';
+        newest = '';
+      }
+      const line = eventLine(event, style);
+      if (line !== null) streams.err(`${line}\n`);
+    }
+  };
+  return {
+    record: (_record, events) => show(events),
+    live: show,
+    notice: (text) => streams.err(`${text}\n`),
+    close: goOn,
+  };
+}
+
+const GOES_ON: ReadonlySet<UiEvent['type']> = new Set([
+  'turn_started',
+  'call_started',
+  'call_ended',
+  'approval_needed',
+]);
+
+/** On a terminal. */
+export function terminalView(screen: Screen, style: Style): SessionView {
+  const show = (events: readonly UiEvent[]) => {
+    for (const event of events) {
+      if (event.type === 'state_changed') screen.status(statusOf(event.state));
+      if (event.type === 'text_appended') screen.text(event.text);
+      else if (event.type === 'reasoning_appended') screen.text(style.dim(event.text));
+      else if (event.type === 'answer_ended') screen.gap();
+      const line = eventLine(event, style);
+      if (line !== null) screen.line(line);
+    }
+  };
+  return {
+    record: (_record, events) => show(events),
+    live: show,
+    notice: (text) => screen.line(style.dim(text)),
+    close: () => screen.close(),
+  };
+}
+
+const STATUS: Readonly<Record<string, string>> = {
+  provisioning: 'getting ready',
+  assistant_streaming: 'thinking',
+  function_execute: 'working',
+  function_awaiting_approval: 'waiting for an approval',
+  steering_check: 'working',
+  daemon_idle: 'idle',
+  suspended: 'suspended',
+  tearing_down: 'ending',
+};
+
+function statusOf(state: StateValue): string | null {
+  return STATUS[topState(state)] ?? null;
+}
+
+function withEnd(text: string): string {
+  return text.endsWith('\n') ? text : `${text}\n`;
+}

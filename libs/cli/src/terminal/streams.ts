@@ -1,0 +1,34 @@
+/** What this process reads from and writes to, and whether somebody sits there. */
+import { Screen } from './screen.ts';
+import { jsonView, plainView, type SessionView, type Streams, terminalView } from './session-view.ts';
+import { createStyle, type Style, wantsColour } from './style.ts';
+
+/** Standard output and error. */
+export const standardStreams: Streams = {
+  out: (text) => void process.stdout.write(text),
+  err: (text) => void process.stderr.write(text),
+};
+
+/** Whether somebody can type and see what is asked. */
+export function isInteractive(): boolean {
+  return process.stdin.isTTY === true && process.stdout.isTTY === true && process.env.TERM !== 'dumb';
+}
+
+/** A view, and the screen under it where it is one on a terminal. */
+export interface ChosenView {
+  readonly view: SessionView;
+  readonly screen: Screen | null;
+  readonly style: Style;
+}
+
+/** The view that fits what the process writes to. */
+export function chooseView(json: boolean, env: NodeJS.ProcessEnv): ChosenView {
+  if (json) return { view: jsonView(standardStreams), screen: null, style: createStyle(false) };
+  if (process.stdout.isTTY && env.TERM !== 'dumb') {
+    const style = createStyle(wantsColour(process.stdout, env));
+    const screen = new Screen(process.stdout, style);
+    return { view: terminalView(screen, style), screen, style };
+  }
+  const style = createStyle(wantsColour(process.stderr, env));
+  return { view: plainView(standardStreams, style), screen: null, style };
+}

@@ -1,0 +1,21 @@
+/** The sessions service as a process of its own: `NATS_URL` says where, SIGTERM ends it in order. */
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+import { startSessionsService } from './start-sessions-service.ts';
+
+const { env } = process;
+const servers = env.NATS_URL?.trim();
+if (!servers) {
+  process.stderr.write('sessions: NATS_URL is not set; it names the bus: nats://[token@]host:port\n');
+  process.exit(2);
+}
+const service = await startSessionsService({
+  nats: { servers },
+  stateDir: env.COX_STATE_DIR ?? join(homedir(), '.local/state/coxswain'),
+  hostName: env.COX_HOST_NAME,
+  log: 'stdout',
+});
+for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+  // A second one ends the process at once.
+  process.once(signal, () => void service.stop().then(() => process.exit(0)));
+}

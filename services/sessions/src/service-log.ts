@@ -1,0 +1,69 @@
+/** The service's log: JSON lines, with secrets taken out. */
+import { mkdirSync, openSync, renameSync, statSync, writeSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Log } from '@coxswain/ports';
+import { pino } from 'pino';
+
+/** Where a log goes. */
+export type LogTarget = 'file' | 'stderr' | 'stdout' | 'silent';
+
+const FILE_MAX_BYTES = 16 * 1024 * 1024;
+const SECRET_MIN_CHARS = 8;
+const MASK = '[redacted]';
+
+/**
+ * Makes a log. `file` is `sessions.log` in the state folder; at the start, one that has grown large is set aside.
+ * @param secrets texts that never appear in a line, whatever field or message they came in.
+ */
+export function createServiceLog(
+  target: LogTarget,
+  stateDir: string,
+  env: NodeJS.ProcessEnv,
+  secrets: readonly (string | undefined)[],
+): Log {
+  if (target === 'silent') return { debug() {}, info() {}, warn() {}, error() {} };
+  const masked = maskFor([...secrets, ...secretsIn(env)]);
+  const fd = target === 'file' ? openLogFile(stateDir) : target === 'stdout' ? 1 : 2;
+  const write = (line: string) => {
+    try {
+      writeSync(fd, masked(line));
+    } catch {
+      // A full disk or a closed pipe: a log that cannot be written must not end sessions.
+    }
+  };
+  const redact = {
+    paths: ['token', 'password', 'authorization', '*.token', '*.password', '*.authorization'],
+    censor: MASK,
+  };
+  const errors = { error: pino.stdSerializers.err };
+  return pino({ level: env.COX_LOG_LEVEL ?? 'info', redact, serializers: errors }, { write });
+}
+
+/** Values of variables whose names say that they are secret. */
+function secretsIn(env: NodeJS.ProcessEnv): string[] {
+  return Object.entries(env).flatMap(([name, value]) =>
+    value && /(KEY|TOKEN|SECRET|PASSWORD|CREDENTIALS?)$/i.test(name) ? [value.trim()] : [],
+  );
+}
+
+/** Replaces secrets, as they stand and as JSON writes them. Short ones would take ordinary words with them. */
+function maskFor(secrets: readonly (string | undefined)[]): (line: string) => string {
+  const texts = new Set<string>();
+  for (const secret of secrets) {
+    if (secret === undefined || secret.length < SECRET_MIN_CHARS) continue;
+    texts.add(secret);
+    texts.add(JSON.stringify(secret).slice(1, -1));
+  }
+  return (line) => {
+    let clean = line;
+    for (const text of texts) clean = clean.replaceAll(text, MASK);
+    return clean;
+  };
+}
+
+function openLogFile(stateDir: string): number {
+  mkdirSync(stateDir, { recursive: true, mode: 0o700 });
+  const path = join(stateDir, 'sessions.log');
+  if ((statSync(path, { throwIfNoEntry: false })?.size ?? 0) > FILE_MAX_BYTES) renameSync(path, `${path}.1`);
+  return openSync(path, 'a', 0o600);
+}
