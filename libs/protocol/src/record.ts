@@ -68,7 +68,12 @@ export class RecordTooLargeError extends Error {
 
 /** A record could not be read: its bytes are not one of the shapes ever released. */
 export class RecordUnreadableError extends Error {
-  readonly code = 'record_unreadable';
+  readonly code: 'record_unreadable' | 'blob_missing' = 'record_unreadable';
+}
+
+/** A record refers to bytes that the object store does not hold; the record itself may be sound. */
+export class BlobMissingError extends RecordUnreadableError {
+  override readonly code = 'blob_missing';
 }
 
 /** Finds the text of a large field by its reference. `undefined` where it cannot be had. */
@@ -125,7 +130,7 @@ function putBack(value: Record<string, unknown>, pointer: string, blobText: Blob
   const ref = blobRefAt(parent[key], pointer);
   const text = blobText(ref);
   if (text === undefined)
-    throw new RecordUnreadableError(`the bytes of ${pointer} (sha256 ${ref.sha256}) are not in the object store`);
+    throw new BlobMissingError(`the bytes of ${pointer} (sha256 ${ref.sha256}) are not in the object store`);
   parent[key] = text;
 }
 

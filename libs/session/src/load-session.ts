@@ -9,7 +9,7 @@ import {
   type JournalRecord,
   type SessionRef,
 } from '@coxswain/protocol';
-import { SessionActor, type StoredState } from '@coxswain/turn';
+import { leafOf, SessionActor, type SessionState, type StoredState } from '@coxswain/turn';
 import { z } from 'zod';
 import { Receipts } from './receipts.ts';
 import { sha256Hex } from './seal-record.ts';
@@ -33,6 +33,11 @@ export interface LoadedSession {
 /** A record does not chain to the one before it, or is of another session. */
 export class ChainBrokenError extends Error {
   readonly code = 'chain_broken';
+}
+
+/** The events of a record lead the machine to another state than the record says. */
+export class FoldDivergedError extends Error {
+  readonly code = 'replay_diverged';
 }
 
 /** The ports that loading reads. */
@@ -61,7 +66,7 @@ type Snapshot = z.infer<typeof Snapshot>;
 /**
  * Loads a session.
  * @param whole read every record, so that the transcript stands; else start from the newest snapshot.
- * @throws ChainBrokenError, RecordUnreadableError, and what the journal port throws.
+ * @throws ChainBrokenError, RecordUnreadableError, FoldDivergedError, and what the journal port throws.
  */
 export async function loadSession(ports: LoadPorts, ref: SessionRef, whole: boolean): Promise<LoadedSession> {
   const snapshot = whole ? null : await newestSnapshot(ports.snapshots, ref);
@@ -100,6 +105,11 @@ async function fold(
       actor.send(event, record.n);
       transcript?.push(event);
     }
+    // XState takes a state that has gone, and an event that no longer leads on, in silence.
+    if (leafOf(actor.state) !== leafOf({ value: record.state } as Pick<SessionState, 'value'>)) {
+      const folded = `${leafOf(actor.state)}, the record says ${JSON.stringify(record.state)}`;
+      throw new FoldDivergedError(`record ${record.n} of ${ref.sessionId} leads to ${folded}`);
+    }
     receipts.recall(record.input, record.events);
     ({ n, at } = record);
     fence = stored.fence;
@@ -111,7 +121,7 @@ async function fold(
 }
 
 /** Reads one record, its large fields put back in place. Throws RecordUnreadableError. */
-export async function readRecord(bytes: Uint8Array, blobs: Blobs): Promise<JournalRecord> {
+export async function readRecord(bytes: Uint8Array, blobs: Pick<Blobs, 'get'>): Promise<JournalRecord> {
   // Looking for the pointer member in the bytes is cheaper than parsing twice; a false alarm costs only that.
   if (!Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).includes('"blobs":[')) return decodeRecord(bytes);
   const texts = new Map<string, string>();

@@ -2,6 +2,7 @@
 export { type CommitBounds, type CommitResult, commit } from './commit.ts';
 export {
   ChainBrokenError,
+  FoldDivergedError,
   type LoadedSession,
   type LoadPorts,
   loadSession,

@@ -1,9 +1,19 @@
 /**
  * Replay: runs a journal again through the pure core, with everything that came from the world taken from the journal,
- * and holds each record it makes against the recorded bytes. No model, tool or hook is needed.
+ * and holds each record it makes against the recorded bytes. No model, tool or hook is needed. What the core does not
+ * make itself (`at`, `attempt`, who asked for a receipt) is held by the chain alone: a change of it shows in the record
+ * that follows.
  */
 import type { Blobs } from '@coxswain/ports';
-import { canonicalJson, GENESIS_HASH, type JournalRecord, type Json } from '@coxswain/protocol';
+import {
+  BlobMissingError,
+  canonicalJson,
+  GENESIS_HASH,
+  type JournalRecord,
+  type Json,
+  RECORD_VERSION,
+  RecordUnreadableError,
+} from '@coxswain/protocol';
 import { SessionActor } from '@coxswain/turn';
 import { readRecord } from './load-session.ts';
 import { buildRecord, sealRecord } from './seal-record.ts';
@@ -34,7 +44,8 @@ const NO_BLOBS: Pick<Blobs, 'get'> = { get: async () => null };
  * Replays a whole journal.
  * @param records the stored bytes of every record, from the first.
  * @returns how many records were recomputed, byte for byte.
- * @throws ReplayDivergedError at the first record that differs; RecordUnreadableError where one cannot be read.
+ * @throws ReplayDivergedError at the first record that differs, also where it has been made unreadable; BlobMissingError
+ * where the object store does not hold what it refers to; RecordUnreadableError for a version of another release.
  */
 export async function replayJournal(
   records: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
@@ -46,7 +57,7 @@ export async function replayJournal(
   let sessionId = '';
   for await (const bytes of records) {
     n++;
-    const recorded = await readRecord(bytes, blobs as Blobs);
+    const recorded = await readOrDiverge(bytes, blobs, n);
     if (actor === null) {
       sessionId = recorded.session_id;
       actor = new SessionActor(sessionId);
@@ -54,6 +65,27 @@ export async function replayJournal(
     hash = recompute(actor, recorded, bytes, n, hash, sessionId);
   }
   return { records: n, sessionId };
+}
+
+// A record of this release's version that does not read as one was not written by it.
+async function readOrDiverge(bytes: Uint8Array, blobs: Pick<Blobs, 'get'>, n: number): Promise<JournalRecord> {
+  try {
+    return await readRecord(bytes, blobs);
+  } catch (error) {
+    if (!(error instanceof RecordUnreadableError) || error instanceof BlobMissingError || isOfOtherRelease(bytes))
+      throw error;
+    throw new ReplayDivergedError(n, '', `unreadable: ${error.message}`, undefined);
+  }
+}
+
+function isOfOtherRelease(bytes: Uint8Array): boolean {
+  try {
+    const { v } = JSON.parse(Buffer.from(bytes).toString('utf8')) as { v?: unknown };
+    return typeof v === 'number' && v !== RECORD_VERSION;
+  } catch {
+    // No release has written what is not JSON.
+    return false;
+  }
 }
 
 function recompute(

@@ -7,6 +7,7 @@ import { consultHooks } from './consult-hooks.ts';
 import { dispatchWithHook, INTERRUPTED, textOutcome } from './dispatch-with-hook.ts';
 import type { EffectWorker } from './effect-table.ts';
 import { isFailure, type ProvisionPorts, provisionSession } from './provision-session.ts';
+import { readOutcome } from './read-outcome.ts';
 import type { Transcript } from './transcript.ts';
 
 /** The ports that effects use. */
@@ -41,6 +42,10 @@ export class SessionWorker implements EffectWorker {
   }
 
   async perform(effect: Effect, signal: AbortSignal): Promise<Outcome> {
+    return readOutcome(await this.#perform(effect, signal));
+  }
+
+  async #perform(effect: Effect, signal: AbortSignal): Promise<Outcome> {
     const ports = this.#ports;
     const { state, transcript } = this.#view();
     switch (effect.kind) {
