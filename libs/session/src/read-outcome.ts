@@ -1,0 +1,54 @@
+/**
+ * Outcomes at the door: what adapters bring back is parsed before it becomes a record. A record that could not be read
+ * again would cost the whole session, and a member that JSON readers drop (`__proto__`) its replay.
+ */
+import {
+  CallOutcome,
+  CloseOutcome,
+  ConsultOutcome,
+  ModelOutcome,
+  type Outcome,
+  ProvisionOutcome,
+} from '@coxswain/protocol';
+import { z } from 'zod';
+import { textOutcome } from './dispatch-with-hook.ts';
+
+const SCHEMAS: { readonly [T in Outcome['type']]: z.ZodType } = {
+  provision_outcome: ProvisionOutcome,
+  model_outcome: ModelOutcome,
+  call_outcome: CallOutcome,
+  consult_outcome: ConsultOutcome,
+  close_outcome: CloseOutcome,
+};
+
+/**
+ * The outcome as it can be recorded. What a model or a tool said that fits no shape is that model's or tool's failure.
+ * @throws Error for an outcome of ours that does not fit.
+ */
+export function readOutcome(outcome: Outcome): Outcome {
+  const parsed = SCHEMAS[outcome.type].safeParse(outcome);
+  if (parsed.success) return parsed.data as Outcome;
+  const problem = z.prettifyError(parsed.error);
+  const { effect_id } = outcome;
+  switch (outcome.type) {
+    case 'call_outcome': {
+      const { result } = textOutcome('error', `The tool's answer cannot be read: ${problem}`, 'tool_failed');
+      return { type: 'call_outcome', effect_id, call_id: outcome.call_id, status: 'error', result, duration_ms: 0 };
+    }
+    case 'model_outcome':
+      return {
+        type: 'model_outcome',
+        effect_id,
+        status: 'failed',
+        message: { role: 'assistant', content: [] },
+        finish_reason: 'error',
+        usage: { input_tokens: 0, output_tokens: 0 },
+        body_streamed: outcome.body_streamed === true,
+        error: { code: 'model_stream_broken', message: `the answer cannot be read: ${problem}` },
+        attempts: 1,
+        duration_ms: 0,
+      };
+    default:
+      throw new Error(`the outcome of effect ${effect_id} cannot be read: ${problem}`);
+  }
+}
