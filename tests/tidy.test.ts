@@ -76,7 +76,7 @@ function namesProperty(node: ts.Identifier): boolean {
 const subjectSpelled: Rule = (file, text) =>
   nodesOf(parse(file, text)).flatMap((node) => {
     if (!ts.isStringLiteralLike(node) && !ts.isTemplateHead(node)) return [];
-    const isSubject = node.text.startsWith('cox.') && !/^cox\.(ya?ml|json|toml)$/.test(node.text);
+    const isSubject = /^cox(-[a-z]+)?\./.test(node.text) && !/^cox\.(ya?ml|json|toml)$/.test(node.text);
     return isSubject ? [at(node, node.text)] : [];
   });
 
@@ -177,7 +177,7 @@ const RULES: Readonly<Record<string, { rule: Rule; governs: (file: string) => bo
   'subjects are spelled in subjects.ts alone': {
     rule: subjectSpelled,
     governs: (file) => inSource(file) && file !== 'libs/protocol/src/subjects.ts',
-    breaks: ["'cox.cmd.>'", '`cox.jrn.*`', '`cox.' + '$' + '{tenant}.events`', '"cox." + tenant'],
+    breaks: ["'cox-cmd.>'", '`cox.*.events.*`', '`cox.' + '$' + '{tenant}.events`', '"cox." + tenant'],
   },
   'no file is named utils, helpers, common or types': {
     rule: nameSaysNothing,

@@ -305,6 +305,11 @@ export const ERROR_CATALOGUE = {
     'Stops.',
     'Check the address and the token: `cox doctor`.',
   ),
+  nats_request_refused: exception(
+    'The NATS server answered with an error that was not expected.',
+    'Stops what asked; the message quotes the server.',
+    'Check permissions, limits and disk space of the server.',
+  ),
   fetch_checksum_mismatch: exception(
     'A fetched server does not have the published checksum.',
     'Throws it away.',

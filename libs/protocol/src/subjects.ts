@@ -1,13 +1,18 @@
-/** Every subject of the bus. Nothing else in the code spells one. */
+/**
+ * Every subject of the bus. Nothing else in the code spells one. Below `cox.<tenant>.` is what a tenant's clients and
+ * workers may be allowed; what only hosts touch has roots of its own, so that no tenant's name leads into it.
+ */
 import { ID_PATTERN, SessionId, type SessionRef, TenantId } from './ids.ts';
 
 /** Partitions of the command stream. */
 export const PARTITIONS = 64;
 
+const utf8 = new TextEncoder();
+
 /** The partition of a session: FNV-1a, 32 bit (http://www.isthe.com/chongo/tech/comp/fnv/), as nats-server's `partition()` computes it. */
 export function partitionOf(sessionId: string): number {
   let hash = 0x811c9dc5;
-  for (const byte of new TextEncoder().encode(sessionId)) {
+  for (const byte of utf8.encode(sessionId)) {
     hash ^= byte;
     hash = Math.imul(hash, 0x01000193);
   }
@@ -17,31 +22,43 @@ export function partitionOf(sessionId: string): number {
 /** Verbs that only hosts and workers may publish. */
 export const INTERNAL_VERBS = ['timer', 'child_ended', 'call_outcome', 'feedback', 'session_failed'] as const;
 
+// Whatever stands in a subject is checked first; session references were checked when they were made.
+function token(text: string): string {
+  if (!ID_PATTERN.test(text)) throw new TypeError(`${JSON.stringify(text.slice(0, 64))} cannot stand in a subject`);
+  return text;
+}
+
 /** Builders and filters of every subject, stream, bucket and header name. */
 export const subjects = {
   /** Where clients publish a command. */
-  command: (ref: SessionRef, verb: string) => `cox.${ref.tenant}.session.${ref.sessionId}.${verb}`,
+  command: (ref: SessionRef, verb: string) => `cox.${ref.tenant}.session.${ref.sessionId}.${token(verb)}`,
   /** The deduplication id (`Nats-Msg-Id`) of a command whose sender chose its id; it is stream-wide, so it says whose. */
   commandMessageId: (ref: SessionRef, commandId: string) => `${ref.tenant}.${ref.sessionId}.${commandId}`,
   /** What the command stream listens on. */
   commands: 'cox.*.session.*.*',
+  /**
+   * Commands that the transform did not take: a literal wildcard as an id. Not spelled as {@link subjects.commands}: a
+   * consumer with the transform's own source as its filter misses a literal `>`, and keeps a work queue's server from
+   * deleting what other consumers acknowledge (seen on nats-server 2.15.1).
+   */
+  strayCommands: 'cox.>',
   /** How a command is stored, after the stream's transform. */
   storedCommand: (ref: SessionRef, verb: string) =>
-    `cox.cmd.${partitionOf(ref.sessionId)}.${ref.tenant}.${ref.sessionId}.${verb}`,
+    `cox-cmd.${partitionOf(ref.sessionId)}.${ref.tenant}.${ref.sessionId}.${verb}`,
   /** The transform's destination. */
-  storedCommandTransform: `cox.cmd.{{partition(${PARTITIONS},2)}}.{{wildcard(1)}}.{{wildcard(2)}}.{{wildcard(3)}}`,
+  storedCommandTransform: `cox-cmd.{{partition(${PARTITIONS},2)}}.{{wildcard(1)}}.{{wildcard(2)}}.{{wildcard(3)}}`,
   /** All stored commands of a session. */
-  inbox: (ref: SessionRef) => `cox.cmd.${partitionOf(ref.sessionId)}.${ref.tenant}.${ref.sessionId}.*`,
+  inbox: (ref: SessionRef) => `cox-cmd.${partitionOf(ref.sessionId)}.${ref.tenant}.${ref.sessionId}.*`,
   /** All stored commands of a partition. */
-  partition: (p: number) => `cox.cmd.${p}.>`,
+  partition: (p: number) => `cox-cmd.${p}.>`,
   /** All stored commands. */
-  storedCommands: 'cox.cmd.>',
+  storedCommands: 'cox-cmd.>',
   /** A session's journal. */
-  journal: (ref: SessionRef) => `cox.jrn.${partitionOf(ref.sessionId)}.${ref.tenant}.${ref.sessionId}`,
+  journal: (ref: SessionRef) => `cox-jrn.${partitionOf(ref.sessionId)}.${ref.tenant}.${ref.sessionId}`,
   /** All journals. */
-  journals: 'cox.jrn.*.*.*',
+  journals: 'cox-jrn.*.*.*',
   /** All journals of a tenant. */
-  tenantJournals: (tenant: string) => `cox.jrn.*.${TenantId.parse(tenant)}.*`,
+  tenantJournals: (tenant: string) => `cox-jrn.*.${TenantId.parse(tenant)}.*`,
   /** Where committed records are live. */
   events: (ref: SessionRef) => `cox.${ref.tenant}.events.${ref.sessionId}`,
   /** The journal stream's republish destination. */
@@ -53,17 +70,21 @@ export const subjects = {
   /** What hosts listen on for queries. */
   queries: 'cox.*.query.*.*',
   /** Snapshots of a session. */
-  snapshot: (ref: SessionRef) => `cox.snap.${partitionOf(ref.sessionId)}.${ref.tenant}.${ref.sessionId}`,
+  snapshot: (ref: SessionRef) => `cox-snap.${partitionOf(ref.sessionId)}.${ref.tenant}.${ref.sessionId}`,
   /** All snapshots. */
-  snapshots: 'cox.snap.*.*.*',
-  /** The schedule of one timer. */
+  snapshots: 'cox-snap.*.*.*',
+  /** The schedule of one timer. The same subject again replaces it. */
   timerSchedule: (ref: SessionRef, timerId: string) =>
-    `cox.tmr.${partitionOf(ref.sessionId)}.${ref.tenant}.${ref.sessionId}.s_${timerId}`,
+    `cox-tmr.${partitionOf(ref.sessionId)}.${ref.tenant}.${ref.sessionId}.set.${token(timerId)}`,
   /** Where a schedule puts its message when it is due; the command stream sources it from there. */
-  timerFired: (ref: SessionRef, timerId: string) =>
-    `cox.tmr.${partitionOf(ref.sessionId)}.${ref.tenant}.${ref.sessionId}.f_${timerId}`,
-  /** All timers. */
-  timers: 'cox.tmr.*.*.*.*',
+  timerDue: (ref: SessionRef, timerId: string) =>
+    `cox-tmr.${partitionOf(ref.sessionId)}.${ref.tenant}.${ref.sessionId}.due.${token(timerId)}`,
+  /** All timers, set and due. */
+  timers: 'cox-tmr.*.*.*.*.*',
+  /** All timers that are due. A token of its own tells them from schedules, as filters match whole tokens only. */
+  timersDue: 'cox-tmr.*.*.*.due.*',
+  /** What a due timer becomes in the command stream. */
+  timerCommandTransform: 'cox-cmd.{{wildcard(1)}}.{{wildcard(2)}}.{{wildcard(3)}}.timer',
   /** Requests to a bus tool. */
   tool: (tenant: string, name: string) => `cox.${TenantId.parse(tenant)}.tool.${name}`,
   /** Requests to a persona's service. */
@@ -113,16 +134,16 @@ export interface StoredCommandAddress {
 
 /** Reads a stored command's subject; null where the transform did not take it or an id is hostile. */
 export function parseStoredCommand(subject: string): StoredCommandAddress | null {
-  const [cox, cmd, , tenant, sessionId, verb, ...rest] = subject.split('.');
-  if (cox !== 'cox' || cmd !== 'cmd' || verb === undefined || rest.length > 0) return null;
+  const [root, , tenant, sessionId, verb, ...rest] = subject.split('.');
+  if (root !== 'cox-cmd' || verb === undefined || rest.length > 0) return null;
   if (!ID_PATTERN.test(tenant ?? '') || !ID_PATTERN.test(sessionId ?? '')) return null;
   return { ref: { tenant: TenantId.parse(tenant), sessionId: SessionId.parse(sessionId) }, verb };
 }
 
 /** Reads a journal's subject; null where it is none. */
 export function parseJournalSubject(subject: string): SessionRef | null {
-  const [cox, jrn, , tenant, sessionId, ...rest] = subject.split('.');
-  if (cox !== 'cox' || jrn !== 'jrn' || rest.length > 0) return null;
+  const [root, , tenant, sessionId, ...rest] = subject.split('.');
+  if (root !== 'cox-jrn' || rest.length > 0) return null;
   if (!ID_PATTERN.test(tenant ?? '') || !ID_PATTERN.test(sessionId ?? '')) return null;
   return { tenant: TenantId.parse(tenant), sessionId: SessionId.parse(sessionId) };
 }

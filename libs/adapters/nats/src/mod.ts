@@ -1,1 +1,16 @@
-export {};
+/** The durable ports on NATS JetStream, and the embedded server. */
+export { type ConnectNatsOptions, connectNats } from './connect.ts';
+export { ensureStreams, StreamConfigMismatchError } from './ensure-streams.ts';
+export { listSessions } from './list-sessions.ts';
+export { createNatsInbox } from './nats-inbox.ts';
+export { createNatsJournal } from './nats-journal.ts';
+export { createNatsPublisher } from './nats-publisher.ts';
+export { serveQueries } from './nats-queries.ts';
+export { createNatsSender } from './nats-sender.ts';
+export { NatsRefusedError, NatsUnavailableError } from './nats-status.ts';
+export { createNatsBlobs, createNatsSnapshots } from './nats-storage.ts';
+export { createNatsTimers } from './nats-timers.ts';
+export * from './server/mod.ts';
+export type { StreamSettings } from './stream-configs.ts';
+export { watchDeltas } from './watch-deltas.ts';
+export { type WatchEventsOptions, watchEvents } from './watch-events.ts';

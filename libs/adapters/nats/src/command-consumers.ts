@@ -1,0 +1,110 @@
+/** The consumers of the command stream: one per partition, and one for what the stream's transform did not take. */
+import { PARTITIONS, STREAMS, subjects } from '@coxswain/protocol';
+import { type NatsConnection, nanos } from '@nats-io/nats-core';
+import { firstDifference, StreamConfigMismatchError, serverVersionOf } from './ensure-streams.ts';
+import { type ApiError, answerOf, NatsRefusedError } from './nats-status.ts';
+import { type Wire, wireOf } from './wire.ts';
+
+/** The group within which one client at a time is pinned. */
+export const PIN_GROUP = 'hosts';
+
+/** What a command consumer is set to, named as on the wire. */
+export interface CommandConsumer {
+  readonly durable_name: string;
+  readonly [member: string]: unknown;
+}
+
+/** The consumer of a partition. */
+export function partitionConsumer(p: number): CommandConsumer {
+  return consumer(`p${p}`, subjects.partition(p));
+}
+
+/** The consumer of commands that are stored as they were published: a literal wildcard as id is not transformed. */
+export function strayConsumer(): CommandConsumer {
+  return consumer('strays', subjects.strayCommands);
+}
+
+/** All of them. */
+export function commandConsumers(): CommandConsumer[] {
+  return [...Array.from({ length: PARTITIONS }, (_, p) => partitionConsumer(p)), strayConsumer()];
+}
+
+function consumer(name: string, filter: string): CommandConsumer {
+  return {
+    durable_name: name,
+    filter_subject: filter,
+    deliver_policy: 'all',
+    ack_policy: 'explicit',
+    replay_policy: 'instant',
+    ack_wait: nanos(3_000),
+    max_deliver: -1,
+    max_ack_pending: 256,
+    // A delivery is a doorbell; the command itself is read from the stream.
+    headers_only: true,
+    priority_policy: 'pinned_client',
+    priority_groups: [PIN_GROUP],
+    priority_timeout: nanos(1_000),
+  };
+}
+
+interface ConsumersAnswer {
+  readonly total?: number;
+  readonly consumers?: ReadonlyArray<{ readonly name: string; readonly config: object }> | null;
+}
+
+/**
+ * Makes those consumers that are missing or different, and checks all of them. One request where all are there.
+ * @throws StreamConfigMismatchError, NatsUnavailableError, NatsRefusedError.
+ */
+export async function ensureConsumers(nc: NatsConnection, wanted: readonly CommandConsumer[]): Promise<void> {
+  const wire = wireOf(nc);
+  const found = await listConsumers(wire);
+  await Promise.all(
+    wanted
+      .filter((spec) => {
+        const config = found.get(spec.durable_name);
+        return config === undefined || firstDifference(spec, config, spec.durable_name) !== null;
+      })
+      .map((spec) => ensureConsumer(nc, spec)),
+  );
+}
+
+/**
+ * Makes one consumer, or brings it to what is wanted.
+ * @throws as {@link ensureConsumers}.
+ */
+export async function ensureConsumer(nc: NatsConnection, spec: CommandConsumer): Promise<void> {
+  const request = { stream_name: STREAMS.commands, config: spec };
+  const subject = `$JS.API.CONSUMER.CREATE.${STREAMS.commands}.${spec.durable_name}`;
+  const answer = answerOf<{ readonly config?: object }>(await wireOf(nc).request(subject, json(request)));
+  if (answer.error) throw refused(answer.error);
+  const difference = firstDifference(spec, answer.config ?? {}, `${STREAMS.commands}.${spec.durable_name}`);
+  if (difference) {
+    throw new StreamConfigMismatchError(difference.member, difference.wanted, difference.found, serverVersionOf(nc));
+  }
+}
+
+async function listConsumers(wire: Wire): Promise<ReadonlyMap<string, object>> {
+  const found = new Map<string, object>();
+  let total = 1;
+  let offset = 0;
+  while (offset < total) {
+    const subject = `$JS.API.CONSUMER.LIST.${STREAMS.commands}`;
+    const answer = answerOf<ConsumersAnswer>(await wire.request(subject, json({ offset })));
+    if (answer.error) throw refused(answer.error);
+    const page = answer.consumers ?? [];
+    for (const { name, config } of page) found.set(name, config);
+    if (page.length === 0) break;
+    offset += page.length;
+    total = answer.total ?? 0;
+  }
+  return found;
+}
+
+function json(value: object): Uint8Array {
+  return new TextEncoder().encode(JSON.stringify(value));
+}
+
+function refused(error: ApiError): NatsRefusedError {
+  return new NatsRefusedError('making the consumers of the command stream', error);
+}

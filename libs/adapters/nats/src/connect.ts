@@ -1,0 +1,46 @@
+/** Connects a service to NATS. */
+import type { NatsConnection } from '@nats-io/nats-core';
+import { connect } from '@nats-io/transport-node';
+import { NatsUnavailableError } from './nats-status.ts';
+
+/** Where the server is, and who asks. */
+export interface ConnectNatsOptions {
+  /** `host:port` or `nats://host:port`, without credentials; several for a cluster. */
+  readonly servers: string | readonly string[];
+  readonly token?: string | undefined;
+  readonly user?: string | undefined;
+  readonly password?: string | undefined;
+  /** Shown in the server's list of connections. Default `coxswain`. */
+  readonly name?: string | undefined;
+  /** Where answers may go, for services whose permissions are bound to a prefix of their own. */
+  readonly inboxPrefix?: string | undefined;
+  /** How long the first connection may take. Default 5,000. */
+  readonly connectTimeoutMs?: number | undefined;
+}
+
+/**
+ * Connects. Once connected it reconnects for as long as it takes; what waits meanwhile has bounds of its own.
+ * @throws NatsUnavailableError when no server answers, or the server does not let us in.
+ */
+export async function connectNats(options: ConnectNatsOptions): Promise<NatsConnection> {
+  const { servers, token, user, password, name = 'coxswain', inboxPrefix, connectTimeoutMs = 5_000 } = options;
+  try {
+    return await connect({
+      servers: typeof servers === 'string' ? servers : [...servers],
+      name,
+      timeout: connectTimeoutMs,
+      maxReconnectAttempts: -1,
+      reconnectTimeWait: 100,
+      reconnectJitter: 100,
+      // A stack per request costs as much as the request.
+      noAsyncTraces: true,
+      ...(token === undefined ? {} : { token }),
+      ...(user === undefined ? {} : { user, pass: password ?? '' }),
+      ...(inboxPrefix === undefined ? {} : { inboxPrefix }),
+    });
+  } catch (cause) {
+    throw new NatsUnavailableError(`no NATS server lets us in at ${String(servers)}: ${(cause as Error).message}`, {
+      cause,
+    });
+  }
+}

@@ -1,0 +1,125 @@
+/**
+ * Makes the streams, and reads them back: a server that does not know a member of a configuration ignores it in
+ * silence, and another program may have made the stream before.
+ */
+import type { NatsConnection } from '@nats-io/nats-core';
+import { type ApiError, answerOf, isStreamNameInUse, NatsRefusedError } from './nats-status.ts';
+import { NatsServerTooOldError } from './server/server-errors.ts';
+import { minimumServerVersion, serverVersionAtLeast } from './server/server-version.ts';
+import { type StreamSettings, type StreamSpec, streamSpecs } from './stream-configs.ts';
+import { type Wire, wireOf } from './wire.ts';
+
+/** A stream is not as it has to be. */
+export class StreamConfigMismatchError extends Error {
+  override readonly name = 'StreamConfigMismatchError';
+  readonly code = 'stream_config_mismatch';
+  /** `COX_COMMANDS.subject_transform.dest` */
+  readonly member: string;
+  constructor(member: string, wanted: unknown, found: unknown, serverVersion: string) {
+    super(
+      `nats-server ${serverVersion} has ${member} = ${JSON.stringify(found) ?? 'nothing'}, ` +
+        `but it has to be ${JSON.stringify(wanted)}`,
+    );
+    this.member = member;
+  }
+}
+
+/**
+ * Makes every stream, bucket and object store that is missing, brings the number of replicas to what is asked, and
+ * checks all of them member by member. Takes one request for each where all are there.
+ * @throws NatsServerTooOldError, StreamConfigMismatchError naming the member, NatsUnavailableError, NatsRefusedError.
+ */
+export async function ensureStreams(nc: NatsConnection, settings: StreamSettings = {}): Promise<void> {
+  const version = serverVersionOf(nc);
+  if (!serverVersionAtLeast(version, minimumServerVersion)) {
+    throw new NatsServerTooOldError(nc.getServer(), version, minimumServerVersion);
+  }
+  const wire = wireOf(nc);
+  const [timers, ...others] = streamSpecs(settings);
+  // The command stream sources the timers' stream, which is there first.
+  if (timers) await ensureStream(wire, timers, version);
+  await Promise.all(others.map((spec) => ensureStream(wire, spec, version)));
+}
+
+/** The version of the server at the other end, `unknown` before it has said so. */
+export function serverVersionOf(nc: NatsConnection): string {
+  return nc.info?.version ?? 'unknown';
+}
+
+interface StreamAnswer {
+  readonly config?: Readonly<Record<string, unknown>>;
+}
+
+async function ensureStream(wire: Wire, spec: StreamSpec, version: string): Promise<void> {
+  // Creating is answered with the stream where it is there already and the same.
+  const created = await ask(wire, 'CREATE', spec.name, spec);
+  if (created.error && !isStreamNameInUse(created.error)) throw refused(spec, created.error);
+  const found = created.error ? await ask(wire, 'INFO', spec.name) : created;
+  if (found.error) throw refused(spec, found.error);
+  const difference = firstDifference(spec, found.config ?? {}, spec.name);
+  if (!difference) return;
+  if (difference.member !== `${spec.name}.num_replicas`) throw mismatch(difference, version);
+  const updated = await ask(wire, 'UPDATE', spec.name, { ...found.config, num_replicas: spec.num_replicas });
+  if (updated.error) throw refused(spec, updated.error);
+  const still = firstDifference(spec, updated.config ?? {}, spec.name);
+  if (still) throw mismatch(still, version);
+}
+
+async function ask(
+  wire: Wire,
+  what: 'CREATE' | 'INFO' | 'UPDATE',
+  name: string,
+  config?: object,
+): Promise<StreamAnswer & { readonly error?: ApiError }> {
+  const payload = config === undefined ? new Uint8Array() : new TextEncoder().encode(JSON.stringify(config));
+  return answerOf<StreamAnswer>(await wire.request(`$JS.API.STREAM.${what}.${name}`, payload));
+}
+
+function refused(spec: StreamSpec, error: ApiError): NatsRefusedError {
+  return new NatsRefusedError(`making ${spec.name}`, error);
+}
+
+function mismatch({ member, wanted, found }: Difference, version: string): StreamConfigMismatchError {
+  return new StreamConfigMismatchError(member, wanted, found, version);
+}
+
+/** A member that is not as it was asked for. */
+export interface Difference {
+  /** Its path, beginning with the name given. */
+  readonly member: string;
+  readonly wanted: unknown;
+  readonly found: unknown;
+}
+
+/**
+ * Compares what was asked with what is there, by the members that were asked for: whatever else the server fills in is
+ * its own business. The number of replicas is compared last, as it is the one thing that may be changed.
+ */
+export function firstDifference(wanted: object, found: object, name: string): Difference | null {
+  const members = Object.entries(wanted).sort(
+    ([a], [b]) => Number(a === 'num_replicas') - Number(b === 'num_replicas'),
+  );
+  for (const [key, value] of members) {
+    const difference = compare(value, (found as Record<string, unknown>)[key], `${name}.${key}`);
+    if (difference) return difference;
+  }
+  return null;
+}
+
+function compare(wanted: unknown, found: unknown, member: string): Difference | null {
+  if (Array.isArray(wanted)) {
+    if (!Array.isArray(found) || found.length !== wanted.length) return { member, wanted, found };
+    for (const [index, item] of wanted.entries()) {
+      const difference = compare(item, found[index], `${member}[${index}]`);
+      if (difference) return difference;
+    }
+    return null;
+  }
+  if (typeof wanted === 'object' && wanted !== null) {
+    if (typeof found !== 'object' || found === null) return { member, wanted, found };
+    return firstDifference(wanted, found, member);
+  }
+  // The server leaves out what is off or nought.
+  const off = wanted === false || wanted === 0;
+  return wanted === found || (off && found === undefined) ? null : { member, wanted, found };
+}

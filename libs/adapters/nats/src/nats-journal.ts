@@ -1,0 +1,81 @@
+/** The journal port on a JetStream stream: one subject per session, one message per record. */
+import type { Journal, StoredRecord } from '@coxswain/ports';
+import { BOUNDS, RecordTooLargeError, type SessionRef, STREAMS, subjects } from '@coxswain/protocol';
+import { headers, type NatsConnection } from '@nats-io/nats-core';
+import { listSessions } from './list-sessions.ts';
+import { answerOf, isWrongSequence, NatsUnavailableError, type PublishAck } from './nats-status.ts';
+import { createStreamReader, type StoredMessage, type StreamReader } from './stream-reader.ts';
+import { wireOf } from './wire.ts';
+
+/** Records per request while a journal is read. */
+const readBatch = 256;
+
+/** A journal on this connection. Appends of different sessions are under way side by side. */
+export function createNatsJournal(nc: NatsConnection): Journal {
+  const wire = wireOf(nc);
+  const reader = createStreamReader(wire, STREAMS.journal);
+  return {
+    async append(ref, bytes, fence) {
+      if (bytes.length > BOUNDS.recordMaxBytes) throw new RecordTooLargeError(bytes.length);
+      if (nc.isClosed()) throw new NatsUnavailableError('the connection is closed');
+      // No Nats-Msg-Id: with one, a cluster may answer "duplicate" for other content, which looks like success.
+      const fenced = headers();
+      fenced.append('Nats-Expected-Last-Subject-Sequence', String(fence));
+      let answer: PublishAck;
+      try {
+        answer = answerOf<PublishAck>(await wire.request(subjects.journal(ref), bytes, fenced));
+      } catch (error) {
+        if (!(error instanceof NatsUnavailableError)) throw error;
+        return { status: 'ambiguous', cause: error.message };
+      }
+      const { error, seq } = answer;
+      if (!error && seq !== undefined) return { status: 'stored', fence: seq };
+      if (error && isWrongSequence(error)) return { status: 'refused' };
+      // Also "an append to this subject is in flight" of a cluster: it may be this very record, sent before.
+      return { status: 'ambiguous', cause: error ? `${error.description} (${error.err_code})` : 'an empty answer' };
+    },
+    async firstAfter(ref, fence) {
+      const message = await reader.leaderNext(subjects.journal(ref), fence + 1);
+      return message && recordOf(message);
+    },
+    read: (ref, fence = 0) => readRecords(reader, ref, fence),
+    async last(ref) {
+      const message = await reader.leaderLast(subjects.journal(ref));
+      return message && recordOf(message);
+    },
+    sessions: (tenant) => listSessions(nc, tenant),
+  };
+}
+
+/** The records after `fence`, in order, up to the newest at the time of the call. */
+export async function* readRecords(
+  reader: StreamReader,
+  ref: SessionRef,
+  fence: number,
+): AsyncGenerator<StoredRecord, void, undefined> {
+  const subject = subjects.journal(ref);
+  // Side by side: most sessions fit the first batch, and the leader says whether that was all.
+  const [newest, first] = await Promise.all([reader.leaderLast(subject), reader.batch(subject, fence + 1, readBatch)]);
+  const end = newest?.seq ?? 0;
+  let last = fence;
+  let batch = first;
+  while (last < end) {
+    if (batch.length === 0) {
+      // A replica that lags behind: the leader has the rest.
+      const message = await reader.leaderNext(subject, last + 1);
+      if (!message) return;
+      batch = [message];
+    }
+    for (const message of batch) {
+      if (message.seq > end) return;
+      last = message.seq;
+      yield recordOf(message);
+    }
+    if (last < end) batch = await reader.batch(subject, last + 1, readBatch);
+  }
+}
+
+/** A message of the journal as a record. */
+export function recordOf(message: StoredMessage): StoredRecord {
+  return { bytes: message.data, fence: message.seq };
+}

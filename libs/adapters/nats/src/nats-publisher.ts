@@ -1,0 +1,23 @@
+/** The publisher port: deltas and receipts to whoever listens. */
+import type { Log, Publisher } from '@coxswain/ports';
+import { isInboxSubject, subjects } from '@coxswain/protocol';
+import type { NatsConnection } from '@nats-io/nats-core';
+
+/** A publisher on this connection. What cannot be sent is logged and dropped: it would tell nobody anything later. */
+export function createNatsPublisher(nc: NatsConnection, log: Log): Publisher {
+  const publish = (subject: string, message: object): void => {
+    try {
+      nc.publish(subject, JSON.stringify(message));
+    } catch (error) {
+      log.warn({ subject, error }, 'a message to watchers was not sent');
+    }
+  };
+  return {
+    delta: (ref, delta) => publish(subjects.deltas(ref), delta),
+    receipt(subject, receipt) {
+      // The subject comes from a command: a receipt must not become a command of its own.
+      if (isInboxSubject(subject)) publish(subject, receipt);
+      else log.warn({ subject: subject.slice(0, 200) }, 'a receipt was not sent: the subject is no inbox');
+    },
+  };
+}

@@ -1,0 +1,36 @@
+/** The sender port: commands onto the command stream, durable when the promise resolves. */
+import type { CommandSender } from '@coxswain/ports';
+import { HEADERS, positionalCommandId, subjects } from '@coxswain/protocol';
+import { headers, type NatsConnection } from '@nats-io/nats-core';
+import { commandStreamIncarnation } from './command-stream.ts';
+import { answerOf, NatsRefusedError, NatsUnavailableError, type PublishAck } from './nats-status.ts';
+import { wireOf } from './wire.ts';
+
+/**
+ * A sender on this connection. `send` throws NatsUnavailableError, after which the command may be stored or not (with a
+ * command id it is safe to send it again), and NatsRefusedError, after which it is not.
+ * @throws NatsUnavailableError, NatsRefusedError where there is no command stream.
+ */
+export async function createNatsSender(nc: NatsConnection): Promise<CommandSender> {
+  const wire = wireOf(nc);
+  const incarnation = await commandStreamIncarnation(wire);
+  return {
+    async send(ref, verb, payload, options = {}) {
+      const { commandId, receiptTo, actor } = options;
+      const head = headers();
+      if (commandId !== undefined) {
+        head.append(HEADERS.commandId, commandId);
+        head.append('Nats-Msg-Id', subjects.commandMessageId(ref, commandId));
+      }
+      if (receiptTo !== undefined) head.append(HEADERS.receiptTo, receiptTo);
+      if (actor !== undefined) head.append(HEADERS.actor, actor);
+      const answer = answerOf<PublishAck>(
+        await wire.request(subjects.command(ref, verb), payload, head.keys().length > 0 ? head : undefined),
+      );
+      if (answer.error?.code === 503) throw new NatsUnavailableError(answer.error.description);
+      if (answer.error) throw new NatsRefusedError(`storing the command ${verb}`, answer.error);
+      if (answer.seq === undefined) throw new NatsUnavailableError('the acknowledgement names no position');
+      return { seq: answer.seq, commandId: commandId ?? positionalCommandId(incarnation, answer.seq) };
+    },
+  };
+}

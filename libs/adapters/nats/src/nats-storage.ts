@@ -1,0 +1,56 @@
+/** Snapshots on a stream, and blobs in an object store. */
+import type { Blobs, Snapshots } from '@coxswain/ports';
+import { STREAMS, subjects } from '@coxswain/protocol';
+import type { NatsConnection } from '@nats-io/nats-core';
+import { type ObjectStore, Objm } from '@nats-io/obj';
+import { answerOf, NatsRefusedError, NatsUnavailableError, type PublishAck } from './nats-status.ts';
+import { createStreamReader } from './stream-reader.ts';
+import { wireOf } from './wire.ts';
+
+/** Snapshots on this connection. They are read from any replica: an older one is only a longer tail. */
+export function createNatsSnapshots(nc: NatsConnection): Snapshots {
+  const wire = wireOf(nc);
+  const reader = createStreamReader(wire, STREAMS.snapshots);
+  return {
+    async put(ref, bytes) {
+      const answer = answerOf<PublishAck>(await wire.request(subjects.snapshot(ref), bytes));
+      if (answer.error?.code === 503) throw new NatsUnavailableError(answer.error.description);
+      if (answer.error) throw new NatsRefusedError('storing a snapshot', answer.error);
+    },
+    async get(ref) {
+      const message = await reader.last(subjects.snapshot(ref));
+      return message?.data ?? null;
+    },
+  };
+}
+
+/** Blobs on this connection, each an object named by its hash. */
+export function createNatsBlobs(nc: NatsConnection): Blobs {
+  let opening: Promise<ObjectStore> | null = null;
+  const store = (): Promise<ObjectStore> => {
+    opening ??= new Objm(nc).open(STREAMS.blobs).catch((error: unknown) => {
+      // The next call tries again.
+      opening = null;
+      throw new NatsUnavailableError(`the object store cannot be opened: ${String(error)}`, { cause: error });
+    });
+    return opening;
+  };
+  return {
+    async put(sha256, bytes) {
+      const objects = await store();
+      if (await answered(objects.info(sha256))) return;
+      await answered(objects.putBlob({ name: sha256 }, bytes));
+    },
+    async get(sha256) {
+      return answered((await store()).getBlob(sha256));
+    },
+  };
+}
+
+async function answered<T>(operation: Promise<T>): Promise<T> {
+  try {
+    return await operation;
+  } catch (cause) {
+    throw new NatsUnavailableError(`the object store does not answer: ${(cause as Error).message}`, { cause });
+  }
+}

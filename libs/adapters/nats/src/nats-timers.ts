@@ -1,0 +1,28 @@
+/**
+ * The timer port: message schedules on a stream of their own, from which the command stream sources what is due. The
+ * command stream itself takes no schedules, or whoever may steer could have the server publish an approval.
+ */
+import type { Timers } from '@coxswain/ports';
+import { subjects } from '@coxswain/protocol';
+import { headers, type NatsConnection } from '@nats-io/nats-core';
+import { answerOf, NatsRefusedError, NatsUnavailableError, type PublishAck } from './nats-status.ts';
+import { wireOf } from './wire.ts';
+
+/** How long a message that has fired is kept for the command stream to source. It need only outlast an outage. */
+const firedTtl = '24h';
+
+/** Timers on this connection. `schedule` throws NatsUnavailableError, NatsRefusedError. */
+export function createNatsTimers(nc: NatsConnection): Timers {
+  const wire = wireOf(nc);
+  return {
+    async schedule(ref, timerId, atMs, payload) {
+      const schedule = headers();
+      schedule.append('Nats-Schedule', `@at ${new Date(atMs).toISOString()}`);
+      schedule.append('Nats-Schedule-Target', subjects.timerDue(ref, timerId));
+      schedule.append('Nats-Schedule-TTL', firedTtl);
+      const answer = answerOf<PublishAck>(await wire.request(subjects.timerSchedule(ref, timerId), payload, schedule));
+      if (answer.error?.code === 503) throw new NatsUnavailableError(answer.error.description);
+      if (answer.error) throw new NatsRefusedError('scheduling a timer', answer.error);
+    },
+  };
+}

@@ -1,0 +1,116 @@
+/** Every stream as it has to be. Streams, buckets and the object store are made and checked from this one table. */
+import { STREAMS, subjects } from '@coxswain/protocol';
+import { nanos } from '@nats-io/nats-core';
+
+/** Members of a stream's configuration that Coxswain sets, named as on the wire; durations are nanoseconds. */
+export interface StreamSpec {
+  readonly name: string;
+  readonly [member: string]: unknown;
+}
+
+/** The spare settings of an installation. */
+export interface StreamSettings {
+  /** Copies of every stream, 1 to 5. Default 1. */
+  readonly replicas?: number;
+}
+
+const minute = nanos(60_000);
+
+/** Where commands wait, where records are kept, and what stands around them. */
+export function streamSpecs(settings: StreamSettings = {}): readonly StreamSpec[] {
+  const num_replicas = settings.replicas ?? 1;
+  return [
+    {
+      name: STREAMS.timers,
+      subjects: [subjects.timers],
+      storage: 'file',
+      retention: 'limits',
+      // It would delete schedules that are still to come.
+      max_age: 0,
+      // The same schedule again replaces the one before.
+      max_msgs_per_subject: 1,
+      // Schedules and `new` do not go together.
+      discard: 'old',
+      allow_msg_schedules: true,
+      // What has fired goes by its own time to live.
+      allow_msg_ttl: true,
+      allow_rollup_hdrs: true,
+      num_replicas,
+    },
+    {
+      name: STREAMS.commands,
+      subjects: [subjects.commands],
+      subject_transform: { src: subjects.commands, dest: subjects.storedCommandTransform },
+      sources: [
+        {
+          name: STREAMS.timers,
+          subject_transforms: [{ src: subjects.timersDue, dest: subjects.timerCommandTransform }],
+        },
+      ],
+      storage: 'file',
+      retention: 'workqueue',
+      discard: 'old',
+      duplicate_window: 10 * minute,
+      allow_direct: true,
+      // Whoever may publish a steer must not be able to make the server approve, or delete, by a header.
+      allow_msg_schedules: false,
+      allow_msg_ttl: false,
+      allow_rollup_hdrs: false,
+      num_replicas,
+    },
+    {
+      name: STREAMS.journal,
+      subjects: [subjects.journals],
+      republish: { src: subjects.journals, dest: subjects.eventsRepublish },
+      storage: 'file',
+      compression: 's2',
+      retention: 'limits',
+      discard: 'old',
+      max_age: 0,
+      allow_direct: true,
+      allow_msg_ttl: false,
+      allow_rollup_hdrs: false,
+      num_replicas,
+    },
+    {
+      name: STREAMS.snapshots,
+      subjects: [subjects.snapshots],
+      storage: 'file',
+      compression: 's2',
+      retention: 'limits',
+      discard: 'old',
+      max_msgs_per_subject: 2,
+      allow_direct: true,
+      num_replicas,
+    },
+    // A host's beat is worth nothing after a restart of the server, so it need not touch the disk.
+    bucket(STREAMS.hosts, { storage: 'memory', max_age: nanos(1_000), num_replicas }),
+    bucket(STREAMS.registry, { storage: 'file', num_replicas }),
+    bucket(STREAMS.active, { storage: 'file', num_replicas }),
+    {
+      name: `OBJ_${STREAMS.blobs}`,
+      subjects: [`$O.${STREAMS.blobs}.C.>`, `$O.${STREAMS.blobs}.M.>`],
+      storage: 'file',
+      discard: 'new',
+      allow_rollup_hdrs: true,
+      allow_direct: true,
+      num_replicas,
+    },
+  ];
+}
+
+/** A key-value bucket, as its clients expect the stream behind it to be (NATS ADR-8). */
+function bucket(name: string, rest: Readonly<Record<string, unknown>>): StreamSpec {
+  return {
+    name: `KV_${name}`,
+    subjects: [`$KV.${name}.>`],
+    max_msgs_per_subject: 1,
+    discard: 'new',
+    deny_delete: true,
+    allow_rollup_hdrs: true,
+    allow_direct: true,
+    // A key may go by a time to live of its own.
+    allow_msg_ttl: true,
+    ...rest,
+  };
+}

@@ -1,0 +1,148 @@
+/** A session's journal from one record on, and then live. */
+import type { StoredRecord } from '@coxswain/ports';
+import { type SessionRef, STREAMS, subjects } from '@coxswain/protocol';
+import type { Msg, NatsConnection } from '@nats-io/nats-core';
+import { readRecords, recordOf } from './nats-journal.ts';
+import { NatsUnavailableError } from './nats-status.ts';
+import { onReconnect } from './reconnects.ts';
+import { createStreamReader, type StoredMessage, type StreamReader } from './stream-reader.ts';
+import { wireOf } from './wire.ts';
+
+/** Where to begin, and how to end. */
+export interface WatchEventsOptions {
+  /** The first record to hand on, by its `n`. Default 1. */
+  readonly from?: number | undefined;
+  /** Ends the watch when it aborts, also while it waits. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** Live records that wait for a slow reader. Beyond it they are dropped here and read from the journal instead. */
+const backlogMax = 1_000;
+/** How long a quiet session goes unchecked: the last live record may be the one that was lost on its way. */
+const quietCheckMs = 10_000;
+
+/**
+ * Hands on the session's records from `from` on, each once and in order, without a gap, and goes on with those that are
+ * yet to come. A session without a journal is waited for. Ends when the signal aborts or the reader stops.
+ *
+ * Live records come republished, without a consumer on the server. Each says which sequence it follows, so one that was
+ * lost is noticed, and the journal is read instead.
+ * @throws NatsUnavailableError when the connection is closed or the journal cannot be read; NatsRefusedError.
+ */
+export async function* watchEvents(
+  nc: NatsConnection,
+  ref: SessionRef,
+  options: WatchEventsOptions = {},
+): AsyncGenerator<StoredRecord, void, undefined> {
+  const { from = 1, signal } = options;
+  const reader = createStreamReader(wireOf(nc), STREAMS.journal);
+  let live: LiveRecord[] = [];
+  let behind = true;
+  let closed = false;
+  let wake: () => void = () => undefined;
+
+  // Listening begins before reading, or a record between the two would be missed.
+  const subscription = nc.subscribe(subjects.events(ref), {
+    callback(error, message) {
+      if (error) closed = true;
+      else if (live.length < backlogMax) live.push(liveRecord(message));
+      else {
+        live = [];
+        behind = true;
+      }
+      wake();
+    },
+  });
+  const missed = () => {
+    behind = true;
+    wake();
+  };
+  const endReconnects = onReconnect(nc, missed);
+  // It ends with the connection, or below; then a closed connection must not be waited for.
+  void subscription.closed.then(() => {
+    closed = true;
+    wake();
+  });
+  const aborted = () => wake();
+  signal?.addEventListener('abort', aborted, { once: true });
+
+  try {
+    let fence = from > 1 ? await fenceBefore(reader, ref, from) : 0;
+    while (!signal?.aborted) {
+      if (behind) {
+        behind = false;
+        for await (const record of readRecords(reader, ref, fence)) {
+          fence = record.fence;
+          yield record;
+          if (signal?.aborted) return;
+        }
+      }
+      const next = live.shift();
+      if (next) {
+        if (next.record.fence <= fence) continue;
+        if (next.follows === fence) {
+          fence = next.record.fence;
+          yield next.record;
+        } else behind = true;
+        continue;
+      }
+      if (behind) continue;
+      if (closed) throw new NatsUnavailableError('the connection was closed while a session was watched');
+      await new Promise<void>((resolve) => {
+        const timer = setTimeout(missed, quietCheckMs);
+        timer.unref();
+        wake = () => {
+          clearTimeout(timer);
+          resolve();
+        };
+      });
+      wake = () => undefined;
+    }
+  } finally {
+    subscription.unsubscribe();
+    endReconnects();
+    signal?.removeEventListener('abort', aborted);
+  }
+}
+
+interface LiveRecord {
+  readonly record: StoredRecord;
+  /** The fence of the record before it. */
+  readonly follows: number;
+}
+
+function liveRecord(message: Msg): LiveRecord {
+  return {
+    record: { bytes: message.data, fence: Number(message.headers?.get('Nats-Sequence')) },
+    follows: Number(message.headers?.get('Nats-Last-Sequence')),
+  };
+}
+
+/**
+ * The fence of record `n - 1`, or of the newest record where there are fewer. Found by halving, as a long session's
+ * whole journal would have to be read otherwise.
+ */
+async function fenceBefore(reader: StreamReader, ref: SessionRef, n: number): Promise<number> {
+  const subject = subjects.journal(ref);
+  const newest = await reader.leaderLast(subject);
+  const first = newest && (await reader.next(subject, 1));
+  if (!newest || !first) return 0;
+  if (numberOf(newest) < n) return newest.seq;
+  if (numberOf(first) >= n) return 0;
+  // Record n - 1 stands at or after `low`, and before `high`.
+  let low = first;
+  let high = newest.seq;
+  while (numberOf(low) < n - 1 && high - low.seq > 1) {
+    const middle = low.seq + Math.floor((high - low.seq) / 2);
+    const found = await reader.next(subject, middle);
+    if (found && numberOf(found) < n) low = found;
+    else high = middle;
+  }
+  return low.seq;
+}
+
+function numberOf(message: StoredMessage): number {
+  const record = JSON.parse(Buffer.from(recordOf(message).bytes).toString()) as { readonly n?: unknown };
+  if (typeof record.n !== 'number') throw new TypeError(`message ${message.seq} of the journal is not a record`);
+  return record.n;
+}

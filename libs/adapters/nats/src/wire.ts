@@ -1,0 +1,145 @@
+/**
+ * Requests on one connection, with less work per request than the library's own: one subscription, one timer for all
+ * that is under way, no stack captured per call. Appends are the hot path, and a third of their time was spent there.
+ */
+import { createInbox, type Msg, type MsgHdrs, type NatsConnection } from '@nats-io/nats-core';
+import { NatsUnavailableError, STATUS, statusOf } from './nats-status.ts';
+
+/** Sends requests and waits for answers. */
+export interface Wire {
+  /**
+   * Sends one request and resolves with its one answer.
+   * @throws NatsUnavailableError when nobody answers within the bound, nobody listens, or the connection is closed.
+   */
+  request(subject: string, payload: Uint8Array, headers?: MsgHdrs): Promise<Msg>;
+  /**
+   * Sends one request and hands on its answers until `onAnswer` returns true. The bound begins again with each answer.
+   * @throws as `request` does.
+   */
+  requestMany(subject: string, payload: Uint8Array, onAnswer: (answer: Msg) => boolean): Promise<void>;
+}
+
+interface Pending {
+  readonly subject: string;
+  deadlineMs: number;
+  /** Returns whether that was the last answer. */
+  answer(message: Msg): boolean;
+  fail(error: NatsUnavailableError): void;
+}
+
+/** Longer than a flush to a slow disk, shorter than a caller's patience. */
+const answerTimeoutMs = 5_000;
+
+const wires = new WeakMap<NatsConnection, Wire>();
+
+/** The connection's one wire. It ends with the connection. */
+export function wireOf(nc: NatsConnection): Wire {
+  const known = wires.get(nc);
+  if (known) return known;
+  const wire = createWire(nc);
+  wires.set(nc, wire);
+  return wire;
+}
+
+function createWire(nc: NatsConnection): Wire {
+  const prefix = `${createInbox(inboxPrefixOf(nc))}.`;
+  // All wait equally long, so insertion order is the order in which they run out.
+  const pending = new Map<string, Pending>();
+  let serial = 0;
+  let timer: NodeJS.Timeout | null = null;
+
+  const subscription = nc.subscribe(`${prefix}*`, {
+    callback(error, message) {
+      if (error) return failAll(`answers cannot be received: ${error.message}`);
+      const token = message.subject.slice(prefix.length);
+      const request = pending.get(token);
+      // An answer that comes after its request was given up.
+      if (!request) return;
+      if (statusOf(message) === STATUS.noResponders) {
+        pending.delete(token);
+        request.fail(new NatsUnavailableError(`nobody listens on ${request.subject}`));
+      } else if (request.answer(message)) {
+        pending.delete(token);
+      } else {
+        pending.delete(token);
+        request.deadlineMs = performance.now() + answerTimeoutMs;
+        pending.set(token, request);
+      }
+    },
+  });
+  // Owned by the connection: `closed` never rejects, and it ends what still waits.
+  void nc.closed().then(() => failAll('the connection is closed'));
+
+  function failAll(why: string): void {
+    const failed = [...pending.values()];
+    pending.clear();
+    for (const request of failed) request.fail(new NatsUnavailableError(why));
+  }
+
+  function expire(): void {
+    timer = null;
+    const nowMs = performance.now();
+    for (const [token, request] of pending) {
+      if (request.deadlineMs > nowMs) {
+        armTimer(request.deadlineMs - nowMs);
+        return;
+      }
+      pending.delete(token);
+      request.fail(new NatsUnavailableError(`no answer on ${request.subject} within ${answerTimeoutMs} ms`));
+    }
+  }
+
+  function armTimer(delayMs: number): void {
+    timer = setTimeout(expire, Math.ceil(delayMs));
+    // The connection keeps the process alive while it matters.
+    timer.unref();
+  }
+
+  function send(subject: string, payload: Uint8Array, headers: MsgHdrs | undefined, request: Pending): void {
+    if (subscription.isClosed()) throw new NatsUnavailableError('the connection is closed');
+    serial += 1;
+    const token = serial.toString(36);
+    try {
+      const reply = prefix + token;
+      nc.publish(subject, payload, headers === undefined ? { reply } : { reply, headers });
+    } catch (cause) {
+      throw new NatsUnavailableError(`cannot publish on ${subject}: ${(cause as Error).message}`, { cause });
+    }
+    pending.set(token, request);
+    if (timer === null) armTimer(answerTimeoutMs);
+  }
+
+  return {
+    request(subject, payload, headers) {
+      return new Promise((resolve, reject) => {
+        const answer = (message: Msg) => {
+          resolve(message);
+          return true;
+        };
+        const deadlineMs = performance.now() + answerTimeoutMs;
+        send(subject, payload, headers, { subject, deadlineMs, answer, fail: reject });
+      });
+    },
+    requestMany(subject, payload, onAnswer) {
+      return new Promise((resolve, reject) => {
+        const answer = (message: Msg) => {
+          try {
+            if (!onAnswer(message)) return false;
+            resolve();
+          } catch (error) {
+            reject(error);
+          }
+          return true;
+        };
+        const deadlineMs = performance.now() + answerTimeoutMs;
+        send(subject, payload, undefined, { subject, deadlineMs, answer, fail: reject });
+      });
+    },
+  };
+}
+
+/** The prefix that a connection's permissions may bind its inboxes to. */
+export function inboxPrefixOf(nc: NatsConnection): string | undefined {
+  // The interface does not show the options that the connection was made with; every implementation has them.
+  return (nc as NatsConnection & { readonly options?: { readonly inboxPrefix?: string } }).options?.inboxPrefix;
+}
