@@ -1,0 +1,66 @@
+/** The tool `append_file`: text at the end of a file. */
+import { constants as fs } from 'node:fs';
+import { resolve } from 'node:path';
+import type { BuiltInTool } from './built-in-tool.ts';
+import { inTurn } from './file-turns.ts';
+import type { Place } from './root-folder.ts';
+import { TOOL_BOUNDS } from './tool-bounds.ts';
+import { succeeded } from './tool-outcome.ts';
+import { systemProblem, ToolProblem } from './tool-problem.ts';
+
+const parameters = {
+  path: {
+    type: 'string',
+    description: 'Path of the file, relative to the root folder. A missing file is made, and so are missing folders.',
+    minLength: 1,
+  },
+  content: {
+    type: 'string',
+    description: 'Text to put at the end of the file, exactly; begin or end it with a newline where one is wanted.',
+    minLength: 1,
+  },
+} as const;
+
+/** See the file's header. */
+export const appendFileTool: BuiltInTool<typeof parameters> = {
+  name: 'append_file',
+  description: 'Adds text at the end of a file inside the root folder. Nothing of what is in it is changed.',
+  parameters,
+  traits: { sequential: true },
+  async run({ path, content }, { root }) {
+    const bytes = Buffer.from(content, 'utf8');
+    if (bytes.length > TOOL_BOUNDS.writeMaxBytes) {
+      throw new ToolProblem(
+        'tool_failed',
+        `${bytes.length} bytes are too many; append_file takes ${TOOL_BOUNDS.writeMaxBytes}`,
+      );
+    }
+    const place = await root.openPlace(path);
+    try {
+      const { size, isNew } = await inTurn(resolve(root.path, place.path), () => append(place, bytes));
+      return succeeded(`added ${bytes.length} bytes to ${place.path}, which now has ${size}`, [], {
+        path: place.path,
+        appended_bytes: bytes.length,
+        bytes: size,
+        created: isNew,
+      });
+    } catch (error) {
+      throw systemProblem(place.path, error);
+    } finally {
+      await place.folder.close();
+    }
+  },
+};
+
+async function append(place: Place, bytes: Uint8Array): Promise<{ size: number; isNew: boolean }> {
+  const before = await place.folder.look(place.name);
+  if (before !== null && !before.isFile()) throw new ToolProblem('tool_failed', `${place.path} is no regular file`);
+  const handle = await place.folder.openFile(place.name, fs.O_WRONLY | fs.O_CREAT | fs.O_APPEND, 0o666);
+  try {
+    await handle.writeFile(bytes);
+    await handle.sync();
+    return { size: (await handle.stat()).size, isNew: before === null };
+  } finally {
+    await handle.close();
+  }
+}

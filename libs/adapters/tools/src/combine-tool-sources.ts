@@ -1,0 +1,86 @@
+/** Several sources of tools as one. */
+import type { ToolCall, ToolOutcome, ToolSource, Toolset, ToolsetSpec } from '@coxswain/ports';
+import type { Failure, ToolDefinition } from '@coxswain/protocol';
+import { unavailable } from './tool-outcome.ts';
+import { messageOf } from './tool-problem.ts';
+
+/**
+ * Merges sources: they are opened side by side, and their tools stand in the order of the sources. If one cannot be
+ * opened, or two have a tool of the same name, the others are closed again and the failure is returned; of several
+ * failures the first by order. A name that a later list change brings twice belongs to the first source that has it.
+ */
+export function combineToolSources(sources: readonly ToolSource[]): ToolSource {
+  return {
+    async open(spec, signal) {
+      const opened = await Promise.all(sources.map((source) => openOne(source, spec, signal)));
+      const toolsets = opened.filter(isToolset);
+      const failure = opened.find((one): one is Failure => !isToolset(one)) ?? duplicateIn(toolsets);
+      if (failure === undefined) return combined(toolsets);
+      const unclosed = await closeAll(toolsets);
+      return unclosed.length === 0 ? failure : { ...failure, message: `${failure.message} (${unclosed.join('; ')})` };
+    },
+  };
+}
+
+async function openOne(source: ToolSource, spec: ToolsetSpec, signal: AbortSignal): Promise<Toolset | Failure> {
+  try {
+    return await source.open(spec, signal);
+  } catch (error) {
+    // A source must not throw; one that does shall not leave the others open.
+    return { code: 'provision_failed', message: `a source of tools threw: ${messageOf(error)}` };
+  }
+}
+
+function isToolset(opened: Toolset | Failure): opened is Toolset {
+  return 'call' in opened;
+}
+
+function duplicateIn(toolsets: readonly Toolset[]): Failure | undefined {
+  const sourceOf = new Map<string, string>();
+  for (const { name, source } of toolsets.flatMap(({ tools }) => tools)) {
+    const other = sourceOf.get(name);
+    if (other !== undefined) {
+      return { code: 'provision_failed', message: `two tools are named ${name}: one of ${other}, one of ${source}` };
+    }
+    sourceOf.set(name, source);
+  }
+  return undefined;
+}
+
+function combined(toolsets: readonly Toolset[]): Toolset {
+  // Looked up anew each time, because a toolset's list may change while it is open.
+  const ownerOf = (name: string) => toolsets.find(({ tools }) => tools.some((tool) => tool.name === name));
+  return {
+    get tools(): readonly ToolDefinition[] {
+      const seen = new Set<string>();
+      return toolsets
+        .flatMap(({ tools }) => tools)
+        .filter(({ name }) => {
+          const isFirst = !seen.has(name);
+          seen.add(name);
+          return isFirst;
+        });
+    },
+    async call(call: ToolCall, signal: AbortSignal): Promise<ToolOutcome> {
+      const owner = ownerOf(call.tool);
+      return owner === undefined ? unavailable(`there is no tool ${call.tool} any more`) : owner.call(call, signal);
+    },
+    async probe(idempotencyKey, tool) {
+      return (await ownerOf(tool)?.probe(idempotencyKey, tool)) ?? { state: 'unknown' };
+    },
+    close: () => closeAll(toolsets),
+  };
+}
+
+async function closeAll(toolsets: readonly Toolset[]): Promise<readonly string[]> {
+  const notes = await Promise.all(
+    toolsets.map(async (toolset) => {
+      try {
+        return await toolset.close();
+      } catch (error) {
+        return [messageOf(error)];
+      }
+    }),
+  );
+  return notes.flat();
+}

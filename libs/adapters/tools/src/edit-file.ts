@@ -1,0 +1,118 @@
+/** The tool `edit_file`: one exact text in place of another. */
+import type { Stats } from 'node:fs';
+import { resolve } from 'node:path';
+import type { BuiltInTool } from './built-in-tool.ts';
+import { inTurn } from './file-turns.ts';
+import { readAt } from './read-at.ts';
+import { replaceFile } from './replace-file.ts';
+import type { OpenedFile, RootFolder } from './root-folder.ts';
+import { TOOL_BOUNDS } from './tool-bounds.ts';
+import { succeeded } from './tool-outcome.ts';
+import { ToolProblem } from './tool-problem.ts';
+
+const parameters = {
+  path: { type: 'string', description: 'Path of the file, relative to the root folder.', minLength: 1 },
+  old_text: {
+    type: 'string',
+    description:
+      'The text to replace, exactly as it stands in the file, with its whitespace and line ends. It must occur once; ' +
+      'take in lines around it until it does, or set replace_all.',
+    minLength: 1,
+  },
+  new_text: { type: 'string', description: 'What to put in its place; empty to delete it.' },
+  replace_all: { type: 'boolean', description: 'Replace every occurrence; false if not given.', optional: true },
+} as const;
+
+/** See the file's header. */
+export const editFileTool: BuiltInTool<typeof parameters> = {
+  name: 'edit_file',
+  description:
+    'Replaces one piece of text in a UTF-8 file inside the root folder by another. Fails, and changes nothing, ' +
+    'unless old_text occurs exactly once or replace_all is set.',
+  parameters,
+  traits: { sequential: true },
+  async run({ path, old_text, new_text, replace_all = false }, { root }) {
+    if (old_text === new_text) {
+      throw new ToolProblem('invalid_call_arguments', 'old_text and new_text are the same', { field: 'new_text' });
+    }
+    const { path: located } = await root.locate(path);
+    const edited = await inTurn(resolve(root.path, located), () =>
+      edit(root, located, old_text, new_text, replace_all),
+    );
+    const { replaced } = edited;
+    const text = `replaced ${replaced === 1 ? 'one occurrence' : `${replaced} occurrences`} in ${edited.path}`;
+    return succeeded(text, [], { ...edited });
+  },
+};
+
+async function edit(
+  root: RootFolder,
+  path: string,
+  oldText: string,
+  newText: string,
+  all: boolean,
+): Promise<{ path: string; replaced: number; bytes: number }> {
+  const file = await root.openFile(path);
+  const { text, read } = await readWhole(file);
+  const matches = count(text, oldText);
+  if (matches === 0) throw new ToolProblem('tool_failed', notFound(file.path, text, oldText), { matches });
+  if (matches > 1 && !all) {
+    throw new ToolProblem(
+      'tool_failed',
+      `old_text occurs ${matches} times in ${file.path}; make it longer until it occurs once, or set replace_all`,
+      { matches },
+    );
+  }
+  const edited = Buffer.from(text.split(oldText).join(newText), 'utf8');
+  if (edited.length > TOOL_BOUNDS.writeMaxBytes) throw tooLarge(file.path, edited.length);
+
+  // Only now, because a place may have folders made, and an edit makes none.
+  const place = await root.openPlace(file.path);
+  try {
+    await replaceFile(place, edited, read);
+  } finally {
+    await place.folder.close();
+  }
+  return { path: file.path, replaced: matches, bytes: edited.length };
+}
+
+/** Reads a file whole and closes it. `read` is what it was then. */
+async function readWhole(file: OpenedFile): Promise<{ text: string; read: Stats }> {
+  try {
+    const read = await file.handle.stat();
+    if (read.size > TOOL_BOUNDS.writeMaxBytes) throw tooLarge(file.path, read.size);
+    return { text: exactText(file.path, await readAt(file.handle, 0, read.size)), read };
+  } finally {
+    await file.handle.close();
+  }
+}
+
+function tooLarge(path: string, bytes: number): ToolProblem {
+  return new ToolProblem(
+    'tool_failed',
+    `${path}: ${bytes} bytes are too many; edit_file takes ${TOOL_BOUNDS.writeMaxBytes}`,
+  );
+}
+
+/** Text of which not one byte is lost when it is written back: a byte order mark stays, other encodings are refused. */
+function exactText(path: string, bytes: Buffer): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch {
+    throw new ToolProblem('tool_failed', `${path} is not UTF-8 text, so an edit would damage it`);
+  }
+}
+
+function count(text: string, wanted: string): number {
+  let matches = 0;
+  for (let at = text.indexOf(wanted); at >= 0; at = text.indexOf(wanted, at + wanted.length)) matches += 1;
+  return matches;
+}
+
+function notFound(path: string, text: string, wanted: string): string {
+  const sentence = `old_text does not occur in ${path}`;
+  if (!wanted.includes('\r\n') && text.replaceAll('\r\n', '\n').includes(wanted)) {
+    return `${sentence}: its lines end in \\r\\n, and old_text has \\n`;
+  }
+  return `${sentence}; read the file again and copy the text exactly`;
+}

@@ -1,0 +1,181 @@
+/** The tool `fetch_url`: one document over HTTP. Off unless the host turns it on. */
+import { type IncomingMessage, request as requestHttp } from 'node:http';
+import { request as requestHttps } from 'node:https';
+import type { ToolOutcome } from '@coxswain/ports';
+import { globMatches } from '@coxswain/protocol';
+import { headWithin, jsonBytes } from './bounded-text.ts';
+import type { BuiltInTool, ResultBounds } from './built-in-tool.ts';
+import { binaryMediaType } from './media-type.ts';
+import { publicLookup, refuseAddressInUrl } from './reachable-address.ts';
+import { TOOL_BOUNDS } from './tool-bounds.ts';
+import { textResult } from './tool-outcome.ts';
+import { messageOf, ToolProblem } from './tool-problem.ts';
+
+/** Settings of `fetch_url`. */
+export interface FetchUrlOptions {
+  /** Globs on host names; every host if not given. Redirects are held to them too. */
+  readonly hosts?: readonly string[];
+  /** Whether addresses of this machine and of private networks may be fetched from; false if not given. */
+  readonly privateAddresses?: boolean;
+  /** For the whole fetch, redirects included, in milliseconds; 30,000 if not given. */
+  readonly timeoutMs?: number;
+}
+
+const parameters = {
+  url: {
+    type: 'string',
+    description: 'An http or https URL.',
+    minLength: 1,
+    maxLength: TOOL_BOUNDS.urlMaxChars,
+  },
+} as const;
+
+/** Makes the tool. */
+export function fetchUrlTool(options: FetchUrlOptions): BuiltInTool<typeof parameters> {
+  const timeoutMs = options.timeoutMs ?? TOOL_BOUNDS.fetchTimeoutMs;
+  return {
+    name: 'fetch_url',
+    description:
+      'Fetches a document with GET and returns it: text as it is, images and other files as the file itself. ' +
+      `Follows up to ${TOOL_BOUNDS.fetchRedirectsMax} redirects. Sends no cookies and no credentials.`,
+    parameters,
+    traits: { idempotent: true },
+    async run({ url }, { bounds, signal }) {
+      const timeout = AbortSignal.timeout(timeoutMs);
+      try {
+        const document = await fetchDocument(url, options, bounds, AbortSignal.any([signal, timeout]));
+        return documentOutcome(document, bounds);
+      } catch (error) {
+        if (error instanceof ToolProblem || signal.aborted) throw error;
+        if (timeout.aborted) throw new ToolProblem('tool_failed', `${url} was not there within ${timeoutMs} ms`);
+        throw new ToolProblem('tool_failed', `${url} could not be fetched: ${messageOf(error)}`);
+      }
+    },
+  };
+}
+
+interface FetchedDocument {
+  readonly url: string;
+  readonly status: number;
+  readonly mediaType: string;
+  readonly charset: string;
+  readonly body: Buffer;
+  /** The body goes on beyond what was read. */
+  readonly cut: boolean;
+}
+
+async function fetchDocument(
+  given: string,
+  options: FetchUrlOptions,
+  bounds: ResultBounds,
+  signal: AbortSignal,
+): Promise<FetchedDocument> {
+  let url = parseUrl(given);
+  for (let redirects = 0; redirects <= TOOL_BOUNDS.fetchRedirectsMax; redirects++) {
+    refuseUrl(url, options);
+    const response = await get(url, options, signal);
+    const status = response.statusCode ?? 0;
+    const location = response.headers.location;
+    if (status >= 300 && status < 400 && location !== undefined) {
+      response.destroy();
+      url = parseUrl(location, url);
+      continue;
+    }
+    const { body, cut } = await readBody(response, bounds.fileMaxBytes);
+    const type = response.headers['content-type'] ?? '';
+    const mediaType = type.split(';')[0]?.trim().toLowerCase() || 'application/octet-stream';
+    const charset = /charset\s*=\s*"?([^\s";]+)/i.exec(type)?.[1] ?? 'utf-8';
+    return { url: url.href, status, mediaType, charset, body, cut };
+  }
+  throw new ToolProblem('tool_failed', `${given} redirects more than ${TOOL_BOUNDS.fetchRedirectsMax} times`);
+}
+
+function parseUrl(text: string, base?: URL): URL {
+  try {
+    return new URL(text, base);
+  } catch {
+    throw new ToolProblem('invalid_call_arguments', `${JSON.stringify(text)} is not a URL`, { field: 'url' });
+  }
+}
+
+function refuseUrl(url: URL, { hosts, privateAddresses }: FetchUrlOptions): void {
+  if (url.protocol !== 'http:' && url.protocol !== 'https:') {
+    throw new ToolProblem('invalid_call_arguments', `${url.protocol} is not fetched, only http: and https:`, {
+      field: 'url',
+    });
+  }
+  if (url.username !== '' || url.password !== '') {
+    throw new ToolProblem('invalid_call_arguments', 'a URL with a user name or password is not fetched', {
+      field: 'url',
+    });
+  }
+  if (hosts !== undefined && !hosts.some((glob) => globMatches(glob, url.hostname))) {
+    throw new ToolProblem(
+      'tool_failed',
+      `${url.hostname} is not among the hosts that may be fetched from: ${hosts.join(', ')}`,
+    );
+  }
+  if (privateAddresses !== true) refuseAddressInUrl(url);
+}
+
+function get(url: URL, { privateAddresses }: FetchUrlOptions, signal: AbortSignal): Promise<IncomingMessage> {
+  return new Promise((resolve, reject) => {
+    const request = (url.protocol === 'https:' ? requestHttps : requestHttp)(url, {
+      method: 'GET',
+      signal,
+      // One connection per fetch: none is left open behind it.
+      agent: false,
+      headers: { accept: '*/*', 'accept-encoding': 'identity', 'user-agent': 'coxswain' },
+      ...(privateAddresses === true ? {} : { lookup: publicLookup }),
+    });
+    request.once('response', resolve);
+    request.once('error', reject);
+    request.end();
+  });
+}
+
+async function readBody(response: IncomingMessage, maxBytes: number): Promise<{ body: Buffer; cut: boolean }> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of response as AsyncIterable<Buffer>) {
+    chunks.push(chunk);
+    bytes += chunk.length;
+    // Leaving the loop destroys the response, and with it the connection.
+    if (bytes > maxBytes) break;
+  }
+  const body = Buffer.concat(chunks);
+  return { body: body.subarray(0, maxBytes), cut: bytes > maxBytes };
+}
+
+function documentOutcome(document: FetchedDocument, bounds: ResultBounds): ToolOutcome {
+  const { url, status, mediaType, body, cut } = document;
+  const isError = status < 200 || status >= 300;
+  const detail = { url, http_status: status, media_type: mediaType, bytes: body.length };
+  const told = isError ? [`[HTTP status ${status}]`] : [];
+  if (!isText(mediaType, body)) {
+    if (cut)
+      throw new ToolProblem('tool_failed', `${url} (${mediaType}) has more than ${bounds.fileMaxBytes} bytes`, detail);
+    const file = { type: 'file' as const, media_type: mediaType, data: body.toString('base64') };
+    const result = { content: [file], is_error: isError, detail };
+    return { status: isError ? 'error' : 'ok', result };
+  }
+  const text = decode(body, document.charset);
+  const shown = headWithin(text, bounds.textMaxBytes);
+  if (cut || shown.length < text.length) told.push(`[only the first ${shown.length} characters are shown]`);
+  if (jsonBytes(text) === 0) told.push('[the document is empty]');
+  return { status: isError ? 'error' : 'ok', result: textResult(isError, [shown, ...told], detail) };
+}
+
+function isText(mediaType: string, body: Buffer): boolean {
+  if (/^text\/|[/+](json|xml|yaml|javascript|x-www-form-urlencoded)$/.test(mediaType)) return true;
+  return !/^(image|audio|video|font)\//.test(mediaType) && binaryMediaType(body) === null;
+}
+
+function decode(body: Buffer, charset: string): string {
+  try {
+    return new TextDecoder(charset).decode(body);
+  } catch {
+    // A charset that nobody knows: what is not UTF-8 in it shows as U+FFFD.
+    return body.toString('utf8');
+  }
+}

@@ -1,0 +1,101 @@
+/**
+ * A toolset of functions that run in this process: the ground under the built-ins and under code tools.
+ *
+ * F1: `call` never rejects. What a function throws is an `error` outcome, or `cancelled` if its signal had aborted.
+ * F2: Closing aborts every call that runs and waits for it, for as long as the abort grace and no longer.
+ */
+import type { ToolCall, ToolOutcome, Toolset } from '@coxswain/ports';
+import { BOUNDS, type JsonObject, type SessionRef, type ToolDefinition } from '@coxswain/protocol';
+import { cancelled, failed, unavailable } from './tool-outcome.ts';
+import { messageOf, ToolProblem } from './tool-problem.ts';
+
+/** What a running function knows of its call. */
+export interface CallContext {
+  /** Aborts when the call shall stop: it was cancelled, or the session's tools are closed. */
+  readonly signal: AbortSignal;
+  readonly callId: string;
+  /** The same when a call is sent again after a crash. */
+  readonly idempotencyKey: string;
+  readonly ref: SessionRef;
+  /** Shows a line to watchers; ephemeral. */
+  readonly progress: (text: string) => void;
+}
+
+/** One tool and the function that runs it. */
+export interface FunctionTool {
+  readonly definition: ToolDefinition;
+  run(args: JsonObject, context: CallContext): Promise<ToolOutcome>;
+}
+
+/** Makes a toolset of functions. Names must differ; the caller sees to that. */
+export function functionToolset(tools: readonly FunctionTool[]): Toolset {
+  const byName = new Map(tools.map((tool) => [tool.definition.name, tool]));
+  const running = new Map<AbortController, { name: string; ended: Promise<unknown> }>();
+  let closed = false;
+
+  async function call(request: ToolCall, signal: AbortSignal): Promise<ToolOutcome> {
+    const tool = byName.get(request.tool);
+    if (tool === undefined) return unavailable(`there is no tool ${request.tool} here`);
+    if (closed) return unavailable('the tools of this session are closed');
+    if (signal.aborted) return cancelled('cancelled before it ran');
+
+    const stop = new AbortController();
+    const forward = () => stop.abort(signal.reason);
+    signal.addEventListener('abort', forward, { once: true });
+    const ended = runOne(tool, request, stop.signal);
+    running.set(stop, { name: request.tool, ended });
+    try {
+      return await ended;
+    } finally {
+      running.delete(stop);
+      signal.removeEventListener('abort', forward);
+    }
+  }
+
+  async function close(): Promise<readonly string[]> {
+    closed = true;
+    const open = [...running];
+    for (const [stop] of open) stop.abort(new Error('the tools of this session are closed'));
+    await settledWithin(
+      open.map(([, { ended }]) => ended),
+      BOUNDS.abortGraceMs,
+    );
+    return open
+      .filter(([stop]) => running.has(stop))
+      .map(([, { name }]) => `${name} did not stop within ${BOUNDS.abortGraceMs} ms`);
+  }
+
+  return {
+    tools: tools.map(({ definition }) => definition),
+    call,
+    // A function leaves no trace that a later process could ask.
+    probe: async () => ({ state: 'unknown' }),
+    close,
+  };
+}
+
+async function runOne(tool: FunctionTool, request: ToolCall, signal: AbortSignal): Promise<ToolOutcome> {
+  try {
+    return await tool.run(request.args, {
+      signal,
+      callId: request.callId,
+      idempotencyKey: request.idempotencyKey,
+      ref: request.ref,
+      progress: request.onProgress,
+    });
+  } catch (error) {
+    if (signal.aborted) return cancelled('cancelled');
+    if (error instanceof ToolProblem) return failed(error.code, error.message, error.detail);
+    return failed('tool_failed', messageOf(error));
+  }
+}
+
+async function settledWithin(promises: readonly Promise<unknown>[], milliseconds: number): Promise<void> {
+  if (promises.length === 0) return;
+  let timer: NodeJS.Timeout | undefined;
+  const grace = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, milliseconds);
+  });
+  await Promise.race([Promise.allSettled(promises), grace]);
+  clearTimeout(timer);
+}

@@ -1,0 +1,110 @@
+/**
+ * A command in a process group of its own.
+ *
+ * G1: When the call ends, the group has ended: whatever the command left running is ended with it. Only a process that
+ *     has left the group by itself (setsid) escapes.
+ * G2: A group is asked first (SIGTERM) and made to end after a grace (SIGKILL).
+ * G3: The end is reported when the group has ended, not when the command's own process has; never later than the
+ *     graces together allow.
+ */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { setTimeout as delay } from 'node:timers/promises';
+import { groupIsAlive, signalGroup } from './living-group.ts';
+import { TOOL_BOUNDS } from './tool-bounds.ts';
+
+/** A command to run. */
+export interface GroupCommand {
+  readonly file: string;
+  readonly args: readonly string[];
+  readonly cwd: string;
+  readonly env: Readonly<Record<string, string>>;
+  readonly timeoutMs: number;
+  readonly onOutput: (chunk: Buffer) => void;
+}
+
+/** How it ended. `leftovers` tells that processes were still running when the command itself was done. */
+export interface GroupEnd {
+  readonly why: 'exited' | 'timeout' | 'aborted';
+  /** Null when a signal ended it. */
+  readonly exitCode: number | null;
+  readonly exitSignal: string | null;
+  readonly leftovers: boolean;
+}
+
+/** Runs a command until it and its group have ended. Rejects only where it cannot be started. */
+export async function runInGroup(command: GroupCommand, signal: AbortSignal): Promise<GroupEnd> {
+  const child = spawn(command.file, command.args, {
+    cwd: command.cwd,
+    env: { ...command.env },
+    detached: true,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  child.stdout.on('data', command.onOutput);
+  child.stderr.on('data', command.onOutput);
+  const exited = exitOf(child);
+  const closed = new Promise<void>((resolve) => child.once('close', () => resolve()));
+
+  const why = await firstOf(exited, command.timeoutMs, signal);
+  // It started, or firstOf would have thrown.
+  const group = child.pid as number;
+  let leftovers = false;
+  if (why !== 'exited') await endGroup(group);
+  else if (!(await groupEndsWithin(group, TOOL_BOUNDS.commandLeftoverGraceMs))) {
+    leftovers = true;
+    await endGroup(group);
+  }
+  const { exitCode, exitSignal } = await exited;
+
+  // Someone outside the group may hold the pipes open; what it would still write is not this command's output.
+  await Promise.race([closed, delay(OUTPUT_DRAIN_MS, undefined, { ref: false })]);
+  child.stdout.destroy();
+  child.stderr.destroy();
+  return { why, exitCode, exitSignal, leftovers };
+}
+
+const OUTPUT_DRAIN_MS = 1_000;
+const POLL_MAX_MS = 80;
+
+function exitOf(child: ChildProcess): Promise<{ exitCode: number | null; exitSignal: string | null }> {
+  return new Promise((resolve, reject) => {
+    child.once('error', reject);
+    child.once('exit', (exitCode, exitSignal) => resolve({ exitCode, exitSignal }));
+  });
+}
+
+async function firstOf(exited: Promise<unknown>, timeoutMs: number, signal: AbortSignal): Promise<GroupEnd['why']> {
+  const settled = new AbortController();
+  try {
+    return await Promise.race([
+      exited.then(() => 'exited' as const),
+      delay(timeoutMs, 'timeout' as const, { signal: settled.signal }),
+      new Promise<'aborted'>((resolve) => {
+        if (signal.aborted) resolve('aborted');
+        signal.addEventListener('abort', () => resolve('aborted'), { once: true, signal: settled.signal });
+      }),
+    ]);
+  } finally {
+    settled.abort();
+  }
+}
+
+/** Asks a group to end, and makes it. (G2) */
+async function endGroup(group: number): Promise<void> {
+  signalGroup(group, 'SIGTERM');
+  if (await groupEndsWithin(group, TOOL_BOUNDS.commandKillGraceMs)) return;
+  signalGroup(group, 'SIGKILL');
+  // Nothing outlives SIGKILL but a process that waits in the kernel.
+  await groupEndsWithin(group, TOOL_BOUNDS.commandKillGraceMs);
+}
+
+async function groupEndsWithin(group: number, milliseconds: number): Promise<boolean> {
+  for (
+    let waited = 0, pause = 5;
+    await groupIsAlive(group);
+    waited += pause, pause = Math.min(2 * pause, POLL_MAX_MS)
+  ) {
+    if (waited >= milliseconds) return false;
+    await delay(pause);
+  }
+  return true;
+}

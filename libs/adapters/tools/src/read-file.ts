@@ -1,0 +1,171 @@
+/** The tool `read_file`: lines of a text file, or another file whole. */
+
+import type { FileHandle } from 'node:fs/promises';
+import type { ToolOutcome } from '@coxswain/ports';
+import { headWithin, jsonBytes } from './bounded-text.ts';
+import type { BuiltInTool } from './built-in-tool.ts';
+import { binaryMediaType, SNIFF_BYTES } from './media-type.ts';
+import { readAt } from './read-at.ts';
+import type { OpenedFile } from './root-folder.ts';
+import { TOOL_BOUNDS } from './tool-bounds.ts';
+import { succeeded } from './tool-outcome.ts';
+import { ToolProblem } from './tool-problem.ts';
+
+const parameters = {
+  path: { type: 'string', description: 'Path of the file, relative to the root folder.', minLength: 1 },
+  offset: {
+    type: 'integer',
+    description: 'Number of the first line to read; the first line of a file is 1. Text files only.',
+    minimum: 1,
+    maximum: Number.MAX_SAFE_INTEGER,
+    optional: true,
+  },
+  limit: {
+    type: 'integer',
+    description: `How many lines to read; ${TOOL_BOUNDS.readLinesDefault} if not given. Text files only.`,
+    minimum: 1,
+    maximum: TOOL_BOUNDS.readLinesMax,
+    optional: true,
+  },
+} as const;
+
+/** See the file's header. */
+export const readFileTool: BuiltInTool<typeof parameters> = {
+  name: 'read_file',
+  description:
+    'Reads a file inside the root folder. Text comes back exactly as it stands in the file, without line numbers; ' +
+    'if there is more than fits, a note says with which offset to go on. Images and other binary files come back ' +
+    'as the file itself.',
+  parameters,
+  traits: { idempotent: true },
+  async run({ path, offset = 1, limit = TOOL_BOUNDS.readLinesDefault }, { root, bounds, signal }) {
+    const file = await root.openFile(path);
+    try {
+      const beginning = await readAt(file.handle, 0, SNIFF_BYTES);
+      const mediaType = binaryMediaType(beginning);
+      if (mediaType !== null) return await wholeFile(file, mediaType, bounds.fileMaxBytes);
+      return describeWindow(file, offset, await readWindow(file.handle, offset, limit, bounds.textMaxBytes, signal));
+    } finally {
+      await file.handle.close();
+    }
+  },
+};
+
+async function wholeFile(file: OpenedFile, mediaType: string, maxBytes: number): Promise<ToolOutcome> {
+  const { path, bytes } = file;
+  if (bytes > maxBytes) {
+    throw new ToolProblem('tool_failed', `${path} (${mediaType}) has ${bytes} bytes; ${maxBytes} can be handed over`, {
+      path,
+      bytes,
+    });
+  }
+  // One byte more than is allowed shows that the file has grown since.
+  const content = await readAt(file.handle, 0, maxBytes + 1);
+  if (content.length > maxBytes) throw new ToolProblem('tool_failed', `${path} is growing while it is read`);
+  const filename = path.slice(path.lastIndexOf('/') + 1);
+  return {
+    status: 'ok',
+    result: {
+      content: [{ type: 'file', media_type: mediaType, filename, data: content.toString('base64') }],
+      is_error: false,
+      detail: { path, bytes: content.length, media_type: mediaType },
+    },
+  };
+}
+
+interface Window {
+  /** The lines, exact. */
+  readonly text: string;
+  /** Number of the first line that was not read at all, or null at the end of the file. */
+  readonly next: number | null;
+  /** The line that did not fit whole, or null. */
+  readonly cutLine: number | null;
+  /** Lines of the file, if its end was reached. */
+  readonly lines: number | null;
+  /** Whether bytes that are no UTF-8 had to be replaced. */
+  readonly replaced: boolean;
+}
+
+async function readWindow(
+  handle: FileHandle,
+  offset: number,
+  limit: number,
+  maxBytes: number,
+  signal: AbortSignal,
+): Promise<Window> {
+  const decoder = new TextDecoder('utf-8');
+  const beyond = offset + limit;
+  let text = '';
+  let line = 1;
+  let position = 0;
+  let openLine = false;
+  let left = '';
+  let fileEnded = false;
+  // A character takes a byte at least, so a window that has more characters than that cannot fit.
+  while (!fileEnded && line < beyond && text.length <= maxBytes) {
+    signal.throwIfAborted();
+    if (position > TOOL_BOUNDS.readScanMaxBytes) {
+      throw new ToolProblem(
+        'tool_failed',
+        `line ${offset} lies beyond the first ${TOOL_BOUNDS.readScanMaxBytes} bytes`,
+      );
+    }
+    const bytes = await readAt(handle, position, CHUNK_BYTES);
+    position += bytes.length;
+    fileEnded = bytes.length < CHUNK_BYTES;
+    left = decoder.decode(bytes, { stream: !fileEnded });
+    while (left !== '' && line < beyond) {
+      const newline = left.indexOf('\n');
+      const end = newline < 0 ? left.length : newline + 1;
+      if (line >= offset) text += left.slice(0, end);
+      left = left.slice(end);
+      openLine = newline < 0;
+      if (!openLine) line += 1;
+    }
+  }
+  const more = left !== '' || (!fileEnded && (await readAt(handle, position, 1)).length > 0);
+  return cutWindow(text, offset, line, openLine, !more, maxBytes);
+}
+
+const CHUNK_BYTES = 64 * 1024;
+
+/** Cuts what was read to the bound, at the end of a line wherever one fits. */
+function cutWindow(
+  text: string,
+  offset: number,
+  line: number,
+  openLine: boolean,
+  ended: boolean,
+  maxBytes: number,
+): Window {
+  const replaced = text.includes('\ufffd');
+  if (jsonBytes(text) <= maxBytes) {
+    const lines = ended ? (openLine ? line : line - 1) : null;
+    return { text, next: ended ? null : line, cutLine: null, lines, replaced };
+  }
+  const head = headWithin(text, maxBytes);
+  const lastNewline = head.lastIndexOf('\n');
+  if (lastNewline < 0) return { text: head, next: offset + 1, cutLine: offset, lines: null, replaced };
+  const whole = head.slice(0, lastNewline + 1);
+  return { text: whole, next: offset + whole.split('\n').length - 1, cutLine: null, lines: null, replaced };
+}
+
+function describeWindow(file: OpenedFile, offset: number, window: Window): ToolOutcome {
+  const { text, next, cutLine, lines, replaced } = window;
+  const notes: string[] = [];
+  if (text === '' && lines !== null) {
+    notes.push(lines === 0 ? '[the file is empty]' : `[the file ends before line ${offset}: it has ${lines} lines]`);
+  }
+  if (cutLine !== null) {
+    notes.push(`[line ${cutLine} is cut: it is longer than a result may be. The line after it is offset ${next}]`);
+  } else if (next !== null) {
+    notes.push(`[the file goes on: read on with offset ${next}]`);
+  }
+  if (replaced) notes.push('[U+FFFD stands for bytes that are not UTF-8]');
+  return succeeded(text, notes, {
+    path: file.path,
+    bytes: file.bytes,
+    ...(next === null ? {} : { next_offset: next }),
+    ...(lines === null ? {} : { lines }),
+  });
+}

@@ -1,0 +1,75 @@
+/**
+ * Putting new content in the place of a file.
+ *
+ * The content is written beside it under another name and then renamed, so that a crash leaves the old file or the new
+ * one and never half of each. Where that is not allowed (the folder may not be written to, the file is a mount point or
+ * belongs to someone else), it is written in place.
+ */
+import { randomUUID } from 'node:crypto';
+import { constants as fs, type Stats } from 'node:fs';
+import type { FileHandle } from 'node:fs/promises';
+import type { Place } from './root-folder.ts';
+import { systemCode, systemProblem, ToolProblem } from './tool-problem.ts';
+
+/**
+ * Writes a file whole. `unchangedSince` is what the content was derived from: if another file stands there by then, or
+ * the same with other content, nothing is written. Returns whether the file is new.
+ */
+export async function replaceFile(place: Place, content: Uint8Array, unchangedSince?: Stats): Promise<boolean> {
+  try {
+    const before = await place.folder.look(place.name);
+    if (before !== null && !before.isFile()) {
+      throw new ToolProblem('tool_failed', `${place.path} is ${before.isDirectory() ? 'a folder' : 'no regular file'}`);
+    }
+    if (unchangedSince && !isUnchanged(unchangedSince, before)) {
+      throw new ToolProblem('tool_failed', `${place.path} was changed by someone else meanwhile; read it again`);
+    }
+    try {
+      await writeBeside(place, content, before);
+    } catch (error) {
+      if (before === null || !IN_PLACE_INSTEAD.has(systemCode(error) ?? '')) throw error;
+      await writeInPlace(place, content);
+    }
+    return before === null;
+  } catch (error) {
+    throw systemProblem(place.path, error);
+  }
+}
+
+const IN_PLACE_INSTEAD = new Set(['EACCES', 'EPERM', 'EBUSY', 'EXDEV']);
+
+async function writeBeside(place: Place, content: Uint8Array, before: Stats | null): Promise<void> {
+  const beside = `.coxswain-${randomUUID()}.tmp`;
+  const handle = await place.folder.openFile(beside, fs.O_WRONLY | fs.O_CREAT | fs.O_EXCL, 0o666);
+  try {
+    await writeAndClose(handle, content, before);
+    await place.folder.replace(beside, place.name);
+  } catch (error) {
+    await place.folder.remove(beside);
+    throw error;
+  }
+}
+
+async function writeInPlace(place: Place, content: Uint8Array): Promise<void> {
+  const handle = await place.folder.openFile(place.name, fs.O_WRONLY | fs.O_TRUNC);
+  await writeAndClose(handle, content, null);
+}
+
+async function writeAndClose(handle: FileHandle, content: Uint8Array, like: Stats | null): Promise<void> {
+  try {
+    await handle.writeFile(content);
+    if (like !== null) {
+      const made = await handle.stat();
+      if (made.uid !== like.uid || made.gid !== like.gid) await handle.chown(like.uid, like.gid);
+      await handle.chmod(like.mode & 0o7777);
+    }
+    // The journal will say that it was written, so it has to be there after a crash of the machine too.
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}
+
+function isUnchanged(then: Stats, now: Stats | null): boolean {
+  return now !== null && now.ino === then.ino && now.size === then.size && now.mtimeMs === then.mtimeMs;
+}

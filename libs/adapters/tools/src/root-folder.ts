@@ -1,0 +1,199 @@
+/**
+ * The root folder of a session: a root that cannot be left.
+ *
+ * R1: Every path is made normal and resolved through all its links before it is used, and must then lie in the root.
+ * R2: What is opened is checked again after it was opened, because a link may have been swapped in between (O1, O3).
+ * R3: A link that leads nowhere is refused: what would be created through it lies wherever it points.
+ * R4: Hard links are ordinary files: nothing tells which of their names lies outside.
+ */
+
+import { constants as fs } from 'node:fs';
+import { type FileHandle, lstat, realpath as realpathOf } from 'node:fs/promises';
+import { basename, dirname, isAbsolute, relative, resolve, sep } from 'node:path';
+import { type Anchoring, isInside, OpenFolder, openVerified, outsideRoot, SYSTEM_ANCHORING } from './open-folder.ts';
+import { TOOL_BOUNDS } from './tool-bounds.ts';
+import { systemCode, systemProblem, ToolProblem } from './tool-problem.ts';
+
+/** What the root asks of the system; a test can put itself between the check and the use. */
+export interface RootSystem {
+  readonly realpath: (path: string) => Promise<string>;
+  readonly anchoring: Anchoring;
+}
+
+/** A file to be read. Whoever opened it closes it. */
+export interface OpenedFile {
+  readonly handle: FileHandle;
+  /** Relative to the root, with forward slashes. */
+  readonly path: string;
+  readonly bytes: number;
+}
+
+/** A place for a file: its folder, held open, and its name there. Whoever opened it closes the folder. */
+export interface Place {
+  readonly folder: OpenFolder;
+  readonly name: string;
+  /** Relative to the root, with forward slashes. */
+  readonly path: string;
+}
+
+/** A session's root folder. All methods throw {@link ToolProblem}: `outside_root`, or `tool_failed` with the reason. */
+export class RootFolder {
+  /** Real path. */
+  readonly path: string;
+  readonly #given: string;
+  readonly #system: RootSystem;
+
+  private constructor(given: string, path: string, system: RootSystem) {
+    this.#given = given;
+    this.path = path;
+    this.#system = system;
+  }
+
+  /** Opens the root. Throws `root_not_local` where it is no folder on this host. */
+  static async open(
+    path: string,
+    system: RootSystem = { realpath: realpathOf, anchoring: SYSTEM_ANCHORING },
+  ): Promise<RootFolder> {
+    try {
+      const real = await system.realpath(path);
+      if (!(await lstat(real)).isDirectory()) throw new Error('it is not a folder');
+      return new RootFolder(resolve(path), real, system);
+    } catch (error) {
+      const reason = systemCode(error) === 'ENOENT' ? 'there is no such folder' : (error as Error).message;
+      throw new ToolProblem('root_not_local', `the root ${path} cannot be used on this host: ${reason}`);
+    }
+  }
+
+  /** Opens a regular file to read it. */
+  async openFile(path: string): Promise<OpenedFile> {
+    return this.#guarded(path, async () => {
+      const real = await this.#existing(path);
+      const handle = await openVerified(this.path, real, fs.O_RDONLY, this.#system.anchoring);
+      try {
+        const found = await handle.stat();
+        if (found.isDirectory()) throw new ToolProblem('tool_failed', `${path} is a folder; list_files shows it`);
+        if (!found.isFile()) throw new ToolProblem('tool_failed', `${path} is no regular file`);
+        return { handle, path: this.shown(real), bytes: found.size };
+      } catch (error) {
+        await handle.close();
+        throw error;
+      }
+    });
+  }
+
+  /** Opens a folder. */
+  async openFolder(path: string): Promise<OpenFolder> {
+    return this.#guarded(path, async () => {
+      const real = await this.#existing(path);
+      if (!(await lstat(real)).isDirectory()) throw new ToolProblem('tool_failed', `${path} is not a folder`);
+      return OpenFolder.open(this.path, real, this.#system.anchoring);
+    });
+  }
+
+  /** Whether a path is a folder; anything else that exists is not. */
+  async isFolder(path: string): Promise<boolean> {
+    return this.#guarded(path, async () => (await lstat(await this.#existing(path))).isDirectory());
+  }
+
+  /** Opens the place of a file that is to be written, and makes the folders above it that are missing. */
+  async openPlace(path: string): Promise<Place> {
+    return this.#guarded(path, async () => {
+      const { existing, missing } = await this.#resolve(path);
+      const names = missing.length > 0 ? missing : [basename(existing)];
+      if (missing.length === 0 && existing === this.path) throw new ToolProblem('tool_failed', `${path} is the root`);
+      const above = missing.length > 0 ? existing : dirname(existing);
+      let folder = await OpenFolder.open(this.path, above, this.#system.anchoring);
+      try {
+        for (const name of names.slice(0, -1)) {
+          await folder.makeFolder(name);
+          const next = await folder.openFolder(name);
+          await folder.close();
+          folder = next;
+        }
+        const name = names.at(-1) as string;
+        return { folder, name, path: this.shown(resolve(folder.path, name)) };
+      } catch (error) {
+        await folder.close();
+        throw error;
+      }
+    });
+  }
+
+  /** Where a path leads, relative to the root and whether or not anything is there. */
+  async locate(path: string): Promise<{ readonly path: string; readonly exists: boolean }> {
+    return this.#guarded(path, async () => {
+      const { existing, missing } = await this.#resolve(path);
+      return { path: this.shown(resolve(existing, ...missing)), exists: missing.length === 0 };
+    });
+  }
+
+  /** An absolute path in the root, as models are shown it: relative, with forward slashes. */
+  shown(real: string): string {
+    return relative(this.path, real).split(sep).join('/') || '.';
+  }
+
+  async #existing(path: string): Promise<string> {
+    const { existing, missing } = await this.#resolve(path);
+    if (missing.length > 0) throw new ToolProblem('tool_failed', `${path}: there is no such file or folder`);
+    return existing;
+  }
+
+  /** The deepest part of a path that exists, real, and the names below it that do not. */
+  async #resolve(path: string): Promise<{ existing: string; missing: string[] }> {
+    if (path.includes('\0')) throw outsideRoot(path, 'holds a NUL byte');
+    if (path.length > TOOL_BOUNDS.pathMaxChars) {
+      throw new ToolProblem('tool_failed', `a path may have ${TOOL_BOUNDS.pathMaxChars} characters`);
+    }
+    const wanted = this.#normal(path);
+    if (!isInside(this.path, wanted)) throw outsideRoot(path, 'leads out of the root');
+
+    const missing: string[] = [];
+    let candidate = wanted;
+    for (;;) {
+      const real = await this.#realpathOrNull(path, candidate);
+      if (real !== null) {
+        if (!isInside(this.path, real)) throw outsideRoot(path, 'leads out of the root through a symbolic link');
+        return { existing: real, missing };
+      }
+      if (await stands(candidate)) throw outsideRoot(path, 'goes through a symbolic link that leads nowhere');
+      if (candidate === this.path) throw new ToolProblem('root_not_local', 'the root folder is gone');
+      missing.unshift(basename(candidate));
+      candidate = dirname(candidate);
+    }
+  }
+
+  /** Absolute paths may name the root as the session was given it, which can differ from its real path. */
+  #normal(path: string): string {
+    const absolute = resolve(this.path, path);
+    if (!isAbsolute(path) || isInside(this.path, absolute) || !isInside(this.#given, absolute)) return absolute;
+    return resolve(this.path, relative(this.#given, absolute));
+  }
+
+  async #realpathOrNull(path: string, candidate: string): Promise<string | null> {
+    try {
+      return await this.#system.realpath(candidate);
+    } catch (error) {
+      if (systemCode(error) === 'ENOENT') return null;
+      if (systemCode(error) === 'ELOOP') throw outsideRoot(path, 'goes through symbolic links that lead nowhere');
+      throw error;
+    }
+  }
+
+  async #guarded<T>(path: string, work: () => Promise<T>): Promise<T> {
+    try {
+      return await work();
+    } catch (error) {
+      throw systemProblem(path, error);
+    }
+  }
+}
+
+async function stands(path: string): Promise<boolean> {
+  try {
+    await lstat(path);
+    return true;
+  } catch (error) {
+    if (systemCode(error) === 'ENOENT') return false;
+    throw error;
+  }
+}

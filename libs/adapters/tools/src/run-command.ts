@@ -1,0 +1,153 @@
+/** The tool `run_command`: a shell command in the root folder. The command itself is not confined to it. */
+import { stripVTControlCharacters } from 'node:util';
+import type { ToolOutcome } from '@coxswain/ports';
+import type { JsonObject } from '@coxswain/protocol';
+import { middleCut } from './bounded-text.ts';
+import type { BuiltInTool } from './built-in-tool.ts';
+import { commandEnvironment } from './command-environment.ts';
+import { KeptOutput } from './kept-output.ts';
+import { type GroupEnd, runInGroup } from './process-group.ts';
+import { TOOL_BOUNDS } from './tool-bounds.ts';
+import { textResult } from './tool-outcome.ts';
+import { messageOf, ToolProblem } from './tool-problem.ts';
+
+/** Settings of `run_command`. */
+export interface RunCommandOptions {
+  /** The shell that is given `-c <command>`; `/bin/sh` if not given. */
+  readonly shell?: string;
+  /** Time-out of a command whose call sets none, in milliseconds; 120,000 if not given. */
+  readonly timeoutMs?: number;
+  /** The longest time-out that a call may set, in milliseconds; 3,600,000 if not given. */
+  readonly timeoutMaxMs?: number;
+  /** Names or globs of the host's variables that commands are given besides PATH, HOME, USER, LANG and the like. */
+  readonly inheritEnv?: readonly string[];
+  /** Variables that commands are given. */
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+/** Makes the tool. */
+export function runCommandTool(options: RunCommandOptions): BuiltInTool<ReturnType<typeof parametersFor>> {
+  const maximum = options.timeoutMaxMs ?? TOOL_BOUNDS.commandTimeoutMaxMs;
+  const byDefault = Math.min(options.timeoutMs ?? TOOL_BOUNDS.commandTimeoutDefaultMs, maximum);
+  return {
+    name: 'run_command',
+    description:
+      'Runs a shell command with the root folder as its working directory and returns its output (standard output ' +
+      'and standard error together) and its exit code. It gets no input. Processes that it leaves in the background ' +
+      'are ended with it. Of long output the beginning and the end are kept.',
+    parameters: parametersFor(byDefault, maximum),
+    traits: {},
+    async run({ command, timeout_ms = byDefault, cwd = '.' }, { root, bounds, signal, progress }) {
+      if (command.includes('\0')) throw new ToolProblem('invalid_call_arguments', 'the command holds a NUL byte');
+      const folder = await root.openFolder(cwd);
+      await folder.close();
+      const output = new KeptOutput(bounds.textMaxBytes);
+      const shown = new ProgressTail(progress);
+      let end: GroupEnd;
+      try {
+        end = await runInGroup(
+          {
+            file: options.shell ?? '/bin/sh',
+            args: ['-c', command],
+            cwd: folder.path,
+            env: commandEnvironment(process.env, options.inheritEnv ?? [], options.env ?? {}),
+            timeoutMs: timeout_ms,
+            onOutput: (chunk) => {
+              output.add(chunk);
+              shown.add(chunk);
+            },
+          },
+          signal,
+        );
+      } catch (error) {
+        throw new ToolProblem('tool_failed', `the command could not be started: ${messageOf(error)}`);
+      } finally {
+        shown.stop();
+      }
+      return commandOutcome(end, output, timeout_ms, bounds.textMaxBytes);
+    },
+  };
+}
+
+function parametersFor(byDefault: number, maximum: number) {
+  return {
+    command: {
+      type: 'string',
+      description: 'The command line, as for a shell.',
+      minLength: 1,
+      maxLength: TOOL_BOUNDS.commandMaxChars,
+    },
+    cwd: {
+      type: 'string',
+      description: 'Folder to run it in, relative to the root folder; the root folder itself if not given.',
+      minLength: 1,
+      optional: true,
+    },
+    timeout_ms: {
+      type: 'integer',
+      description: `Milliseconds after which the command and all it started are ended; ${byDefault} if not given.`,
+      minimum: 1,
+      maximum,
+      optional: true,
+    },
+  } as const;
+}
+
+function commandOutcome(end: GroupEnd, output: KeptOutput, timeoutMs: number, maxBytes: number): ToolOutcome {
+  const { head, tail, dropped, total } = output.kept();
+  // Without a gap the two are decoded as one, so that no character is halved between them.
+  const [beginning, ending] =
+    dropped > 0 ? [readable(head), readable(tail)] : [readable(Buffer.concat([head, tail])), ''];
+  const text = middleCut(beginning, ending, dropped, maxBytes);
+  const notes = [endInWords(end, timeoutMs)];
+  if (text === '') notes.push('[no output]');
+  if (end.leftovers) notes.push('[processes that it left in the background were ended]');
+  const detail: JsonObject = {
+    ...(end.why === 'timeout' ? { code: 'command_timeout' } : {}),
+    exit_code: end.exitCode,
+    ...(end.exitSignal === null ? {} : { exit_signal: end.exitSignal }),
+    output_bytes: total,
+  };
+  const status = end.why === 'aborted' ? 'cancelled' : end.why === 'exited' && end.exitCode === 0 ? 'ok' : 'error';
+  return { status, result: textResult(status !== 'ok', [text, ...notes], detail) };
+}
+
+function endInWords({ why, exitCode, exitSignal }: GroupEnd, timeoutMs: number): string {
+  if (why === 'timeout') return `[timed out after ${timeoutMs} ms; the command and all it started were ended]`;
+  if (why === 'aborted') return '[cancelled; the command and all it started were ended]';
+  return exitCode === null ? `[ended by ${exitSignal}]` : `[exit code ${exitCode}]`;
+}
+
+function readable(bytes: Buffer): string {
+  return stripVTControlCharacters(bytes.toString('utf8'));
+}
+
+/** Shows watchers the end of what was written, at a bounded rate. */
+class ProgressTail {
+  readonly #show: (text: string) => void;
+  readonly #decoder = new TextDecoder('utf-8');
+  #pending = '';
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(show: (text: string) => void) {
+    this.#show = show;
+  }
+
+  add(chunk: Buffer): void {
+    this.#pending = (this.#pending + this.#decoder.decode(chunk, { stream: true })).slice(
+      -TOOL_BOUNDS.commandProgressMaxChars,
+    );
+    this.#timer ??= setTimeout(() => this.#flush(), TOOL_BOUNDS.commandProgressIntervalMs);
+  }
+
+  stop(): void {
+    clearTimeout(this.#timer);
+    this.#flush();
+  }
+
+  #flush(): void {
+    this.#timer = undefined;
+    if (this.#pending !== '') this.#show(this.#pending);
+    this.#pending = '';
+  }
+}

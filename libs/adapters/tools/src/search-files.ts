@@ -1,0 +1,199 @@
+/** The tool `search_files`: lines that a regular expression matches. */
+import { constants as fs } from 'node:fs';
+import type { FileHandle } from 'node:fs/promises';
+import { setImmediate as nextTick } from 'node:timers/promises';
+import type { ToolOutcome } from '@coxswain/ports';
+import { regexMatches, regexProblem } from '@coxswain/protocol';
+import { BoundedLines } from './bounded-lines.ts';
+import type { BuiltInContext, BuiltInTool } from './built-in-tool.ts';
+import { shownNotes, type WalkNotes, walk } from './folder-walk.ts';
+import { binaryMediaType } from './media-type.ts';
+import { pathGlob } from './path-glob.ts';
+import { readAt } from './read-at.ts';
+import { TOOL_BOUNDS } from './tool-bounds.ts';
+import { succeeded } from './tool-outcome.ts';
+import { ToolProblem } from './tool-problem.ts';
+
+const parameters = {
+  pattern: {
+    type: 'string',
+    description:
+      'Regular expression in RE2 syntax (no look-around, no back-references), looked for in each line by itself.',
+    minLength: 1,
+    // The (?i) of ignore_case has to fit as well.
+    maxLength: 500,
+  },
+  path: {
+    type: 'string',
+    description: 'Folder or file to search, relative to the root folder; the root folder itself if not given.',
+    minLength: 1,
+    optional: true,
+  },
+  glob: {
+    type: 'string',
+    description: 'Search only files that match, for example *.ts or src/**/*.{ts,tsx}; as for list_files.',
+    minLength: 1,
+    maxLength: TOOL_BOUNDS.globMaxChars,
+    optional: true,
+  },
+  ignore_case: {
+    type: 'boolean',
+    description: 'Take upper and lower case as the same; false if not given.',
+    optional: true,
+  },
+  limit: {
+    type: 'integer',
+    description: `How many matching lines to show; ${TOOL_BOUNDS.searchMatchesDefault} if not given.`,
+    minimum: 1,
+    maximum: TOOL_BOUNDS.searchMatchesMax,
+    optional: true,
+  },
+} as const;
+
+/** See the file's header. */
+export const searchFilesTool: BuiltInTool<typeof parameters> = {
+  name: 'search_files',
+  description:
+    'Searches text files inside the root folder and shows the matching lines as path:line:text. Binary files, very ' +
+    'large files, symbolic links and folders named .git and node_modules are passed over.',
+  parameters,
+  traits: { idempotent: true },
+  async run({ pattern, path = '.', glob, ignore_case = false, limit = TOOL_BOUNDS.searchMatchesDefault }, context) {
+    const expression = ignore_case ? `(?i)${pattern}` : pattern;
+    const problem = regexProblem(expression);
+    if (problem !== null) throw new ToolProblem('invalid_call_arguments', problem, { field: 'pattern' });
+    const search = new Search(expression, new BoundedLines(limit, context.bounds.textMaxBytes), context.signal);
+    const wanted = glob === undefined ? () => true : pathGlob(glob);
+    if (await context.root.isFolder(path)) await searchFolder(search, path, wanted, context);
+    else await searchFile(search, path, context);
+    return search.outcome();
+  },
+};
+
+async function searchFolder(
+  search: Search,
+  path: string,
+  wanted: (path: string) => boolean,
+  { root, signal }: BuiltInContext,
+): Promise<void> {
+  const folder = await root.openFolder(path);
+  const prefix = root.shown(folder.path) === '.' ? '' : `${root.shown(folder.path)}/`;
+  try {
+    for await (const entry of walk(folder, true, signal, search.notes)) {
+      if (entry.kind !== 'file' || !wanted(entry.path)) continue;
+      let handle: FileHandle;
+      try {
+        handle = await entry.folder.openFile(entry.name, fs.O_RDONLY);
+      } catch {
+        // Gone, replaced by a link or unreadable: said, and the search goes on with the next.
+        search.notes.add(`not searched, it could not be opened: ${prefix}${entry.path}`);
+        continue;
+      }
+      try {
+        if (!(await search.inFile(prefix + entry.path, handle))) return;
+      } finally {
+        await handle.close();
+      }
+    }
+  } finally {
+    await folder.close();
+  }
+}
+
+async function searchFile(search: Search, path: string, { root }: BuiltInContext): Promise<void> {
+  const file = await root.openFile(path);
+  try {
+    await search.inFile(file.path, file.handle);
+  } finally {
+    await file.handle.close();
+  }
+}
+
+/** One search: what it found, and what it passed over. */
+class Search {
+  readonly notes: WalkNotes = new Set();
+  readonly #expression: string;
+  readonly #lines: BoundedLines;
+  readonly #signal: AbortSignal;
+  #files = 0;
+  #tooLarge = 0;
+  #scannedBytes = 0;
+  #sinceYield = 0;
+
+  constructor(expression: string, lines: BoundedLines, signal: AbortSignal) {
+    this.#expression = expression;
+    this.#lines = lines;
+    this.#signal = signal;
+  }
+
+  /** Searches one file. Returns false when a bound is reached and the search is over. */
+  async inFile(path: string, handle: FileHandle): Promise<boolean> {
+    this.#signal.throwIfAborted();
+    const found = await handle.stat();
+    if (!found.isFile()) return true;
+    const { size } = found;
+    if (size > TOOL_BOUNDS.searchFileMaxBytes) {
+      this.#tooLarge += 1;
+      return true;
+    }
+    if (this.#scannedBytes + size > TOOL_BOUNDS.searchScanMaxBytes) {
+      this.notes.add(`stopped after ${this.#scannedBytes} bytes in ${this.#files} files: narrow path or glob`);
+      return false;
+    }
+    const bytes = await readAt(handle, 0, size);
+    this.#scannedBytes += bytes.length;
+    if (binaryMediaType(bytes) !== null) return true;
+    this.#files += 1;
+    return this.#inText(path, bytes.toString('utf8'));
+  }
+
+  async #inText(path: string, text: string): Promise<boolean> {
+    let number = 0;
+    for (let from = 0; from < text.length; ) {
+      const newline = text.indexOf('\n', from);
+      const to = newline < 0 ? text.length : newline;
+      const line = text.slice(from, to).replace(/\r$/, '');
+      from = to + 1;
+      number += 1;
+      if (this.#matches(line) && !this.#lines.add(`${path}:${number}:${shownLine(line)}`)) {
+        this.notes.add(
+          `there are more than these ${this.#lines.count} matching lines: raise limit, or narrow the search`,
+        );
+        return false;
+      }
+      this.#sinceYield += line.length + 1;
+      if (this.#sinceYield >= YIELD_CHARS) await this.#yield();
+    }
+    return true;
+  }
+
+  #matches(line: string): boolean {
+    const { searchLineScanMaxChars: max } = TOOL_BOUNDS;
+    if (line.length <= max) return regexMatches(this.#expression, line);
+    this.notes.add(`of lines with more than ${max} characters only the beginning was searched`);
+    return regexMatches(this.#expression, line.slice(0, max));
+  }
+
+  /** Matching is work of this thread; other sessions have to get their turn in between. */
+  async #yield(): Promise<void> {
+    this.#sinceYield = 0;
+    await nextTick();
+    this.#signal.throwIfAborted();
+  }
+
+  outcome(): ToolOutcome {
+    if (this.#tooLarge > 0) {
+      this.notes.add(`${this.#tooLarge} files of more than ${TOOL_BOUNDS.searchFileMaxBytes} bytes were not searched`);
+    }
+    if (this.#lines.count === 0) this.notes.add(`no line matches in ${this.#files} text files`);
+    const detail = { matches: this.#lines.count, files_searched: this.#files };
+    return succeeded(this.#lines.text, shownNotes(this.notes), detail);
+  }
+}
+
+const YIELD_CHARS = 128 * 1024;
+
+function shownLine(line: string): string {
+  if (line.length <= TOOL_BOUNDS.searchLineMaxChars) return line;
+  return `${line.slice(0, TOOL_BOUNDS.searchLineMaxChars)} [... ${line.length - TOOL_BOUNDS.searchLineMaxChars} more]`;
+}

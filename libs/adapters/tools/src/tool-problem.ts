@@ -1,0 +1,49 @@
+/** How a built-in tool gives up. */
+import type { ErrorCode, JsonObject } from '@coxswain/protocol';
+
+/**
+ * Thrown inside a tool, and turned into an error outcome in one place (function-toolset.ts): a code of the catalogue,
+ * a sentence for the model, and detail for machines.
+ */
+export class ToolProblem extends Error {
+  override readonly name = 'ToolProblem';
+  readonly code: ErrorCode;
+  readonly detail: JsonObject;
+
+  constructor(code: ErrorCode, message: string, detail: JsonObject = {}) {
+    super(message);
+    this.code = code;
+    this.detail = detail;
+  }
+}
+
+/** The system's error code (`ENOENT`, `EACCES`, …) of what was thrown, or null. */
+export function systemCode(error: unknown): string | null {
+  if (!(error instanceof Error) || !('code' in error)) return null;
+  return typeof error.code === 'string' ? error.code : null;
+}
+
+/** What was thrown, in words. */
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+const SYSTEM_MESSAGES: Readonly<Record<string, string>> = {
+  ENOENT: 'there is no such file or folder',
+  EACCES: 'the host may not do that here (permission denied)',
+  EPERM: 'the host may not do that here (operation not permitted)',
+  ENOTDIR: 'a part of the path is a file, not a folder',
+  EISDIR: 'it is a folder',
+  ENOSPC: 'the disk is full',
+  EROFS: 'the file system is read-only',
+  ENAMETOOLONG: 'the name is too long',
+  EMFILE: 'the host has too many files open',
+};
+
+/** A system's error as a sentence about the path that the model named; the system's own text shows the host's paths. */
+export function systemProblem(path: string, error: unknown): ToolProblem {
+  if (error instanceof ToolProblem) return error;
+  const code = systemCode(error);
+  const words = code === null ? messageOf(error) : (SYSTEM_MESSAGES[code] ?? code);
+  return new ToolProblem('tool_failed', `${path}: ${words}`, code === null ? {} : { system_code: code });
+}

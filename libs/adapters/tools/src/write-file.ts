@@ -1,0 +1,64 @@
+/** The tool `write_file`: a whole file, new or in the place of an old one. */
+import { resolve } from 'node:path';
+import type { BuiltInTool } from './built-in-tool.ts';
+import { inTurn } from './file-turns.ts';
+import { replaceFile } from './replace-file.ts';
+import { TOOL_BOUNDS } from './tool-bounds.ts';
+import { succeeded } from './tool-outcome.ts';
+import { ToolProblem } from './tool-problem.ts';
+
+const parameters = {
+  path: {
+    type: 'string',
+    description: 'Path of the file, relative to the root folder. Missing folders are made.',
+    minLength: 1,
+  },
+  content: { type: 'string', description: 'The whole content of the file.' },
+  encoding: {
+    type: 'string',
+    description: 'How content is written down: utf8 (text; if not given) or base64 (any bytes).',
+    enum: ['utf8', 'base64'],
+    optional: true,
+  },
+} as const;
+
+/** See the file's header. */
+export const writeFileTool: BuiltInTool<typeof parameters> = {
+  name: 'write_file',
+  description:
+    'Writes a file inside the root folder, whole. What was in it before is lost; to change a part of a file use ' +
+    'edit_file.',
+  parameters,
+  // The same content again leaves the same file.
+  traits: { idempotent: true, sequential: true },
+  async run({ path, content, encoding = 'utf8' }, { root }) {
+    const bytes = encoding === 'base64' ? fromBase64(content) : Buffer.from(content, 'utf8');
+    if (bytes.length > TOOL_BOUNDS.writeMaxBytes) {
+      throw new ToolProblem(
+        'tool_failed',
+        `${bytes.length} bytes are too many; write_file takes ${TOOL_BOUNDS.writeMaxBytes}`,
+      );
+    }
+    const place = await root.openPlace(path);
+    try {
+      const isNew = await inTurn(resolve(root.path, place.path), () => replaceFile(place, bytes));
+      return succeeded(`${isNew ? 'created' : 'replaced'} ${place.path}, ${bytes.length} bytes`, [], {
+        path: place.path,
+        bytes: bytes.length,
+        created: isNew,
+      });
+    } finally {
+      await place.folder.close();
+    }
+  },
+};
+
+/** Node decodes what it can and passes over the rest; a file that lacks bytes is worse than none. */
+function fromBase64(content: string): Buffer {
+  const compact = content.replace(/\s+/g, '');
+  const bytes = Buffer.from(compact, 'base64');
+  if (bytes.toString('base64').replace(/=+$/, '') !== compact.replace(/=+$/, '')) {
+    throw new ToolProblem('invalid_call_arguments', 'the argument content is not base64', { field: 'content' });
+  }
+  return bytes;
+}

@@ -1,0 +1,75 @@
+/** Tools opened on a fresh root folder, and calls to them. */
+import { mkdir, mkdtemp, realpath, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { ToolOutcome, ToolSource, Toolset } from '@coxswain/ports';
+import { type JsonObject, sessionRef, ToolResult } from '@coxswain/protocol';
+import { expect, onTestFinished } from 'vitest';
+import { type BuiltInToolsOptions, createBuiltInTools } from '../src/mod.ts';
+
+/** A root folder, and a folder beside it that must stay as it is. */
+export interface Ground {
+  readonly root: string;
+  readonly outside: string;
+}
+
+/** Makes a root and an outside that are removed when the test is over. */
+export async function freshGround(): Promise<Ground> {
+  const base = await realpath(await mkdtemp(join(tmpdir(), 'coxswain-tools-')));
+  onTestFinished(() => rm(base, { recursive: true, force: true }));
+  const ground = { root: join(base, 'root'), outside: join(base, 'outside') };
+  await mkdir(ground.root);
+  await mkdir(ground.outside);
+  return ground;
+}
+
+/** An opened toolset and the short way to call it. */
+export interface SessionTools {
+  readonly toolset: Toolset;
+  call(tool: string, args: JsonObject, signal?: AbortSignal, onProgress?: (text: string) => void): Promise<ToolOutcome>;
+}
+
+/** Opens a source on a root; it is closed when the test is over, and must then leave nothing open. */
+export async function openTools(source: ToolSource, root: string): Promise<SessionTools> {
+  const spec = { ref: sessionRef('s1'), root, mcpServers: {} };
+  const toolset = await source.open(spec, new AbortController().signal);
+  if (!('call' in toolset)) throw new Error(`not opened: ${toolset.code} ${toolset.message}`);
+  onTestFinished(async () => expect(await toolset.close()).toEqual([]));
+  let calls = 0;
+  return {
+    toolset,
+    async call(tool, args, signal = new AbortController().signal, onProgress = () => {}) {
+      const callId = `c${++calls}`;
+      const call = { idempotencyKey: `default.s1.${callId}`, ref: spec.ref, callId, tool, args, epoch: 1, onProgress };
+      const outcome = await toolset.call(call, signal);
+      // Whatever a tool gives back goes into the journal, so it has to have the journal's shape.
+      ToolResult.parse(outcome.result);
+      return outcome;
+    },
+  };
+}
+
+/** The built-ins on a fresh root. */
+export async function builtIns(options?: BuiltInToolsOptions): Promise<SessionTools & Ground> {
+  const ground = await freshGround();
+  return { ...(await openTools(createBuiltInTools(options), ground.root)), ...ground };
+}
+
+/** The texts of an outcome, joined by newlines. */
+export function textOf(outcome: ToolOutcome): string {
+  return outcome.result.content.map((part) => (part.type === 'text' ? part.text : `<${part.media_type}>`)).join('\n');
+}
+
+/** The code of an outcome that failed. */
+export function codeOf(outcome: ToolOutcome): unknown {
+  return outcome.result.detail?.code;
+}
+
+/** Waits until a condition holds; gives up after half a minute, which only a broken tool needs. */
+export async function eventually(condition: () => boolean | Promise<boolean>, what: string): Promise<void> {
+  for (let tries = 0; tries < 1_500; tries++) {
+    if (await condition()) return;
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+  throw new Error(`never came true: ${what}`);
+}
