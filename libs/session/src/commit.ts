@@ -2,9 +2,9 @@
  * The commit: one append, settled. An append without an answer is sent again with the identical bytes and nothing else;
  * what the fence then refuses is settled by reading the first record after it: mine, or a foreign one (R10).
  */
-import type { Clock, Journal, StoredRecord } from '@coxswain/ports';
+import type { AppendResult, Clock, Journal, StoredRecord } from '@coxswain/ports';
 import type { SessionRef } from '@coxswain/protocol';
-import { sha256Hex } from './seal-record.ts';
+import { isRecordTooLarge, sha256Hex } from './seal-record.ts';
 
 /** How a commit ended. `foreign`: another record stands first, and who wrote it. `unavailable`: nobody knows; the session must be refolded before it goes on. */
 export type CommitResult =
@@ -35,7 +35,7 @@ export async function commit(
   let cause = '';
   let delayMs = bounds.firstDelayMs;
   for (let attempt = 1; attempt <= bounds.attemptsMax; attempt++) {
-    const result = await journal.append(ref, sealed.bytes, fence);
+    const result = await append(journal, ref, sealed.bytes, fence);
     if (result.status === 'stored') return result;
     if (result.status === 'refused') {
       const settled = await settle(journal, ref, sealed.hash, fence);
@@ -49,6 +49,16 @@ export async function commit(
     delayMs = Math.min(delayMs * 2, bounds.maxDelayMs);
   }
   return { status: 'unavailable', cause };
+}
+
+// An adapter that is closed under the host rejects: that is no answer either, and no verdict on what was to be recorded.
+async function append(journal: Journal, ref: SessionRef, bytes: Uint8Array, fence: number): Promise<AppendResult> {
+  try {
+    return await journal.append(ref, bytes, fence);
+  } catch (error) {
+    if (isRecordTooLarge(error)) throw error;
+    return { status: 'ambiguous', cause: (error as Error).message };
+  }
 }
 
 async function settle(journal: Journal, ref: SessionRef, hash: string, fence: number): Promise<CommitResult | null> {

@@ -81,6 +81,11 @@ export function sealRecord(record: JournalRecord): SealedRecord {
   throw new RecordTooLargeError(smallest);
 }
 
+/** Whether an error is of a record over its bound; journals throw it too, from other packages. */
+export function isRecordTooLarge(error: unknown): error is RecordTooLargeError {
+  return error instanceof Error && 'code' in error && error.code === 'record_too_large';
+}
+
 function sealed(bytes: Uint8Array, blobs: SealedRecord['blobs']): SealedRecord {
   return { bytes, hash: sha256Hex(bytes), blobs };
 }

@@ -24,7 +24,6 @@ import {
   type Input,
   type JsonObject,
   type Outcome,
-  RecordTooLargeError,
   type SessionEvent,
   type SessionRef,
   type SessionStatus,
@@ -34,7 +33,7 @@ import { admitCommand } from './admit-command.ts';
 import { COMMIT_BOUNDS, type CommitBounds, commit } from './commit.ts';
 import { EffectTable } from './effect-table.ts';
 import { type LoadedSession, loadSession, snapshotBytes } from './load-session.ts';
-import { buildRecord, type SealedRecord, sealRecord } from './seal-record.ts';
+import { buildRecord, isRecordTooLarge, type SealedRecord, sealRecord } from './seal-record.ts';
 import { statusOf } from './session-status.ts';
 import { SessionWorker, type WorkerPorts } from './session-worker.ts';
 import type { Transcript } from './transcript.ts';
@@ -311,7 +310,7 @@ export class SessionRunner {
       return await this.#step(this.#session ?? session, input, cursor);
     } catch (error) {
       // A command that is too large for its record is its sender's affair; one that breaks the machine is ours.
-      const tooLarge = error instanceof RecordTooLargeError;
+      const tooLarge = isRecordTooLarge(error);
       if (tooLarge) await this.#foldAgain();
       else await this.#refold(error as Error);
       const refolded = this.#session;

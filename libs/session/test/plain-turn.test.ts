@@ -1,7 +1,8 @@
-/** What a run costs and in which order it becomes visible: R1 to R4. */
+/** What a turn costs, and in which order it becomes visible: R1 to R6. */
 import { expect, test } from 'vitest';
 import { ask, call, say } from './fake-model.ts';
-import { testBed } from './test-bed.ts';
+import { taking } from './fake-tools.ts';
+import { ALLOW, refOf, testBed } from './test-bed.ts';
 
 test('a run stands in the journal from its prompt to its end', async () => {
   const bed = testBed();
@@ -25,4 +26,151 @@ test('a run stands in the journal from its prompt to its end', async () => {
     'tools_closed',
     'agent_end end_turn',
   ]);
+});
+
+test('R2: a plain turn costs exactly two appends, however many there are', async () => {
+  const bed = testBed();
+  const turns = 12;
+  bed.models.answers = [...Array.from({ length: turns }, (_, i) => ask(call(`c${i}`, 'read'))), say('done')];
+  await bed.host();
+  await bed.start();
+  // Beside the turns: the prompt, the surroundings, the last answer, the end.
+  expect(bed.journal.tried).toHaveLength(2 * turns + 4);
+});
+
+test('R2: a batch of calls that end one after another costs one append for the answer and one for each result', async () => {
+  const bed = testBed();
+  bed.tools = { a: { run: taking(10) }, b: { run: taking(20) }, c: { run: taking(30) } };
+  bed.models.answers = [ask(call('c1', 'a'), call('c2', 'b'), call('c3', 'c')), say('done')];
+  await bed.host();
+  await bed.start();
+  const before = bed.journal.tried.length;
+  await bed.time.advance(100);
+  expect(bed.journal.tried.length - before).toBe(3 + 2);
+});
+
+test('R3: nothing is seen of a record before its append is acknowledged', async () => {
+  const bed = testBed();
+  const host = await bed.host();
+  await bed.start();
+  const seenBefore = bed.receipts.length;
+  let acknowledge = () => {};
+  bed.journal.next = [
+    async (append) => {
+      const result = await append();
+      await new Promise<void>((resolve) => {
+        acknowledge = resolve;
+      });
+      return result;
+    },
+  ];
+  const heard: number[] = [];
+  const id = await bed.send('prompt', 'again');
+  heard.push((await host.status(refOf()))?.n ?? 0);
+  expect(bed.told(id)).toEqual([]);
+  expect(bed.receipts).toHaveLength(seenBefore);
+  const requests = bed.models.requests.length;
+
+  acknowledge();
+  await bed.time.settle();
+  heard.push((await host.status(refOf()))?.n ?? 0);
+  expect(bed.told(id)).toEqual(['accepted']);
+  expect(heard[1]).toBeGreaterThan(heard[0] as number);
+  expect(bed.models.requests.length).toBeGreaterThan(requests);
+});
+
+test('R4: a tool runs only after the record that says so is acknowledged', async () => {
+  const bed = testBed();
+  bed.models.answers = [ask(call('c1', 'read')), say('done')];
+  await bed.host();
+  const runsAtAppend: number[] = [];
+  bed.journal.always = async (append) => {
+    const result = await append();
+    await bed.time.clock().sleep(50);
+    runsAtAppend.push(bed.toolSource.runs.length);
+    return result;
+  };
+  await bed.start();
+  await bed.time.advance(1_000);
+  const records = await bed.records();
+  const started = records.findIndex((record) => record.events.some((event) => event.type === 'call_started'));
+  expect(runsAtAppend.slice(0, started + 1)).toEqual(Array(started + 1).fill(0));
+  expect(runsAtAppend[started + 1]).toBe(1);
+});
+
+test('R4: a tool does not run for a record that was refused', async () => {
+  const bed = testBed();
+  bed.models.answers = [ask(call('c1', 'read'))];
+  await bed.host();
+  await bed.start({ permissions: { rules: [{ tool: '*', action: 'ask' }] } });
+  bed.journal.next = ['lost'];
+  bed.journal.always = 'lost';
+  await bed.send('approve', { call_id: 'c1', decision: 'allow' });
+  await bed.time.advance(60_000);
+  expect(bed.toolSource.runs).toEqual([]);
+});
+
+test('R5: outcomes of calls that run at once come back one after another, each in its own record', async () => {
+  const bed = testBed();
+  bed.tools = { a: { run: taking(10) }, b: { run: taking(10) } };
+  bed.models.answers = [ask(call('c1', 'a'), call('c2', 'b')), say('done')];
+  await bed.host();
+  await bed.start();
+  await bed.time.advance(100);
+  const outcomes = (await bed.records()).filter((record) => record.input.type === 'call_outcome');
+  expect(outcomes.map((record) => record.events.filter((event) => event.type === 'call_ended').length)).toEqual([1, 1]);
+});
+
+test('R5: an instant model and an instant tool do not keep a steering message from coming in', async () => {
+  const bed = testBed();
+  bed.models.answers = [ask(call('c1', 'read'))];
+  await bed.host();
+  const running = bed.start({ max_turns: 200 });
+  await Promise.resolve();
+  const steering = bed.send('steer', { body: 'stop it', mode: 'interrupt' }, { id: 'steer-1' });
+  await Promise.all([running, steering]);
+  const lines = await bed.lines();
+  expect(lines.indexOf('steering_received steer-1 interrupt_immediate')).toBeLessThan(
+    lines.indexOf('agent_end max_turns'),
+  );
+});
+
+test('R6: what is no longer wanted is aborted after the record that says so', async () => {
+  const bed = testBed();
+  bed.tools = { slow: { run: taking(60_000) } };
+  bed.models.answers = [ask(call('c1', 'slow'))];
+  await bed.host();
+  await bed.start();
+  expect(bed.toolSource.runs).toMatchObject([{ callId: 'c1', ended: false, aborted: false }]);
+  await bed.send('cancel', { reason: 'enough' });
+  expect(bed.toolSource.runs).toMatchObject([{ callId: 'c1', ended: true, aborted: true }]);
+  expect((await bed.lines()).slice(-5)).toEqual([
+    'control_outcome cancel cancelled because enough',
+    'call_ended c1 cancelled',
+    'turn_end 1',
+    'tools_closed',
+    'agent_end cancelled',
+  ]);
+});
+
+test('R6: recovery starts what is missing, by the same code', async () => {
+  const bed = testBed();
+  bed.models.answers = [say('done', { delayMs: 1_000 })];
+  const first = await bed.host();
+  await bed.start();
+  first.abandon();
+  expect(bed.models.requests).toHaveLength(1);
+  const second = await bed.host();
+  await bed.time.advance(2_000);
+  expect(bed.models.requests.map((request) => request.idempotencyKey)).toEqual(['default.s1.2-0', 'default.s1.2-0']);
+  expect((await second.status(refOf()))?.state).toBe('stopped');
+  expect((await bed.lines()).filter((line) => line.startsWith('owned'))).toEqual(['owned 2']);
+});
+
+test('a session that is unknown has no status', async () => {
+  const bed = testBed();
+  const host = await bed.host();
+  expect(await host.status(refOf('nobody'))).toBeNull();
+  await bed.start({ permissions: ALLOW });
+  expect(await host.status(refOf())).toMatchObject({ state: 'stopped', run: 1, turn: 1, stop_reason: 'end_turn' });
 });
