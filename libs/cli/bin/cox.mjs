@@ -1,20 +1,26 @@
 #!/usr/bin/env node
-// Starts `cox`: the built one in an installed package; in a checkout, from its TypeScript source.
-import { existsSync } from 'node:fs';
-import { register } from 'node:module';
+// Starts `cox` from its bundle. In a checkout whose source is newer than the bundle, bundles it again first.
+import { existsSync, readdirSync, statSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
 
-const source = new URL('../src/main.ts', import.meta.url);
+const bundle = new URL('../dist/cox/main.mjs', import.meta.url);
+const bundler = new URL('../../../scripts/bundle-cox.mjs', import.meta.url);
+const rooms = ['../../', '../../../services/'].map((path) => fileURLToPath(new URL(path, import.meta.url)));
 
-if (existsSync(source)) {
-  const { register: registerTypeScript } = await import('tsx/esm/api');
-  registerTypeScript();
-  // What `--conditions=coxswain-source` does, for a process that has already begun.
-  register(
-    `data:text/javascript,${encodeURIComponent(
-      "export const resolve = (specifier, context, next) => next(specifier, { ...context, conditions: [...context.conditions, 'coxswain-source'] });",
-    )}`,
-  );
-  await import(source.href);
-} else {
-  await import(new URL('../dist/main.js', import.meta.url).href);
+if (existsSync(bundler) && (!existsSync(bundle) || newest(rooms) > statSync(bundle).mtimeMs))
+  await import(bundler.href);
+await import(bundle.href);
+
+/** The newest change of a source file below these folders, in milliseconds. */
+function newest(folders) {
+  let latest = 0;
+  for (const folder of folders) {
+    for (const entry of readdirSync(folder, { withFileTypes: true })) {
+      const path = `${folder}/${entry.name}`;
+      if (entry.isDirectory()) {
+        if (!['node_modules', 'dist', 'test'].includes(entry.name)) latest = Math.max(latest, newest([path]));
+      } else if (/\.(ts|mjs|json|yaml)$/.test(entry.name)) latest = Math.max(latest, statSync(path).mtimeMs);
+    }
+  }
+  return latest;
 }
