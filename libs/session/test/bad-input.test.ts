@@ -1,0 +1,178 @@
+/** Bad input on every verb: a coded rejection that names the field, the host lives, nothing is lost. */
+import { BOUNDS, HEADERS, isErrorCode, subjects, VERBS } from '@coxswain/protocol';
+import { describe, expect, test } from 'vitest';
+import { say } from './fake-model.ts';
+import { INBOX, refOf, testBed } from './test-bed.ts';
+
+type Case = readonly [verb: string, body: string | object | Uint8Array, code: string, field: string];
+
+const tooLarge = { body: 'x'.repeat(BOUNDS.commandBodyMaxBytes) };
+const CASES: readonly Case[] = [
+  ...VERBS.flatMap((verb): Case[] => [
+    [verb, '{"body": ', 'invalid_json', 'body'],
+    [verb, new Uint8Array([0x7b, 0xff, 0xfe]), 'invalid_utf8', 'body'],
+    [verb, tooLarge, 'body_too_large', 'body'],
+  ]),
+  ...VERBS.filter((verb) => !['signal', 'revoke', 'replace', 'delete'].includes(verb)).map(
+    (verb): Case => [verb, { call_id: 'c1', decision: 'allow', body: 'x', prompt: 'x', surprise: 1 }, '', ''],
+  ),
+  ['start', 'plain text', 'invalid_json', 'body'],
+  ['start', {}, 'invalid_field', 'prompt'],
+  [
+    'start',
+    { prompt: 'a', messages: [{ role: 'user', content: [{ type: 'text', text: 'b' }] }] },
+    'invalid_field',
+    'prompt',
+  ],
+  ['start', { prompt: ' ' }, 'invalid_field', 'prompt'],
+  ['start', { prompt: 'a', max_turns: 0 }, 'invalid_field', 'max_turns'],
+  ['start', { prompt: 'a', model: 'no-slash' }, 'invalid_field', 'model'],
+  ['start', { prompt: 'a', fork: { session: 's2', n: 1 } }, 'not_yet_available', 'fork'],
+  ['start', { prompt: 'a', persona: { name: 'p', skills: ['x'] } }, 'not_yet_available', 'persona.skills'],
+  ['start', { prompt: 'a', limits: { usd: 1 } }, 'not_yet_available', 'limits.usd'],
+  ['start', { messages: [{ role: 'assistant', content: [] }] }, 'invalid_field', 'messages.0.role'],
+  ['prompt', '', 'empty_body', 'body'],
+  ['prompt', { body: ' \n' }, 'empty_body', 'body'],
+  ['prompt', { body: 7 }, 'invalid_field', 'body'],
+  ['steer', '', 'empty_body', 'body'],
+  ['steer', { body: 'x', mode: 'now' }, 'invalid_mode', 'mode'],
+  ['steer', { body: 'x', preempt: true }, 'not_yet_available', 'preempt'],
+  ['remind', { body: '' }, 'empty_body', 'body'],
+  ['remind', { body: 'x', mode: '' }, 'invalid_mode', 'mode'],
+  ['remind', { body: 'x', ttl_turns: 1 }, 'not_yet_available', 'ttl_turns'],
+  ['followup', { body: '\t' }, 'empty_body', 'body'],
+  ['approve', {}, 'invalid_field', 'call_id'],
+  ['approve', { call_id: 'c1', decision: 'maybe' }, 'invalid_field', 'decision'],
+  ['approve', { call_id: 'c1', decision: 'allow', args: [] }, 'invalid_field', 'args'],
+  [
+    'approve',
+    { call_id: 'c1', decision: 'deny', reason: 'x'.repeat(BOUNDS.reasonMaxBytes + 1) },
+    'invalid_field',
+    'reason',
+  ],
+  ['approve', 'yes', 'invalid_json', 'body'],
+  ['cancel', { reason: 7 }, 'invalid_field', 'reason'],
+  ['cancel_call', {}, 'invalid_field', 'call_id'],
+  ['cancel_call', { call_id: 'c1', timeout_ms: -1 }, 'invalid_field', 'timeout_ms'],
+  ['suspend', { until: '2030-01-01' }, 'not_yet_available', 'until'],
+  ['resume', [1], 'invalid_json', 'body'],
+  ['signal', { name: 'x' }, 'not_yet_available', 'signal'],
+  ['revoke', { command_id: 'x' }, 'not_yet_available', 'revoke'],
+  ['replace', { command_id: 'x', body: 'y' }, 'not_yet_available', 'replace'],
+  ['delete', {}, 'not_yet_available', 'delete'],
+  ['steeer', 'x', 'unknown_command', 'verb'],
+  ['x'.repeat(10_000), 'x', 'unknown_command', 'verb'],
+  ['timer', {}, 'internal_subject', 'verb'],
+  ['call_outcome', {}, 'internal_subject', 'verb'],
+  ['session_failed', {}, 'internal_subject', 'verb'],
+];
+
+const payload = (body: Case[1]): string | Uint8Array =>
+  typeof body === 'string' || body instanceof Uint8Array ? body : JSON.stringify(body);
+
+describe('a running session rejects', () => {
+  const name = ([verb, body, code]: Case) =>
+    `${verb.slice(0, 20)} ${String(payload(body)).slice(0, 40)} ${code || 'unknown_field'}`;
+  test.each(CASES.map((one) => [name(one), one] as const))('%s', async (_name, [verb, body, code, field]) => {
+    const bed = testBed();
+    bed.models.answers = [say('done', { delayMs: 60_000 })];
+    await bed.host();
+    await bed.start();
+    const before = (await bed.records()).length;
+    bed.bus.publish(`cox.default.session.s1.${verb}`, Buffer.from(payload(body)), {
+      [HEADERS.commandId]: 'bad',
+      [HEADERS.receiptTo]: INBOX,
+    });
+    await bed.time.settle();
+    const receipt = bed.receipts.find((one) => one.command_id === 'bad');
+    expect(receipt).toMatchObject({
+      stage: 'rejected',
+      code: code || 'unknown_field',
+      field: field || expect.any(String),
+    });
+    expect(isErrorCode(receipt?.code ?? '')).toBe(true);
+    expect(receipt?.message).not.toBe('');
+    // One record, which holds the rejection and changes nothing else; the session goes on to its end.
+    const records = await bed.records();
+    expect(records.length).toBe(before + 1);
+    expect(records.at(-1)?.events.map((event) => event.type)).toEqual(['command_rejected']);
+    await bed.time.advance(60_000);
+    expect((await bed.lines()).at(-1)).toBe('agent_end end_turn');
+  });
+});
+
+test.each(['', '*', '>', 'a.b', 'a b', 'x'.repeat(65), 'x'.repeat(10_000), 'ünïcode', '../x'])(
+  'a hostile command id is refused, and what it was sent with is known by its position: %j',
+  async (id) => {
+    const bed = testBed();
+    await bed.host();
+    await bed.start();
+    bed.bus.publish(subjects.command(refOf(), 'prompt'), Buffer.from('hi'), { [HEADERS.commandId]: id });
+    await bed.time.settle();
+    const [rejected] = await bed.eventsOf('command_rejected');
+    expect(rejected).toMatchObject({ code: 'invalid_id', field: 'id' });
+    expect(rejected?.command_id).toMatch(/^COX_COMMANDS-\d+-2$/);
+  },
+);
+
+test.each(['*', '>', 'a b', '', 'x'.repeat(10_000), 'ü'])(
+  'a hostile session id reaches no session: it is answered and let go: %j',
+  async (sessionId) => {
+    const bed = testBed();
+    await bed.host();
+    bed.bus.publish(`cox.default.session.${sessionId}.steer`, Buffer.from('hi'), { [HEADERS.receiptTo]: INBOX });
+    await bed.time.settle();
+    expect(bed.receipts).toMatchObject([{ stage: 'rejected', code: 'invalid_id', field: 'session' }]);
+    await bed.time.advance(60_000);
+    expect(bed.receipts).toHaveLength(1);
+    await bed.start();
+    expect((await bed.lines()).at(-1)).toBe('agent_end end_turn');
+  },
+);
+
+test('a body exactly at its bound is taken', async () => {
+  const bed = testBed();
+  await bed.host();
+  await bed.start();
+  const text = 'x'.repeat(BOUNDS.commandBodyMaxBytes);
+  const id = await bed.send('prompt', text);
+  expect(bed.told(id)).toEqual(['accepted']);
+  expect((await bed.eventsOf('prompt_received')).at(-1)?.messages[0]?.content[0]).toMatchObject({ text });
+});
+
+test('what would make its record too large is refused by code, and does not end the run', async () => {
+  const bed = testBed();
+  bed.tools = { ask: {} };
+  bed.models.answers = [{ calls: [{ type: 'call', call_id: 'c1', tool: 'ask', args: {} }] }, say('done')];
+  await bed.host();
+  await bed.start({ permissions: { rules: [{ tool: '*', action: 'ask' }] } });
+  // Many small members cannot be set apart, and stand in the input, in the decision and in the call that it starts.
+  const args = Object.fromEntries(Array.from({ length: 20_000 }, (_, i) => [`k${i}`, i]));
+  const id = await bed.send('approve', { call_id: 'c1', decision: 'allow', args });
+  expect(bed.receipts.find((receipt) => receipt.command_id === id)).toMatchObject({
+    stage: 'rejected',
+    code: 'body_too_large',
+    field: 'body',
+  });
+  await bed.send('approve', { call_id: 'c1', decision: 'allow' });
+  expect((await bed.lines()).at(-1)).toBe('agent_end end_turn');
+});
+
+test('so is a start, before there is a session', async () => {
+  const bed = testBed();
+  await bed.host();
+  // Within the bound as a body, over the record's when it stands there as input and as event.
+  const metadata = Object.fromEntries(Array.from({ length: 23_820 }, (_, i) => [`k${String(i).padStart(5, '0')}`, 1]));
+  const id = await bed.send('start', { prompt: 'hi', model: 'fake/model', metadata });
+  expect(bed.told(id)).toEqual(['rejected body_too_large']);
+  expect(await bed.bytes()).toEqual([]);
+});
+
+test('a persona that hides __proto__ in its metadata neither pollutes nor breaks the replay', async () => {
+  const bed = testBed();
+  await bed.host();
+  const body = '{"prompt":"hi","model":"fake/model","metadata":{"__proto__":{"polluted":true},"constructor":1}}';
+  await bed.send('start', body);
+  expect(({} as Record<string, unknown>).polluted).toBeUndefined();
+  expect((await bed.lines()).at(-1)).toBe('agent_end end_turn');
+});

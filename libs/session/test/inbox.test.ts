@@ -1,0 +1,234 @@
+/** Commands: read in stream order, consumed by the record that holds them, acknowledged after it. R7. */
+import type { CommandInbox, InboxHandlers } from '@coxswain/ports';
+import { positionalCommandId } from '@coxswain/protocol';
+import { describe, expect, test } from 'vitest';
+import { ask, call, say } from './fake-model.ts';
+import { ASKING, refOf, type TestBed, testBed } from './test-bed.ts';
+
+/** An inbox that notes which deliveries are acknowledged, and how long the journal was by then. */
+function watched(bed: TestBed): { inbox: CommandInbox; acks: { seq: number; records: number }[] } {
+  const inner = bed.bus.createInbox();
+  const acks: { seq: number; records: number }[] = [];
+  const watch = (handlers: InboxHandlers): InboxHandlers => ({
+    ...handlers,
+    ring: ({ ref, seq, ack }) =>
+      handlers.ring({
+        ref,
+        seq,
+        ack: () => {
+          acks.push({ seq, records: bed.journal.tried.length });
+          ack();
+        },
+      }),
+  });
+  return { acks, inbox: { ...inner, open: (handlers, partitions) => inner.open(watch(handlers), partitions) } };
+}
+
+test('R7: the position of a command stands in its record, and its delivery is acknowledged after that', async () => {
+  const bed = testBed();
+  const { inbox, acks } = watched(bed);
+  await bed.host({}, { inbox });
+  await bed.start();
+  const [first] = await bed.records();
+  expect(first?.cursor).toEqual({ ...inbox.incarnation, seq: 1 });
+  expect(acks[0]).toMatchObject({ seq: 1 });
+  expect(acks[0]?.records).toBeGreaterThanOrEqual(1);
+});
+
+test('R7: only records of commands have a position', async () => {
+  const bed = testBed();
+  await bed.host();
+  await bed.start();
+  for (const record of await bed.records()) {
+    expect(record.cursor === undefined, `record ${record.n}`).toBe(record.input.type !== 'command');
+  }
+});
+
+test('R7: what was not acknowledged before a crash is acknowledged by the next host, and not handled again', async () => {
+  const bed = testBed();
+  // The first host never acknowledges anything.
+  const inner = bed.bus.createInbox();
+  const deaf: CommandInbox = {
+    ...inner,
+    open: (handlers, partitions) =>
+      inner.open({ ...handlers, ring: (doorbell) => handlers.ring({ ...doorbell, ack: () => {} }) }, partitions),
+  };
+  bed.models.answers = [say('done', { delayMs: 1_000 })];
+  const first = await bed.host({}, { inbox: deaf });
+  await bed.start();
+  await bed.send('steer', 'go', { id: 'st' });
+  first.abandon();
+  await inner.close();
+  const { inbox, acks } = watched(bed);
+  await bed.host({}, { inbox });
+  await bed.time.advance(20_000);
+  expect(acks.map(({ seq }) => seq)).toEqual([1, 2]);
+  const lines = await bed.lines();
+  expect(lines.filter((line) => line.startsWith('steering_received'))).toHaveLength(1);
+  expect(lines.filter((line) => line.startsWith('prompt_received'))).toHaveLength(1);
+});
+
+test('R7: commands are handled in stream order, however their deliveries come', async () => {
+  const bed = testBed();
+  const inner = bed.bus.createInbox();
+  // Deliveries arrive backwards, and twice.
+  const shuffled: CommandInbox = {
+    ...inner,
+    open: (handlers, partitions) => {
+      const held: Parameters<InboxHandlers['ring']>[0][] = [];
+      const ring: InboxHandlers['ring'] = (doorbell) => {
+        held.push(doorbell);
+        if (held.length < 4) return;
+        for (const one of [...held].reverse()) handlers.ring(one);
+        for (const one of held.splice(0)) handlers.ring(one);
+      };
+      return inner.open({ ...handlers, ring }, partitions);
+    },
+  };
+  bed.models.answers = [say('done', { delayMs: 1_000 })];
+  await bed.host({}, { inbox: shuffled });
+  await bed.start();
+  for (const id of ['a', 'b', 'c']) await bed.send('steer', `do ${id}`, { id });
+  await bed.time.advance(10_000);
+  const received = (await bed.lines()).filter((line) => line.startsWith('steering_received'));
+  expect(received).toEqual(['a', 'b', 'c'].map((id) => `steering_received ${id} finish_step`));
+});
+
+test('R7: a repeated command changes nothing the second time, and its sender hears what the first was told', async () => {
+  const bed = testBed();
+  await bed.host();
+  await bed.start();
+  await bed.send('prompt', 'again', { id: 'p1' });
+  const before = await bed.bytes();
+  await bed.send('prompt', 'again', { id: 'p1' });
+  await bed.send('cancel', {}, { id: 'c1' });
+  await bed.send('cancel', {}, { id: 'c1' });
+  expect(bed.told('p1')).toEqual(['accepted', 'accepted']);
+  expect(bed.told('c1')).toEqual(['rejected not_running', 'rejected not_running']);
+  expect((await bed.bytes()).length).toBe(before.length + 1);
+});
+
+test('R7: a repetition is known also after a restart', async () => {
+  const bed = testBed();
+  const first = await bed.host();
+  await bed.start({}, { id: 'start-1' });
+  await first.stop();
+  await bed.host();
+  await bed.start({}, { id: 'start-1' });
+  expect((await bed.lines()).filter((line) => line.startsWith('prompt_received'))).toHaveLength(1);
+  expect(bed.told('start-1').at(-1)).toBe('accepted');
+});
+
+test('R7: a command stream of another incarnation begins at its own beginning; ids prevent doubles', async () => {
+  const bed = testBed();
+  await bed.host();
+  await bed.start({}, { id: 'start-1' });
+  await bed.send('prompt', 'again', { id: 'p1' });
+  const inner = bed.bus.createInbox();
+  const reborn: CommandInbox = {
+    incarnation: { ...inner.incarnation, created: '1' },
+    open: async (handlers) => {
+      handlers.ring({ ref: refOf(), seq: 2, ack: () => {} });
+    },
+    read: async () =>
+      ['p1', 'p2'].map((commandId, index) => ({
+        ref: refOf(),
+        verb: 'prompt',
+        payload: Buffer.from('once more'),
+        seq: index + 1,
+        storedAtMs: 0,
+        commandId,
+      })),
+    close: async () => {},
+  };
+  await bed.host({}, { inbox: reborn });
+  const prompts = (await bed.records()).filter((record) => record.events[0]?.type === 'prompt_received');
+  expect(prompts.map((record) => record.cursor)).toMatchObject([{ seq: 1 }, { seq: 2 }, { created: '1', seq: 2 }]);
+});
+
+test('a command without an id is known by its place in the stream, as its sender was told', async () => {
+  const bed = testBed();
+  await bed.host();
+  await bed.start({}, { id: '' });
+  const { incarnation } = bed.bus.createInbox();
+  expect(await bed.eventsOf('prompt_received')).toMatchObject([{ command_id: positionalCommandId(incarnation, 1) }]);
+  const sent = await bed.bus.sender.send(refOf(), 'prompt', Buffer.from('again'));
+  await bed.time.settle();
+  expect((await bed.eventsOf('prompt_received'))[1]?.command_id).toBe(sent.commandId);
+});
+
+test('a command for an unknown session gets its receipt and its ack, and leaves no record', async () => {
+  const bed = testBed();
+  const { inbox, acks } = watched(bed);
+  await bed.host({}, { inbox });
+  const id = await bed.send('steer', 'hello', { session: 'nobody' });
+  expect(bed.told(id)).toEqual(['rejected session_not_found']);
+  expect(bed.receipts[0]).toMatchObject({ session_id: 'nobody', command_id: id });
+  expect(bed.receipts[0]).not.toHaveProperty('n');
+  expect(acks).toEqual([{ seq: 1, records: 0 }]);
+  expect(await bed.bytes('nobody')).toEqual([]);
+  // What was refused while the session was not there does not stand in its way later.
+  await bed.start({}, { session: 'nobody' });
+  expect((await bed.lines('nobody'))[0]).toBe('prompt_received run 1');
+});
+
+test('an inbox that cannot be read now is read at the next delivery', async () => {
+  const bed = testBed();
+  const inner = bed.bus.createInbox();
+  let failures = 2;
+  const flaky: CommandInbox = {
+    ...inner,
+    read: async (...asked) => {
+      if (failures-- > 0) throw new Error('no leader');
+      return inner.read(...asked);
+    },
+  };
+  await bed.host({}, { inbox: flaky });
+  await bed.start();
+  expect(await bed.bytes()).toEqual([]);
+  await bed.time.advance(10_000);
+  expect((await bed.lines()).at(-1)).toBe('agent_end end_turn');
+});
+
+test('R8: the deliveries that the inbox lets be under way are all that a runner holds: 1,000 commands at once', async () => {
+  const bed = testBed();
+  bed.models.answers = [say('done', { delayMs: 600_000 })];
+  await bed.host();
+  await bed.start();
+  for (let i = 0; i < 1_001; i++) bed.bus.publish('cox.default.session.s1.steer', Buffer.from(`do ${i}`));
+  await bed.time.advance(60_000);
+  const events = await bed.events();
+  expect(events.filter((event) => event.type === 'steering_received')).toHaveLength(1_000);
+  expect(events.at(-1)).toMatchObject({ type: 'command_rejected', code: 'too_many_pending' });
+});
+
+describe('approvals', () => {
+  test('a decision that comes twice decides once', async () => {
+    const bed = testBed();
+    bed.tools = { ask: {} };
+    bed.models.answers = [ask(call('c1', 'ask')), say('done')];
+    await bed.host();
+    await bed.start({ permissions: ASKING });
+    const first = await bed.send('approve', { call_id: 'c1', decision: 'deny' }, { id: 'a1' });
+    const second = await bed.send('approve', { call_id: 'c1', decision: 'allow' }, { id: 'a2' });
+    expect(bed.told(first)).toEqual(['accepted']);
+    expect(bed.told(second)[0]).toMatch(/^rejected/);
+    expect(bed.toolSource.runs).toEqual([]);
+  });
+
+  test('edited arguments are held against the schema, and the field is named', async () => {
+    const bed = testBed();
+    bed.tools = {
+      ask: { schema: { type: 'object', properties: { path: { type: 'string' } }, required: ['path'] } },
+    };
+    bed.models.answers = [ask(call('c1', 'ask', { path: 'a' })), say('done')];
+    await bed.host();
+    await bed.start({ permissions: ASKING });
+    const bad = await bed.send('approve', { call_id: 'c1', decision: 'allow', args: { path: 7 } });
+    expect(bed.receipts.filter((receipt) => receipt.command_id === bad)).toMatchObject([
+      { stage: 'rejected', code: 'invalid_arguments', field: 'args' },
+    ]);
+    await bed.send('approve', { call_id: 'c1', decision: 'allow', args: { path: 'b' } });
+    expect(bed.toolSource.runs).toMatchObject([{ args: { path: 'b' } }]);
+  });
+});
