@@ -80,7 +80,12 @@ const turnSetup = setup({
     skips: ({ event }: Args) => checkpoint(event).dispatch_skipped,
     batch_has_ended: ({ context }: Args) => q.allEndedBut(context, null),
     has_calls_to_vet: ({ context, event }: Args) => q.nextToVet(context, callOf(event)) !== undefined,
-    has_calls_to_ask: ({ context, event }: Args) => q.nextToAsk(context, callOf(event)) !== undefined,
+    // Only the end of its own question settles a call here; the end of its vetting leaves it to be asked about.
+    has_calls_to_ask: ({ context, event }: Args) =>
+      q.nextToAsk(
+        context,
+        event.type === 'consult_ended' && event.point === 'permission_asked' ? event.call_id : undefined,
+      ) !== undefined,
     completes_batch: ({ context, event }: Args) => q.allEndedBut(context, callOf(event) ?? null),
     makes_room: ({ context, event }: Args) => q.makesRoom(context, callOf(event) ?? ''),
     is_last_and_starts: (args: Args) => isLastDecision(args) && starts(args),

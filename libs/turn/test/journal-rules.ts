@@ -1,0 +1,327 @@
+/**
+ * What must hold of every journal, whatever happened. Each rule reads records alone and says where it is broken; the
+ * letters in brackets are how tests and people cite it.
+ */
+import {
+  callsOf,
+  type EventOf,
+  globMatches,
+  HOOK_POINTS,
+  type Mode,
+  SEAMS,
+  type SessionEvent,
+} from '@coxswain/protocol';
+import { journalLine } from './journal-line.ts';
+import type { Surroundings } from './moves.ts';
+import { provision } from './moves.ts';
+
+/** What a rule needs of a record. */
+export interface Entry {
+  readonly n: number;
+  readonly events: readonly SessionEvent[];
+}
+
+type Rule = (journal: readonly Entry[], around: Surroundings) => string[];
+
+/** Every broken rule, with the place. */
+export function brokenRules(journal: readonly Entry[], around: Surroundings): string[] {
+  return Object.entries(RULES).flatMap(([name, rule]) => rule(journal, around).map((where) => `${name}: ${where}`));
+}
+
+interface Placed {
+  readonly n: number;
+  readonly event: SessionEvent;
+}
+
+function placed(journal: readonly Entry[]): Placed[] {
+  return journal.flatMap(({ n, events }) => events.map((event) => ({ n, event })));
+}
+
+function place({ n, event }: Placed): string {
+  return `record ${n}, ${journalLine(event)}`;
+}
+
+const IN_RUN: ReadonlySet<string> = new Set([
+  'turn_start',
+  'turn_end',
+  'loop_checkpoint',
+  'message_complete',
+  'message_injected',
+  'call_started',
+  'call_ended',
+  'call_returned',
+  'approval_requested',
+  'approval_decided',
+  'suspended',
+  'tools_closed',
+]);
+
+/** The rules by name. */
+export const RULES: Readonly<Record<string, Rule>> = {
+  'one agent_start and one agent_end per run, everything of the run between them': (journal) => {
+    const broken: string[] = [];
+    let run = 0;
+    let phase: 'ended' | 'prompted' | 'running' = 'ended';
+    for (const at of placed(journal)) {
+      const { event } = at;
+      if (event.type === 'prompt_received') {
+        if (phase !== 'ended' || event.run !== run + 1) broken.push(place(at));
+        run = event.run;
+        phase = 'prompted';
+      } else if (event.type === 'agent_start') {
+        if (phase !== 'prompted' || event.run !== run) broken.push(place(at));
+        phase = 'running';
+      } else if (event.type === 'agent_end') {
+        if (phase !== 'running' || event.run !== run) broken.push(place(at));
+        phase = 'ended';
+      } else if (IN_RUN.has(event.type) && phase !== 'running') broken.push(place(at));
+    }
+    return broken;
+  },
+
+  'one turn_start and one turn_end per turn, numbered from 1 in each run, what a turn does between them': (journal) => {
+    const broken: string[] = [];
+    let turn = 0;
+    let open = false;
+    for (const at of placed(journal)) {
+      const { event } = at;
+      if (event.type === 'prompt_received') turn = 0;
+      else if (event.type === 'turn_start') {
+        if (open || event.turn !== turn + 1) broken.push(place(at));
+        turn = event.turn;
+        open = true;
+      } else if (event.type === 'turn_end') {
+        if (!open || event.turn !== turn) broken.push(place(at));
+        open = false;
+      } else if (event.type === 'agent_end' && (open || event.turns !== turn)) broken.push(place(at));
+      else if (/^(message_complete|call_started|call_ended|approval_)/.test(event.type) && !open)
+        broken.push(place(at));
+    }
+    return broken;
+  },
+
+  'at most one message_complete per turn, and it is the assistant who speaks': (journal) => {
+    const broken: string[] = [];
+    let answers = 0;
+    for (const at of placed(journal)) {
+      if (at.event.type === 'turn_start') answers = 0;
+      if (at.event.type === 'message_complete' && (++answers > 1 || at.event.message.role !== 'assistant'))
+        broken.push(place(at));
+    }
+    return broken;
+  },
+
+  'every call that was asked for has exactly one end, in its turn, and starts at most once, before it': (journal) => {
+    const broken: string[] = [];
+    const calls = new Map<string, { started: number; ended: number }>();
+    for (const at of placed(journal)) {
+      const { event } = at;
+      if (event.type === 'message_complete' && !event.message.partial) {
+        calls.clear();
+        for (const part of callsOf(event.message)) {
+          if (calls.has(part.call_id)) broken.push(`${place(at)}: ${part.call_id} twice`);
+          calls.set(part.call_id, { started: 0, ended: 0 });
+        }
+      }
+      if (event.type === 'turn_start') calls.clear();
+      if (event.type === 'call_started') {
+        const row = calls.get(event.call_id);
+        if (!row || row.started++ > 0 || row.ended > 0) broken.push(place(at));
+      }
+      if (event.type === 'call_ended') {
+        const row = calls.get(event.call_id);
+        if (!row || row.ended++ > 0) broken.push(place(at));
+      }
+      if (event.type === 'turn_end') {
+        for (const [id, row] of calls) if (row.ended !== 1) broken.push(`${place(at)}: ${id} has ${row.ended} ends`);
+      }
+    }
+    return broken;
+  },
+
+  'a call starts only in a record in which pre_tool_dispatch has passed it': (journal) =>
+    journal.flatMap(({ n, events }) => {
+      let passed = false;
+      return events.flatMap((event) => {
+        if (event.type === 'loop_checkpoint' && event.kind === 'pre_tool_dispatch') passed = !event.dispatch_skipped;
+        return event.type === 'call_started' && !passed ? [place({ n, event })] : [];
+      });
+    }),
+
+  'nothing starts that rules, hooks or people have not let through': (journal, around) => {
+    const broken: string[] = [];
+    const hooked = (point: string, target: string) =>
+      (around.hooks ?? []).some((hook) => hook.point === point && globMatches(hook.pattern, target));
+    const tools = new Map<string, string>();
+    let gated = false;
+    const vetted = new Set<string>();
+    const granted = new Set<string>();
+    const refused = new Set<string>();
+    const answered = new Set<string>();
+    for (const at of placed(journal)) {
+      const { event } = at;
+      if (event.type === 'message_complete') {
+        gated = false;
+        for (const set of [vetted, granted, refused, answered]) set.clear();
+        tools.clear();
+        for (const part of callsOf(event.message)) tools.set(part.call_id, part.tool);
+      }
+      if (event.type === 'consult_ended' && event.point === 'gate_tool_calls') gated = true;
+      if (event.type === 'consult_ended' && event.point === 'PreToolUse') vetted.add(event.call_id ?? '');
+      if (event.type === 'approval_decided' && event.decision === 'allow') granted.add(event.call_id);
+      if (event.type === 'hook_vetoed' && event.decision === 'allow') granted.add(event.call_id ?? '');
+      if (event.type === 'hook_vetoed' && event.decision === 'deny') refused.add(event.call_id ?? '');
+      if (event.type === 'approval_decided' && event.decision === 'deny') refused.add(event.call_id);
+      if (event.type === 'consult_ended' && event.point === 'permission_asked') answered.add(event.call_id ?? '');
+      if (event.type === 'approval_requested') {
+        const unasked = hooked('permission_asked', event.tool) && !answered.has(event.call_id);
+        if (unasked) broken.push(`${place(at)}: permission hooks were not asked first`);
+      }
+      if (event.type !== 'call_started') continue;
+      const tool = tools.get(event.call_id) ?? '';
+      if (tool === 'forbidden') broken.push(`${place(at)}: a rule refuses it`);
+      if (tool === 'ask' && !granted.has(event.call_id)) broken.push(`${place(at)}: nobody has allowed it`);
+      if (refused.has(event.call_id)) broken.push(`${place(at)}: it was refused`);
+      if (hooked('gate_tool_calls', 'coder') && !gated) broken.push(`${place(at)}: the gate has not seen the batch`);
+      if (hooked('PreToolUse', tool) && !vetted.has(event.call_id)) broken.push(`${place(at)}: no hook has seen it`);
+    }
+    return broken;
+  },
+
+  'a result reaches the model only after the hooks that are to see it': (journal, around) => {
+    const watched = (tool: string) =>
+      (around.hooks ?? []).some((hook) => hook.point === 'PostToolUse' && globMatches(hook.pattern, tool));
+    return journal.flatMap(({ n, events }) =>
+      events.flatMap((event, index) => {
+        if (event.type !== 'call_ended' || !watched(event.tool)) return [];
+        const shows = event.result.content.some((part) => part.type === 'text' && part.text.startsWith('result of'));
+        const seen = events
+          .slice(0, index)
+          .some((other) => other.type === 'hook_returned' && other.call_id === event.call_id);
+        return shows && !seen ? [place({ n, event })] : [];
+      }),
+    );
+  },
+
+  'what a seam delivers is what its row of the catalogue drains, first in first out, and is said at once': (
+    journal,
+  ) => {
+    const broken: string[] = [];
+    const waiting: { id: string; mode: Mode }[] = [];
+    for (const { n, events } of journal) {
+      for (const [index, event] of events.entries()) {
+        if (event.type === 'steering_received' || event.type === 'reminder_injected')
+          waiting.push({ id: event.command_id, mode: event.mode });
+        if (event.type !== 'loop_checkpoint') continue;
+        const matching = waiting.filter(({ mode }) => SEAMS[event.kind].drains.includes(mode)).map(({ id }) => id);
+        const { delivered_ids: ids } = event;
+        if (ids.length !== event.delivered || ids.some((id, i) => matching[i] !== id)) broken.push(place({ n, event }));
+        for (const id of ids) {
+          waiting.splice(
+            waiting.findIndex((injection) => injection.id === id),
+            1,
+          );
+        }
+        const said = events
+          .slice(index + 1)
+          .filter((later): later is EventOf<'message_injected'> => later.type === 'message_injected')
+          .filter(({ origin, seam }) => (origin === 'steer' || origin === 'remind') && seam === event.kind)
+          .map(({ command_id }) => command_id);
+        if (ids.some((id, i) => said[i] !== id)) broken.push(`${place({ n, event })}: ${said.join(' ')} was said`);
+      }
+    }
+    return broken;
+  },
+
+  'results first: between a seam that skips calls and what it says stand their results': (journal) =>
+    journal.flatMap(({ n, events }) => {
+      const skip = events.findIndex((event) => event.type === 'loop_checkpoint' && event.dispatch_skipped);
+      if (skip < 0) return [];
+      const checkpoint = events[skip] as EventOf<'loop_checkpoint'>;
+      const ids = checkpoint.skipped_call_ids ?? [];
+      const said = events.findIndex((event, i) => i > skip && event.type === 'message_injected');
+      const ended = events
+        .slice(skip, said)
+        .flatMap((event) => (event.type === 'call_ended' && event.status === 'skipped' ? [event.call_id] : []));
+      return ids.length > 0 && ended.join() === ids.join() ? [] : [`${place({ n, event: checkpoint })}: ${ended}`];
+    }),
+
+  'one seam skips per turn at most, and turn_end says so': (journal) => {
+    const broken: string[] = [];
+    let skips = 0;
+    for (const at of placed(journal)) {
+      const { event } = at;
+      if (event.type === 'turn_start') skips = 0;
+      if (event.type === 'loop_checkpoint' && event.dispatch_skipped && ++skips > 1) broken.push(place(at));
+      if (event.type === 'turn_end' && (event.dispatch_skipped ?? false) !== skips > 0) broken.push(place(at));
+    }
+    return broken;
+  },
+
+  'no injection is said twice': (journal) => {
+    const said = new Set<string>();
+    return placed(journal).flatMap((at) => {
+      if (at.event.type !== 'message_injected' || at.event.origin === 'direct') return [];
+      if (said.has(at.event.command_id)) return [place(at)];
+      said.add(at.event.command_id);
+      return [];
+    });
+  },
+
+  'every approval that was asked for is decided once': (journal) => {
+    const parked = new Set<string>();
+    return placed(journal).flatMap((at) => {
+      if (at.event.type === 'approval_requested') parked.add(at.event.call_id);
+      if (at.event.type === 'approval_decided' && !parked.delete(at.event.call_id)) return [place(at)];
+      if (at.event.type === 'turn_end' && parked.size > 0) return [`${place(at)}: ${[...parked].join()} still parked`];
+      return [];
+    });
+  },
+
+  'no run has more turns than its cap, counted from its start or its last idling': (journal, around) => {
+    const { max_turns } = provision(around);
+    let turns = 0;
+    return placed(journal).flatMap((at) => {
+      const { event } = at;
+      const restarts = event.type === 'loop_checkpoint' && event.kind === 'daemon_idle_pre';
+      if (event.type === 'prompt_received' || restarts) turns = 0;
+      return event.type === 'turn_start' && ++turns > max_turns ? [place(at)] : [];
+    });
+  },
+
+  'consults do not overlap, and each ends where it began': (journal) => {
+    let open: EventOf<'hook_call'> | null = null;
+    return placed(journal).flatMap((at) => {
+      const { event } = at;
+      if (event.type === 'hook_call') {
+        if (open && (open.effect_id !== event.effect_id || open.point !== event.point)) return [place(at)];
+        open = event;
+      }
+      if (event.type === 'consult_ended') {
+        const matches = open?.effect_id === event.effect_id && open.point === event.point;
+        open = null;
+        return matches ? [] : [place(at)];
+      }
+      return [];
+    });
+  },
+
+  'effect ids are unique in the session': (journal) => {
+    const ids = new Set<string>();
+    let consult = '';
+    return placed(journal).flatMap((at) => {
+      const { event } = at;
+      if (event.type === 'hook_call' && event.effect_id === consult) return [];
+      if (event.type !== 'hook_call' && event.type !== 'call_started') return [];
+      if (event.type === 'hook_call') consult = event.effect_id;
+      const twice = ids.has(event.effect_id) || !event.effect_id.startsWith(`${at.n}-`);
+      ids.add(event.effect_id);
+      return twice ? [place(at)] : [];
+    });
+  },
+
+  'hook points are those of the catalogue': (journal) =>
+    placed(journal).flatMap((at) =>
+      at.event.type === 'hook_call' && !HOOK_POINTS.includes(at.event.point) ? [place(at)] : [],
+    ),
+};

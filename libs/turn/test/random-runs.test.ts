@@ -1,0 +1,219 @@
+/** What must hold whatever happens: random inputs in random order, the rules of every journal held against the result. */
+import { canonicalJson, type HookTable, SessionEvent } from '@coxswain/protocol';
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import {
+  anythingInFlight,
+  applyEvent,
+  effectsOf,
+  emptyState,
+  isEnded,
+  leafOf,
+  next,
+  SessionActor,
+  type SessionState,
+} from '../src/mod.ts';
+import { journalLine } from './journal-line.ts';
+import { brokenRules, type Entry } from './journal-rules.ts';
+import { hook, type Surroundings, started } from './moves.ts';
+import { type Lane, possibilities, settlement } from './world.ts';
+
+const HOOKS = [
+  hook('session_start'),
+  hook('user_prompt_submit'),
+  hook('PreToolUse', 'pre1'),
+  hook('PreToolUse', 'pre2', { pattern: 'read', on_error: 'fail_open' }),
+  hook('gate_tool_calls', 'gate1'),
+  hook('gate_tool_calls', 'gate2'),
+  hook('permission_asked', 'perm'),
+  hook('PostToolUse', 'post', { pattern: 'r*' }),
+  hook('post_turn'),
+  hook('session_end'),
+];
+
+const surroundings: fc.Arbitrary<Surroundings> = fc.record({
+  hooks: fc.oneof(fc.constant<HookTable>([]), fc.subarray(HOOKS), fc.constant(HOOKS)),
+  maxTurns: fc.integer({ min: 1, max: 4 }),
+  parallelCalls: fc.integer({ min: 1, max: 3 }),
+  steering: fc.constantFrom('all' as const, 'one_at_a_time' as const),
+  followups: fc.constantFrom('all' as const, 'one_at_a_time' as const),
+  daemon: fc.boolean(),
+});
+
+/** What happens next: mostly work, often a word, now and then trouble. */
+interface Choice {
+  readonly lane: Lane;
+  readonly pick: number;
+  readonly repeats: boolean;
+}
+const lanes: readonly Lane[] = ['work', 'work', 'work', 'work', 'work', 'work', 'word', 'word', 'word', 'trouble'];
+// Shrinking drops choices but does not change them: another pick would be another run.
+const choices: fc.Arbitrary<Choice[]> = fc.array(
+  fc.noShrink(
+    fc.record({
+      lane: fc.constantFrom(...lanes),
+      pick: fc.noBias(fc.nat(999)),
+      repeats: fc.nat(19).map((i) => i === 19),
+    }),
+  ),
+  { maxLength: 60, size: 'max' },
+);
+
+interface Run {
+  readonly journal: Entry[];
+  readonly actor: SessionActor;
+  readonly state: SessionState;
+}
+
+/** Plays choices. `each` sees every step, and may put another actor in the place of the one that goes on. */
+function play(
+  around: Surroundings,
+  chosen: readonly Choice[],
+  each: (run: Run) => SessionActor = (run) => run.actor,
+): Run {
+  let actor = new SessionActor('s1');
+  const journal: Entry[] = [];
+  let ids = 0;
+  const take = (choice: Choice | null) => {
+    const n = journal.length + 1;
+    const id = () => `k${choice?.repeats ? 0 : ids++}`;
+    const possible = choice === null ? [] : possibilities(actor.state, around, id);
+    const inLane = possible.filter((possibility) => possibility.lane === choice?.lane);
+    const from = inLane.length > 0 ? inLane : possible;
+    const input = choice === null ? started() : from[choice.pick % from.length]?.input;
+    if (!input) return;
+    const { decision, events } = actor.step(input, n);
+    if (decision.kind !== 'ignored') journal.push({ n, events });
+    actor = each({ journal, actor, state: actor.state });
+  };
+  take(null);
+  for (const choice of chosen) take(choice);
+  return { journal, actor, state: actor.state };
+}
+
+/** Property runs: enough to meet every rule often, few enough for every `npm test`. */
+const numRuns = Number(process.env.TURN_RUNS ?? 250);
+
+function printed(journal: readonly Entry[]): string {
+  return journal.map(({ n, events }) => `${n}: ${events.map(journalLine).join(' · ')}`).join('\n');
+}
+
+// How long a run takes is the machine's affair; the bound only catches one that hangs.
+describe('whatever happens,', { timeout: 120_000 }, () => {
+  test('every journal keeps the rules of journals', () => {
+    fc.assert(
+      fc.property(surroundings, choices, (around, chosen) => {
+        const { journal } = play(around, chosen);
+        expect(brokenRules(journal, around), printed(journal)).toEqual([]);
+      }),
+      { numRuns },
+    );
+  });
+
+  test('a session always waits for someone: for an effect, for a person, or for its next prompt', () => {
+    fc.assert(
+      fc.property(surroundings, choices, (around, chosen) => {
+        play(around, chosen, (run) => {
+          expect(next(run.state)).toBeNull();
+          const leaf = leafOf(run.state);
+          const parked = run.state.context.calls.some((row) => row.status === 'parked');
+          const waitsForSomeone =
+            isEnded(run.state) ||
+            leaf === 'daemon_idle.waiting' ||
+            leaf === 'suspended.parked' ||
+            (leaf === 'function_awaiting_approval.parked' && parked) ||
+            effectsOf(run.state).length > 0;
+          expect(waitsForSomeone, `${leaf} waits for nobody\n${printed(run.journal)}`).toBe(true);
+          return run.actor;
+        });
+      }),
+      { numRuns },
+    );
+  });
+
+  test('no accepted message is lost: it waits, or it was said once', () => {
+    fc.assert(
+      fc.property(surroundings, choices, (around, chosen) => {
+        const { journal, state } = play(around, chosen);
+        const events = journal.flatMap((entry) => entry.events);
+        const accepted = events.flatMap((event) =>
+          ['steering_received', 'reminder_injected', 'followup_received'].includes(event.type) && 'command_id' in event
+            ? [event.command_id]
+            : [],
+        );
+        const said = events.flatMap((event) =>
+          event.type === 'message_injected' && event.origin !== 'direct' ? [event.command_id] : [],
+        );
+        const waiting = [...state.context.pending, ...state.context.followups].map((injection) => injection.command_id);
+        expect([...said, ...waiting].sort(), printed(journal)).toEqual(accepted.sort());
+      }),
+      { numRuns },
+    );
+  });
+
+  test('a cancel ends the run, as soon as the outside world lets go', () => {
+    fc.assert(
+      fc.property(surroundings, choices, (around, chosen) => {
+        const { journal, actor } = play(around, chosen);
+        if (isEnded(actor.state)) return;
+        const failed = actor.state.context.failure !== null;
+        const step = (input: Parameters<SessionActor['step']>[0]) => {
+          const n = journal.length + 1;
+          const { decision, events } = actor.step(input, n);
+          if (decision.kind !== 'ignored') journal.push({ n, events });
+        };
+        step({ type: 'command', verb: 'cancel', command_id: 'the-end', body: {} });
+        for (let i = 0; i < 20 && !isEnded(actor.state); i++) {
+          const input = settlement(actor.state);
+          if (!input) break;
+          step(input);
+        }
+        expect(isEnded(actor.state), `${leafOf(actor.state)} does not end\n${printed(journal)}`).toBe(true);
+        expect(brokenRules(journal, around), printed(journal)).toEqual([]);
+        if (!failed) expect(leafOf(actor.state)).toBe('stopped');
+        expect(anythingInFlight(actor.state.context)).toBe(false);
+        const after = journal.findIndex(({ events }) =>
+          events.some((event) => 'command_id' in event && event.command_id === 'the-end'),
+        );
+        const late = journal.slice(after).flatMap(({ events }) => events);
+        expect(late.filter((event) => event.type === 'call_started')).toEqual([]);
+      }),
+      { numRuns },
+    );
+  });
+
+  test('live actor, pure fold and a state that went through JSON are the same', () => {
+    fc.assert(
+      fc.property(surroundings, choices, (around, chosen) => {
+        let folded = emptyState('s1');
+        let known = 0;
+        play(around, chosen, (run) => {
+          for (const { n, events } of run.journal.slice(known)) {
+            for (const event of events) folded = applyEvent(folded, event, n);
+          }
+          known = run.journal.length;
+          const stored = canonicalJson(run.actor.store());
+          expect(canonicalJson({ value: folded.value, context: folded.context })).toBe(stored);
+          // The one that goes on is always one that was stored and read again.
+          return new SessionActor('s1', JSON.parse(stored));
+        });
+      }),
+      { numRuns: Math.ceil(numRuns / 4) },
+    );
+  });
+
+  test('every event fits its strict schema, and comes back from JSON as it went', () => {
+    fc.assert(
+      fc.property(surroundings, choices, (around, chosen) => {
+        for (const { events } of play(around, chosen).journal) {
+          for (const event of events) {
+            const parsed = SessionEvent.safeParse(JSON.parse(canonicalJson(event)));
+            expect(parsed.error, canonicalJson(event)).toBeUndefined();
+            expect(canonicalJson(parsed.data)).toBe(canonicalJson(event));
+          }
+        }
+      }),
+      { numRuns: Math.ceil(numRuns / 4) },
+    );
+  });
+});

@@ -1,0 +1,180 @@
+/** The world around a session: everything that may happen to it next. Random runs and generated paths choose from it. */
+import type { Input } from '@coxswain/protocol';
+import { isEnded, type SessionState } from '../src/mod.ts';
+import {
+  answered,
+  approved,
+  asked,
+  call,
+  callCancelled,
+  cancelled,
+  denied,
+  Failing,
+  followedUp,
+  hooksCancelled,
+  hooksSaid,
+  type Move,
+  modelFailed,
+  modelStopped,
+  notProvisioned,
+  owned,
+  prompted,
+  provisioned,
+  reminded,
+  resumed,
+  returned,
+  type Surroundings,
+  sessionFailed,
+  started,
+  steered,
+  suspended,
+  toolsClosed,
+} from './moves.ts';
+
+/** What kind of thing happens: work goes on, someone says something, or something breaks. */
+export type Lane = 'work' | 'word' | 'trouble';
+
+/** A possible input, and what it is called in a path. */
+export interface Possibility {
+  readonly lane: Lane;
+  readonly name: string;
+  readonly input: Input;
+}
+
+type Named = readonly [lane: Lane, name: string, move: Move];
+
+/**
+ * What may happen next.
+ * @param id gives each command its id; the same id twice makes a repetition.
+ */
+export function possibilities(state: SessionState, around: Surroundings, id: () => string): Possibility[] {
+  const moves: Named[] = [
+    ...provisionMoves(state, around),
+    ...modelMoves(state),
+    ...callMoves(state),
+    ...consultMoves(state),
+    ...commandMoves(state, id),
+    ['trouble', 'owned', owned(state.context.epoch + 1)],
+    ['trouble', 'session failed', sessionFailed],
+  ];
+  if (state.context.closing) moves.push(['work', 'tools closed', toolsClosed]);
+  return moves.map(([lane, name, move]) => ({
+    lane,
+    name,
+    input: typeof move === 'function' ? move(state) : (move as Input),
+  }));
+}
+
+/** What lets go of one open effect without adding anything: how a session that is told to end comes to its end. */
+export function settlement(state: SessionState): Input | null {
+  const { context } = state;
+  const made = (move: Move): Input => (typeof move === 'function' ? move(state) : (move as Input));
+  if (context.provision) return made(notProvisioned('cancelled'));
+  if (context.model) return made(modelStopped());
+  const running = context.calls.find((row) => row.status === 'running');
+  if (running) return made(returned(running.call_id, 'cancelled'));
+  if (context.consult) return made(hooksCancelled);
+  if (context.closing) return made(toolsClosed);
+  return null;
+}
+
+function provisionMoves(state: SessionState, around: Surroundings): Named[] {
+  if (!state.context.provision) return [];
+  return [
+    ['work', 'provisioned', provisioned(around)],
+    ['trouble', 'not provisioned', notProvisioned()],
+    ['trouble', 'provisioning broken off', notProvisioned('cancelled')],
+  ];
+}
+
+const BATCHES = [
+  [call('a', 'read')],
+  [call('a', 'ask')],
+  [call('a', 'ask'), call('b', 'read'), call('c', 'ask')],
+  [call('a', 'forbidden'), call('b', 'done')],
+  [call('a', 'done'), call('b', 'done')],
+  [call('a', 'seq'), call('b', 'ask'), call('c', 'read')],
+  [call('a', 'read', { args: null, problem: { code: 'unknown_tool', message: 'no such tool.' } }), call('b', 'ask')],
+  [call('a', 'read', { args: null, problem: { code: 'unknown_tool', message: 'no such tool.' } })],
+];
+
+function modelMoves(state: SessionState): Named[] {
+  if (!state.context.model) return [];
+  return [
+    ['work', 'answers', answered()],
+    ...BATCHES.map(
+      (batch): Named => [
+        'work',
+        `asks ${batch.map((part) => (part.problem ? 'unknown' : part.tool)).join(' ')}`,
+        asked(...batch),
+      ],
+    ),
+    ['trouble', 'model fails', modelFailed()],
+    ['trouble', 'model fails half-way', modelFailed('half', call('a', 'read'))],
+    ['trouble', 'model stops', modelStopped('half', call('a', 'read'))],
+  ];
+}
+
+function callMoves(state: SessionState): Named[] {
+  return state.context.calls.flatMap((row): Named[] => {
+    if (row.status !== 'running') return [];
+    const id = row.call_id;
+    return [
+      ['work', `${id} returns`, returned(id)],
+      ['work', `${id} fails`, returned(id, 'error')],
+      ['work', `${id} is stopped`, returned(id, 'cancelled')],
+      ['work', `${id} does not stop`, returned(id, 'cancelled', { timed_out: true })],
+      ['work', `${id} is interrupted`, returned(id, 'interrupted')],
+    ];
+  });
+}
+
+function consultMoves(state: SessionState): Named[] {
+  const { consult } = state.context;
+  if (!consult) return [];
+  const verdicts: readonly unknown[] = {
+    session_start: [],
+    post_turn: [],
+    session_end: [],
+    user_prompt_submit: [{ block: true, reason: 'no' }],
+    PreToolUse: [{ deny: 'no' }, { args: { rewritten: true } }],
+    gate_tool_calls: [
+      ((consult.payload.calls as unknown[] | undefined) ?? []).map(() => ({ allow: true })),
+      [{ allow: true }],
+    ],
+    permission_asked: [{ decision: 'allow' }, { decision: 'deny' }, { decision: 'ask' }],
+    PostToolUse: [{ result: 'rewritten' }, { is_error: true }, { is_error: false }],
+  }[consult.point];
+  const all = (said: unknown) => hooksSaid(...consult.hooks.map(() => said));
+  return [
+    ['work', 'hooks have no objection', all(undefined)],
+    ...verdicts.map((said): Named => ['work', `hooks say ${JSON.stringify(said)}`, all(said)]),
+    ['trouble', 'hooks fail', all(new Failing())],
+    ['trouble', 'hooks broken off', hooksCancelled],
+  ];
+}
+
+function commandMoves(state: SessionState, id: () => string): Named[] {
+  const anyCall = state.context.calls.map((row) => row.call_id);
+  return [
+    ['word', 'start', started({}, id())],
+    // An ended session goes on with its next prompt.
+    [isEnded(state) ? 'work' : 'word', 'prompt', prompted(id())],
+    ...['interrupt_immediate', 'finish_step', 'audit_only'].flatMap((mode): Named[] => [
+      ['word', `steer ${mode}`, steered(id(), mode)],
+      ['word', `remind ${mode}`, reminded(id(), mode)],
+    ]),
+    ['word', 'followup', followedUp(id())],
+    ...anyCall.flatMap((callId): Named[] => [
+      ['work', `allow ${callId}`, approved(callId, {}, id())],
+      ['word', `allow ${callId} edited`, approved(callId, { args: { edited: true } }, id())],
+      ['word', `deny ${callId}`, denied(callId, {}, id())],
+      ['word', `cancel ${callId}`, callCancelled(callId, {}, id())],
+      ['word', `cancel ${callId} quietly`, callCancelled(callId, { inject_reminder: false }, id())],
+    ]),
+    ['word', 'cancel no call', callCancelled('nobody', {}, id())],
+    ['word', 'suspend', suspended(id())],
+    ['word', 'resume', resumed(id())],
+    ['trouble', 'cancel', cancelled(id())],
+  ];
+}
