@@ -4,8 +4,8 @@ import { HEADERS, PARTITIONS, parseStoredCommand, type SessionRef, STREAMS, subj
 import type { Msg, NatsConnection } from '@nats-io/nats-core';
 import { commandConsumers, ensureConsumers, PIN_GROUP, partitionConsumer, strayConsumer } from './command-consumers.ts';
 import { commandStreamIncarnation } from './command-stream.ts';
+import { onConnectionChange } from './connection-changes.ts';
 import { type PartitionPull, startPartitionPull, tickMs } from './partition-pull.ts';
-import { onReconnect } from './reconnects.ts';
 import { createStreamReader, type StoredMessage } from './stream-reader.ts';
 import { wireOf } from './wire.ts';
 
@@ -26,7 +26,7 @@ export async function createNatsInbox(nc: NatsConnection, log: Log): Promise<Com
   let mending = false;
   let handlers: InboxHandlers | null = null;
   let timer: NodeJS.Timeout | null = null;
-  let endReconnects: () => void = () => undefined;
+  let endListening: () => void = () => undefined;
 
   function delivered(message: Msg, seq: number, ack: () => void): void {
     if (!handlers) return;
@@ -90,8 +90,10 @@ export async function createNatsInbox(nc: NatsConnection, log: Log): Promise<Com
         }, tickMs);
         // The connection keeps the process alive while it matters.
         timer.unref();
-        endReconnects = onReconnect(nc, () => {
-          for (const pull of pulls.values()) pull.restart();
+        endListening = onConnectionChange(nc, {
+          restored() {
+            for (const pull of pulls.values()) pull.restart();
+          },
         });
       }
       await nc.flush();
@@ -117,7 +119,7 @@ export async function createNatsInbox(nc: NatsConnection, log: Log): Promise<Com
     async close() {
       if (timer) clearInterval(timer);
       timer = null;
-      endReconnects();
+      endListening();
       handlers = null;
       await release([...pulls.keys()]);
     },

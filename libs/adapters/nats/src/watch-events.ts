@@ -2,10 +2,10 @@
 import type { StoredRecord } from '@coxswain/ports';
 import { type SessionRef, STREAMS, subjects } from '@coxswain/protocol';
 import type { Msg, NatsConnection } from '@nats-io/nats-core';
+import { onConnectionChange } from './connection-changes.ts';
 import { readRecords, recordOf } from './nats-journal.ts';
 import { NatsUnavailableError } from './nats-status.ts';
-import { onReconnect } from './reconnects.ts';
-import { createStreamReader, type StoredMessage, type StreamReader } from './stream-reader.ts';
+import { createStreamReader, type StreamReader } from './stream-reader.ts';
 import { wireOf } from './wire.ts';
 
 /** Where to begin, and how to end. */
@@ -27,7 +27,8 @@ const quietCheckMs = 10_000;
  *
  * Live records come republished, without a consumer on the server. Each says which sequence it follows, so one that was
  * lost is noticed, and the journal is read instead.
- * @throws NatsUnavailableError when the connection is closed or the journal cannot be read; NatsRefusedError.
+ * It outlasts a server that goes away and comes back.
+ * @throws NatsUnavailableError when the connection is closed, or no journal can be read when it begins; NatsRefusedError.
  */
 export async function* watchEvents(
   nc: NatsConnection,
@@ -57,50 +58,64 @@ export async function* watchEvents(
     behind = true;
     wake();
   };
-  const endReconnects = onReconnect(nc, missed);
+  const endListening = onConnectionChange(nc, { restored: missed });
   // It ends with the connection, or below; then a closed connection must not be waited for.
   void subscription.closed.then(() => {
     closed = true;
     wake();
   });
+  const somethingHappens = () =>
+    new Promise<void>((resolve) => {
+      const timer = setTimeout(missed, quietCheckMs);
+      timer.unref();
+      wake = () => {
+        clearTimeout(timer);
+        wake = () => undefined;
+        resolve();
+      };
+    });
   const aborted = () => wake();
   signal?.addEventListener('abort', aborted, { once: true });
 
   try {
     let fence = from > 1 ? await fenceBefore(reader, ref, from) : 0;
+    // A watch may begin at a record that is yet to come; those before it are not for it.
+    let early = from > 1;
+    const wanted = (record: StoredRecord): boolean => {
+      fence = record.fence;
+      early &&= numberOf(record) < from;
+      return !early;
+    };
     while (!signal?.aborted) {
       if (behind) {
         behind = false;
-        for await (const record of readRecords(reader, ref, fence)) {
-          fence = record.fence;
-          yield record;
-          if (signal?.aborted) return;
+        try {
+          for await (const record of readRecords(reader, ref, fence)) {
+            if (wanted(record)) yield record;
+            if (signal?.aborted) return;
+          }
+        } catch (error) {
+          if (!(error instanceof NatsUnavailableError) || nc.isClosed()) throw error;
+          // An outage: the watch goes on where it stands as soon as the server is back.
+          behind = true;
+          await somethingHappens();
+          continue;
         }
       }
       const next = live.shift();
       if (next) {
         if (next.record.fence <= fence) continue;
-        if (next.follows === fence) {
-          fence = next.record.fence;
-          yield next.record;
-        } else behind = true;
+        if (next.follows !== fence) behind = true;
+        else if (wanted(next.record)) yield next.record;
         continue;
       }
       if (behind) continue;
       if (closed) throw new NatsUnavailableError('the connection was closed while a session was watched');
-      await new Promise<void>((resolve) => {
-        const timer = setTimeout(missed, quietCheckMs);
-        timer.unref();
-        wake = () => {
-          clearTimeout(timer);
-          resolve();
-        };
-      });
-      wake = () => undefined;
+      await somethingHappens();
     }
   } finally {
     subscription.unsubscribe();
-    endReconnects();
+    endListening();
     signal?.removeEventListener('abort', aborted);
   }
 }
@@ -127,22 +142,22 @@ async function fenceBefore(reader: StreamReader, ref: SessionRef, n: number): Pr
   const newest = await reader.leaderLast(subject);
   const first = newest && (await reader.next(subject, 1));
   if (!newest || !first) return 0;
-  if (numberOf(newest) < n) return newest.seq;
-  if (numberOf(first) >= n) return 0;
+  if (numberOf(recordOf(newest)) < n) return newest.seq;
+  if (numberOf(recordOf(first)) >= n) return 0;
   // Record n - 1 stands at or after `low`, and before `high`.
   let low = first;
   let high = newest.seq;
-  while (numberOf(low) < n - 1 && high - low.seq > 1) {
+  while (numberOf(recordOf(low)) < n - 1 && high - low.seq > 1) {
     const middle = low.seq + Math.floor((high - low.seq) / 2);
     const found = await reader.next(subject, middle);
-    if (found && numberOf(found) < n) low = found;
+    if (found && numberOf(recordOf(found)) < n) low = found;
     else high = middle;
   }
   return low.seq;
 }
 
-function numberOf(message: StoredMessage): number {
-  const record = JSON.parse(Buffer.from(recordOf(message).bytes).toString()) as { readonly n?: unknown };
-  if (typeof record.n !== 'number') throw new TypeError(`message ${message.seq} of the journal is not a record`);
+function numberOf({ bytes, fence }: StoredRecord): number {
+  const record = JSON.parse(Buffer.from(bytes).toString()) as { readonly n?: unknown };
+  if (typeof record.n !== 'number') throw new TypeError(`message ${fence} of the journal is not a record`);
   return record.n;
 }

@@ -3,13 +3,15 @@
  * that is under way, no stack captured per call. Appends are the hot path, and a third of their time was spent there.
  */
 import { createInbox, type Msg, type MsgHdrs, type NatsConnection } from '@nats-io/nats-core';
+import { onConnectionChange } from './connection-changes.ts';
 import { NatsUnavailableError, STATUS, statusOf } from './nats-status.ts';
 
 /** Sends requests and waits for answers. */
 export interface Wire {
   /**
-   * Sends one request and resolves with its one answer.
-   * @throws NatsUnavailableError when nobody answers within the bound, nobody listens, or the connection is closed.
+   * Sends one request and resolves with its one answer. While the connection is lost it waits for it, within the bound.
+   * @throws NatsUnavailableError when nobody answers within the bound, nobody listens, or the connection is lost
+   *   meanwhile or closed.
    */
   request(subject: string, payload: Uint8Array, headers?: MsgHdrs): Promise<Msg>;
   /**
@@ -21,6 +23,8 @@ export interface Wire {
 
 interface Pending {
   readonly subject: string;
+  readonly payload: Uint8Array;
+  readonly headers: MsgHdrs | undefined;
   deadlineMs: number;
   /** Returns whether that was the last answer. */
   answer(message: Msg): boolean;
@@ -47,6 +51,7 @@ function createWire(nc: NatsConnection): Wire {
   const pending = new Map<string, Pending>();
   let serial = 0;
   let timer: NodeJS.Timeout | null = null;
+  let lost = false;
 
   const subscription = nc.subscribe(`${prefix}*`, {
     callback(error, message) {
@@ -69,6 +74,16 @@ function createWire(nc: NatsConnection): Wire {
   });
   // Owned by the connection: `closed` never rejects, and it ends what still waits.
   void nc.closed().then(() => failAll('the connection is closed'));
+  onConnectionChange(nc, {
+    lost() {
+      lost = true;
+      failAll('the connection was lost');
+    },
+    restored() {
+      lost = false;
+      for (const [token, request] of pending) publish(token, request);
+    },
+  });
 
   function failAll(why: string): void {
     const failed = [...pending.values()];
@@ -95,18 +110,23 @@ function createWire(nc: NatsConnection): Wire {
     timer.unref();
   }
 
-  function send(subject: string, payload: Uint8Array, headers: MsgHdrs | undefined, request: Pending): void {
+  function send(request: Pending): void {
     if (subscription.isClosed()) throw new NatsUnavailableError('the connection is closed');
     serial += 1;
     const token = serial.toString(36);
+    pending.set(token, request);
+    if (timer === null) armTimer(answerTimeoutMs);
+    if (!lost) publish(token, request);
+  }
+
+  function publish(token: string, { subject, payload, headers, fail }: Pending): void {
     try {
       const reply = prefix + token;
       nc.publish(subject, payload, headers === undefined ? { reply } : { reply, headers });
     } catch (cause) {
-      throw new NatsUnavailableError(`cannot publish on ${subject}: ${(cause as Error).message}`, { cause });
+      pending.delete(token);
+      fail(new NatsUnavailableError(`cannot publish on ${subject}: ${(cause as Error).message}`, { cause }));
     }
-    pending.set(token, request);
-    if (timer === null) armTimer(answerTimeoutMs);
   }
 
   return {
@@ -117,7 +137,7 @@ function createWire(nc: NatsConnection): Wire {
           return true;
         };
         const deadlineMs = performance.now() + answerTimeoutMs;
-        send(subject, payload, headers, { subject, deadlineMs, answer, fail: reject });
+        send({ subject, payload, headers, deadlineMs, answer, fail: reject });
       });
     },
     requestMany(subject, payload, onAnswer) {
@@ -132,7 +152,7 @@ function createWire(nc: NatsConnection): Wire {
           return true;
         };
         const deadlineMs = performance.now() + answerTimeoutMs;
-        send(subject, payload, undefined, { subject, deadlineMs, answer, fail: reject });
+        send({ subject, payload, headers: undefined, deadlineMs, answer, fail: reject });
       });
     },
   };

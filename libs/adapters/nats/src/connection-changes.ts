@@ -1,0 +1,32 @@
+/** Tells who needs it that the connection is lost and that it is there again. */
+import type { NatsConnection } from '@nats-io/nats-core';
+
+/** Contract: these return at once and do not throw. */
+export interface ConnectionListener {
+  /** Answers to what has been sent will not come, and what is published now goes nowhere: the library drops it. */
+  lost?(): void;
+  /** The library has subscribed again. What else the server held for us, such as pull requests, is gone. */
+  restored?(): void;
+}
+
+const listenersOf = new WeakMap<NatsConnection, Set<ConnectionListener>>();
+
+/** Listens to the connection. @returns a function that ends it. */
+export function onConnectionChange(nc: NatsConnection, listener: ConnectionListener): () => void {
+  let listeners = listenersOf.get(nc);
+  if (!listeners) {
+    listeners = new Set();
+    listenersOf.set(nc, listeners);
+    // Owned by the connection: its status ends with it and does not throw.
+    void follow(nc, listeners);
+  }
+  listeners.add(listener);
+  return () => void listeners.delete(listener);
+}
+
+async function follow(nc: NatsConnection, listeners: ReadonlySet<ConnectionListener>): Promise<void> {
+  for await (const { type } of nc.status()) {
+    if (type === 'disconnect') for (const listener of listeners) listener.lost?.();
+    if (type === 'reconnect') for (const listener of listeners) listener.restored?.();
+  }
+}

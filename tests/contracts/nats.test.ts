@@ -1,0 +1,363 @@
+import {
+  connectNats,
+  createNatsBlobs,
+  createNatsInbox,
+  createNatsJournal,
+  createNatsPublisher,
+  createNatsSender,
+  createNatsSnapshots,
+  createNatsTimers,
+  ensureStreams,
+  listSessions,
+  watchDeltas,
+  watchEvents,
+} from '@coxswain/adapter-nats';
+import type { CommandSender, Log } from '@coxswain/ports';
+import { Receipt, STREAMS, subjects } from '@coxswain/protocol';
+import { headers, type NatsConnection } from '@nats-io/nats-core';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { blobsContract } from './blobs-contract.ts';
+import { eventually } from './eventually.ts';
+import { bytes, freshSession, text } from './fresh-session.ts';
+import { inboxContract } from './inbox-contract.ts';
+import { journalContract } from './journal-contract.ts';
+import { deltaOf, publisherContract } from './publisher-contract.ts';
+import { snapshotsContract } from './snapshots-contract.ts';
+import { serverStartBoundMs, startTestServer, type TestServer } from './test-server.ts';
+import { collect, timersContract } from './timers-contract.ts';
+
+const logged: Array<{ fields: object; message: string }> = [];
+const note = (fields: object, message: string) => void logged.push({ fields, message });
+const log: Log = { debug: note, info: note, warn: note, error: note };
+
+let server: TestServer;
+let nc: NatsConnection;
+let otherNc: NatsConnection;
+let sender: CommandSender;
+
+const connect = () => connectNats({ servers: server.url, token: server.token, name: 'contract' });
+const createInbox = () => createNatsInbox(nc, log);
+
+async function publish(subject: string, payload: Uint8Array, given: Readonly<Record<string, string>> = {}) {
+  const head = headers();
+  for (const [key, value] of Object.entries(given)) head.set(key, value);
+  await nc.request(subject, payload, { headers: head, timeout: 5_000 });
+}
+
+beforeAll(async () => {
+  server = await startTestServer();
+  nc = await connect();
+  otherNc = await connect();
+  await ensureStreams(nc);
+  sender = await createNatsSender(otherNc);
+}, serverStartBoundMs);
+
+afterAll(async () => {
+  await nc?.close();
+  await otherNc?.close();
+  await server?.stop();
+});
+
+describe('NATS', { timeout: 60_000 }, () => {
+  journalContract('NATS', () => ({ journal: createNatsJournal(nc), other: createNatsJournal(otherNc) }));
+  inboxContract('NATS', () => ({ createInbox, sender, publish }));
+  snapshotsContract('NATS', () => createNatsSnapshots(nc));
+  blobsContract('NATS', () => createNatsBlobs(nc));
+  timersContract('NATS', () => ({ timers: createNatsTimers(nc), createInbox }));
+  publisherContract('NATS', () => ({
+    publisher: createNatsPublisher(nc, log),
+    async watchDeltas(ref, handler) {
+      const stop = watchDeltas(otherNc, ref, handler, log);
+      await otherNc.flush();
+      return stop;
+    },
+    async watchReceipts(subject, handler) {
+      const subscription = otherNc.subscribe(subject, {
+        callback: (_, message) => handler(Receipt.parse(message.json())),
+      });
+      await otherNc.flush();
+      return () => subscription.unsubscribe();
+    },
+  }));
+
+  describe('streams', () => {
+    test('may be ensured again and again', async () => {
+      await Promise.all([ensureStreams(nc), ensureStreams(otherNc)]);
+    });
+
+    test('that somebody changed are refused, by the member', async () => {
+      const config = await configOf(STREAMS.journal);
+      onTestFinished(() => update(config));
+      const { republish, ...without } = config;
+      expect(republish).toBeDefined();
+      await update(without);
+      await expect(ensureStreams(nc)).rejects.toMatchObject({
+        code: 'stream_config_mismatch',
+        member: 'COX_JOURNAL.republish',
+        message: expect.stringContaining(nc.info?.version ?? 'no version'),
+      });
+    });
+
+    test('that take what only hosts may do are refused', async () => {
+      const config = await configOf(STREAMS.commands);
+      onTestFinished(() => update(config));
+      await update({ ...config, allow_rollup_hdrs: true });
+      await expect(ensureStreams(nc)).rejects.toMatchObject({ member: 'COX_COMMANDS.allow_rollup_hdrs' });
+    });
+
+    test('are not made on a server that would ignore half of their configuration', async () => {
+      const old = Object.create(nc, { info: { value: { ...nc.info, version: '2.11.9' } } }) as NatsConnection;
+      await expect(ensureStreams(old)).rejects.toMatchObject({ code: 'nats_server_too_old' });
+    });
+  });
+
+  describe('the command stream', () => {
+    test('outlives a subject that is longer than the server takes', async () => {
+      const inbox = await createInbox();
+      const strays: string[] = [];
+      await inbox.open({ ring: () => undefined, stray: (stray) => void strays.push(stray.subject) });
+      onTestFinished(() => inbox.close());
+      const hostile = await connect();
+      onTestFinished(() => hostile.close());
+      hostile.publish(`cox.default.session.${'x'.repeat(10_240)}.steer`, bytes('x'));
+      const ref = freshSession();
+      const { seq } = await sender.send(ref, 'steer', bytes('after it'));
+      expect((await inbox.read(ref, 0, seq)).map(({ payload }) => text(payload))).toEqual(['after it']);
+      expect(strays.filter((subject) => subject.length > 10_240)).toEqual([]);
+    });
+
+    test('takes no schedule, no time to live and no rollup from those who may publish a steer', async () => {
+      const ref = freshSession();
+      const inbox = await createInbox();
+      const kept = await sender.send(ref, 'steer', bytes('kept'));
+      const subject = subjects.command(ref, 'steer');
+      const attempts: Array<Record<string, string>> = [
+        { 'Nats-Schedule': '@at 2020-01-01T00:00:00Z', 'Nats-Schedule-Target': subjects.command(ref, 'approve') },
+        { 'Nats-TTL': '1s' },
+        { 'Nats-Rollup': 'all' },
+      ];
+      for (const attempt of attempts) await publish(subject, bytes('hostile'), attempt);
+      const stored = await inbox.read(ref, 0, kept.seq + attempts.length);
+      expect(stored.map(({ verb, payload }) => [verb, text(payload)])).toEqual([['steer', 'kept']]);
+    });
+
+    test('keeps a partition at the host that has it, also when nothing comes for longer than a pin lasts', async () => {
+      const ref = freshSession();
+      const [first, standby] = [await collect({ createInbox }, ref), await collect({ createInbox }, ref)];
+      await sender.send(ref, 'steer', bytes('1'));
+      await eventually('it has arrived', () => first.length + standby.length === 1);
+      const holder = first.length === 1 ? first : standby;
+      await new Promise((resolve) => setTimeout(resolve, 2_500));
+      await sender.send(ref, 'steer', bytes('2'));
+      await eventually('the second has arrived', () => first.length + standby.length === 2);
+      expect(holder).toHaveLength(2);
+    });
+
+    test('has its consumers again when somebody has deleted them', async () => {
+      const ref = freshSession();
+      const arrived = await collect({ createInbox }, ref);
+      for (const p of [...Array.from({ length: 64 }, (_, i) => `p${i}`), 'strays']) {
+        await nc.request(`$JS.API.CONSUMER.DELETE.${STREAMS.commands}.${p}`, '', { timeout: 5_000 });
+      }
+      await sender.send(ref, 'steer', bytes('x'));
+      await eventually('it has arrived', () => arrived.length === 1);
+    });
+  });
+
+  describe('watching events', () => {
+    test('gives every record once and in order, from the journal and then live', async () => {
+      const ref = freshSession();
+      const journal = createNatsJournal(nc);
+      const write = writer(journal, ref);
+      for (let n = 1; n <= 300; n++) await write(n);
+      const seen: number[] = [];
+      const watching = (async () => {
+        for await (const record of watchEvents(otherNc, ref, { from: 150 })) {
+          seen.push(numberIn(record.bytes));
+          if (seen.at(-1) === 600) return;
+        }
+      })();
+      for (let n = 301; n <= 600; n++) await write(n);
+      await watching;
+      expect(seen).toEqual(Array.from({ length: 451 }, (_, i) => 150 + i));
+    });
+
+    test.each([1, 2, 3, 7, 8, 9])('begins at record %i of 7', async (from) => {
+      const ref = freshSession();
+      const write = writer(createNatsJournal(nc), ref);
+      for (let n = 1; n <= 7; n++) await write(n);
+      const watching = watchEvents(otherNc, ref, { from });
+      const first = watching.next();
+      if (from > 7) for (let n = 8; n <= from; n++) await write(n);
+      const result = await first;
+      expect(result.done ? null : numberIn(result.value.bytes)).toBe(from);
+      await watching.return();
+    });
+
+    test('waits for a session that is not there yet, and ends when told', async () => {
+      const ref = freshSession();
+      const abort = new AbortController();
+      const seen: number[] = [];
+      const watching = (async () => {
+        for await (const record of watchEvents(otherNc, ref, { signal: abort.signal }))
+          seen.push(numberIn(record.bytes));
+      })();
+      await writer(createNatsJournal(nc), ref)(1);
+      await eventually('it is seen', () => seen.length === 1);
+      abort.abort();
+      await watching;
+    });
+
+    test('reads the journal where live records were lost', async () => {
+      const ref = freshSession();
+      const write = writer(createNatsJournal(nc), ref);
+      await write(1);
+      const watching = watchEvents(otherNc, ref);
+      await watching.next();
+      // More than a watcher keeps while nobody reads.
+      for (let n = 2; n <= 1_200; n++) await write(n);
+      const seen: number[] = [];
+      while (seen.at(-1) !== 1_200) {
+        const { value } = await watching.next();
+        if (value) seen.push(numberIn(value.bytes));
+      }
+      expect(seen).toEqual(Array.from({ length: 1_199 }, (_, i) => i + 2));
+      await watching.return();
+    });
+
+    test('lists sessions', async () => {
+      const tenant = `list-${freshSession().sessionId}`.slice(0, 30);
+      const refs = Array.from({ length: 5 }, () => freshSession(tenant));
+      for (const ref of refs) await writer(createNatsJournal(nc), ref)(1);
+      const listed: string[] = [];
+      for await (const ref of listSessions(otherNc, tenant)) listed.push(ref.sessionId);
+      expect(listed.sort()).toEqual(refs.map(({ sessionId }) => sessionId as string).sort());
+    });
+  });
+
+  describe('a message to watchers', () => {
+    test('that is no delta is left out and logged', async () => {
+      const ref = freshSession();
+      const heard: number[] = [];
+      const stop = watchDeltas(otherNc, ref, (delta) => void heard.push(delta.index), log);
+      onTestFinished(stop);
+      await otherNc.flush();
+      nc.publish(subjects.deltas(ref), 'garbage');
+      nc.publish(subjects.deltas(ref), '{"type":"message_update"}');
+      createNatsPublisher(nc, log).delta(ref, deltaOf(ref, 0));
+      await eventually('the delta is heard', () => heard.length === 1);
+      const subject = subjects.deltas(ref);
+      expect(logged.filter(({ fields }) => (fields as { subject?: string }).subject === subject)).toHaveLength(2);
+    });
+
+    test('goes to inboxes only, so that a receipt cannot become a command', async () => {
+      const ref = freshSession();
+      const inbox = await createInbox();
+      const publisher = createNatsPublisher(nc, log);
+      const receipt: Receipt = { type: 'receipt', session_id: ref.sessionId, command_id: 'c', stage: 'accepted' };
+      publisher.receipt(subjects.command(ref, 'approve'), receipt);
+      const { seq } = await sender.send(ref, 'steer', bytes('x'));
+      await nc.flush();
+      expect((await inbox.read(ref, 0, seq)).map(({ verb }) => verb)).toEqual(['steer']);
+    });
+
+    test('is logged when the connection is closed', async () => {
+      const closed = await connect();
+      await closed.close();
+      const ref = freshSession();
+      createNatsPublisher(closed, log).delta(ref, deltaOf(ref, 0));
+      expect(logged.some(({ fields }) => (fields as { subject?: string }).subject === subjects.deltas(ref))).toBe(true);
+    });
+  });
+
+  // These stop the server that all share, so they stand last.
+  describe('when the server goes away', () => {
+    test('an append without an answer is ambiguous, and the identical bytes settle it to one record', async () => {
+      const ref = freshSession();
+      const journal = createNatsJournal(nc);
+      process.kill(server.pid(), 'SIGSTOP');
+      const pending = journal.append(ref, bytes('a'), 0).finally(() => process.kill(server.pid(), 'SIGCONT'));
+      expect(await pending).toMatchObject({ status: 'ambiguous' });
+      const again = await journal.append(ref, bytes('a'), 0);
+      expect(again).toEqual({ status: 'refused' });
+      const settled = await journal.firstAfter(ref, 0);
+      expect(text(settled?.bytes ?? bytes(''))).toBe('a');
+      expect((await journal.last(ref))?.fence).toBe(settled?.fence);
+    });
+
+    test('a timer outlives its client and the server', async () => {
+      const ref = freshSession();
+      const client = await connect();
+      await createNatsTimers(client).schedule(ref, '1-0', Date.now() + 3_000, bytes('still'));
+      await client.close();
+      await server.restart();
+      const later = await connect();
+      onTestFinished(() => later.close());
+      const arrived = await collect({ createInbox: () => createNatsInbox(later, log) }, ref);
+      await eventually('it has arrived', () => arrived.length === 1);
+      expect(text(arrived[0]?.payload ?? bytes(''))).toBe('still');
+    });
+
+    test('an open inbox goes on when it is back, and so does a watch', async () => {
+      const ref = freshSession();
+      const journal = createNatsJournal(nc);
+      const seen: string[] = [];
+      const abort = new AbortController();
+      const watching = (async () => {
+        for await (const record of watchEvents(otherNc, ref, { signal: abort.signal })) seen.push(text(record.bytes));
+      })();
+      const arrived = await collect({ createInbox }, ref);
+      await server.restart();
+      await eventually('a command is taken', async () => {
+        const sent = await sender.send(ref, 'steer', bytes('x'), { commandId: 'once' }).catch(() => null);
+        return sent !== null;
+      });
+      await eventually('it has arrived', () => arrived.length === 1);
+      await eventually('a record is taken', async () => {
+        const { status } = await journal.append(ref, bytes('a'), 0);
+        return status === 'stored' || status === 'refused';
+      });
+      await eventually('it is seen', () => seen.length === 1);
+      abort.abort();
+      await watching;
+    });
+
+    test('a closed connection refuses appends and ends what waits', async () => {
+      const closing = await connect();
+      const journal = createNatsJournal(closing);
+      const ref = freshSession();
+      const watching = watchEvents(closing, ref).next();
+      await journal.last(ref);
+      const ended = expect(watching).rejects.toMatchObject({ code: 'nats_unreachable' });
+      await closing.close();
+      await ended;
+      await expect(journal.append(ref, bytes('a'), 0)).rejects.toMatchObject({ code: 'nats_unreachable' });
+    });
+  });
+});
+
+async function configOf(stream: string): Promise<Record<string, unknown>> {
+  const answer = await nc.request(`$JS.API.STREAM.INFO.${stream}`, '', { timeout: 5_000 });
+  return answer.json<{ config: Record<string, unknown> }>().config;
+}
+
+async function update(config: Record<string, unknown>): Promise<void> {
+  const answer = await nc.request(`$JS.API.STREAM.UPDATE.${String(config.name)}`, JSON.stringify(config), {
+    timeout: 5_000,
+  });
+  const { error } = answer.json<{ error?: { description: string } }>();
+  if (error) throw new Error(error.description);
+}
+
+function writer(journal: ReturnType<typeof createNatsJournal>, ref: ReturnType<typeof freshSession>) {
+  let fence = 0;
+  return async (n: number) => {
+    const result = await journal.append(ref, bytes(JSON.stringify({ n })), fence);
+    if (result.status !== 'stored') throw new Error(`an append was ${result.status}`);
+    fence = result.fence;
+  };
+}
+
+function numberIn(record: Uint8Array): number {
+  return (JSON.parse(text(record)) as { n: number }).n;
+}
