@@ -3,11 +3,14 @@ import type { Json, ToolResult } from '@coxswain/protocol';
 
 const SUMMARY_MAX_CHARS = 120;
 
+const ABOUT: ReadonlySet<string> = new Set(['path', 'file', 'command', 'url', 'query', 'name', 'id']);
+
 /** Arguments in short: the only value of a single one, else `name: value, …`; long ones are cut. */
 export function summarizeArgs(args: Json): string {
   if (args === null) return '';
   if (typeof args !== 'object' || Array.isArray(args)) return cut(inOneLine(args));
-  const entries = Object.entries(args);
+  // What a call is about goes first: where its arguments are long, the rest is cut.
+  const entries = Object.entries(args).sort(([a], [b]) => Number(ABOUT.has(b)) - Number(ABOUT.has(a)));
   const [only] = entries;
   if (entries.length === 1 && only !== undefined) return cut(inOneLine(only[1]));
   return cut(entries.map(([name, value]) => `${name}: ${cut(inOneLine(value), 60)}`).join(', '));

@@ -40,6 +40,8 @@ export interface SendOptions<Stage extends WaitStage = 'stored' | 'accepted'> {
   readonly wait?: Stage | undefined;
   /** How long a receipt is waited for, after the command is stored. Default 30,000. */
   readonly timeoutMs?: number | undefined;
+  /** Ends the waiting for a receipt; what was sent stays sent. */
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** How far a command is followed. */
@@ -90,7 +92,7 @@ export async function sendCommand<V extends Verb>(
   const receipts = new ReceiptInbox(bus.nc, inbox, ref, commandId, wait);
   try {
     const sent = await store(bus, ref, verb, payload, commandId, inbox);
-    return { ...sent, receipt: await receipts.settled(options.timeoutMs ?? RECEIPT_TIMEOUT_MS) };
+    return { ...sent, receipt: await receipts.settled(options.timeoutMs ?? RECEIPT_TIMEOUT_MS, options.signal) };
   } finally {
     receipts.close();
   }
@@ -160,6 +162,7 @@ class ReceiptInbox {
   readonly #unsubscribe: () => void;
   #timer: NodeJS.Timeout | undefined;
   #giveUp: (error: Error) => void = () => undefined;
+  #release: () => void = () => undefined;
 
   readonly #commandId: CommandId;
   readonly #awaited: 'accepted' | 'delivered';
@@ -194,7 +197,11 @@ class ReceiptInbox {
     this.#unsubscribe = () => unsubscribe();
   }
 
-  settled(timeoutMs: number): Promise<Receipt> {
+  settled(timeoutMs: number, signal: AbortSignal | undefined): Promise<Receipt> {
+    const aborted = () => this.#giveUp(signal?.reason as Error);
+    if (signal?.aborted) aborted();
+    signal?.addEventListener('abort', aborted, { once: true });
+    this.#release = () => signal?.removeEventListener('abort', aborted);
     this.#timer = setTimeout(
       () => this.#giveUp(new ReceiptTimeoutError(this.#commandId, this.#awaited, timeoutMs)),
       timeoutMs,
@@ -204,6 +211,7 @@ class ReceiptInbox {
 
   close(): void {
     clearTimeout(this.#timer);
+    this.#release();
     this.#unsubscribe();
   }
 }

@@ -7,8 +7,15 @@ import { takePart } from '../run/take-part.ts';
 /** Joins a session. Where no instance runs, one is started, which goes on with the session. */
 export const run: CommandRun = (invocation) => {
   const from = invocation.flags.whole('from', { min: 1, max: Number.MAX_SAFE_INTEGER });
+  let shown = 0;
   return withBus(invocation, true, async (bus) => {
     const session = await findSession(bus.client, invocation.args[0] as string);
-    return takePart(invocation, bus, session, { from });
+    const part = shown === 0 ? { from } : { from: shown + 1, after: shown + 1 };
+    return takePart(invocation, bus, session, {
+      ...part,
+      onShown: (n) => {
+        shown = n;
+      },
+    });
   });
 };

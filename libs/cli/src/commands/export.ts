@@ -1,14 +1,14 @@
 /** `cox export`. */
 import { once } from 'node:events';
 import { SessionNotFoundError } from '@coxswain/client';
-import { withBus } from '../instance/open-bus.ts';
+import { withBusOnce } from '../instance/open-bus.ts';
 import { findSession } from '../instance/resolve-session.ts';
 import { EXIT } from '../line/cli-error.ts';
 import type { CommandRun } from '../line/command-spec.ts';
 
 /** Prints a journal as it is stored, one record a line. Records are canonical JSON, so no line break stands in one. */
 export const run: CommandRun = (invocation) =>
-  withBus(invocation, false, async (bus) => {
+  withBusOnce(invocation, false, async (bus) => {
     const session = await findSession(bus.client, invocation.args[0] as string);
     let records = 0;
     for await (const { bytes } of session.journal()) {

@@ -20,7 +20,7 @@ export const run: CommandRun = (invocation) => {
 async function upEmbedded({ flags, env }: Invocation, port: number | undefined): Promise<ExitCode> {
   const stateDir = stateDirOf(flags, env);
   const told = stopSignal();
-  const instance = await startEmbedded({ stateDir, port, services: true, env, log: 'stderr' });
+  const instance = await startEmbedded({ stateDir, port, services: true, env, log: logTarget() });
   const { server } = instance;
   ready(flags.on('json'), { nats_url: server.url, token: server.token, state_dir: stateDir });
   if (!flags.on('json')) {
@@ -42,13 +42,18 @@ async function upOnBus({ flags, env }: Invocation, url: string): Promise<ExitCod
   const { startSessionsService } = await import('@coxswain/sessions');
   const stateDir = stateDirOf(flags, env);
   const told = stopSignal();
-  const service = await startSessionsService({ nats: { servers: url }, stateDir, log: 'stderr' });
+  const service = await startSessionsService({ nats: { servers: url }, stateDir, log: logTarget() });
   ready(flags.on('json'), { nats_url: url, token: null, state_dir: stateDir });
   if (!flags.on('json')) standardStreams.err('cox is up on the given bus; stop with Ctrl-C\n');
   await told.promise;
   told.release();
   await service.stop();
   return EXIT.ok;
+}
+
+/** Log lines are for programs: on a terminal they go to the file in the state folder. */
+function logTarget(): 'file' | 'stderr' {
+  return process.stderr.isTTY ? 'file' : 'stderr';
 }
 
 function ready(json: boolean, where: { nats_url: string; token: string | null; state_dir: string }): void {

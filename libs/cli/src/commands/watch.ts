@@ -12,6 +12,7 @@ import { chooseView } from '../terminal/streams.ts';
 export const run: CommandRun = (invocation) => {
   const { flags, args, env } = invocation;
   const from = flags.whole('from', { min: 1, max: Number.MAX_SAFE_INTEGER });
+  let shown = 0;
   return withBus(invocation, false, async (bus) => {
     const session = await findSession(bus.client, args[0] as string);
     const { view } = chooseView(flags.on('json'), env);
@@ -24,12 +25,16 @@ export const run: CommandRun = (invocation) => {
         session,
         view,
         participant: { approvalsOpen: () => 'go_on' },
-        from,
+        from: shown === 0 ? from : shown + 1,
         stay: flags.on('follow'),
         // Nothing will come where nothing runs.
         untilPresent: !bus.hosted,
-        signal: leaving.signal,
+        signal: AbortSignal.any([leaving.signal, bus.gone]),
+        onShown: (n) => {
+          shown = n;
+        },
       });
+      if (end.kind === 'left' && !leaving.signal.aborted) bus.gone.throwIfAborted();
       return end.kind === 'ended' ? exitCodeOf(end.result.stopReason) : EXIT.detached;
     } finally {
       told.release();

@@ -1,8 +1,141 @@
-/** The demo. */
-import { EXIT, type ExitCode } from '../line/cli-error.ts';
+/**
+ * The demo: one session on real tools, steered, cancelled, approved, ended and replayed. On a terminal a person does
+ * it, with hints; without one it plays through by itself.
+ */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Session } from '@coxswain/client';
+import { replayJournal } from '@coxswain/session';
+import { type OpenBus, withBusOnce } from '../instance/open-bus.ts';
+import { stopSignal } from '../instance/stop-signal.ts';
+import { CliError, EXIT, type ExitCode } from '../line/cli-error.ts';
 import type { Invocation } from '../line/command-spec.ts';
+import { AtKeyboard } from '../run/at-keyboard.ts';
+import { exitCodeOf } from '../run/exit-code-of.ts';
+import { type FollowEnd, followSession } from '../run/follow-session.ts';
+import { keysFound } from '../run/start-body.ts';
+import { Screen } from '../terminal/screen.ts';
+import { plainView, type SessionView, terminalView } from '../terminal/session-view.ts';
+import { isInteractive } from '../terminal/streams.ts';
+import { createStyle, wantsColour } from '../terminal/style.ts';
+import { Guide } from './guide.ts';
+import { SelfPlayer } from './self-player.ts';
+import { writeStory } from './story.ts';
 
-/** Plays it. */
-export async function playDemo(_invocation: Invocation): Promise<ExitCode> {
-  return EXIT.ok;
+/** The demo ends by itself well within a minute; beyond this something hangs. */
+const SELF_PLAYED_WITHIN_MS = 120_000;
+
+/** Plays the demo. */
+export async function playDemo(invocation: Invocation): Promise<ExitCode> {
+  const interactive = isInteractive();
+  const say = (text: string) => process.stdout.write(`${text}\n`);
+  introduce(say, invocation.env);
+  const story = await writeStory();
+  // Nobody looks at a state folder of a demo that plays by itself, and several may play at once.
+  const scratch = interactive || hasPlace(invocation) ? null : await mkdtemp(join(tmpdir(), 'cox-demo-state-'));
+  const env = scratch === null ? invocation.env : { ...invocation.env, COX_STATE_DIR: scratch };
+  try {
+    return await withBusOnce({ flags: invocation.flags, env }, true, async (bus) => {
+      const { session } = await bus.client.startSession(story.body, { wait: 'accepted' });
+      const end = interactive ? await byHand(session, invocation.env) : await byItself(session, bus, say);
+      if (end.kind !== 'ended') {
+        say('left before the end');
+        return EXIT.detached;
+      }
+      say(`replay of ${session.id}: ${await replayed(session, bus)}`);
+      if (interactive)
+        say(
+          `look again: cox show ${session.id} · cox export ${session.id} · or npm start -- "a prompt" --model provider/name`,
+        );
+      return exitCodeOf(end.result.stopReason);
+    });
+  } finally {
+    await story.remove();
+    if (scratch !== null) await rm(scratch, { recursive: true, force: true });
+  }
+}
+
+function introduce(say: (text: string) => void, env: NodeJS.ProcessEnv): void {
+  say('Coxswain demo: a scripted model, real tools in a scratch folder, a real nats-server.');
+  const [key] = keysFound(env);
+  if (key !== undefined) say(`(${key} is set: npm start -- "a prompt" --model provider/name runs a real model)`);
+}
+
+/** Whether somebody has said which bus or state folder to use. */
+function hasPlace({ flags, env }: Invocation): boolean {
+  return flags.on('state-dir') || flags.on('nats') || Boolean(env.COX_STATE_DIR) || Boolean(env.NATS_URL);
+}
+
+async function byItself(session: Session, bus: OpenBus, say: (text: string) => void): Promise<FollowEnd> {
+  const view = plainView(
+    { out: (text) => void process.stdout.write(text), err: (text) => void process.stdout.write(text) },
+    createStyle(false),
+  );
+  const player = new SelfPlayer(session, reachable(bus), say);
+  const signal = AbortSignal.timeout(SELF_PLAYED_WITHIN_MS);
+  try {
+    const end = await followSession({ session, view, participant: player, after: 1, signal });
+    await player.done;
+    if (end.kind !== 'ended')
+      throw new CliError(EXIT.error, 'timeout', `the demo did not end within ${SELF_PLAYED_WITHIN_MS} ms`);
+    return end;
+  } finally {
+    view.close();
+  }
+}
+
+async function byHand(session: Session, env: NodeJS.ProcessEnv): Promise<FollowEnd> {
+  const style = createStyle(wantsColour(process.stdout, env));
+  const screen = new Screen(process.stdout, style);
+  const view: SessionView = terminalView(screen, style);
+  const leaving = new AbortController();
+  const told = stopSignal();
+  void told.promise.then(() => leaving.abort());
+  const guide = new Guide(session.ref, screen, style);
+  const keyboard = new AtKeyboard(
+    session,
+    screen,
+    style,
+    () => leaving.abort(),
+    () => guide.suggestion,
+  );
+  const participant = {
+    approvalsOpen: keyboard.approvalsOpen.bind(keyboard),
+    saw: (event: Parameters<typeof keyboard.saw>[0]) => keyboard.saw(event),
+  };
+  try {
+    return await followSession({
+      session,
+      view: {
+        ...view,
+        // Hints come after what they speak of.
+        record(record, events) {
+          view.record(record, events);
+          for (const event of events) guide.saw(event);
+        },
+      },
+      participant,
+      after: 1,
+      signal: leaving.signal,
+    });
+  } finally {
+    told.release();
+    view.close();
+    await keyboard.close();
+  }
+}
+
+function reachable({ embedded, address }: OpenBus): { url: string; token: string } {
+  if (embedded) return { url: embedded.server.url, token: embedded.server.token };
+  const url = new URL((address?.servers ?? '').replace(/^nats:/, 'http:'));
+  return { url: `nats://${url.host}`, token: address?.token ?? decodeURIComponent(url.username) };
+}
+
+async function replayed(session: Session, bus: OpenBus): Promise<string> {
+  async function* bytes() {
+    for await (const stored of session.journal()) yield stored.bytes;
+  }
+  const { records } = await replayJournal(bytes(), { get: (sha256) => bus.client.blob(sha256) });
+  return `byte-identical (${records} records)`;
 }

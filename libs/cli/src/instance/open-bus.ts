@@ -1,4 +1,11 @@
-/** Opens the bus that a command needs, for as long as the command runs. */
+/**
+ * Opens the bus that a command needs, for as long as the command runs.
+ *
+ * An instance may end while others use it: a `cox run` that started one ends with its run. Sessions and stored
+ * commands outlive it, so whoever still needs a bus opens one again and goes on.
+ */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { readConnection } from '@coxswain/adapter-nats';
 import { type Client, connect } from '@coxswain/client';
 import { CliError, EXIT } from '../line/cli-error.ts';
 import type { Invocation } from '../line/command-spec.ts';
@@ -9,58 +16,120 @@ import { type BusAddress, findBus } from './find-bus.ts';
 export interface OpenBus {
   readonly client: Client;
   readonly stateDir: string;
+  /** What was joined; null where this process runs the instance. May hold credentials. */
+  readonly address: BusAddress | null;
   /** Set where no instance was running and this process runs one. */
   readonly embedded: EmbeddedInstance | null;
   /** Whether sessions on this bus may be worked on while it is open: not where a server was started for reading alone. */
   readonly hosted: boolean;
+  /** Aborts when the instance on this machine has ended. A server elsewhere is waited for instead. */
+  readonly gone: AbortSignal;
   close(): Promise<void>;
 }
 
+/** Another process that is just starting or ending an instance is waited for so long. */
+const SETTLED_WITHIN_MS = 20_000;
+const LOOKED_AGAIN_MS = 100;
+const WATCHED_EVERY_MS = 500;
+const REOPENED_MAX = 8;
+
+type Where = Pick<Invocation, 'flags' | 'env'>;
+
 /**
- * Opens the running instance or, where none runs, an embedded one.
- * @param services whether an embedded one is to work on sessions, or only to be read and written to.
+ * Runs a task with an open bus and closes it, whatever happens. If the instance ends meanwhile, the task is run again
+ * on a new one: it must be safe to repeat, and leave or fail soon after `gone` has aborted.
+ * @param services whether an instance that this process has to start is to work on sessions, or only to be read and
+ *   written to.
  */
-export async function openBus({ flags, env }: Pick<Invocation, 'flags' | 'env'>, services: boolean): Promise<OpenBus> {
-  const port = flags.whole('port', { min: 1, max: 65_535 });
-  const found = await findBus(flags, env);
-  if (found.address) {
-    const client = await connectTo(found.address);
-    return { client, stateDir: found.stateDir, embedded: null, hosted: true, close: () => client.close() };
-  }
-  const { startEmbedded } = await import('./embedded.ts');
-  const embedded = await startEmbedded({ stateDir: found.stateDir, port, services, env });
-  try {
-    const client = await connect({ servers: embedded.server.url, token: embedded.server.token, name: 'cox' });
-    return {
-      client,
-      stateDir: found.stateDir,
-      embedded,
-      hosted: services,
-      close: async () => {
-        try {
-          await client.close();
-        } finally {
-          await embedded.stop();
-        }
-      },
-    };
-  } catch (error) {
-    await embedded.stop();
-    throw error;
+export async function withBus<T>(where: Where, services: boolean, task: (bus: OpenBus) => Promise<T>): Promise<T> {
+  for (let reopened = 0; ; reopened++) {
+    const bus = await openBus(where, services);
+    try {
+      return await task(bus);
+    } catch (error) {
+      if (!bus.gone.aborted || reopened >= REOPENED_MAX) throw error;
+    } finally {
+      await bus.close();
+    }
   }
 }
 
-/** Runs a task with an open bus and closes it, whatever happens. */
-export async function withBus<T>(
-  invocation: Pick<Invocation, 'flags' | 'env'>,
-  services: boolean,
-  task: (bus: OpenBus) => Promise<T>,
-): Promise<T> {
-  const bus = await openBus(invocation, services);
+/** As {@link withBus}, for a task that cannot be repeated. */
+export async function withBusOnce<T>(where: Where, services: boolean, task: (bus: OpenBus) => Promise<T>): Promise<T> {
+  const bus = await openBus(where, services);
   try {
     return await task(bus);
   } finally {
     await bus.close();
+  }
+}
+
+async function openBus({ flags, env }: Where, services: boolean): Promise<OpenBus> {
+  const port = flags.whole('port', { min: 1, max: 65_535 });
+  const untilMs = Date.now() + SETTLED_WITHIN_MS;
+  for (;;) {
+    const { address, stateDir } = await findBus(flags, env);
+    try {
+      return address ? await joinBus(address, stateDir) : await startBus({ stateDir, port, services, env });
+    } catch (error) {
+      // Between two looks another process has taken the state folder, or has just left it.
+      const unsettled = address ? address.source === 'state-dir' : codeOf(error) === 'state_dir_in_use';
+      if (!unsettled || Date.now() > untilMs) throw error;
+      await sleep(LOOKED_AGAIN_MS);
+    }
+  }
+}
+
+async function joinBus(address: BusAddress, stateDir: string): Promise<OpenBus> {
+  const client = await connectTo(address);
+  const gone = new AbortController();
+  const timer = address.source === 'state-dir' ? watchInstance(stateDir, gone) : undefined;
+  const close = async () => {
+    clearInterval(timer);
+    await client.close();
+  };
+  return { client, stateDir, address, embedded: null, hosted: true, gone: gone.signal, close };
+}
+
+function watchInstance(stateDir: string, gone: AbortController): NodeJS.Timeout {
+  let pid: number | undefined;
+  const look = async () => {
+    const running = await readConnection(stateDir);
+    pid ??= running?.pid;
+    if (running === undefined || running.pid !== pid) gone.abort(new Error('the instance has ended'));
+  };
+  return setInterval(() => {
+    // A file that cannot be read just now says nothing about the server.
+    look().catch(() => undefined);
+  }, WATCHED_EVERY_MS).unref();
+}
+
+async function startBus(options: {
+  readonly stateDir: string;
+  readonly port: number | undefined;
+  readonly services: boolean;
+  readonly env: NodeJS.ProcessEnv;
+}): Promise<OpenBus> {
+  const { startEmbedded } = await import('./embedded.ts');
+  const embedded = await startEmbedded(options);
+  const gone = new AbortController();
+  void embedded.server.exited.then(({ expected }) => {
+    if (!expected) gone.abort(new Error('nats-server ended by itself'));
+  });
+  try {
+    const client = await connect({ servers: embedded.server.url, token: embedded.server.token, name: 'cox' });
+    const close = async () => {
+      try {
+        await client.close();
+      } finally {
+        await embedded.stop();
+      }
+    };
+    const { stateDir, services } = options;
+    return { client, stateDir, address: null, embedded, hosted: services, gone: gone.signal, close };
+  } catch (error) {
+    await embedded.stop();
+    throw error;
   }
 }
 
@@ -77,4 +146,8 @@ export async function connectTo(address: BusAddress): Promise<Client> {
       `nats_unreachable: ${named} cannot be used: ${(error as Error).message}; cox doctor tells more`,
     );
   }
+}
+
+function codeOf(error: unknown): unknown {
+  return (error as { code?: unknown } | null)?.code;
 }

@@ -21,6 +21,7 @@ export class AtKeyboard implements Participant {
   readonly #screen: Screen;
   readonly #style: Style;
   readonly #leave: Leave;
+  readonly #suggestion: () => string | null;
   readonly #keyboard: Keyboard;
   readonly #editor = new LineEditor();
   readonly #sends = new Set<Promise<void>>();
@@ -28,11 +29,19 @@ export class AtKeyboard implements Participant {
   #running: string | null = null;
   #leaving = false;
 
-  constructor(session: Session, screen: Screen, style: Style, leave: Leave) {
+  /** @param suggestion what Enter on an empty line stands for. */
+  constructor(
+    session: Session,
+    screen: Screen,
+    style: Style,
+    leave: Leave,
+    suggestion: () => string | null = () => null,
+  ) {
     this.#session = session;
     this.#screen = screen;
     this.#style = style;
     this.#leave = leave;
+    this.#suggestion = suggestion;
     this.#keyboard = new Keyboard(process.stdin as ReadStream, (text, key) => this.#key(text, key));
   }
 
@@ -57,7 +66,8 @@ export class AtKeyboard implements Participant {
 
   /** Sends a line as if it had been typed. */
   submit(line: string, kind: LineKind = 'steer'): void {
-    const command = readTyped(line, kind, this.#approvals.length > 0);
+    const meant = line.trim() === '' && kind === 'steer' ? (this.#suggestion() ?? '') : line;
+    const command = readTyped(meant, kind, this.#approvals.length > 0);
     if (command.do === 'detach') this.#leave();
     else if (command.do === 'help') this.#help(command.problem);
     else if (command.do !== 'nothing') this.#send(command);

@@ -36,6 +36,8 @@ export interface FollowOptions {
   readonly from?: number | undefined;
   /** Only an end in this record or a later one counts; default: the newest record at the beginning. */
   readonly after?: number | undefined;
+  /** A record was shown. */
+  readonly onShown?: ((n: number) => void) | undefined;
   /** Go on after the end of a run. */
   readonly stay?: boolean | undefined;
   /** Leave after the newest record. */
@@ -55,7 +57,7 @@ export async function followSession(options: FollowOptions): Promise<FollowEnd> 
   const results = new ResultCollector();
   let announced = '';
   // All records are taken in, so that approvals and texts from before `from` are known; only later ones are shown.
-  const from = Math.max(1, Math.min(options.from ?? 1, newest));
+  const from = options.from ?? 1;
   for await (const item of session.watch({ signal })) {
     if (item.delta) {
       view.live(translator.delta(item.delta));
@@ -67,7 +69,10 @@ export async function followSession(options: FollowOptions): Promise<FollowEnd> 
       approvals.add(event);
       participant.saw?.(event);
     }
-    if (record.n >= from) view.record(record, events);
+    if (record.n >= from) {
+      view.record(record, events);
+      options.onShown?.(record.n);
+    }
     const result = results.add(record) ?? results.newest;
     if (record.n < present) continue;
     if (hasEnded(record.state) && !options.stay && result !== null && result.n >= (options.after ?? 0)) {

@@ -1,5 +1,5 @@
 /** One prompt, from the command line to the end of its run. */
-import { ReceiptTimeoutError, type SentCommand, type Session } from '@coxswain/client';
+import { newCommandId, newSessionId, ReceiptTimeoutError, type SentCommand, type Session } from '@coxswain/client';
 import { leaveRunning } from '../instance/leave-running.ts';
 import { type OpenBus, withBus } from '../instance/open-bus.ts';
 import { findSession } from '../instance/resolve-session.ts';
@@ -17,13 +17,20 @@ const ONLY_AT_THE_START = ['persona', 'model', 'base-url', 'id', 'root', 'mcp', 
 
 /** Starts a session with the prompt, or goes on with the one that `--session` names, and stays with it. */
 export async function runPrompt(invocation: Invocation, prompt: string): Promise<ExitCode> {
+  const { flags } = invocation;
   const begin = await prepare(invocation, prompt);
-  invocation.flags.oneOf('on-ask', ['deny', 'wait']);
+  flags.oneOf('on-ask', ['deny', 'wait']);
+  let begun: { readonly id: string; readonly n: number | undefined } | null = null;
+  let shown = 0;
   return withBus(invocation, true, async (bus) => {
-    const { session, sent } = await accepted(begin(bus));
-    if (invocation.flags.on('detach')) return detach(invocation, bus, session);
-    const n = sent.receipt?.n;
-    return takePart(invocation, bus, session, { from: n, after: n });
+    if (begun === null) {
+      const { session, sent } = await accepted(begin(bus));
+      begun = { id: session.id, n: sent.receipt?.n };
+    }
+    const session = bus.client.session(begun.id);
+    if (flags.on('detach')) return detach(invocation, bus, session);
+    const from = Math.max(shown + 1, begun.n ?? 1);
+    return takePart(invocation, bus, session, { from, after: begun.n, onShown: (n) => (shown = n) });
   });
 }
 
@@ -33,10 +40,12 @@ type Begun = Promise<{ readonly session: Session; readonly sent: SentCommand }>;
 async function prepare(invocation: Invocation, prompt: string): Promise<(bus: OpenBus) => Begun> {
   const { flags } = invocation;
   const goOn = flags.text('session');
+  // One id for every attempt: sending the same again changes nothing.
+  const id = newCommandId();
   if (goOn === undefined) {
     const body = await startBody(invocation, prompt);
-    const sessionId = sessionIdOf(invocation);
-    return (bus) => bus.client.startSession(body, { sessionId, ...SENDING });
+    const sessionId = sessionIdOf(invocation) ?? newSessionId();
+    return (bus) => bus.client.startSession(body, { sessionId, id, ...SENDING, signal: bus.gone });
   }
   const misplaced = ONLY_AT_THE_START.find((name) => flags.on(name));
   if (misplaced !== undefined) {
@@ -44,7 +53,7 @@ async function prepare(invocation: Invocation, prompt: string): Promise<(bus: Op
   }
   return async (bus) => {
     const session = await findSession(bus.client, goOn);
-    return { session, sent: await session.prompt(prompt, SENDING) };
+    return { session, sent: await session.prompt(prompt, { id, ...SENDING, signal: bus.gone }) };
   };
 }
 

@@ -1,5 +1,5 @@
 /** Sends one command to a session that a command line names, and tells what became of it. */
-import type { SendOptions, SentCommand, Session, WaitStage } from '@coxswain/client';
+import { newCommandId, type SendOptions, type SentCommand, type Session, type WaitStage } from '@coxswain/client';
 import { type OpenBus, withBus } from '../instance/open-bus.ts';
 import { findSession } from '../instance/resolve-session.ts';
 import { EXIT, type ExitCode } from '../line/cli-error.ts';
@@ -22,13 +22,14 @@ export function sendToSession(
   then?: (session: Session, sent: SentCommand) => Promise<ExitCode>,
 ): Promise<ExitCode> {
   const asked = invocation.flags.oneOf('wait', ['stored', 'accepted', 'delivered']) ?? 'accepted';
-  const id = commandIdOf(invocation);
+  // One id for every attempt: sending the same again changes nothing.
+  const id = commandIdOf(invocation) ?? newCommandId();
   return withBus(invocation, false, async (bus) => {
     const session = await findSession(bus.client, invocation.args[0] as string);
     // Where nothing runs sessions, the command lies ready for whatever runs them next: no receipt will come today.
     const wait = bus.hosted ? asked : 'stored';
     const timeoutMs = wait === 'delivered' ? DELIVERED_WITHIN_MS : ACCEPTED_WITHIN_MS;
-    const sent = await send(session, { id, wait, timeoutMs }, bus);
+    const sent = await send(session, { id, wait, timeoutMs, signal: bus.gone }, bus);
     tell(invocation, session, sent, bus);
     return then && bus.hosted ? then(session, sent) : EXIT.ok;
   });

@@ -15,6 +15,8 @@ import { type FollowEnd, followSession, type Participant } from './follow-sessio
 export interface Part {
   readonly from?: number | undefined;
   readonly after?: number | undefined;
+  /** A record was shown: it need not be shown again where the session is taken up on another instance. */
+  readonly onShown?: ((n: number) => void) | undefined;
 }
 
 /** Shows the session, lets a person steer it, answers for nobody. */
@@ -53,7 +55,7 @@ export async function takePart(
       view,
       participant,
       ...part,
-      signal: leaving.signal,
+      signal: AbortSignal.any([leaving.signal, bus.gone]),
     });
   } finally {
     told.release();
@@ -61,6 +63,7 @@ export async function takePart(
     await keyboard?.close();
     await Promise.all(sends);
   }
+  if (end.kind === 'left' && !leaving.signal.aborted) bus.gone.throwIfAborted();
   return conclude(end, bus, session, byHand, json);
 }
 
@@ -87,6 +90,7 @@ async function conclude(
       return EXIT.approvalNeeded;
     }
     case 'left':
+      if (bus.embedded) say('leaving; a call that is under way may end first, for up to ten seconds');
       if (bus.embedded && byHand) await leaveRunning(bus, say);
       say(
         bus.embedded && !byHand

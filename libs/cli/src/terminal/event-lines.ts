@@ -14,8 +14,6 @@ export function eventLine(event: UiEvent, style: Style): string | null {
       return `  ${style.cyan('▸')} ${event.tool} ${style.dim(event.summary)}`;
     case 'call_ended':
       return callEnded(event, style);
-    case 'call_progressed':
-      return style.dim(`    ${firstLine(event.text)}`);
     case 'approval_needed':
       return `  ${style.yellow('?')} ${style.bold(event.tool)} ${event.summary} ${style.yellow('waits for an approval')} ${style.dim(`(${event.call_id})`)}`;
     case 'approval_settled':
@@ -44,7 +42,9 @@ export function eventLine(event: UiEvent, style: Style): string | null {
       return style.dim(`  (host ${event.host} goes on with it)`);
     case 'run_ended':
       return runEnded(event, style);
+    // The views show these in their own ways.
     case 'turn_started':
+    case 'call_progressed':
     case 'text_appended':
     case 'reasoning_appended':
     case 'state_changed':
@@ -117,7 +117,8 @@ function quoted(text: string | null): string {
   return text === null || text === '' ? '' : `: ${firstLine(text)}`;
 }
 
-function firstLine(text: string): string {
+/** The first line of a text, with a mark where there is more. */
+export function firstLine(text: string): string {
   const [line = '', ...more] = text.trim().split('\n');
   return more.length === 0 ? line : `${line} …`;
 }

@@ -1,7 +1,7 @@
 /** Where a session is shown: on a terminal, in a pipe, or as JSON lines. */
 import { topState, type UiEvent } from '@coxswain/client';
 import type { JournalRecord, StateValue } from '@coxswain/protocol';
-import { eventLine } from './event-lines.ts';
+import { eventLine, firstLine } from './event-lines.ts';
 import type { Screen } from './screen.ts';
 import type { Style } from './style.ts';
 
@@ -80,6 +80,7 @@ export function terminalView(screen: Screen, style: Style): SessionView {
   const show = (events: readonly UiEvent[]) => {
     for (const event of events) {
       if (event.type === 'state_changed') screen.status(statusOf(event.state));
+      if (event.type === 'call_progressed') screen.status(`${event.tool ?? 'working'}: ${firstLine(event.text)}`);
       if (event.type === 'text_appended') screen.text(event.text);
       else if (event.type === 'reasoning_appended') screen.text(style.dim(event.text));
       else if (event.type === 'answer_ended') screen.gap();

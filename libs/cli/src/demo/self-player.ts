@@ -1,0 +1,67 @@
+/** Plays the person in the demo where nobody sits at a terminal. */
+import type { Session, UiEvent } from '@coxswain/client';
+import { subjects } from '@coxswain/protocol';
+import type { Participant } from '../run/follow-session.ts';
+import type { OpenApproval } from '../run/open-approvals.ts';
+import { publishBare } from './bare-publisher.ts';
+import { SLOW_TOOL, STEER } from './story.ts';
+
+/** What the player has to reach. */
+export interface PlayerBus {
+  readonly url: string;
+  readonly token: string;
+}
+
+/** Steers by a bare NATS client, cancels the slow call, approves the edit. Await `done` at the end. */
+export class SelfPlayer implements Participant {
+  readonly #session: Session;
+  readonly #bus: PlayerBus;
+  readonly #say: (text: string) => void;
+  #acts: Promise<void> = Promise.resolve();
+
+  constructor(session: Session, bus: PlayerBus, say: (text: string) => void) {
+    this.#session = session;
+    this.#bus = bus;
+    this.#say = say;
+  }
+
+  /** Everything that was begun has been done. Rejects with the first thing that failed. */
+  get done(): Promise<void> {
+    return this.#acts;
+  }
+
+  saw(event: UiEvent): void {
+    if (event.type === 'call_started' && event.tool === SLOW_TOOL) this.#act(() => this.#steer());
+    else if (event.type === 'injection_received') this.#act(() => this.#cancelCall());
+  }
+
+  approvalsOpen(approvals: readonly OpenApproval[]): 'go_on' {
+    for (const { call_id, tool } of approvals) {
+      this.#act(async () => {
+        this.#say(`— somebody approves ${tool}: cox approve ${this.#session.id}`);
+        await this.#session.approve({ callId: call_id, decision: 'allow' }, { actor: 'demo' });
+      });
+    }
+    return 'go_on';
+  }
+
+  #act(act: () => Promise<void>): void {
+    this.#acts = this.#acts.then(act);
+    // Told at the end, by `done`.
+    this.#acts.catch(() => undefined);
+  }
+
+  async #steer(): Promise<void> {
+    const subject = subjects.command(this.#session.ref, 'steer');
+    this.#say(`— a bare NATS client steers: nats pub ${subject} "${STEER}"`);
+    await publishBare(this.#bus.url, this.#bus.token, subject, STEER);
+  }
+
+  async #cancelCall(): Promise<void> {
+    const { calls } = await this.#session.state();
+    const slow = calls.find(({ tool, status }) => tool === SLOW_TOOL && status === 'running');
+    if (!slow) return;
+    this.#say(`— somebody cancels the call in flight: cox cancel-call ${this.#session.id}`);
+    await this.#session.cancelCall(slow.call_id, { reason: 'too slow' }, { actor: 'demo' });
+  }
+}
