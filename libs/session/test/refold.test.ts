@@ -1,0 +1,232 @@
+/** Exceptions of ours: drop the machine, fold the journal again, end the run as failed. The host goes on. R9. */
+import type { Toolset } from '@coxswain/ports';
+import { SessionActor } from '@coxswain/turn';
+import { afterEach, expect, test, vi } from 'vitest';
+import { ask, call, say } from './fake-model.ts';
+import { type answer, taking } from './fake-tools.ts';
+import { ALLOW, refOf, testBed } from './test-bed.ts';
+
+afterEach(() => {
+  vi.restoreAllMocks();
+});
+
+/** The machine breaks when it is given such an input, as often as this. */
+function breakOn(
+  matches: (input: { readonly type: string; readonly command_id?: string }) => boolean,
+  times = 1,
+): void {
+  const step = SessionActor.prototype.step;
+  let left = times;
+  vi.spyOn(SessionActor.prototype, 'step').mockImplementation(function (this: SessionActor, input, n) {
+    const done = step.call(this, input, n);
+    // After the step: the machine stands where the journal does not, and must be thrown away.
+    if (left > 0 && matches(input as { type: string })) {
+      left--;
+      throw new Error('an invariant broke');
+    }
+    return done;
+  });
+}
+
+test('a worker that throws ends the run as failed: the call gets its one result, tools are closed', async () => {
+  const bed = testBed();
+  bed.tools = {
+    broken: {
+      run: () => {
+        throw new Error('the adapter broke its contract');
+      },
+    },
+  };
+  bed.models.answers = [ask(call('c1', 'broken')), say('done')];
+  const host = await bed.host();
+  await bed.start();
+  expect((await bed.lines()).slice(-5)).toEqual([
+    'run_failed session session_failed',
+    'call_ended c1 cancelled',
+    'turn_end 1',
+    'tools_closed',
+    'agent_end error',
+  ]);
+  expect((await host.status(refOf()))?.error).toEqual({
+    code: 'session_failed',
+    message: 'the adapter broke its contract',
+  });
+  expect(bed.toolSource.openNow).toBe(0);
+});
+
+test('siblings of a worker that throws are stopped, and have one result each', async () => {
+  const bed = testBed();
+  bed.tools = {
+    slow: { run: taking(10_000) },
+    broken: {
+      run: async (_call, _signal, clock) => {
+        await clock.sleep(100);
+        throw new Error('broke');
+      },
+    },
+  };
+  bed.models.answers = [ask(call('c1', 'slow'), call('c2', 'broken'))];
+  await bed.host();
+  await bed.start();
+  await bed.time.advance(1_000);
+  expect((await bed.eventsOf('call_ended')).map(({ call_id, status }) => `${call_id} ${status}`).sort()).toEqual([
+    'c1 cancelled',
+    'c2 cancelled',
+  ]);
+  expect(bed.toolSource.runs[0]).toMatchObject({ callId: 'c1', aborted: true });
+});
+
+test('R9: an outcome that breaks the machine once is not run again: a plain stop stands for it', async () => {
+  const bed = testBed();
+  bed.models.answers = [ask(call('c1', 'read')), say('done')];
+  await bed.host();
+  breakOn((input) => input.type === 'call_outcome');
+  await bed.start();
+  expect(bed.toolSource.runs).toHaveLength(1);
+  expect((await bed.lines()).slice(-5)).toEqual([
+    'run_failed session session_failed',
+    'call_ended c1 cancelled',
+    'turn_end 1',
+    'tools_closed',
+    'agent_end error',
+  ]);
+});
+
+test('R9: the outcomes that wait behind it are offered again', async () => {
+  const bed = testBed();
+  bed.tools = { a: {}, b: {} };
+  bed.models.answers = [ask(call('c1', 'a'), call('c2', 'b')), say('done')];
+  await bed.host();
+  breakOn((input) => input.type === 'call_outcome');
+  await bed.start();
+  await bed.time.advance(100);
+  expect(bed.toolSource.runs).toHaveLength(2);
+  const ended = await bed.eventsOf('call_ended');
+  expect(ended.map(({ call_id }) => call_id).sort()).toEqual(['c1', 'c2']);
+  // The run is over, but what the second tool did is not withheld.
+  expect(JSON.stringify(ended.find(({ call_id }) => call_id === 'c2')?.result)).toContain('b ran');
+});
+
+test('R8: a machine that cannot take in even a stop is left, and tried again with back-off, not in a loop', async () => {
+  const bed = testBed();
+  bed.models.answers = [ask(call('c1', 'read')), say('done')];
+  await bed.host();
+  breakOn((input) => input.type === 'call_outcome', 1_000);
+  await bed.start();
+  await bed.time.advance(100);
+  const records = (await bed.records()).length;
+  expect(records).toBeLessThan(8);
+  expect(bed.log.some((line) => 'reason' in line.fields && line.fields.reason === 'unrecoverable')).toBe(true);
+  vi.restoreAllMocks();
+  await bed.time.advance(60_000);
+  expect((await bed.lines()).at(-1)).toBe('agent_end error');
+  expect(bed.toolSource.runs).toHaveLength(1);
+});
+
+test('a command that breaks the machine is answered and recorded, ends the run, and does not come back', async () => {
+  const bed = testBed();
+  bed.models.answers = [say('done', { delayMs: 60_000 })];
+  await bed.host();
+  await bed.start();
+  breakOn((input) => input.command_id === 'poison');
+  await bed.send('steer', 'boom', { id: 'poison' });
+  await bed.time.advance(30_000);
+  expect(bed.told('poison')).toEqual(['rejected session_failed']);
+  const lines = await bed.lines();
+  expect(lines.filter((line) => line.includes('poison'))).toEqual(['command_rejected session_failed poison']);
+  expect(lines.at(-1)).toBe('agent_end error');
+});
+
+test('a command that breaks a session which does not exist yet leaves nothing behind', async () => {
+  const bed = testBed();
+  await bed.host();
+  breakOn((input) => input.command_id === 'poison');
+  await bed.start({}, { id: 'poison' });
+  expect(bed.told('poison')).toEqual(['rejected session_failed']);
+  expect(await bed.bytes()).toEqual([]);
+  await bed.start();
+  expect((await bed.lines()).at(-1)).toBe('agent_end end_turn');
+});
+
+test('a session that failed goes on with a new prompt', async () => {
+  const bed = testBed();
+  bed.models.answers = [ask(call('c1', 'read')), say('done')];
+  await bed.host();
+  breakOn((input) => input.type === 'call_outcome');
+  await bed.start();
+  await bed.send('prompt', 'try again');
+  expect((await bed.lines()).at(-1)).toBe('agent_end end_turn');
+});
+
+test('other sessions of the host notice nothing', async () => {
+  const bed = testBed();
+  bed.tools = { slow: { run: taking(500) } };
+  bed.models.answers = [ask(call('c1', 'slow')), say('done')];
+  await bed.host();
+  await bed.start({}, { session: 'good' });
+  await bed.start({}, { session: 'bad' });
+  breakOn((input) => input.type === 'call_outcome');
+  await bed.time.advance(1_000);
+  const ends = await Promise.all(['good', 'bad'].map(async (session) => (await bed.lines(session)).at(-1)));
+  expect(ends.sort()).toEqual(['agent_end end_turn', 'agent_end error']);
+});
+
+test('what a model or a tool says that fits no shape is its failure, and never a record that cannot be read', async () => {
+  const bed = testBed();
+  const garbage = { content: [{ type: 'image', data: 7 }], is_error: 'no' } as unknown as ReturnType<
+    typeof answer
+  >['result'];
+  bed.tools = { odd: { run: async () => ({ status: 'ok', result: garbage }) } };
+  bed.models.answers = [ask(call('c1', 'odd')), say('done')];
+  await bed.host();
+  await bed.start();
+  const [ended] = await bed.eventsOf('call_ended');
+  expect(ended).toMatchObject({ status: 'error', result: { detail: { code: 'tool_failed' } } });
+  expect((await bed.lines()).at(-1)).toBe('agent_end end_turn');
+
+  bed.models.answers = [say('x', { text: 7 as unknown as string })];
+  await bed.start({}, { session: 's2' });
+  expect((await bed.lines('s2')).slice(-4)[0]).toBe('run_failed model model_stream_broken');
+});
+
+test('arguments with a __proto__ member replay byte for byte', async () => {
+  const bed = testBed();
+  bed.models.answers = [ask(call('c1', 'read', JSON.parse('{"a":1,"__proto__":{"x":1}}'))), say('done')];
+  await bed.host();
+  await bed.start();
+  expect(bed.toolSource.runs).toMatchObject([{ args: { a: 1 } }]);
+});
+
+test('tools that come open after the session was left are closed', async () => {
+  const bed = testBed();
+  bed.toolSource.openMs = 1_000;
+  const host = await bed.host();
+  await bed.start();
+  host.abandon();
+  await bed.time.advance(5_000);
+  expect(bed.toolSource.openNow).toBe(0);
+});
+
+test('so are tools that a run had opened and never used, because it was cancelled meanwhile', async () => {
+  const bed = testBed();
+  const open = bed.toolSource.open.bind(bed.toolSource);
+  let opened: Toolset | null = null;
+  bed.toolSource.open = async (spec) => {
+    const toolset = await open(spec);
+    if ('call' in toolset) opened = toolset;
+    return toolset;
+  };
+  await bed.host();
+  bed.journal.next = [
+    'none',
+    async (append) => {
+      // The surroundings are there; before their record is, the run is cancelled.
+      return append();
+    },
+  ];
+  await bed.start({ permissions: ALLOW });
+  await bed.send('prompt', 'again');
+  expect(opened).not.toBeNull();
+  expect(bed.toolSource.specs).toHaveLength(2);
+  expect(bed.toolSource.openNow).toBe(0);
+});
