@@ -100,8 +100,7 @@ class Host implements SessionHost {
   }
 
   async stop(graceMs = 10_000): Promise<void> {
-    this.#stopping = true;
-    await this.#ports.inbox.close();
+    await this.#leaveInbox();
     for (const runner of this.#runners.values()) runner.quiesce();
     const { clock } = this.#ports;
     const untilMs = clock.monotonicMs() + graceMs;
@@ -117,9 +116,21 @@ class Host implements SessionHost {
   }
 
   abandon(): void {
-    this.#stopping = true;
+    // Whoever takes over must get the commands: an inbox that stayed open would swallow them.
+    void this.#leaveInbox();
     this.#ended.abort();
     for (const runner of [...this.#runners.values()]) runner.abandon();
+  }
+
+  /** Contract: does not reject. */
+  async #leaveInbox(): Promise<void> {
+    if (this.#stopping) return;
+    this.#stopping = true;
+    try {
+      await this.#ports.inbox.close();
+    } catch (error) {
+      this.#ports.log.warn({ error: (error as Error).message }, 'the inbox could not be closed in order');
+    }
   }
 
   // ---- commands ----

@@ -1,0 +1,247 @@
+/** `consultHooks`: order, chain, time, and what a failure means. */
+import type { HookRequest } from '@coxswain/ports';
+import { BOUNDS, type ConsultOutcome, type HookAnswer, type HookTable, type Json } from '@coxswain/protocol';
+import { describe, expect, test } from 'vitest';
+import { type Handler, hook, returns, silent, throws } from './fake-hooks.ts';
+import { ask, call, say } from './fake-model.ts';
+import { type TestBed, testBed } from './test-bed.ts';
+
+/** Runs one call of `read` past these hooks. */
+async function run(hooks: HookTable, handlers: Readonly<Record<string, Handler>>, args: Json = {}): Promise<TestBed> {
+  const bed = testBed();
+  bed.hooks.registrations = hooks;
+  bed.hooks.handlers = handlers;
+  bed.tools = { read: { schema: { type: 'object', properties: { path: { type: 'string' } } } } };
+  bed.models.answers = [ask(call('c1', 'read', args)), say('done')];
+  await bed.host();
+  await bed.start();
+  await bed.time.advance(60_000);
+  return bed;
+}
+
+async function answers(bed: TestBed): Promise<HookAnswer[]> {
+  const outcomes = (await bed.records()).map(({ input }) => input);
+  return (outcomes.find(({ type }) => type === 'consult_outcome') as ConsultOutcome).answers;
+}
+const asked = (bed: TestBed) => bed.hooks.asked.map(({ registration }) => registration.id);
+const pre = (id: string, more = {}) => hook('PreToolUse', id, more);
+const askedAll =
+  (log: HookRequest[], raw: unknown): Handler =>
+  async (request) => {
+    log.push(request);
+    return { status: 'returned', raw };
+  };
+
+test('hooks are asked low priority first, equal ones in the order of their registration', async () => {
+  const bed = await run([pre('last', { priority: 9 }), pre('a'), pre('b'), pre('first', { priority: -5 })], {});
+  expect(asked(bed)).toEqual(['first', 'a', 'b', 'last']);
+  expect(bed.toolSource.runs).toHaveLength(1);
+});
+
+test('only registrations of the point and of the tool are asked, with the payload of the point', async () => {
+  const log: HookRequest[] = [];
+  const bed = await run(
+    [pre('write-only', { pattern: 'write*' }), hook('post_turn', 'turn'), pre('mine', { pattern: 'r*d' })],
+    { mine: askedAll(log, undefined) },
+    { path: 'a' },
+  );
+  expect(asked(bed)).toEqual(['mine', 'turn', 'turn']);
+  expect(log[0]?.payload).toEqual({
+    event: 'PreToolUse',
+    session: { id: 's1' },
+    persona: 'assistant',
+    turn: 1,
+    tool: { name: 'read', args: { path: 'a' }, call_id: 'c1' },
+  });
+});
+
+test('rewrites chain: each handler sees what the one before made of it, and the last one runs', async () => {
+  const log: HookRequest[] = [];
+  const bed = await run(
+    [pre('one'), pre('two'), pre('three')],
+    {
+      one: askedAll(log, { args: { path: 'b' } }),
+      two: askedAll(log, undefined),
+      three: askedAll(log, { args: { path: 'c' } }),
+    },
+    { path: 'a' },
+  );
+  expect(log.map(({ payload }) => (payload.tool as { args: { path: string } }).args.path)).toEqual(['a', 'b', 'b']);
+  expect(bed.toolSource.runs).toMatchObject([{ args: { path: 'c' } }]);
+  // The journal has what each saw, where that was not the payload of the consult.
+  expect((await answers(bed)).map(({ payload }) => payload !== undefined)).toEqual([false, true, true]);
+});
+
+test('the first veto ends the chain: those behind it are not asked, and the journal says so', async () => {
+  const bed = await run([pre('yes'), pre('no'), pre('never')], { no: returns({ deny: 'not today' }) });
+  expect(asked(bed)).toEqual(['yes', 'no']);
+  expect(await answers(bed)).toMatchObject([
+    { hook: 'yes', verdict: { kind: 'no_objection' } },
+    { hook: 'no', verdict: { kind: 'deny', reason: 'not today' } },
+    { hook: 'never', not_run: true },
+  ]);
+  expect(bed.toolSource.runs).toEqual([]);
+  expect((await bed.lines()).at(-1)).toBe('agent_end end_turn');
+});
+
+test('rewritten arguments are validated again, and do not run if they do not fit', async () => {
+  const bed = await run([pre('bad')], { bad: returns({ args: { path: 7 } }) });
+  expect(bed.toolSource.runs).toEqual([]);
+  const [ended] = await bed.eventsOf('call_ended');
+  expect(ended).toMatchObject({ status: 'error', result: { detail: { code: 'invalid_call_arguments' } } });
+  expect(ended?.result.content).toMatchObject([{ text: expect.stringContaining('path must be string') }]);
+});
+
+describe('a handler that', () => {
+  const failures: readonly (readonly [what: string, handler: Handler, code: string])[] = [
+    ['throws', throws, 'hook_threw'],
+    ['never answers', silent, 'hook_timeout'],
+    [
+      'is not served',
+      async () => ({ status: 'failed', code: 'hook_unavailable', message: 'nobody' }),
+      'hook_unavailable',
+    ],
+    ['breaks its port', () => Promise.reject(new Error('broken')), 'hook_unavailable'],
+    ['returns a misspelt key', returns({ denied: 'x' }), 'verdict_invalid'],
+    ['returns a key of another point', returns({ block: true }), 'verdict_not_allowed'],
+    ['returns a number', returns(7), 'verdict_invalid'],
+    ['returns a list', returns([]), 'verdict_invalid'],
+    ['returns what JSON cannot hold', returns({ deny: 1n }), 'verdict_invalid'],
+    ['returns a circle', returns(circle()), 'verdict_invalid'],
+    ['returns too much', returns({ deny: 'x'.repeat(BOUNDS.hookPayloadMaxBytes) }), 'verdict_invalid'],
+  ];
+
+  test.each(failures)('%s and fails closed refuses the call', async (_what, handler, code) => {
+    const bed = await run([pre('bad'), pre('next')], { bad: handler });
+    expect(await answers(bed)).toMatchObject([
+      { hook: 'bad', failure: { code } },
+      { hook: 'next', not_run: true },
+    ]);
+    expect(bed.toolSource.runs).toEqual([]);
+    expect(await bed.eventsOf('call_ended')).toMatchObject([{ status: 'denied', denial: { by: 'hook', hook: 'bad' } }]);
+  });
+
+  test.each(failures)('%s and fails open lets it pass', async (_what, handler, code) => {
+    const bed = await run([pre('bad', { on_error: 'fail_open' }), pre('next')], { bad: handler });
+    expect(await answers(bed)).toMatchObject([{ failure: { code } }, { verdict: { kind: 'no_objection' } }]);
+    expect(bed.toolSource.runs).toHaveLength(1);
+  });
+
+  function circle(): object {
+    const one: Record<string, unknown> = { deny: 'x' };
+    one.self = one;
+    return one;
+  }
+});
+
+test('a time-out is the registration’s own, and tells the handler to stop', async () => {
+  let stopped = false;
+  const bed = testBed();
+  bed.hooks.registrations = [pre('slow', { timeout_ms: 700 })];
+  bed.hooks.handlers = {
+    slow: (_request, signal) => {
+      signal.addEventListener('abort', () => {
+        stopped = true;
+      });
+      return new Promise(() => {});
+    },
+  };
+  bed.models.answers = [ask(call('c1', 'read')), say('done')];
+  await bed.host();
+  await bed.start();
+  await bed.time.advance(699);
+  expect(stopped).toBe(false);
+  await bed.time.advance(1);
+  expect(stopped).toBe(true);
+  expect((await bed.lines()).at(-1)).toBe('agent_end end_turn');
+});
+
+test('a payload over its bound is not sent: the registration fails, by its own policy', async () => {
+  const bed = testBed();
+  bed.hooks.registrations = [pre('strict')];
+  bed.models.answers = [ask(call('c1', 'read', { text: 'x'.repeat(BOUNDS.hookPayloadMaxBytes) })), say('done')];
+  await bed.host();
+  await bed.start();
+  expect(bed.hooks.asked).toEqual([]);
+  expect(await answers(bed)).toMatchObject([{ failure: { code: 'hook_unavailable' } }]);
+  expect(bed.toolSource.runs).toEqual([]);
+});
+
+describe('a run that is cancelled while a hook is asked', () => {
+  test('ends at once; the call is not run', async () => {
+    const bed = testBed();
+    bed.hooks.registrations = [pre('slow', { timeout_ms: 600_000 }), pre('behind')];
+    bed.hooks.handlers = { slow: silent };
+    bed.models.answers = [ask(call('c1', 'read')), say('done')];
+    await bed.host();
+    await bed.start();
+    await bed.send('cancel');
+    expect((await bed.lines()).at(-1)).toBe('agent_end cancelled');
+    expect(await answers(bed)).toMatchObject([{ hook: 'slow' }, { hook: 'behind', not_run: true }]);
+    expect(bed.toolSource.runs).toEqual([]);
+  });
+});
+
+describe('after a crash', () => {
+  test('an open consult is asked again, and the batch goes on', async () => {
+    const bed = testBed();
+    bed.hooks.registrations = [pre('slow', { timeout_ms: 600_000 })];
+    bed.hooks.handlers = { slow: silent };
+    bed.models.answers = [ask(call('c1', 'read')), say('done')];
+    const first = await bed.host();
+    await bed.start();
+    first.abandon();
+    bed.hooks.handlers = {};
+    await bed.host();
+    expect(asked(bed)).toEqual(['slow', 'slow']);
+    expect(bed.toolSource.runs).toHaveLength(1);
+    expect((await bed.lines()).at(-1)).toBe('agent_end end_turn');
+  });
+});
+
+describe('every point is consulted in its place', () => {
+  test('and a result is rewritten before the model sees it', async () => {
+    const all = [
+      'session_start',
+      'user_prompt_submit',
+      'PreToolUse',
+      'gate_tool_calls',
+      'permission_asked',
+      'PostToolUse',
+      'post_turn',
+      'session_end',
+    ] as const;
+    const bed = testBed();
+    bed.hooks.registrations = all.map((point) => hook(point, point));
+    bed.hooks.handlers = {
+      gate_tool_calls: returns([{ allow: true }]),
+      permission_asked: returns({ decision: 'allow' }),
+      PostToolUse: returns('redacted'),
+    };
+    bed.models.answers = [ask(call('c1', 'read')), say('done')];
+    await bed.host();
+    await bed.start({ permissions: { rules: [{ tool: '*', action: 'ask' }] } });
+    expect(asked(bed)).toEqual([...all.slice(0, 7), 'post_turn', 'session_end']);
+    expect(JSON.stringify(bed.models.requests.at(-1)?.messages)).toContain('redacted');
+    expect(JSON.stringify(bed.models.requests.at(-1)?.messages)).not.toContain('read ran');
+  });
+
+  test('and a blocked prompt reaches no model', async () => {
+    const bed = testBed();
+    bed.hooks.registrations = [hook('user_prompt_submit', 'guard')];
+    bed.hooks.handlers = { guard: returns({ block: true, reason: 'secrets' }) };
+    await bed.host();
+    await bed.start();
+    expect(bed.models.requests).toEqual([]);
+    expect((await bed.lines()).at(-1)).toBe('agent_end user_prompt_submit_blocked');
+  });
+
+  test('and a silent gate denies', async () => {
+    const bed = testBed();
+    bed.hooks.registrations = [hook('gate_tool_calls', 'gate')];
+    bed.models.answers = [ask(call('c1', 'read'), call('c2', 'read')), say('done')];
+    await bed.host();
+    await bed.start();
+    expect((await bed.eventsOf('call_ended')).map(({ status }) => status)).toEqual(['denied', 'denied']);
+  });
+});

@@ -1,0 +1,257 @@
+/** `dispatchWithHook`: running a call, or finding out what became of it; results within their bound. R8, R9. */
+import type { ToolProbe } from '@coxswain/ports';
+import { BOUNDS, type CallOutcome } from '@coxswain/protocol';
+import { describe, expect, test } from 'vitest';
+import { sha256Hex } from '../src/mod.ts';
+import { ask, call, say } from './fake-model.ts';
+import { answer, deaf, type FakeTool, taking } from './fake-tools.ts';
+import { refOf, type TestBed, testBed } from './test-bed.ts';
+
+/** Runs one call to its end. */
+async function run(bed: TestBed, tool: FakeTool, advanceMs = 0): Promise<CallOutcome> {
+  bed.tools = { tool };
+  bed.models.answers = [ask(call('c1', 'tool')), say('done')];
+  await bed.host();
+  await bed.start();
+  await bed.time.advance(advanceMs);
+  const record = (await bed.records()).find(({ input }) => input.type === 'call_outcome');
+  return record?.input as CallOutcome;
+}
+
+const textOf = ({ result }: CallOutcome) => (result.content[0] as { text: string }).text;
+const texts = (...sizes: number[]): FakeTool => ({
+  run: async () => ({
+    status: 'ok',
+    result: { is_error: false, content: sizes.map((size) => ({ type: 'text', text: 'é'.repeat(size / 2) })) },
+  }),
+});
+
+describe('a result', () => {
+  const bound = BOUNDS.toolResultInlineMaxBytes;
+
+  test.each([bound - 2, bound])('of %i bytes stays as it is', async (size) => {
+    const outcome = await run(testBed(), texts(size));
+    expect(textOf(outcome)).toBe('é'.repeat(size / 2));
+    expect(outcome.result.detail).toBeUndefined();
+  });
+
+  test('over the bound is cut at a character, and says where the whole is', async () => {
+    const bed = testBed();
+    const outcome = await run(bed, texts(bound + 2));
+    const whole = Buffer.from('é'.repeat(bound / 2 + 1));
+    expect(Buffer.byteLength(textOf(outcome))).toBeLessThanOrEqual(bound);
+    expect(textOf(outcome)).not.toContain('\ufffd');
+    expect(outcome.result.detail).toEqual({ whole: { sha256: sha256Hex(whole), bytes: whole.length } });
+    expect(textOf(outcome)).toContain(`${whole.length} bytes in all`);
+    expect(Buffer.from((await bed.bus.blobs.get(sha256Hex(whole))) as Uint8Array)).toEqual(whole);
+  });
+
+  test('of many parts is measured together', async () => {
+    const outcome = await run(testBed(), texts(bound / 2, bound / 2, 2));
+    expect(outcome.result.content).toHaveLength(1);
+    expect(outcome.result.detail?.whole).toMatchObject({ bytes: bound + 4 });
+  });
+
+  test('whose rest cannot be stored is still the result: the call has run', async () => {
+    const bed = testBed();
+    const failing = { ...bed.bus.blobs, put: async () => Promise.reject(new Error('no quorum')) };
+    bed.tools = { tool: texts(bound + 2) };
+    bed.models.answers = [ask(call('c1', 'tool')), say('done')];
+    await bed.host({}, { blobs: failing });
+    await bed.start();
+    const [ended] = await bed.eventsOf('call_ended');
+    expect(ended).toMatchObject({ status: 'ok' });
+    expect(JSON.stringify(ended?.result)).toContain('could not be kept');
+    expect(bed.toolSource.runs).toHaveLength(1);
+  });
+
+  test('that says it failed, by status or by flag, is an error', async () => {
+    const byFlag = { ...answer('oops'), result: { ...answer('oops').result, is_error: true } };
+    for (const outcome of [answer('oops', 'error'), byFlag]) {
+      const bed = testBed();
+      await run(bed, { run: async () => outcome });
+      expect(await bed.eventsOf('call_ended')).toMatchObject([{ status: 'error', is_error: true }]);
+    }
+  });
+});
+
+test('a call carries the key of its effect, its epoch and exactly the admitted arguments', async () => {
+  const bed = testBed();
+  bed.models.answers = [ask(call('c1', 'read', { path: 'a' })), say('done')];
+  await bed.host();
+  await bed.start();
+  expect(bed.toolSource.runs).toMatchObject([{ key: 'default.s1.3-0', epoch: 1, args: { path: 'a' } }]);
+});
+
+describe('after a crash, a call that may have been sent', () => {
+  /** Crashes the host while the call runs, and lets another take over. */
+  async function recovered(tool: FakeTool, advanceMs = 5_000) {
+    const bed = testBed();
+    bed.tools = { tool: { run: taking(60_000, 'first'), ...tool } };
+    bed.models.answers = [ask(call('c1', 'tool')), say('done')];
+    const first = await bed.host();
+    await bed.start();
+    first.abandon();
+    bed.tools = { tool: { run: async () => answer('second'), ...tool } };
+    await bed.host();
+    await bed.time.advance(advanceMs);
+    const [ended] = await bed.eventsOf('call_ended');
+    return { bed, runs: bed.toolSource.runs.length, ended };
+  }
+
+  test('and of which nobody knows is interrupted, not run again', async () => {
+    const { runs, ended } = await recovered({});
+    expect(runs).toBe(1);
+    expect(ended).toMatchObject({
+      status: 'interrupted',
+      is_error: true,
+      result: { detail: { code: 'tool_interrupted' } },
+    });
+  });
+
+  test('runs again under the same key if it is idempotent', async () => {
+    const { bed, runs, ended } = await recovered({ traits: { idempotent: true } });
+    expect(runs).toBe(2);
+    expect(new Set(bed.toolSource.runs.map(({ key }) => key)).size).toBe(1);
+    expect(bed.toolSource.runs.map(({ epoch }) => epoch)).toEqual([1, 2]);
+    expect(ended).toMatchObject({ status: 'ok', result: { content: [{ text: 'second' }] } });
+  });
+
+  test('and that its worker has finished has that result', async () => {
+    const { runs, ended } = await recovered({ probe: () => ({ state: 'done', outcome: answer('from the ledger') }) });
+    expect(runs).toBe(1);
+    expect(ended).toMatchObject({ status: 'ok', result: { content: [{ text: 'from the ledger' }] } });
+  });
+
+  test('and that its worker still runs is waited for', async () => {
+    let probes = 0;
+    const probe = (): ToolProbe =>
+      ++probes < 5 ? { state: 'running' } : { state: 'done', outcome: answer('at last') };
+    const { runs, ended } = await recovered({ probe });
+    expect(probes).toBe(5);
+    expect(runs).toBe(1);
+    expect(ended).toMatchObject({ status: 'ok', result: { content: [{ text: 'at last' }] } });
+  });
+
+  test('and whose worker died meanwhile is interrupted', async () => {
+    let probes = 0;
+    const { runs, ended } = await recovered({ probe: () => ({ state: ++probes < 3 ? 'running' : 'unknown' }) });
+    expect(runs).toBe(1);
+    expect(ended?.status).toBe('interrupted');
+  });
+
+  test('is interrupted also where the tools cannot be opened again', async () => {
+    const bed = testBed();
+    bed.tools = { tool: { run: taking(60_000) } };
+    bed.models.answers = [ask(call('c1', 'tool')), say('done')];
+    const first = await bed.host();
+    await bed.start();
+    first.abandon();
+    bed.toolSource.failure = { code: 'mcp_server_failed', message: 'gone' };
+    await bed.host();
+    await bed.time.advance(1_000);
+    expect(await bed.eventsOf('call_ended')).toMatchObject([{ status: 'interrupted' }]);
+    expect((await bed.lines()).at(-1)).toBe('agent_end end_turn');
+  });
+
+  test('and whose end was recorded is left alone', async () => {
+    const bed = testBed();
+    bed.models.answers = [ask(call('c1', 'read')), say('done', { delayMs: 1_000 })];
+    const first = await bed.host();
+    await bed.start();
+    first.abandon();
+    await bed.host();
+    await bed.time.advance(5_000);
+    expect(bed.toolSource.runs).toHaveLength(1);
+    expect(await bed.eventsOf('call_ended')).toMatchObject([{ status: 'ok' }]);
+  });
+
+  test('two of them open the tools again once, and cancelling one does not cost the other', async () => {
+    const bed = testBed();
+    bed.tools = { tool: { traits: { idempotent: true }, run: taking(60_000) } };
+    bed.models.answers = [ask(call('c1', 'tool'), call('c2', 'tool')), say('done')];
+    const first = await bed.host();
+    await bed.start();
+    first.abandon();
+    bed.tools = { tool: { traits: { idempotent: true }, run: taking(100, 'ran') } };
+    bed.toolSource.openMs = 2_000;
+    await bed.host();
+    await bed.send('cancel_call', { call_id: 'c1', timeout_ms: 100 });
+    await bed.time.advance(10_000);
+    expect(bed.toolSource.specs).toHaveLength(2);
+    const ends = (await bed.eventsOf('call_ended')).map(({ call_id, status }) => `${call_id} ${status}`);
+    expect(ends.sort()).toEqual(['c1 cancelled', 'c2 ok']);
+  });
+});
+
+describe('a call that is cancelled', () => {
+  test('gets the signal, ends cancelled and says so to the model; the session goes on', async () => {
+    const bed = testBed();
+    await run(bed, { run: taking(60_000) });
+    const id = await bed.send('cancel_call', { call_id: 'c1', reason: 'wrong file' });
+    await bed.time.settle();
+    expect(bed.toolSource.runs).toMatchObject([{ aborted: true }]);
+    expect(await bed.eventsOf('control_outcome')).toMatchObject([
+      { control: 'cancel_call', command_id: id, status: 'cancelled', target: 'c1', tool: 'tool', reason: 'wrong file' },
+    ]);
+    expect((await bed.lines()).at(-1)).toBe('agent_end end_turn');
+  });
+
+  test('and does not stop in time is reported as a timeout; what it says later is dropped and noted', async () => {
+    const bed = testBed();
+    await run(bed, { run: deaf(60_000) });
+    await bed.send('cancel_call', { call_id: 'c1', timeout_ms: 2_000 });
+    await bed.time.advance(1_999);
+    expect(await bed.eventsOf('call_ended')).toEqual([]);
+    await bed.time.advance(1);
+    expect(await bed.eventsOf('call_ended')).toMatchObject([{ status: 'cancelled', timed_out: true }]);
+    expect(await bed.eventsOf('control_outcome')).toMatchObject([{ status: 'timeout' }]);
+    const records = (await bed.records()).length;
+    await bed.time.advance(60_000);
+    expect(await bed.records()).toHaveLength(records);
+    expect(bed.log.map(({ message }) => message)).toContain('late outcome dropped');
+  });
+
+  test('with a timeout of nothing is given up at once', async () => {
+    const bed = testBed();
+    await run(bed, { run: deaf(60_000) });
+    await bed.send('cancel_call', { call_id: 'c1', timeout_ms: 0 });
+    expect(await bed.eventsOf('control_outcome')).toMatchObject([{ status: 'timeout' }]);
+  });
+
+  test('and whose end was there already keeps what it had answered', async () => {
+    const bed = testBed();
+    await run(bed, { run: taking(100, 'finished') });
+    await Promise.all([bed.time.advance(100), bed.send('cancel_call', { call_id: 'c1' })]);
+    await bed.time.advance(1_000);
+    expect(await bed.eventsOf('call_ended')).toHaveLength(1);
+  });
+});
+
+test('a run that is cancelled gives a call that does not stop its grace, and no more', async () => {
+  const bed = testBed();
+  await run(bed, { run: deaf(60_000) });
+  await bed.send('cancel');
+  await bed.time.advance(BOUNDS.abortGraceMs - 1);
+  expect((await bed.lines()).at(-1)).not.toMatch(/^agent_end/);
+  await bed.time.advance(1);
+  expect((await bed.lines()).at(-1)).toBe('agent_end cancelled');
+});
+
+test('progress of a running call is told to watchers, with its effect and a dense index', async () => {
+  const bed = testBed();
+  const heard: unknown[] = [];
+  bed.bus.subscribeDeltas(refOf(), (delta) => heard.push(delta));
+  await run(bed, {
+    run: async ({ onProgress }) => {
+      onProgress('half');
+      onProgress('whole');
+      return answer('ok');
+    },
+  });
+  expect(heard).toMatchObject([
+    { kind: 'progress', effect_id: '3-0', index: 0, text: 'half', call_id: 'c1' },
+    { kind: 'progress', effect_id: '3-0', index: 1, text: 'whole', call_id: 'c1' },
+    { kind: 'text' },
+  ]);
+});

@@ -1,0 +1,227 @@
+/** Provisioning: what a run is given, and each way in which it cannot be. */
+import { BOUNDS, type ERROR_CATALOGUE, type Persona } from '@coxswain/protocol';
+import { describe, expect, test } from 'vitest';
+import type { HostPorts } from '../src/mod.ts';
+import { hook } from './fake-hooks.ts';
+import { ask, call, say } from './fake-model.ts';
+import { refOf, type TestBed, testBed } from './test-bed.ts';
+
+const CODER: Persona = {
+  name: 'coder',
+  prompt: 'You write code.',
+  model: { name: 'fake/coder' },
+  modes: { careful: { prompt: 'Think twice.' } },
+  tools: { allow: ['r*'], deny: ['remove'] },
+  permissions: { rules: [{ tool: '*', action: 'allow' }], default: 'ask' },
+};
+const personas = { find: async (name: string) => (name === 'coder' ? CODER : null), names: async () => ['coder'] };
+
+async function started(bed: TestBed, body: Parameters<TestBed['start']>[0], other: Partial<HostPorts> = {}) {
+  await bed.host({}, { personas, ...other });
+  await bed.send('start', { prompt: 'hello', ...body });
+}
+
+describe('a run that cannot be provisioned ends as failed, with its code', () => {
+  const model = { model: 'fake/model' };
+  const cases: readonly (readonly [
+    code: keyof typeof ERROR_CATALOGUE,
+    body: object,
+    Partial<HostPorts>,
+    (bed: TestBed) => void,
+  ])[] = [
+    ['persona_not_found', { persona: 'nobody', ...model }, {}, () => {}],
+    ['model_not_given', {}, {}, () => {}],
+    ['provision_failed', { persona: 'coder', mode: 'careless' }, {}, () => {}],
+    ['provision_failed', { mode: 'careful', ...model }, {}, () => {}],
+    [
+      'provision_failed',
+      { persona: 'later' },
+      { personas: { find: async () => ({ ...CODER, skills: ['x'] }), names: async () => [] } },
+      () => {},
+    ],
+    [
+      'provision_failed',
+      { persona: 'coder' },
+      { personas: { ...personas, find: async () => Promise.reject(new Error('no bus')) } },
+      () => {},
+    ],
+    [
+      'provider_unknown',
+      model,
+      {},
+      (bed) => {
+        bed.models.missing = { code: 'provider_unknown', message: 'no fake' };
+      },
+    ],
+    [
+      'model_key_missing',
+      model,
+      {},
+      (bed) => {
+        bed.models.missing = { code: 'model_key_missing', message: 'no key' };
+      },
+    ],
+    [
+      'root_not_local',
+      model,
+      {},
+      (bed) => {
+        bed.toolSource.failure = { code: 'root_not_local', message: 'not here' };
+      },
+    ],
+    [
+      'mcp_server_failed',
+      model,
+      {},
+      (bed) => {
+        bed.toolSource.failure = { code: 'mcp_server_failed', message: 'exit 1' };
+      },
+    ],
+  ];
+
+  test.each(cases.map((one, index) => [`${one[0]} (${index + 1})`, one] as const))(
+    '%s',
+    async (_name, [code, body, other, prepare]) => {
+      const bed = testBed();
+      prepare(bed);
+      await started(bed, body as never, other);
+      const lines = await bed.lines();
+      expect(lines).toContain(`run_failed provisioning ${code}`);
+      expect(lines.at(-1)).toBe('agent_end error');
+      expect(lines.filter((line) => /^agent_(start|end)/.test(line))).toHaveLength(2);
+      expect(bed.models.requests).toEqual([]);
+      expect(bed.toolSource.openNow).toBe(0);
+      expect((await bed.eventsOf('agent_end'))[0]?.error?.message).not.toBe('');
+    },
+  );
+
+  test('a model that cannot even be checked leaves no tool open', async () => {
+    const bed = testBed();
+    bed.models.check = () => Promise.reject(new Error('no file'));
+    await started(bed, model);
+    expect(await bed.lines()).toContain('run_failed provisioning provision_failed');
+    expect(bed.toolSource.openNow).toBe(0);
+  });
+
+  test('the message names what there is', async () => {
+    const bed = testBed();
+    await started(bed, { persona: 'nobody' });
+    expect((await bed.eventsOf('run_failed'))[0]?.error.message).toBe('there is no persona nobody; there are: coder');
+  });
+
+  test('and the session goes on with the next prompt, once the world is mended', async () => {
+    const bed = testBed();
+    bed.toolSource.failure = { code: 'mcp_server_failed', message: 'exit 1' };
+    await started(bed, model);
+    bed.toolSource.failure = null;
+    await bed.send('prompt', 'again');
+    expect((await bed.lines()).at(-1)).toBe('agent_end end_turn');
+  });
+});
+
+test('a run is given its persona: prompt and mode, model, the tools it may have, its rules', async () => {
+  const bed = testBed();
+  bed.tools = { read: {}, remove: {}, write: {} };
+  await started(bed, { persona: 'coder', mode: 'careful', permissions: { rules: [{ tool: 'read', action: 'deny' }] } });
+  const [{ provision } = {} as never] = await bed.eventsOf('persona_changed');
+  expect(provision).toMatchObject({
+    persona: { name: 'coder' },
+    model: { name: 'fake/coder' },
+    system_prompt: 'You write code.\n\nThink twice.',
+    root: '/work',
+    max_turns: BOUNDS.maxTurnsDefault,
+    permissions: {
+      rules: [
+        { tool: 'read', action: 'deny' },
+        { tool: '*', action: 'allow' },
+      ],
+    },
+  });
+  expect((await bed.eventsOf('tools_changed'))[0]?.tools.map(({ name }) => name)).toEqual(['read']);
+  expect(bed.models.requests[0]).toMatchObject({ system: 'You write code.\n\nThink twice.' });
+});
+
+test('what the start says goes before what the persona says', async () => {
+  const bed = testBed();
+  await started(bed, {
+    persona: 'coder',
+    model: 'other/model',
+    base_url: 'http://localhost:1',
+    max_turns: 3,
+    limits: { max_turns: 9, parallel_calls: 2 },
+    root: '/elsewhere',
+    tools: { allow: ['*'], deny: ['read'] },
+  });
+  const [{ provision } = {} as never] = await bed.eventsOf('persona_changed');
+  expect(provision).toMatchObject({
+    model: { name: 'other/model', base_url: 'http://localhost:1' },
+    max_turns: 3,
+    parallel_calls: 2,
+    root: '/elsewhere',
+  });
+  expect((await bed.eventsOf('tools_changed'))[0]?.tools).toEqual([]);
+});
+
+test('a host has a model for sessions that name none', async () => {
+  const bed = testBed();
+  await started(bed, {}, { defaultModel: 'fake/default' });
+  expect(bed.models.requests[0]?.model).toEqual({ name: 'fake/default' });
+});
+
+test('a session keeps the persona, the model and the root that it began with, on whichever host its next run is', async () => {
+  const bed = testBed();
+  await started(bed, { persona: 'coder' });
+  const changed = { ...CODER, prompt: 'You write poems.', model: { name: 'fake/poet' } };
+  await bed.host({}, { personas: { ...personas, find: async () => changed }, defaultRoot: '/other' });
+  bed.models.answers = [say('done')];
+  await bed.send('prompt', 'again');
+  expect(await bed.eventsOf('persona_changed')).toHaveLength(1);
+  expect(await bed.eventsOf('tools_changed')).toHaveLength(1);
+  expect(bed.toolSource.specs.map(({ root }) => root)).toEqual(['/work', '/work']);
+  expect(await bed.eventsOf('agent_start')).toHaveLength(2);
+});
+
+test('what has changed since the last run is said, and only that', async () => {
+  const bed = testBed();
+  await started(bed, { persona: 'coder' });
+  bed.tools = { read: {}, ripgrep: {} };
+  bed.hooks.registrations = [hook('post_turn', 'watch')];
+  await bed.send('prompt', 'again');
+  const changes = (await bed.lines()).filter((line) => line.endsWith('_changed'));
+  expect(changes).toEqual(['persona_changed', 'tools_changed', 'hooks_changed', 'tools_changed', 'hooks_changed']);
+});
+
+test('R8: a session sees a stated number of tools', async () => {
+  const bed = testBed();
+  bed.tools = Object.fromEntries(Array.from({ length: BOUNDS.toolsMax + 9 }, (_, i) => [`t${i}`, {}]));
+  await started(bed, { model: 'fake/model' });
+  expect((await bed.eventsOf('tools_changed'))[0]?.tools).toHaveLength(BOUNDS.toolsMax);
+});
+
+test('a run that is cancelled while its tools are opened ends, and closes them', async () => {
+  const bed = testBed();
+  bed.toolSource.openMs = 3_000;
+  await started(bed, { model: 'fake/model' });
+  await bed.send('cancel');
+  await bed.time.advance(10_000);
+  expect((await bed.lines()).slice(-3)).toEqual([
+    'control_outcome cancel cancelled',
+    'agent_start run 1',
+    'agent_end cancelled',
+  ]);
+  expect(bed.toolSource.openNow).toBe(0);
+});
+
+test('provisioning that a crash cut short is done again', async () => {
+  const bed = testBed();
+  bed.toolSource.openMs = 3_000;
+  bed.models.answers = [ask(call('c1', 'read')), say('done')];
+  const first = await bed.host();
+  await bed.start();
+  first.abandon();
+  const second = await bed.host();
+  await bed.time.advance(10_000);
+  expect((await second.status(refOf()))?.state).toBe('stopped');
+  expect(await bed.eventsOf('agent_start')).toHaveLength(1);
+  expect(bed.toolSource.openNow).toBe(0);
+});
