@@ -43,7 +43,7 @@ export async function createNatsInbox(nc: NatsConnection, log: Log): Promise<Com
 
   /** Somebody deleted consumers. All are looked after in one go, as they seldom go alone. */
   function mend(): void {
-    if (mending) return;
+    if (mending || !handlers) return;
     mending = true;
     // Owned by the inbox: it settles within the wire's bounds, and where it fails a later pull asks for it again.
     void ensureConsumers(nc, commandConsumers())
@@ -55,7 +55,9 @@ export async function createNatsInbox(nc: NatsConnection, log: Log): Promise<Com
   }
 
   function start(p: number): void {
-    pulls.set(p, startPartitionPull(nc, STREAMS.commands, consumerName(p), { delivered, missing: mend }));
+    const consumer = consumerName(p);
+    const refused = (error: Error) => log.error({ consumer, error }, 'deliveries of a partition cannot be received');
+    pulls.set(p, startPartitionPull(nc, STREAMS.commands, consumer, { delivered, missing: mend, refused }));
   }
 
   /** Lets partitions go: stops pulling, then unpins, so that whoever waits is pinned at once. */

@@ -5,15 +5,20 @@ import { headers, type NatsConnection } from '@nats-io/nats-core';
 import { listSessions } from './list-sessions.ts';
 import { answerOf, isWrongSequence, NatsUnavailableError, type PublishAck } from './nats-status.ts';
 import { createStreamReader, type StoredMessage, type StreamReader } from './stream-reader.ts';
-import { wireOf } from './wire.ts';
+import { createWire, wireOf } from './wire.ts';
 
+/**
+ * An append without an answer is sent again by its writer, at no risk, so it is given up soon: a stream that has lost
+ * its leader takes it again as soon as there is a new one.
+ */
+const appendTimeoutMs = 2_000;
 /** Records per request while a journal is read. */
 const readBatch = 256;
 
 /** A journal on this connection. Appends of different sessions are under way side by side. */
 export function createNatsJournal(nc: NatsConnection): Journal {
-  const wire = wireOf(nc);
-  const reader = createStreamReader(wire, STREAMS.journal);
+  const appends = createWire(nc, appendTimeoutMs);
+  const reader = createStreamReader(wireOf(nc), STREAMS.journal);
   return {
     async append(ref, bytes, fence) {
       if (bytes.length > BOUNDS.recordMaxBytes) throw new RecordTooLargeError(bytes.length);
@@ -23,7 +28,7 @@ export function createNatsJournal(nc: NatsConnection): Journal {
       fenced.append('Nats-Expected-Last-Subject-Sequence', String(fence));
       let answer: PublishAck;
       try {
-        answer = answerOf<PublishAck>(await wire.request(subjects.journal(ref), bytes, fenced));
+        answer = answerOf<PublishAck>(await appends.request(subjects.journal(ref), bytes, fenced));
       } catch (error) {
         if (!(error instanceof NatsUnavailableError)) throw error;
         return { status: 'ambiguous', cause: error.message };

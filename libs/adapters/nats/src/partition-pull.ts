@@ -29,6 +29,8 @@ export interface PartitionHandlers {
   delivered(message: Msg, seq: number, ack: () => void): void;
   /** The consumer has not been there for some ticks. */
   missing(): void;
+  /** The server does not let us listen: nothing will come. */
+  refused(error: Error): void;
 }
 
 /** One partition that is being pulled. */
@@ -65,9 +67,8 @@ export function startPartitionPull(
 
   const subscription = nc.subscribe(`${inbox}*`, {
     callback(error, message) {
-      // The server refused the subscription: no permission. Nothing will come, and the caller hears why from the server's log.
-      if (error) return;
-      if (message.reply?.startsWith('$JS.ACK.')) deliver(message, message.reply);
+      if (error) handlers.refused(error);
+      else if (message.reply?.startsWith('$JS.ACK.')) deliver(message, message.reply);
       else answered(message);
     },
   });

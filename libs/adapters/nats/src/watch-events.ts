@@ -39,13 +39,14 @@ export async function* watchEvents(
   const reader = createStreamReader(wireOf(nc), STREAMS.journal);
   let live: LiveRecord[] = [];
   let behind = true;
-  let closed = false;
+  let ended: Error | null = null;
   let wake: () => void = () => undefined;
 
   // Listening begins before reading, or a record between the two would be missed.
   const subscription = nc.subscribe(subjects.events(ref), {
     callback(error, message) {
-      if (error) closed = true;
+      if (error)
+        ended = new NatsUnavailableError(`live records cannot be received: ${error.message}`, { cause: error });
       else if (live.length < backlogMax) live.push(liveRecord(message));
       else {
         live = [];
@@ -61,7 +62,7 @@ export async function* watchEvents(
   const endListening = onConnectionChange(nc, { restored: missed });
   // It ends with the connection, or below; then a closed connection must not be waited for.
   void subscription.closed.then(() => {
-    closed = true;
+    ended ??= new NatsUnavailableError('the connection was closed while a session was watched');
     wake();
   });
   const somethingHappens = () =>
@@ -110,7 +111,7 @@ export async function* watchEvents(
         continue;
       }
       if (behind) continue;
-      if (closed) throw new NatsUnavailableError('the connection was closed while a session was watched');
+      if (ended) throw ended;
       await somethingHappens();
     }
   } finally {

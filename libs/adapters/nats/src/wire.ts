@@ -32,20 +32,21 @@ interface Pending {
 }
 
 /** Longer than a flush to a slow disk, shorter than a caller's patience. */
-const answerTimeoutMs = 5_000;
+const defaultTimeoutMs = 5_000;
 
 const wires = new WeakMap<NatsConnection, Wire>();
 
-/** The connection's one wire. It ends with the connection. */
+/** The connection's common wire, whose requests are answered within 5 seconds or not at all. It ends with the connection. */
 export function wireOf(nc: NatsConnection): Wire {
   const known = wires.get(nc);
   if (known) return known;
-  const wire = createWire(nc);
+  const wire = createWire(nc, defaultTimeoutMs);
   wires.set(nc, wire);
   return wire;
 }
 
-function createWire(nc: NatsConnection): Wire {
+/** A wire of its own on a connection, for requests that are given up after another time. It ends with the connection. */
+export function createWire(nc: NatsConnection, answerTimeoutMs: number): Wire {
   const prefix = `${createInbox(inboxPrefixOf(nc))}.`;
   // All wait equally long, so insertion order is the order in which they run out.
   const pending = new Map<string, Pending>();
