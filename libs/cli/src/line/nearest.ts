@@ -10,7 +10,8 @@ export function nearest(word: string, candidates: Iterable<string>): string | nu
     const distance = candidate.startsWith(asked) && asked !== '' ? 1 : editDistance(asked, candidate);
     if (distance < bestDistance) [best, bestDistance] = [candidate, distance];
   }
-  return best !== null && bestDistance <= Math.max(2, Math.floor(best.length / 2)) ? best : null;
+  if (best === null || bestDistance >= best.length) return null;
+  return bestDistance <= Math.max(2, Math.floor(best.length / 2)) ? best : null;
 }
 
 /** Levenshtein distance, with one row. */

@@ -1,7 +1,7 @@
 /** MCP servers from a file in the usual shape: `{"mcpServers": {"name": {"command": …} | {"url": …}}}`. */
 import { readFile } from 'node:fs/promises';
 import { parseMcpConfig } from '@coxswain/adapter-mcp';
-import type { Failure, McpServers } from '@coxswain/protocol';
+import type { McpServers } from '@coxswain/protocol';
 import { usageError } from '../line/cli-error.ts';
 
 /**
@@ -16,11 +16,6 @@ export async function readMcpFile(path: string): Promise<McpServers> {
     throw usageError(`--mcp ${path} cannot be read: ${(error as Error).message}`);
   }
   const parsed = parseMcpConfig(text);
-  if (isFailure(parsed)) throw usageError(`--mcp ${path}: ${parsed.message}`);
+  if (typeof parsed === 'string') throw usageError(`--mcp ${path}: ${parsed}`);
   return parsed;
-}
-
-// A server may be called "code", but then its value is an object.
-function isFailure(parsed: McpServers | Failure): parsed is Failure {
-  return typeof (parsed as Failure).code === 'string';
 }

@@ -86,8 +86,8 @@ export class Screen {
 
   /** Leaves the terminal as it was found. */
   close(): void {
-    this.typing(null);
     this.status(null);
+    this.typing(null);
     this.#clearEdge();
     if (!this.#atLineStart) this.#out.write('\n');
     this.#atLineStart = true;

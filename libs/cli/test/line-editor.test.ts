@@ -1,0 +1,55 @@
+import { expect, test } from 'vitest';
+import { LineEditor } from '../src/terminal/line-editor.ts';
+
+function type(editor: LineEditor, text: string) {
+  for (const char of text) editor.key(char, { name: char, sequence: char });
+}
+
+test('a line is typed, corrected and submitted', () => {
+  const editor = new LineEditor();
+  type(editor, 'stop thatt');
+  editor.key(undefined, { name: 'backspace' });
+  expect(editor.text).toBe('stop that');
+  expect(editor.key('\r', { name: 'return' })).toEqual({ type: 'submitted', text: 'stop that', kind: 'steer' });
+  expect(editor.open).toBe(false);
+});
+
+test('backspace takes a whole character, also one of two code units', () => {
+  const editor = new LineEditor();
+  type(editor, 'a🚣');
+  editor.key(undefined, { name: 'backspace' });
+  expect(editor.text).toBe('a');
+});
+
+test('Esc makes the line an interruption; Esc again takes it back', () => {
+  const editor = new LineEditor();
+  editor.key(undefined, { name: 'escape', meta: true });
+  expect(editor).toMatchObject({ open: true, kind: 'interrupt' });
+  type(editor, 'no');
+  expect(editor.key('\r', { name: 'return' })).toMatchObject({ kind: 'interrupt', text: 'no' });
+  editor.key(undefined, { name: 'escape' });
+  editor.key(undefined, { name: 'escape' });
+  expect(editor.open).toBe(false);
+});
+
+test('a paste of several lines is one message', () => {
+  const editor = new LineEditor();
+  editor.key(undefined, { name: 'paste-start' });
+  type(editor, 'a');
+  expect(editor.key('\r', { name: 'return' })).toEqual({ type: 'edited' });
+  type(editor, 'b');
+  editor.key(undefined, { name: 'paste-end' });
+  expect(editor.key('\r', { name: 'return' })).toMatchObject({ type: 'submitted', text: 'a\nb' });
+});
+
+test('control characters and arrows write nothing; Ctrl-W and Ctrl-U delete; Ctrl-C is told', () => {
+  const editor = new LineEditor();
+  type(editor, 'one two');
+  editor.key('\u0007', { sequence: '\u0007' });
+  editor.key(undefined, { name: 'up' });
+  editor.key('\u0017', { name: 'w', ctrl: true });
+  expect(editor.text).toBe('one ');
+  editor.key('\u0015', { name: 'u', ctrl: true });
+  expect(editor.text).toBe('');
+  expect(editor.key('\u0003', { name: 'c', ctrl: true })).toEqual({ type: 'ctrl_c' });
+});

@@ -1,0 +1,126 @@
+import { describe, expect, test } from 'vitest';
+import { CliError, EXIT } from '../src/line/cli-error.ts';
+import { COMMANDS } from '../src/line/command-table.ts';
+import { nearest } from '../src/line/nearest.ts';
+import { parseLine } from '../src/line/parse-line.ts';
+
+function parse(...argv: string[]) {
+  return parseLine(argv, COMMANDS);
+}
+
+function command(...argv: string[]) {
+  const line = parse(...argv);
+  if (line.kind !== 'command') throw new Error(`not a command: ${line.kind}`);
+  return line;
+}
+
+function refusal(...argv: string[]): CliError {
+  try {
+    parse(...argv);
+  } catch (error) {
+    if (error instanceof CliError) return error;
+    throw error;
+  }
+  throw new Error(`taken: ${argv.join(' ')}`);
+}
+
+describe('a command line', () => {
+  test('gives its command, arguments and flags, wherever the flags stand', () => {
+    const line = command('--json', 'steer', 'k3', '--mode', 'interrupt_immediate', 'the other file');
+    expect(line.command.name).toBe('steer');
+    expect(line.args).toEqual(['k3', 'the other file']);
+    expect(line.flags.on('json')).toBe(true);
+    expect(line.flags.text('mode')).toBe('interrupt_immediate');
+  });
+
+  test('keeps texts as they were typed: digits stay digits', () => {
+    expect(command('steer', '--json', '007', '1e3').args).toEqual(['007', '1e3']);
+    expect(command('run', '42', '--id', '0012').flags.text('id')).toBe('0012');
+  });
+
+  test('takes - as an argument, and everything behind -- as arguments', () => {
+    expect(command('run', '-').args).toEqual(['-']);
+    expect(command('steer', 'k3', '--', '--mode is wrong').args).toEqual(['k3', '--mode is wrong']);
+  });
+
+  test('keeps the order of permission rules', () => {
+    const { flags } = command('run', 'x', '--deny', 'a', '--allow', 'b', '--deny', 'c', '--ask=d');
+    expect(flags.inOrder(['allow', 'ask', 'deny'])).toMatchObject([
+      { name: 'deny', value: 'a' },
+      { name: 'allow', value: 'b' },
+      { name: 'deny', value: 'c' },
+      { name: 'ask', value: 'd' },
+    ]);
+  });
+
+  test('asks for help with --help or nothing, and for the version', () => {
+    expect(parse()).toEqual({ kind: 'help', command: null });
+    expect(parse('-h')).toEqual({ kind: 'help', command: null });
+    expect(parse('run', '--help')).toMatchObject({ kind: 'help', command: { name: 'run' } });
+    expect(parse('--version')).toEqual({ kind: 'version' });
+    expect(parse('-v')).toEqual({ kind: 'version' });
+  });
+});
+
+describe('a wrong command line is refused with exit 2', () => {
+  test.each([
+    [['stear', 'k3', 'x'], 'there is no command "stear"; did you mean cox steer?'],
+    [['fork', 'k3'], 'cox fork is not there yet in this release'],
+    [['xyzzyplugh'], 'there is no command "xyzzyplugh"; see cox --help'],
+    [['run', 'x', '--modle', 'a/b'], 'cox run has no flag --modle; did you mean --model?'],
+    [['sessions', '--model', 'a/b'], 'cox sessions has no flag --model'],
+    [['--bogus'], 'cox has no flag --bogus'],
+    [['run', 'x', '-q'], 'cox run has no flag -q'],
+    [['run', 'x', '--model'], '--model needs a value: PROVIDER/NAME'],
+    [['run', 'x', '--model', '--json'], '--model needs a value: PROVIDER/NAME'],
+    [['run', 'x', '--json=yes'], '--json takes no value'],
+    [['run', 'x', '--model', 'a/b', '--model', 'c/d'], '--model is given twice'],
+    [['steer', 'k3'], 'cox steer needs <text>'],
+    [['approve'], 'cox approve needs <session>'],
+    [['steer', 'k3', 'two', 'words'], 'cox steer does not know what to do with "words"'],
+  ])('%j', (argv, message) => {
+    const error = refusal(...argv);
+    expect(error.exitCode).toBe(EXIT.usage);
+    expect(error.message).toContain(message);
+  });
+
+  test('names that stand in an object’s prototype are no flags', () => {
+    expect(refusal('run', 'x', '--constructor').message).toContain('has no flag --constructor');
+    expect(refusal('run', 'x', '--__proto__').message).toContain('has no flag');
+  });
+
+  test('numbers out of bounds', () => {
+    const { flags } = command('run', 'x', '--port', '70000');
+    expect(() => flags.whole('port', { min: 1, max: 65_535 })).toThrow('--port takes a whole number from 1 to 65535');
+    expect(() => command('run', 'x', '--port', '1.5').flags.whole('port', { min: 1, max: 9 })).toThrow('not "1.5"');
+  });
+});
+
+test('a flag has one kind in all commands, so that a line can be read before its command is known', () => {
+  const kinds = new Map<string, Set<string>>();
+  for (const { flags } of COMMANDS) {
+    for (const [name, { value }] of Object.entries(flags)) {
+      kinds.set(name, (kinds.get(name) ?? new Set()).add(value === undefined ? 'on or off' : 'text'));
+    }
+  }
+  expect([...kinds].filter(([, kind]) => kind.size > 1)).toEqual([]);
+});
+
+test('every command can be loaded', async () => {
+  for (const spec of COMMANDS) expect((await spec.load()).run, spec.name).toBeTypeOf('function');
+});
+
+test.each([
+  ['aprove', 'approve'],
+  ['--', null],
+  ['cancelcall', 'cancel-call'],
+  ['sess', 'sessions'],
+  ['qqqqqqqq', null],
+])('the nearest command to %s is %s', (word, expected) => {
+  expect(
+    nearest(
+      word,
+      COMMANDS.map(({ name }) => name),
+    ),
+  ).toBe(expected);
+});

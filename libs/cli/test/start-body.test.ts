@@ -1,0 +1,87 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { COMMANDS } from '../src/line/command-table.ts';
+import { parseLine } from '../src/line/parse-line.ts';
+import { keysFound, sessionIdOf, startBody } from '../src/run/start-body.ts';
+
+let folder: string;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'cox-start-'));
+  await writeFile(join(folder, 's.yaml'), 'turns: [{text: x}]');
+  await writeFile(join(folder, 'mcp.json'), '{"mcpServers": {"files": {"command": "x"}}}');
+  await writeFile(join(folder, 'bare.json'), '{"files": {"command": "x"}}');
+  await writeFile(join(folder, 'p.yaml'), 'name: p\nmodel: openai/m\n');
+});
+afterAll(() => rm(folder, { recursive: true }));
+
+function body(argv: string[], env: NodeJS.ProcessEnv = {}) {
+  const line = parseLine(['run', 'do it', ...argv], COMMANDS);
+  if (line.kind !== 'command') throw new Error(line.kind);
+  return startBody({ flags: line.flags, env: { INIT_CWD: folder, ...env } }, 'do it');
+}
+
+test('the flags make the body of a start; the root is where the person typed', async () => {
+  const made = await body(
+    '--model openai-compatible/x --base-url http://127.0.0.1:1 --deny run_* --allow * --max-turns 3 --mcp mcp.json'.split(
+      ' ',
+    ),
+  );
+  expect(made).toEqual({
+    prompt: 'do it',
+    root: folder,
+    model: 'openai-compatible/x',
+    base_url: 'http://127.0.0.1:1',
+    mcp_servers: { files: { command: 'x', args: [] } },
+    permissions: {
+      rules: [
+        { tool: 'run_*', action: 'deny' },
+        { tool: '*', action: 'allow' },
+      ],
+    },
+    max_turns: 3,
+  });
+});
+
+test('--root is taken from where the person typed', async () => {
+  expect(await body(['--model', 'a/b', '--root', 'sub'])).toMatchObject({ root: join(folder, 'sub') });
+});
+
+test('a script named by a relative path is the one in the folder in which the person typed', async () => {
+  expect(await body(['--model', 'scripted/s.yaml'])).toMatchObject({ model: `scripted/${join(folder, 's.yaml')}` });
+  expect(await body(['--model', 'scripted/elsewhere.yaml'])).toMatchObject({ model: 'scripted/elsewhere.yaml' });
+});
+
+test('the model comes from the flag, COX_MODEL, or the persona', async () => {
+  expect(await body([], { COX_MODEL: 'a/b' })).toMatchObject({ model: 'a/b' });
+  expect(await body(['--model', 'c/d'], { COX_MODEL: 'a/b' })).toMatchObject({ model: 'c/d' });
+  expect(await body(['--persona', './p.yaml'])).not.toHaveProperty('model');
+});
+
+test('without any model the refusal names the flag and the variables of the keys', async () => {
+  await expect(body([])).rejects.toMatchObject({ exitCode: 2 });
+  await expect(body([])).rejects.toThrow(/--model provider\/name.*COX_MODEL.*ANTHROPIC_API_KEY.*OPENAI_API_KEY/);
+});
+
+test.each([
+  [['--model', 'gpt'], '--model gpt'],
+  [['--model', 'a/b', '--base-url', 'ftp://x'], '--base-url'],
+  [['--model', 'a/b', '--mcp', 'bare.json'], '--mcp'],
+  [['--model', 'a/b', '--mcp', 'none.json'], '--mcp'],
+  [['--model', 'a/b', '--max-turns', '0'], '--max-turns'],
+])('%j is refused, naming the flag', async (argv, flag) => {
+  await expect(body(argv)).rejects.toMatchObject({ exitCode: 2, message: expect.stringContaining(flag) });
+});
+
+test('a hostile id is refused', () => {
+  for (const id of ['*', '>', 'a.b', 'x'.repeat(65)]) {
+    const line = parseLine(['run', 'x', `--id=${id}`], COMMANDS);
+    if (line.kind !== 'command') throw new Error(line.kind);
+    expect(() => sessionIdOf(line), id).toThrow('--id');
+  }
+});
+
+test('keys are named, not shown', () => {
+  expect(keysFound({ OPENAI_API_KEY: 'sk-1', ANTHROPIC_API_KEY: '  ' })).toEqual(['OPENAI_API_KEY']);
+});
