@@ -1,0 +1,141 @@
+/** Processes that a test starts: their output is kept, and none outlives the test. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join, resolve } from 'node:path';
+import { until } from './until.ts';
+
+/** The repository. */
+export const REPOSITORY = resolve(import.meta.dirname, '../../..');
+/** Runs TypeScript of the workspace from source. */
+export const FROM_SOURCE = ['--conditions=coxswain-source', '--import', import.meta.resolve('tsx')] as const;
+/** The command line's entry. */
+export const COX_MAIN = join(REPOSITORY, 'libs/cli/src/main.ts');
+/** The sessions service's entry. */
+export const SESSIONS_MAIN = join(REPOSITORY, 'services/sessions/src/main.ts');
+
+/** How a process ended. */
+export interface Exit {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+}
+
+const running = new Set<ChildProcess>();
+// A test run that is broken off must leave nobody behind.
+process.once('exit', () => {
+  for (const child of running) child.kill('SIGKILL');
+});
+
+/** The environment of a child: nothing of what the person who runs the tests has set for Coxswain. */
+export function cleanEnv(extra: NodeJS.ProcessEnv = {}): NodeJS.ProcessEnv {
+  const kept = Object.entries(process.env).filter(
+    ([name]) =>
+      !/^(COX_(?!NATS_SERVER$|FETCH$)|NATS_URL$|INIT_CWD$|VITEST|NODE_OPTIONS$|FORCE_COLOR$)/.test(name) &&
+      !/_(API_KEY|BASE_URL)$/.test(name),
+  );
+  return { ...Object.fromEntries(kept), ...extra };
+}
+
+/** A process of the test's own. */
+export class Child {
+  stdout = '';
+  stderr = '';
+  readonly process: ChildProcess;
+  readonly exited: Promise<Exit>;
+  #exit: Exit | null = null;
+
+  /** Starts node on a file of the workspace. */
+  constructor(
+    main: string,
+    args: readonly string[],
+    options: { readonly cwd?: string; readonly env?: NodeJS.ProcessEnv } = {},
+  ) {
+    this.process = spawn(process.execPath, [...FROM_SOURCE, main, ...args], {
+      cwd: options.cwd ?? REPOSITORY,
+      env: cleanEnv(options.env),
+      stdio: ['pipe', 'pipe', 'pipe'],
+    });
+    running.add(this.process);
+    // A child that is gone takes no more input; its exit says what happened.
+    this.process.stdin?.on('error', () => undefined);
+    this.process.stdout?.setEncoding('utf8').on('data', (text: string) => {
+      this.stdout += text;
+    });
+    this.process.stderr?.setEncoding('utf8').on('data', (text: string) => {
+      this.stderr += text;
+    });
+    this.exited = once(this.process, 'close').then(([code, signal]) => {
+      running.delete(this.process);
+      this.#exit = { code, signal };
+      return this.#exit;
+    });
+  }
+
+  get pid(): number {
+    return this.process.pid as number;
+  }
+
+  get exit(): Exit | null {
+    return this.#exit;
+  }
+
+  /** Lines of stdout that are complete. */
+  get lines(): string[] {
+    return this.stdout.split('\n').slice(0, -1);
+  }
+
+  /** Lines of stdout as JSON. */
+  get json(): Record<string, unknown>[] {
+    return this.lines.map((line) => JSON.parse(line) as Record<string, unknown>);
+  }
+
+  /** Waits for something in the output; fails at once where the process ends without it. */
+  async says(what: string | RegExp, stream: 'stdout' | 'stderr' = 'stdout'): Promise<void> {
+    const found = () => (typeof what === 'string' ? this[stream].includes(what) : what.test(this[stream]));
+    await until(`${what} on ${stream}`, () => {
+      if (found()) return true;
+      if (this.#exit) throw new Error(`ended (${JSON.stringify(this.#exit)}) without ${what}: ${this.told}`);
+      return false;
+    }).catch((error: Error) => {
+      throw new Error(`${error.message}: ${this.told}`);
+    });
+  }
+
+  /** Kills it -9 and waits for its end. */
+  async kill(): Promise<void> {
+    this.process.kill('SIGKILL');
+    await this.exited;
+  }
+
+  /** Asks it to end, and waits. */
+  async terminate(signal: NodeJS.Signals = 'SIGTERM'): Promise<Exit> {
+    this.process.kill(signal);
+    return this.exited;
+  }
+
+  /** What it said, for failures. */
+  get told(): string {
+    return `\n--- stdout\n${this.stdout.slice(-4_000)}\n--- stderr\n${this.stderr.slice(-4_000)}`;
+  }
+}
+
+/** Runs `cox` to its end with nothing on its standard input. */
+export async function cox(
+  args: readonly string[],
+  options: { readonly cwd?: string; readonly env?: NodeJS.ProcessEnv; readonly input?: string } = {},
+): Promise<Child & { readonly code: number | null }> {
+  const child = new Child(COX_MAIN, args, options);
+  child.process.stdin?.end(options.input ?? '');
+  const { code } = await child.exited;
+  return Object.assign(child, { code });
+}
+
+/** Whether a process is there; one that waits to be reaped is not. */
+export function lives(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    // No such process.
+    return false;
+  }
+}

@@ -1,0 +1,29 @@
+/** Scripts for scripted models, written where a host can read them. JSON is YAML. */
+import { randomUUID } from 'node:crypto';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { scratchFolder } from './scratch.ts';
+
+/** One answer, as in docs/guides/scripted-models.md. */
+export interface ScriptTurn {
+  readonly match?: string;
+  readonly text?: string;
+  readonly reasoning?: string;
+  readonly calls?: readonly { readonly tool: string; readonly args?: object | string }[];
+  readonly delay_ms?: number;
+  readonly chunk_ms?: number;
+  readonly fail?: { readonly kind: string; readonly after_ms?: number };
+}
+
+let folder: Promise<string> | undefined;
+
+/** Writes a script and returns the model's name. */
+export async function scripted(
+  turns: readonly ScriptTurn[],
+  options: { readonly loop?: boolean } = {},
+): Promise<string> {
+  folder ??= scratchFolder('scripts');
+  const path = join(await folder, `${randomUUID()}.yaml`);
+  await writeFile(path, JSON.stringify({ ...options, turns }));
+  return `scripted/${path}`;
+}

@@ -1,0 +1,27 @@
+/** A sessions host as a process of its own, to be killed. */
+import { join } from 'node:path';
+import type { TestBus } from './bus.ts';
+import { Child, SESSIONS_MAIN } from './child.ts';
+
+/** Starts the service as it is shipped and waits until it serves. */
+export async function startHost(bus: TestBus, env: NodeJS.ProcessEnv = {}): Promise<Child> {
+  const host = new Child(SESSIONS_MAIN, [], { env: { NATS_URL: bus.natsUrl, COX_STATE_DIR: bus.stateDir, ...env } });
+  await host.says('session host is up');
+  return host;
+}
+
+/**
+ * The same service, loaded and waiting: where hosts are killed by the dozen, loading the code would be most of the
+ * time. It does nothing on the bus before {@link engage}.
+ */
+export function standbyHost(bus: TestBus): Child {
+  return new Child(join(import.meta.dirname, 'standby-main.ts'), [], {
+    env: { NATS_URL: bus.natsUrl, COX_STATE_DIR: bus.stateDir },
+  });
+}
+
+/** Lets a waiting host begin. Does not wait until it serves. */
+export async function engage(host: Child): Promise<void> {
+  await host.says('loaded');
+  host.process.stdin?.write('go\n');
+}
