@@ -1,0 +1,258 @@
+/** `cox` against an instance that runs, as people and scripts use it. */
+import { execFile } from 'node:child_process';
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { sessionRef, subjects } from '@coxswain/protocol';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { publishBare } from '../../libs/cli/src/demo/bare-publisher.ts';
+import { CoxBed, type CoxProcess, jsonLines } from './cox-process.ts';
+
+let bed: CoxBed;
+let up: CoxProcess;
+let ready: { nats_url: string; token: string; state_dir: string };
+
+beforeAll(async () => {
+  bed = await CoxBed.make();
+  await bed.file('notes.txt', 'the tide is high\n');
+  await bed.file('quick.yaml', 'turns: [{text: quick, usage: {input_tokens: 3, output_tokens: 1}}, {text: again}]');
+  await bed.file(
+    'edit.yaml',
+    `turns:
+  - {text: I read first., calls: [{tool: read_file, args: {path: notes.txt}}]}
+  - {text: Now I write., calls: [{tool: write_file, args: {path: out.txt, content: written}}]}
+  - {text: It is written.}
+`,
+  );
+  await bed.file(
+    'slow.yaml',
+    `turns:
+  - {text: I wait., calls: [{tool: run_command, args: {command: sleep 30}}]}
+  - {text: Waited enough.}
+`,
+  );
+  await bed.file('endless.yaml', 'loop: true\nturns: [{calls: [{tool: read_file, args: {path: notes.txt}}]}]');
+  up = bed.start(['up', '--json']);
+  await up.seen(/"type":"ready"/);
+  ready = jsonLines(up.stdout())[0] as typeof ready;
+}, 180_000);
+
+afterAll(async () => {
+  await bed?.remove();
+}, 60_000);
+
+const model = (name: string) => ['--model', `scripted/${name}.yaml`];
+
+async function journal(id: string): Promise<Record<string, unknown>[]> {
+  const { stdout } = await bed.run(['watch', id, '--json']);
+  return jsonLines(stdout);
+}
+
+test('the first line of up --json says where the bus is', () => {
+  expect(ready).toMatchObject({ type: 'ready', token: expect.any(String), state_dir: bed.stateDir });
+  expect(ready.nats_url).toContain(`nats://${ready.token}@127.0.0.1:`);
+});
+
+describe('cox run', () => {
+  test('gives the answer on stdout, the rest on stderr, and 0', async () => {
+    const { code, stdout, stderr } = await bed.run(['run', 'go', ...model('quick')]);
+    expect(code).toBe(0);
+    expect(stdout).toBe('quick\n');
+    expect(stderr).toContain('stopped (end_turn)');
+  });
+
+  test('reads its prompt from standard input', async () => {
+    const { code, stderr } = await bed.run(['run', '-', ...model('quick')], { input: 'from a pipe\n' });
+    expect(code).toBe(0);
+    expect(stderr).toContain('› from a pipe');
+  });
+
+  test('as JSON gives one event a line, in order, with session, record and time', async () => {
+    const { code, stdout } = await bed.run(['run', 'go', '--id', 'json-run', '--json', ...model('quick')]);
+    expect(code).toBe(0);
+    const lines = jsonLines(stdout);
+    expect(lines.every(({ session_id, n, at, type }) => session_id === 'json-run' && n && at && type)).toBe(true);
+    expect(lines.map(({ type }) => type)).toEqual(
+      expect.arrayContaining(['agent_start', 'message_complete', 'agent_end']),
+    );
+    const numbers = lines.map(({ n }) => n as number);
+    expect(numbers).toEqual([...numbers].sort((a, b) => a - b));
+    expect(lines.at(-1)).toMatchObject({ type: 'agent_end', stop_reason: 'end_turn' });
+  });
+
+  test('goes on with a session that has ended', async () => {
+    await bed.run(['run', 'one', '--id', 'goes-on', ...model('quick')]);
+    const { code, stdout } = await bed.run(['run', 'two', '--session', 'goes-']);
+    expect({ code, stdout }).toEqual({ code: 0, stdout: 'again\n' });
+  });
+
+  test('exits 1 when the run fails, saying why', async () => {
+    const { code, stderr } = await bed.run(['run', 'go', ...model('nothing-there')]);
+    expect(code).toBe(1);
+    expect(stderr).toContain('script_invalid');
+  });
+
+  test('exits 4 at the cap of turns', async () => {
+    const { code, stderr } = await bed.run(['run', 'go', '--max-turns', '2', ...model('endless')]);
+    expect(code).toBe(4);
+    expect(stderr).toContain('stopped (max_turns)');
+  });
+
+  test('refuses an id that is taken', async () => {
+    await bed.run(['run', 'one', '--id', 'taken', ...model('quick')]);
+    const { code, stderr } = await bed.run(['run', 'two', '--id', 'taken', ...model('quick')]);
+    expect(code).toBe(1);
+    expect(stderr).toContain('session_exists');
+  });
+
+  test.each([
+    [['run', 'go'], '--model'],
+    [['run', '', '--model', 'a/b'], 'the prompt is empty'],
+    [['run', 'go', '--model', 'a/b', '--bogus'], '--bogus'],
+    [['run', 'go', '--model', 'a/b', '--on-ask', 'maybe'], '--on-ask takes deny or wait'],
+    [['steer', 'taken', 'x', '--mode', 'bogus'], '--mode takes'],
+    [['start', '--model', 'a/b'], '--model needs a prompt'],
+    [['sessions', '--nats', 'http://x'], '--nats'],
+  ])('a wrong line exits 2: %j', async (args, names) => {
+    const { code, stderr } = await bed.run(args);
+    expect({ code, named: stderr.includes(names) }, stderr).toEqual({ code: 2, named: true });
+  });
+});
+
+describe('approvals where nobody sits at a terminal', () => {
+  test('exit 6; then approve without a call id, from another process; attach to the end; approve again is refused', async () => {
+    const run = await bed.run(['run', 'go', '--id', 'asks', ...model('edit')]);
+    expect(run.code).toBe(6);
+    expect(run.stderr).toContain('cox approve asks');
+    expect(jsonLines((await bed.run(['approvals', '--json'])).stdout)).toEqual([
+      expect.objectContaining({
+        session_id: 'asks',
+        tool: 'write_file',
+        args: { path: 'out.txt', content: 'written' },
+      }),
+    ]);
+    expect(await bed.run(['approve', 'ask'])).toMatchObject({ code: 0, stdout: 'asks: accepted\n' });
+    const attached = await bed.run(['attach', 'asks']);
+    expect({ code: attached.code, stdout: attached.stdout }).toEqual({ code: 0, stdout: 'It is written.\n' });
+    expect(await readFile(join(bed.folder, 'out.txt'), 'utf8')).toBe('written');
+    expect(await bed.run(['approve', 'asks', 'c2_1'])).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('not_pending'),
+    });
+  });
+
+  test('--on-ask deny denies and goes on', async () => {
+    const { code, stdout, stderr } = await bed.run(['run', 'go', '--on-ask', 'deny', ...model('edit')]);
+    expect({ code, stdout }).toEqual({ code: 0, stdout: 'It is written.\n' });
+    expect(stderr).toContain('write_file denied');
+  });
+
+  test('a rule allows', async () => {
+    const { code, stderr } = await bed.run(['run', 'go', '--allow', 'write_*', ...model('edit')]);
+    expect(code).toBe(0);
+    expect(stderr).not.toContain('waits for an approval');
+  });
+});
+
+describe('steering', () => {
+  test('a bare NATS client steers with plain text: delivered at the seam after the running batch', async () => {
+    const run = bed.start(['run', 'go', '--id', 'bare', '--allow', 'run_command', ...model('slow')]);
+    await run.seen(/▸ run_command/);
+    const subject = subjects.command(sessionRef('bare'), 'steer');
+    await publishBare(ready.nats_url.replace(`${ready.token}@`, ''), ready.token, subject, 'try a different approach');
+    await run.seen(/steer \(finish_step\) waits/);
+    expect(jsonLines((await bed.run(['pending', 'bare', '--json'])).stdout)).toEqual([
+      expect.objectContaining({ kind: 'steer', body: 'try a different approach', mode: 'finish_step' }),
+    ]);
+    const cancelled = await bed.run(['cancel-call', 'bare', '--reason', 'enough']);
+    expect(cancelled).toMatchObject({ code: 0, stdout: expect.stringContaining('run_command: cancelled (enough)') });
+    expect(await run.end).toMatchObject({ code: 0, stdout: 'Waited enough.\n' });
+    const events = await journal('bare');
+    expect(events.find(({ type }) => type === 'message_injected')).toMatchObject({
+      seam: 'post_tool_dispatch',
+      message: { role: 'user', content: [{ type: 'text', text: 'try a different approach' }] },
+    });
+    expect(events.find(({ type, delivered }) => type === 'loop_checkpoint' && delivered === 1)).toMatchObject({
+      kind: 'post_tool_dispatch',
+    });
+  });
+
+  test('cox steer waits until delivered when asked; cox cancel ends the run with 3', async () => {
+    const run = bed.start(['run', 'go', '--id', 'cancelled', '--allow', 'run_command', ...model('slow')]);
+    await run.seen(/▸ run_command/);
+    const steering = bed.start(['steer', 'cancelled', 'hurry', '--wait', 'delivered', '--json']);
+    await run.seen(/hurry/);
+    expect(await bed.run(['cancel', 'cancelled', '--reason', 'wrong one'])).toMatchObject({ code: 0 });
+    expect((await run.end).code).toBe(3);
+    // Nothing was delivered: it waits for the next run, and so does who asked.
+    steering.child.kill('SIGKILL');
+    expect((await bed.run(['sessions'])).stdout).toContain('stopped (cancelled)');
+    expect(await bed.run(['cancel', 'cancelled'])).toMatchObject({ code: 1 });
+    expect(await bed.run(['steer', 'no-such-session', 'x'])).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('session_not_found'),
+    });
+  });
+});
+
+describe('afterwards', () => {
+  test('replay says byte-identical; an exported journal that was tampered with stops at the record', async () => {
+    await bed.run(['run', 'go', '--id', 'replayed', '--allow', '*', ...model('edit')]);
+    const replay = await bed.run(['replay', 'replayed']);
+    expect(replay).toMatchObject({ code: 0, stdout: expect.stringMatching(/^byte-identical \(\d+ records\)\n$/) });
+    const { stdout: exported } = await bed.run(['export', 'replayed']);
+    const whole = await bed.file('whole.jsonl', exported);
+    expect(await bed.run(['replay', whole])).toMatchObject({ code: 0, stdout: replay.stdout });
+    const lines = exported.trimEnd().split('\n');
+    lines[4] = (lines[4] as string).replace('Now I write.', 'Now I wrote.');
+    await writeFile(whole, `${lines.join('\n')}\n`);
+    const tampered = await bed.run(['replay', whole, '--json']);
+    expect(tampered.code).toBe(1);
+    expect(jsonLines(tampered.stdout)[0]).toMatchObject({ type: 'replay_diverged', n: 5 });
+  });
+
+  test('show tells the state at any record', async () => {
+    await bed.run(['run', 'go', '--id', 'shown', '--allow', '*', ...model('edit')]);
+    expect(JSON.parse((await bed.run(['show', 'shown', '--json'])).stdout)).toMatchObject({
+      session_id: 'shown',
+      state: 'stopped',
+      stop_reason: 'end_turn',
+    });
+    expect(JSON.parse((await bed.run(['show', 'shown', '--at', '3', '--json'])).stdout)).toMatchObject({
+      n: 3,
+      calls: [expect.objectContaining({ tool: 'read_file' })],
+    });
+  });
+});
+
+describe('the instance', () => {
+  test('cox env is for eval in a shell', async () => {
+    const { stdout } = await bed.run(['env']);
+    const shell = await promisify(execFile)('/bin/sh', ['-c', `${stdout}; printf %s "$NATS_URL"`]);
+    expect(shell.stdout).toBe(ready.nats_url);
+  });
+
+  test('doctor finds nothing wrong and shows no secret', async () => {
+    const { code, stdout } = await bed.run(['doctor'], { env: { OPENAI_API_KEY: 'sk-very-secret-key' } });
+    expect(code, stdout).toBe(0);
+    expect(stdout).toContain('OPENAI_API_KEY');
+    expect(stdout).not.toContain('sk-very-secret-key');
+    expect(stdout).not.toContain(ready.token);
+  });
+
+  test('a second up on the same state folder is refused, on another folder it runs beside the first', async () => {
+    const same = await bed.run(['up', '--json']);
+    expect(same.code).toBe(1);
+    expect(jsonLines(same.stdout)[0]).toMatchObject({ type: 'error', code: 'state_dir_in_use' });
+    const other = bed.start(['up', '--json', '--state-dir', 'other']);
+    await other.seen(/"type":"ready"/);
+    const second = jsonLines(other.stdout())[0] as typeof ready;
+    expect(second.nats_url).not.toBe(ready.nats_url);
+    const { code } = await bed.run(['run', 'go', '--id', 'on-other', '--nats', second.nats_url, ...model('quick')]);
+    expect(code).toBe(0);
+    expect((await bed.run(['sessions', '--state-dir', 'other'])).stdout).toContain('on-other');
+    expect((await bed.run(['sessions'])).stdout).not.toContain('on-other');
+    other.child.kill('SIGTERM');
+    expect((await other.end).code).toBe(0);
+  });
+});

@@ -1,0 +1,137 @@
+/** Runs `cox` from its source as people run it: a process of its own, with its own state folder and no terminal. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const main = fileURLToPath(new URL('../../libs/cli/src/main.ts', import.meta.url));
+const RUN_WITHIN_MS = 60_000;
+
+/** How a `cox` ended. */
+export interface CoxEnd {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** A `cox` that runs. */
+export interface CoxProcess {
+  readonly child: ChildProcess;
+  readonly end: Promise<CoxEnd>;
+  /** What it has written to stdout so far. */
+  readonly stdout: () => string;
+  readonly stderr: () => string;
+  /** Resolves with the first match on stdout or stderr; rejects when it ends or takes too long without one. */
+  seen(pattern: RegExp): Promise<RegExpExecArray>;
+}
+
+/** A folder to work in, with a state folder of its own. */
+export class CoxBed {
+  readonly folder: string;
+  readonly #running = new Set<ChildProcess>();
+
+  private constructor(folder: string) {
+    this.folder = folder;
+  }
+
+  static async make(): Promise<CoxBed> {
+    return new CoxBed(await mkdtemp(join(tmpdir(), 'cox-e2e-')));
+  }
+
+  get stateDir(): string {
+    return join(this.folder, 'state');
+  }
+
+  /** Writes a file and returns its path. */
+  async file(name: string, text: string): Promise<string> {
+    const path = join(this.folder, name);
+    await writeFile(path, text);
+    return path;
+  }
+
+  /** Starts `cox`. */
+  start(
+    args: readonly string[],
+    options: { readonly env?: NodeJS.ProcessEnv; readonly input?: string } = {},
+  ): CoxProcess {
+    const { NATS_URL: _bus, COX_MODEL: _model, INIT_CWD: _cwd, ...inherited } = process.env;
+    const child = spawn(
+      process.execPath,
+      ['--conditions=coxswain-source', '--import', import.meta.resolve('tsx'), main, ...args],
+      { cwd: this.folder, env: { ...inherited, COX_STATE_DIR: this.stateDir, ...options.env } },
+    );
+    this.#running.add(child);
+    child.stdin.end(options.input ?? '');
+    let stdout = '';
+    let stderr = '';
+    const looking = new Set<() => void>();
+    child.stdout.setEncoding('utf8').on('data', (text: string) => {
+      stdout += text;
+      for (const look of looking) look();
+    });
+    child.stderr.setEncoding('utf8').on('data', (text: string) => {
+      stderr += text;
+      for (const look of looking) look();
+    });
+    const end = new Promise<CoxEnd>((resolve, reject) => {
+      const late = setTimeout(() => {
+        child.kill('SIGKILL');
+        reject(new Error(`cox ${args.join(' ')} took too long\n${stdout}\n${stderr}`));
+      }, RUN_WITHIN_MS);
+      child.once('close', (code) => {
+        clearTimeout(late);
+        this.#running.delete(child);
+        resolve({ code, stdout, stderr });
+      });
+    });
+    // Awaited by those who care; a process that was killed on purpose is no failure.
+    end.catch(() => undefined);
+    const seen = (pattern: RegExp) =>
+      new Promise<RegExpExecArray>((resolve, reject) => {
+        const look = () => {
+          const match = pattern.exec(stdout) ?? pattern.exec(stderr);
+          if (!match) return;
+          looking.delete(look);
+          resolve(match);
+        };
+        looking.add(look);
+        look();
+        end.then(
+          () => reject(new Error(`ended without ${pattern}\n${stdout}\n${stderr}`)),
+          (error: Error) => reject(error),
+        );
+      });
+    return { child, end, stdout: () => stdout, stderr: () => stderr, seen };
+  }
+
+  /** Runs `cox` to its end. */
+  run(
+    args: readonly string[],
+    options: { readonly env?: NodeJS.ProcessEnv; readonly input?: string } = {},
+  ): Promise<CoxEnd> {
+    return this.start(args, options).end;
+  }
+
+  /** Ends what still runs and removes the folder. */
+  async remove(): Promise<void> {
+    const running = [...this.#running];
+    await Promise.all(
+      running.map((child) => {
+        const closed = new Promise((resolve) => child.once('close', resolve));
+        child.kill('SIGTERM');
+        const hard = setTimeout(() => child.kill('SIGKILL'), 15_000);
+        return closed.finally(() => clearTimeout(hard));
+      }),
+    );
+    await rm(this.folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 });
+  }
+}
+
+/** JSON lines, parsed. */
+export function jsonLines(text: string): Record<string, unknown>[] {
+  return text
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line) as Record<string, unknown>);
+}

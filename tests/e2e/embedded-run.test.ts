@@ -1,0 +1,73 @@
+/** `cox run` and the demo without an instance: each brings up what it needs, and sessions outlive it. */
+import { mkdir } from 'node:fs/promises';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { CoxBed } from './cox-process.ts';
+
+let bed: CoxBed;
+beforeEach(async () => {
+  bed = await CoxBed.make();
+  await bed.file(
+    'slow.yaml',
+    `turns:
+  - {text: I wait., calls: [{tool: run_command, args: {command: sleep 4; echo waited}}]}
+  - {text: Done.}
+`,
+  );
+}, 30_000);
+afterEach(() => bed.remove(), 60_000);
+
+const slow = ['--model', 'scripted/slow.yaml', '--allow', 'run_command'];
+
+test('the demo plays through by itself: steered, cancelled, approved, ended, replayed', async () => {
+  await mkdir(bed.stateDir);
+  const { code, stdout, stderr } = await bed.run(['start'], { env: { COX_STATE_DIR: '' } });
+  expect(code, stdout + stderr).toBe(0);
+  for (const part of [
+    /bare NATS client steers: nats pub cox\.default\.session\.\w+\.steer "try a different approach"/,
+    /harbour__tide_forecast cancelled/,
+    /steer delivered at post_tool_dispatch: “try a different approach”/,
+    /edit_file replaced one occurrence/,
+    /stopped \(end_turn\)/,
+    /byte-identical \(\d+ records\)/,
+  ]) {
+    expect(stdout).toMatch(part);
+  }
+}, 180_000);
+
+test('a host that is killed -9 leaves a session that attach goes on with', async () => {
+  const run = bed.start(['run', 'go', '--id', 'killed', ...slow]);
+  await run.seen(/▸ run_command/);
+  run.child.kill('SIGKILL');
+  await run.end;
+  const attached = await bed.run(['attach', 'killed']);
+  expect({ code: attached.code, stdout: attached.stdout }, attached.stderr).toEqual({ code: 0, stdout: 'Done.\n' });
+  expect(attached.stderr).toContain('run_command interrupted');
+  expect((await bed.run(['replay', 'killed'])).stdout).toMatch(/^byte-identical/);
+}, 120_000);
+
+test('a run that used another one’s instance goes on when that ends', async () => {
+  const first = bed.start(['run', 'go', '--id', 'first', ...slow]);
+  await first.seen(/▸ run_command/);
+  const second = bed.start(['run', 'go', '--id', 'second', ...slow]);
+  await second.seen(/▸ run_command/);
+  expect(await first.end).toMatchObject({ code: 0, stdout: 'Done.\n' });
+  expect(await second.end).toMatchObject({ code: 0, stdout: 'Done.\n' });
+  expect((await bed.run(['replay', 'second'])).stdout).toMatch(/^byte-identical/);
+}, 120_000);
+
+test('SIGINT without a terminal leaves the session behind, with 130', async () => {
+  const run = bed.start(['run', 'go', '--id', 'left', ...slow]);
+  await run.seen(/▸ run_command/);
+  run.child.kill('SIGINT');
+  const { code, stderr } = await run.end;
+  expect(code).toBe(130);
+  expect(stderr).toContain('cox attach left');
+}, 120_000);
+
+test('commands to a session that nothing runs are stored, and taken up later', async () => {
+  const run = await bed.run(['run', 'go', '--id', 'parked', '--model', 'scripted/slow.yaml']);
+  expect(run.code).toBe(6);
+  const approved = await bed.run(['approve', 'parked']);
+  expect(approved).toMatchObject({ code: 0, stdout: expect.stringContaining('stored; nothing runs this session now') });
+  expect(await bed.run(['attach', 'parked'])).toMatchObject({ code: 0, stdout: 'Done.\n' });
+}, 120_000);
