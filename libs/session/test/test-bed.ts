@@ -3,7 +3,7 @@
  * says, all on virtual time. What a test asserts stands in the journal, as lines.
  */
 import { createMemoryBus } from '@coxswain/adapter-memory';
-import type { Log, Publisher } from '@coxswain/ports';
+import type { Log } from '@coxswain/ports';
 import {
   decodeRecord,
   type EventOf,
@@ -151,7 +151,6 @@ export class TestBed {
   /** Ends all hosts, and holds every journal that the test has written against its replay. */
   async end(): Promise<void> {
     for (const host of this.#hosts) host.abandon();
-    this.bus.publisher.receipt = () => {};
     for await (const ref of this.bus.journal.sessions('default')) {
       const records = await this.bytes(ref.sessionId);
       const replayed = await replayJournal(records, this.bus.blobs);
@@ -192,9 +191,6 @@ export function refOf(session = 's1'): SessionRef {
 export function recordOf(bytes: Uint8Array): JournalRecord {
   return decodeRecord(bytes);
 }
-
-/** A publisher that tells nobody. */
-export const NOBODY: Publisher = { delta: () => {}, receipt: () => {} };
 
 const beds: TestBed[] = [];
 

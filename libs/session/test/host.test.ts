@@ -1,0 +1,212 @@
+/** The host: taking sessions up, stopping in order, and going on when one of them cannot. R10. */
+import type { Journal } from '@coxswain/ports';
+import { expect, test } from 'vitest';
+import { createSessionHost } from '../src/mod.ts';
+import { ask, call, say } from './fake-model.ts';
+import { deaf, taking } from './fake-tools.ts';
+import { ASKING, refOf, type TestBed, testBed } from './test-bed.ts';
+
+/** A journal that does this to one session, and is sound for all others. */
+function brokenFor(bed: TestBed, session: string, broken: Partial<Journal>): Journal {
+  const pick = <K extends keyof Journal>(name: K): Journal[K] =>
+    ((...args: unknown[]) => {
+      const isIt = (args[0] as { sessionId?: string }).sessionId === session;
+      const from = isIt && broken[name] ? broken : bed.journal;
+      return (from[name] as (...all: unknown[]) => unknown).apply(from, args);
+    }) as Journal[K];
+  return {
+    append: pick('append'),
+    firstAfter: pick('firstAfter'),
+    last: pick('last'),
+    read: pick('read'),
+    sessions: (tenant) => bed.journal.sessions(tenant),
+  };
+}
+
+test('a host takes up every session whose run has not ended, and no other', async () => {
+  const bed = testBed();
+  bed.tools = { read: {}, ask: {} };
+  bed.models.answers = [ask(call('c1', 'ask')), say('done')];
+  const first = await bed.host();
+  for (const session of ['a', 'b', 'c']) await bed.start({ permissions: ASKING }, { session });
+  await bed.send('cancel', {}, { session: 'b' });
+  first.abandon();
+  const host = createSessionHost(bed.ports());
+  const started = host.start();
+  await bed.time.settle();
+  expect(await started).toEqual({ recovered: 2 });
+  expect(host.live).toBe(2);
+  host.abandon();
+});
+
+test('a stop lets calls that run come to their end, and begins no model call more', async () => {
+  const bed = testBed();
+  bed.tools = { slow: { run: taking(3_000, 'finished') } };
+  bed.models.answers = [ask(call('c1', 'slow')), say('done')];
+  const host = await bed.host();
+  await bed.start();
+  const stopped = host.stop(10_000);
+  await bed.time.advance(20_000);
+  await stopped;
+  expect((await bed.lines()).slice(-3)).toEqual(['call_ended c1 ok', 'turn_end 1', 'turn_start 2']);
+  expect(bed.models.requests).toHaveLength(1);
+  expect(bed.toolSource.openNow).toBe(0);
+  // Nothing had to be given up, so the next host finds nothing in doubt.
+  await bed.host();
+  expect((await bed.lines()).at(-1)).toBe('agent_end end_turn');
+  expect(bed.toolSource.runs).toHaveLength(1);
+});
+
+test('a stop takes no command more: what comes meanwhile is the next host’s', async () => {
+  const bed = testBed();
+  bed.tools = { slow: { run: taking(3_000) } };
+  bed.models.answers = [ask(call('c1', 'slow')), say('done')];
+  const host = await bed.host();
+  await bed.start();
+  const stopped = host.stop();
+  const id = await bed.send('steer', 'listen');
+  await bed.time.advance(20_000);
+  await stopped;
+  expect(bed.told(id)).toEqual([]);
+  await bed.host();
+  await bed.time.advance(10_000);
+  expect(bed.told(id)[0]).toBe('accepted');
+});
+
+test('a stop gives a call that does not end its grace, and no more', async () => {
+  const bed = testBed();
+  bed.tools = { endless: { run: deaf(600_000) } };
+  bed.models.answers = [ask(call('c1', 'endless')), say('done')];
+  const host = await bed.host();
+  await bed.start();
+  let done = false;
+  void host.stop(2_000).then(() => {
+    done = true;
+  });
+  await bed.time.advance(1_900);
+  expect(done).toBe(false);
+  await bed.time.advance(200);
+  expect(done).toBe(true);
+  expect(host.live).toBe(0);
+});
+
+test('R10: a host that has left everything appends nothing more, whatever comes back', async () => {
+  const bed = testBed();
+  bed.tools = { slow: { run: deaf(1_000) } };
+  bed.models.answers = [ask(call('c1', 'slow')), say('done')];
+  const host = await bed.host();
+  await bed.start();
+  const before = bed.journal.tried.length;
+  host.abandon();
+  await bed.time.advance(60_000);
+  expect(bed.journal.tried).toHaveLength(before);
+  expect(bed.log.map(({ message }) => message)).toContain('late outcome dropped');
+});
+
+test('a host that has left everything lets another have the commands', async () => {
+  const bed = testBed();
+  const first = await bed.host();
+  await bed.host();
+  first.abandon();
+  await bed.start();
+  expect((await bed.lines()).at(-1)).toBe('agent_end end_turn');
+});
+
+test('a session whose journal cannot be read keeps no other from being served', async () => {
+  const bed = testBed();
+  bed.models.answers = [say('done', { delayMs: 1_000 })];
+  const first = await bed.host();
+  await bed.start({}, { session: 'bad' });
+  await bed.start({}, { session: 'good' });
+  first.abandon();
+  let isBroken = true;
+  const fail = () => {
+    if (isBroken) throw new Error('no leader');
+  };
+  const journal = brokenFor(bed, 'bad', {
+    async *read(ref, fence) {
+      fail();
+      yield* bed.journal.read(ref, fence);
+    },
+    async last(ref) {
+      fail();
+      return bed.journal.last(ref);
+    },
+  });
+  const second = await bed.host({}, { journal });
+  await bed.start({}, { session: 'new' });
+  await bed.time.advance(5_000);
+  for (const session of ['good', 'new']) expect((await bed.lines(session)).at(-1)).toBe('agent_end end_turn');
+  await expect(second.status(refOf('bad'))).rejects.toThrow('no leader');
+  // It is taken up as soon as it can be, without anybody asking.
+  isBroken = false;
+  await bed.time.advance(60_000);
+  expect((await bed.lines('bad')).at(-1)).toBe('agent_end end_turn');
+});
+
+test('a session whose journal cannot be written keeps no other from being served', async () => {
+  const bed = testBed();
+  const journal = brokenFor(bed, 'bad', { append: async () => ({ status: 'ambiguous', cause: 'no answer' }) });
+  await bed.host({}, { journal });
+  await bed.start({}, { session: 'bad' });
+  await bed.start({}, { session: 'good' });
+  await bed.time.advance(5_000);
+  expect((await bed.lines('good')).at(-1)).toBe('agent_end end_turn');
+  expect(await bed.bytes('bad')).toEqual([]);
+});
+
+test('a record that does not chain is never built upon', async () => {
+  const bed = testBed();
+  const host = await bed.host();
+  await bed.start();
+  await host.stop();
+  const last = await bed.bus.journal.last(refOf());
+  const broken = { ...JSON.parse(Buffer.from(last?.bytes as Uint8Array).toString()), prev_hash: 'f'.repeat(64) };
+  const journal = brokenFor(bed, 's1', {
+    async *read(ref, fence) {
+      for await (const stored of bed.journal.read(ref, fence))
+        yield stored.fence === last?.fence ? { ...stored, bytes: Buffer.from(JSON.stringify(broken)) } : stored;
+    },
+  });
+  const second = await bed.host({}, { journal });
+  await expect(second.status(refOf())).rejects.toMatchObject({ code: 'chain_broken' });
+  const before = bed.journal.tried.length;
+  await bed.send('prompt', 'go on');
+  await bed.time.advance(60_000);
+  expect(bed.journal.tried).toHaveLength(before);
+});
+
+test('a record that leads to another state than it says is never built upon', async () => {
+  const bed = testBed();
+  const host = await bed.host();
+  await bed.start();
+  await host.stop();
+  const last = await bed.bus.journal.last(refOf());
+  const broken = { ...JSON.parse(Buffer.from(last?.bytes as Uint8Array).toString()), state: 'failed' };
+  const journal = brokenFor(bed, 's1', {
+    async *read(ref, fence) {
+      for await (const stored of bed.journal.read(ref, fence))
+        yield stored.fence === last?.fence ? { ...stored, bytes: Buffer.from(JSON.stringify(broken)) } : stored;
+    },
+  });
+  const second = await bed.host({}, { journal });
+  await expect(second.status(refOf())).rejects.toMatchObject({ code: 'replay_diverged' });
+});
+
+test('R8: trouble that comes back waits longer each time, and is forgotten once the journal is there', async () => {
+  const bed = testBed();
+  bed.tools = { slow: { run: taking(1_000) } };
+  bed.models.answers = [ask(call('c1', 'slow')), say('done')];
+  await bed.host({ commitBounds: { attemptsMax: 1, firstDelayMs: 1, maxDelayMs: 1 } });
+  await bed.start();
+  bed.journal.always = 'lost';
+  await bed.time.advance(40_000);
+  const tries = bed.journal.tried.length;
+  await bed.time.advance(60_000);
+  expect(bed.journal.tried.length - tries).toBeLessThanOrEqual(3);
+  bed.journal.always = 'none';
+  await bed.time.advance(60_000);
+  expect((await bed.lines()).at(-1)).toBe('agent_end end_turn');
+  const epochs = (await bed.lines()).filter((line) => line.startsWith('owned'));
+  expect(epochs).toEqual(['owned 2']);
+});

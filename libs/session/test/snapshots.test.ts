@@ -1,0 +1,167 @@
+/** Snapshots and passivation: caches that may be lost, and sessions that cost nothing while nothing happens. */
+import type { StoredRecord } from '@coxswain/ports';
+import { canonicalJson } from '@coxswain/protocol';
+import { expect, test } from 'vitest';
+import { loadSession, snapshotBytes } from '../src/mod.ts';
+import { ask, call, say } from './fake-model.ts';
+import { taking } from './fake-tools.ts';
+import { ASKING, refOf, type TestBed, testBed } from './test-bed.ts';
+
+/** A session with some of everything behind it, and something waiting. */
+async function lived(snapshotEvery = 5): Promise<TestBed> {
+  const bed = testBed();
+  bed.tools = { read: {}, ask: {} };
+  bed.models.answers = [ask(call('c1', 'read')), say('done'), ask(call('c2', 'ask'), call('c3', 'read'))];
+  await bed.host({ snapshotEvery });
+  await bed.start({ permissions: ASKING });
+  await bed.send('prompt', 'go on');
+  await bed.send('steer', 'think');
+  await bed.send('followup', 'and then');
+  return bed;
+}
+
+const stateOf = async (bed: TestBed, whole: boolean, snapshots = bed.bus.snapshots) => {
+  const loaded = await loadSession({ ...bed.ports(), snapshots }, refOf(), whole);
+  return canonicalJson({
+    state: loaded.actor.store(),
+    n: loaded.n,
+    fence: loaded.fence,
+    hash: loaded.hash,
+    at: loaded.at,
+    cursor: loaded.cursor,
+    writer: loaded.writer,
+    receipts: loaded.receipts.waiting,
+  });
+};
+
+test('a session from its snapshot is the same, byte for byte, as one from its first record', async () => {
+  const bed = await lived();
+  const bytes = await bed.bus.snapshots.get(refOf());
+  const { n } = JSON.parse(Buffer.from(bytes as Uint8Array).toString()) as { n: number };
+  expect(n).toBeGreaterThan(0);
+  expect(await stateOf(bed, false)).toBe(await stateOf(bed, true));
+});
+
+test('and so it is after every record on the way', async () => {
+  const bed = await lived();
+  const records: StoredRecord[] = [];
+  for await (const stored of bed.bus.journal.read(refOf())) records.push(stored);
+  const upTo = (count: number) => ({
+    ...bed.ports(),
+    journal: {
+      ...bed.bus.journal,
+      async *read(_ref: unknown, fence = 0) {
+        yield* records.slice(0, count).filter((stored) => stored.fence > fence);
+      },
+    },
+  });
+  const whole = await stateOf(bed, true);
+  for (let count = 1; count <= records.length; count++) {
+    const snapshot = snapshotBytes(await loadSession(upTo(count), refOf(), true));
+    const snapshots = { get: async () => snapshot, put: async () => {} };
+    expect(await stateOf(bed, false, snapshots), `from record ${count}`).toBe(whole);
+  }
+});
+
+test('a damaged snapshot is passed over', async () => {
+  const bed = await lived();
+  const whole = await stateOf(bed, true);
+  const good = JSON.parse(Buffer.from((await bed.bus.snapshots.get(refOf())) as Uint8Array).toString());
+  const damaged: unknown[] = [
+    'not even an object',
+    { ...good, v: 99 },
+    { ...good, unknown: 1 },
+    { ...good, state: {} },
+    { ...good, state: { ...good.state, value: 'gone' } },
+    { ...good, state: { ...good.state, value: { provisioning: 'gone' } } },
+    { ...good, hash: '0'.repeat(64) },
+    { ...good, n: good.n + 1 },
+    { ...good, fence: good.fence - 1 },
+  ];
+  for (const snapshot of damaged) {
+    const bytes = Buffer.from(JSON.stringify(snapshot));
+    expect(await stateOf(bed, false, { get: async () => bytes, put: async () => {} })).toBe(whole);
+  }
+  const cut = Buffer.from(JSON.stringify(good)).subarray(0, 100);
+  expect(await stateOf(bed, false, { get: async () => cut, put: async () => {} })).toBe(whole);
+});
+
+test('a snapshot that cannot be kept costs nothing', async () => {
+  const bed = testBed();
+  const failing = { get: async () => null, put: async () => Promise.reject(new Error('full')) };
+  bed.models.answers = [ask(call('c1', 'read')), say('done')];
+  await bed.host({ snapshotEvery: 1 }, { snapshots: failing });
+  await bed.start();
+  expect((await bed.lines()).at(-1)).toBe('agent_end end_turn');
+});
+
+test('an idle session leaves memory after its time, and a command wakes it', async () => {
+  const bed = testBed();
+  const host = await bed.host({ passivateAfterMs: 30_000, sweepEveryMs: 5_000 });
+  await bed.start();
+  await bed.time.advance(25_000);
+  expect(host.live).toBe(1);
+  await bed.time.advance(15_000);
+  expect(host.live).toBe(0);
+  expect(await bed.bus.snapshots.get(refOf())).not.toBeNull();
+  expect(await host.status(refOf())).toMatchObject({ state: 'stopped', run: 1 });
+  await bed.send('prompt', 'again');
+  expect(host.live).toBe(1);
+  // The host never let it go to another: it needs no new epoch.
+  expect((await bed.records()).map(({ epoch }) => epoch).every((epoch) => epoch === 1)).toBe(true);
+  expect((await bed.lines()).at(-1)).toBe('agent_end end_turn');
+});
+
+test('a parked approval costs no memory; the decision wakes the session and the call runs', async () => {
+  const bed = testBed();
+  bed.tools = { ask: {} };
+  bed.models.answers = [ask(call('c1', 'ask')), say('done')];
+  const host = await bed.host();
+  await bed.start({ permissions: ASKING });
+  await bed.time.advance(60_000);
+  expect(host.live).toBe(0);
+  expect((await host.status(refOf()))?.approvals).toMatchObject([{ call_id: 'c1', tool: 'ask' }]);
+  await bed.send('approve', { call_id: 'c1', decision: 'allow' });
+  expect(bed.toolSource.runs).toHaveLength(1);
+  expect((await bed.lines()).at(-1)).toBe('agent_end end_turn');
+});
+
+test('a session for which something runs stays', async () => {
+  const bed = testBed();
+  bed.tools = { slow: { run: taking(300_000) } };
+  bed.models.answers = [ask(call('c1', 'slow')), say('done')];
+  const host = await bed.host();
+  await bed.start();
+  await bed.time.advance(290_000);
+  expect(host.live).toBe(1);
+  await bed.time.advance(20_000);
+  expect((await bed.lines()).at(-1)).toBe('agent_end end_turn');
+});
+
+test('tools of a passivated session are closed', async () => {
+  const bed = testBed();
+  bed.tools = { ask: {} };
+  bed.models.answers = [ask(call('c1', 'ask')), say('done')];
+  await bed.host();
+  await bed.start({ permissions: ASKING });
+  expect(bed.toolSource.openNow).toBe(1);
+  await bed.time.advance(60_000);
+  expect(bed.toolSource.openNow).toBe(0);
+});
+
+test('a suspended session sleeps through a passivation and a restart, and is resumed', async () => {
+  const bed = testBed();
+  bed.models.answers = [ask(call('c1', 'read')), say('done')];
+  bed.tools = { read: { run: taking(100) } };
+  const first = await bed.host();
+  await bed.start();
+  await bed.send('suspend', { reason: 'lunch' });
+  await bed.time.advance(60_000);
+  expect(first.live).toBe(0);
+  await first.stop();
+  const second = await bed.host();
+  expect((await second.status(refOf()))?.state).toEqual({ suspended: 'parked' });
+  await bed.send('resume');
+  await bed.time.advance(1_000);
+  expect((await bed.lines()).at(-1)).toBe('agent_end end_turn');
+});
