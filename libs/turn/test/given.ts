@@ -47,6 +47,7 @@ export class Session {
   }
 
   #put(input: Input): void {
+    this.lastInput = input;
     expect(Input.safeParse(input).error, JSON.stringify(input)).toBeUndefined();
     const n = this.steps.length + 1;
     const { decision, events } = this.#actor.step(input, n);
@@ -60,10 +61,13 @@ export class Session {
     // An ignored input leaves no record, so the next one gets its number.
     if (decision.kind !== 'ignored') this.steps.push({ n, input, events, decision, state: folded });
     else this.ignored = decision.reason;
+    this.decision = decision;
   }
 
   /** Why the last ignored input was ignored. */
   ignored: string | null = null;
+  lastInput: Input | null = null;
+  decision: Decision | null = null;
 }
 
 /** What is said of a session once something has happened. */
@@ -79,6 +83,12 @@ export class Outcome {
   /** Goes on: what follows is about these moves. */
   when(...moves: readonly Move[]): Outcome {
     return when(this.#session, moves);
+  }
+
+  /** The last input comes once more, as it was. */
+  again(): Outcome {
+    const { lastInput } = this.#session;
+    return lastInput ? when(this.#session, [lastInput]) : expect.fail('nothing has come yet');
   }
 
   /** These lines, and no others, were written. */

@@ -255,6 +255,20 @@ export function hooksSaid(...returns: readonly unknown[]): Move {
   };
 }
 
+/** Every registration rewrote the arguments, and what came out does not fit the tool's schema. */
+export function hooksRewroteUnfit(args: JsonObject): Move {
+  return (state) => {
+    const { effect_id, hooks } = open(state.context.consult, 'consult');
+    return {
+      type: 'consult_outcome',
+      effect_id,
+      status: 'answered',
+      answers: hooks.map((id): HookAnswer => ({ hook: id, verdict: { kind: 'rewrite_args', args } })),
+      args_problem: { code: 'invalid_call_arguments', message: 'They do not fit.' },
+    };
+  };
+}
+
 /** The open consult was broken off before anyone answered. */
 export const hooksCancelled: Move = (state) => ({
   type: 'consult_outcome',

@@ -1,0 +1,151 @@
+/** The calls of a batch: together or one after another, each with exactly one result. */
+import type { CallOutcome } from '@coxswain/protocol';
+import { describe, expect, test } from 'vitest';
+import { given } from './given.ts';
+import { asked, call, hook, hooksSaid, type Move, returned, running } from './moves.ts';
+
+const unknown = { args: null, problem: { code: 'unknown_tool', message: 'There is no such tool.' } };
+
+describe('the calls of a batch', () => {
+  test('start together, in one record, in call order', () => {
+    given(running())
+      .when(asked(call('a', 'read'), call('b', 'read'), call('c', 'read')))
+      .thenIncludes('call_started a', 'call_started b', 'call_started c')
+      .thenEffects('call_tool a', 'call_tool b', 'call_tool c');
+  });
+
+  test('may come back in any order', () => {
+    given(running(), asked(call('a', 'read'), call('b', 'read')))
+      .when(returned('b'))
+      .thenJournal('call_ended b ok')
+      .when(returned('a'))
+      .thenIncludes('call_ended a ok', 'loop_checkpoint post_tool_dispatch');
+  });
+
+  test('start as far as parallel_calls allows; each end makes room, with a pass of pre_tool_dispatch', () => {
+    given(running({ parallelCalls: 2 }))
+      .when(asked(call('a', 'read'), call('b', 'read'), call('c', 'read')))
+      .thenEffects('call_tool a', 'call_tool b')
+      .when(returned('b'))
+      .thenJournal('call_ended b ok', 'loop_checkpoint pre_tool_dispatch', 'call_started c')
+      .when(returned('a'))
+      .thenJournal('call_ended a ok');
+  });
+
+  test('run one after another where one tool of the batch is sequential', () => {
+    given(running())
+      .when(asked(call('a', 'read'), call('b', 'seq'), call('c', 'read')))
+      .thenEffects('call_tool a')
+      .when(returned('a'))
+      .thenJournal('call_ended a ok', 'loop_checkpoint pre_tool_dispatch', 'call_started b')
+      .when(returned('b'))
+      .thenEffects('call_tool c');
+  });
+
+  test('count a result that hooks look at as still busy', () => {
+    given(running({ parallelCalls: 1, hooks: [hook('PostToolUse')] }), asked(call('a', 'read'), call('b', 'read')))
+      .when(returned('a'))
+      .thenNever('call_started b')
+      .when(hooksSaid(undefined))
+      .thenIncludes('call_ended a ok', 'loop_checkpoint pre_tool_dispatch', 'call_started b');
+  });
+});
+
+describe('a call that can never run', () => {
+  test('ends as an error at once; the others run', () => {
+    given(running())
+      .when(asked(call('a', 'nosuch', unknown), call('b', 'read')))
+      .thenJournal(
+        'message_complete asks a b',
+        'call_ended a error',
+        'loop_checkpoint pre_tool_dispatch',
+        'call_started b',
+      )
+      .thenEvent('call_ended', { call_id: 'a', is_error: true })
+      .thenNever('call_started a');
+  });
+
+  test('alone in its batch leads to the next turn, in which the model may mend it', () => {
+    given(running())
+      .when(asked(call('a', 'nosuch', unknown)))
+      .thenIncludes('call_ended a error', 'loop_checkpoint post_tool_dispatch', 'turn_end 1', 'turn_start 2');
+  });
+
+  test('tells the model what was wrong', () => {
+    given(running())
+      .when(asked(call('a', 'nosuch', unknown)))
+      .thenEvent('call_ended', {
+        result: {
+          content: [{ type: 'text', text: 'There is no such tool. The call was not run.' }],
+          is_error: true,
+          detail: { code: 'unknown_tool' },
+        },
+      });
+  });
+});
+
+describe('how a call ended', () => {
+  const one: Move = [running(), asked(call('a', 'read'))];
+
+  test.each([
+    ['ok', 'call_ended a ok'],
+    ['error', 'call_ended a error'],
+    ['cancelled', 'call_ended a cancelled'],
+    ['interrupted', 'call_ended a interrupted'],
+  ] as const)('%s stands in its end, and the loop goes on', (status, line) => {
+    given(one).when(returned('a', status)).thenIncludes(line, 'turn_start 2');
+  });
+
+  test('is an error where the tool says so by flag alone, or by status alone', () => {
+    const content = [{ type: 'text' as const, text: 'x' }];
+    given(one)
+      .when(returned('a', 'ok', { result: { content, is_error: true } }))
+      .thenEvent('call_ended', { status: 'error', is_error: true, result: { content, is_error: true } });
+    given(one)
+      .when(returned('a', 'error', { result: { content, is_error: false } }))
+      .thenEvent('call_ended', { status: 'error', is_error: true, result: { content, is_error: true } });
+  });
+
+  test('is said once: an outcome that comes again is late', () => {
+    given(one).when(returned('a')).again().thenNothing('no open effect 3-0').thenCount('call_ended a', 1);
+  });
+
+  test('counts only from the effect that is open under its id', () => {
+    given(one)
+      .when({ ...stray, effect_id: '99-0' })
+      .thenNothing('no open effect 99-0')
+      .when({ ...stray, call_id: 'z' })
+      .thenNothing('no open effect 3-0');
+  });
+});
+
+const stray: CallOutcome = {
+  type: 'call_outcome',
+  effect_id: '3-0',
+  call_id: 'a',
+  status: 'ok',
+  result: { content: [], is_error: false },
+  duration_ms: 0,
+};
+
+describe('an id that a model gives twice in one answer', () => {
+  test('becomes two, so that each call has its own result', () => {
+    const { session } = given(running())
+      .when(asked(call('a', 'read'), call('a', 'ask'), call('a_2', 'read')))
+      .thenIncludes('message_complete asks a a_3 a_2', 'approval_requested a_3', 'call_started a', 'call_started a_2');
+    expect(session.state.context.calls.map((row) => row.call_id)).toEqual(['a', 'a_3', 'a_2']);
+  });
+
+  test('stays within the length of an id', () => {
+    const long = 'x'.repeat(256);
+    given(running())
+      .when(asked(call(long, 'read'), call(long, 'read')))
+      .thenCount('call_started', 2);
+  });
+
+  test('may come again in a later turn', () => {
+    given(running(), asked(call('a', 'read')), returned('a'))
+      .when(asked(call('a', 'read')), returned('a'))
+      .thenIncludes('call_started a', 'call_ended a ok');
+  });
+});

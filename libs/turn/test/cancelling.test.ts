@@ -1,0 +1,371 @@
+/** Cancelling a run, in every state, and cancelling one call, in every status of it. */
+import { BOUNDS } from '@coxswain/protocol';
+import { describe, expect, test } from 'vitest';
+import { effectsOf, isEnded, leafOf } from '../src/mod.ts';
+import { given, type Session } from './given.ts';
+import { leafNames } from './machine-edges.ts';
+import {
+  answered,
+  approved,
+  asked,
+  call,
+  callCancelled,
+  cancelled,
+  followedUp,
+  hook,
+  hooksCancelled,
+  hooksSaid,
+  type Move,
+  modelStopped,
+  notProvisioned,
+  prompted,
+  provisioned,
+  returned,
+  running,
+  sessionFailed,
+  started,
+  steered,
+  suspended,
+  toolsClosed,
+} from './moves.ts';
+import { settlement } from './world.ts';
+
+/** A way to every state in which a session waits. Where it does not wait nothing can arrive: a record is one step. */
+const WAITING: Readonly<Record<string, Move>> = {
+  'provisioning.resolving': started(),
+  'provisioning.session_start': [started(), provisioned({ hooks: [hook('session_start')] })],
+  'provisioning.user_prompt_submit': [started(), provisioned({ hooks: [hook('user_prompt_submit')] })],
+  'assistant_streaming.streaming': running(),
+  'function_execute.pre_tool_use': [running({ hooks: [hook('PreToolUse')] }), asked(call('a', 'read'))],
+  'function_execute.gate_tool_calls': [running({ hooks: [hook('gate_tool_calls')] }), asked(call('a', 'read'))],
+  'function_execute.permission_asked': [running({ hooks: [hook('permission_asked')] }), asked(call('a', 'ask'))],
+  'function_execute.running': [running({ parallelCalls: 1 }), asked(call('a', 'read'), call('b', 'read'))],
+  'function_awaiting_approval.parked': [running(), asked(call('a', 'ask'), call('b', 'read'))],
+  'steering_check.post_turn': [running({ hooks: [hook('post_turn')] }), answered()],
+  'daemon_idle.waiting': [running({ daemon: true }), answered()],
+  'suspended.parked': [running(), suspended(), answered()],
+  'tearing_down.unwinding': [running(), sessionFailed],
+  'tearing_down.closing_tools': [running(), answered()],
+  'tearing_down.session_end': [running({ hooks: [hook('session_end')] }), answered(), toolsClosed],
+};
+const ENDED = ['stopped', 'failed'];
+/** States that a session only passes through, within one record. */
+const PASSING = [
+  'assistant_streaming.opening',
+  'assistant_streaming.iteration_start',
+  'assistant_streaming.pre_compact',
+  'assistant_streaming.post_compact',
+  'function_execute.pre_tool_dispatch',
+  'function_execute.dispatching',
+  'function_execute.post_tool_dispatch',
+  'function_awaiting_approval.pre_tool_dispatch',
+  'steering_check.iteration_end',
+  'steering_check.closing',
+  'steering_check.follow_up',
+  'steering_check.resuming',
+  'daemon_idle.daemon_idle_pre',
+  'daemon_idle.daemon_idle_post',
+  'suspended.entering',
+  'tearing_down.turn_closing',
+  'tearing_down.loop_exit',
+  'tearing_down.ending',
+];
+
+test('the ways below lead to every state in which a session waits', () => {
+  expect([...Object.keys(WAITING), ...ENDED, ...PASSING].sort()).toEqual(leafNames().sort());
+});
+
+function letGo(session: Session): void {
+  for (let input = settlement(session.state); input && !isEnded(session.state); input = settlement(session.state)) {
+    session.make(input);
+  }
+}
+
+describe('cancel', () => {
+  describe.each(Object.entries(WAITING))('in %s', (leaf, way) => {
+    test('leads down at once, aborts what runs, and ends the run when it has let go', () => {
+      const outcome = given(way).when();
+      outcome.thenState(leaf);
+      const failed = outcome.session.state.context.failure !== null;
+      const cancel = outcome.when(cancelled('x', 'enough'));
+      expect(leafOf(cancel.session.state)).toMatch(/^tearing_down/);
+      for (const effect of effectsOf(cancel.session.state)) {
+        if (effect.kind !== 'close_tools') expect(effect.abort, effect.kind).not.toBeNull();
+      }
+      letGo(cancel.session);
+      cancel
+        .thenState(failed ? 'failed' : 'stopped')
+        .thenIncludes(
+          'control_outcome cancel cancelled because enough',
+          failed ? 'agent_end error' : 'agent_end cancelled',
+        )
+        .thenCount('agent_end', 1)
+        .thenCount('agent_start', 1);
+      if (!failed) cancel.thenEvent('agent_end', { reason: 'enough' });
+    });
+
+    test('a second time says already_cancelled with the first reason, and changes nothing', () => {
+      const outcome = given(way).when(cancelled('x', 'enough'));
+      if (outcome.session.state.context.stop_reason !== 'cancelled' || isEnded(outcome.session.state)) return;
+      const before = leafOf(outcome.session.state);
+      outcome
+        .when(cancelled('y', 'again'))
+        .thenJournal('control_outcome cancel already_cancelled because enough')
+        .thenState(before);
+    });
+  });
+
+  test('of a session that has ended is already_cancelled or not_running', () => {
+    given(running(), answered(), toolsClosed).when(cancelled()).thenJournal('command_rejected not_running cancel-1');
+    given(running(), cancelled(), modelStopped(), toolsClosed)
+      .when(cancelled('cancel-2'))
+      .thenJournal('command_rejected already_cancelled cancel-2');
+  });
+
+  test('keeps what the model had said by then, marked as partial, and drops its unfinished calls', () => {
+    given(running(), cancelled())
+      .when(modelStopped('I was about', call('a', 'read')))
+      .thenIncludes('message_complete partial "I was about"', 'turn_end 1')
+      .thenNever('call_started', 'call_ended');
+  });
+
+  test('sends no call that has not been sent, and stops those that run', () => {
+    given(running({ parallelCalls: 1 }), asked(call('a', 'read'), call('b', 'read')))
+      .when(cancelled())
+      .thenJournal('control_outcome cancel cancelled', 'call_ended b aborted')
+      .thenEffects('call_tool a aborted')
+      .when(returned('a', 'cancelled'))
+      .thenIncludes('call_ended a cancelled', 'turn_end 1', 'loop_checkpoint loop_exit')
+      .thenNever('call_started b');
+  });
+
+  test('does not wait for a call longer than its grace: what comes later is dropped', () => {
+    given(running(), asked(call('a', 'read')), cancelled())
+      .when(returned('a', 'cancelled', { timed_out: true }))
+      .thenIncludes('call_ended a cancelled timed_out')
+      .again()
+      .thenNothing('no open effect 3-0');
+  });
+
+  test('takes back a suspension that was asked for', () => {
+    given(running(), suspended(), cancelled())
+      .when(modelStopped(), toolsClosed)
+      .thenIncludes('agent_end cancelled')
+      .thenNever('suspended');
+  });
+
+  test('before anything was resolved still begins and ends the run once', () => {
+    given(started(), cancelled())
+      .when(notProvisioned('cancelled'))
+      .thenJournal('agent_start run 1', 'loop_checkpoint loop_exit', 'agent_end cancelled')
+      .thenState('stopped');
+  });
+
+  test('wins over surroundings that were resolved in the meantime', () => {
+    given(started(), cancelled())
+      .when(provisioned())
+      .thenJournal('agent_start run 1', 'loop_checkpoint loop_exit', 'agent_end cancelled')
+      .thenNever('turn_start', 'persona_changed');
+  });
+
+  test('leaves the session itself alone: it goes on with the next prompt', () => {
+    given(running(), steered('m'), followedUp('f'), cancelled(), modelStopped(), toolsClosed)
+      .when(prompted(), provisioned())
+      .thenIncludes('agent_start run 2', 'loop_checkpoint iteration_start delivers m')
+      .when(answered())
+      .thenIncludes('message_injected f followup at steering_check');
+  });
+});
+
+describe('cancel_call', () => {
+  const one: Move = [running(), asked(call('a', 'read'))];
+
+  test('on a running call asks the tool to stop, and ends it as cancelled when it has', () => {
+    given(one)
+      .when(callCancelled('a', { reason: 'too slow' }))
+      .thenJournal('call_cancel_requested a')
+      .thenEffects('call_tool a aborted')
+      .when(returned('a', 'cancelled'))
+      .thenIncludes(
+        'call_ended a cancelled',
+        'control_outcome cancel_call cancelled a because too slow',
+        'message_injected cancel-a direct at direct',
+        'loop_checkpoint post_tool_dispatch',
+        'turn_start 2',
+      )
+      .thenEvent('control_outcome', { tool: 'read', target: 'a' });
+  });
+
+  test('tells the model that the host stopped it, in a reminder that can be left out', () => {
+    given(one, callCancelled('a'))
+      .when(returned('a', 'cancelled'))
+      .thenEvent('message_injected', {
+        message: {
+          role: 'reminder',
+          content: [{ type: 'text', text: 'The host cancelled the call a of read. It did not fail by itself.' }],
+        },
+      });
+    given(one, callCancelled('a', { inject_reminder: false }))
+      .when(returned('a', 'cancelled'))
+      .thenIncludes('call_ended a cancelled')
+      .thenNever('message_injected');
+  });
+
+  test('is reported as timeout where the tool does not stop in time', () => {
+    given(one, callCancelled('a', { timeout_ms: 10 }))
+      .when(returned('a', 'cancelled', { timed_out: true }))
+      .thenIncludes('call_ended a cancelled timed_out', 'control_outcome cancel_call timeout a');
+  });
+
+  test('gives the tool the grace that was asked for', () => {
+    const { session } = given(one).when(callCancelled('a', { timeout_ms: 10 }));
+    expect(effectsOf(session.state)[0]?.abort).toEqual({ reason: 'cancelled', graceMs: 10 });
+    const { session: usual } = given(one).when(callCancelled('a', { reason: 'r' }));
+    expect(effectsOf(usual.state)[0]?.abort).toEqual({ reason: 'r', graceMs: BOUNDS.abortGraceMs });
+  });
+
+  test('ends as cancelled also where the tool answers first, with what it had answered', () => {
+    given(one, callCancelled('a'))
+      .when(returned('a'))
+      .thenIncludes('call_ended a cancelled', 'control_outcome cancel_call cancelled a')
+      .thenEvent('call_ended', {
+        result: {
+          content: [
+            { type: 'text', text: 'Cancelled by the host.' },
+            { type: 'text', text: 'result of a' },
+          ],
+          is_error: true,
+        },
+      });
+  });
+
+  test('a second time is already_cancelled, with the first reason', () => {
+    given(one, callCancelled('a', { reason: 'first' }))
+      .when(callCancelled('a', { reason: 'second' }, 'again'))
+      .thenJournal('control_outcome cancel_call already_cancelled a because first');
+  });
+
+  test('on a parked call settles it, and supersedes its approval', () => {
+    given(running(), asked(call('a', 'ask'), call('b', 'read')))
+      .when(callCancelled('a', { reason: 'no need' }))
+      .thenJournal(
+        'approval_decided a superseded',
+        'call_ended a cancelled',
+        'control_outcome cancel_call cancelled a because no need',
+        'message_injected cancel-a direct at direct',
+      )
+      .thenState('function_execute.running')
+      .when(approved('a'))
+      .thenJournal('command_rejected not_pending allow-a')
+      .when(callCancelled('a', {}, 'again'))
+      .thenJournal('control_outcome cancel_call already_cancelled a because no need');
+  });
+
+  test('on the only parked call goes on with the turn', () => {
+    given(running(), asked(call('a', 'ask')))
+      .when(callCancelled('a', { inject_reminder: false }))
+      .thenIncludes('control_outcome cancel_call cancelled a', 'loop_checkpoint post_tool_dispatch', 'turn_start 2');
+  });
+
+  test('on a call that waits for room ends it before it runs', () => {
+    given(running({ parallelCalls: 1 }), asked(call('a', 'read'), call('b', 'read')))
+      .when(callCancelled('b', { inject_reminder: false }))
+      .thenJournal('call_ended b cancelled', 'control_outcome cancel_call cancelled b')
+      .when(returned('a'))
+      .thenIncludes('loop_checkpoint post_tool_dispatch')
+      .thenNever('call_started b');
+  });
+
+  test('on an allowed call that waits for room ends it before it runs', () => {
+    given(
+      running({ parallelCalls: 1 }),
+      asked(call('a', 'read'), call('b', 'ask')),
+      approved('b'),
+      callCancelled('b', { inject_reminder: false }),
+    )
+      .when(returned('a'))
+      .thenNever('call_started b');
+  });
+
+  test('on a call that hooks are asked about ends it, whatever they say', () => {
+    given(running({ hooks: [hook('PreToolUse')] }), asked(call('a', 'read')))
+      .when(callCancelled('a', { inject_reminder: false }))
+      .thenJournal('call_ended a cancelled', 'control_outcome cancel_call cancelled a')
+      .thenState('function_execute.pre_tool_use')
+      .when(hooksSaid(undefined))
+      .thenIncludes(
+        'consult_ended PreToolUse a',
+        'loop_checkpoint pre_tool_dispatch',
+        'loop_checkpoint post_tool_dispatch',
+      )
+      .thenNever('call_started');
+  });
+
+  describe('on a call whose result hooks look at', () => {
+    const seen: Move = [
+      running({ hooks: [hook('PostToolUse'), hook('gate_tool_calls')] }),
+      asked(call('a', 'read')),
+      hooksSaid([{ allow: true }]),
+      returned('a'),
+    ];
+
+    test('breaks the consult off, and ends the call when the hooks have let go', () => {
+      given(seen)
+        .when(callCancelled('a'))
+        .thenJournal('call_cancel_requested a')
+        .thenEffects('consult PostToolUse a aborted')
+        .when(hooksCancelled)
+        .thenIncludes(
+          'call_ended a cancelled',
+          'control_outcome cancel_call cancelled a',
+          'consult_ended PostToolUse a',
+          'turn_start 2',
+        );
+    });
+
+    test('leaves no consult behind that the next gate could be taken for', () => {
+      given(seen, callCancelled('a'), hooksCancelled)
+        .when(asked(call('b', 'read')))
+        .thenIncludes('hook_call gate_tool_calls gate_tool_calls')
+        .thenNever('call_started b');
+    });
+
+    test('waiting for its turn at the hooks ends at once, its result unseen', () => {
+      const { session } = given(
+        running({ hooks: [hook('PostToolUse')] }),
+        asked(call('a', 'read'), call('b', 'read')),
+        returned('b'),
+        returned('a'),
+      ).when(callCancelled('a', { inject_reminder: false }));
+      expect(session.lines(5)).toEqual(['call_ended a cancelled', 'control_outcome cancel_call cancelled a']);
+      expect(JSON.stringify(session.steps.at(-1)?.events)).not.toContain('result of a');
+    });
+  });
+
+  test('on a call that has ended, or of which nobody knows, is not_found', () => {
+    given(running(), asked(call('a', 'read'), call('b', 'read')), returned('a'))
+      .when(callCancelled('a'))
+      .thenJournal('control_outcome cancel_call not_found a')
+      .when(callCancelled('z'))
+      .thenJournal('control_outcome cancel_call not_found z');
+  });
+
+  test('after the run has ended is not_found', () => {
+    given(one, returned('a'), answered(), toolsClosed)
+      .when(callCancelled('a'))
+      .thenJournal('control_outcome cancel_call not_found a');
+  });
+
+  test('and then the run is cancelled too: the call is answered for once', () => {
+    given(one, callCancelled('a'), cancelled())
+      .when(returned('a', 'cancelled'), toolsClosed)
+      .thenIncludes('call_ended a cancelled', 'control_outcome cancel_call cancelled a', 'agent_end cancelled')
+      .thenCount('call_ended a', 1);
+  });
+
+  test('the session lives on', () => {
+    given(one, callCancelled('a'))
+      .when(returned('a', 'cancelled'), answered(), toolsClosed)
+      .thenIncludes('agent_end end_turn');
+  });
+});

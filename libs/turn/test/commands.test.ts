@@ -1,0 +1,235 @@
+/** Commands at the machine: the first one wins, a repetition changes nothing, and what cannot be is refused with a code. */
+import { BOUNDS, type CommandInput, type Input } from '@coxswain/protocol';
+import { describe, expect, test } from 'vitest';
+import { SessionActor } from '../src/mod.ts';
+import { given } from './given.ts';
+import { journalLine } from './journal-line.ts';
+import {
+  answered,
+  approved,
+  asked,
+  call,
+  callCancelled,
+  cancelled,
+  command,
+  denied,
+  followedUp,
+  type Move,
+  malformed,
+  modelFailed,
+  modelStopped,
+  prompted,
+  provisioned,
+  reminded,
+  resumed,
+  running,
+  started,
+  steered,
+  suspended,
+  toolsClosed,
+} from './moves.ts';
+
+const parked: Move = [running(), asked(call('a', 'ask'))];
+
+describe('a command that comes twice under one id changes nothing the second time:', () => {
+  const commands: Readonly<Record<string, readonly [Move, Move]>> = {
+    start: [[], started()],
+    prompt: [[running(), answered(), toolsClosed], prompted()],
+    steer: [running(), steered('m')],
+    'steer that interrupts': [parked, steered('m', 'interrupt_immediate')],
+    remind: [running(), reminded('m')],
+    followup: [running(), followedUp('f')],
+    'approve: allow': [parked, approved('a')],
+    'approve: deny': [parked, denied('a')],
+    cancel: [running(), cancelled()],
+    cancel_call: [parked, callCancelled('a')],
+    'cancel_call of a running call': [[running(), asked(call('a', 'read'))], callCancelled('a')],
+    'cancel_call of nothing': [running(), callCancelled('z')],
+    suspend: [running(), suspended()],
+    resume: [[running(), suspended(), answered()], resumed()],
+    'a rejected one': [running(), resumed()],
+    'one that could not be read': [running(), malformed('steer', 'bad', 'invalid_json')],
+  };
+
+  test.each(Object.entries(commands))('%s', (_name, [way, input]) => {
+    const once = given(way).when(input);
+    const { value, context } = once.session.state;
+    once.again().thenNothing('repeated command');
+    expect(once.session.state.value).toEqual(value);
+    expect(once.session.state.context).toEqual(context);
+  });
+
+  test('also after the run it was for', () => {
+    given(running(), steered('m'), answered(), answered(), toolsClosed)
+      .when(steered('m'))
+      .thenNothing('repeated command');
+  });
+
+  test('and what it was told the first time is known', () => {
+    const { session } = given(running(), steered('m'), resumed()).when();
+    const told = (input: Move) => {
+      session.make(input);
+      return session.decision?.kind === 'ignored' ? session.decision.previously : undefined;
+    };
+    expect(told(steered('m'))).toBe('accepted');
+    expect(told(resumed())).toBe('not_suspended');
+  });
+});
+
+describe('an id that begins like another', () => {
+  test('is another', () => {
+    given(running(), steered('m')).when(steered('m1'), steered('m-')).thenIncludes('steering_received m1 finish_step');
+    given(running(), steered('m12')).when(steered('m1')).thenJournal('steering_received m1 finish_step');
+  });
+});
+
+describe('a start or prompt of a running session is session_busy, and nothing but the rejection is written:', () => {
+  const ways: Readonly<Record<string, Move>> = {
+    'while surroundings are resolved': started(),
+    'while the model answers': running(),
+    'while calls run': [running(), asked(call('a', 'read'))],
+    'while calls are parked': parked,
+    'while it is torn down': [running(), answered()],
+    'while it is suspended': [running(), suspended(), answered()],
+    'while a daemon idles': [running({ daemon: true }), answered()],
+  };
+  test.each(Object.entries(ways))('%s', (_name, way) => {
+    const before = given(way).when();
+    const { value } = before.session.state;
+    before
+      .when(started({}, 'start-2'), prompted('prompt-2'))
+      .thenJournal('command_rejected session_busy start-2', 'command_rejected session_busy prompt-2');
+    expect(before.session.state.value).toEqual(value);
+  });
+});
+
+describe('a start', () => {
+  test('of a session that has ended is session_exists', () => {
+    given(running(), answered(), toolsClosed)
+      .when(started({}, 'start-2'))
+      .thenJournal('command_rejected session_exists start-2');
+    given(running(), modelFailed(), toolsClosed)
+      .when(started({}, 'start-2'))
+      .thenJournal('command_rejected session_exists start-2');
+  });
+
+  test('keeps its settings for the run, and a later prompt has none', () => {
+    const { session } = given()
+      .when(started({ model: 'scripted/demo.yaml', max_turns: 3 }))
+      .thenEvent('prompt_received', { settings: { model: 'scripted/demo.yaml', max_turns: 3 } });
+    expect(session.state.context.settings).toEqual({ model: 'scripted/demo.yaml', max_turns: 3 });
+  });
+
+  test('may bring messages instead of a prompt', () => {
+    const messages = [{ role: 'user' as const, content: [{ type: 'text' as const, text: 'look' }] }];
+    given()
+      .when(command('start', 's', { messages }))
+      .thenEvent('prompt_received', { messages });
+  });
+});
+
+describe('a session that nobody has started', () => {
+  test.each([
+    ['prompt', prompted('x')],
+    ['steer', steered('x')],
+    ['remind', reminded('x')],
+    ['followup', followedUp('x')],
+    ['approve', approved('a', {}, 'x')],
+    ['cancel', cancelled('x')],
+    ['cancel_call', callCancelled('a', {}, 'x')],
+    ['suspend', suspended('x')],
+    ['resume', resumed('x')],
+  ])('is not found by %s', (_verb, input) => {
+    given().when(input).thenJournal('command_rejected session_not_found x').thenState('stopped');
+  });
+
+  test('can be started although something was said to it before', () => {
+    given(steered('x')).when(started()).thenJournal('prompt_received run 1');
+  });
+});
+
+describe('a command that could not be read', () => {
+  test('is rejected with its code and field, in any state', () => {
+    given(running())
+      .when(malformed('steer', 'bad', 'invalid_json'))
+      .thenJournal('command_rejected invalid_json bad')
+      .thenEvent('command_rejected', { verb: 'steer', field: 'body' });
+    given(running(), answered(), toolsClosed)
+      .when(malformed('nudge', 'bad', 'unknown_command'))
+      .thenJournal('command_rejected unknown_command bad');
+  });
+
+  test('of a verb that a later release brings says so', () => {
+    const verbs = ['signal', 'revoke', 'replace', 'delete'];
+    const inputs = verbs.map((verb): CommandInput => ({ type: 'command', verb, command_id: verb, body: {} }));
+    given(running())
+      .when(...inputs)
+      .thenJournal(...verbs.map((verb) => `command_rejected not_yet_available ${verb}`));
+  });
+});
+
+// Thousands of steps: the actor alone, without what `given` holds against each of them.
+describe('bounds', () => {
+  function hosted() {
+    const actor = new SessionActor('s1');
+    let n = 0;
+    const put = (input: Input) => actor.step(input, ++n).events.map(journalLine);
+    put(started());
+    return { actor, put };
+  }
+
+  test('the injection after the last that may wait is too_many_pending, and nothing is dropped', () => {
+    const { actor, put } = hosted();
+    for (let i = 0; i < BOUNDS.pendingInjectionsMax; i++) put(i % 2 === 0 ? steered(`m${i}`) : followedUp(`f${i}`));
+    for (const input of [steered('a'), reminded('b'), followedUp('c')]) {
+      expect(put(input)).toEqual([`command_rejected too_many_pending ${input.command_id}`]);
+    }
+    const { pending, followups } = actor.state.context;
+    expect(pending.length + followups.length).toBe(BOUNDS.pendingInjectionsMax);
+  });
+
+  test('the newest ids are remembered; a UUIDv7 older than those is command_too_old', () => {
+    const { actor, put } = hosted();
+    const uuid = (i: number) => `0190${i.toString(16).padStart(4, '0')}-0000-7000-8000-000000000000`;
+    for (let i = 10; i < 10 + BOUNDS.commandIdsRemembered; i++) put(callCancelled('z', {}, uuid(i)));
+    expect(actor.state.context.command_ids).toHaveLength(BOUNDS.commandIdsRemembered);
+    expect(put(steered(uuid(5)))).toEqual([`command_rejected command_too_old ${uuid(5)}`]);
+    expect(put(steered(uuid(5_000)))).toEqual([`steering_received ${uuid(5_000)} finish_step`]);
+    // Ids that carry no time cannot be told from new ones.
+    expect(put(steered('plain'))).toEqual(['steering_received plain finish_step']);
+  });
+});
+
+describe('an actor', () => {
+  test('stands in what it caused', () => {
+    given(running())
+      .when(command('steer', 'm', { body: 'do', mode: 'finish_step' }, 'ada'))
+      .thenEvent('steering_received', { actor: { name: 'ada', verified: false } });
+    given(running())
+      .when(command('cancel', 'c', { reason: 'enough' }, 'ada'), modelStopped())
+      .thenEvent('control_outcome', { actor: { name: 'ada', verified: false }, reason: 'enough' });
+    given(parked, provisionedLate)
+      .when(approved('a'))
+      .thenEvent('approval_decided', { actor: { name: 'ada', verified: false } });
+  });
+});
+
+// An outcome that no effect waits for: it must not matter to what follows.
+const provisionedLate: Move = {
+  type: 'provision_outcome',
+  effect_id: '1-0',
+  status: 'cancelled',
+};
+
+test('an outcome of every kind that no effect waits for is ignored', () => {
+  const result = { content: [], is_error: false };
+  given(running(), answered(), toolsClosed)
+    .when(
+      provisionedLate,
+      { type: 'consult_outcome', effect_id: '9-9', status: 'answered', answers: [] },
+      { type: 'close_outcome', effect_id: '9-9', notes: [] },
+      { type: 'call_outcome', effect_id: '9-9', call_id: 'a', status: 'ok', result, duration_ms: 0 },
+    )
+    .thenNothing('no open effect 9-9');
+  given(started()).when(provisioned()).again().thenNothing('no open effect 1-0');
+});

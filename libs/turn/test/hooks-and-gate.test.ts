@@ -1,0 +1,518 @@
+/** What hooks may do to a turn: before the loop, before calls, at the gate, to questions, to results. Silence never admits. */
+import { describe, expect, test } from 'vitest';
+import { given } from './given.ts';
+import {
+  answered,
+  asked,
+  call,
+  callCancelled,
+  cancelled,
+  Failing,
+  hook,
+  hooksCancelled,
+  hooksRewroteUnfit,
+  hooksSaid,
+  type Move,
+  prompted,
+  provisioned,
+  returned,
+  running,
+  started,
+  toolsClosed,
+} from './moves.ts';
+
+describe('a consult', () => {
+  test('names every registration in the record that asks, before anyone is asked', () => {
+    given(started())
+      .when(provisioned({ hooks: [hook('session_start', 'one'), hook('session_start', 'two')] }))
+      .thenIncludes('agent_start run 1', 'hook_call one session_start', 'hook_call two session_start')
+      .thenState('provisioning.session_start')
+      .thenEffects('consult session_start');
+  });
+
+  test('records what each registration returned, in order, also what did not run', () => {
+    given(running({ hooks: [hook('PreToolUse', 'one'), hook('PreToolUse', 'two')] }), asked(call('a', 'read')))
+      .when(hooksSaid({ deny: 'no' }))
+      .thenIncludes(
+        'hook_returned one PreToolUse a deny',
+        'hook_returned two PreToolUse a not_run',
+        'hook_vetoed one PreToolUse a deny',
+        'call_ended a denied by hook',
+        'consult_ended PreToolUse a',
+      );
+  });
+
+  test('asks only the registrations whose pattern matches the tool', () => {
+    given(running({ hooks: [hook('PreToolUse', 'h', { pattern: 'ask*' })] }))
+      .when(asked(call('a', 'read'), call('b', 'ask')))
+      .thenIncludes('hook_call h PreToolUse b')
+      .thenNever('hook_call h PreToolUse a');
+  });
+
+  test('is not held at a point without a hook', () => {
+    given(running({ hooks: [hook('session_end')] }))
+      .when(asked(call('a', 'read')))
+      .thenNever('hook_call');
+  });
+
+  test('whose answer comes twice counts once', () => {
+    given(running({ hooks: [hook('PreToolUse')] }), asked(call('a', 'read')))
+      .when(hooksSaid(undefined))
+      .again()
+      .thenNothing('no open effect 3-0');
+  });
+});
+
+describe('before the loop', () => {
+  test('session_start comes before user_prompt_submit, and both before the first turn', () => {
+    given(started())
+      .when(
+        provisioned({ hooks: [hook('user_prompt_submit'), hook('session_start')] }),
+        hooksSaid(true),
+        hooksSaid(true),
+      )
+      .thenIncludes(
+        'agent_start run 1',
+        'hook_call session_start session_start',
+        'consult_ended session_start',
+        'hook_call user_prompt_submit user_prompt_submit',
+        'consult_ended user_prompt_submit',
+        'turn_start 1',
+      );
+  });
+
+  test('user_prompt_submit sees the prompt and where it came from', () => {
+    given(started())
+      .when(provisioned({ hooks: [hook('user_prompt_submit')] }))
+      .thenEvent('hook_call', {
+        payload: {
+          event: 'user_prompt_submit',
+          session: { id: 's1' },
+          persona: 'coder',
+          turn: 0,
+          prompt: 'hello',
+          origin: 'prompt',
+        },
+      });
+  });
+
+  test.each([
+    ['{block: true}', { block: true, reason: 'no secrets' }, 'prompt_blocked'],
+    ['false', false, 'prompt_blocked'],
+    ['a time-out', new Failing('hook_timeout'), 'hook_timeout'],
+    ['a misspelt key', { blok: true }, 'verdict_invalid'],
+  ])('a prompt that is answered with %s never reaches a model', (_name, said, code) => {
+    given(started(), provisioned({ hooks: [hook('user_prompt_submit')] }))
+      .when(hooksSaid(said), toolsClosed)
+      .thenIncludes(
+        'hook_vetoed user_prompt_submit user_prompt_submit block',
+        `run_failed prompt ${code}`,
+        'consult_ended user_prompt_submit',
+        'loop_checkpoint loop_exit',
+        'agent_end user_prompt_submit_blocked',
+      )
+      .thenState('stopped')
+      .thenNever('turn_start');
+  });
+
+  test('a hook that fails open lets the prompt through', () => {
+    given(started(), provisioned({ hooks: [hook('user_prompt_submit', 'h', { on_error: 'fail_open' })] }))
+      .when(hooksSaid(new Failing()))
+      .thenIncludes('hook_returned h user_prompt_submit hook_timeout', 'turn_start 1');
+  });
+
+  test('a blocked session goes on with another prompt', () => {
+    const around = { hooks: [hook('user_prompt_submit')] };
+    given(started(), provisioned(around), hooksSaid(false), toolsClosed)
+      .when(prompted(), provisioned(around), hooksSaid(undefined))
+      .thenIncludes('agent_start run 2', 'turn_start 1');
+  });
+});
+
+describe('PreToolUse', () => {
+  const two = [hook('PreToolUse', 'one'), hook('PreToolUse', 'two')];
+
+  test('goes in call order, one call after another, before the gate', () => {
+    given(
+      running({ hooks: [hook('PreToolUse'), hook('gate_tool_calls')] }),
+      asked(call('a', 'read'), call('b', 'read')),
+    )
+      .when(hooksSaid(undefined), hooksSaid(undefined))
+      .thenIncludes(
+        'consult_ended PreToolUse a',
+        'hook_call PreToolUse PreToolUse b',
+        'consult_ended PreToolUse b',
+        'hook_call gate_tool_calls gate_tool_calls',
+      )
+      .thenNever('call_started');
+  });
+
+  test('may refuse a call: it never runs, the others do', () => {
+    given(running({ hooks: [hook('PreToolUse')] }), asked(call('a', 'read'), call('b', 'read')))
+      .when(hooksSaid({ deny: 'not that one' }), hooksSaid(undefined))
+      .thenIncludes('hook_vetoed PreToolUse PreToolUse a deny', 'call_ended a denied by hook', 'call_started b')
+      .thenEvent('call_ended', { denial: { by: 'hook', hook: 'PreToolUse', reason: 'not that one' } })
+      .thenNever('call_started a');
+  });
+
+  test('may rewrite arguments, and rewrites chain: the last one runs', () => {
+    given(running({ hooks: two }), asked(call('a', 'read', { args: { n: 0 } })))
+      .when(hooksSaid({ args: { n: 1 } }, { args: { n: 2 } }))
+      .thenIncludes('call_args_rewritten a', 'call_args_rewritten a', 'call_started a')
+      .thenEvent('call_args_rewritten', { args: { n: 1 }, by: 'hook:one' })
+      .thenEvent('call_started', { args: { n: 2 } });
+  });
+
+  test('whose rewrite does not fit the schema ends the call as an error', () => {
+    given(running({ hooks: [hook('PreToolUse')] }), asked(call('a', 'read')))
+      .when(hooksRewroteUnfit({ n: 'x' }))
+      .thenIncludes('call_args_rewritten a', 'call_ended a error', 'loop_checkpoint post_tool_dispatch')
+      .thenNever('call_started');
+  });
+
+  test.each([
+    ['fails closed', 'fail_closed', 'call_ended a denied by hook'],
+    ['fails open', 'fail_open', 'call_started a'],
+  ] as const)('that times out and %s', (_name, on_error, line) => {
+    given(running({ hooks: [hook('PreToolUse', 'h', { on_error })] }), asked(call('a', 'read')))
+      .when(hooksSaid(new Failing()))
+      .thenIncludes('hook_returned h PreToolUse a hook_timeout', line);
+  });
+
+  test('that gives no answer at all has failed: silence admits nothing', () => {
+    given(running({ hooks: [hook('PreToolUse')] }), asked(call('a', 'read')))
+      .when(hooksCancelled)
+      .thenIncludes('hook_returned PreToolUse PreToolUse a hook_unavailable', 'call_ended a denied by hook')
+      .thenNever('call_started');
+  });
+
+  test('is not asked about calls that can never run', () => {
+    const unknown = { problem: { code: 'unknown_tool', message: 'There is no such tool.' } };
+    given(running({ hooks: [hook('PreToolUse'), hook('gate_tool_calls')] }))
+      .when(asked(call('a', 'nosuch', unknown)))
+      .thenIncludes('call_ended a error')
+      .thenNever('hook_call');
+  });
+});
+
+describe('the gate', () => {
+  const gated: Move = [running({ hooks: [hook('gate_tool_calls', 'gate')] })];
+  const batch = [call('a', 'read'), call('b', 'read'), call('c', 'read')];
+
+  test('sees the whole batch once, before anything runs, with well-formed calls only', () => {
+    given(gated)
+      .when(
+        asked(
+          call('a', 'read'),
+          call('x', 'nosuch', { args: null, problem: { code: 'unknown_tool', message: 'None such.' } }),
+          call('b', 'forbidden'),
+        ),
+      )
+      .thenIncludes('call_ended x error', 'loop_checkpoint pre_tool_dispatch', 'hook_call gate gate_tool_calls')
+      .thenNever('call_started')
+      .thenEvent('hook_call', {
+        payload: {
+          event: 'gate_tool_calls',
+          session: { id: 's1' },
+          persona: 'coder',
+          turn: 1,
+          calls: [
+            { name: 'read', args: {}, call_id: 'a' },
+            { name: 'forbidden', args: {}, call_id: 'b' },
+          ],
+        },
+      });
+  });
+
+  test('answers by index', () => {
+    given(gated, asked(...batch))
+      .when(hooksSaid([{ allow: true }, { allow: false, reason: 'not b' }, { allow: true }]))
+      .thenIncludes(
+        'hook_vetoed gate gate_tool_calls b deny',
+        'call_ended b denied by hook',
+        'call_started a',
+        'call_started c',
+      )
+      .thenEvent('call_ended', { denial: { by: 'hook', hook: 'gate', reason: 'not b' } })
+      .thenNever('call_started b');
+  });
+
+  test('a missing answer denies its call', () => {
+    given(gated, asked(...batch))
+      .when(hooksSaid([{ allow: true }]))
+      .thenIncludes(
+        'call_ended b denied by gate_unavailable',
+        'call_ended c denied by gate_unavailable',
+        'call_started a',
+      );
+  });
+
+  test('a malformed answer denies its call, and no other', () => {
+    given(gated, asked(...batch))
+      .when(hooksSaid([{ allow: true }, { alow: true }, { allow: true }]))
+      .thenIncludes('call_ended b denied by gate_unavailable', 'call_started a', 'call_started c');
+  });
+
+  test.each([
+    ['silence', undefined],
+    ['true', true],
+    ['something else than a list', { allow: true }],
+    ['a time-out', new Failing()],
+  ])('%s denies the batch', (_name, said) => {
+    given(gated, asked(...batch))
+      .when(hooksSaid(said))
+      .thenIncludes('call_ended a denied by gate_unavailable', 'loop_checkpoint post_tool_dispatch', 'turn_start 2')
+      .thenNever('call_started');
+  });
+
+  test('that was broken off, for whatever reason, denies the batch', () => {
+    given(gated, asked(...batch))
+      .when(hooksCancelled)
+      .thenCount('call_ended', 3)
+      .thenNever('call_started');
+  });
+
+  test('of two, one refusal is enough, and the call is refused once', () => {
+    given(
+      running({ hooks: [hook('gate_tool_calls', 'one'), hook('gate_tool_calls', 'two')] }),
+      asked(call('a', 'read'), call('b', 'read')),
+    )
+      .when(hooksSaid([{ allow: false }, { allow: true }], [{ allow: false }, { allow: false }]))
+      .thenCount('call_ended a', 1)
+      .thenCount('call_ended b', 1)
+      .thenNever('call_started');
+  });
+
+  test('is not asked about nothing: where hooks refused all calls the batch has ended', () => {
+    given(running({ hooks: [hook('PreToolUse'), hook('gate_tool_calls')] }), asked(call('a', 'read')))
+      .when(hooksSaid({ deny: 'no' }))
+      .thenIncludes('call_ended a denied by hook', 'loop_checkpoint post_tool_dispatch')
+      .thenNever('hook_call gate_tool_calls');
+  });
+
+  test('does not overrule a rule that refuses', () => {
+    given(gated, asked(call('a', 'forbidden')))
+      .when(hooksSaid([{ allow: true }]))
+      .thenIncludes('call_ended a denied by rule')
+      .thenNever('call_started');
+  });
+
+  test('does not answer the question that a rule asks', () => {
+    given(gated, asked(call('a', 'ask')))
+      .when(hooksSaid([{ allow: true }]))
+      .thenIncludes('approval_requested a');
+  });
+});
+
+describe('rules', () => {
+  test('allow, deny and ask', () => {
+    given(running())
+      .when(asked(call('a', 'read'), call('b', 'forbidden'), call('c', 'ask')))
+      .thenJournal(
+        'message_complete asks a b c',
+        'loop_checkpoint pre_tool_dispatch',
+        'call_ended b denied by rule',
+        'approval_requested c',
+        'call_started a',
+      )
+      .thenEvent('call_ended', { denial: { by: 'rule', rule: 'rules[1]' } });
+  });
+
+  test('see the arguments as hooks have rewritten them', () => {
+    given(
+      running({
+        hooks: [hook('PreToolUse')],
+        rules: [
+          { tool: 'read', when: 'path == "secret"', action: 'deny' },
+          { tool: '*', action: 'allow' },
+        ],
+      }),
+      asked(call('a', 'read', { args: { path: 'open' } })),
+    )
+      .when(hooksSaid({ args: { path: 'secret' } }))
+      .thenIncludes('call_ended a denied by rule')
+      .thenNever('call_started');
+  });
+});
+
+describe('permission_asked', () => {
+  const around = { hooks: [hook('permission_asked', 'perm')] };
+
+  test('is asked only about calls of which the rules ask', () => {
+    given(running(around))
+      .when(asked(call('a', 'read'), call('b', 'ask'), call('c', 'forbidden')))
+      .thenIncludes('hook_call perm permission_asked b')
+      .thenNever('hook_call perm permission_asked a', 'hook_call perm permission_asked c', 'call_started');
+  });
+
+  test.each([
+    ['allow', 'call_started a'],
+    ['deny', 'call_ended a denied by hook'],
+    ['ask', 'approval_requested a'],
+  ])('that answers %s', (decision, line) => {
+    given(running(around), asked(call('a', 'ask')))
+      .when(hooksSaid({ decision }))
+      .thenIncludes(`hook_vetoed perm permission_asked a ${decision}`, 'loop_checkpoint pre_tool_dispatch')
+      .thenIncludes(line);
+  });
+
+  test('that has no objection leaves the question to a person', () => {
+    given(running(around), asked(call('a', 'ask')))
+      .when(hooksSaid(true))
+      .thenIncludes('approval_requested a')
+      .thenNever('call_started');
+  });
+
+  test('that fails closed refuses', () => {
+    given(running(around), asked(call('a', 'ask')))
+      .when(hooksSaid(new Failing()))
+      .thenIncludes('call_ended a denied by hook');
+  });
+
+  test('is asked about a call that PreToolUse hooks have just let through, with no gate between', () => {
+    given(running({ hooks: [hook('PreToolUse'), ...around.hooks] }), asked(call('a', 'ask')))
+      .when(hooksSaid(undefined))
+      .thenIncludes('consult_ended PreToolUse a', 'hook_call perm permission_asked a')
+      .thenNever('approval_requested');
+  });
+
+  test('is asked about each call in turn', () => {
+    given(running(around), asked(call('a', 'ask'), call('b', 'ask')))
+      .when(hooksSaid({ decision: 'allow' }), hooksSaid({ decision: 'deny' }))
+      .thenIncludes('consult_ended permission_asked a', 'hook_call perm permission_asked b', 'call_started a')
+      .thenNever('call_started b', 'approval_requested');
+  });
+});
+
+describe('PostToolUse', () => {
+  const around = { hooks: [hook('PostToolUse', 'post')] };
+  const back: Move = [running(around), asked(call('a', 'read')), returned('a')];
+
+  test('sees the result before the model does', () => {
+    given(running(around), asked(call('a', 'read')))
+      .when(returned('a'))
+      .thenJournal('call_returned a ok', 'hook_call post PostToolUse a')
+      .thenState('function_execute.running')
+      .thenEffects('consult PostToolUse a')
+      .when(hooksSaid(undefined))
+      .thenIncludes('call_ended a ok', 'consult_ended PostToolUse a', 'loop_checkpoint post_tool_dispatch');
+  });
+
+  test('may rewrite the result', () => {
+    given(back)
+      .when(hooksSaid('REDACTED'))
+      .thenEvent('call_ended', {
+        status: 'ok',
+        is_error: false,
+        result: { content: [{ type: 'text', text: 'REDACTED' }], is_error: false },
+      });
+  });
+
+  test.each([
+    ['an answer into an error', 'ok', { is_error: true }, 'call_ended a error'],
+    ['an error into an answer', 'error', { is_error: false, result: 'all is well' }, 'call_ended a ok'],
+  ] as const)('may turn %s: the flag is derived after the last rewrite', (_name, status, said, line) => {
+    given(running(around), asked(call('a', 'read')), returned('a', status))
+      .when(hooksSaid(said))
+      .thenIncludes(line);
+  });
+
+  test('chains: each sees what the one before made of it, and the last word stands', () => {
+    given(
+      running({ hooks: [hook('PostToolUse', 'one'), hook('PostToolUse', 'two')] }),
+      asked(call('a', 'read')),
+      returned('a'),
+    )
+      .when(hooksSaid({ is_error: true }, { result: 'mended', is_error: false }))
+      .thenEvent('call_ended', { status: 'ok', is_error: false });
+  });
+
+  test('that fails closed withholds the result', () => {
+    given(back)
+      .when(hooksSaid(new Failing()))
+      .thenIncludes('call_ended a error')
+      .thenEvent('call_ended', {
+        result: {
+          content: [{ type: 'text', text: 'The result is withheld: hook post failed: hook_timeout.' }],
+          is_error: true,
+          detail: { code: 'hook_timeout' },
+        },
+      });
+  });
+
+  test('that fails open shows it', () => {
+    given(
+      running({ hooks: [hook('PostToolUse', 'post', { on_error: 'fail_open' })] }),
+      asked(call('a', 'read')),
+      returned('a'),
+    )
+      .when(hooksSaid(new Failing()))
+      .thenIncludes('call_ended a ok');
+  });
+
+  test('looks at one result after another', () => {
+    given(running(around), asked(call('a', 'read'), call('b', 'read')), returned('b'))
+      .when(returned('a'))
+      .thenJournal('call_returned a ok')
+      .when(hooksSaid(undefined))
+      .thenIncludes('call_ended b ok', 'hook_call post PostToolUse a');
+  });
+
+  test('withholds a result that it has not seen when the run is cancelled', () => {
+    const { session } = given(back)
+      .when(cancelled(), hooksCancelled, toolsClosed)
+      .thenIncludes('call_ended a cancelled');
+    const shown = JSON.stringify(
+      session.steps.flatMap(({ events }) => events.filter(({ type }) => type === 'call_ended')),
+    );
+    expect(shown).not.toContain('result of a');
+  });
+
+  test('withholds the results that wait for their turn when the run is cancelled', () => {
+    given(running(around), asked(call('a', 'read'), call('b', 'read')), returned('b'), returned('a'))
+      .when(cancelled())
+      .thenJournal('control_outcome cancel cancelled', 'call_ended a cancelled')
+      .when(hooksSaid(undefined), toolsClosed)
+      .thenIncludes('call_ended b ok', 'agent_end cancelled');
+  });
+
+  test('is not passed by a tool that answers although its call was cancelled', () => {
+    const { session } = given(running(around), asked(call('a', 'read')), callCancelled('a'))
+      .when(returned('a'))
+      .thenIncludes('call_ended a cancelled');
+    expect(JSON.stringify(session.steps.at(-1)?.events)).not.toContain('result of a');
+  });
+});
+
+describe('post_turn', () => {
+  const around = { hooks: [hook('post_turn')] };
+
+  test('fires after a batch, before the turn ends', () => {
+    given(running(around), asked(call('a', 'read')))
+      .when(returned('a'))
+      .thenIncludes('loop_checkpoint post_tool_dispatch', 'hook_call post_turn post_turn')
+      .thenState('steering_check.post_turn')
+      .when(hooksSaid(undefined))
+      .thenIncludes('consult_ended post_turn', 'turn_end 1', 'turn_start 2');
+  });
+
+  test('fires after a plain answer, before iteration_end', () => {
+    given(running(around), answered())
+      .when(hooksSaid(undefined))
+      .thenIncludes('consult_ended post_turn', 'loop_checkpoint iteration_end', 'turn_end 1');
+  });
+});
+
+describe('session_end', () => {
+  test('fires after the tools are closed, with how the run ended, before agent_end', () => {
+    given(running({ hooks: [hook('session_end')] }), answered())
+      .when(toolsClosed)
+      .thenJournal('tools_closed', 'hook_call session_end session_end')
+      .when(hooksSaid(undefined))
+      .thenJournal(
+        'hook_returned session_end session_end no_objection',
+        'consult_ended session_end',
+        'agent_end end_turn',
+      );
+  });
+});

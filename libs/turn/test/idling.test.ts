@@ -1,0 +1,241 @@
+/** Daemons that idle between jobs, and sessions that are suspended: what wakes them, and what does not. */
+import { describe, test } from 'vitest';
+import { given } from './given.ts';
+import {
+  answered,
+  asked,
+  call,
+  cancelled,
+  followedUp,
+  hook,
+  type Move,
+  prompted,
+  provisioned,
+  reminded,
+  resumed,
+  returned,
+  running,
+  started,
+  steered,
+  suspended,
+  toolsClosed,
+} from './moves.ts';
+
+const INTERRUPT = 'interrupt_immediate';
+
+describe('a daemon', () => {
+  const idle: Move = [running({ daemon: true, maxTurns: 2 }), answered()];
+
+  test('idles where another session would end', () => {
+    given(running({ daemon: true }))
+      .when(answered())
+      .thenJournal(
+        'message_complete "fine"',
+        'loop_checkpoint iteration_end',
+        'turn_end 1',
+        'loop_checkpoint daemon_idle_pre',
+      )
+      .thenState('daemon_idle.waiting')
+      .thenEffects();
+  });
+
+  test('takes the jobs that wait before it idles', () => {
+    given(running({ daemon: true }), followedUp('job'))
+      .when(answered())
+      .thenIncludes('message_injected job followup at steering_check', 'turn_start 2')
+      .thenNever('loop_checkpoint daemon_idle_pre');
+  });
+
+  test('is woken by a follow-up: its next job', () => {
+    given(idle)
+      .when(followedUp('job'))
+      .thenJournal(
+        'followup_received job',
+        'loop_checkpoint daemon_idle_post',
+        'message_injected job followup at steering_check',
+        'turn_start 2',
+        'loop_checkpoint iteration_start',
+        'loop_checkpoint pre_compact',
+        'loop_checkpoint post_compact',
+      );
+  });
+
+  test.each([
+    ['a steer', steered('m')],
+    ['a reminder', reminded('m')],
+  ])('is woken by %s', (_name, wake) => {
+    given(idle)
+      .when(wake)
+      .thenIncludes('loop_checkpoint daemon_idle_post', 'turn_start 2', 'loop_checkpoint iteration_start delivers m');
+  });
+
+  test('is woken by an interrupt, delivered before the turn', () => {
+    given(idle)
+      .when(steered('m', INTERRUPT))
+      .thenIncludes(
+        'loop_checkpoint daemon_idle_post delivers m',
+        'message_injected m steer at daemon_idle_post',
+        'turn_start 2',
+      );
+  });
+
+  test('idles again after each job', () => {
+    given(idle, followedUp('job1'), answered())
+      .when(followedUp('job2'), answered())
+      .thenIncludes('turn_start 3', 'loop_checkpoint daemon_idle_pre')
+      .thenState('daemon_idle.waiting')
+      .thenCount('agent_start', 1);
+  });
+
+  test('has its cap per job: it is counted from the last idling', () => {
+    given(idle, followedUp('job1'), answered(), followedUp('job2'), answered())
+      .when(followedUp('job3'), asked(call('a', 'read')), returned('a'))
+      .thenIncludes('turn_start 4', 'turn_start 5')
+      .thenState('assistant_streaming.streaming');
+  });
+
+  test('that answers in the last turn of its cap has done its job, and idles', () => {
+    given(running({ daemon: true, maxTurns: 1 }))
+      .when(answered())
+      .thenState('daemon_idle.waiting');
+  });
+
+  test('that reaches its cap with work left ends as max_turns', () => {
+    given(running({ daemon: true, maxTurns: 1 }), asked(call('a', 'read')))
+      .when(returned('a'), toolsClosed)
+      .thenIncludes('agent_end max_turns');
+    given(running({ daemon: true, maxTurns: 1 }), followedUp('job'))
+      .when(answered(), toolsClosed)
+      .thenIncludes('agent_end max_turns pending 1');
+  });
+
+  test('that idles is running: a prompt is refused as busy', () => {
+    given(idle).when(prompted()).thenJournal('command_rejected session_busy prompt-1').thenState('daemon_idle.waiting');
+  });
+
+  test('can be cancelled while it idles', () => {
+    given(idle)
+      .when(cancelled())
+      .thenJournal('control_outcome cancel cancelled', 'loop_checkpoint loop_exit')
+      .when(toolsClosed)
+      .thenIncludes('agent_end cancelled');
+  });
+
+  test('can be suspended while it idles, and idles again when it is resumed', () => {
+    given(idle)
+      .when(suspended())
+      .thenJournal('control_outcome suspend suspending', 'suspended suspend-1')
+      .thenState('suspended.parked')
+      .when(resumed())
+      .thenJournal('control_outcome resume resumed', 'resumed resume-1', 'loop_checkpoint daemon_idle_pre')
+      .thenState('daemon_idle.waiting');
+  });
+
+  test('keeps a job that arrives while it is suspended, and takes it when it is resumed', () => {
+    given(idle, suspended(), followedUp('job'))
+      .when(resumed())
+      .thenIncludes('message_injected job followup at steering_check', 'turn_start 2');
+  });
+});
+
+describe('a suspension', () => {
+  test('takes hold at the next turn boundary, after a plain answer', () => {
+    given(running())
+      .when(suspended())
+      .thenJournal('control_outcome suspend suspending')
+      .thenState('assistant_streaming.streaming')
+      .when(answered())
+      .thenJournal('message_complete "fine"', 'loop_checkpoint iteration_end', 'turn_end 1', 'suspended suspend-1')
+      .thenState('suspended.parked')
+      .thenEffects();
+  });
+
+  test('takes hold after a batch, and the next turn follows when it is resumed', () => {
+    given(running(), asked(call('a', 'read')), suspended())
+      .when(returned('a'))
+      .thenIncludes('turn_end 1', 'suspended suspend-1')
+      .when(resumed())
+      .thenIncludes('resumed resume-1', 'turn_start 2');
+  });
+
+  test('after a plain answer, when it is lifted, ends the run as it would have ended', () => {
+    given(running(), suspended(), answered())
+      .when(resumed(), toolsClosed)
+      .thenIncludes('resumed resume-1', 'loop_checkpoint loop_exit', 'agent_end end_turn');
+  });
+
+  test('that is asked for before the run has begun takes hold after its first turn', () => {
+    given(started(), suspended(), provisioned()).when(answered()).thenState('suspended.parked');
+  });
+
+  test('keeps steers and follow-ups; they are taken up when it is lifted', () => {
+    given(running(), suspended(), answered())
+      .when(steered('m'), followedUp('f'))
+      .thenJournal('steering_received m finish_step', 'followup_received f')
+      .thenState('suspended.parked')
+      .when(resumed())
+      .thenIncludes('resumed resume-1', 'turn_start 2', 'loop_checkpoint iteration_start delivers m')
+      .when(answered())
+      .thenIncludes('message_injected f followup at steering_check');
+  });
+
+  test.each([
+    ['a steer', steered('m', INTERRUPT)],
+    ['a reminder', reminded('m', INTERRUPT)],
+  ])('is ended by %s that interrupts', (_name, wake) => {
+    given(running(), suspended(), answered())
+      .when(wake)
+      .thenIncludes('resumed m', 'turn_start 2', 'loop_checkpoint iteration_start delivers m');
+  });
+
+  test('a second time is already_suspended', () => {
+    given(running(), suspended())
+      .when(suspended('suspend-2'))
+      .thenJournal('command_rejected already_suspended suspend-2');
+    given(running(), suspended(), answered())
+      .when(suspended('suspend-2'))
+      .thenJournal('command_rejected already_suspended suspend-2');
+  });
+
+  test('can be asked for again once it was lifted', () => {
+    given(running(), asked(call('a', 'read')), suspended(), returned('a'), resumed())
+      .when(suspended('suspend-2'), answered())
+      .thenIncludes('suspended suspend-2');
+  });
+
+  test('of what is not suspended cannot be lifted', () => {
+    given(running()).when(resumed()).thenJournal('command_rejected not_suspended resume-1');
+    given(running(), suspended()).when(resumed()).thenJournal('command_rejected not_suspended resume-1');
+  });
+
+  test('of a session that is not running is refused, and so is its lifting', () => {
+    given(running(), answered(), toolsClosed)
+      .when(suspended(), resumed())
+      .thenJournal('command_rejected not_running suspend-1', 'command_rejected not_running resume-1');
+    given(running(), answered()).when(suspended()).thenJournal('command_rejected not_running suspend-1');
+  });
+
+  test('can be cancelled', () => {
+    given(running(), suspended(), answered())
+      .when(cancelled(), toolsClosed)
+      .thenIncludes('control_outcome cancel cancelled', 'agent_end cancelled')
+      .thenNever('resumed');
+  });
+
+  test('gives way to the cap', () => {
+    given(running({ maxTurns: 1 }), asked(call('a', 'read')), suspended())
+      .when(returned('a'), toolsClosed)
+      .thenIncludes('agent_end max_turns')
+      .thenNever('suspended');
+  });
+
+  test('is refused a prompt: the session is busy', () => {
+    given(running(), suspended(), answered()).when(prompted()).thenJournal('command_rejected session_busy prompt-1');
+  });
+
+  test('waits for the hooks of its turn', () => {
+    given(running({ hooks: [hook('post_turn')] }), suspended())
+      .when(answered())
+      .thenState('steering_check.post_turn');
+  });
+});
