@@ -383,15 +383,3 @@ export const turnMachine = turnSetup.createMachine({
     },
   },
 });
-
-/**
- * `assign` copies the context with `Object.assign({}, …)`, which V8 carries out member by member: 8 µs of an event's 20
- * for a context as wide as ours, where a spread takes 1 and gives the same. `resolve` is how XState 5 asks its own
- * actions for the next snapshot; were it asked no more, no event would get through `SessionActor.send`.
- */
-Object.assign(turnMachine.implementations.actions.evolve as object, {
-  resolve: (_scope: unknown, snapshot: { readonly context: SessionContext }, { event }: Args) => {
-    const context = { ...snapshot.context, ...evolve(snapshot.context, event) };
-    return [{ ...snapshot, context }, undefined, undefined];
-  },
-});
