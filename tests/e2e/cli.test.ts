@@ -4,9 +4,12 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { sessionRef, subjects } from '@coxswain/protocol';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { publishBare } from '../../libs/cli/src/demo/bare-publisher.ts';
 import { CoxBed, type CoxProcess, jsonLines } from './cox-process.ts';
+
+// Each test starts processes, several of them one after another.
+vi.setConfig({ testTimeout: 60_000 });
 
 let bed: CoxBed;
 let up: CoxProcess;
@@ -168,7 +171,7 @@ describe('steering', () => {
     expect(cancelled).toMatchObject({ code: 0, stdout: expect.stringContaining('run_command: cancelled (enough)') });
     expect(await run.end).toMatchObject({ code: 0, stdout: 'Waited enough.\n' });
     const events = await journal('bare');
-    expect(events.find(({ type }) => type === 'message_injected')).toMatchObject({
+    expect(events.find(({ type, origin }) => type === 'message_injected' && origin === 'steer')).toMatchObject({
       seam: 'post_tool_dispatch',
       message: { role: 'user', content: [{ type: 'text', text: 'try a different approach' }] },
     });
@@ -228,7 +231,7 @@ describe('afterwards', () => {
 describe('the instance', () => {
   test('cox env is for eval in a shell', async () => {
     const { stdout } = await bed.run(['env']);
-    const shell = await promisify(execFile)('/bin/sh', ['-c', `${stdout}; printf %s "$NATS_URL"`]);
+    const shell = await promisify(execFile)('/bin/sh', ['-c', `${stdout.trim()}; printf %s "$NATS_URL"`]);
     expect(shell.stdout).toBe(ready.nats_url);
   });
 

@@ -1,7 +1,7 @@
 /** What the demo plays: a scripted persona with real tools on a scratch folder. */
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { extname, join } from 'node:path';
+import { dirname, extname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { BodyInput } from '@coxswain/client';
 
@@ -76,7 +76,7 @@ export async function writeStory(): Promise<Story> {
             command: process.execPath,
             args: [...process.execArgv, server],
             // Where what is given to this Node, such as a TypeScript loader, is found.
-            cwd: fileURLToPath(new URL('../..', import.meta.url)),
+            cwd: dirname(server),
           },
         },
         permissions: { rules: [{ tool: 'harbour__*', action: 'allow' }] },

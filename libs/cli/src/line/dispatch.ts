@@ -1,5 +1,6 @@
 /** From a command line to an exit code. Nothing but the table and the parser is loaded before a command is chosen. */
-import { createRequire } from 'node:module';
+// Not the protocol's front door: help must not wait for schemas to be built.
+import { VERSION } from '@coxswain/protocol/version';
 import { CliError, EXIT, type ExitCode } from './cli-error.ts';
 import { COMMANDS } from './command-table.ts';
 import { parseLine } from './parse-line.ts';
@@ -11,12 +12,12 @@ export async function dispatch(argv: readonly string[], env: NodeJS.ProcessEnv):
   try {
     const line = parseLine(argv, COMMANDS);
     if (line.kind === 'version') {
-      console.info(version());
+      console.info(VERSION);
       return EXIT.ok;
     }
     if (line.kind === 'help') {
       const { printHelp } = await import('./help.ts');
-      printHelp(COMMANDS, line.command, version());
+      printHelp(COMMANDS, line.command, VERSION);
       return EXIT.ok;
     }
     const { run } = await line.command.load();
@@ -24,11 +25,6 @@ export async function dispatch(argv: readonly string[], env: NodeJS.ProcessEnv):
   } catch (error) {
     return tell(error, json);
   }
-}
-
-function version(): string {
-  const manifest = createRequire(import.meta.url)('../../package.json') as { version: string };
-  return manifest.version;
 }
 
 function tell(error: unknown, json: boolean): ExitCode {

@@ -10,6 +10,7 @@ import {
   type Session,
   type UiEvent,
 } from '@coxswain/client';
+import type { Delta } from '@coxswain/protocol';
 import type { SessionView } from '../terminal/session-view.ts';
 import { type OpenApproval, OpenApprovals } from './open-approvals.ts';
 
@@ -46,6 +47,9 @@ export interface FollowOptions {
   readonly signal: AbortSignal;
 }
 
+/** Deltas that wait while history is passed over. What is dropped beyond it is shown from the answer's record. */
+const EARLY_MAX = 1_024;
+
 /** Follows the session. */
 export async function followSession(options: FollowOptions): Promise<FollowEnd> {
   const { session, view, participant, signal } = options;
@@ -56,11 +60,15 @@ export async function followSession(options: FollowOptions): Promise<FollowEnd> 
   const approvals = new OpenApprovals();
   const results = new ResultCollector();
   let announced = '';
+  let passed = 0;
+  let early: readonly Delta[] = [];
   // All records are taken in, so that approvals and texts from before `from` are known; only later ones are shown.
   const from = options.from ?? 1;
   for await (const item of session.watch({ signal })) {
     if (item.delta) {
-      view.live(translator.delta(item.delta));
+      // What streams while history is passed over belongs behind it.
+      if (passed < from - 1) early = [...early, item.delta].slice(-EARLY_MAX);
+      else view.live(translator.delta(item.delta));
       continue;
     }
     const { record } = item;
@@ -72,6 +80,11 @@ export async function followSession(options: FollowOptions): Promise<FollowEnd> 
     if (record.n >= from) {
       view.record(record, events);
       options.onShown?.(record.n);
+    }
+    passed = record.n;
+    if (passed >= from - 1 && early.length > 0) {
+      for (const delta of early) view.live(translator.delta(delta));
+      early = [];
     }
     const result = results.add(record) ?? results.newest;
     if (record.n < present) continue;

@@ -1,0 +1,162 @@
+/** The client library against a session host on a real server. */
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { findServer, type RunningServer, startServer } from '@coxswain/adapter-nats';
+import { type Client, CommandRejectedError, connect, createEventTranslator, newCommandId } from '@coxswain/client';
+import { type SessionsService, startSessionsService } from '@coxswain/sessions';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+
+vi.setConfig({ testTimeout: 30_000 });
+
+let folder: string;
+let server: RunningServer;
+let service: SessionsService;
+let client: Client;
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'cox-client-'));
+  await writeFile(join(folder, 'notes.txt'), 'n');
+  await script('quick', 'turns: [{text: quick}, {text: again}]');
+  await script('stream', 'turns: [{text: one two three four five six seven, chunk_ms: 20}]');
+  await script('waits', 'turns: [{calls: [{tool: run_command, args: {command: sleep 20}}]}, {text: heard}]');
+  await script('asks', 'turns: [{calls: [{tool: write_file, args: {path: a.txt, content: a}}]}, {text: done}]');
+  const { NATS_URL: _bus, ...env } = process.env;
+  const found = await findServer({ env });
+  if (found.kind !== 'binary') throw new Error('no server');
+  server = await startServer({ binary: found.path, stateDir: join(folder, 'state'), syncAlways: false });
+  const nats = { servers: server.url, token: server.token };
+  service = await startSessionsService({ nats, stateDir: folder, log: 'silent', defaultRoot: folder });
+  client = await connect(nats);
+}, 180_000);
+
+afterAll(async () => {
+  await client?.close();
+  await service?.stop();
+  await server?.stop();
+  await rm(folder, { recursive: true, force: true });
+}, 60_000);
+
+async function script(name: string, yaml: string): Promise<void> {
+  await writeFile(join(folder, `${name}.yaml`), yaml);
+}
+
+async function start(name: string, sessionId?: string) {
+  const model = `scripted/${join(folder, `${name}.yaml`)}`;
+  const permissions = { rules: [{ tool: 'run_command', action: 'allow' as const }] };
+  const body = { prompt: 'go', model, root: folder, permissions };
+  return (await client.startSession(body, { sessionId, wait: 'accepted' })).session;
+}
+
+test('a result is waited for; a prompt starts the next run, and its own result is told from the last', async () => {
+  const session = await start('quick');
+  expect(await session.result()).toMatchObject({ run: 1, stopReason: 'end_turn', text: 'quick' });
+  const sent = await session.prompt('more', { wait: 'accepted' });
+  expect(await session.result({ after: sent.receipt?.n as number })).toMatchObject({ run: 2, text: 'again' });
+});
+
+test('a session of which nothing is known', async () => {
+  const session = client.session('unknown');
+  expect(await session.newest()).toBeNull();
+  await expect(session.state()).rejects.toMatchObject({ code: 'session_not_found' });
+  await expect(session.steer('x', { wait: 'accepted' })).rejects.toMatchObject({ code: 'session_not_found' });
+});
+
+describe('records', () => {
+  test('come from the beginning and then live: every one once, in order', async () => {
+    const session = client.session('followed');
+    const numbers: number[] = [];
+    // Followed before it exists.
+    const following = (async () => {
+      for await (const record of session.events()) {
+        numbers.push(record.n);
+        if (record.events.some(({ type }) => type === 'agent_end')) return;
+      }
+    })();
+    await start('stream', 'followed');
+    await following;
+    expect(numbers).toEqual(Array.from({ length: numbers.length }, (_, index) => index + 1));
+    const later: number[] = [];
+    for await (const record of session.events({ from: 3 })) {
+      later.push(record.n);
+      if (record.n === numbers.length) break;
+    }
+    expect(later).toEqual(numbers.slice(2));
+  });
+
+  test('with deltas give a text once, whether it was streamed or not', async () => {
+    const session = await start('stream');
+    const translator = createEventTranslator();
+    let shown = '';
+    let pieces = 0;
+    for await (const item of session.watch()) {
+      const events = item.delta ? translator.delta(item.delta) : translator.record(item.record);
+      for (const event of events) {
+        if (event.type !== 'text_appended') continue;
+        shown += event.text;
+        pieces++;
+      }
+      if (events.some(({ type }) => type === 'run_ended')) break;
+    }
+    expect(shown).toBe('one two three four five six seven');
+    expect(pieces).toBeGreaterThan(1);
+  });
+
+  test('end when the signal aborts', async () => {
+    const session = await start('quick');
+    const leaving = new AbortController();
+    setTimeout(() => leaving.abort(), 200);
+    let seen = 0;
+    for await (const _record of session.events({ signal: leaving.signal })) seen++;
+    expect(seen).toBeGreaterThan(0);
+  });
+});
+
+describe('commands', () => {
+  test('are followed to their delivery', async () => {
+    const session = await start('waits');
+    await vi.waitFor(async () => expect((await session.state()).calls).toMatchObject([{ status: 'running' }]), 5_000);
+    const delivered = session.steer('look', { wait: 'delivered' });
+    await vi.waitFor(async () => expect((await session.state()).pending).toHaveLength(1), 5_000);
+    const [call] = (await session.state()).calls;
+    await session.cancelCall(call?.call_id as string, { reason: 'enough' }, { wait: 'accepted' });
+    expect((await delivered).receipt).toMatchObject({ stage: 'delivered', seam: 'post_tool_dispatch', turn: 1 });
+    expect(await session.result()).toMatchObject({ text: 'heard' });
+  });
+
+  test('sent twice under one id change nothing the second time', async () => {
+    const session = await start('quick');
+    await session.result();
+    const id = newCommandId();
+    const first = await session.prompt('once', { id, wait: 'accepted' });
+    const second = await session.prompt('once', { id });
+    expect([first.duplicate, second.duplicate]).toEqual([false, true]);
+    expect(await session.result({ after: first.receipt?.n as number })).toMatchObject({ run: 2 });
+  });
+
+  test('that do not fit are refused before they are sent, or by the session, with a code', async () => {
+    const session = await start('quick');
+    await session.result();
+    const early = session.steer('   ');
+    await expect(early).rejects.toBeInstanceOf(CommandRejectedError);
+    await expect(early).rejects.toMatchObject({ code: 'empty_body', field: 'body', commandId: undefined });
+    await expect(session.steer('x', { mode: 'nonsense' as 'steer' })).rejects.toMatchObject({ code: 'invalid_mode' });
+    await expect(session.steer('x', { id: 'a.b' })).rejects.toMatchObject({ code: 'invalid_id', field: 'id' });
+    const late = session.approve({ callId: 'c9', decision: 'allow' }, { wait: 'accepted' });
+    await expect(late).rejects.toMatchObject({ code: 'not_pending', commandId: expect.any(String) });
+    await expect(start('quick', session.id)).rejects.toMatchObject({ code: 'session_exists' });
+  });
+});
+
+test('lists tell sessions and approvals', async () => {
+  const session = await start('asks');
+  await vi.waitFor(async () => expect(await client.approvals()).toHaveLength(1), 5_000);
+  const [approval] = await client.approvals();
+  expect(approval).toMatchObject({ session_id: session.id, tool: 'write_file', args: { path: 'a.txt', content: 'a' } });
+  await session.approve({ callId: approval?.call_id as string, decision: 'deny', reason: 'no' }, { wait: 'accepted' });
+  await session.result();
+  expect(await client.approvals()).toEqual([]);
+  const listed = (await client.sessions()).find(({ session_id }) => session_id === session.id);
+  expect(listed).toMatchObject({ state: 'stopped', stop_reason: 'end_turn' });
+  expect(await client.sessionIds()).toContain(session.id);
+});
