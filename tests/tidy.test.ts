@@ -5,7 +5,7 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { basename, join, resolve } from 'node:path';
-import { ERROR_CATALOGUE } from '@coxswain/protocol';
+import { ERROR_CATALOGUE, VERSION } from '@coxswain/protocol';
 import ts from 'typescript';
 import { describe, expect, test } from 'vitest';
 
@@ -275,6 +275,15 @@ describe('a broken rule is seen:', () => {
   ] as const)('but not %s', (_name, rule, text) => {
     expect(rule('call-table.ts', text)).toEqual([]);
   });
+});
+
+test('every package is of the release that the code says it is', () => {
+  const manifests = files.filter((file) => /(^|\/)package\.json$/.test(file));
+  const others = manifests.filter(
+    (file) => JSON.parse(readFileSync(join(repository, file), 'utf8')).version !== VERSION,
+  );
+  expect(manifests.length).toBeGreaterThan(10);
+  expect(others).toEqual([]);
 });
 
 test('the error reference documents every code of the catalogue', () => {

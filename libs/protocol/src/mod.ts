@@ -19,3 +19,4 @@ export * from './record.ts';
 export * from './seams.ts';
 export * from './session-status.ts';
 export * from './subjects.ts';
+export * from './version.ts';
