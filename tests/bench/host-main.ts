@@ -1,0 +1,168 @@
+/**
+ * The host of the bench: one process, as a user's would be, with instant models and tools in it. Whoever forked it
+ * drives it over IPC, and it ends with them.
+ */
+
+import { tmpdir } from 'node:os';
+import { createIds, createSystemClock } from '@coxswain/adapter-memory';
+import {
+  connectNats,
+  createNatsBlobs,
+  createNatsInbox,
+  createNatsJournal,
+  createNatsPublisher,
+  createNatsSnapshots,
+  ensureStreams,
+} from '@coxswain/adapter-nats';
+import type { Journal, ModelRequest } from '@coxswain/ports';
+import { textOf } from '@coxswain/protocol';
+import { createSessionHost } from '@coxswain/session';
+import { answerText, instantModels, instantTools } from './instant-agents.ts';
+import { monotonicMs } from './monotonic.ts';
+import { rawRequest, rawTurns, takeRawCommands } from './raw-path.ts';
+
+/** What the driver may ask of the host. */
+export interface HostCalls {
+  open(arg: { url: string; token: string }): Promise<null>;
+  /** The durations of the turns since the last time, milliseconds, by session. */
+  takeTurnTimes(arg: null): Promise<Record<string, number[]>>;
+  rawTurns(arg: { turns: number; recordBytes: number }): Promise<number[]>;
+  takeRawCommands(arg: { id: string; recordBytes: number }): Promise<null>;
+  /** CPU milliseconds of this process so far. */
+  cpuMs(arg: null): Promise<number>;
+  stop(arg: null): Promise<null>;
+}
+
+/** What the host says by itself. */
+export type HostNews =
+  /** A session's run has ended; its newest record is durable. */
+  | { readonly news: 'ended'; readonly sessionId: string; readonly n: number }
+  /** A marked message stands in the request that a model has just been given. */
+  | { readonly news: 'seen'; readonly text: string; readonly atMs: number }
+  /** A waiting call's signal has aborted. */
+  | { readonly news: 'aborted'; readonly callId: string; readonly atMs: number }
+  | { readonly news: 'log'; readonly text: string };
+
+const tell = (news: HostNews) => {
+  if (process.connected) process.send?.(news);
+};
+
+const problem = (fields: object, message: string) =>
+  tell({ news: 'log', text: `${message} ${JSON.stringify(fields)}` });
+const log = { debug: () => undefined, info: () => undefined, warn: problem, error: problem };
+
+const turnTimes = new Map<string, number[]>();
+const askedAtMs = new Map<string, number>();
+
+/** A turn lasts from one request to the session's next. */
+function modelAsked(request: ModelRequest): void {
+  const nowMs = performance.now();
+  const before = askedAtMs.get(request.sessionId);
+  askedAtMs.set(request.sessionId, nowMs);
+  // The first request of a run follows its prompt, not a turn.
+  if (before !== undefined && request.turn > 1) {
+    const times = turnTimes.get(request.sessionId);
+    if (times) times.push(nowMs - before);
+    else turnTimes.set(request.sessionId, [nowMs - before]);
+  }
+  const newest = request.messages.at(-1);
+  if (newest?.role === 'user') {
+    const text = textOf(newest);
+    if (text.startsWith('steer ')) tell({ news: 'seen', text, atMs: monotonicMs() });
+  }
+}
+
+/** The journal, watched for the ends of runs: hearing of them from the bus would cost what is being measured. */
+function watched(journal: Journal): Journal {
+  return {
+    append: async (ref, bytes, fence) => {
+      const result = await journal.append(ref, bytes, fence);
+      const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+      if (result.status === 'stored' && text.includes('"type":"agent_end"')) {
+        const { n } = JSON.parse(text.toString()) as { n: number };
+        tell({ news: 'ended', sessionId: ref.sessionId, n });
+      }
+      return result;
+    },
+    firstAfter: (ref, fence) => journal.firstAfter(ref, fence),
+    read: (ref, fence) => journal.read(ref, fence),
+    last: (ref) => journal.last(ref),
+    sessions: (tenant) => journal.sessions(tenant),
+  };
+}
+
+async function open({ url, token }: { url: string; token: string }) {
+  const nc = await connectNats({ servers: url, token, name: 'bench-host' });
+  await ensureStreams(nc);
+  const clock = createSystemClock();
+  const watch = {
+    modelAsked,
+    waitAborted: ({ callId }: { callId: string }) => tell({ news: 'aborted', callId, atMs: monotonicMs() }),
+  };
+  const step = (payload: string) => rawRequest(nc, payload);
+  const host = createSessionHost({
+    journal: watched(createNatsJournal(nc)),
+    inbox: await createNatsInbox(nc, log),
+    snapshots: createNatsSnapshots(nc),
+    blobs: createNatsBlobs(nc),
+    publisher: createNatsPublisher(nc, log),
+    models: instantModels(watch, step),
+    tools: instantTools(watch, step),
+    personas: { find: async () => null, names: async () => [] },
+    hooks: {
+      table: () => [],
+      ask: async () => ({ status: 'failed', code: 'hook_unavailable', message: 'the bench has no hooks' }),
+    },
+    clock,
+    ids: createIds(clock),
+    log,
+    defaultRoot: tmpdir(),
+  });
+  await host.start();
+  return { nc, host };
+}
+
+let opened: Awaited<ReturnType<typeof open>> | null = null;
+
+function connection() {
+  if (!opened) throw new Error('the host is not open');
+  return opened.nc;
+}
+
+const calls: HostCalls = {
+  async open(arg) {
+    opened = await open(arg);
+    return null;
+  },
+  async takeTurnTimes() {
+    const taken = Object.fromEntries(turnTimes);
+    turnTimes.clear();
+    return taken;
+  },
+  rawTurns: ({ turns, recordBytes }) => rawTurns(connection(), turns, Buffer.alloc(recordBytes, 'z'), answerText),
+  async takeRawCommands({ id, recordBytes }) {
+    takeRawCommands(connection(), id, Buffer.alloc(recordBytes, 'z'));
+    return null;
+  },
+  async cpuMs() {
+    const { user, system } = process.cpuUsage();
+    return (user + system) / 1_000;
+  },
+  async stop() {
+    await opened?.host.stop(1_000);
+    await opened?.nc.close();
+    // After the answer: a profile, if one was asked for, is written at the exit.
+    setTimeout(() => process.exit(0), 20);
+    return null;
+  },
+};
+
+process.on('message', async (message: { id: number; call: keyof HostCalls; arg: never }) => {
+  try {
+    process.send?.({ re: message.id, value: await calls[message.call](message.arg) });
+  } catch (error) {
+    process.send?.({ re: message.id, error: String((error as Error).stack ?? error) });
+  }
+});
+process.on('disconnect', () => process.exit(0));
+tell({ news: 'log', text: 'up' });

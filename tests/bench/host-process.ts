@@ -1,0 +1,115 @@
+/** The driver's side of the host process: forked, asked over IPC, ended with the bench. */
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import type { BenchServer } from './bench-server.ts';
+import type { HostCalls, HostNews } from './host-main.ts';
+
+interface Waiting {
+  resolve(value: unknown): void;
+  reject(error: Error): void;
+}
+
+/** A host that runs. */
+export class HostProcess {
+  readonly #child: ChildProcess;
+  readonly #waiting = new Map<number, Waiting>();
+  readonly #listeners = new Set<(news: HostNews) => void>();
+  readonly #expecting = new Set<(gone: Error) => void>();
+  #serial = 0;
+  #gone: Error | null = null;
+
+  constructor() {
+    const profileDir = process.env.COX_BENCH_CPU_PROF;
+    this.#child = fork(join(import.meta.dirname, 'host-main.ts'), [], {
+      execArgv: [
+        ...(profileDir ? ['--cpu-prof', `--cpu-prof-dir=${profileDir}`] : []),
+        '--conditions=coxswain-source',
+        '--import',
+        'tsx',
+      ],
+      stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+    });
+    this.#child.on('message', (message: HostNews | { re: number; value?: unknown; error?: string }) => {
+      if ('re' in message) this.#answered(message);
+      else for (const listener of this.#listeners) listener(message);
+    });
+    this.#child.on('exit', (code, signal) => {
+      this.#gone = new Error(`the host process has ended: ${signal ?? code}`);
+      for (const { reject } of this.#waiting.values()) reject(this.#gone);
+      for (const reject of [...this.#expecting]) reject(this.#gone);
+      this.#waiting.clear();
+    });
+    this.listen((news) => {
+      if (news.news === 'log' && news.text !== 'up') process.stderr.write(`host: ${news.text}\n`);
+    });
+  }
+
+  /** Forks a host and lets it in at a server. */
+  static async open(server: BenchServer): Promise<HostProcess> {
+    const host = new HostProcess();
+    await host.call('open', { url: server.url, token: server.token });
+    return host;
+  }
+
+  /** Asks the host. */
+  call<C extends keyof HostCalls>(call: C, arg: Parameters<HostCalls[C]>[0]): ReturnType<HostCalls[C]> {
+    const id = ++this.#serial;
+    const answer = new Promise((resolve, reject) => {
+      if (this.#gone) return reject(this.#gone);
+      this.#waiting.set(id, { resolve, reject });
+      this.#child.send({ id, call, arg });
+    });
+    return answer as ReturnType<HostCalls[C]>;
+  }
+
+  /** Hears what the host says by itself. @returns a function that ends it. */
+  listen(listener: (news: HostNews) => void): () => void {
+    this.#listeners.add(listener);
+    return () => void this.#listeners.delete(listener);
+  }
+
+  /** Resolves with the news that `pick` takes; rejects when that takes longer than a minute, or the host is gone. */
+  next<T>(pick: (news: HostNews) => T | undefined, boundMs = 60_000): Promise<T> {
+    return new Promise((resolve, reject) => {
+      const end = () => {
+        clearTimeout(timer);
+        this.#expecting.delete(fail);
+        stop();
+      };
+      const fail = (error: Error) => {
+        end();
+        reject(error);
+      };
+      const timer = setTimeout(
+        () => fail(new Error(`nothing of the kind came from the host within ${boundMs} ms`)),
+        boundMs,
+      );
+      const stop = this.listen((news) => {
+        const value = pick(news);
+        if (value === undefined) return;
+        end();
+        resolve(value);
+      });
+      this.#expecting.add(fail);
+    });
+  }
+
+  /** Ends the host, in order if it can, else at once. */
+  async stop(): Promise<void> {
+    if (this.#gone) return;
+    const exited = once(this.#child, 'exit');
+    const timer = setTimeout(() => this.#child.kill('SIGKILL'), 10_000);
+    // It may be gone before it has answered.
+    await this.call('stop', null).catch(() => undefined);
+    await exited;
+    clearTimeout(timer);
+  }
+
+  #answered({ re, value, error }: { re: number; value?: unknown; error?: string }): void {
+    const waiting = this.#waiting.get(re);
+    this.#waiting.delete(re);
+    if (error === undefined) waiting?.resolve(value);
+    else waiting?.reject(new Error(`the host says: ${error}`));
+  }
+}
