@@ -85,7 +85,7 @@ async function expectMended(root: string, stateDir: string): Promise<void> {
   expect(replayed.code, replayed.told).toBe(0);
 }
 
-test('killed while it waits for the approval', { timeout: 90_000 }, async () => {
+test('killed while it waits for the approval', async () => {
   const root = await checkout();
   const stateDir = await scratchFolder('main');
   const provider = await startProvider(editor);
@@ -111,7 +111,7 @@ test('killed while it waits for the approval', { timeout: 90_000 }, async () => 
   await expectMended(root, stateDir);
 });
 
-test('killed while the model answers', { timeout: 90_000 }, async () => {
+test('killed while the model answers', async () => {
   const root = await checkout();
   const stateDir = await scratchFolder('main');
   let hang = true;

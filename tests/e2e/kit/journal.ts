@@ -116,5 +116,7 @@ export function expectSound({ records, events, of }: ReadJournal): void {
   expect(new Set(ids).size, 'each accepted once').toBe(ids.length);
   const injected = of('message_injected').map(({ command_id }) => command_id);
   expect(new Set(injected).size, 'each delivered once').toBe(injected.length);
-  for (const id of injected) expect(ids).toContain(id);
+  // What the runtime itself says, of a cancelled call for one, is delivered without having been sent.
+  const sent = of('message_injected').filter(({ origin }) => origin !== 'direct');
+  for (const { command_id } of sent) expect(ids).toContain(command_id);
 }

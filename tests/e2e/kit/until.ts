@@ -1,9 +1,8 @@
 /** Waiting for what will be so: asked again and again, with a bound that only a real fault reaches. */
 import { setTimeout as sleep } from 'node:timers/promises';
+import { PATIENCE_MS } from './patience.ts';
 
 const ASKED_EVERY_MS = 20;
-/** Far beyond what a loaded machine needs: nothing here is a measurement. */
-export const PATIENCE_MS = 45_000;
 
 /**
  * Asks until the answer is neither undefined nor null nor false.
