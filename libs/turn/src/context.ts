@@ -86,6 +86,8 @@ export interface OpenConsult {
   readonly call_id?: string | undefined;
   readonly hooks: readonly string[];
   readonly payload: JsonObject;
+  /** Asked while the run was unwinding already: what ended the run is no reason to stop asking. */
+  readonly of_end?: true | undefined;
 }
 
 /** An effect that is only an id and the epoch in which it was asked for. */

@@ -63,7 +63,7 @@ export function effectsOf(state: SessionState): readonly Effect[] {
     });
   }
   if (context.consult) {
-    const { effect_id, epoch, point, call_id, hooks, payload } = context.consult;
+    const { effect_id, epoch, point, call_id, hooks, payload, of_end } = context.consult;
     // Someone cancelled the call whose result the hooks are looking at.
     const row = context.calls.find((candidate) => candidate.call_id === call_id);
     const cancel = row?.status === 'returned' && row.cancel ? orderOf(row.cancel) : null;
@@ -71,7 +71,7 @@ export function effectsOf(state: SessionState): readonly Effect[] {
       kind: 'consult',
       id: effect_id,
       epoch,
-      abort: cancel ?? abort,
+      abort: cancel ?? (of_end ? null : abort),
       point,
       callId: call_id,
       hooks,

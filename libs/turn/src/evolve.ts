@@ -260,6 +260,7 @@ function hookAsked(context: SessionContext, event: EventOf<'hook_call'> & Placed
       ...(event.call_id ? { call_id: event.call_id } : {}),
       hooks: [event.hook],
       payload: event.payload,
+      ...(context.aborting ? { of_end: true } : {}),
     },
     next_effect: nextIndex(context, event) + 1,
   };

@@ -4,6 +4,7 @@ import {
   type HookPoint,
   type HookRegistration,
   type Mode,
+  type Permissions,
   type Ruling,
   ruleOn,
   SEAMS,
@@ -53,9 +54,21 @@ export function rulingOn(context: SessionContext, row: CallRow): Ruling {
   if (row.decided?.decision === 'allow') return { action: 'allow', rule: 'user' };
   const permissions = context.pinned?.permissions;
   if (!permissions) return { action: 'deny', rule: 'default' };
-  const ruling = ruleOn(permissions, row.tool, row.args);
+  const ruling = ruledOn(permissions, row);
   // A hook can answer a question; it cannot overrule a rule that refuses.
   if (ruling.action === 'ask' && row.granted_by) return { action: 'allow', rule: row.granted_by };
+  return ruling;
+}
+
+// Guards and `next` ask the same of every row again and again; a row and a persona's rules are never changed in place,
+// so the first answer is kept with the row. A batch of 64 under 256 rules took two seconds without this.
+const rulings = new WeakMap<CallRow, { readonly permissions: Permissions; readonly ruling: Ruling }>();
+
+function ruledOn(permissions: Permissions, row: CallRow): Ruling {
+  const known = rulings.get(row);
+  if (known?.permissions === permissions) return known.ruling;
+  const ruling = ruleOn(permissions, row.tool, row.args);
+  rulings.set(row, { permissions, ruling });
   return ruling;
 }
 

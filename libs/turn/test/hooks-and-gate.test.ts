@@ -515,4 +515,13 @@ describe('session_end', () => {
         'agent_end end_turn',
       );
   });
+
+  test.each([
+    ['cancelled', [running({ hooks: [hook('session_end')] }), cancelled(), modelStopped()]],
+    ['failed', [running({ hooks: [hook('session_end')] }), modelFailed()]],
+  ] as const)('is asked about a run that was %s, too: what ended the run does not stop the question', (_name, way) => {
+    given(way).when(toolsClosed).thenJournal('tools_closed', 'hook_call session_end session_end').thenEffects(
+      'consult session_end',
+    );
+  });
 });
