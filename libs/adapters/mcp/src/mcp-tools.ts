@@ -1,80 +1,179 @@
-/** MCP servers as a source of tools: started side by side, their configured order kept. */
+/** The tools of a session's MCP servers. */
 import type { ToolCall, ToolOutcome, ToolSource, Toolset, ToolsetSpec } from '@coxswain/ports';
-import type { Failure } from '@coxswain/protocol';
-import { MCP_BOUNDS, type McpBounds, McpConnection } from './mcp-connection.ts';
+import {
+  DEFAULT_TRAITS,
+  type Failure,
+  type JsonObject,
+  type SessionRef,
+  type ToolDefinition,
+} from '@coxswain/protocol';
+import type { LoggingLevel, Tool } from '@modelcontextprotocol/sdk/types.js';
+import type { HostEnvironment } from './expand-variables.ts';
+import { MCP_BOUNDS } from './mcp-bounds.ts';
+import { McpServerTools } from './mcp-server.ts';
+import { nameTools } from './tool-names.ts';
+import { unavailable } from './tool-outcome.ts';
 
-/** Options of {@link createMcpTools}. */
-export interface McpToolsOptions {
-  /** Where `${NAME}` in env and headers is looked up. Default: the process's environment. */
-  readonly env?: Readonly<Record<string, string | undefined>>;
-  readonly bounds?: Partial<McpBounds>;
-  /** A server has changed its list; the toolset's `tools` show it. */
-  readonly onChanged?: (spec: ToolsetSpec) => void;
+/** Something that a server has said outside of a call, or that is to be said about it. */
+export interface McpNotice {
+  readonly ref: SessionRef;
+  readonly server: string;
+  /** As the server gave it; `warning` for what Coxswain itself says about the server. */
+  readonly level: LoggingLevel;
+  /** At most 2,048 characters. */
+  readonly text: string;
 }
 
-/** MCP servers as a {@link ToolSource}. Its failures have the code `mcp_server_failed` and name the server. */
+/** The tools of one session have changed while they are open. */
+export interface McpToolsChange {
+  readonly ref: SessionRef;
+  /** All tools of the session's MCP servers, as the toolset lists them from now on. */
+  readonly tools: readonly ToolDefinition[];
+}
+
+/** Settings of the MCP adapter. */
+export interface McpToolsOptions {
+  /** From starting a server to having its list of tools, in milliseconds; 30,000 if not given. */
+  readonly startTimeoutMs?: number;
+  /** One call, begun anew with each progress that the server reports, in milliseconds; 3,600,000 if not given. */
+  readonly callTimeoutMs?: number;
+  /** Restarts of one server process in a row without a call that it answered; 5 if not given. */
+  readonly restartsMax?: number;
+  /** What `${VAR}` in `env` and `headers` stands for; the host's environment if not given. */
+  readonly env?: HostEnvironment;
+  /** Told when a toolset's list has become another; the toolset has it already. Must not throw. */
+  readonly onChanged?: (change: McpToolsChange) => void;
+  /** Told what servers log (`notifications/message`), and what is left out of a list and why. Must not throw. */
+  readonly onNotice?: (notice: McpNotice) => void;
+}
+
+/**
+ * A source of the tools of `spec.mcpServers`. Servers are started side by side and their tools stand in the configured
+ * order, named `<server>__<tool>`. If one cannot be started, the others are closed and opening fails with
+ * `mcp_server_failed`, quoting the server. A tool that its server marks as idempotent or read-only may run twice.
+ */
 export function createMcpTools(options: McpToolsOptions = {}): ToolSource {
-  const bounds = { ...MCP_BOUNDS, ...options.bounds };
   return {
-    async open(spec, signal) {
-      const connections = Object.entries(spec.mcpServers).map(
-        ([name, server]) =>
-          new McpConnection({
-            name,
-            server,
-            root: spec.root,
-            env: options.env ?? process.env,
-            bounds,
-            onListChanged: () => options.onChanged?.(spec),
-          }),
-      );
-      const failures = await Promise.all(connections.map((connection) => openOrFail(connection, signal)));
-      const failure = failures.find((candidate) => candidate !== null);
-      if (failure) {
-        await Promise.all(connections.map((connection) => connection.close()));
-        return failure;
-      }
-      return new McpToolset(connections);
+    async open(spec, signal): Promise<Toolset | Failure> {
+      const toolset = new McpToolset(spec, options);
+      const failure = await toolset.open(signal);
+      return failure ?? toolset;
     },
   };
 }
 
-async function openOrFail(connection: McpConnection, signal: AbortSignal): Promise<Failure | null> {
-  try {
-    await connection.open(signal);
-    return null;
-  } catch (error) {
-    return connection.failure(error as Error);
-  }
-}
+// A longer timer would fire at once.
+const TIMER_MAX_MS = 2 ** 31 - 1;
 
 class McpToolset implements Toolset {
-  readonly #connections: readonly McpConnection[];
+  readonly #ref: SessionRef;
+  readonly #options: McpToolsOptions;
+  readonly #servers: readonly McpServerTools[];
+  readonly #saidLeftOut = new Set<string>();
+  #open = false;
+  #tools: readonly ToolDefinition[] = [];
+  #byName: ReadonlyMap<string, { readonly server: McpServerTools; readonly tool: string }> = new Map();
 
-  constructor(connections: readonly McpConnection[]) {
-    this.#connections = connections;
+  constructor({ ref, root, mcpServers }: ToolsetSpec, options: McpToolsOptions) {
+    this.#ref = ref;
+    this.#options = options;
+    this.#servers = Object.entries(mcpServers).map(
+      ([name, server]) =>
+        new McpServerTools({
+          name,
+          server,
+          root,
+          hostEnv: options.env ?? process.env,
+          startTimeoutMs: Math.min(options.startTimeoutMs ?? MCP_BOUNDS.startTimeoutMs, TIMER_MAX_MS),
+          callTimeoutMs: Math.min(options.callTimeoutMs ?? MCP_BOUNDS.callTimeoutMs, TIMER_MAX_MS),
+          restartsMax: options.restartsMax ?? MCP_BOUNDS.restartsMax,
+          onToolsChanged: () => this.#changed(),
+          onNotice: (level, text) => this.#notice(name, level, text),
+        }),
+    );
   }
 
-  get tools() {
-    return this.#connections.flatMap((connection) => connection.tools);
+  get tools(): readonly ToolDefinition[] {
+    return this.#tools;
+  }
+
+  async open(signal: AbortSignal): Promise<Failure | null> {
+    const started = await Promise.allSettled(this.#servers.map((server) => server.open(signal)));
+    const reasons = started.filter((one) => one.status === 'rejected').map(({ reason }) => (reason as Error).message);
+    if (reasons.length === 0) {
+      this.#list();
+      this.#open = true;
+      return null;
+    }
+    const notes = await this.close();
+    const message = [...reasons, ...notes].join('\n');
+    return signal.aborted ? { code: 'provision_failed', message } : { code: 'mcp_server_failed', message };
   }
 
   async call(call: ToolCall, signal: AbortSignal): Promise<ToolOutcome> {
-    const connection = this.#connections.find((candidate) => candidate.tools.some((tool) => tool.name === call.tool));
-    if (connection) return connection.call(call, signal);
-    const text = `No MCP server has the tool ${call.tool} any more.`;
-    return {
-      status: 'unavailable',
-      result: { content: [{ type: 'text', text }], is_error: true, detail: { code: 'tool_unavailable' } },
-    };
+    const found = this.#byName.get(call.tool);
+    if (found === undefined) return unavailable(`no MCP server has the tool ${call.tool} any more`);
+    return found.server.call(found.tool, call, signal);
   }
 
-  // MCP has no question for what became of a request of a connection that is gone.
-  async probe() {
-    return { state: 'unknown' } as const;
+  /** MCP has no way to ask. */
+  async probe(): Promise<{ readonly state: 'unknown' }> {
+    return { state: 'unknown' };
   }
 
   async close(): Promise<readonly string[]> {
-    return (await Promise.all(this.#connections.map((connection) => connection.close()))).flat();
+    return (await Promise.all(this.#servers.map((server) => server.close()))).flat();
   }
+
+  #changed(): void {
+    // While the servers are still being started nobody has seen a list that could have changed.
+    if (!this.#open) return;
+    this.#list();
+    this.#options.onChanged?.({ ref: this.#ref, tools: this.#tools });
+  }
+
+  #list(): void {
+    const all = this.#servers.flatMap((server) =>
+      server.tools.filter((tool) => this.#canBeUsed(server.name, tool)).map((tool) => ({ server, tool })),
+    );
+    const names = nameTools(all.map(({ server, tool }) => ({ server: server.name, tool: tool.name })));
+    const named = all.map(({ server, tool }, index) => ({ server, tool, name: names[index] as string }));
+    this.#tools = named.map(({ server, tool, name }) => definitionOf(name, server.name, tool));
+    this.#byName = new Map(named.map(({ server, tool, name }) => [name, { server, tool: tool.name }]));
+  }
+
+  #canBeUsed(server: string, tool: Tool): boolean {
+    const why = whyLeftOut(tool);
+    if (why === null) return true;
+    const said = `${server}\0${tool.name}\0${why}`;
+    if (!this.#saidLeftOut.has(said) && this.#saidLeftOut.size < MCP_BOUNDS.serverToolsMax) {
+      this.#saidLeftOut.add(said);
+      this.#notice(server, 'warning', `the tool ${tool.name} is left out: ${why}`);
+    }
+    return false;
+  }
+
+  #notice(server: string, level: LoggingLevel, text: string): void {
+    this.#options.onNotice?.({ ref: this.#ref, server, level, text: text.slice(0, MCP_BOUNDS.noticeMaxChars) });
+  }
+}
+
+function whyLeftOut(tool: Tool): string | null {
+  if (tool.execution?.taskSupport === 'required') return 'it runs only as an MCP task, which is not supported';
+  const bytes = Buffer.byteLength(JSON.stringify(tool.inputSchema));
+  return bytes > MCP_BOUNDS.schemaMaxBytes
+    ? `its schema has ${bytes} bytes, ${MCP_BOUNDS.schemaMaxBytes} are allowed`
+    : null;
+}
+
+function definitionOf(name: string, server: string, tool: Tool): ToolDefinition {
+  const { readOnlyHint, idempotentHint } = tool.annotations ?? {};
+  return {
+    name,
+    description: (tool.description ?? tool.title ?? '').slice(0, MCP_BOUNDS.descriptionMaxChars),
+    // It came as JSON over the wire, so it is nothing else.
+    input_schema: tool.inputSchema as JsonObject,
+    source: `mcp:${server}`,
+    traits: { ...DEFAULT_TRAITS, idempotent: readOnlyHint === true || idempotentHint === true },
+  };
 }

@@ -1,4 +1,6 @@
-/** MCP servers as tools, over stdio and Streamable HTTP. */
-export { MissingVariableError, parseMcpConfig } from './mcp-config.ts';
-export { MCP_BOUNDS, type McpBounds } from './mcp-connection.ts';
-export { createMcpTools, type McpToolsOptions } from './mcp-tools.ts';
+/** The tool port on Model Context Protocol servers. */
+export { type HostEnvironment, MissingVariableError } from './expand-variables.ts';
+export { IDEMPOTENCY_META_KEY } from './http-answers.ts';
+export { MCP_BOUNDS } from './mcp-bounds.ts';
+export { createMcpTools, type McpNotice, type McpToolsChange, type McpToolsOptions } from './mcp-tools.ts';
+export { parseMcpConfig } from './parse-mcp-config.ts';

@@ -4,11 +4,13 @@ import { join } from 'node:path';
 import type { ToolOutcome } from '@coxswain/ports';
 import { BOUNDS } from '@coxswain/protocol';
 import fc from 'fast-check';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { headWithin, jsonBytes, middleCut, tailWithin } from '../src/bounded-text.ts';
 import { KeptOutput } from '../src/kept-output.ts';
 import { TOOL_BOUNDS } from '../src/mod.ts';
 import { builtIns, textOf } from './session-tools.ts';
+
+vi.setConfig({ testTimeout: 60_000 });
 
 const TEXT_MAX = TOOL_BOUNDS.resultMaxBytes - TOOL_BOUNDS.resultFrameMaxBytes;
 const resultBytes = (outcome: ToolOutcome) => Buffer.byteLength(JSON.stringify(outcome.result));

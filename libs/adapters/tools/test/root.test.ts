@@ -3,11 +3,13 @@ import { constants as fs } from 'node:fs';
 import { link, mkdir, readdir, readFile, realpath, rename, rm, symlink, unlink, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import type { JsonObject } from '@coxswain/protocol';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import type { Anchoring } from '../src/open-folder.ts';
 import { replaceFile } from '../src/replace-file.ts';
 import { RootFolder } from '../src/root-folder.ts';
 import { builtIns, codeOf, freshGround, type Ground, textOf } from './session-tools.ts';
+
+vi.setConfig({ testTimeout: 60_000 });
 
 const SECRET = 'the secret outside';
 

@@ -1,0 +1,181 @@
+/** One connection to one MCP server: a client of the SDK on a transport, initialised and with its list of tools. */
+import { resolve } from 'node:path';
+import { type McpServer, VERSION } from '@coxswain/protocol';
+import { Client } from '@modelcontextprotocol/sdk/client/index.js';
+import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
+import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
+import {
+  ListToolsResultSchema,
+  type LoggingMessageNotification,
+  LoggingMessageNotificationSchema,
+  type Tool,
+  ToolListChangedNotificationSchema,
+} from '@modelcontextprotocol/sdk/types.js';
+import { expandVariables, type HostEnvironment } from './expand-variables.ts';
+import { type AnswerWatch, HttpAnswers } from './http-answers.ts';
+import { MCP_BOUNDS } from './mcp-bounds.ts';
+import { causeOf, isNetworkError } from './network-error.ts';
+import { StdioServer } from './stdio-server.ts';
+
+/** What the connection tells while it stands. */
+export interface ConnectionEvents {
+  readonly onToolsChanged: () => void;
+  readonly onLog: (message: LoggingMessageNotification['params']) => void;
+}
+
+/** How to connect. */
+export interface ConnectionSpec {
+  readonly name: string;
+  readonly server: McpServer;
+  /** The session's root; a relative `cwd` begins there. */
+  readonly root: string;
+  readonly hostEnv: HostEnvironment;
+  readonly startTimeoutMs: number;
+}
+
+/** A connection that stands, or stood. */
+export interface Connection {
+  readonly client: Client;
+  /** Why it does not stand any more, in words, or null while it does as far as can be known. */
+  lost(): string | null;
+  /** What the server said last outside of messages; empty if nothing. */
+  lastWords(): string;
+  /** Watches one call; see {@link AnswerWatch}. */
+  watch(key: string): AnswerWatch;
+  /** Ends it. Never rejects; returns what could not be closed, in words. */
+  close(): Promise<readonly string[]>;
+}
+
+/** A server that could not be started or did not answer. The message quotes it. */
+export class ServerStartError extends Error {
+  override readonly name = 'ServerStartError';
+}
+
+/** Connects, initialises and lists the tools, all within the start's time-out. Throws {@link ServerStartError}. */
+export async function connect(
+  spec: ConnectionSpec,
+  events: ConnectionEvents,
+  signal: AbortSignal,
+): Promise<{ readonly connection: Connection; readonly tools: readonly Tool[] }> {
+  const deadline = AbortSignal.timeout(spec.startTimeoutMs);
+  let connection: (Connection & { readonly transport: Transport }) | null = null;
+  try {
+    connection = 'command' in spec.server ? overStdio(spec, spec.server) : overHttp(spec, spec.server);
+    const { client, transport } = connection;
+    client.setNotificationHandler(ToolListChangedNotificationSchema, events.onToolsChanged);
+    client.setNotificationHandler(LoggingMessageNotificationSchema, ({ params }) => events.onLog(params));
+    const request = { signal: AbortSignal.any([signal, deadline]), timeout: spec.startTimeoutMs };
+    await client.connect(transport, request);
+    return { connection, tools: await listTools(client, request) };
+  } catch (error) {
+    const reason = deadline.aborted
+      ? `it did not answer within ${spec.startTimeoutMs} ms`
+      : signal.aborted
+        ? 'it was cancelled'
+        : reasonOf(error, connection?.lost() ?? null);
+    const unclosed = (await connection?.close()) ?? [];
+    // Asked for after closing, when all that it had to say is read.
+    const words = [reason, connection?.lastWords() ?? '', ...unclosed].filter((part) => part !== '');
+    throw new ServerStartError(`the MCP server ${spec.name} could not be started: ${words.join('; ')}`);
+  }
+}
+
+function reasonOf(error: unknown, lost: string | null): string {
+  if (lost !== null) return `it ${lost}`;
+  return isNetworkError(error) ? `it cannot be reached: ${causeOf(error)}` : (error as Error).message;
+}
+
+/**
+ * Lists the tools, page by page. Asks by itself rather than through the client's method, which compiles every output
+ * schema and fails with the whole list where one of them does not compile.
+ */
+export async function listTools(
+  client: Client,
+  request: { readonly signal?: AbortSignal; readonly timeout: number },
+): Promise<readonly Tool[]> {
+  if (client.getServerCapabilities()?.tools === undefined) return [];
+  const tools: Tool[] = [];
+  let cursor: string | undefined;
+  for (let page = 0; page < MCP_BOUNDS.listPagesMax; page++) {
+    const params = cursor === undefined ? {} : { cursor };
+    const listed = await client.request({ method: 'tools/list', params }, ListToolsResultSchema, request);
+    tools.push(...listed.tools);
+    if (tools.length > MCP_BOUNDS.serverToolsMax)
+      throw new Error(`it lists more than ${MCP_BOUNDS.serverToolsMax} tools`);
+    cursor = listed.nextCursor;
+    if (cursor === undefined) return tools;
+  }
+  throw new Error(`its list of tools has more than ${MCP_BOUNDS.listPagesMax} pages`);
+}
+
+function newClient(): Client {
+  return new Client({ name: 'coxswain', version: VERSION }, { capabilities: {} });
+}
+
+function overStdio(
+  { name, root, hostEnv }: ConnectionSpec,
+  server: Extract<McpServer, { command: string }>,
+): Connection & { transport: Transport } {
+  const transport = new StdioServer({
+    command: server.command,
+    args: server.args,
+    cwd: resolve(root, server.cwd ?? '.'),
+    env: expandVariables(server.env ?? {}, hostEnv, 'env'),
+  });
+  return {
+    client: newClient(),
+    transport,
+    lost: () => transport.end,
+    lastWords: () => transport.lastWords,
+    // When the process ends, the client rejects what waits.
+    watch: () => ({ lost: new Promise<never>(() => {}), done: () => {} }),
+    async close() {
+      await transport.close();
+      return transport.isRunning ? [`the MCP server ${name} (process ${transport.pid}) could not be ended`] : [];
+    },
+  };
+}
+
+function overHttp(
+  { name, hostEnv, startTimeoutMs }: ConnectionSpec,
+  server: Extract<McpServer, { url: string }>,
+): Connection & { transport: Transport } {
+  const answers = new HttpAnswers(startTimeoutMs);
+  const transport = new StreamableHTTPClientTransport(new URL(server.url), {
+    fetch: answers.fetch,
+    requestInit: { headers: expandVariables(server.headers ?? {}, hostEnv, 'headers') },
+  });
+  let closed = false;
+  return {
+    client: newClient(),
+    // The SDK's own declaration is not written for exactOptionalPropertyTypes.
+    transport: transport as Transport,
+    lost: () => (closed ? 'was closed' : null),
+    lastWords: () => '',
+    watch: (key) => answers.watch(key),
+    async close() {
+      closed = true;
+      const notes = await endSession(transport, name);
+      await transport.close();
+      return notes;
+    },
+  };
+}
+
+/** Tells the server that the session is over, if it has one; a server that is not there has none either. */
+async function endSession(transport: StreamableHTTPClientTransport, name: string): Promise<readonly string[]> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(() => reject(new Error('no answer')), MCP_BOUNDS.stopGraceMs);
+  });
+  try {
+    await Promise.race([transport.terminateSession(), late]);
+    return [];
+  } catch (error) {
+    return isNetworkError(error)
+      ? []
+      : [`the session at the MCP server ${name} could not be ended: ${(error as Error).message}`];
+  } finally {
+    clearTimeout(timer);
+  }
+}

@@ -1,0 +1,102 @@
+/** What an MCP tool gave back, as a result of the protocol. */
+import type { ToolOutcome } from '@coxswain/ports';
+import type { FilePart, JsonObject, TextPart } from '@coxswain/protocol';
+import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js';
+import { MCP_BOUNDS } from './mcp-bounds.ts';
+
+/**
+ * Maps a result: text as text; images, audio and binary resources as files; text resources and links to resources as
+ * text that names them; structured content as `detail.structured_content`, and as text too where there is no other
+ * content. What is over a bound is left out, and a line says so.
+ */
+export function outcomeOf(result: CallToolResult): ToolOutcome {
+  const parts = new BoundedParts();
+  for (const block of result.content) addBlock(parts, block);
+  const detail = structuredDetail(result.structuredContent, parts, result.content.length === 0);
+  const isError = result.isError === true;
+  return {
+    status: isError ? 'error' : 'ok',
+    result: { content: parts.content, is_error: isError, ...(detail === null ? {} : { detail }) },
+  };
+}
+
+function addBlock(parts: BoundedParts, block: CallToolResult['content'][number]): void {
+  switch (block.type) {
+    case 'text':
+      parts.text(block.text);
+      return;
+    case 'image':
+    case 'audio':
+      parts.file(block.mimeType, block.data);
+      return;
+    case 'resource_link':
+      parts.text(
+        `[resource ${block.name}: ${[block.uri, block.mimeType, block.description].filter(Boolean).join(', ')}]`,
+      );
+      return;
+    case 'resource': {
+      const { resource } = block;
+      if ('blob' in resource) {
+        const filename = /([^/\\?#]+)(?:[?#].*)?$/.exec(resource.uri)?.[1];
+        parts.file(resource.mimeType, resource.blob, filename);
+      } else {
+        parts.text(`[resource ${[resource.uri, resource.mimeType].filter(Boolean).join(', ')}]\n${resource.text}`);
+      }
+      return;
+    }
+    default:
+      parts.text(`[content of the unknown type ${JSON.stringify((block satisfies never as { type: unknown }).type)}]`);
+  }
+}
+
+function structuredDetail(structured: unknown, parts: BoundedParts, isAll: boolean): JsonObject | null {
+  if (structured === undefined) return null;
+  const json = JSON.stringify(structured);
+  if (isAll) parts.text(json);
+  if (Buffer.byteLength(json) <= MCP_BOUNDS.structuredMaxBytes) {
+    // It came as JSON over the wire, so it is nothing else.
+    return { structured_content: structured as JsonObject };
+  }
+  return { structured_content_left_out_bytes: Buffer.byteLength(json) };
+}
+
+/** The parts of a result, in order and within the bounds. */
+class BoundedParts {
+  readonly content: (TextPart | FilePart)[] = [];
+  #textBytes = 0;
+  #fileBytes = 0;
+
+  text(text: string): void {
+    const room = MCP_BOUNDS.resultTextMaxBytes - this.#textBytes;
+    const bytes = Buffer.byteLength(text);
+    this.#textBytes += bytes;
+    if (bytes <= room) this.#push(text);
+    else if (room > 0) {
+      const kept = wholeCharacters(Buffer.from(text), room);
+      this.#push(`${kept}\n[cut: ${bytes - Buffer.byteLength(kept)} bytes of text are left out]`);
+    } else this.#push(`[left out: ${bytes} bytes of text]`);
+  }
+
+  file(mediaType: string | undefined, base64: string, filename?: string): void {
+    // Written anew, because decoders forgive what a strict reader of base64 does not.
+    const data = Buffer.from(base64, 'base64').toString('base64');
+    const media_type = mediaType === undefined || mediaType === '' ? 'application/octet-stream' : mediaType;
+    if (this.#fileBytes + data.length > MCP_BOUNDS.resultFilesMaxBytes) {
+      this.#push(`[left out: a file (${media_type}) of ${Math.floor((data.length * 3) / 4)} bytes]`);
+      return;
+    }
+    this.#fileBytes += data.length;
+    this.content.push({ type: 'file', media_type, data, ...(filename === undefined ? {} : { filename }) });
+  }
+
+  #push(text: string): void {
+    this.content.push({ type: 'text', text });
+  }
+}
+
+function wholeCharacters(bytes: Buffer, maxBytes: number): string {
+  let end = maxBytes;
+  // Continuation bytes are 10xxxxxx: step back to the beginning of a character.
+  while (end > 0 && ((bytes[end] ?? 0) & 0xc0) === 0x80) end--;
+  return bytes.toString('utf8', 0, end);
+}

@@ -1,0 +1,267 @@
+/**
+ * One MCP server of one session: its connection, made anew when it is lost, and its tools.
+ *
+ * M1: A call is sent once. It is sent a second time only where it is certain that the first never ran: the server
+ *     knew nothing of the connection any more and said so.
+ * M2: A server that is lost is connected to again at the next call, not before; a process is started again so many
+ *     times in a row and no more.
+ * M3: Every wait ends: by its answer, its signal, its time-out, or the loss of the connection.
+ */
+import { setTimeout as delay } from 'node:timers/promises';
+import type { ToolCall, ToolOutcome } from '@coxswain/ports';
+import { StreamableHTTPError } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
+import {
+  CallToolResultSchema,
+  ErrorCode,
+  type LoggingMessageNotification,
+  McpError,
+  type Progress,
+  type Tool,
+} from '@modelcontextprotocol/sdk/types.js';
+import { type Connection, type ConnectionSpec, connect, listTools } from './connection.ts';
+import { AnswerLostError, IDEMPOTENCY_META_KEY } from './http-answers.ts';
+import { MCP_BOUNDS } from './mcp-bounds.ts';
+import { outcomeOf } from './mcp-result.ts';
+import { causeOf, isNetworkError, neverConnected } from './network-error.ts';
+import { cancelled, failed, unavailable } from './tool-outcome.ts';
+
+/** What a server is made from, and whom it tells. */
+export interface McpServerSpec extends ConnectionSpec {
+  readonly callTimeoutMs: number;
+  readonly restartsMax: number;
+  /** Its list of tools is another than before. */
+  readonly onToolsChanged: () => void;
+  readonly onNotice: (level: LoggingMessageNotification['params']['level'], text: string) => void;
+}
+
+/** A call of which it is certain that it was not run, and may be sent again. */
+interface NeverRan {
+  readonly neverRan: string;
+}
+
+/** See the file's header. */
+export class McpServerTools {
+  readonly #spec: McpServerSpec;
+  readonly #closing = new AbortController();
+  #connection: Connection | null = null;
+  #reconnecting: Promise<void> | null = null;
+  #refreshing: Promise<void> | null = null;
+  #refreshAgain = false;
+  #restarts = 0;
+  #tools: readonly Tool[] = [];
+
+  constructor(spec: McpServerSpec) {
+    this.#spec = spec;
+  }
+
+  get name(): string {
+    return this.#spec.name;
+  }
+
+  /** The newest list that is known. */
+  get tools(): readonly Tool[] {
+    return this.#tools;
+  }
+
+  /** Connects for the first time. Throws {@link ServerStartError}. */
+  async open(signal: AbortSignal): Promise<void> {
+    await this.#connect(signal);
+  }
+
+  /** Runs one call of a tool, by the name that the server knows. Never rejects. */
+  async call(tool: string, call: ToolCall, signal: AbortSignal): Promise<ToolOutcome> {
+    if (signal.aborted) return cancelled('cancelled before it ran');
+    const first = await this.#attempt(tool, call, signal);
+    if ('status' in first) return first;
+    const second = await this.#attempt(tool, call, signal);
+    if ('status' in second) return second;
+    return unavailable(`the MCP server ${this.name} does not take the call: ${second.neverRan}`);
+  }
+
+  /** Ends the connection. Never rejects; returns what could not be closed, in words. */
+  async close(): Promise<readonly string[]> {
+    this.#closing.abort(new Error('the tools of this session are closed'));
+    const connection = this.#connection;
+    const notes = [...((await connection?.close()) ?? [])];
+    // Both are told by the signal and end soon; a connection that was there before it was told is closed as well.
+    await Promise.allSettled([this.#reconnecting, this.#refreshing]);
+    if (this.#connection !== connection) notes.push(...((await this.#connection?.close()) ?? []));
+    return notes;
+  }
+
+  async #attempt(tool: string, call: ToolCall, signal: AbortSignal): Promise<ToolOutcome | NeverRan> {
+    const connection = await this.#standing(signal);
+    if (!('client' in connection)) return connection;
+    const watch = connection.watch(call.idempotencyKey);
+    try {
+      const answer = connection.client.request(
+        {
+          method: 'tools/call',
+          params: { name: tool, arguments: call.args, _meta: { [IDEMPOTENCY_META_KEY]: call.idempotencyKey } },
+        },
+        CallToolResultSchema,
+        {
+          signal,
+          timeout: this.#spec.callTimeoutMs,
+          resetTimeoutOnProgress: true,
+          onprogress: (progress) => call.onProgress(progressInWords(progress)),
+        },
+      );
+      const result = await Promise.race([answer, watch.lost]);
+      this.#restarts = 0;
+      return outcomeOf(result);
+    } catch (error) {
+      return this.#outcomeOfError(error, connection, signal);
+    } finally {
+      watch.done();
+    }
+  }
+
+  async #outcomeOfError(error: unknown, connection: Connection, signal: AbortSignal): Promise<ToolOutcome | NeverRan> {
+    const { name } = this;
+    if (signal.aborted) return cancelled(`cancelled; the MCP server ${name} was told to stop`);
+    if (this.#closing.signal.aborted)
+      return failed('tool_failed', 'the tools of this session were closed while it ran');
+
+    const lost = connection.lost();
+    if (lost !== null)
+      return failed('tool_failed', `the MCP server ${name} ${lost} while the call ran${quoted(connection)}`);
+    if (error instanceof StreamableHTTPError && (error.code === 404 || error.code === 400)) {
+      // The server has forgotten the session, as after its restart; what it refuses it has not run. (M1)
+      await this.#drop(connection);
+      return { neverRan: error.message };
+    }
+    if (isNetworkError(error)) {
+      await this.#drop(connection);
+      if (neverConnected(error)) return unavailable(`the MCP server ${name} cannot be reached: ${causeOf(error)}`);
+      return failed(
+        'tool_failed',
+        `the connection to the MCP server ${name} broke while the call ran: ${causeOf(error)}`,
+      );
+    }
+    if (error instanceof AnswerLostError) {
+      await this.#drop(connection);
+      return failed(
+        'tool_failed',
+        `the MCP server ${name}: ${error.message}; whether the call took effect is not known`,
+      );
+    }
+    if (error instanceof McpError && error.code === ErrorCode.RequestTimeout) {
+      return failed('tool_failed', `the MCP server ${name} did not answer within ${this.#spec.callTimeoutMs} ms`);
+    }
+    this.#restarts = 0;
+    const { message } = error as Error;
+    if (error instanceof McpError || error instanceof StreamableHTTPError) {
+      return failed('tool_failed', `the MCP server ${name} failed the call: ${message}`);
+    }
+    return failed('tool_failed', `the MCP server ${name} answered with what is no result: ${message.slice(0, 1_024)}`);
+  }
+
+  /** A connection that stands, made anew if need be; or why there is none. */
+  async #standing(signal: AbortSignal): Promise<Connection | ToolOutcome> {
+    const { name } = this;
+    if (this.#closing.signal.aborted) return unavailable('the tools of this session are closed');
+    if (this.#connection !== null && this.#connection.lost() === null) return this.#connection;
+
+    if (this.#reconnecting === null) {
+      // Only processes are bounded: an address that is asked once per call costs nothing while it is silent. (M2)
+      if ('command' in this.#spec.server && this.#restarts >= this.#spec.restartsMax) {
+        const end = this.#connection?.lost();
+        const words = this.#connection === null ? '' : quoted(this.#connection);
+        return unavailable(
+          `the MCP server ${name} ${end ?? 'could not be started'} and was started again ${this.#restarts} times; it is not any more${words}`,
+        );
+      }
+      this.#restarts += 1;
+      this.#reconnecting = this.#reconnect().finally(() => {
+        this.#reconnecting = null;
+      });
+    }
+    try {
+      await orAborted(this.#reconnecting, signal);
+    } catch (error) {
+      if (signal.aborted) return cancelled('cancelled before it ran');
+      return unavailable((error as Error).message);
+    }
+    return this.#connection ?? unavailable(`the MCP server ${name} was lost again at once`);
+  }
+
+  async #reconnect(): Promise<void> {
+    await this.#connection?.close();
+    const before = this.#tools;
+    await this.#connect(this.#closing.signal);
+    if (JSON.stringify(before) !== JSON.stringify(this.#tools)) this.#spec.onToolsChanged();
+  }
+
+  async #connect(signal: AbortSignal): Promise<void> {
+    const { onNotice } = this.#spec;
+    const { connection, tools } = await connect(
+      this.#spec,
+      {
+        onToolsChanged: () => this.#refresh(),
+        onLog: ({ level, data }) => onNotice(level, typeof data === 'string' ? data : JSON.stringify(data)),
+      },
+      AbortSignal.any([signal, this.#closing.signal]),
+    );
+    this.#connection = connection;
+    this.#tools = tools;
+  }
+
+  async #drop(connection: Connection): Promise<void> {
+    if (this.#connection === connection) this.#connection = null;
+    for (const note of await connection.close()) this.#spec.onNotice('warning', note);
+  }
+
+  /** Fetches the list anew; changes that are told meanwhile lead to one more fetch, not to many. */
+  #refresh(): void {
+    this.#refreshAgain = true;
+    this.#refreshing ??= this.#fetchLists().finally(() => {
+      this.#refreshing = null;
+    });
+  }
+
+  async #fetchLists(): Promise<void> {
+    while (this.#refreshAgain && !this.#closing.signal.aborted) {
+      this.#refreshAgain = false;
+      // Servers tell each of many changes; and one that tells a change at every list shall not keep the host busy.
+      await delay(REFRESH_PAUSE_MS);
+      const connection = this.#connection;
+      if (connection === null || connection.lost() !== null) return;
+      try {
+        const request = { timeout: this.#spec.startTimeoutMs, signal: this.#closing.signal };
+        const tools = await listTools(connection.client, request);
+        if (JSON.stringify(tools) === JSON.stringify(this.#tools)) continue;
+        this.#tools = tools;
+        this.#spec.onToolsChanged();
+      } catch (error) {
+        if (this.#closing.signal.aborted) return;
+        this.#spec.onNotice('warning', `its changed list of tools could not be read: ${(error as Error).message}`);
+      }
+    }
+  }
+}
+
+const REFRESH_PAUSE_MS = 50;
+
+function quoted(connection: Connection): string {
+  const words = connection.lastWords();
+  return words === '' ? '' : `; ${words}`;
+}
+
+function progressInWords({ progress, total, message }: Progress): string {
+  const count = total === undefined ? String(progress) : `${progress}/${total}`;
+  return (message === undefined ? count : `${message} (${count})`).slice(0, MCP_BOUNDS.progressMaxChars);
+}
+
+async function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  const settled = new AbortController();
+  const aborted = new Promise<never>((_resolve, reject) => {
+    if (signal.aborted) reject(signal.reason);
+    signal.addEventListener('abort', () => reject(signal.reason), { once: true, signal: settled.signal });
+  });
+  try {
+    return await Promise.race([work, aborted]);
+  } finally {
+    settled.abort();
+  }
+}

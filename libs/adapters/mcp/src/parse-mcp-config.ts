@@ -1,0 +1,63 @@
+/** Reading the usual `mcpServers` file. */
+import { McpServer, McpServers } from '@coxswain/protocol';
+
+/**
+ * Reads `{"mcpServers": {"<name>": {"command": …} | {"url": …}}}`. `"type": "stdio"` beside a command is accepted and
+ * dropped. `${VAR}` stays as it is; it is filled in when a server is started.
+ * @returns the servers, or a sentence that says what is wrong and where.
+ */
+export function parseMcpConfig(text: string): McpServers | string {
+  let file: unknown;
+  try {
+    file = JSON.parse(text.replace(/^\ufeff/, ''));
+  } catch (error) {
+    return `the MCP configuration is not JSON: ${(error as Error).message}`;
+  }
+  if (!isObject(file)) return 'the MCP configuration must be an object with the key mcpServers';
+  const other = Object.keys(file).find((key) => key !== 'mcpServers' && key !== '$schema');
+  if (!Object.hasOwn(file, 'mcpServers')) {
+    return `the MCP configuration has no key mcpServers${other === undefined ? '' : `, only ${other}`}`;
+  }
+  if (other !== undefined) return `the MCP configuration has the key ${other}; there is only mcpServers`;
+  if (!isObject(file.mcpServers)) return 'mcpServers must be an object: server name to server';
+
+  const servers: Record<string, unknown> = {};
+  for (const [name, server] of Object.entries(file.mcpServers)) {
+    if (!/^[A-Za-z0-9_-]{1,48}$/.test(name)) {
+      return `mcpServers: the name ${JSON.stringify(name)} must be 1 to 48 characters of A-Z a-z 0-9 _ -`;
+    }
+    const problem = problemOf(server);
+    if (problem !== null) return `mcpServers.${name}${problem}`;
+    servers[name] = withoutStdioType(server as Record<string, unknown>);
+  }
+  const parsed = McpServers.safeParse(servers);
+  if (parsed.success) return parsed.data;
+  const [issue] = parsed.error.issues;
+  return `mcpServers.${issue?.path.join('.')}: ${issue?.message}`;
+}
+
+function problemOf(server: unknown): string | null {
+  if (!isObject(server)) return ' must be an object with a command or a url';
+  const { command, url, type } = server;
+  if (command !== undefined && url !== undefined) return ' has a command and a url; a server has one of them';
+  if (command === undefined && url === undefined) return ' has neither a command nor a url';
+  if (type === 'sse')
+    return '.type: the transport sse is not spoken any more; use the server’s Streamable HTTP address';
+  // The union of both shapes reports only that neither fits; the one that was meant says what is wrong.
+  const meant = McpServer.options[command === undefined ? 1 : 0];
+  const parsed = meant?.safeParse(withoutStdioType(server));
+  if (parsed === undefined || parsed.success) return null;
+  const [issue] = parsed.error.issues;
+  return `${issue?.path.map((step) => `.${String(step)}`).join('') ?? ''}: ${issue?.message}`;
+}
+
+/** The key that many configurations carry beside a command and that says nothing more. */
+function withoutStdioType(server: Record<string, unknown>): Record<string, unknown> {
+  if (server.command === undefined || server.type !== 'stdio') return server;
+  const { type: _stdio, ...rest } = server;
+  return rest;
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,42 @@
+/** The names under which models see the tools of MCP servers. */
+import { createHash } from 'node:crypto';
+
+/** A tool as its server names it. */
+export interface ServerTool {
+  readonly server: string;
+  readonly tool: string;
+}
+
+const NAME_MAX_CHARS = 128;
+const HASH_CHARS = 8;
+
+/**
+ * Names tools `<server>__<tool>`, in their order. What does not fit is made to: other characters than A-Z a-z 0-9 _ -
+ * become _, what is too long is cut. A name that was cut or is taken gets a hash of the original at its end, so that
+ * the same tool has the same name in every session. A name that fits as it is never gives way to one that was changed.
+ */
+export function nameTools(tools: readonly ServerTool[]): readonly string[] {
+  const plain = tools.map(({ server, tool }) => `${server}__${tool}`);
+  const names: (string | undefined)[] = plain.map((name, index) =>
+    fits(name) && plain.indexOf(name) === index ? name : undefined,
+  );
+  const taken = new Set(names);
+  return plain.map((name, index) => {
+    const settled = names[index];
+    if (settled !== undefined) return settled;
+    const clean = name.replace(/[^A-Za-z0-9_-]/g, '_');
+    const chosen =
+      clean.length <= NAME_MAX_CHARS && !taken.has(clean) ? clean : hashed(clean, tools[index] as ServerTool);
+    taken.add(chosen);
+    return chosen;
+  });
+}
+
+function fits(name: string): boolean {
+  return /^[A-Za-z0-9_-]{1,128}$/.test(name);
+}
+
+function hashed(clean: string, { server, tool }: ServerTool): string {
+  const hash = createHash('sha256').update(`${server}\0${tool}`).digest('hex').slice(0, HASH_CHARS);
+  return `${clean.slice(0, NAME_MAX_CHARS - HASH_CHARS - 1)}_${hash}`;
+}

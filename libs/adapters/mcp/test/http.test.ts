@@ -1,0 +1,198 @@
+/** Servers on Streamable HTTP: the official peer, a recording proxy before it, and servers that misbehave. */
+import { once } from 'node:events';
+import { createServer, type RequestListener } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { codeOf, eventually, everythingOverHttp, freePort, opened, textOf, tryOpen } from './mcp-session.ts';
+import { recordingProxy } from './recording-proxy.ts';
+
+// Processes start and end in these tests, on machines that may be busy.
+vi.setConfig({ testTimeout: 60_000 });
+
+async function everything() {
+  const port = await freePort();
+  const server = await everythingOverHttp(port);
+  return { port, server, proxy: await recordingProxy(port) };
+}
+
+describe('server-everything', () => {
+  test('its tools are listed and answer', async () => {
+    const { proxy } = await everything();
+    const { call, toolset } = await opened({ every: { url: proxy.url } });
+    expect(toolset.tools.map(({ name }) => name)).toContain('every__echo');
+    expect(textOf(await call('every__echo', { message: 'hello' }))).toBe('Echo: hello');
+    expect((await call('every__get-tiny-image')).result.content).toContainEqual(
+      expect.objectContaining({ type: 'file', media_type: 'image/png' }),
+    );
+  });
+
+  test('is sent the headers of its configuration, expanded', async () => {
+    const { proxy } = await everything();
+    const headers = { Authorization: `Bearer $\{TOKEN}` };
+    await opened({ every: { url: proxy.url, headers } }, { env: { TOKEN: 'abc' } });
+    expect(new Set(proxy.posted.map(({ headers }) => headers.authorization))).toEqual(new Set(['Bearer abc']));
+    const failure = await tryOpen({ every: { url: proxy.url, headers } }, { env: {} });
+    expect(failure).toMatchObject({
+      code: 'mcp_server_failed',
+      message: expect.stringContaining('headers.Authorization needs the environment variable TOKEN'),
+    });
+  });
+
+  test('progress of a long operation is passed on', async () => {
+    const { proxy } = await everything();
+    const { call } = await opened({ every: { url: proxy.url } });
+    const shown: string[] = [];
+    const outcome = await call(
+      'every__trigger-long-running-operation',
+      { duration: 0.4, steps: 4 },
+      undefined,
+      (text) => shown.push(text),
+    );
+    expect(textOf(outcome)).toContain('Steps: 4');
+    expect(shown).toEqual(['1/4', '2/4', '3/4', '4/4']);
+  });
+
+  test('is told of a cancelled call', async () => {
+    const { proxy } = await everything();
+    const { call } = await opened({ every: { url: proxy.url } });
+    const abort = new AbortController();
+    const outcome = await call(
+      'every__trigger-long-running-operation',
+      { duration: 60, steps: 600 },
+      abort.signal,
+      () => abort.abort(),
+    );
+    expect(outcome.status).toBe('cancelled');
+    await eventually(
+      () => proxy.posted.some(({ method }) => method === 'notifications/cancelled'),
+      'the cancellation is posted',
+    );
+    expect(textOf(await call('every__echo', { message: 'after' }))).toBe('Echo: after');
+  });
+
+  test('is told when the session is over', async () => {
+    const { proxy } = await everything();
+    const { toolset } = await opened({ every: { url: proxy.url } });
+    expect(await toolset.close()).toEqual([]);
+    expect(proxy.requests).toContain('DELETE');
+  });
+
+  test('a stream that breaks is resumed, and the answer comes', async () => {
+    const { proxy } = await everything();
+    const { call } = await opened({ every: { url: proxy.url } });
+    let cut = false;
+    const outcome = await call('every__trigger-long-running-operation', { duration: 1, steps: 5 }, undefined, () => {
+      if (!cut) proxy.cutAnswers();
+      cut = true;
+    });
+    expect(cut).toBe(true);
+    expect(outcome.status).toBe('ok');
+    expect(textOf(outcome)).toContain('Steps: 5');
+    expect(proxy.posted.filter(({ method }) => method === 'tools/call')).toHaveLength(1);
+  });
+
+  test('a crash in a call is an error outcome, and after it is back the next call is answered', async () => {
+    const { port, server, proxy } = await everything();
+    const { call } = await opened({ every: { url: proxy.url } }, { startTimeoutMs: 3_000 });
+    const outcome = await call('every__trigger-long-running-operation', { duration: 60, steps: 600 }, undefined, () =>
+      server.kill('SIGKILL'),
+    );
+    expect([outcome.status, codeOf(outcome)]).toEqual(['error', 'tool_failed']);
+    expect(textOf(outcome)).toContain('whether the call took effect is not known');
+
+    const down = await call('every__echo', { message: 'down' });
+    expect([down.status, codeOf(down)]).toEqual(['unavailable', 'tool_unavailable']);
+
+    await everythingOverHttp(port);
+    expect(textOf(await call('every__echo', { message: 'back' }))).toBe('Echo: back');
+  });
+
+  test('a server that has forgotten the session is connected to anew, and the call runs once', async () => {
+    const { port, server, proxy } = await everything();
+    const { call } = await opened({ every: { url: proxy.url } });
+    server.kill('SIGKILL');
+    await once(server, 'exit');
+    await everythingOverHttp(port);
+    expect(textOf(await call('every__echo', { message: 'anew' }))).toBe('Echo: anew');
+    const methods = proxy.posted.map(({ method }) => method);
+    // Refused, initialised anew, and sent again.
+    expect(methods.slice(methods.indexOf('tools/call'))).toEqual([
+      'tools/call',
+      'initialize',
+      'notifications/initialized',
+      'tools/list',
+      'tools/call',
+    ]);
+  });
+
+  test('an address where nobody is any more is unavailable', async () => {
+    const { proxy } = await everything();
+    const { call, toolset } = await opened({ every: { url: proxy.url } });
+    await proxy.stop();
+    // On a connection that was open it may break first, and then it cannot be told that nothing ran.
+    let outcome = await call('every__echo', { message: 'x' });
+    if (outcome.status === 'error') outcome = await call('every__echo', { message: 'x' });
+    expect([outcome.status, codeOf(outcome)]).toEqual(['unavailable', 'tool_unavailable']);
+    expect(textOf(outcome)).toContain('ECONNREFUSED');
+    expect(await toolset.close()).toEqual([]);
+  });
+});
+
+describe('a server that does not start', () => {
+  async function serving(listener: RequestListener): Promise<string> {
+    const server = createServer(listener).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    onTestFinished(() => {
+      server.closeAllConnections();
+      server.close();
+    });
+    return `http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`;
+  }
+
+  test.each<[string, RequestListener, string]>([
+    ['never answers', () => {}, 'did not answer within 2000 ms'],
+    ['does not know the address', (_request, response) => response.writeHead(404).end('nothing here'), 'nothing here'],
+    ['wants a key', (_request, response) => response.writeHead(401).end('who are you'), 'who are you'],
+    ['is a web page', (_request, response) => response.setHeader('content-type', 'text/html').end('<p>'), 'text/html'],
+    ['breaks off', (_request, response) => response.destroy(), 'UND_ERR_SOCKET'],
+  ])('because it %s', async (_name, listener, message) => {
+    const failure = await tryOpen({ web: { url: await serving(listener) } }, { startTimeoutMs: 2_000 });
+    expect(failure).toMatchObject({ code: 'mcp_server_failed', message: expect.stringContaining(message) });
+  });
+
+  test('because nobody listens', async () => {
+    const failure = await tryOpen({ web: { url: `http://127.0.0.1:${await freePort()}/mcp` } });
+    expect(failure).toMatchObject({ code: 'mcp_server_failed', message: expect.stringContaining('ECONNREFUSED') });
+  });
+});
+
+/** A server that answers by hand, to break off where a whole one never does. */
+describe('a stream without an answer', () => {
+  test('that ends and cannot be resumed is a lost call', async () => {
+    const server = createServer(async (request, response) => {
+      const chunks: Buffer[] = [];
+      for await (const chunk of request as AsyncIterable<Buffer>) chunks.push(chunk);
+      if (request.method !== 'POST') return response.writeHead(405).end();
+      const { id, method, params } = JSON.parse(Buffer.concat(chunks).toString('utf8'));
+      const reply = (result: unknown) => response.end(JSON.stringify({ jsonrpc: '2.0', id, result }));
+      response.setHeader('content-type', 'application/json');
+      if (method === 'initialize') {
+        const serverInfo = { name: 'by-hand', version: '1' };
+        return reply({ protocolVersion: params.protocolVersion, capabilities: { tools: {} }, serverInfo });
+      }
+      if (method === 'tools/list') return reply({ tools: [{ name: 'vanish', inputSchema: { type: 'object' } }] });
+      if (method === 'tools/call') return response.setHeader('content-type', 'text/event-stream').end(': nothing\n\n');
+      return response.writeHead(202).end();
+    }).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    onTestFinished(() => {
+      server.closeAllConnections();
+      server.close();
+    });
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`;
+    const { call } = await opened({ hand: { url } }, { startTimeoutMs: 2_000 });
+    const outcome = await call('hand__vanish');
+    expect([outcome.status, codeOf(outcome)]).toEqual(['error', 'tool_failed']);
+    expect(textOf(outcome)).toContain('the connection ended before the answer came');
+  });
+});
