@@ -13,6 +13,8 @@ import {
   hooksRewroteUnfit,
   hooksSaid,
   type Move,
+  modelFailed,
+  modelStopped,
   prompted,
   provisioned,
   returned,
@@ -520,8 +522,9 @@ describe('session_end', () => {
     ['cancelled', [running({ hooks: [hook('session_end')] }), cancelled(), modelStopped()]],
     ['failed', [running({ hooks: [hook('session_end')] }), modelFailed()]],
   ] as const)('is asked about a run that was %s, too: what ended the run does not stop the question', (_name, way) => {
-    given(way).when(toolsClosed).thenJournal('tools_closed', 'hook_call session_end session_end').thenEffects(
-      'consult session_end',
-    );
+    given(way)
+      .when(toolsClosed)
+      .thenJournal('tools_closed', 'hook_call session_end session_end')
+      .thenEffects('consult session_end');
   });
 });
