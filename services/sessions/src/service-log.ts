@@ -36,7 +36,12 @@ export function createServiceLog(
     censor: MASK,
   };
   const errors = { error: pino.stdSerializers.err };
-  return pino({ level: env.COX_LOG_LEVEL ?? 'info', redact, serializers: errors }, { write });
+  return pino({ level: levelOf(env), redact, serializers: errors }, { write });
+}
+
+function levelOf(env: NodeJS.ProcessEnv): string {
+  const asked = env.COX_LOG_LEVEL ?? '';
+  return Object.hasOwn(pino.levels.values, asked) ? asked : 'info';
 }
 
 /** Values of variables whose names say that they are secret. */

@@ -1,0 +1,43 @@
+import { mkdtemp, readFile, rm, stat, truncate, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { createServiceLog } from '../src/service-log.ts';
+
+let folder: string;
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'cox-log-'));
+});
+afterEach(() => rm(folder, { recursive: true }));
+
+const lines = async () => (await readFile(join(folder, 'sessions.log'), 'utf8')).trim().split('\n');
+
+test('a secret stands in no line, in whatever field, message or error it came', async () => {
+  const env = { OPENAI_API_KEY: 'sk-"quoted"-secret', EDITOR: 'a-plain-value' };
+  const log = createServiceLog('file', folder, env, ['the-nats-token', undefined]);
+  log.info({ url: 'nats://the-nats-token@host' }, 'connected with the-nats-token');
+  log.warn({ error: new Error('401 for sk-"quoted"-secret') }, 'refused');
+  log.error({ nested: { token: 'short' }, editor: 'a-plain-value' }, 'x');
+  const text = (await lines()).join('\n');
+  expect(text).not.toContain('the-nats-token');
+  expect(text).not.toContain('sk-');
+  expect(text).not.toContain('"short"');
+  expect(text).toContain('a-plain-value');
+  expect((await lines()).map((line) => JSON.parse(line).level)).toEqual([30, 40, 50]);
+});
+
+test('the level is COX_LOG_LEVEL', async () => {
+  const log = createServiceLog('file', folder, { COX_LOG_LEVEL: 'error' }, []);
+  log.warn({}, 'quiet');
+  log.error({}, 'loud');
+  expect(await lines()).toHaveLength(1);
+});
+
+test('a log that has grown large is set aside at the start', async () => {
+  const path = join(folder, 'sessions.log');
+  await writeFile(path, '');
+  await truncate(path, 17 * 1024 * 1024);
+  createServiceLog('file', folder, {}, []).info({}, 'anew');
+  expect((await stat(`${path}.1`)).size).toBe(17 * 1024 * 1024);
+  expect(await lines()).toHaveLength(1);
+});
