@@ -4,7 +4,6 @@
  */
 import type { Doorbell, Ids, StrayCommand } from '@coxswain/ports';
 import { type Outcome, positionalCommandId, type SessionRef, type SessionStatus, subjects } from '@coxswain/protocol';
-import { isEnded, type SessionState } from '@coxswain/turn';
 import type { CommitBounds } from './commit.ts';
 import { loadSession, readRecord } from './load-session.ts';
 import { type Dropped, type RunnerPorts, SessionRunner } from './session-runner.ts';
@@ -37,7 +36,7 @@ export interface HostOptions {
 export interface SessionHost {
   /** This incarnation's id, as records hold it. */
   readonly id: string;
-  /** Opens the inbox and takes up every session whose run has not ended. Resolves when both are done. */
+  /** Opens the inbox and takes up every session that has something to do. Resolves when both are done. */
   start(): Promise<{ readonly recovered: number }>;
   /** A session after its newest acknowledged record, or null for an unknown one. */
   status(ref: SessionRef): Promise<SessionStatus | null>;
@@ -202,8 +201,9 @@ class Host implements SessionHost {
     try {
       const last = await this.#ports.journal.last(ref);
       if (!last) return false;
-      const { state } = await readRecord(last.bytes, this.#ports.blobs);
-      if (isEnded({ value: state } as Pick<SessionState, 'value'>)) return false;
+      const record = await readRecord(last.bytes, this.#ports.blobs);
+      // One that waits for nothing but a command costs disk only, until that command comes.
+      if (record.effects_open.length === 0) return false;
     } catch (error) {
       this.#ports.log.error(
         { session_id: ref.sessionId, error: (error as Error).message },

@@ -231,7 +231,7 @@ export class SessionRunner {
       case 'broken':
         throw job.error;
       case 'wake':
-        if (!isEnded(session.actor.state) && (await this.#own(session))) this.#reconcile();
+        if (effectsOf(session.actor.state).length > 0 && (await this.#own(session))) this.#reconcile();
         return;
       default:
         return assertNever(job);

@@ -23,19 +23,24 @@ function brokenFor(bed: TestBed, session: string, broken: Partial<Journal>): Jou
   };
 }
 
-test('a host takes up every session whose run has not ended, and no other', async () => {
+test('a host takes up every session that has something to do, and no other', async () => {
   const bed = testBed();
-  bed.tools = { read: {}, ask: {} };
-  bed.models.answers = [ask(call('c1', 'ask')), say('done')];
+  bed.tools = { slow: { run: taking(60_000) }, ask: {} };
   const first = await bed.host();
-  for (const session of ['a', 'b', 'c']) await bed.start({ permissions: ASKING }, { session });
-  await bed.send('cancel', {}, { session: 'b' });
+  bed.models.answers = [ask(call('c1', 'slow'))];
+  await bed.start({}, { session: 'busy' });
+  bed.models.answers = [ask(call('c1', 'ask'))];
+  for (const session of ['parked', 'ended']) await bed.start({ permissions: ASKING }, { session });
+  await bed.send('cancel', {}, { session: 'ended' });
+  const parked = await bed.lines('parked');
   first.abandon();
   const host = createSessionHost(bed.ports());
   const started = host.start();
   await bed.time.settle();
-  expect(await started).toEqual({ recovered: 2 });
-  expect(host.live).toBe(2);
+  expect(await started).toEqual({ recovered: 1 });
+  expect(await bed.lines('busy')).toContainEqual(expect.stringContaining('c1 interrupted'));
+  // A session that waits for nothing but a command costs disk only: nobody writes that it has a new owner.
+  expect(await bed.lines('parked')).toEqual(parked);
   host.abandon();
 });
 
