@@ -1,5 +1,7 @@
 // Bundles `cox` for a quick start: one entry, lazily loaded chunks, vendors left in node_modules. Runs after `npm ci`
 // (the `prepare` script); without esbuild (an install without development packages) there is nothing to do.
+import { mkdirSync, renameSync, writeFileSync } from 'node:fs';
+import { basename } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
@@ -8,7 +10,8 @@ if (esbuild === null) {
   console.log('cox is not bundled: esbuild is not installed');
 } else {
   // Older chunks stay: a `cox up` that runs may still load one of them.
-  await esbuild.build({
+  const { outputFiles } = await esbuild.build({
+    write: false,
     absWorkingDir: root,
     // The demo's MCP server is a process of its own.
     entryPoints: { main: 'libs/cli/src/main.ts', 'harbour-server': 'libs/cli/src/demo/harbour-server.ts' },
@@ -34,4 +37,12 @@ if (esbuild === null) {
       },
     ],
   });
+  // Two processes may bundle at once while a third starts: each file appears whole, the entry after what it imports.
+  const isEntry = ({ path }) => basename(path) === 'main.mjs';
+  mkdirSync(`${root}/libs/cli/dist/cox`, { recursive: true });
+  for (const file of outputFiles.sort((a, b) => Number(isEntry(a)) - Number(isEntry(b)))) {
+    const unfinished = `${file.path}.${process.pid}`;
+    writeFileSync(unfinished, file.contents);
+    renameSync(unfinished, file.path);
+  }
 }
