@@ -11,7 +11,7 @@ import {
   type Tool,
   ToolListChangedNotificationSchema,
 } from '@modelcontextprotocol/sdk/types.js';
-import { expandVariables, type HostEnvironment } from './expand-variables.ts';
+import { expandVariables, type HostEnvironment, withoutValues } from './expand-variables.ts';
 import { type AnswerWatch, HttpAnswers } from './http-answers.ts';
 import { MCP_BOUNDS } from './mcp-bounds.ts';
 import { causeOf, isNetworkError } from './network-error.ts';
@@ -40,6 +40,8 @@ export interface Connection {
   lost(): string | null;
   /** What the server said last outside of messages; empty if nothing. */
   lastWords(): string;
+  /** A text without the values of host variables that the server was given. */
+  redact(text: string): string;
   /** Watches one call; see {@link AnswerWatch}. */
   watch(key: string): AnswerWatch;
   /** Ends it. Never rejects; returns what could not be closed, in words. */
@@ -76,7 +78,8 @@ export async function connect(
     const unclosed = (await connection?.close()) ?? [];
     // Asked for after closing, when all that it had to say is read.
     const words = [reason, connection?.lastWords() ?? '', ...unclosed].filter((part) => part !== '');
-    throw new ServerStartError(`the MCP server ${spec.name} could not be started: ${words.join('; ')}`);
+    const message = `the MCP server ${spec.name} could not be started: ${words.join('; ')}`;
+    throw new ServerStartError(connection?.redact(message) ?? message);
   }
 }
 
@@ -116,17 +119,19 @@ function overStdio(
   { name, root, hostEnv }: ConnectionSpec,
   server: Extract<McpServer, { command: string }>,
 ): Connection & { transport: Transport } {
+  const used = new Map<string, string>();
   const transport = new StdioServer({
     command: server.command,
     args: server.args,
     cwd: resolve(root, server.cwd ?? '.'),
-    env: expandVariables(server.env ?? {}, hostEnv, 'env'),
+    env: expandVariables(server.env ?? {}, hostEnv, 'env', used),
   });
   return {
     client: newClient(),
     transport,
     lost: () => transport.end,
     lastWords: () => transport.lastWords,
+    redact: (text) => withoutValues(text, used),
     // When the process ends, the client rejects what waits.
     watch: () => ({ lost: new Promise<never>(() => {}), done: () => {} }),
     async close() {
@@ -140,10 +145,11 @@ function overHttp(
   { name, hostEnv, startTimeoutMs }: ConnectionSpec,
   server: Extract<McpServer, { url: string }>,
 ): Connection & { transport: Transport } {
+  const used = new Map<string, string>();
   const answers = new HttpAnswers(startTimeoutMs);
   const transport = new StreamableHTTPClientTransport(new URL(server.url), {
     fetch: answers.fetch,
-    requestInit: { headers: expandVariables(server.headers ?? {}, hostEnv, 'headers') },
+    requestInit: { headers: expandVariables(server.headers ?? {}, hostEnv, 'headers', used) },
   });
   let closed = false;
   return {
@@ -152,6 +158,7 @@ function overHttp(
     transport: transport as Transport,
     lost: () => (closed ? 'was closed' : null),
     lastWords: () => '',
+    redact: (text) => withoutValues(text, used),
     watch: (key) => answers.watch(key),
     async close() {
       closed = true;

@@ -111,7 +111,7 @@ export class McpServerTools {
       this.#restarts = 0;
       return outcomeOf(result);
     } catch (error) {
-      return this.#outcomeOfError(error, connection, signal);
+      return redacted(await this.#outcomeOfError(error, connection, signal), connection);
     } finally {
       watch.done();
     }
@@ -167,7 +167,7 @@ export class McpServerTools {
       // Only processes are bounded: an address that is asked once per call costs nothing while it is silent. (M2)
       if ('command' in this.#spec.server && this.#restarts >= this.#spec.restartsMax) {
         const end = this.#connection?.lost();
-        const words = this.#connection === null ? '' : quoted(this.#connection);
+        const words = this.#connection === null ? '' : this.#connection.redact(quoted(this.#connection));
         return unavailable(
           `the MCP server ${name} ${end ?? 'could not be started'} and was started again ${this.#restarts} times; it is not any more${words}`,
         );
@@ -246,6 +246,14 @@ const REFRESH_PAUSE_MS = 50;
 function quoted(connection: Connection): string {
   const words = connection.lastWords();
   return words === '' ? '' : `; ${words}`;
+}
+
+function redacted(ended: ToolOutcome | NeverRan, connection: Connection): ToolOutcome | NeverRan {
+  if ('neverRan' in ended) return { neverRan: connection.redact(ended.neverRan) };
+  const content = ended.result.content.map((part) =>
+    part.type === 'text' ? { ...part, text: connection.redact(part.text) } : part,
+  );
+  return { ...ended, result: { ...ended.result, content } };
 }
 
 function progressInWords({ progress, total, message }: Progress): string {

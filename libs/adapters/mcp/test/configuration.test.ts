@@ -72,11 +72,12 @@ describe('variables', () => {
     [`$\{DOLLARS}`, `$& $1 $\{X}`],
   ])('%s becomes %s', (value, expanded) => {
     const host = { X: 'x', EMPTY: '', DOLLARS: `$& $1 $\{X}` };
-    expect(expandVariables({ key: value }, host, 'env')).toEqual({ key: expanded });
+    expect(expandVariables({ key: value }, host, 'env', new Map())).toEqual({ key: expanded });
   });
 
   test('that are missing are named, and no other is shown', () => {
-    const expand = () => expandVariables({ a: `$\{SECRET}`, b: `$\{NONE}` }, { SECRET: 'secret' }, 'headers');
+    const expand = () =>
+      expandVariables({ a: `$\{SECRET}`, b: `$\{NONE}` }, { SECRET: 'secret' }, 'headers', new Map());
     expect(expand).toThrow(new MissingVariableError('headers.b needs the environment variable NONE, which is not set'));
   });
 });

@@ -201,6 +201,15 @@ describe('where a server runs', () => {
     expect(message).not.toContain('secret');
   });
 
+  test('what was filled in is not in a message, whatever the server says', async () => {
+    const command = 'echo "bad token $TOKEN" >&2; exit 1';
+    const failure = await tryOpen(
+      { raw: { command: 'sh', args: ['-c', command], env: { TOKEN: variable('HOST_TOKEN') } } },
+      { env: { HOST_TOKEN: 'hunter2-hunter2' } },
+    );
+    expect((failure as { message: string }).message).toContain('its stderr ended with: bad token [HOST_TOKEN]');
+  });
+
   test('a call brings its idempotency key', async () => {
     const { call } = await opened({ raw: PEERS.raw() });
     const { meta } = JSON.parse(textOf(await call('raw__where'))) as { meta: unknown };
