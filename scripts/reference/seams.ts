@@ -1,0 +1,55 @@
+/** The reference of seams, from the catalogue, with the states of the machine in which each is passed. */
+import { Mode, SEAM_KINDS, SEAMS, type SeamKind } from '@coxswain/protocol';
+import { emptyState, next, restoreState, turnMachine } from '@coxswain/turn';
+import { code, generatedFrom, table } from './markdown.ts';
+
+/** docs/reference/seams.md */
+export function seamReference(): string {
+  const states = seamStates();
+  return [
+    generatedFrom('libs/protocol/src/seams.ts', 'libs/turn/src/turn-machine.ts'),
+    '# Seams\n',
+    'The only places where what waits can enter a running session, in the order in which a turn meets them. Each pass',
+    'writes one `loop_checkpoint` event, also where nothing is delivered.\n',
+    table(
+      ['Seam', 'Where', 'Delivers', 'Feedback', 'State'],
+      SEAM_KINDS.map((kind) => [
+        code(kind),
+        SEAMS[kind].where,
+        SEAMS[kind].drains.map(code).join(', ') || 'nothing',
+        SEAMS[kind].feedback ? 'yes' : '',
+        (states.get(kind) ?? []).map(code).join('<br>'),
+      ]),
+    ),
+    '',
+    '## Modes\n',
+    table(
+      ['Mode', 'Is delivered at'],
+      Mode.options.map((mode) => [
+        code(mode),
+        SEAM_KINDS.filter((kind) => SEAMS[kind].drains.includes(mode))
+          .map(code)
+          .join(', '),
+      ]),
+    ),
+    '',
+    '`interrupt` is another spelling of `interrupt_immediate`, `steer` of `finish_step`, which is the default. An unknown',
+    'mode is refused. Follow-ups are taken in `steering_check`, when a run would otherwise end with a plain answer.\n',
+  ].join('\n');
+}
+
+/** Which states pass which seam: asked of the machine itself, whose next event in a seam is its checkpoint. */
+function seamStates(): ReadonlyMap<SeamKind, readonly string[]> {
+  const states = new Map<SeamKind, string[]>();
+  const { context } = emptyState('reference');
+  for (const top of Object.values(turnMachine.states)) {
+    for (const child of Object.values(top.states)) {
+      if (!(child.tags as readonly string[]).includes('seam')) continue;
+      const event = next(restoreState({ value: { [top.key]: child.key }, context }));
+      if (event?.type !== 'loop_checkpoint')
+        throw new Error(`${top.key}.${child.key} is tagged a seam and passes none`);
+      states.set(event.kind, [...(states.get(event.kind) ?? []), `${top.key}.${child.key}`]);
+    }
+  }
+  return states;
+}

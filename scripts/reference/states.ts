@@ -1,0 +1,136 @@
+/** The reference of states: diagrams and tables, from the definition of the turn machine. */
+import { MACHINE_VERSION, turnMachine } from '@coxswain/turn';
+import { code, generatedFrom, table } from './markdown.ts';
+
+type Node = (typeof turnMachine)['root'];
+
+/** One way out of a state. Without a target it takes the event and stays. */
+interface Way {
+  readonly from: Node;
+  readonly on: string;
+  readonly guard: string | null;
+  readonly to: Node | null;
+}
+
+/** docs/reference/states.md */
+export function stateReference(): string {
+  const { root } = turnMachine;
+  const tops = Object.values(root.states) as Node[];
+  return [
+    generatedFrom('libs/turn/src/turn-machine.ts'),
+    '# States\n',
+    `The turn machine, version ${MACHINE_VERSION}. Its events are the events of the [journal](subjects.md#events); a guard stands in`,
+    'brackets, and of several ways for one event the first whose guard holds is taken. States tagged `seam` are those of',
+    'the [catalogue](seams.md); in a state tagged `wait` the session waits for the world; `ended` states take a new prompt.',
+    'All other states are passed through within one record.\n',
+    '## Overview\n',
+    ...mermaid(overview(tops)),
+    '## From every state\n',
+    'While a run is on these may happen anywhere; a state that goes elsewhere on one of them says so itself.\n',
+    waysTable(waysOf(root), false),
+    '',
+    ...tops.flatMap(chapter),
+  ].join('\n');
+}
+
+function chapter(top: Node): string[] {
+  const children = Object.values(top.states) as Node[];
+  const own = waysOf(top);
+  const ways = children.flatMap(waysOf);
+  return [
+    `## ${top.key}\n`,
+    ...(children.length > 0 ? mermaid(detail(top, children)) : []),
+    ...(top.tags.length > 0 ? [`Tags: ${top.tags.map(code).join(', ')}\n`] : []),
+    ...(children.length > 0
+      ? [
+          table(
+            ['State', 'Tags'],
+            children.map((child) => [code(child.key), child.tags.map(code).join(', ')]),
+          ),
+          '',
+        ]
+      : []),
+    ...(own.length > 0 ? [...(children.length > 0 ? ['In every state of it:\n'] : []), waysTable(own, false), ''] : []),
+    ...(ways.length > 0 ? [...(own.length > 0 ? ['And:\n'] : []), waysTable(ways, true), ''] : []),
+  ];
+}
+
+function waysTable(ways: readonly Way[], withSource: boolean): string {
+  const rows = ways.map(({ from, on, guard, to }) => [
+    ...(withSource ? [code(from.key)] : []),
+    on === '' ? '(at once)' : code(on),
+    guard === null ? '' : code(guard),
+    to === null ? '(stays)' : code(nameOf(to)),
+  ]);
+  return table([...(withSource ? ['State'] : []), 'Event', 'Guard', 'Goes to'], rows);
+}
+
+function waysOf(node: Node): Way[] {
+  return [...[...node.transitions.values()].flat(), ...(node.always ?? [])].map((transition) => ({
+    from: node,
+    on: transition.eventType,
+    guard: typeof transition.guard === 'string' ? transition.guard : null,
+    to: (transition.target?.[0] as Node | undefined) ?? null,
+  }));
+}
+
+// ---- diagrams ----
+
+function mermaid(lines: readonly string[]): string[] {
+  return ['```mermaid', 'stateDiagram-v2', ...lines.map((line) => `  ${line}`), '```', ''];
+}
+
+/** Top-level states only: each arrow is all ways between two of them. */
+function overview(tops: readonly Node[]): string[] {
+  const arrows = new Map<string, Set<string>>();
+  for (const top of tops) {
+    for (const way of [top, ...(Object.values(top.states) as Node[])].flatMap(waysOf)) {
+      const target = way.to && topOf(way.to);
+      if (!target || target === top) continue;
+      const arrow = `${top.key} --> ${target.key}`;
+      arrows.set(arrow, (arrows.get(arrow) ?? new Set()).add(way.on || 'at once'));
+    }
+  }
+  return [
+    `[*] --> ${topOf(turnMachine.root.initial.target[0] as Node).key}`,
+    ...[...arrows].map(([arrow, events]) => `${arrow}: ${[...events].join(', ')}`),
+    ...waysOf(turnMachine.root)
+      .filter(({ to }) => to !== null)
+      .map(({ on, guard, to }) => {
+        const event = guard === null ? on : `${on} [${guard}]`;
+        return `note right of ${(to as Node).key} : from anywhere on ${event}`;
+      }),
+  ];
+}
+
+/** One state with its children, and where they lead outside of it. */
+function detail(top: Node, children: readonly Node[]): string[] {
+  const ways = [top, ...children].flatMap(waysOf).filter((way) => way.to !== null && way.from !== way.to);
+  const outside = new Set(ways.flatMap(({ to }) => (to && topOf(to) !== top ? [to] : [])));
+  const first = top.initial.target[0] as Node;
+  return [
+    `state ${top.key} {`,
+    `  [*] --> ${idOf(first)}`,
+    ...children.map((child) => `  state "${child.key}" as ${idOf(child)}`),
+    ...ways.filter(({ to }) => to && topOf(to) === top).map((way) => `  ${arrow(way)}`),
+    '}',
+    ...[...outside].map((node) => `state "${nameOf(node)}" as ${idOf(node)}`),
+    ...ways.filter(({ to }) => to && topOf(to) !== top).map(arrow),
+  ];
+}
+
+function arrow({ from, on, guard, to }: Way): string {
+  return `${idOf(from)} --> ${idOf(to as Node)}: ${on || 'at once'}${guard === null ? '' : ` [${guard}]`}`;
+}
+
+function topOf(node: Node): Node {
+  return node.parent && node.parent !== turnMachine.root ? topOf(node.parent as Node) : node;
+}
+
+function nameOf(node: Node): string {
+  return node.path.join('.');
+}
+
+function idOf(node: Node): string {
+  return node.path.join('__');
+}
