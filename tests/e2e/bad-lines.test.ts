@@ -1,0 +1,113 @@
+/** Command lines that cannot be meant: exit 2, one sentence that names the flag, nothing started and nothing written. */
+import { mkdir, readdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { connect } from '@nats-io/transport-node';
+import { beforeAll, expect, test } from 'vitest';
+import { cox } from './kit/child.ts';
+import { busAndHost } from './kit/fixture.ts';
+import { endOf, journalOf } from './kit/journal.ts';
+import { scratchFolder } from './kit/scratch.ts';
+import { scripted } from './kit/scripts.ts';
+
+const fixture = busAndHost();
+let folder: string;
+let model: string;
+
+beforeAll(async () => {
+  const { bus } = fixture;
+  folder = await scratchFolder('lines');
+  await mkdir(join(folder, 'dir'));
+  await writeFile(join(folder, 'broken.yaml'), 'name: [');
+  await writeFile(join(folder, 'strange.yaml'), 'name: p\nmoood: sunny\n');
+  await writeFile(join(folder, 'later.yaml'), 'name: p\nhooks: []\n');
+  await writeFile(join(folder, 'mcp.json'), '{"mcpServers":{"a":{"comand":"x"}}}');
+  model = await scripted([{ text: 'Hello.' }]);
+  for (const id of ['walrus-1', 'walrus-2', 'penguin']) {
+    await bus.command(id, 'start', { prompt: 'x', model: await scripted([{ text: 'Hello.' }]) });
+    await endOf(bus, id);
+  }
+});
+
+const run = (...flags: string[]) => ['run', 'x', ...(flags.includes('--model') ? [] : ['--model', model]), ...flags];
+
+const LINES: [what: string, line: () => string[], names: RegExp][] = [
+  ['an unknown command', () => ['steeer', 'a', 'b'], /did you mean cox steer\?/],
+  ['a command of a later release', () => ['fork', 'a'], /not there yet/],
+  ['an unknown flag', () => run('--alow', 'x'), /--alow.*--allow/],
+  ['a flag without its value', () => run('--id'), /--id needs a value/],
+  ['a flag twice', () => run('--id', 'a', '--id', 'b'), /--id is given twice/],
+  ['a value where none is taken', () => run('--detach=yes'), /--detach takes no value/],
+  ['an argument too many', () => ['run', 'two', 'words', '--model', model], /quotes/],
+  ['an argument too few', () => ['steer', 'penguin'], /<text>/],
+  ['an id of a star', () => run('--id', '*'), /--id/],
+  ['an id of 10 kB', () => run('--id', 'x'.repeat(10_000)), /--id/],
+  ['an empty id', () => run('--id='), /--id/],
+  ['a port that is none', () => run('--port', '99999'), /--port/],
+  ['a model without a provider', () => run('--model', 'gpt'), /--model/],
+  ['an address that is none', () => run('--base-url', 'ftp://x'), /--base-url/],
+  ['a number of turns that is none', () => run('--max-turns', '-1'), /--max-turns/],
+  ['an --on-ask that is none', () => run('--on-ask', 'perhaps'), /--on-ask takes deny or wait/],
+  ['a persona that is no YAML', () => run('--persona', join(folder, 'broken.yaml')), /broken\.yaml/],
+  ['a persona with an unknown key', () => run('--persona', join(folder, 'strange.yaml')), /moood/],
+  ['a persona of a later release', () => run('--persona', join(folder, 'later.yaml')), /hooks/],
+  ['an MCP file with a mistake', () => run('--mcp', join(folder, 'mcp.json')), /mcp\.json|comand|"command"/],
+  ['a mode that is none', () => ['steer', 'penguin', 'x', '--mode', 'asap'], /interrupt_immediate/],
+  ['arguments that are no JSON', () => ['approve', 'penguin', 'c1', '--args', '{'], /--args/],
+  ['a command id with a dot', () => ['steer', 'penguin', 'x', '--command-id', 'a.b'], /--command-id/],
+  ['a prefix of two sessions', () => ['show', 'walrus'], /walrus-1.*walrus-2|walrus-2.*walrus-1/],
+];
+
+test('each exits 2 and names what is wrong, on stderr and as JSON', { timeout: 180_000 }, async () => {
+  const { bus } = fixture;
+  const before = await bus.client.sessionIds();
+  const wrong: string[] = [];
+  const check = async ([what, line, names]: (typeof LINES)[number]) => {
+    const { code, stdout, stderr } = await cox([...line(), '--json'], { cwd: folder, env: { NATS_URL: bus.natsUrl } });
+    const [said, ...more] = stdout.split('\n').filter(Boolean);
+    const error = said ? (JSON.parse(said) as { type: string; exit_code: number; message: string }) : null;
+    const fits =
+      code === 2 && more.length === 0 && error?.type === 'error' && error.exit_code === 2 && names.test(error.message);
+    if (!fits || !stderr.startsWith('cox: ') || /\n\s+at /.test(stderr)) {
+      wrong.push(`${what}: exit ${code}, stdout ${stdout}, stderr ${stderr}`);
+    }
+  };
+  // Two at a time: starting node is all the work there is.
+  const queue = [...LINES];
+  const worker = async () => {
+    for (let next = queue.shift(); next; next = queue.shift()) await check(next);
+  };
+  await Promise.all([worker(), worker()]);
+  expect(wrong).toEqual([]);
+  expect((await bus.client.sessionIds()).sort()).toEqual(before.sort());
+  for (const id of before) expect((await journalOf(bus, id)).of('command_rejected')).toEqual([]);
+  expect((await readdir(folder)).sort()).toEqual(['broken.yaml', 'dir', 'later.yaml', 'mcp.json', 'strange.yaml']);
+});
+
+test('what the world lacks exits 1, and says what and where', async () => {
+  const { bus } = fixture;
+  const env = { NATS_URL: bus.natsUrl };
+  const [root, session, nats] = await Promise.all([
+    cox(run('--root', join(folder, 'nowhere')), { env }),
+    cox(['attach', 'nobody'], { env }),
+    cox(['sessions', '--nats', 'nats://secret-token@127.0.0.1:9']),
+  ]);
+  expect([root.code, session.code, nats.code], root.told + session.told + nats.told).toEqual([1, 1, 1]);
+  expect(root.stderr).toContain('root_not_local');
+  expect(session.stderr).toContain('session_not_found');
+  expect(nats.stderr).toContain('nats_unreachable');
+  expect(nats.told).not.toContain('secret-token');
+});
+
+test('a unique prefix is enough; env gives a bare client all that it needs', async () => {
+  const { bus } = fixture;
+  const shown = await cox(['show', 'peng', '--json'], { env: { NATS_URL: bus.natsUrl } });
+  expect(shown.json, shown.told).toMatchObject([{ session_id: 'penguin', stop_reason: 'end_turn' }]);
+  const env = await cox(['env', '--state-dir', bus.stateDir]);
+  const [, url = ''] = /^export NATS_URL='?(nats:\/\/[^'\n]+)'?\n$/.exec(env.stdout) ?? [];
+  // As a NATS tool reads it: the token before the address.
+  const { username, host } = new URL(url);
+  const stranger = await connect({ servers: host, token: username });
+  const ack = await stranger.request('cox.default.session.penguin.steer', 'try a different approach');
+  expect(ack.json()).toMatchObject({ stream: 'COX_COMMANDS' });
+  await stranger.close();
+});
