@@ -20,6 +20,8 @@ export class VirtualTime {
   #order = 0;
   // Latest first, so that the next one is popped off the end.
   readonly #entries: Entry[] = [];
+  /** Called after each wake-up, once everything that follows from it without waiting has happened. */
+  afterWake: (owner: string) => void = () => {};
   readonly #dead = new Set<string>();
   readonly #heldUntilMs = new Map<string, number>();
 
@@ -93,6 +95,7 @@ export class VirtualTime {
     this.#nowMs = Math.max(this.#nowMs, next.atMs);
     next.wake();
     await drained();
+    this.afterWake(next.owner);
   }
 
   #sleep(owner: string, delayMs: number, signal?: AbortSignal): Promise<void> {

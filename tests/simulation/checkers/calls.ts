@@ -1,0 +1,64 @@
+/** Each call that a model asked for has exactly one result, in its turn; none runs that was refused, and none twice. */
+import { callsOf } from '@coxswain/protocol';
+import type { Checker } from './check.ts';
+import { eventsOf } from './check.ts';
+
+interface Call {
+  started: number;
+  ended: number;
+  refused: boolean;
+}
+
+/** See the top of the file. */
+export const checkCalls: Checker = (journal) => {
+  const wrong: string[] = [];
+  let batch = new Map<string, Call>();
+  let cancelled = false;
+  for (const { n, event } of eventsOf(journal)) {
+    const call = 'call_id' in event && event.call_id !== undefined ? batch.get(event.call_id) : undefined;
+    switch (event.type) {
+      case 'prompt_received':
+        cancelled = false;
+        break;
+      case 'control_outcome':
+        if (event.control === 'cancel' && event.status === 'cancelled') cancelled = true;
+        break;
+      case 'message_complete':
+        if (!event.message.partial)
+          batch = new Map(
+            callsOf(event.message).map(({ call_id }) => [call_id, { started: 0, ended: 0, refused: false }]),
+          );
+        break;
+      case 'call_started':
+        if (!call) wrong.push(`record ${n}: ${event.call_id} was started and never asked for`);
+        else {
+          if (++call.started > 1) wrong.push(`record ${n}: ${event.call_id} was started again`);
+          if (call.ended > 0) wrong.push(`record ${n}: ${event.call_id} was started after its end`);
+          if (call.refused) wrong.push(`record ${n}: ${event.call_id} was started although it was refused`);
+        }
+        if (cancelled) wrong.push(`record ${n}: ${event.call_id} was started in a run that is cancelled`);
+        break;
+      case 'approval_decided':
+        if (call && event.decision !== 'allow') call.refused = true;
+        break;
+      case 'call_ended':
+        if (!call) wrong.push(`record ${n}: ${event.call_id} ended and was never asked for`);
+        else {
+          if (++call.ended > 1) wrong.push(`record ${n}: ${event.call_id} has a second result`);
+          const ran = ['ok', 'interrupted'].includes(event.status);
+          if (ran && call.started === 0) wrong.push(`record ${n}: ${event.call_id} is ${event.status} and never ran`);
+          const cannotHaveRun = ['denied', 'skipped', 'aborted'].includes(event.status);
+          if (cannotHaveRun && call.started > 0) wrong.push(`record ${n}: ${event.call_id} ran and is ${event.status}`);
+        }
+        break;
+      case 'turn_end':
+        for (const [callId, { ended }] of batch)
+          if (ended !== 1) wrong.push(`record ${n}: ${callId} has ${ended} results at the end of its turn`);
+        batch = new Map();
+        break;
+      default:
+        break;
+    }
+  }
+  return wrong;
+};

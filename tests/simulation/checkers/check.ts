@@ -1,0 +1,84 @@
+/**
+ * The checkers: what must hold of every simulation, whatever went wrong in it. They read journals, the log of what tools
+ * really did, and the history of what clients sent and were told; never the state of a host.
+ */
+import type { Blobs } from '@coxswain/ports';
+import type { EventOf, EventType, JournalRecord, SessionEvent } from '@coxswain/protocol';
+import type { Schedule } from '../generator.ts';
+import type { History } from '../history.ts';
+import { checkCalls } from './calls.ts';
+import { checkChain } from './chain.ts';
+import { checkCommands } from './commands.ts';
+import { checkEffects } from './effects.ts';
+import { checkReceipts } from './receipts.ts';
+import { checkReplay } from './replay.ts';
+import { checkRuns } from './runs.ts';
+import { checkShown } from './shown.ts';
+
+/** A session's journal, as stored and as read. */
+export interface Journal {
+  readonly session: string;
+  readonly bytes: readonly Uint8Array[];
+  readonly records: readonly JournalRecord[];
+}
+
+/** What checkers have to go by. */
+export interface Evidence {
+  readonly schedule: Schedule;
+  readonly history: History;
+  readonly journals: readonly Journal[];
+  readonly blobs: Pick<Blobs, 'get'>;
+  /** Whether all sessions had ended in time. */
+  readonly ended: boolean;
+}
+
+/** Something that must not be. */
+export interface Problem {
+  readonly checker: string;
+  readonly session: string;
+  readonly what: string;
+}
+
+/** One checker: what is wrong with one session, in sentences. */
+export type Checker = (journal: Journal, evidence: Evidence) => readonly string[] | Promise<readonly string[]>;
+
+/** All checkers by name. */
+export const CHECKERS: Readonly<Record<string, Checker>> = {
+  chain: checkChain,
+  replay: checkReplay,
+  runs: checkRuns,
+  calls: checkCalls,
+  commands: checkCommands,
+  effects: checkEffects,
+  receipts: checkReceipts,
+  shown: checkShown,
+};
+
+/** Everything that is wrong. */
+export async function check(evidence: Evidence): Promise<Problem[]> {
+  const problems: Problem[] = [];
+  if (!evidence.ended) problems.push({ checker: 'liveness', session: '', what: 'not every session came to an end' });
+  for (const journal of evidence.journals) {
+    for (const [checker, run] of Object.entries(CHECKERS)) {
+      for (const what of await run(journal, evidence)) problems.push({ checker, session: journal.session, what });
+    }
+  }
+  return problems;
+}
+
+/** An event and where it stands. */
+export interface Placed<E extends SessionEvent = SessionEvent> {
+  readonly n: number;
+  readonly epoch: number;
+  readonly event: E;
+}
+
+/** The events of a journal, in order. */
+export function eventsOf(journal: Journal): Placed[] {
+  return journal.records.flatMap(({ n, epoch, events }) => events.map((event) => ({ n, epoch, event })));
+}
+
+/** The events of one type. */
+export function ofType<T extends EventType>(placed: readonly Placed[], type: T): Placed<EventOf<T>>[] {
+  return placed.filter((one): one is Placed<EventOf<T>> => one.event.type === type);
+}

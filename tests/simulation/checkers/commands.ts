@@ -1,0 +1,123 @@
+/**
+ * Each command that the stream has stored takes effect exactly once and in stream order, or is rejected; none is lost.
+ * What was accepted and not delivered still waits.
+ */
+import type { JournalRecord } from '@coxswain/protocol';
+import { SessionActor } from '@coxswain/turn';
+import type { SentCommand } from '../history.ts';
+import type { Checker, Journal, Placed } from './check.ts';
+import { eventsOf, ofType } from './check.ts';
+
+/** See the top of the file. */
+export const checkCommands: Checker = (journal, { history }) => {
+  const sent = history.of('sent').flatMap(({ command }) => (command.session === journal.session ? [command] : []));
+  const consumed = journal.records.filter((record) => record.input.type === 'command');
+  return [...consumedOnce(consumed, sent), ...tookEffect(journal, consumed)];
+};
+
+const idOf = (record: JournalRecord) => (record.input as { command_id: string }).command_id;
+
+function consumedOnce(consumed: readonly JournalRecord[], sent: readonly SentCommand[]): string[] {
+  const wrong: string[] = [];
+  const byId = new Map<string, SentCommand[]>();
+  for (const command of sent) byId.set(command.commandId, [...(byId.get(command.commandId) ?? []), command]);
+  const seen = new Set<string>();
+  for (const record of consumed) {
+    const id = idOf(record);
+    if (seen.has(id)) wrong.push(`record ${record.n}: ${id} took effect a second time`);
+    seen.add(id);
+    const copies = byId.get(id);
+    if (!copies) wrong.push(`record ${record.n}: ${id} was never sent`);
+    else if (!copies.some(({ seq }) => seq === record.cursor?.seq))
+      wrong.push(`record ${record.n}: ${id} does not stand at position ${record.cursor?.seq}`);
+  }
+  // What came before the session was there left no record; everything else must have.
+  const beginning = consumed[0]?.cursor?.seq ?? Number.POSITIVE_INFINITY;
+  for (const [id, copies] of byId) {
+    if (!seen.has(id) && copies.some(({ seq }) => seq >= beginning)) wrong.push(`${id} was lost`);
+  }
+  if (consumed.length === 0 && sent.some(({ verb }) => verb === 'start')) wrong.push('the start was lost');
+  // Positions only go forward (see the chain), so first copies in the order of their records are in stream order.
+  const firsts = consumed.map((record) => Math.min(...(byId.get(idOf(record)) ?? []).map(({ seq }) => seq)));
+  for (let i = 1; i < firsts.length; i++) {
+    const [before = 0, after = 0] = [firsts[i - 1], firsts[i]];
+    if (after < before && after >= beginning)
+      wrong.push(`${idOf(consumed[i] as JournalRecord)} was handled out of order`);
+  }
+  return wrong;
+}
+
+/** What an accepted command has to leave behind. */
+function tookEffect(journal: Journal, consumed: readonly JournalRecord[]): string[] {
+  const wrong: string[] = [];
+  const placed = eventsOf(journal);
+  const waiting = stillWaiting(journal);
+  const delivered = ofType(placed, 'message_injected').filter(({ event }) => event.origin !== 'direct');
+  const orders = new Map<string, { received: string[]; delivered: string[] }>();
+  const order = (mode: string) => {
+    const known = orders.get(mode) ?? { received: [], delivered: [] };
+    orders.set(mode, known);
+    return known;
+  };
+  const modes = new Map<string, string>();
+
+  for (const record of consumed) {
+    const id = idOf(record);
+    const { verb, body } = record.input as { verb: string; body: { mode?: string; call_id?: string } };
+    if (record.events.some((event) => event.type === 'command_rejected')) continue;
+    const count = (holds: (one: Placed) => boolean) => placed.filter(holds).length;
+    const expectOne = (what: string, holds: (one: Placed) => boolean) => {
+      const found = count(holds);
+      if (found !== 1) wrong.push(`${id} (${verb}) has ${found} ${what}`);
+    };
+    switch (verb) {
+      case 'steer':
+      case 'remind':
+      case 'followup': {
+        const mode = verb === 'followup' ? 'followup' : (body.mode as string);
+        modes.set(id, mode);
+        order(mode).received.push(id);
+        const times = delivered.filter(({ event }) => event.command_id === id).length;
+        if (times + (waiting.has(id) ? 1 : 0) !== 1)
+          wrong.push(`${id} (${verb}) was delivered ${times} times and ${waiting.has(id) ? 'still' : 'does not'} wait`);
+        break;
+      }
+      case 'start':
+      case 'prompt':
+        expectOne('prompt_received', ({ event }) => event.type === 'prompt_received' && event.command_id === id);
+        break;
+      case 'approve':
+        expectOne('approval_decided', ({ event }) => event.type === 'approval_decided' && event.command_id === id);
+        break;
+      default:
+        expectOne('control_outcome', ({ event }) => event.type === 'control_outcome' && event.command_id === id);
+        break;
+    }
+  }
+
+  const decided = new Map<string, number>();
+  for (const { n, event } of placed) {
+    if (event.type === 'message_complete') decided.clear();
+    if (event.type !== 'approval_decided' || (event.decision !== 'allow' && event.decision !== 'deny')) continue;
+    decided.set(event.call_id, (decided.get(event.call_id) ?? 0) + 1);
+    if ((decided.get(event.call_id) ?? 0) > 1) wrong.push(`record ${n}: ${event.call_id} was decided again`);
+  }
+
+  for (const { event } of delivered) {
+    const mode = modes.get(event.command_id);
+    if (mode === undefined) wrong.push(`${event.command_id} was delivered and never accepted`);
+    else order(mode).delivered.push(event.command_id);
+  }
+  for (const [mode, { received, delivered: out }] of orders) {
+    const expected = received.filter((id) => out.includes(id));
+    if (expected.join() !== out.join()) wrong.push(`${mode}: received ${expected.join()}, delivered ${out.join()}`);
+  }
+  return wrong;
+}
+
+function stillWaiting(journal: Journal): Set<string> {
+  const actor = new SessionActor(journal.session);
+  for (const { n, event } of eventsOf(journal)) actor.send(event, n);
+  const { pending, followups } = actor.state.context;
+  return new Set([...pending, ...followups].map(({ command_id }) => command_id));
+}

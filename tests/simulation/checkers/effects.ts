@@ -1,0 +1,75 @@
+/**
+ * What tools really did, held against the journal. R4: no run without its durable intent. R9: no completed call again.
+ * A call of which a crash has left nothing known ends `interrupted`, unless it may run again.
+ */
+import type { ToolResult } from '@coxswain/protocol';
+import type { ToolRun } from '../history.ts';
+import { isIdempotent } from '../sim-tools.ts';
+import type { Checker } from './check.ts';
+import { eventsOf, ofType } from './check.ts';
+
+/** See the top of the file. */
+export const checkEffects: Checker = (journal, { history }) => {
+  const wrong: string[] = [];
+  const placed = eventsOf(journal);
+  const started = new Map(
+    ofType(placed, 'call_started').map(({ n, epoch, event }) => [`${event.effect_id}`, { n, epoch, event }]),
+  );
+  const runs = new Map<string, { readonly run: ToolRun; readonly startedMs: number }[]>();
+  for (const { run, atMs: startedMs } of history.of('ran')) {
+    if (run.session === journal.session) runs.set(run.key, [...(runs.get(run.key) ?? []), { run, startedMs }]);
+  }
+  const storedAtMs = new Map(
+    history.of('stored').flatMap(({ session, n, atMs }) => (session === journal.session ? [[n, atMs] as const] : [])),
+  );
+
+  for (const [key, list] of runs) {
+    const effectId = key.split('.').at(-1) as string;
+    const intent = started.get(effectId);
+    if (!intent) {
+      wrong.push(`${key} ran, and no record says so`);
+      continue;
+    }
+    for (const { run } of list) {
+      if (run.recordsThen < intent.n) wrong.push(`${key} ran before record ${intent.n} was stored`);
+      if (JSON.stringify(run.args) !== JSON.stringify(intent.event.args)) wrong.push(`${key} ran with other arguments`);
+    }
+    if (list.length > 1 && !isIdempotent(intent.event.tool))
+      wrong.push(`${key} (${intent.event.tool}) ran ${list.length} times`);
+    const epochs = list.map(({ run }) => run.epoch);
+    if (new Set(epochs).size < epochs.length) wrong.push(`${key} ran twice in epoch ${epochs.join(', ')}`);
+  }
+
+  const open = new Map<string, string>();
+  for (const { n, epoch, event } of placed) {
+    if (event.type === 'call_started') open.set(event.call_id, event.effect_id);
+    if (event.type !== 'call_ended') continue;
+    const effectId = open.get(event.call_id);
+    open.delete(event.call_id);
+    if (effectId === undefined) continue;
+    const intent = started.get(effectId);
+    const list = runs.get(`default.${journal.session}.${effectId}`) ?? [];
+    const crossed = intent !== undefined && intent.epoch < epoch;
+    if (event.status === 'interrupted') {
+      if (!crossed) wrong.push(`record ${n}: ${event.call_id} is interrupted, and its host never changed`);
+      if (isIdempotent(event.tool)) wrong.push(`record ${n}: ${event.call_id} may run again, and is interrupted`);
+    }
+    if (event.status === 'ok') {
+      const said = textOf(event.result);
+      if (
+        !list.some(({ run }) => run.answered !== null && said.startsWith(run.answered.trimEnd().slice(0, 40).trimEnd()))
+      )
+        wrong.push(`record ${n}: ${event.call_id} has a result that no run gave: ${said.slice(0, 40)}`);
+    }
+    const endedAtMs = storedAtMs.get(n) ?? 0;
+    for (const { run, startedMs } of list) {
+      if (startedMs > endedAtMs && run.epoch >= epoch)
+        wrong.push(`${effectId} of ${event.call_id} ran after its end was recorded`);
+    }
+  }
+  return wrong;
+};
+
+function textOf(result: ToolResult): string {
+  return result.content.map((part) => (part.type === 'text' ? part.text : '')).join('');
+}

@@ -1,0 +1,25 @@
+/** R3: a receipt tells only what stands in the journal by then, and each record is told to those who asked as what it is. */
+import type { Checker } from './check.ts';
+
+/** See the top of the file. */
+export const checkReceipts: Checker = (journal, { history }) => {
+  const wrong: string[] = [];
+  const sent = new Set(history.of('sent').map(({ command }) => `${command.session} ${command.commandId}`));
+  for (const { receipt, recordsThen } of history.of('receipt')) {
+    if (receipt.session_id !== journal.session) continue;
+    const { command_id: id, stage, n } = receipt;
+    if (!sent.has(`${journal.session} ${id}`)) wrong.push(`${id} was told of and never sent`);
+    if (n === undefined) {
+      // A repetition is told what the first one was told; an unknown session leaves no record.
+      if (stage === 'delivered') wrong.push(`${id} was told delivered, and not where`);
+      continue;
+    }
+    if (n > recordsThen) wrong.push(`${id} was told ${stage} of record ${n} when ${recordsThen} were stored`);
+    const events = journal.records[n - 1]?.events ?? [];
+    const rejected = events.some((event) => event.type === 'command_rejected' && event.command_id === id);
+    const injected = events.some((event) => event.type === 'message_injected' && event.command_id === id);
+    if (rejected !== (stage === 'rejected')) wrong.push(`${id} was told ${stage}, and record ${n} says otherwise`);
+    if (stage === 'delivered' && !injected) wrong.push(`${id} was told delivered, and record ${n} does not deliver it`);
+  }
+  return wrong;
+};

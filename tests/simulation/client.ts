@@ -1,0 +1,74 @@
+/** The client: whoever sends commands to sessions and hears of them. It never crashes, and it does not know what is wrong with the hosts. */
+import { HEADERS, parsePublishedCommand, positionalCommandId, sessionRef } from '@coxswain/protocol';
+import type { PlannedCommand, Schedule } from './generator.ts';
+import type { History } from './history.ts';
+import type { Random } from './random.ts';
+import type { SimBus } from './sim-bus.ts';
+
+const INBOX = '_INBOX.client';
+const ID = /^[A-Za-z0-9_-]{1,64}$/;
+
+/** See the top of the file. */
+export class Client {
+  readonly #bus: SimBus;
+  readonly #history: History;
+  readonly #random: Random;
+  readonly #incarnation: { readonly stream: string; readonly created: string };
+  #seq = 0;
+  #own = 0;
+
+  constructor(bus: SimBus, history: History, random: Random) {
+    this.#bus = bus;
+    this.#history = history;
+    this.#random = random;
+    this.#incarnation = bus.bus.createInbox().incarnation;
+    bus.bus.subscribeReceipts(INBOX, (receipt) =>
+      history.push({ what: 'receipt', receipt, recordsThen: bus.recordsOf(receipt.session_id) }),
+    );
+  }
+
+  /** Sends what the schedule says, and decides some of the approvals that are asked for. */
+  follow(schedule: Schedule): void {
+    for (const command of schedule.commands) {
+      void this.#bus.world.sleep(command.atMs).then(() => this.send(command));
+    }
+    for (const { id } of schedule.sessions) {
+      this.#bus.bus.subscribeEvents(sessionRef(id), ({ bytes }) => {
+        if (schedule.attentive === 0) return;
+        const text = Buffer.from(bytes).toString('utf8');
+        // Reading every record twice would cost more than the sessions themselves.
+        if (!text.includes('"approval_requested"')) return;
+        const { events } = JSON.parse(text) as { events: { type: string; call_id?: string }[] };
+        for (const event of events) {
+          if (event.type !== 'approval_requested' || !this.#random.chance(schedule.attentive)) continue;
+          const decision = this.#random.chance(0.7) ? 'allow' : 'deny';
+          const delayMs = this.#random.between(50, 3_000);
+          void this.#bus.world.sleep(delayMs).then(() => this.ask(id, 'approve', { call_id: event.call_id, decision }));
+        }
+      });
+    }
+  }
+
+  /** Sends a command of the client's own. */
+  ask(session: string, verb: string, body: object): Promise<void> {
+    const payload = Buffer.from(JSON.stringify(body), 'utf8');
+    return this.send({ atMs: 0, session, verb, payload, id: `client-${++this.#own}`, tell: true });
+  }
+
+  /** Sends one command; while the bus is out of reach it waits, as its stores' acknowledgement would. */
+  async send({ session, verb, payload, id, tell }: PlannedCommand): Promise<void> {
+    while (this.#bus.isOut) await this.#bus.world.sleep(100);
+    const subject = `cox.default.session.${session}.${verb}`;
+    const address = parsePublishedCommand(subject);
+    if (address) this.#seq++;
+    if (address?.ref) {
+      const commandId = id !== null && ID.test(id) ? id : positionalCommandId(this.#incarnation, this.#seq);
+      this.#history.push({ what: 'sent', command: { session, seq: this.#seq, verb, commandId, tell } });
+    }
+    this.#bus.bus.publish(subject, payload, {
+      ...(id === null ? {} : { [HEADERS.commandId]: id }),
+      ...(tell ? { [HEADERS.receiptTo]: INBOX } : {}),
+      [HEADERS.actor]: 'client',
+    });
+  }
+}

@@ -1,0 +1,187 @@
+/**
+ * The wires between one host and the bus. Each call travels there and back, each way takes time, and either can be lost;
+ * a host that is killed never hears of anything again, while what it had already sent may still arrive.
+ */
+import type {
+  AppendResult,
+  Blobs,
+  Clock,
+  CommandInbox,
+  Doorbell,
+  InboxHandlers,
+  Journal,
+  Publisher,
+  Snapshots,
+  StoredRecord,
+} from '@coxswain/ports';
+import type { SessionRef } from '@coxswain/protocol';
+import type { SimBus } from './sim-bus.ts';
+
+/** How long a host waits before it takes silence for silence. */
+const PATIENCE_MS = 200;
+/** How long a late append may be on its way. */
+const LATE_MAX_MS = 8_000;
+
+/** See the top of the file. */
+export class HostLink {
+  readonly name: string;
+  readonly clock: Clock;
+  /** What was sent before the host was killed and has not arrived may be lost. */
+  isDead = false;
+  readonly #bus: SimBus;
+  readonly #inbox: CommandInbox;
+  #handlers: InboxHandlers | null = null;
+
+  constructor(bus: SimBus, name: string) {
+    this.name = name;
+    this.clock = bus.clockOf(name);
+    this.#bus = bus;
+    this.#inbox = bus.bus.createInbox();
+  }
+
+  /** The inbox is let go, as the server does with a host that has gone silent; deliveries under way still come. */
+  async loseInbox(): Promise<void> {
+    await this.#inbox.close();
+  }
+
+  /** The inbox is asked for again. */
+  async regainInbox(): Promise<void> {
+    if (this.#handlers && !this.isDead) await this.#inbox.open(this.#wired(this.#handlers));
+  }
+
+  readonly journal: Journal = {
+    append: (ref, bytes, fence) => this.#append(ref, bytes, fence),
+    firstAfter: (ref, fence) => this.#ask((bus) => bus.journal.firstAfter(ref, fence)),
+    last: (ref) => this.#ask((bus) => bus.journal.last(ref)),
+    read: (ref, fence) => this.#read(ref, fence),
+    sessions: (tenant) => this.#sessions(tenant),
+  };
+
+  readonly inbox: CommandInbox = {
+    incarnation: { stream: '', created: '' },
+    open: async (handlers, partitions) => {
+      this.#handlers = handlers;
+      await this.#ask(() => this.#inbox.open(this.#wired(handlers), partitions));
+    },
+    read: (ref, afterSeq, untilSeq) =>
+      this.#ask(async () => this.#bus.plant.inboxRead(await this.#inbox.read(ref, afterSeq, untilSeq))),
+    close: () => this.#ask(() => this.#inbox.close()),
+  };
+
+  readonly snapshots: Snapshots = {
+    put: (ref, bytes) => this.#ask((bus) => bus.snapshots.put(ref, bytes)),
+    get: (ref) => this.#ask((bus) => bus.snapshots.get(ref)),
+  };
+
+  readonly blobs: Blobs = {
+    put: async (sha256, bytes) => {
+      if (this.#bus.random.chance(this.#bus.faults.blobFails)) {
+        await this.clock.sleep(PATIENCE_MS);
+        throw new Error('the object store does not answer');
+      }
+      return this.#ask((bus) => bus.blobs.put(sha256, bytes));
+    },
+    get: (sha256) => this.#ask((bus) => bus.blobs.get(sha256)),
+  };
+
+  readonly publisher: Publisher = {
+    delta: () => {},
+    receipt: (subject, receipt) => {
+      if (!this.#bus.random.chance(this.#bus.faults.receiptLost)) this.#bus.bus.publisher.receipt(subject, receipt);
+    },
+  };
+
+  // ---- there and back ----
+
+  /** One question to the bus. Rejects where it does not answer. */
+  async #ask<T>(question: (bus: SimBus['bus']) => Promise<T>): Promise<T> {
+    const isLost = this.#bus.random.chance(this.#bus.faults.readFails);
+    if (!isLost && (await this.#arrives(this.#bus.latency()))) {
+      const answer = await question(this.#bus.bus);
+      await this.clock.sleep(this.#bus.latency());
+      return answer;
+    }
+    await this.clock.sleep(PATIENCE_MS);
+    throw new Error('the bus does not answer');
+  }
+
+  /** What has been sent arrives by itself, whatever becomes of its sender. @returns whether the bus was there. */
+  async #arrives(afterMs: number): Promise<boolean> {
+    await this.#bus.world.sleep(afterMs);
+    // A killed process leaves some of what it sent on the wire, and takes the rest with it.
+    if (this.isDead && this.#bus.random.chance(0.5)) return new Promise(() => {});
+    return !this.#bus.isOut;
+  }
+
+  async #append(ref: SessionRef, bytes: Uint8Array, fence: number): Promise<AppendResult> {
+    const { random, faults } = this.#bus;
+    const fault = random.weighted([
+      [faults.appendLost, 'lost'],
+      [faults.appendUnanswered, 'unanswered'],
+      [faults.appendLate, 'late'],
+      [1, 'none'],
+    ] as const);
+    const silence = async (): Promise<AppendResult> => {
+      await this.clock.sleep(PATIENCE_MS);
+      return { status: 'ambiguous', cause: 'no answer' };
+    };
+    if (fault === 'lost') return silence();
+    if (fault === 'late') {
+      void this.#late(ref, bytes, fence);
+      return silence();
+    }
+    if (!(await this.#arrives(this.#bus.latency()))) return silence();
+    const result = await this.#bus.append(this.name, ref, bytes, fence);
+    if (fault === 'unanswered') return silence();
+    await this.clock.sleep(this.#bus.latency());
+    return result;
+  }
+
+  /** An append that its sender has long given up, and that arrives all the same; but not from beyond the grave. */
+  async #late(ref: SessionRef, bytes: Uint8Array, fence: number): Promise<void> {
+    await this.#bus.world.sleep(this.#bus.random.between(0, LATE_MAX_MS));
+    if (!this.isDead && !this.#bus.isOut) await this.#bus.append(this.name, ref, bytes, fence);
+  }
+
+  async *#read(ref: SessionRef, fence?: number): AsyncIterable<StoredRecord> {
+    const records = await this.#ask(async (bus) => {
+      const list: StoredRecord[] = [];
+      for await (const record of bus.journal.read(ref, fence)) list.push(record);
+      return list;
+    });
+    yield* records;
+  }
+
+  async *#sessions(tenant: string): AsyncIterable<SessionRef> {
+    const refs = await this.#ask(async (bus) => {
+      const list: SessionRef[] = [];
+      for await (const ref of bus.journal.sessions(tenant)) list.push(ref);
+      return list;
+    });
+    yield* refs;
+  }
+
+  // ---- deliveries ----
+
+  #wired(handlers: InboxHandlers): InboxHandlers {
+    return {
+      ring: (doorbell) => {
+        const { random, faults } = this.#bus;
+        void this.#deliver(handlers, doorbell);
+        if (random.chance(faults.deliveryRepeated)) void this.#deliver(handlers, doorbell);
+      },
+      stray: (command) => void this.clock.sleep(this.#bus.latency()).then(() => handlers.stray(command)),
+    };
+  }
+
+  async #deliver(handlers: InboxHandlers, { ref, seq, ack }: Doorbell): Promise<void> {
+    const { random, faults } = this.#bus;
+    await this.clock.sleep(random.chance(faults.deliveryDelayed) ? random.between(0, 2_000) : this.#bus.latency());
+    handlers.ring({ ref, seq, ack: () => void this.#acknowledge(ack) });
+  }
+
+  async #acknowledge(ack: () => void): Promise<void> {
+    if (this.#bus.random.chance(this.#bus.faults.ackLost)) return;
+    if (await this.#arrives(this.#bus.latency())) ack();
+  }
+}

@@ -1,0 +1,152 @@
+/** The hosts of a simulation: real ones, each on its own wires, that can be killed between any two of their awaits. */
+import { createSessionHost, type SessionHost } from '@coxswain/session';
+import type { VirtualTime } from '../../libs/session/test/virtual-time.ts';
+import type { Schedule } from './generator.ts';
+import type { History } from './history.ts';
+import { HostLink } from './host-link.ts';
+import type { SimBus } from './sim-bus.ts';
+import { SimHooks } from './sim-hooks.ts';
+import { SimModels } from './sim-models.ts';
+import { SimTools, type ToolWorker, type ToolWorld } from './sim-tools.ts';
+
+/** One process. */
+export interface Process {
+  readonly name: string;
+  readonly link: HostLink;
+  readonly host: SessionHost;
+}
+
+/** A host that cannot start is started again after this time. */
+const START_AGAIN_MS = 1_000;
+
+/** See the top of the file. */
+export class Hosts {
+  readonly #time: VirtualTime;
+  readonly #bus: SimBus;
+  readonly #history: History;
+  readonly #schedule: Schedule;
+  readonly #toolWorld: ToolWorld;
+  readonly #worker: ToolWorker;
+  readonly #running: Process[] = [];
+  readonly #countdowns = new Map<string, { awaits: number; readonly strike: () => void }>();
+  #started = 0;
+  #down = 0;
+
+  constructor(
+    time: VirtualTime,
+    bus: SimBus,
+    history: History,
+    schedule: Schedule,
+    toolWorld: ToolWorld,
+    worker: ToolWorker,
+  ) {
+    this.#time = time;
+    this.#bus = bus;
+    this.#history = history;
+    this.#schedule = schedule;
+    this.#toolWorld = toolWorld;
+    this.#worker = worker;
+    time.afterWake = (owner) => {
+      const countdown = this.#countdowns.get(owner);
+      if (!countdown || --countdown.awaits > 0) return;
+      this.#countdowns.delete(owner);
+      countdown.strike();
+    };
+  }
+
+  /** The processes that run now. */
+  get running(): readonly Process[] {
+    return this.#running;
+  }
+
+  /** Whether a process is still to come up again. */
+  get anyDown(): boolean {
+    return this.#down > 0;
+  }
+
+  /** One of those that run, or undefined. */
+  nth(index: number): Process | undefined {
+    return this.#running[index % Math.max(1, this.#running.length)];
+  }
+
+  /** Starts a process. */
+  start(): void {
+    const name = `host${++this.#started}`;
+    const link = new HostLink(this.#bus, name);
+    const process: Process = { name, link, host: createSessionHost(this.#ports(name, link), OPTIONS(name)) };
+    this.#running.push(process);
+    this.#note(name, 'starts');
+    void process.host.start().then(
+      ({ recovered }) => this.#note(name, `has taken up ${recovered}`),
+      () => this.crash(process, 0, START_AGAIN_MS),
+    );
+  }
+
+  /** Kills a process at once; another takes its place after a while. */
+  crash(process: Process, pinLostAfterMs: number, downMs: number): void {
+    const place = this.#running.indexOf(process);
+    if (place < 0) return;
+    this.#running.splice(place, 1);
+    this.#countdowns.delete(process.name);
+    process.link.isDead = true;
+    this.#time.kill(process.name);
+    this.#note(process.name, 'is killed');
+    this.#down++;
+    void this.#bus.world.sleep(pinLostAfterMs).then(() => process.link.loseInbox());
+    void this.#bus.world.sleep(downMs).then(() => {
+      this.#down--;
+      this.start();
+    });
+  }
+
+  /** Kills a process just after so many of its awaits. */
+  crashAfter(process: Process, awaits: number, pinLostAfterMs: number, downMs: number): void {
+    this.#countdowns.set(process.name, { awaits, strike: () => this.crash(process, pinLostAfterMs, downMs) });
+  }
+
+  /** Stops a process for a while; it goes on as if nothing had happened. */
+  pause(process: Process, forMs: number, losesInbox: boolean): void {
+    this.#time.hold(process.name, this.#time.nowMs + forMs);
+    this.#note(process.name, `stands still for ${Math.round(forMs)} ms`);
+    if (!losesInbox) return;
+    void process.link.loseInbox();
+    void this.#bus.world.sleep(forMs).then(() => process.link.regainInbox());
+  }
+
+  #ports(name: string, link: HostLink): Parameters<typeof createSessionHost>[0] {
+    const { clock } = link;
+    let ids = 0;
+    const log = (fields: object, message: string) => {
+      const reason = 'reason' in fields ? String(fields.reason) : null;
+      this.#history.push({ what: 'log', host: name, message: message.slice(0, 200), reason });
+    };
+    return {
+      journal: link.journal,
+      inbox: { ...link.inbox, incarnation: this.#bus.bus.createInbox().incarnation },
+      snapshots: link.snapshots,
+      blobs: link.blobs,
+      publisher: link.publisher,
+      clock,
+      ids: { next: () => String(++ids) },
+      log: { debug: () => {}, info: () => {}, warn: log, error: log },
+      hooks: new SimHooks(this.#schedule.hooks, () => this.#bus.faults, clock, this.#bus.random.fork(`hooks ${name}`)),
+      models: new SimModels(this.#schedule.sessions, clock, this.#history),
+      tools: new SimTools(this.#toolWorld, this.#worker, clock, name),
+      personas: { find: async () => null, names: async () => [] },
+      defaultRoot: '/',
+    };
+  }
+
+  #note(host: string, did: string): void {
+    this.#history.push({ what: 'host', host, did });
+  }
+}
+
+// Small figures, so that snapshots, passivations and given-up appends happen within seconds.
+const OPTIONS = (name: string) => ({
+  name,
+  snapshotEvery: 7,
+  passivateAfterMs: 2_000,
+  sweepEveryMs: 500,
+  commitBounds: { attemptsMax: 5, firstDelayMs: 20, maxDelayMs: 400 },
+});

@@ -1,0 +1,70 @@
+/** `npm run sim -- --seeds N [--seed S]`: N seeds from 1 on, or from S on; without N, S alone. Exits 1 at the first that fails. */
+import { parseArgs } from 'node:util';
+import { journalLine } from '../../libs/turn/test/journal-line.ts';
+import { type Simulation, simulate } from './simulate.ts';
+
+const { values } = parseArgs({
+  options: { seeds: { type: 'string' }, seed: { type: 'string' }, verbose: { type: 'boolean', default: false } },
+});
+const first = whole(values.seed ?? '1', '--seed');
+const count = whole(values.seeds ?? (values.seed === undefined ? '300' : '1'), '--seeds');
+
+const beganMs = performance.now();
+const totals = { records: 0, runs: 0, crashes: 0, takenOver: 0, sent: 0, virtualMs: 0 };
+const profiles = new Map<string, number>();
+for (let seed = first; seed < first + count; seed++) {
+  const simulation = await simulate(seed);
+  if (values.verbose) print(simulation);
+  if (simulation.problems.length > 0) {
+    print(simulation);
+    for (const { checker, session, what } of simulation.problems) console.log(`${checker} ${session}: ${what}`);
+    console.log(`\nseed ${seed} failed; again with: npm run sim -- --seed ${seed}`);
+    process.exit(1);
+  }
+  add(simulation);
+}
+const seconds = (performance.now() - beganMs) / 1_000;
+console.log(`${count} seeds from ${first}: nothing wrong, ${(count / seconds).toFixed(1)} seeds a second`);
+console.log(
+  `${totals.records} records, ${totals.sent} commands, ${totals.runs} tool runs, ${totals.crashes} hosts killed, ` +
+    `${totals.takenOver} sessions taken over, ${Math.round(totals.virtualMs / 60_000)} virtual minutes`,
+);
+console.log([...profiles].map(([name, times]) => `${name} ${times}`).join(', '));
+
+function add({ history, evidence, schedule, tookMs }: Simulation): void {
+  profiles.set(schedule.profile, (profiles.get(schedule.profile) ?? 0) + 1);
+  totals.virtualMs += tookMs;
+  totals.sent += history.of('sent').length;
+  totals.runs += history.of('ran').length;
+  totals.crashes += history.of('host').filter(({ did }) => did === 'is killed').length;
+  for (const { records } of evidence.journals) {
+    totals.records += records.length;
+    totals.takenOver += records.filter(({ input }) => input.type === 'owned').length;
+  }
+}
+
+/** The journals as lines, with what hosts and tools did between. */
+function print({ history, evidence, schedule }: Simulation): void {
+  console.log(`seed ${schedule.seed}, ${schedule.profile}: ${JSON.stringify(schedule.faults)}`);
+  for (const entry of history.entries) {
+    const at = `${(entry.atMs / 1_000).toFixed(4).padStart(9)}s`;
+    if (entry.what === 'stored') {
+      const journal = evidence.journals.find(({ session }) => session === entry.session);
+      const record = journal?.records[entry.n - 1];
+      if (!record) continue;
+      const { input, epoch, attempt, cursor } = record;
+      const about = input.type === 'command' ? `${input.verb} ${input.command_id} @${cursor?.seq}` : input.type;
+      console.log(`${at} ${entry.session} ${entry.n} (${about}) epoch ${epoch} by ${attempt}`);
+      for (const event of record.events) console.log(`${' '.repeat(20)}${journalLine(event)}`);
+    } else if (entry.what === 'ran') {
+      console.log(`${at} ran ${entry.run.key} ${entry.run.tool} at ${entry.run.host} in epoch ${entry.run.epoch}`);
+    } else console.log(`${at} ${JSON.stringify({ ...entry, atMs: undefined })}`);
+  }
+}
+
+function whole(text: string, flag: string): number {
+  const value = Number(text);
+  if (Number.isSafeInteger(value) && value >= 0) return value;
+  console.error(`${flag} takes a whole number, not ${text}`);
+  process.exit(64);
+}

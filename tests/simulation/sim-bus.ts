@@ -1,0 +1,81 @@
+/** The bus of a simulation: the real one in memory, the faults that stand around it, and what everybody may know of it. */
+import { createMemoryBus, type MemoryBus } from '@coxswain/adapter-memory';
+import type { AppendResult, Clock, StoredCommand } from '@coxswain/ports';
+import type { SessionRef } from '@coxswain/protocol';
+import { sha256Hex } from '@coxswain/session';
+import type { VirtualTime } from '../../libs/session/test/virtual-time.ts';
+import type { FaultRates } from './generator.ts';
+import type { History } from './history.ts';
+import type { Random } from './random.ts';
+
+/** Faults that are no part of the nemesis: tests of the checkers plant them to see them caught. */
+export interface Plant {
+  inboxRead(commands: readonly StoredCommand[]): readonly StoredCommand[];
+  append(
+    append: (fence: number) => Promise<AppendResult>,
+    fence: number,
+    newest: () => Promise<number>,
+  ): Promise<AppendResult>;
+}
+
+/** Nothing is planted. */
+export const NO_PLANT: Plant = {
+  inboxRead: (commands) => commands,
+  append: (append, fence) => append(fence),
+};
+
+/** See the top of the file. */
+export class SimBus {
+  readonly bus: MemoryBus;
+  readonly world: Clock;
+  readonly random: Random;
+  readonly plant: Plant;
+  faults: FaultRates;
+  /** Nobody reaches the bus. */
+  isOut = false;
+  readonly #time: VirtualTime;
+  readonly #history: History;
+  readonly #stored = new Map<string, number>();
+
+  constructor(time: VirtualTime, random: Random, history: History, faults: FaultRates, plant: Plant) {
+    this.#time = time;
+    this.#history = history;
+    this.world = time.clock('world');
+    this.bus = createMemoryBus(this.world);
+    this.random = random;
+    this.faults = faults;
+    this.plant = plant;
+  }
+
+  /** A host's clock. Giving way takes a moment, so that whatever else is due may come in between. */
+  clockOf(host: string): Clock {
+    const clock = this.#time.clock(host);
+    return { ...clock, yield: () => clock.sleep(this.random.between(0, 0.2)) };
+  }
+
+  /** The time that one way takes: mostly short, now and then long. */
+  latency(): number {
+    const { latencyMs } = this.faults;
+    return this.random.between(0, this.random.chance(0.02) ? 30 * latencyMs : latencyMs);
+  }
+
+  /** How many records of a session are stored. */
+  recordsOf(session: string): number {
+    return this.#stored.get(session) ?? 0;
+  }
+
+  /** The one place where records come into being. */
+  async append(by: string, ref: SessionRef, bytes: Uint8Array, fence: number): Promise<AppendResult> {
+    const result = await this.plant.append(
+      (at) => this.bus.journal.append(ref, bytes, at),
+      fence,
+      async () => (await this.bus.journal.last(ref))?.fence ?? 0,
+    );
+    if (result.status === 'stored') {
+      const n = this.recordsOf(ref.sessionId) + 1;
+      this.#stored.set(ref.sessionId, n);
+      this.#history.push({ what: 'stored', session: ref.sessionId, n, by, hash: sha256Hex(bytes).slice(0, 16) });
+    }
+    return result;
+  }
+}

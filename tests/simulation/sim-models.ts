@@ -1,0 +1,67 @@
+/** The models of a simulation: they say what the plan says, and look at what they are shown. */
+import type { Clock, Model, ModelRequest, ModelResult, Models } from '@coxswain/ports';
+import type { AssistantMessage, Message } from '@coxswain/protocol';
+import type { PlannedAnswer, SessionPlan } from './generator.ts';
+import type { History } from './history.ts';
+
+/** See the top of the file. */
+export class SimModels implements Models {
+  readonly #plans: ReadonlyMap<string, SessionPlan>;
+  readonly #clock: Clock;
+  readonly #history: History;
+
+  constructor(sessions: readonly SessionPlan[], clock: Clock, history: History) {
+    this.#plans = new Map(sessions.map((plan) => [plan.id, plan]));
+    this.#clock = clock;
+    this.#history = history;
+  }
+
+  async check(): Promise<null> {
+    return null;
+  }
+
+  resolve(): Model {
+    return { stream: (request, onPart, signal) => this.#stream(request, onPart, signal) };
+  }
+
+  async #stream(
+    request: ModelRequest,
+    onPart: Parameters<Model['stream']>[1],
+    signal: AbortSignal,
+  ): Promise<ModelResult> {
+    const problem = unpaired(request.messages);
+    if (problem) this.#history.push({ what: 'shown', session: request.sessionId, problem });
+    // Which answer is next stands in the transcript, so that a restarted host goes on at the same place.
+    const given = request.messages.filter((message) => message.role === 'assistant').length;
+    const planned = this.#plans.get(request.sessionId)?.answers[given] ?? PLAIN;
+    await this.#clock.sleep(planned.delayMs, planned.deaf ? undefined : signal);
+    if (planned.text !== '') onPart({ type: 'text', text: planned.text });
+    return result(planned, signal.aborted && !planned.deaf);
+  }
+}
+
+const PLAIN: PlannedAnswer = { text: 'that is all', calls: [], delayMs: 0, fails: false, deaf: false };
+
+function result({ text, calls, fails }: PlannedAnswer, stopped: boolean): ModelResult {
+  const content: AssistantMessage['content'] = text === '' ? [] : [{ type: 'text', text }];
+  const head = { finishReason: 'stop', usage: { input_tokens: 3, output_tokens: 1 }, attempts: 1 };
+  if (stopped) return { ...head, status: 'cancelled', message: { role: 'assistant', content } };
+  if (fails) {
+    const error = { code: 'model_unavailable', message: 'gone' };
+    return { ...head, status: 'failed', message: { role: 'assistant', content }, error };
+  }
+  return { ...head, status: 'complete', message: { role: 'assistant', content: [...content, ...calls] } };
+}
+
+/** What a provider would refuse: a call without its result right behind it, or a result without its call. */
+export function unpaired(messages: readonly Message[]): string | null {
+  let owed: string[] = [];
+  for (const [index, message] of messages.entries()) {
+    if (message.role === 'tool') {
+      if (owed.shift() !== message.call_id) return `message ${index}: result of ${message.call_id} out of place`;
+    } else if (owed.length > 0) return `message ${index}: no result of ${owed[0]}`;
+    if (message.role === 'assistant' && !message.partial)
+      owed = message.content.flatMap((part) => (part.type === 'call' ? [part.call_id] : []));
+  }
+  return owed.length > 0 ? `no result of ${owed[0]}` : null;
+}
