@@ -7,6 +7,7 @@ import {
   EVENT_TYPES,
   HEADERS,
   INTERNAL_VERBS,
+  JsonObject,
   NOT_YET,
   parseCommand,
   partitionOf,
@@ -136,13 +137,21 @@ function membersOf(constant: string): ReadonlyMap<string, ts.ObjectLiteralElemen
 
 // ---- schemas ----
 
+const asWritten = {
+  io: 'input',
+  unrepresentable: 'any',
+  override: ({ zodSchema, jsonSchema }: { zodSchema: unknown; jsonSchema: { type?: unknown } }) => {
+    if (zodSchema === JsonObject) jsonSchema.type = 'object';
+  },
+} as const satisfies Parameters<typeof z.toJSONSchema>[1];
+
 function schemaOf(schema: z.ZodType): string {
-  const { $schema: _, ...rest } = z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' });
+  const { $schema: _, ...rest } = z.toJSONSchema(schema, asWritten);
   return JSON.stringify(rest, null, 2);
 }
 
 function fieldsOf(schema: z.ZodType): string[] {
-  const { properties = {}, required = [] } = z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' });
+  const { properties = {}, required = [] } = z.toJSONSchema(schema, asWritten);
   return Object.keys(properties).map((name) => code(required.includes(name) ? name : `${name}?`));
 }
 

@@ -24,6 +24,8 @@ export const BOUNDS = {
   abortGraceMs: 5_000,
   /** How often a model call is started again after crashes of its host before the run fails. */
   modelRestartsMax: 5,
+  /** How deep JSON may be nested: arguments, metadata, what hooks return. */
+  jsonDepthMax: 128,
   /** Length of a regular expression in a pattern. */
   patternMaxChars: 512,
   /** Permission rules of one persona. */

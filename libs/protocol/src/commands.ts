@@ -80,6 +80,10 @@ const Start = z
     if ((body.prompt === undefined) === (body.messages === undefined)) {
       context.addIssue({ code: 'custom', path: ['prompt'], message: 'exactly one of prompt and messages is needed' });
     }
+    const silent = (body.messages ?? []).findIndex((message) =>
+      message.content.every((part) => part.type === 'text' && part.text.trim() === ''),
+    );
+    if (silent >= 0) context.addIssue({ code: 'custom', path: ['messages', silent], message: 'must not be empty' });
     if (body.provider !== undefined && body.model === undefined) {
       context.addIssue({ code: 'custom', path: ['provider'], message: 'a provider needs a model beside it' });
     }

@@ -1,5 +1,6 @@
 /** Receipts: what becomes of a command, told to the inbox that its sender named. */
 import { z } from 'zod';
+import { JsonObject } from './json.ts';
 
 /** One receipt. A receipt is sent only after the record that it speaks of is durable. */
 export const Receipt = z.strictObject({
@@ -12,7 +13,7 @@ export const Receipt = z.strictObject({
   code: z.string().optional(),
   message: z.string().optional(),
   field: z.string().optional(),
-  detail: z.record(z.string(), z.json()).optional(),
+  detail: JsonObject.optional(),
   seam: z.string().optional(),
   turn: z.number().int().nonnegative().optional(),
   reason: z.string().optional(),
