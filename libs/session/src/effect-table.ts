@@ -58,11 +58,6 @@ export class EffectTable {
     return count;
   }
 
-  /** Settled outcomes that no acknowledged record holds. */
-  get kept(): ReadonlyMap<string, Outcome> {
-    return this.#kept;
-  }
-
   /** Starts what is wanted and missing, stops what is not wanted any more. Call it after each commit, and after recovery. */
   reconcile(wanted: readonly Effect[], mayStart: (effect: Effect) => boolean): void {
     if (this.#closed) return;

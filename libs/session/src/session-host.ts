@@ -219,12 +219,12 @@ class Host implements SessionHost {
   #dropped(ref: SessionRef, dropped: Dropped): void {
     const key = keyOf(ref);
     this.#runners.delete(key);
+    if (dropped.carried.size > 0) this.#carried.set(key, dropped.carried);
     if (dropped.reason === 'passivated') {
       this.#retries.delete(key);
       return;
     }
     this.#generation++;
-    if (dropped.carried.size > 0) this.#carried.set(key, dropped.carried);
     if (this.#stopping) return;
     this.#ports.log.warn({ session_id: ref.sessionId, reason: dropped.reason }, `session left: ${dropped.message}`);
     if (dropped.reason === 'foreign_writer') return;

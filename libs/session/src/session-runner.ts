@@ -150,9 +150,12 @@ export class SessionRunner {
     this.#post({ kind: 'wake' });
   }
 
-  /** The session after its newest acknowledged record (R3); null while it is being loaded, or unknown. */
+  /**
+   * The session after its newest acknowledged record (R3); null while it is being loaded, or unknown, or where another
+   * host wrote last: that one may have gone on since.
+   */
   get status(): SessionStatus | null {
-    if (!this.#committedState || !this.#session) return null;
+    if (!this.#committedState || this.#session?.writer !== this.#options.host) return null;
     const { n, at } = this.#session;
     if (this.#committed?.n !== n) this.#committed = statusOf(this.#committedState, n, at);
     return this.#committed;
@@ -169,8 +172,7 @@ export class SessionRunner {
 
   /** Milliseconds for which nothing has run and nothing has waited; 0 while something does. */
   idleMs(): number {
-    const idle =
-      !this.#working && this.#mailbox.length === 0 && this.#effects.running() === 0 && this.#effects.kept.size === 0;
+    const idle = !this.#working && this.#mailbox.length === 0 && this.#effects.running() === 0;
     return idle ? this.#ports.clock.monotonicMs() - this.#idleSinceMs : 0;
   }
 

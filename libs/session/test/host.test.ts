@@ -1,5 +1,5 @@
 /** The host: taking sessions up, stopping in order, and going on when one of them cannot. R10. */
-import type { Journal } from '@coxswain/ports';
+import type { CommandInbox, Journal } from '@coxswain/ports';
 import { expect, test } from 'vitest';
 import { createSessionHost } from '../src/mod.ts';
 import { ask, call, say } from './fake-model.ts';
@@ -196,6 +196,59 @@ test('a record that leads to another state than it says is never built upon', as
   });
   const second = await bed.host({}, { journal });
   await expect(second.status(refOf())).rejects.toMatchObject({ code: 'replay_diverged' });
+});
+
+test('R9: a host that lost a session keeps what its calls had answered, and does not keep the session in memory for it', async () => {
+  const bed = testBed();
+  bed.tools = { count: { run: taking(1_000, 'counted') }, slow: { run: taking(3_000) } };
+  bed.models.answers = [ask(call('c1', 'count'), call('c2', 'slow')), say('done')];
+  const first = await bed.host({ passivateAfterMs: 5_000, sweepEveryMs: 500 });
+  await bed.start();
+  const second = await bed.host({ passivateAfterMs: 5_000, sweepEveryMs: 500 });
+  await bed.time.advance(1_500);
+  // The first host's append of c1's result was refused: it let go. Its delivery of an old command brings it back.
+  expect(first.live).toBe(0);
+  await bed.send('steer', 'listen', { id: 'st' });
+  await bed.time.advance(500);
+  expect((await bed.lines()).filter((line) => line.startsWith('owned'))).toEqual(['owned 2', 'owned 3']);
+  await bed.time.advance(60_000);
+  expect([first.live, second.live]).toEqual([0, 0]);
+  expect((await first.status(refOf()))?.state).toBe('stopped');
+  expect(bed.toolSource.runs.filter(({ tool }) => tool === 'count')).toHaveLength(1);
+});
+
+test('a host tells of a session that another host has as the journal says it is, and lets it go when idle', async () => {
+  const bed = testBed();
+  bed.tools = { count: { run: taking(1_000, 'counted') } };
+  bed.models.answers = [ask(call('c1', 'count')), say('done', { delayMs: 30_000 })];
+  const inner = bed.bus.createInbox();
+  let again = () => {};
+  const open: CommandInbox['open'] = (handlers, partitions) =>
+    inner.open(
+      {
+        ...handlers,
+        ring: (doorbell) => {
+          again = () => handlers.ring(doorbell);
+          handlers.ring(doorbell);
+        },
+      },
+      partitions,
+    );
+  const first = await bed.host({ passivateAfterMs: 5_000, sweepEveryMs: 500 }, { inbox: { ...inner, open } });
+  await bed.start();
+  await bed.host();
+  await bed.time.advance(2_000);
+  // The first has let go, with what the call had answered in its hands. An old delivery makes it look at the session.
+  expect(first.live).toBe(0);
+  again();
+  await bed.time.settle();
+  expect(first.live).toBe(1);
+  await bed.time.advance(3_000);
+  const n = (await bed.records()).length;
+  expect((await first.status(refOf()))?.n).toBe(n);
+  await bed.time.advance(60_000);
+  expect((await first.status(refOf()))?.state).toBe('stopped');
+  expect(first.live).toBe(0);
 });
 
 test('R8: trouble that comes back waits longer each time, and is forgotten once the journal is there', async () => {
