@@ -1,0 +1,83 @@
+/** The tools of the traces. They touch nothing but the clock that they are given, so they do the same on every machine. */
+import { type CodeTool, createCodeTools } from '@coxswain/adapter-tools';
+import type { Clock, ToolSource } from '@coxswain/ports';
+
+/** A tool's name. */
+export type DeckTool = keyof typeof TOOLS;
+
+/** The tools that a scenario names, in the order in which it names them. */
+export function deckTools(names: readonly DeckTool[], clock: Clock): ToolSource {
+  return createCodeTools(names.map((name) => ({ name, ...TOOLS[name](clock) })));
+}
+
+type Described = Omit<CodeTool, 'name'>;
+
+const object = (properties: CodeTool['input_schema'], required: string[] = Object.keys(properties)) => ({
+  type: 'object',
+  properties,
+  required,
+});
+const TIME = object({ ms: { type: 'integer' } });
+
+const TOOLS = {
+  /** Answers at once. */
+  look: () => ({
+    description: 'Looks.',
+    input_schema: object({ at: { type: 'string' } }),
+    run: ({ at }) => `Nothing unusual at ${at}.`,
+  }),
+  /** Takes its time, and stops when it is told to. */
+  haul: (clock) => ({
+    description: 'Hauls.',
+    input_schema: TIME,
+    run: async ({ ms }, { signal }) => {
+      await clock.sleep(Number(ms), signal);
+      if (signal.aborted) throw new Error('told to stop');
+      return `Hauled for ${ms} ms.`;
+    },
+  }),
+  /** Takes its time, whatever it is told. */
+  drift: (clock) => ({
+    description: 'Drifts.',
+    input_schema: TIME,
+    run: async ({ ms }) => {
+      await clock.sleep(Number(ms));
+      return `Drifted for ${ms} ms.`;
+    },
+  }),
+  /** May be sent twice, so a crash does not leave it in doubt. */
+  sound: (clock) => ({
+    description: 'Sounds the depth.',
+    input_schema: TIME,
+    traits: { idempotent: true },
+    run: async ({ ms }, { signal }) => {
+      await clock.sleep(Number(ms), signal);
+      return '12 fathoms.';
+    },
+  }),
+  /** Makes its whole batch run one call after another. */
+  hoist: (clock) => ({
+    description: 'Hoists.',
+    input_schema: TIME,
+    traits: { sequential: true },
+    run: async ({ ms }, { signal }) => {
+      await clock.sleep(Number(ms), signal);
+      return `Hoisted for ${ms} ms.`;
+    },
+  }),
+  /** Ends the run, where nothing but it was asked for. */
+  moor: () => ({
+    description: 'Moors.',
+    input_schema: object({}),
+    traits: { terminates: true },
+    run: () => 'Moored.',
+  }),
+  /** Fails. */
+  snag: () => ({
+    description: 'Snags.',
+    input_schema: object({}),
+    run: () => {
+      throw new Error('the line is foul');
+    },
+  }),
+} satisfies Readonly<Record<string, (clock: Clock) => Described>>;

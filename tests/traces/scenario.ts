@@ -1,0 +1,47 @@
+/** What a scenario is: a script for the model, tools, hooks, and what people do meanwhile. */
+import type { HookRegistration, JsonObject } from '@coxswain/protocol';
+import type { DeckTool } from './deck-tools.ts';
+import type { Stage } from './stage.ts';
+
+/** One hook of a scenario. */
+export interface TracedHook {
+  readonly registration: Partial<HookRegistration> & Pick<HookRegistration, 'id' | 'point'>;
+  /** What the handler returns; an `Error` is thrown. */
+  readonly returns?: unknown;
+  /** How long it takes; without it the answer is there at once. */
+  readonly afterMs?: number;
+}
+
+/** One scenario, recorded as `<name>.jsonl`. */
+export interface Scenario {
+  /** The file's name. */
+  readonly name: string;
+  /** What the trace shows, in one sentence. */
+  readonly shows: string;
+  /** The model's answers, as docs/guides/scripted-models.md describes turns. */
+  readonly turns: readonly JsonObject[];
+  readonly tools?: readonly DeckTool[];
+  readonly hooks?: readonly TracedHook[];
+  /** Where the surroundings fail. */
+  readonly trouble?: Trouble;
+  /** What happens, from before the first command. */
+  play(stage: Stage): Promise<void>;
+}
+
+/** How the world around a session can fail it. */
+export interface Trouble {
+  /** Opening tools takes so long. */
+  readonly openingTakesMs?: number;
+  /** Tools cannot be opened. */
+  readonly toolsDoNotOpen?: true;
+  /** The model breaks the contract of its port: it rejects. */
+  readonly modelRejects?: true;
+}
+
+/** A turn that says something. */
+export const say = (text: string, more: JsonObject = {}): JsonObject => ({ text, ...more });
+
+/** A turn that asks for calls, each a tool's name and its arguments. */
+export const ask = (...calls: readonly (readonly [tool: string, args?: JsonObject | string])[]): JsonObject => ({
+  calls: calls.map(([tool, args = {}]) => ({ tool, args })),
+});

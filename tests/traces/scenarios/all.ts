@@ -1,0 +1,20 @@
+/** Every scenario, in the order in which they are recorded. */
+import type { Scenario } from '../scenario.ts';
+import { APPROVALS } from './approvals.ts';
+import { CANCELLING } from './cancelling.ts';
+import { FAILURES } from './failures.ts';
+import { HOOKS } from './hooks.ts';
+import { PLAIN_RUNS } from './plain-runs.ts';
+import { SEAM_DELIVERIES } from './seam-deliveries.ts';
+import { STEERING } from './steering.ts';
+
+/** See the top of the file. */
+export const SCENARIOS: readonly Scenario[] = [
+  ...PLAIN_RUNS,
+  ...SEAM_DELIVERIES,
+  ...STEERING,
+  ...APPROVALS,
+  ...CANCELLING,
+  ...FAILURES,
+  ...HOOKS,
+];

@@ -1,0 +1,68 @@
+/** Calls that wait for a person. */
+import { ask, type Scenario, say } from '../scenario.ts';
+import { asking } from '../stage.ts';
+
+/** See the top of the file. */
+export const APPROVALS: readonly Scenario[] = [
+  {
+    name: 'approval-allowed-and-denied',
+    shows: 'a person allows a call, with arguments of their own, and denies the next, with a reason',
+    turns: [ask(['haul', { ms: 100 }]), ask(['haul', { ms: 100 }]), say('As you wish.')],
+    tools: ['haul'],
+    async play(stage) {
+      await stage.host();
+      await stage.start({ permissions: asking('haul') });
+      await stage.wait(5_000);
+      // Edited arguments are held to the tool's schema, as the model's own are.
+      await stage.send('approve', { call_id: 'c1_1', decision: 'allow', args: { ms: 'long' } });
+      await stage.send('approve', { call_id: 'c1_1', decision: 'allow', args: { ms: 20 }, actor: 'mara' });
+      await stage.send('approve', { call_id: 'c1_1', decision: 'deny' });
+      await stage.wait(100);
+      await stage.send('approve', { call_id: 'c2_1', decision: 'deny', reason: 'too steep', actor: 'mara' });
+    },
+  },
+  {
+    name: 'approval-of-three',
+    shows: 'three calls are parked, a fourth runs: the last is allowed first, one is denied, one cancelled by its id',
+    turns: [
+      ask(['haul', { ms: 100 }], ['haul', { ms: 200 }], ['haul', { ms: 300 }], ['look', { at: 'the bow' }]),
+      say('Done.'),
+    ],
+    tools: ['haul', 'look'],
+    async play(stage) {
+      await stage.host();
+      await stage.start({ permissions: asking('haul') });
+      await stage.send('approve', { call_id: 'c1_3', decision: 'allow' });
+      await stage.send('approve', { call_id: 'c1_1', decision: 'deny' });
+      await stage.send('cancel_call', { call_id: 'c1_2', reason: 'wrong line', actor: 'mara' });
+      await stage.wait(500);
+    },
+  },
+  {
+    name: 'sequential-batch',
+    shows: 'a batch with a sequential tool runs one call after another; a parked call holds back the one behind it',
+    turns: [
+      ask(['hoist', { ms: 50 }], ['look', { at: 'aloft' }], ['sound', { ms: 1 }], ['look', { at: 'aft' }]),
+      say('Done.'),
+    ],
+    tools: ['hoist', 'look', 'sound'],
+    async play(stage) {
+      await stage.host();
+      await stage.start({ permissions: asking('sound') });
+      await stage.wait(100);
+      await stage.send('approve', { call_id: 'c1_3', decision: 'deny' });
+    },
+  },
+  {
+    name: 'approval-aborted',
+    shows: 'the run is cancelled while calls are parked and one runs: approvals are aborted, a late allow is rejected',
+    turns: [ask(['haul', { ms: 100 }], ['sound', { ms: 100 }], ['haul', { ms: 200 }])],
+    tools: ['haul', 'sound'],
+    async play(stage) {
+      await stage.host();
+      await stage.start({ permissions: asking('haul') });
+      await stage.send('cancel', { reason: 'fog' });
+      await stage.send('approve', { call_id: 'c1_1', decision: 'allow' });
+    },
+  },
+];

@@ -1,0 +1,109 @@
+/** What the world does to a session: models and tools that fail, hosts that crash. */
+import { ask, type Scenario, say } from '../scenario.ts';
+import { asking } from '../stage.ts';
+
+/** See the top of the file. */
+export const FAILURES: readonly Scenario[] = [
+  {
+    name: 'model-broken-off',
+    shows: 'an answer that breaks off is kept as partial, and the run fails; a prompt begins the next one',
+    turns: [say('one two three', { chunk_ms: 100, fail: { kind: 'network', after_ms: 150 } }), say('Here again.')],
+    async play(stage) {
+      await stage.host();
+      await stage.start();
+      await stage.wait(500);
+      await stage.send('prompt', { body: 'Go on.' });
+      await stage.wait(500);
+    },
+  },
+  {
+    name: 'provisioning-failed',
+    shows: 'a persona that nobody knows ends the run in its beginning; a steer that waits stays for the next run',
+    turns: [say('Never said.')],
+    async play(stage) {
+      await stage.host();
+      stage.publish('start', { prompt: 'Take her out.', persona: 'nobody', model: 'scripted/deck.yaml' });
+      stage.publish('steer', { body: 'Keep to port.' });
+      await stage.time.settle();
+    },
+  },
+  {
+    name: 'tools-not-opened',
+    shows: 'tools that cannot be opened end the run in its beginning',
+    turns: [say('Never said.')],
+    trouble: { toolsDoNotOpen: true },
+    async play(stage) {
+      await stage.host();
+      await stage.start();
+    },
+  },
+  {
+    name: 'session-failed',
+    shows: 'a port that breaks its contract ends the run as failed, through the same teardown',
+    turns: [say('Never said.')],
+    trouble: { modelRejects: true },
+    async play(stage) {
+      await stage.host();
+      await stage.start();
+    },
+  },
+  {
+    name: 'crash-mid-call',
+    shows: 'the host crashes while two calls run: one may run again and does, the other is reported as interrupted',
+    turns: [ask(['haul', { ms: 500 }], ['sound', { ms: 500 }]), say('Going on.')],
+    tools: ['haul', 'sound'],
+    async play(stage) {
+      await stage.host();
+      await stage.start();
+      await stage.wait(100);
+      stage.crash();
+      await stage.wait(2_000);
+      await stage.host('relief');
+      await stage.wait(1_000);
+    },
+  },
+  {
+    name: 'crash-mid-answer',
+    shows: 'the host crashes in the middle of an answer: the next one asks the model again',
+    turns: [say('one two three', { chunk_ms: 100 })],
+    async play(stage) {
+      await stage.host();
+      await stage.start();
+      await stage.wait(150);
+      stage.crash();
+      await stage.host('relief');
+      await stage.wait(500);
+    },
+  },
+  {
+    name: 'crash-while-parked',
+    shows:
+      'the host crashes while a call is parked; the next leaves it parked, the one after that takes commands sent meanwhile',
+    turns: [ask(['haul', { ms: 50 }]), say('Done.')],
+    tools: ['haul'],
+    async play(stage) {
+      await stage.host();
+      await stage.start({ permissions: asking('haul') });
+      stage.crash();
+      await stage.host('relief');
+      stage.crash();
+      stage.publish('steer', { body: 'Gently.' });
+      stage.publish('approve', { call_id: 'c1_1', decision: 'allow' });
+      await stage.host('second-relief');
+      await stage.wait(100);
+    },
+  },
+  {
+    name: 'crash-too-often',
+    shows: 'an answer that six hosts crash over ends the run',
+    turns: [say('Never said.', { delay_ms: 60_000 })],
+    async play(stage) {
+      await stage.host();
+      await stage.start();
+      for (let i = 1; i <= 6; i++) {
+        stage.crash();
+        await stage.host(`relief-${i}`);
+      }
+    },
+  },
+];

@@ -1,0 +1,162 @@
+/** Hooks at every point: answers, vetoes, rewrites, failures. */
+import type { HookPoint, HookRegistration } from '@coxswain/protocol';
+import { ask, type Scenario, say, type TracedHook } from '../scenario.ts';
+import { asking } from '../stage.ts';
+
+const at = (
+  point: HookPoint,
+  returns?: unknown,
+  more: Partial<HookRegistration> & { afterMs?: number } = {},
+): TracedHook => {
+  const { afterMs, id = point, ...registration } = more;
+  return {
+    registration: { id, point, ...registration },
+    ...(returns === undefined ? {} : { returns }),
+    ...(afterMs === undefined ? {} : { afterMs }),
+  };
+};
+
+/** See the top of the file. */
+export const HOOKS: readonly Scenario[] = [
+  {
+    name: 'hooks-at-every-point',
+    shows: 'every point is consulted once and nobody objects; a permission hook answers in place of a person',
+    turns: [ask(['look', { at: 'the bow' }]), say('Clear.')],
+    tools: ['look'],
+    hooks: [
+      at('session_start'),
+      at('user_prompt_submit'),
+      at('PreToolUse', true),
+      at('gate_tool_calls', [{ allow: true }]),
+      at('permission_asked', { decision: 'allow', reason: 'harmless' }),
+      at('PostToolUse', null),
+      at('post_turn'),
+      at('session_end'),
+    ],
+    async play(stage) {
+      await stage.host();
+      await stage.start({ permissions: asking('look') });
+    },
+  },
+  {
+    name: 'hooks-block-the-prompt',
+    shows: 'a prompt is blocked before any model sees it; hooks behind the veto are not asked',
+    turns: [say('Never said.')],
+    hooks: [
+      at('user_prompt_submit', { block: true, reason: 'no orders from ashore' }, { id: 'first' }),
+      at('user_prompt_submit', undefined, { id: 'second', priority: 1 }),
+      at('session_end'),
+    ],
+    async play(stage) {
+      await stage.host();
+      await stage.start();
+    },
+  },
+  {
+    name: 'hooks-veto-a-call',
+    shows: 'PreToolUse denies a call, fails open at a second and closed at a third; then it denies a whole batch',
+    turns: [
+      ask(['haul', { ms: 10 }], ['look', { at: 'the bow' }], ['sound', { ms: 1 }]),
+      ask(['haul', { ms: 10 }]),
+      say('Only looked.'),
+    ],
+    tools: ['haul', 'look', 'sound'],
+    hooks: [
+      at('PreToolUse', { deny: 'not on Sundays' }, { id: 'deny', pattern: 'haul' }),
+      at('PreToolUse', new Error('asleep'), { id: 'open', pattern: 'look', on_error: 'fail_open' }),
+      at('PreToolUse', { denied: 'misspelt' }, { id: 'closed', pattern: 'sound' }),
+    ],
+    async play(stage) {
+      await stage.host();
+      await stage.start();
+    },
+  },
+  {
+    name: 'hooks-rewrite-arguments',
+    shows: 'two PreToolUse hooks rewrite one after the other; a rewrite that does not fit the schema refuses the call',
+    turns: [ask(['haul', { ms: 900 }], ['look', { at: 'the bow' }]), say('Done.')],
+    tools: ['haul', 'look'],
+    hooks: [
+      at('PreToolUse', { args: { ms: 20 } }, { id: 'shorten', pattern: 'haul' }),
+      at('PreToolUse', { args: { ms: 10 } }, { id: 'halve', pattern: 'haul', priority: 1 }),
+      at('PreToolUse', { args: { where: 'aft' } }, { id: 'misspell', pattern: 'look' }),
+    ],
+    async play(stage) {
+      await stage.host();
+      await stage.start();
+      await stage.wait(100);
+    },
+  },
+  {
+    name: 'hooks-gate-a-batch',
+    shows: 'the gate allows one call, refuses one, and gives a third no valid answer, which refuses it',
+    turns: [ask(['look', { at: 'a' }], ['look', { at: 'b' }], ['look', { at: 'c' }]), say('Done.')],
+    tools: ['look'],
+    hooks: [at('gate_tool_calls', [{ allow: true }, { allow: false, reason: 'too far' }, 'yes'])],
+    async play(stage) {
+      await stage.host();
+      await stage.start();
+    },
+  },
+  {
+    name: 'hooks-decide-permissions',
+    shows: 'a permission hook denies one call, leaves one to a person and fails closed on a third',
+    turns: [ask(['haul', { ms: 10 }], ['look', { at: 'the bow' }], ['sound', { ms: 1 }]), say('Done.')],
+    tools: ['haul', 'look', 'sound'],
+    hooks: [
+      at('PreToolUse', undefined, { pattern: 'sound' }),
+      at('permission_asked', { decision: 'deny', reason: 'not now' }, { id: 'haul', pattern: 'haul' }),
+      at('permission_asked', { decision: 'ask' }, { id: 'look', pattern: 'look' }),
+      at('permission_asked', new Error('asleep'), { id: 'sound', pattern: 'sound' }),
+    ],
+    async play(stage) {
+      await stage.host();
+      await stage.start({ permissions: asking('haul', 'look', 'sound') });
+      await stage.send('approve', { call_id: 'c1_2', decision: 'allow' });
+    },
+  },
+  {
+    name: 'hooks-rewrite-results',
+    shows: 'PostToolUse hooks rewrite a result, turn an error into an answer, and withhold what they failed to see',
+    turns: [ask(['look', { at: 'the bow' }], ['snag'], ['sound', { ms: 10 }]), say('Done.')],
+    tools: ['look', 'snag', 'sound'],
+    hooks: [
+      at('PostToolUse', 'A buoy at the bow.', { id: 'look', pattern: 'look' }),
+      at('PostToolUse', { result: 'Cleared.', is_error: false }, { id: 'snag', pattern: 'snag' }),
+      at('PostToolUse', undefined, { id: 'sound', pattern: 'sound', timeout_ms: 100, afterMs: 9_000 }),
+    ],
+    async play(stage) {
+      await stage.host();
+      await stage.start();
+      await stage.wait(1_000);
+    },
+  },
+  {
+    name: 'hooks-interrupted',
+    shows:
+      'an interrupt that arrives while hooks are asked about a call stops it at the second pass of the seam, after the gate',
+    turns: [ask(['look', { at: 'the bow' }]), say('Stopped.')],
+    tools: ['look'],
+    hooks: [at('PreToolUse', undefined, { afterMs: 100 }), at('gate_tool_calls', [{ allow: true }]), at('post_turn')],
+    async play(stage) {
+      await stage.host();
+      await stage.start();
+      await stage.send('steer', { body: 'Avast!', mode: 'interrupt' });
+      await stage.wait(200);
+    },
+  },
+  {
+    name: 'hooks-cancelled',
+    shows: 'the run is cancelled while a hook is asked about a call: the call is not run, the last hook is still asked',
+    turns: [ask(['look', { at: 'the bow' }])],
+    tools: ['look'],
+    hooks: [at('session_start', { block: true }), at('PreToolUse', undefined, { afterMs: 1_000 }), at('session_end')],
+    async play(stage) {
+      await stage.host();
+      await stage.start();
+      await stage.wait(100);
+      await stage.send('cancel', { reason: 'fog' });
+      await stage.wait(100);
+    },
+  },
+];

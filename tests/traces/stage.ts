@@ -1,0 +1,178 @@
+/**
+ * The stage on which traces are recorded: real hosts, scripted models and code tools on a bus in memory, with a clock
+ * whose hands only the scenario moves, and ids that count. The same scenario gives the same bytes on every machine.
+ */
+import { createMemoryBus, type MemoryBus } from '@coxswain/adapter-memory';
+import { createModels } from '@coxswain/adapter-models';
+import type { Clock, Hooks, Log, Models, ToolSource } from '@coxswain/ports';
+import { HEADERS, HookRegistration, type JsonObject, sessionRef, subjects } from '@coxswain/protocol';
+import { createSessionHost, type SessionHost } from '@coxswain/session';
+import { VirtualTime } from '../../libs/session/test/virtual-time.ts';
+import { deckTools } from './deck-tools.ts';
+import type { Scenario, TracedHook } from './scenario.ts';
+
+/** Calls of these tools wait for a person, every other may run. */
+export const asking = (...tools: readonly string[]) => ({
+  rules: tools.map((tool) => ({ tool, action: 'ask' })),
+  default: 'allow',
+});
+
+/** The script of every scenario, in a folder of its own. Short, as every answer names it. */
+export const SCRIPT = 'deck.yaml';
+/** What starts say, where a scenario does not say otherwise: a persona without a prompt, as every trace holds it thrice. */
+const START = {
+  prompt: 'Take her out.',
+  persona: { name: 'mate' },
+  model: `scripted/${SCRIPT}`,
+  permissions: { default: 'allow' },
+};
+
+const QUIET: Log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
+
+/** See the top of the file. */
+export class Stage {
+  readonly time = new VirtualTime();
+  readonly ref = sessionRef('s1');
+  readonly bus: MemoryBus;
+  readonly #clock: Clock = this.time.clock();
+  readonly #scenario: Scenario;
+  readonly #models: Models;
+  readonly #tools: ToolSource;
+  readonly #heedsInjections: boolean;
+  readonly #sent = new Map<string, number>();
+  #ids = 0;
+  #host: SessionHost | null = null;
+
+  /**
+   * @param scriptFolder where the scenario's script lies, as {@link SCRIPT}.
+   * @param heedsInjections false for a control: what {@link inject} is given never reaches the session.
+   */
+  constructor(scenario: Scenario, scriptFolder: string, heedsInjections = true) {
+    this.#scenario = scenario;
+    this.#heedsInjections = heedsInjections;
+    this.bus = createMemoryBus(this.#clock);
+    // A clock on which no time passes between two looks at the script: a look at the disk would take real time.
+    const clock = { ...this.#clock, monotonicMs: () => 0 };
+    this.#models = createModels({ env: {}, clock, baseFolder: scriptFolder });
+    this.#tools = deckTools(scenario.tools ?? [], this.#clock);
+  }
+
+  /** Reads the script, so that the model never waits for the disk. @throws where the script is not valid. */
+  async readScript(): Promise<void> {
+    const problem = await this.#models.check({ name: START.model });
+    if (problem) throw new Error(problem.message);
+  }
+
+  /** Starts a host, and takes up what is open. */
+  async host(name = 'deck'): Promise<void> {
+    this.#host = createSessionHost(
+      {
+        journal: this.bus.journal,
+        inbox: this.bus.createInbox(),
+        snapshots: this.bus.snapshots,
+        blobs: this.bus.blobs,
+        clock: this.#clock,
+        ids: { next: () => String(++this.#ids) },
+        hooks: hooksOf(this.#scenario.hooks ?? [], this.#clock),
+        log: QUIET,
+        models: this.#scenario.trouble?.modelRejects ? rejecting(this.#models) : this.#models,
+        publisher: this.bus.publisher,
+        personas: { find: async () => null, names: async () => [] },
+        tools: this.#toolSource(),
+        // Nothing is read or written there.
+        defaultRoot: '/srv/demo',
+      },
+      { name },
+    );
+    const started = this.#host.start();
+    await this.time.settle();
+    await started;
+  }
+
+  /** The host is gone between two awaits, with everything that it was doing. */
+  crash(): void {
+    this.#host?.abandon();
+    this.#host = null;
+  }
+
+  /** Starts the session, and lets everything happen that needs no time. */
+  async start(settings: JsonObject = {}): Promise<void> {
+    this.publish('start', { ...START, ...settings });
+    await this.time.settle();
+  }
+
+  /** Sends a command, and lets everything happen that needs no time. @returns its id. */
+  async send(verb: string, body: JsonObject | string = {}, id?: string): Promise<string> {
+    const sent = this.publish(verb, body, id);
+    await this.time.settle();
+    return sent;
+  }
+
+  /** Sends what a seam is to deliver. In a control it is not sent. */
+  async inject(verb: 'steer' | 'remind', body: JsonObject): Promise<void> {
+    if (this.#heedsInjections) await this.send(verb, body);
+  }
+
+  /** Lets time pass. */
+  async wait(ms: number): Promise<void> {
+    await this.time.advance(ms);
+  }
+
+  /** Sends a command and returns at once, so that the next one finds nothing done in between. @returns its id. */
+  publish(verb: string, body: JsonObject | string = {}, id = this.#nextId(verb)): string {
+    const payload = Buffer.from(typeof body === 'string' ? body : JSON.stringify(body), 'utf8');
+    this.bus.publish(subjects.command(this.ref, verb), payload, { [HEADERS.commandId]: id });
+    return id;
+  }
+
+  /** The stored bytes of the session's records. */
+  async records(): Promise<Uint8Array[]> {
+    const records: Uint8Array[] = [];
+    for await (const { bytes } of this.bus.journal.read(this.ref)) records.push(bytes);
+    return records;
+  }
+
+  /** Leaves everything. */
+  close(): void {
+    this.crash();
+    this.bus.close();
+  }
+
+  #nextId(verb: string): string {
+    const number = (this.#sent.get(verb) ?? 0) + 1;
+    this.#sent.set(verb, number);
+    return `${verb}-${number}`;
+  }
+
+  #toolSource(): ToolSource {
+    const { openingTakesMs = 0, toolsDoNotOpen } = this.#scenario.trouble ?? {};
+    return {
+      open: async (spec, signal) => {
+        if (openingTakesMs > 0) await this.#clock.sleep(openingTakesMs, signal);
+        if (toolsDoNotOpen) return { code: 'mcp_server_failed', message: 'the server of the winch did not answer' };
+        return this.#tools.open(spec, signal);
+      },
+    };
+  }
+}
+
+function rejecting(models: Models): Models {
+  return {
+    check: (model) => models.check(model),
+    resolve: () => ({ stream: () => Promise.reject(new Error('the model port rejected')) }),
+  };
+}
+
+function hooksOf(hooks: readonly TracedHook[], clock: Clock): Hooks {
+  const table = hooks.map(({ registration }) => HookRegistration.parse(registration));
+  return {
+    table: () => table,
+    async ask({ registration }, signal) {
+      const hook = hooks.find((candidate) => candidate.registration.id === registration.id);
+      if (hook?.afterMs !== undefined) await clock.sleep(hook.afterMs, signal);
+      return hook?.returns instanceof Error
+        ? { status: 'failed', code: 'hook_threw', message: hook.returns.message }
+        : { status: 'returned', raw: hook?.returns };
+    },
+  };
+}
