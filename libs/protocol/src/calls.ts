@@ -29,9 +29,12 @@ export const DEFAULT_TRAITS: ToolTraits = {
   terminates: false,
 };
 
+/** What a tool may be called: what every provider takes, and what can stand in a subject. */
+export const TOOL_NAME_PATTERN = /^[A-Za-z0-9_-]{1,128}$/;
+
 /** A tool as a model is shown it. `input_schema` is JSON Schema; `source` says who runs it. */
 export const ToolDefinition = z.strictObject({
-  name: z.string().regex(/^[A-Za-z0-9_-]{1,128}$/),
+  name: z.string().regex(TOOL_NAME_PATTERN),
   description: z.string().max(16_384),
   input_schema: JsonObject,
   source: z.string().min(1).max(256),

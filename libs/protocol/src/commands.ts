@@ -312,7 +312,7 @@ function fieldsOf(verb: Verb): string[] {
 
 /** The known verb that is spelled most like the given one (Levenshtein distance). */
 export function nearestVerb(verb: string): Verb {
-  const asked = verb.slice(0, 32).replaceAll('-', '_');
+  const asked = verb.slice(0, 32).toLowerCase().replaceAll('-', '_');
   let best: Verb = 'steer';
   let bestDistance = Number.POSITIVE_INFINITY;
   for (const candidate of VERBS) {

@@ -2,6 +2,7 @@
  * Every subject of the bus. Nothing else in the code spells one. Below `cox.<tenant>.` is what a tenant's clients and
  * workers may be allowed; what only hosts touch has roots of its own, so that no tenant's name leads into it.
  */
+import { TOOL_NAME_PATTERN } from './calls.ts';
 import { ID_PATTERN, SessionId, type SessionRef, TenantId } from './ids.ts';
 
 /** Partitions of the command stream. */
@@ -23,8 +24,8 @@ export function partitionOf(sessionId: string): number {
 export const INTERNAL_VERBS = ['timer', 'child_ended', 'call_outcome', 'feedback', 'session_failed'] as const;
 
 // Whatever stands in a subject is checked first; session references were checked when they were made.
-function token(text: string): string {
-  if (!ID_PATTERN.test(text)) throw new TypeError(`${JSON.stringify(text.slice(0, 64))} cannot stand in a subject`);
+function token(text: string, pattern: RegExp = ID_PATTERN): string {
+  if (!pattern.test(text)) throw new TypeError(`${JSON.stringify(text.slice(0, 64))} cannot stand in a subject`);
   return text;
 }
 
@@ -86,11 +87,11 @@ export const subjects = {
   /** What a due timer becomes in the command stream. */
   timerCommandTransform: 'cox-cmd.{{wildcard(1)}}.{{wildcard(2)}}.{{wildcard(3)}}.timer',
   /** Requests to a bus tool. */
-  tool: (tenant: string, name: string) => `cox.${TenantId.parse(tenant)}.tool.${name}`,
+  tool: (tenant: string, name: string) => `cox.${TenantId.parse(tenant)}.tool.${token(name, TOOL_NAME_PATTERN)}`,
   /** Requests to a persona's service. */
-  persona: (tenant: string, name: string) => `cox.${TenantId.parse(tenant)}.persona.${name}`,
+  persona: (tenant: string, name: string) => `cox.${TenantId.parse(tenant)}.persona.${token(name)}`,
   /** Requests to a hook. */
-  hook: (tenant: string, id: string) => `cox.${TenantId.parse(tenant)}.hook.${id}`,
+  hook: (tenant: string, id: string) => `cox.${TenantId.parse(tenant)}.hook.${token(id)}`,
 } as const;
 
 /** Names of streams and buckets. */

@@ -1,0 +1,366 @@
+/** Commands as published: what is read, and what is refused with a code that names the field. */
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import {
+  BOUNDS,
+  COMMAND_BODIES,
+  type ErrorCode,
+  isErrorCode,
+  modelName,
+  NOT_YET,
+  nearestVerb,
+  parseBody,
+  parseCommand,
+  VERBS,
+} from '../src/mod.ts';
+
+const bytes = (text: string) => new TextEncoder().encode(text);
+const parse = (verb: string, body: unknown) => parseCommand(verb, bytes(JSON.stringify(body)));
+
+/** What is wrong with a body, as `code field`; or `ok`. */
+function verdict(verb: string, body: unknown): string {
+  const parsed = parse(verb, body);
+  return parsed.ok ? 'ok' : `${parsed.problem.code} ${parsed.problem.field ?? ''}`;
+}
+
+describe('plain text', () => {
+  test.each(['prompt', 'steer', 'remind', 'followup'])('is the body of %s', (verb) => {
+    expect(parseCommand(verb, bytes('  try again \n'))).toMatchObject({ ok: true, body: { body: '  try again \n' } });
+  });
+
+  test.each(
+    VERBS.filter((verb) => !['prompt', 'steer', 'remind', 'followup'].includes(verb) && NOT_YET[verb] !== true),
+  )('is refused by %s, and nothing at all is an empty object', (verb) => {
+    expect(parseCommand(verb, bytes('because'))).toMatchObject({ ok: false, problem: { code: 'invalid_json' } });
+    expect(parseCommand(verb, bytes(' '))).not.toMatchObject({ problem: { code: 'invalid_json' } });
+  });
+
+  test.each(['', ' ', '\n\t'])('of nothing but blanks is empty_body: %j', (text) => {
+    expect(parseCommand('steer', bytes(text))).toMatchObject({
+      ok: false,
+      problem: { code: 'empty_body', field: 'body' },
+    });
+  });
+
+  test.each(['{', ' {"body": "x"', '\n{body: x}', '{"body":"x"} and more', "{'body': 'x'}"])(
+    'is never what begins with a brace: %j is invalid_json',
+    (text) => {
+      expect(parseCommand('steer', bytes(text))).toMatchObject({
+        ok: false,
+        problem: { code: 'invalid_json', field: 'body' },
+      });
+    },
+  );
+
+  test.each(['[1, 2]', '"quoted"', '7', 'null', 'x{"body":1}'])('is what begins otherwise: %j', (text) => {
+    expect(parseCommand('steer', bytes(text))).toMatchObject({ ok: true, body: { body: text } });
+  });
+
+  test('that is not UTF-8 is invalid_utf8', () => {
+    const cut = bytes('naïve').slice(0, 3);
+    expect(parseCommand('steer', cut)).toMatchObject({ ok: false, problem: { code: 'invalid_utf8', field: 'body' } });
+  });
+});
+
+describe('the size of a body', () => {
+  const steer = (size: number) => parseCommand('steer', new Uint8Array(size).fill(97));
+
+  test('may be the bound', () => {
+    expect(steer(BOUNDS.commandBodyMaxBytes).ok).toBe(true);
+  });
+
+  test('may not be one byte more', () => {
+    expect(steer(BOUNDS.commandBodyMaxBytes + 1)).toMatchObject({
+      ok: false,
+      problem: { code: 'body_too_large', field: 'body' },
+    });
+  });
+
+  test('is counted in bytes, not in characters', () => {
+    const text = 'é'.repeat(BOUNDS.commandBodyMaxBytes / 2);
+    expect(parseCommand('steer', bytes(text)).ok).toBe(true);
+    expect(parseCommand('steer', bytes(`${text}é`))).toMatchObject({ problem: { code: 'body_too_large' } });
+  });
+});
+
+describe('an unknown verb', () => {
+  test.each([
+    ['stear', 'steer'],
+    ['cancel-call', 'cancel_call'],
+    ['aprove', 'approve'],
+    ['STEER', 'steer'],
+    ['follow_up', 'followup'],
+  ])('%s is answered with the nearest, %s', (asked, nearest) => {
+    const parsed = parseCommand(asked, bytes('x'));
+    expect(parsed).toMatchObject({ ok: false, problem: { code: 'unknown_command', field: 'verb' } });
+    if (!parsed.ok) expect(parsed.problem.message).toContain(`"${nearest}"`);
+  });
+
+  test.each([
+    ['nothing', ''],
+    ['*', '*'],
+    ['>', '>'],
+    ['__proto__', '__proto__'],
+    ['constructor', 'constructor'],
+    ['10,000 characters', 'x'.repeat(10_000)],
+  ])('may be hostile: %s', (_name, verb) => {
+    const parsed = parseCommand(verb, bytes('x'));
+    expect(parsed).toMatchObject({ ok: false, problem: { code: 'unknown_command' } });
+    if (!parsed.ok) expect(parsed.problem.message.length).toBeLessThan(200);
+    expect(VERBS).toContain(nearestVerb(verb));
+  });
+});
+
+describe('what every body may carry', () => {
+  const minimal: Readonly<Record<string, object>> = {
+    start: { prompt: 'x' },
+    prompt: { body: 'x' },
+    steer: { body: 'x' },
+    remind: { body: 'x' },
+    followup: { body: 'x' },
+    approve: { call_id: 'c', decision: 'allow' },
+    cancel: {},
+    cancel_call: { call_id: 'c' },
+    suspend: {},
+    resume: {},
+  };
+
+  test('is tested here for every verb that this release carries out', () => {
+    expect(Object.keys(minimal)).toEqual(VERBS.filter((verb) => NOT_YET[verb] !== true));
+  });
+
+  describe.each(Object.entries(minimal))('%s', (verb, body) => {
+    test('its smallest body', () => {
+      expect(parse(verb, body)).toMatchObject({ ok: true, verb, id: undefined, actor: undefined });
+    });
+
+    test('an id and an actor, which are no part of the body', () => {
+      const parsed = parse(verb, { ...body, id: 'k-1_A', actor: ' ada ' });
+      expect(parsed).toMatchObject({ ok: true, id: 'k-1_A', actor: { name: 'ada', verified: false } });
+      if (parsed.ok) expect(Object.keys(parsed.body)).not.toEqual(expect.arrayContaining(['id', 'actor']));
+    });
+
+    test('no hostile id', () => {
+      for (const id of ['', '*', '>', 'a.b', 'a b', 'ä', 'x'.repeat(65), 'x'.repeat(10_000), '\n', 'a\n', 5, null]) {
+        expect(verdict(verb, { ...body, id }), String(id)).toBe('invalid_field id');
+      }
+    });
+
+    test('no actor that calls itself checked', () => {
+      expect(verdict(verb, { ...body, actor: { name: 'ada', verified: true } })).toBe('invalid_field actor.verified');
+    });
+
+    test.each([
+      ['', 'actor'],
+      [{ name: '' }, 'actor.name'],
+      [{ name: 'x'.repeat(BOUNDS.actorMaxChars + 1) }, 'actor.name'],
+      [7, 'actor'],
+    ])('no actor without a name: %j', (actor, field) => {
+      expect(verdict(verb, { ...body, actor })).toBe(`invalid_field ${field}`);
+    });
+
+    test('no unknown field: it is named, with those that there are', () => {
+      const parsed = parse(verb, { ...body, bogus: 1 });
+      expect(parsed).toMatchObject({ ok: false, problem: { code: 'unknown_field', field: 'bogus' } });
+      if (!parsed.ok)
+        for (const field of Object.keys(COMMAND_BODIES.resume.shape)) expect(parsed.problem.message).toContain(field);
+    });
+
+    test.each(['__proto__', 'constructor', 'toString'])('no field that every object has: %s', (field) => {
+      const text = JSON.stringify(body).replace(/^\{/, `{"${field}": {"body": "y"}, `).replace(', }', '}');
+      expect(parseCommand(verb, bytes(text))).toMatchObject({ ok: false, problem: { code: 'unknown_field', field } });
+    });
+
+    test('nothing but an object', () => {
+      for (const value of [null, [], 'x', 7]) {
+        expect(parseBody(verb as 'steer', value)).toMatchObject({ ok: false, problem: { field: 'body' } });
+      }
+    });
+  });
+
+  test('parent is of hosts only: a client’s is refused', () => {
+    expect(verdict('start', { prompt: 'x', parent: { session: 'p' } })).toBe('unknown_field parent');
+  });
+});
+
+describe('bad input is refused with the field named:', () => {
+  const deep = JSON.parse(`${'['.repeat(BOUNDS.jsonDepthMax)}${']'.repeat(BOUNDS.jsonDepthMax)}`);
+  const cases: readonly [verb: string, body: object, expected: `${ErrorCode} ${string}`][] = [
+    // start
+    ['start', {}, 'invalid_field prompt'],
+    ['start', { prompt: ' ' }, 'invalid_field prompt'],
+    [
+      'start',
+      { prompt: 'x', messages: [{ role: 'user', content: [{ type: 'text', text: 'x' }] }] },
+      'invalid_field prompt',
+    ],
+    ['start', { messages: [] }, 'invalid_field messages'],
+    ['start', { messages: [{ role: 'user', content: [] }] }, 'invalid_field messages.0.content'],
+    ['start', { messages: [{ role: 'user', content: [{ type: 'text', text: ' ' }] }] }, 'invalid_field messages.0'],
+    ['start', { messages: [{ role: 'assistant', content: [] }] }, 'invalid_field messages.0.role'],
+    ['start', { prompt: 'x', persona: 'a.b' }, 'invalid_field persona'],
+    ['start', { prompt: 'x', persona: {} }, 'invalid_field persona.name'],
+    ['start', { prompt: 'x', persona: { name: 'a', tols: [] } }, 'unknown_field persona.tols'],
+    ['start', { prompt: 'x', provider: 'openai' }, 'invalid_field provider'],
+    ['start', { prompt: 'x', provider: 'Open AI', model: 'm' }, 'invalid_field provider'],
+    ['start', { prompt: 'x', model: 'gpt' }, 'invalid_field model'],
+    ['start', { prompt: 'x', base_url: 'file:///etc/passwd' }, 'invalid_field base_url'],
+    ['start', { prompt: 'x', base_url: 'nowhere' }, 'invalid_field base_url'],
+    ['start', { prompt: 'x', mode: 'a b' }, 'invalid_field mode'],
+    ['start', { prompt: 'x', max_turns: 0 }, 'invalid_field max_turns'],
+    ['start', { prompt: 'x', max_turns: 1.5 }, 'invalid_field max_turns'],
+    ['start', { prompt: 'x', limits: { turns: 1 } }, 'unknown_field limits.turns'],
+    ['start', { prompt: 'x', tools: { allow: 'all' } }, 'invalid_field tools.allow'],
+    ['start', { prompt: 'x', mcp_servers: { 'a b': { command: 'x' } } }, 'invalid_field mcp_servers.a b'],
+    ['start', { prompt: 'x', mcp_servers: { a: { command: '' } } }, 'invalid_field mcp_servers.a.command'],
+    ['start', { prompt: 'x', permissions: { rules: [{ tool: '*' }] } }, 'invalid_field permissions.rules.0.action'],
+    [
+      'start',
+      { prompt: 'x', permissions: { rules: [{ tool: '*', when: 'path =~ "("', action: 'ask' }] } },
+      'invalid_field permissions.rules.0.when',
+    ],
+    ['start', { prompt: 'x', permissions: { default: 'maybe' } }, 'invalid_field permissions.default'],
+    ['start', { prompt: 'x', root: '' }, 'invalid_field root'],
+    ['start', { prompt: 'x', metadata: [] }, 'invalid_field metadata'],
+    ['start', { prompt: 'x', metadata: { deep } }, 'invalid_field metadata'],
+    ['start', { prompt: 'x', message_id: 'x'.repeat(257) }, 'invalid_field message_id'],
+    ['start', { prompt: 'x', fork: { session: 'a', n: 1 } }, 'not_yet_available fork'],
+    // messages to a session
+    ['prompt', {}, 'invalid_field body'],
+    ['prompt', { body: '' }, 'empty_body body'],
+    ['prompt', { body: 5 }, 'invalid_field body'],
+    ['steer', { body: ' \n' }, 'empty_body body'],
+    ['steer', { body: 'x', mode: 'now' }, 'invalid_mode mode'],
+    ['steer', { body: 'x', mode: '' }, 'invalid_mode mode'],
+    ['steer', { body: 'x', mode: null }, 'invalid_mode mode'],
+    ['steer', { body: 'x', preempt: true }, 'not_yet_available preempt'],
+    ['steer', { body: 'x', dedupe_key: 'd' }, 'not_yet_available dedupe_key'],
+    ['remind', { body: 'x', mode: 'soon' }, 'invalid_mode mode'],
+    ['remind', { body: 'x', tagz: [] }, 'unknown_field tagz'],
+    ['followup', { body: '' }, 'empty_body body'],
+    ['followup', { body: 'x', mode: 'finish_step' }, 'unknown_field mode'],
+    // decisions and control
+    ['approve', { decision: 'allow' }, 'invalid_field call_id'],
+    ['approve', { call_id: '', decision: 'allow' }, 'invalid_field call_id'],
+    ['approve', { call_id: 'x'.repeat(257), decision: 'allow' }, 'invalid_field call_id'],
+    ['approve', { call_id: 'c' }, 'invalid_field decision'],
+    ['approve', { call_id: 'c', decision: 'maybe' }, 'invalid_field decision'],
+    ['approve', { call_id: 'c', decision: 'allow', args: 'x' }, 'invalid_field args'],
+    ['approve', { call_id: 'c', decision: 'allow', args: { deep } }, 'invalid_field args'],
+    ['approve', { call_id: 'c', decision: 'allow', remember: 'session' }, 'not_yet_available remember'],
+    ['cancel', { reason: 'é'.repeat(BOUNDS.reasonMaxBytes / 2 + 1) }, 'invalid_field reason'],
+    ['cancel', { reason: 5 }, 'invalid_field reason'],
+    ['cancel_call', {}, 'invalid_field call_id'],
+    ['cancel_call', { call_id: 'c', inject_reminder: 'no' }, 'invalid_field inject_reminder'],
+    ['cancel_call', { call_id: 'c', timeout_ms: -1 }, 'invalid_field timeout_ms'],
+    ['cancel_call', { call_id: 'c', timeout_ms: 600_001 }, 'invalid_field timeout_ms'],
+    ['cancel_call', { call_id: 'c', timeout_ms: 1.5 }, 'invalid_field timeout_ms'],
+    ['suspend', { until: 'noon' }, 'not_yet_available until'],
+    ['suspend', { till: 'noon' }, 'unknown_field till'],
+  ];
+
+  test.each(cases.map(([verb, body, expected]) => [verb, JSON.stringify(body).slice(0, 100), expected, body] as const))(
+    '%s %s: %s',
+    (verb, _text, expected, body) => {
+      expect(verdict(verb, body)).toBe(expected);
+      const [code] = expected.split(' ');
+      expect(isErrorCode(code as string)).toBe(true);
+    },
+  );
+
+  test.each(['tags', 'dedupe_key', 'ttl_turns', 'preserve_on_compact', 'propagate', 'role_hint', 'preempt'])(
+    'remind with %s, which a later release brings',
+    (field) => {
+      expect(verdict('remind', { body: 'x', [field]: 'v' })).toBe(`not_yet_available ${field}`);
+    },
+  );
+
+  test.each(['signal', 'revoke', 'replace', 'delete'])('%s, which a later release brings', (verb) => {
+    expect(verdict(verb, {})).toBe(`not_yet_available ${verb}`);
+  });
+
+  test('a number that JSON can spell and no number can hold', () => {
+    expect(parseCommand('start', bytes('{"prompt": "x", "metadata": {"n": 1e999}}'))).toMatchObject({
+      ok: false,
+      problem: { code: 'invalid_field', field: 'metadata' },
+    });
+  });
+
+  test('a reason of just its bound is taken', () => {
+    expect(verdict('cancel', { reason: 'x'.repeat(BOUNDS.reasonMaxBytes) })).toBe('ok');
+  });
+});
+
+describe('modes', () => {
+  test.each([
+    ['interrupt_immediate', 'interrupt_immediate'],
+    ['interrupt', 'interrupt_immediate'],
+    ['finish_step', 'finish_step'],
+    ['steer', 'finish_step'],
+    ['audit_only', 'audit_only'],
+    [undefined, 'finish_step'],
+  ])('%s is %s', (mode, meant) => {
+    expect(parse('steer', { body: 'x', mode })).toMatchObject({ body: { mode: meant } });
+    expect(parse('remind', { body: 'x', mode })).toMatchObject({ body: { mode: meant } });
+  });
+});
+
+describe('a start', () => {
+  test('may spell its model whole or in two parts', () => {
+    expect(modelName({ model: 'openai/gpt' })).toBe('openai/gpt');
+    expect(modelName({ provider: 'openai', model: 'gpt' })).toBe('openai/gpt');
+    expect(modelName({ provider: 'openrouter', model: 'meta/llama' })).toBe('openrouter/meta/llama');
+    expect(modelName({})).toBeUndefined();
+  });
+
+  test('keeps a member named __proto__ where any member may stand', () => {
+    const parsed = parseCommand('start', bytes('{"prompt": "x", "metadata": {"__proto__": {"a": 1}}}'));
+    expect(parsed.ok && Object.keys(parsed.body.metadata as object)).toEqual(['__proto__']);
+  });
+});
+
+describe('defaults', () => {
+  test('of cancel_call: a reminder, and the usual grace', () => {
+    expect(parse('cancel_call', { call_id: 'c' })).toMatchObject({
+      body: { inject_reminder: true, timeout_ms: BOUNDS.abortGraceMs },
+    });
+  });
+});
+
+describe('whatever is published,', () => {
+  test('parseCommand answers, and never throws', () => {
+    const verbs = fc.oneof(fc.constantFrom<string>(...VERBS), fc.string());
+    const payloads = fc.oneof(
+      fc.uint8Array({ maxLength: 200 }),
+      fc.string({ unit: 'binary' }).map(bytes),
+      fc.json().map(bytes),
+      fc
+        .dictionary(
+          fc.constantFrom('id', 'body', 'mode', 'actor', 'prompt', 'call_id', 'args', 'persona'),
+          fc.jsonValue(),
+        )
+        .map((value) => bytes(JSON.stringify(value))),
+    );
+    fc.assert(
+      fc.property(verbs, payloads, (verb, payload) => {
+        const parsed = parseCommand(verb, payload);
+        if (!parsed.ok) {
+          expect(isErrorCode(parsed.problem.code)).toBe(true);
+          expect(parsed.problem.field).toBeTypeOf('string');
+        }
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  test.each([
+    ['lists', '[', ']'],
+    ['objects', '{"a":', '}'],
+  ])('brackets without end do not use the stack up: %s', (_name, left, right) => {
+    const depth = 40_000;
+    const nested = `${left.repeat(depth)}${left === '[' ? '' : '1'}${right.repeat(depth)}`;
+    for (const body of [`{"prompt":"x","metadata":{"a":${nested}}}`, `{"bogus":${nested}}`, `{"prompt":${nested}}`]) {
+      expect(parseCommand('start', bytes(body))).toMatchObject({ ok: false });
+    }
+  });
+});

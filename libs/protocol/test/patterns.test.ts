@@ -1,0 +1,141 @@
+/** Globs, conditions and regular expressions, and that none of them can stall a host. */
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import {
+  BOUNDS,
+  type Condition,
+  conditionHolds,
+  globMatches,
+  type Json,
+  parseCondition,
+  regexMatches,
+  regexProblem,
+} from '../src/mod.ts';
+
+describe('a glob', () => {
+  test.each([
+    ['', 'anything', true],
+    ['*', '', true],
+    ['read_file', 'read_file', true],
+    ['read_file', 'read_files', false],
+    ['read_*', 'read_file', true],
+    ['read_*', 'reads', false],
+    ['*__*', 'files__read', true],
+    ['*file', 'read_file', true],
+    ['r?ad', 'read', true],
+    ['r?ad', 'rad', false],
+    ['a*b*c', 'a-b-b-c', true],
+    ['a*b*c', 'a-c-b', false],
+    ['**', 'x', true],
+    ['a.c', 'abc', false],
+    ['[ab]', 'a', false],
+    ['*', '*', true],
+    ['\\*', 'x', false],
+  ])('%j on %j: %s', (glob, name, matches) => {
+    expect(globMatches(glob, name)).toBe(matches);
+  });
+
+  test('agrees with a regular expression that says the same', () => {
+    const letters = fc.string({ unit: fc.constantFrom('a', 'b', '*', '?'), maxLength: 8 });
+    const name = fc.string({ unit: fc.constantFrom('a', 'b'), maxLength: 10 });
+    fc.assert(
+      fc.property(letters, name, (glob, text) => {
+        const same = new RegExp(`^${glob.replaceAll('*', '.*').replaceAll('?', '.')}$`);
+        expect(globMatches(glob, text)).toBe(glob === '' || same.test(text));
+      }),
+    );
+  });
+});
+
+const holds = (text: string, payload: Json) => {
+  const condition = parseCondition(text);
+  if (typeof condition === 'string') throw new Error(condition);
+  return conditionHolds(condition, payload);
+};
+
+describe('a condition', () => {
+  const payload = {
+    path: '/etc/passwd',
+    count: 3,
+    on: true,
+    nothing: null,
+    list: ['a', { b: 'c' }],
+    nested: { deep: 'x' },
+    'with-dash': 'y',
+  };
+
+  test.each([
+    ['path == "/etc/passwd"', true],
+    ['path == "/etc"', false],
+    ['path != "/etc"', true],
+    ['path =~ "^/etc/"', true],
+    ['path =~ "passwd$"', true],
+    ['path =~ "^/home"', false],
+    ['nested.deep == "x"', true],
+    ['list.0 == "a"', true],
+    ['list.1.b == "c"', true],
+    ['with-dash == "y"', true],
+    ['count == "3"', true],
+    ['on == "true"', true],
+    ['nothing == "null"', true],
+    ['nested == "{\\"deep\\":\\"x\\"}"', true],
+    ['missing == ""', false],
+    ['missing != "x"', true],
+    ['missing =~ ".*"', false],
+    ['path.length == "11"', false],
+    ['constructor =~ "."', false],
+    ['__proto__.x != "y"', true],
+    ['path=="/etc/passwd"', true],
+    ['  path  ==  "/etc/passwd"  ', true],
+  ])('%s: %s', (text, expected) => {
+    expect(holds(text, payload)).toBe(expected);
+  });
+
+  test.each([
+    ['path', 'expected path =='],
+    ['path = "x"', 'expected path =='],
+    ["path == 'x'", 'expected path =='],
+    ['path == x', 'expected path =='],
+    ['== "x"', 'expected path =='],
+    ['path == "x" and more', 'expected path =='],
+    ['path == "\\q"', 'is not a JSON string'],
+    ['path =~ "("', 'invalid regular expression'],
+    ['path =~ "(?=x)"', 'invalid regular expression'],
+  ])('that is none says what is wrong: %s', (text, problem) => {
+    expect(parseCondition(text)).toContain(problem);
+  });
+
+  test('has a bounded length', () => {
+    expect(parseCondition(`path == "${'x'.repeat(BOUNDS.patternMaxChars)}"`)).toContain('a pattern may have');
+  });
+
+  test('has parts', () => {
+    expect(parseCondition('a.b-c.0 =~ "x\\"y"')).toEqual({
+      path: ['a', 'b-c', '0'],
+      operator: '=~',
+      value: 'x"y',
+    } satisfies Condition);
+  });
+});
+
+describe('a regular expression', () => {
+  test.each(['(?=x)', '(?<!x)', '\\1', '(a)\\1'])('with what takes more than linear time is refused: %s', (source) => {
+    expect(regexProblem(source)).toContain('invalid regular expression');
+  });
+
+  // Any engine that tries again would not come back from these in the lifetime of this test.
+  test.each([
+    ['(a+)+$', 'a', '!'],
+    ['(a|aa)+$', 'a', '!'],
+    ['(.*)*(.*)*(.*)*x$', 'a', ''],
+    ['^(([a-z])+.)+[A-Z]([a-z])+$', 'a', ''],
+    ['(x+x+)+y', 'x', ''],
+  ])('that is catastrophic elsewhere comes back here: %s', (source, unit, end) => {
+    expect(regexMatches(source, unit.repeat(50_000) + end)).toBe(false);
+    expect(globMatches(`${'*a'.repeat(250)}b`, 'a'.repeat(20_000))).toBe(false);
+  });
+
+  test.each(['((a{100}){100}){10}', 'a{1001}'])('that would grow beyond bounds is refused: %s', (source) => {
+    expect(regexProblem(source)).toContain('invalid repeat count');
+  });
+});

@@ -1,0 +1,107 @@
+/** Personas: one strict schema, and what a later release brings is refused by name. */
+import { describe, expect, test } from 'vitest';
+import { NOT_YET_IN_LIMITS, NOT_YET_IN_PERSONA, notYetInPersona, Persona, type PersonaInput } from '../src/mod.ts';
+
+const read = (persona: PersonaInput) => Persona.parse(persona);
+
+/** The path of the first problem. */
+function problem(persona: unknown): string {
+  const parsed = Persona.safeParse(persona);
+  if (parsed.success) return 'ok';
+  const [issue] = parsed.error.issues;
+  return issue?.code === 'unrecognized_keys' ? [...issue.path, issue.keys[0]].join('.') : (issue?.path.join('.') ?? '');
+}
+
+describe('a persona', () => {
+  test('needs a name and nothing else', () => {
+    expect(read({ name: 'coder' })).toEqual({ name: 'coder', prompt: '' });
+  });
+
+  test('may say everything that this release carries out', () => {
+    const persona = read({
+      name: 'coder',
+      version: '7',
+      description: 'Writes code.',
+      model: {
+        name: 'anthropic/claude',
+        temperature: 0.5,
+        max_output_tokens: 100,
+        provider_options: { anthropic: { a: 1 } },
+      },
+      prompt: 'You write code.',
+      modes: { careful: { prompt: 'Be careful.' } },
+      tools: { allow: ['*'], deny: ['run_*'] },
+      mcp_servers: { files: { command: 'npx', args: ['x'], env: { A: 'b' } }, web: { url: 'https://example.com/mcp' } },
+      permissions: { rules: [{ tool: 'files__*', when: 'path =~ "^/tmp/"', action: 'allow' }], default: 'deny' },
+      limits: { max_turns: 10, parallel_calls: 4 },
+      steering: { steering: 'one_at_a_time' },
+      daemon: {},
+    });
+    expect(notYetInPersona(persona)).toBeNull();
+    expect(persona.steering).toEqual({ steering: 'one_at_a_time', followups: 'one_at_a_time' });
+  });
+
+  test('may name its model alone, and its tools as a list', () => {
+    expect(read({ name: 'a', model: 'openai/gpt', tools: ['read_*'] })).toMatchObject({
+      model: { name: 'openai/gpt' },
+      tools: { allow: ['read_*'], deny: [] },
+    });
+  });
+
+  test.each([
+    ['no name', {}, 'name'],
+    ['a hostile name', { name: 'a.b' }, 'name'],
+    ['an unknown key', { name: 'a', promt: '' }, 'promt'],
+    ['an unknown key inside', { name: 'a', limits: { turns: 1 } }, 'limits.turns'],
+    [
+      'an unknown key of a rule',
+      { name: 'a', permissions: { rules: [{ tool: '*', action: 'ask', if: '' }] } },
+      'permissions.rules.0.if',
+    ],
+    [
+      'a rule that does not parse',
+      { name: 'a', permissions: { rules: [{ tool: '*', when: 'x', action: 'ask' }] } },
+      'permissions.rules.0.when',
+    ],
+    ['a model without a provider', { name: 'a', model: 'gpt' }, 'model'],
+    ['no turns', { name: 'a', limits: { max_turns: 0 } }, 'limits.max_turns'],
+    ['more parallel calls than a batch has', { name: 'a', limits: { parallel_calls: 65 } }, 'limits.parallel_calls'],
+    ['a hostile mode', { name: 'a', modes: { 'a b': { prompt: '' } } }, 'modes.a b'],
+    ['a drain that is none', { name: 'a', steering: { followups: 'some' } }, 'steering.followups'],
+  ])('is refused with %s', (_name, persona, path) => {
+    expect(problem(persona)).toBe(path);
+  });
+});
+
+describe('what a later release brings is in the schema and refused by name:', () => {
+  const later: Readonly<Record<string, object>> = {
+    skills: { skills: ['review'] },
+    budget_thresholds: { budget_thresholds: [80] },
+    compaction: { compaction: {} },
+    stop_when: { stop_when: [{ text: 'DONE' }] },
+    hooks: { hooks: [{}] },
+    on_finish: { on_finish: './done.js#done' },
+    steps: { steps: [{}] },
+    handoffs: { handoffs: ['tester'] },
+    on_unknown_outcome: { on_unknown_outcome: 'ask' },
+    'limits.tokens': { limits: { tokens: 1 } },
+    'limits.usd': { limits: { usd: 1 } },
+    'limits.wall_time_ms': { limits: { wall_time_ms: 1 } },
+    'limits.children': { limits: { children: 1 } },
+    'limits.depth': { limits: { depth: 1 } },
+    'daemon.wake_interval_ms': { daemon: { wake_interval_ms: 1 } },
+  };
+
+  test.each(Object.entries(later))('%s', (path, part) => {
+    expect(notYetInPersona(read({ name: 'a', ...part }))).toBe(path);
+  });
+
+  test('each of them is tested here', () => {
+    const paths = [
+      ...NOT_YET_IN_PERSONA,
+      ...NOT_YET_IN_LIMITS.map((key) => `limits.${key}`),
+      'daemon.wake_interval_ms',
+    ];
+    expect(Object.keys(later)).toEqual(paths);
+  });
+});

@@ -1,0 +1,117 @@
+/** Records: what was written is what is read, and what fits no released shape is refused by name. */
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import {
+  BlobMissingError,
+  blobRefsOf,
+  canonicalJson,
+  decodeRecord,
+  GENESIS_HASH,
+  type JournalRecord,
+  RecordUnreadableError,
+  type SessionEvent,
+} from '../src/mod.ts';
+
+const record: JournalRecord = {
+  v: 1,
+  session_id: 's1',
+  n: 3,
+  epoch: 1,
+  attempt: 'host-1',
+  prev_hash: GENESIS_HASH,
+  at: '2026-11-21T00:00:00.000Z',
+  cursor: { stream: 'COX_COMMANDS', created: '1', seq: 7 },
+  input: { type: 'command', verb: 'steer', command_id: 'm', body: { body: 'x', mode: 'finish_step' } },
+  events: [{ type: 'steering_received', command_id: 'm', body: 'x', mode: 'finish_step' }],
+  state: { assistant_streaming: 'streaming' },
+  effects_open: ['2-0'],
+};
+
+const encode = (value: unknown) => new TextEncoder().encode(canonicalJson(value));
+const changed = (change: object) => encode({ ...record, ...change });
+
+describe('a record', () => {
+  test('comes back as it was written', () => {
+    expect(decodeRecord(encode(record))).toEqual(record);
+  });
+
+  test('may lack a cursor, and may be of a state without a child', () => {
+    const { cursor: _, ...rest } = record;
+    expect(decodeRecord(encode({ ...rest, state: 'stopped' }))).toEqual({ ...rest, state: 'stopped' });
+  });
+
+  test('is sealed again to the same bytes, whatever arguments and metadata hold', () => {
+    fc.assert(
+      fc.property(fc.dictionary(fc.string(), fc.jsonValue({ stringUnit: 'binary' })), (body) => {
+        const events: SessionEvent[] = [
+          { type: 'call_started', call_id: 'c', tool: 't', args: body as never, effect_id: '3-0' },
+        ];
+        const bytes = changed({ input: { ...record.input, body }, events });
+        expect(canonicalJson(decodeRecord(bytes))).toBe(new TextDecoder().decode(bytes));
+      }),
+    );
+  });
+});
+
+describe('a record is unreadable', () => {
+  test.each([
+    ['that is not JSON', new TextEncoder().encode('{'), 'is not JSON'],
+    ['that is not UTF-8', new Uint8Array([0xff]), 'is not JSON'],
+    ['that is a list', encode([]), 'is not a JSON object'],
+    ['that is null', encode(null), 'is not a JSON object'],
+    ['of a later version', changed({ v: 2 }), 'version 2 is not known'],
+    ['without a version', encode({ ...record, v: undefined }), 'version undefined is not known'],
+    ['with a member that nobody knows', changed({ bogus: 1 }), 'bogus'],
+    ['without a member', encode({ ...record, state: undefined }), 'state'],
+    ['whose number is not one', changed({ n: 0 }), 'n'],
+    ['whose hash is not one', changed({ prev_hash: 'x' }), 'prev_hash'],
+    ['whose time is not one', changed({ at: 'yesterday' }), 'at'],
+    ['with an event that nobody knows', changed({ events: [{ type: 'slept' }] }), 'events'],
+    ['with an event that has a member too many', changed({ events: [{ ...record.events[0], mood: 'good' }] }), 'mood'],
+    ['with an event that lacks one', changed({ events: [{ type: 'steering_received' }] }), 'command_id'],
+    ['with an input that nobody knows', changed({ input: { type: 'weather' } }), 'input'],
+    [
+      'with an outcome of no effect id',
+      changed({ input: { type: 'close_outcome', effect_id: 'x', notes: [] } }),
+      'input',
+    ],
+  ])('%s', (_name, bytes, says) => {
+    expect(() => decodeRecord(bytes)).toThrow(RecordUnreadableError);
+    expect(() => decodeRecord(bytes)).toThrow(says);
+  });
+});
+
+describe('large fields', () => {
+  const ref = { sha256: 'a'.repeat(64), bytes: 70_000 };
+  const stored = changed({ events: [{ ...record.events[0], body: ref }], blobs: ['/events/0/body'] });
+
+  test('are named by a record', () => {
+    expect(blobRefsOf(stored)).toEqual([ref]);
+    expect(blobRefsOf(encode(record))).toEqual([]);
+  });
+
+  test('are put back in their places', () => {
+    const read = decodeRecord(stored, (asked) => (asked.sha256 === ref.sha256 ? 'the whole text' : undefined));
+    expect(read.events[0]).toMatchObject({ body: 'the whole text' });
+  });
+
+  test('that nobody has asked for stand as a note', () => {
+    expect(decodeRecord(stored).events[0]).toMatchObject({
+      body: expect.stringContaining('70000 bytes, stored apart'),
+    });
+  });
+
+  test('that are gone are said to be missing: the record itself may be sound', () => {
+    expect(() => decodeRecord(stored, () => undefined)).toThrow(BlobMissingError);
+  });
+
+  test.each([
+    ['at nothing', ['/events/9/body']],
+    ['at what every object has', ['/constructor/name']],
+    ['at what is no reference', ['/session_id']],
+    ['nowhere', ['']],
+    ['in no list', 'x'],
+  ])('may not be pointed at %s', (_name, blobs) => {
+    expect(() => decodeRecord(changed({ blobs }))).toThrow(RecordUnreadableError);
+  });
+});

@@ -1,0 +1,176 @@
+/** Subjects and ids: what is built is read again, and nothing hostile becomes part of one. */
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import {
+  CommandId,
+  isInboxSubject,
+  PARTITIONS,
+  parseJournalSubject,
+  parsePublishedCommand,
+  parseQuery,
+  parseStoredCommand,
+  partitionOf,
+  positionalCommandId,
+  SessionId,
+  sessionRef,
+  subjects,
+  TenantId,
+} from '../src/mod.ts';
+
+const HOSTILE: readonly (readonly [name: string, text: string])[] = [
+  ...['', '*', '>', '.', 'a.b', 'a b', 'a*', 'a>', ' ', '\n', 'a\n', 'ä', '$SYS'].map(
+    (text) => [JSON.stringify(text), text] as const,
+  ),
+  ['65 characters', 'x'.repeat(65)],
+  ['10,000 characters', 'x'.repeat(10_000)],
+];
+const ids = fc.stringMatching(/^[A-Za-z0-9_-]{1,64}$/);
+
+describe('an id', () => {
+  test.each(HOSTILE)('is not %s', (_name, text) => {
+    expect(SessionId.safeParse(text).success).toBe(false);
+    expect(TenantId.safeParse(text).success).toBe(false);
+    expect(CommandId.safeParse(text).success).toBe(false);
+    expect(() => sessionRef(text)).toThrow(/session id must be/);
+    expect(() => sessionRef('s', text)).toThrow(/tenant must be/);
+  });
+
+  test.each(['a', 'A-Z_09', 'x'.repeat(64), '-', '_'])('may be %j', (text) => {
+    expect(sessionRef(text)).toEqual({ tenant: 'default', sessionId: text });
+  });
+
+  test('of a command without one is its place in the store', () => {
+    expect(positionalCommandId({ stream: 'COX_COMMANDS', created: '1763683200000' }, 17)).toBe(
+      'COX_COMMANDS-1763683200000-17',
+    );
+    expect(() => positionalCommandId({ stream: 'a.b', created: '1' }, 1)).toThrow();
+  });
+});
+
+describe('the partition of a session', () => {
+  // http://www.isthe.com/chongo/src/fnv/test_fnv.c: FNV-1a, 32 bit.
+  test.each([
+    ['', 0x811c9dc5],
+    ['a', 0xe40c292c],
+    ['b', 0xe70c2de5],
+    ['foobar', 0xbf9cf968],
+    ['chongo was here!\n', 0xd49930d5],
+  ])('of %j is its FNV-1a hash, modulo 64', (text, hash) => {
+    expect(partitionOf(text)).toBe(hash % PARTITIONS);
+  });
+
+  test('is one of them', () => {
+    fc.assert(
+      fc.property(ids, (id) => {
+        const partition = partitionOf(id);
+        expect(Number.isInteger(partition) && partition >= 0 && partition < PARTITIONS).toBe(true);
+      }),
+    );
+  });
+});
+
+describe('a subject that was built is read again:', () => {
+  const refs = fc.record({ sessionId: ids, tenant: ids }).map(({ sessionId, tenant }) => sessionRef(sessionId, tenant));
+
+  test('commands, as published and as stored', () => {
+    fc.assert(
+      fc.property(refs, ids, (ref, verb) => {
+        expect(parsePublishedCommand(subjects.command(ref, verb))).toEqual({ ref, verb });
+        expect(parseStoredCommand(subjects.storedCommand(ref, verb))).toEqual({ ref, verb });
+      }),
+    );
+  });
+
+  test('journals and queries', () => {
+    fc.assert(
+      fc.property(refs, (ref) => {
+        expect(parseJournalSubject(subjects.journal(ref))).toEqual(ref);
+        expect(parseQuery(subjects.query(ref, 'get_state'))).toEqual({ ref, what: 'get_state' });
+      }),
+    );
+  });
+
+  test('and none is taken for another', () => {
+    const ref = sessionRef('s1');
+    const built = [
+      subjects.command(ref, 'steer'),
+      subjects.storedCommand(ref, 'steer'),
+      subjects.journal(ref),
+      subjects.query(ref, 'get_state'),
+      subjects.events(ref),
+      subjects.deltas(ref),
+      subjects.snapshot(ref),
+    ];
+    const readers = [parsePublishedCommand, parseStoredCommand, parseJournalSubject, parseQuery];
+    for (const [index, reader] of readers.entries()) {
+      expect(built.filter((subject) => reader(subject) !== null)).toEqual([built[index]]);
+    }
+  });
+});
+
+describe('a subject that a stranger published to', () => {
+  test.each(HOSTILE.filter(([, text]) => !text.includes('.')))(
+    'with the hostile id %s says its verb and no session',
+    (_name, id) => {
+      expect(parsePublishedCommand(`cox.default.session.${id}.steer`)).toEqual({ ref: null, verb: 'steer' });
+      expect(parsePublishedCommand(`cox.${id}.session.s1.steer`)).toEqual({ ref: null, verb: 'steer' });
+      expect(parseStoredCommand(`cox-cmd.1.default.${id}.steer`)).toBeNull();
+      expect(parseJournalSubject(`cox-jrn.1.default.${id}`)).toBeNull();
+      expect(parseQuery(`cox.default.query.${id}.get_state`)).toBeNull();
+    },
+  );
+
+  test.each([
+    '',
+    'cox',
+    'cox.default.session.s1',
+    'cox.default.session.s1.steer.now',
+    'cox.default.events.s1',
+    'fox.default.session.s1.steer',
+  ])('that is none of ours is no command: %j', (subject) => {
+    expect(parsePublishedCommand(subject)).toBeNull();
+    expect(parseStoredCommand(subject)).toBeNull();
+  });
+});
+
+describe('no builder takes what could mean another subject', () => {
+  const ref = sessionRef('s1');
+  test.each(HOSTILE)('%s', (_name, text) => {
+    expect(() => subjects.command(ref, text)).toThrow();
+    expect(() => subjects.timerSchedule(ref, text)).toThrow();
+    expect(() => subjects.timerDue(ref, text)).toThrow();
+    expect(() => subjects.tenantJournals(text)).toThrow();
+    expect(() => subjects.persona('default', text)).toThrow();
+    expect(() => subjects.hook('default', text)).toThrow();
+    for (const build of [subjects.tool, subjects.persona, subjects.hook]) expect(() => build(text, 'name')).toThrow();
+    // Tools may have longer names than sessions.
+    expect(() => subjects.tool('default', text === 'x'.repeat(65) ? `${text}.` : text)).toThrow();
+  });
+});
+
+describe('receipts go to inboxes only:', () => {
+  test.each(['_INBOX.abc', '_INBOX.abc.1', '_INBOX_ada.x.y', '_INBOX.$x-1'])('%j is one', (subject) => {
+    expect(isInboxSubject(subject)).toBe(true);
+  });
+
+  test.each([
+    '',
+    '_INBOX',
+    '_INBOX.',
+    '_INBOX..a',
+    '_INBOX.*',
+    '_INBOX.>',
+    '_INBOX.a b',
+    '_INBOX.a\n',
+    '_inbox.a',
+    'x_INBOX.a',
+    'cox.default.session.s1.steer',
+    '$JS.API.STREAM.PURGE.COX_JOURNAL',
+  ])('%j is none', (subject) => {
+    expect(isInboxSubject(subject)).toBe(false);
+  });
+
+  test('and not to one of 10,000 characters', () => {
+    expect(isInboxSubject(`_INBOX.${'x'.repeat(10_000)}`)).toBe(false);
+  });
+});
