@@ -306,10 +306,10 @@ export class SessionRunner {
     const { incarnation } = this.#ports.inbox;
     const cursor = { stream: incarnation.stream, created: incarnation.created, seq: command.seq };
     const session = this.#session;
-    if (!session || !(await this.#own(session))) return false;
-    const input = this.#checked(this.#session ?? session, admitCommand(command, incarnation));
+    if (!session) return false;
+    const input = admitCommand(command, incarnation);
     try {
-      return await this.#step(this.#session ?? session, input, cursor);
+      return await this.#take(session, input, cursor);
     } catch (error) {
       // A command that is too large for its record is its sender's affair; one that breaks the machine is ours.
       const tooLarge = isRecordTooLarge(error);
@@ -327,6 +327,15 @@ export class SessionRunner {
         : { code: 'session_failed', message: (error as Error).message };
       return this.#step(refolded, { ...input, body: {}, problem }, cursor);
     }
+  }
+
+  /** @returns false where the session was left. */
+  async #take(session: Live, input: CommandInput, cursor: Cursor | undefined): Promise<boolean> {
+    // The journal may have been read again since the inbox was, and hold more than it did then.
+    if (cursor && cursor.seq <= this.#position(session)) return true;
+    if (!(await this.#own(session))) return false;
+    const owned = this.#session ?? session;
+    return this.#step(owned, this.#checked(owned, input), cursor);
   }
 
   #position(session: Live): number {
@@ -362,11 +371,8 @@ export class SessionRunner {
         session.receipts.repeated(input, decision.previously);
       return true;
     }
-    if (decision.kind === 'rejected' && session.n === 0) {
-      // An unknown session gets no record; the machine that took the rejection is thrown away.
-      session.receipts.rejectedUnrecorded(input as CommandInput, decision.events[0]);
-      return (await this.#foldAgain()) !== null;
-    }
+    if (decision.kind === 'rejected' && session.n === 0)
+      return this.#rejectUnrecorded(input as CommandInput, decision.events[0], cursor);
     const at = new Date(this.#ports.clock.nowMs()).toISOString();
     const frame = {
       sessionId: this.#ref.sessionId,
@@ -412,6 +418,22 @@ export class SessionRunner {
       input,
       events,
     );
+    return true;
+  }
+
+  /**
+   * An unknown session gets no record, so no fence says whether it is unknown still: another host may have begun it since
+   * this one looked. The journal is asked once more; the machine that took the rejection is thrown away in any case.
+   */
+  async #rejectUnrecorded(
+    input: CommandInput,
+    rejected: Extract<SessionEvent, { type: 'command_rejected' }>,
+    cursor: Cursor | undefined,
+  ): Promise<boolean> {
+    const session = await this.#foldAgain();
+    if (!session) return false;
+    if (session.n > 0) return this.#take(session, input, cursor);
+    session.receipts.rejectedUnrecorded(input, rejected);
     return true;
   }
 

@@ -172,6 +172,30 @@ test('a command for an unknown session gets its receipt and its ack, and leaves 
   expect((await bed.lines('nobody'))[0]).toBe('prompt_received run 1');
 });
 
+test('R7: a host that once found a session unknown looks again before it says so: another may have begun it since', async () => {
+  const bed = testBed();
+  bed.models.answers = [say('done', { delayMs: 1_000 })];
+  const inbox = bed.bus.createInbox();
+  let handlers: InboxHandlers | null = null;
+  const open: CommandInbox['open'] = (given, partitions) => {
+    handlers = given;
+    return inbox.open(given, partitions);
+  };
+  await bed.host({}, { inbox: { ...inbox, open } });
+  await bed.send('steer', 'too early', { id: 'early' });
+  await inbox.close();
+  const second = await bed.host();
+  await bed.start();
+  // The partition goes back; the first host still has the session in memory as it was: not there.
+  second.abandon();
+  await inbox.open(handlers as unknown as InboxHandlers);
+  await bed.send('steer', 'in time', { id: 'timely' });
+  await bed.time.advance(10_000);
+  expect(bed.told('early')).toEqual(['rejected session_not_found']);
+  expect(bed.told('timely')).toEqual(['accepted', 'delivered iteration_end']);
+  expect((await bed.lines()).at(-1)).toBe('agent_end end_turn');
+});
+
 test('an inbox that cannot be read now is read at the next delivery', async () => {
   const bed = testBed();
   const inner = bed.bus.createInbox();
