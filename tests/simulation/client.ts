@@ -34,19 +34,36 @@ export class Client {
     }
     for (const { id } of schedule.sessions) {
       this.#bus.bus.subscribeEvents(sessionRef(id), ({ bytes }) => {
-        if (schedule.attentive === 0) return;
         const text = Buffer.from(bytes).toString('utf8');
         // Reading every record twice would cost more than the sessions themselves.
-        if (!text.includes('"approval_requested"')) return;
+        if (!/"(approval_requested|call_started)"/.test(text)) return;
         const { events } = JSON.parse(text) as { events: { type: string; call_id?: string }[] };
-        for (const event of events) {
-          if (event.type !== 'approval_requested' || !this.#random.chance(schedule.attentive)) continue;
-          const decision = this.#random.chance(0.7) ? 'allow' : 'deny';
-          const delayMs = this.#random.between(50, 3_000);
-          void this.#bus.world.sleep(delayMs).then(() => this.ask(id, 'approve', { call_id: event.call_id, decision }));
+        for (const { type, call_id } of events) {
+          if (type === 'approval_requested' && this.#random.chance(schedule.attentive)) this.#decide(id, call_id);
+          if (type === 'call_started' && this.#random.chance(schedule.meddling)) this.#meddle(id, call_id);
         }
       });
     }
+  }
+
+  #decide(session: string, callId: string | undefined): void {
+    const decision = this.#random.chance(0.7) ? 'allow' : 'deny';
+    this.#soon(3_000, session, 'approve', { call_id: callId, decision });
+  }
+
+  #meddle(session: string, callId: string | undefined): void {
+    const [verb, body] = this.#random.weighted<readonly [string, object]>([
+      [4, ['cancel_call', { call_id: callId, timeout_ms: this.#random.pick([0, 300, 5_000]) }]],
+      [3, ['steer', { body: `wait, ${callId}`, mode: 'interrupt' }]],
+      [2, ['steer', { body: `and ${callId}` }]],
+      [1, ['suspend', {}]],
+      [1, ['cancel', { reason: 'enough' }]],
+    ]);
+    this.#soon(this.#random.pick([5, 100, 1_000]), session, verb, body);
+  }
+
+  #soon(withinMs: number, session: string, verb: string, body: object): void {
+    void this.#bus.world.sleep(this.#random.between(0, withinMs)).then(() => this.ask(session, verb, body));
   }
 
   /** Sends a command of the client's own. */

@@ -71,10 +71,12 @@ export interface Schedule {
   readonly nemesis: readonly NemesisAct[];
   /** Probability that the person who looks after approvals decides one while the nemesis is still at work. */
   readonly attentive: number;
+  /** Probability that someone interferes with a call just when it has been started. */
+  readonly meddling: number;
 }
 
 /** For so long things go wrong; afterwards everything is mended, and sessions have to end. */
-export const TROUBLE_MS = 15_000;
+export const TROUBLE_MS = 10_000;
 
 const NO_FAULTS: FaultRates = {
   appendLost: 0,
@@ -117,6 +119,7 @@ export function generate(seed: number): Schedule {
       .sort((a, b) => a.atMs - b.atMs),
     nemesis: planNemesis(random.fork('nemesis'), profile),
     attentive: random.pick([0, 0.5, 1]),
+    meddling: random.pick([0, 0.1, 0.4]),
   };
 }
 
@@ -291,7 +294,7 @@ function planFaults(random: Random, profile: string): FaultRates {
     latencyMs,
     appendLost: rate(0.1),
     appendUnanswered: rate(0.1),
-    appendLate: rate(0.05),
+    appendLate: rate(0.03),
     readFails: rate(0.1),
     blobFails: rate(0.3),
   };
@@ -307,7 +310,8 @@ function planNemesis(random: Random, profile: string): NemesisAct[] {
 }
 
 function planAct(random: Random, profile: string): NemesisAct {
-  const atMs = random.between(0, TROUBLE_MS);
+  // Most sessions have most of their work early.
+  const atMs = random.between(0, random.chance(0.5) ? TROUBLE_MS : TROUBLE_MS / 3);
   const downMs = random.between(600, 4_000);
   const crash = random.chance(0.5)
     ? ({ kind: 'crash', atMs, downMs } as const)

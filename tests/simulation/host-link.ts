@@ -19,8 +19,8 @@ import type { SimBus } from './sim-bus.ts';
 
 /** How long a host waits before it takes silence for silence. */
 const PATIENCE_MS = 200;
-/** How long a late append may be on its way. */
-const LATE_MAX_MS = 8_000;
+/** How long a late append may be on its way; by then its sender has long given up, and may have begun anew. */
+const LATE_MAX_MS = 4_000;
 
 /** See the top of the file. */
 export class HostLink {
@@ -31,6 +31,7 @@ export class HostLink {
   readonly #bus: SimBus;
   readonly #inbox: CommandInbox;
   #handlers: InboxHandlers | null = null;
+  readonly #swallowedUntilMs = new Map<string, number>();
 
   constructor(bus: SimBus, name: string) {
     this.name = name;
@@ -87,7 +88,8 @@ export class HostLink {
   readonly publisher: Publisher = {
     delta: () => {},
     receipt: (subject, receipt) => {
-      if (!this.#bus.random.chance(this.#bus.faults.receiptLost)) this.#bus.bus.publisher.receipt(subject, receipt);
+      if (this.#bus.random.chance(this.#bus.faults.receiptLost)) return;
+      this.#bus.bus.publisher.receipt(subject, this.#bus.plant.receipt(receipt));
     },
   };
 
@@ -125,7 +127,7 @@ export class HostLink {
       await this.clock.sleep(PATIENCE_MS);
       return { status: 'ambiguous', cause: 'no answer' };
     };
-    if (fault === 'lost') return silence();
+    if (fault === 'lost' || this.#swallows(ref)) return silence();
     if (fault === 'late') {
       void this.#late(ref, bytes, fence);
       return silence();
@@ -137,9 +139,18 @@ export class HostLink {
     return result;
   }
 
-  /** An append that its sender has long given up, and that arrives all the same; but not from beyond the grave. */
+  #swallows(ref: SessionRef): boolean {
+    return (this.#swallowedUntilMs.get(ref.sessionId) ?? 0) > this.clock.nowMs();
+  }
+
+  /**
+   * An append that its sender has given up, and that arrives all the same; but not from beyond the grave. What is sent
+   * again meanwhile is lost, for about as long as a sender keeps trying.
+   */
   async #late(ref: SessionRef, bytes: Uint8Array, fence: number): Promise<void> {
-    await this.#bus.world.sleep(this.#bus.random.between(0, LATE_MAX_MS));
+    const { random } = this.#bus;
+    this.#swallowedUntilMs.set(ref.sessionId, this.clock.nowMs() + random.between(0, LATE_MAX_MS));
+    await this.#bus.world.sleep(random.between(0, LATE_MAX_MS));
     if (!this.isDead && !this.#bus.isOut) await this.#bus.append(this.name, ref, bytes, fence);
   }
 
@@ -158,7 +169,7 @@ export class HostLink {
       for await (const ref of bus.journal.sessions(tenant)) list.push(ref);
       return list;
     });
-    yield* refs;
+    yield* this.#bus.plant.sessions(refs);
   }
 
   // ---- deliveries ----

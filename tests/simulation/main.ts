@@ -1,17 +1,26 @@
-/** `npm run sim -- --seeds N [--seed S]`: N seeds from 1 on, or from S on; without N, S alone. Exits 1 at the first that fails. */
+/**
+ * `npm run sim -- --seeds N [--seed S]`: N seeds from 1 on, or from S on; without N, S alone. `--coverage` says what was
+ * reached, `--verbose` prints every journal. Exits 1 at the first seed that fails, with its journals.
+ */
 import { parseArgs } from 'node:util';
 import { journalLine } from '../../libs/turn/test/journal-line.ts';
+import { type Coverage, cover, MUST_REACH } from './coverage.ts';
 import { type Simulation, simulate } from './simulate.ts';
 
 const { values } = parseArgs({
-  options: { seeds: { type: 'string' }, seed: { type: 'string' }, verbose: { type: 'boolean', default: false } },
+  options: {
+    seeds: { type: 'string' },
+    seed: { type: 'string' },
+    verbose: { type: 'boolean', default: false },
+    coverage: { type: 'boolean', default: false },
+  },
 });
 const first = whole(values.seed ?? '1', '--seed');
 const count = whole(values.seeds ?? (values.seed === undefined ? '300' : '1'), '--seeds');
 
 const beganMs = performance.now();
 const totals = { records: 0, runs: 0, crashes: 0, takenOver: 0, sent: 0, virtualMs: 0 };
-const profiles = new Map<string, number>();
+const coverage: Coverage = new Map();
 for (let seed = first; seed < first + count; seed++) {
   const simulation = await simulate(seed);
   if (values.verbose) print(simulation);
@@ -29,10 +38,14 @@ console.log(
   `${totals.records} records, ${totals.sent} commands, ${totals.runs} tool runs, ${totals.crashes} hosts killed, ` +
     `${totals.takenOver} sessions taken over, ${Math.round(totals.virtualMs / 60_000)} virtual minutes`,
 );
-console.log([...profiles].map(([name, times]) => `${name} ${times}`).join(', '));
+const missed = MUST_REACH.filter((what) => !coverage.has(what));
+if (values.coverage)
+  for (const [what, times] of [...coverage].sort()) console.log(`${String(times).padStart(9)} ${what}`);
+else if (count >= 300 && missed.length > 0) console.log(`never reached: ${missed.join(', ')}`);
 
-function add({ history, evidence, schedule, tookMs }: Simulation): void {
-  profiles.set(schedule.profile, (profiles.get(schedule.profile) ?? 0) + 1);
+function add(simulation: Simulation): void {
+  const { history, evidence, tookMs } = simulation;
+  cover(coverage, simulation);
   totals.virtualMs += tookMs;
   totals.sent += history.of('sent').length;
   totals.runs += history.of('ran').length;

@@ -1,7 +1,7 @@
 /** The bus of a simulation: the real one in memory, the faults that stand around it, and what everybody may know of it. */
 import { createMemoryBus, type MemoryBus } from '@coxswain/adapter-memory';
 import type { AppendResult, Clock, StoredCommand } from '@coxswain/ports';
-import type { SessionRef } from '@coxswain/protocol';
+import type { Receipt, SessionRef, ToolTraits } from '@coxswain/protocol';
 import { sha256Hex } from '@coxswain/session';
 import type { VirtualTime } from '../../libs/session/test/virtual-time.ts';
 import type { FaultRates } from './generator.ts';
@@ -10,18 +10,32 @@ import type { Random } from './random.ts';
 
 /** Faults that are no part of the nemesis: tests of the checkers plant them to see them caught. */
 export interface Plant {
+  /** What a host reads of a session's inbox. */
   inboxRead(commands: readonly StoredCommand[]): readonly StoredCommand[];
+  /** What an append really does. */
   append(
     append: (fence: number) => Promise<AppendResult>,
     fence: number,
     newest: () => Promise<number>,
   ): Promise<AppendResult>;
+  /** Which of its sessions a host is told of when it starts. */
+  sessions(refs: readonly SessionRef[]): readonly SessionRef[];
+  /** What is told to those who asked. */
+  receipt(receipt: Receipt): Receipt;
+  /** How often a tool is really run for one call. */
+  readonly runsPerCall: number;
+  /** What a tool says of itself. */
+  traits(tool: string, traits: Partial<ToolTraits>): Partial<ToolTraits>;
 }
 
 /** Nothing is planted. */
 export const NO_PLANT: Plant = {
   inboxRead: (commands) => commands,
   append: (append, fence) => append(fence),
+  sessions: (refs) => refs,
+  receipt: (receipt) => receipt,
+  runsPerCall: 1,
+  traits: (_tool, traits) => traits,
 };
 
 /** See the top of the file. */

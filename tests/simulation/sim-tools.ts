@@ -7,6 +7,7 @@ import type { ToolTraits } from '@coxswain/protocol';
 import { answer, definition } from '../../libs/session/test/fake-tools.ts';
 import type { History, ToolRun } from './history.ts';
 import type { Random } from './random.ts';
+import type { Plant } from './sim-bus.ts';
 
 interface SimTool {
   readonly traits?: Partial<ToolTraits>;
@@ -48,6 +49,7 @@ export interface ToolWorld {
   readonly clock: Clock;
   readonly random: Random;
   readonly history: History;
+  readonly plant: Plant;
   recordsOf(session: string): number;
 }
 
@@ -85,7 +87,7 @@ export class ToolWorker {
   }
 }
 
-/** The tools of one host. `plant` stands between the host and its tools: tests of the checkers put faults there. */
+/** The tools of one host. */
 export class SimTools implements ToolSource {
   readonly #world: ToolWorld;
   readonly #worker: ToolWorker;
@@ -102,7 +104,9 @@ export class SimTools implements ToolSource {
   async open(_spec: ToolsetSpec, _signal: AbortSignal): Promise<Toolset> {
     await this.#hop();
     return {
-      tools: Object.entries(TOOLS).map(([name, tool]) => definition(name, { schema: SCHEMA, ...tool })),
+      tools: Object.entries(TOOLS).map(([name, { traits = {} }]) =>
+        definition(name, { schema: SCHEMA, traits: this.#world.plant.traits(name, traits) }),
+      ),
       call: (call, signal) => this.#call(call, signal),
       probe: async (key, name) => {
         await this.#hop();
@@ -118,6 +122,8 @@ export class SimTools implements ToolSource {
   }
 
   async #call(call: ToolCall, signal: AbortSignal): Promise<ToolOutcome> {
+    for (let extra = this.#world.plant.runsPerCall; extra > 1; extra--)
+      void runTool(this.#world, this.#clock, this.#host, call, signal);
     if (!TOOLS[call.tool]?.remote) return runTool(this.#world, this.#clock, this.#host, call, signal);
     await this.#hop();
     const outcome = await this.#worker.call(this.#host, call, signal);

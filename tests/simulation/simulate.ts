@@ -25,6 +25,8 @@ export interface Simulation {
 /** Once nothing goes wrong any more, every session must end within this time. */
 const PATIENCE_MS = 10 * 60_000;
 const LOOK_EVERY_MS = 2_000;
+/** A command that was delivered to a host that is gone comes again after seconds, and may begin another run. */
+const QUIET_LOOKS = 4;
 
 /** Runs the schedule of a seed. `plant` puts a fault in that checkers must find. */
 export async function simulate(seed: number, plant: Plant = NO_PLANT): Promise<Simulation> {
@@ -37,6 +39,7 @@ export async function simulate(seed: number, plant: Plant = NO_PLANT): Promise<S
     clock: bus.world,
     random: random.fork('tools'),
     history,
+    plant,
     recordsOf: (session: string) => bus.recordsOf(session),
   };
   const hosts = new Hosts(time, bus, history, schedule, toolWorld, new ToolWorker(toolWorld));
@@ -62,6 +65,7 @@ export async function simulate(seed: number, plant: Plant = NO_PLANT): Promise<S
 /** Looks after the sessions until each has ended: decides what waits for a person, wakes what sleeps. */
 async function untilAllEnd(time: VirtualTime, schedule: Schedule, hosts: Hosts, client: Client): Promise<boolean> {
   const untilMs = time.elapsedMs + PATIENCE_MS;
+  let quiet = 0;
   while (time.elapsedMs < untilMs) {
     await time.advance(LOOK_EVERY_MS);
     let open = hosts.anyDown;
@@ -84,7 +88,8 @@ async function untilAllEnd(time: VirtualTime, schedule: Schedule, hosts: Hosts, 
       await time.advance(200);
       open ||= isOpen;
     }
-    if (!open) return true;
+    quiet = open ? 0 : quiet + 1;
+    if (quiet === QUIET_LOOKS) return true;
   }
   return false;
 }

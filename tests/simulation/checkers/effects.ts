@@ -61,6 +61,8 @@ export const checkEffects: Checker = (journal, { history }) => {
       )
         wrong.push(`record ${n}: ${event.call_id} has a result that no run gave: ${said.slice(0, 40)}`);
     }
+    // A call that was cancelled may still have been on its way to its worker; what it does there is dropped.
+    if (event.status === 'cancelled') continue;
     const endedAtMs = storedAtMs.get(n) ?? 0;
     for (const { run, startedMs } of list) {
       if (startedMs > endedAtMs && run.epoch >= epoch)

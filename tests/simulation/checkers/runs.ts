@@ -59,5 +59,8 @@ export const checkRuns: Checker = (journal, { ended }) => {
     }
   }
   if (ended && isOpen) wrong.push(`run ${run} has no end`);
+  // Nothing that goes wrong here is ours: an exception of ours is a fault, however well the session got over it.
+  for (const { n, input } of journal.records)
+    if (input.type === 'session_failed') wrong.push(`record ${n}: ${input.error.code}: ${input.error.message}`);
   return wrong;
 };
