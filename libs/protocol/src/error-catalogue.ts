@@ -351,6 +351,11 @@ export const ERROR_CATALOGUE = {
     'Tries the next source.',
     'See the list in nats_server_not_found.',
   ),
+  state_dir_unusable: exception(
+    'The state folder cannot be made or written, or is no folder.',
+    'Stops, saying why.',
+    'Give another --state-dir.',
+  ),
   state_dir_in_use: exception(
     'Another instance uses this state folder.',
     'Stops, naming its process id.',

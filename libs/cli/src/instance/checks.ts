@@ -1,9 +1,9 @@
 /** What `cox doctor` looks at. Nothing here changes anything, fetches anything or shows a secret. */
 import { randomUUID } from 'node:crypto';
-import { mkdir, rm, writeFile } from 'node:fs/promises';
+import { rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
-import { findServer, minimumServerVersion, serverVersionAtLeast } from '@coxswain/adapter-nats';
+import { findServer, makeFolder, minimumServerVersion, serverVersionAtLeast } from '@coxswain/adapter-nats';
 import { type Client, NoHostError, newSessionId, SessionNotFoundError } from '@coxswain/client';
 import type { Flags } from '../line/flags.ts';
 import { KEY_VARIABLES, keysFound } from '../run/start-body.ts';
@@ -46,13 +46,12 @@ export function nodeCheck(version: string): Check {
 async function stateDirCheck(stateDir: string): Promise<Check> {
   const probe = join(stateDir, `.doctor-${randomUUID()}`);
   try {
-    await mkdir(stateDir, { recursive: true, mode: 0o700 });
+    await makeFolder(stateDir);
     await writeFile(probe, '');
     await rm(probe);
     return { name: 'state_dir', status: 'ok', message: `state folder ${stateDir} can be written` };
   } catch (error) {
-    const message = `state folder ${stateDir} cannot be written: ${(error as Error).message}; give --state-dir`;
-    return { name: 'state_dir', status: 'failed', message };
+    return { name: 'state_dir', status: 'failed', message: (error as Error).message };
   }
 }
 

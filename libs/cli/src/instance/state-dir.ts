@@ -1,5 +1,5 @@
 /** Folders of this machine that a command line speaks of. */
-import { homedir } from 'node:os';
+import { homedir, userInfo } from 'node:os';
 import { isAbsolute, join, resolve } from 'node:path';
 import type { Flags } from '../line/flags.ts';
 
@@ -13,7 +13,11 @@ export function stateDirOf(flags: Flags, env: NodeJS.ProcessEnv): string {
   const asked = flags.text('state-dir') ?? (env.COX_STATE_DIR || undefined);
   if (asked !== undefined) return resolve(typedIn(env), asked);
   // The specification says that a relative XDG_STATE_HOME is to be ignored (XDG Base Directory Specification).
-  const base =
-    env.XDG_STATE_HOME && isAbsolute(env.XDG_STATE_HOME) ? env.XDG_STATE_HOME : join(homedir(), '.local/state');
+  const base = env.XDG_STATE_HOME && isAbsolute(env.XDG_STATE_HOME) ? env.XDG_STATE_HOME : join(home(), '.local/state');
   return join(base, 'coxswain');
+}
+
+// With HOME set to nothing the system's own record of the user stands; a relative folder would lie wherever one is.
+function home(): string {
+  return homedir() || userInfo().homedir;
 }

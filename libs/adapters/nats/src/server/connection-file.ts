@@ -1,7 +1,7 @@
 import { readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isAlive, type ProcessMark } from './process-birth.ts';
-import { ConnectionFileInvalidError } from './server-errors.ts';
+import { ConnectionFileInvalidError, StateDirUnusableError } from './server-errors.ts';
 
 /** How to reach the server that runs on a state directory. */
 export interface Connection {
@@ -18,7 +18,8 @@ const fileName = 'connection.json';
  * The connection to the server that runs on a state directory, or `undefined` when none runs there: no file, or a file
  * that a killed process left behind.
  *
- * @throws ConnectionFileInvalidError when the file is something else; the file system's error when it may not be read.
+ * @throws ConnectionFileInvalidError when the file is something else; StateDirUnusableError when the state
+ * directory is none; the file system's error when it may not be read.
  */
 export async function readConnection(stateDir: string): Promise<Connection | undefined> {
   const path = join(stateDir, fileName);
@@ -26,7 +27,9 @@ export async function readConnection(stateDir: string): Promise<Connection | und
   try {
     text = await readFile(path, 'utf8');
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'ENOENT') return undefined;
+    if (code === 'ENOTDIR') throw new StateDirUnusableError(stateDir, 'it is not a folder', { cause: error });
     throw error;
   }
   const { url, token, pid, birth } = parse(text, path);

@@ -5,6 +5,7 @@ export type { DebianSource } from './fetch-debian-package.ts';
 export type { ReleaseSource } from './fetch-release.ts';
 export { type FetchReport, type ReportStream, reportTo } from './fetch-report.ts';
 export { type FindServerOptions, type FoundServer, findServer } from './find-server.ts';
+export { makeFolder } from './make-folder.ts';
 export {
   ConnectionFileInvalidError,
   FetchChecksumMismatchError,
@@ -19,6 +20,7 @@ export {
   NatsUrlInvalidError,
   ServerOptionInvalidError,
   StateDirInUseError,
+  StateDirUnusableError,
 } from './server-errors.ts';
 export { minimumServerVersion, serverVersionAtLeast } from './server-version.ts';
 export { type RunningServer, type ServerExit, type StartServerOptions, startServer } from './start-server.ts';

@@ -1,5 +1,5 @@
 import { chmod, mkdir, mkdtemp, readdir, rename, rm, stat } from 'node:fs/promises';
-import { homedir } from 'node:os';
+import { homedir, userInfo } from 'node:os';
 import { isAbsolute, join, resolve } from 'node:path';
 import { requireServerVersion, serverVersionAtLeast } from './server-version.ts';
 
@@ -33,7 +33,7 @@ export function serverCache(env: NodeJS.ProcessEnv, platform: NodeJS.Platform, a
 function defaultCacheDir(env: NodeJS.ProcessEnv, platform: NodeJS.Platform): string {
   if (platform === 'win32' && env.LOCALAPPDATA) return join(env.LOCALAPPDATA, 'coxswain', 'cache');
   const xdg = env.XDG_CACHE_HOME;
-  const base = xdg && isAbsolute(xdg) ? xdg : join(env.HOME || homedir(), '.cache');
+  const base = xdg && isAbsolute(xdg) ? xdg : join(env.HOME || homedir() || userInfo().homedir, '.cache');
   return join(base, 'coxswain');
 }
 

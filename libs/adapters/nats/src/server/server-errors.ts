@@ -31,6 +31,18 @@ export class NatsServerNotFoundError extends Error {
   }
 }
 
+/** The state folder cannot be made, or is no folder. */
+export class StateDirUnusableError extends Error {
+  readonly code = 'state_dir_unusable';
+  readonly path: string;
+
+  constructor(path: string, reason: string, options?: ErrorOptions) {
+    super(`the state folder ${path} cannot be used: ${reason}; give another --state-dir`, options);
+    this.name = 'StateDirUnusableError';
+    this.path = path;
+  }
+}
+
 /** The file is no nats-server that runs here: missing, not executable, another program, built for another system. */
 export class NatsServerUnusableError extends Error {
   readonly code = 'nats_server_unusable';

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { removeConnection, writeConnection } from './connection-file.ts';
+import { makeFolder } from './make-folder.ts';
 import { markProcess } from './process-birth.ts';
 import { serverConfig } from './server-config.ts';
 import { NatsServerStartFailedError, NatsServerStopFailedError, ServerOptionInvalidError } from './server-errors.ts';
@@ -70,13 +71,14 @@ export interface ServerExit {
  *
  * @throws NatsServerUnusableError, NatsServerTooOldError for a binary that is no good.
  * @throws ServerOptionInvalidError for a host that is not loopback, or a token or port that cannot be.
+ * @throws StateDirUnusableError where the folder cannot be made, or is none.
  * @throws StateDirInUseError naming the process that holds the state directory.
  * @throws NatsServerStartFailedError quoting the log, when the server ends, or is not up within the bound.
  */
 export async function startServer(options: StartServerOptions): Promise<RunningServer> {
   const settings = settingsFrom(options);
   const version = await requireServerVersion(settings.binary);
-  await mkdir(settings.stateDir, { recursive: true, mode: 0o700 });
+  await makeFolder(settings.stateDir);
   const claim = await claimStateDir(settings.stateDir);
   try {
     const log = await openServerLog(settings.stateDir);

@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto';
-import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { makeFolder } from './make-folder.ts';
 import { isAlive, markProcess, type ProcessMark } from './process-birth.ts';
 import { StateDirInUseError } from './server-errors.ts';
 
@@ -40,7 +41,7 @@ const orphanDiesMs = 10_000;
  */
 export async function claimStateDir(stateDir: string): Promise<StateDirClaim> {
   const dir = join(stateDir, 'lock');
-  await mkdir(dir, { recursive: true, mode: 0o700 });
+  await makeFolder(dir);
   const owner = await markProcess(process.pid);
   if (!owner) throw new Error('this process does not find itself');
   for (let attempt = 1; ; attempt += 1) {

@@ -1,0 +1,58 @@
+/** Folders, made level by level: `mkdir` with `recursive` never ends on file systems that answer ENOENT to a mkdir, as /proc does. */
+import { mkdir, stat } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { StateDirUnusableError } from './server-errors.ts';
+
+/** More levels than any path that a system takes. */
+const LEVELS_MAX = 512;
+
+/**
+ * Makes a folder and those above it, for this user only.
+ * @throws StateDirUnusableError where that cannot be done, or something else stands there.
+ */
+export async function makeFolder(path: string): Promise<void> {
+  const missing: string[] = [];
+  let above = path;
+  while (!(await isFolder(above, path))) {
+    missing.push(above);
+    const parent = dirname(above);
+    if (parent === above || missing.length > LEVELS_MAX)
+      throw new StateDirUnusableError(path, 'no folder above it exists');
+    above = parent;
+  }
+  for (const folder of missing.reverse()) {
+    try {
+      await mkdir(folder, { mode: 0o700 });
+    } catch (error) {
+      // Another process may have made it at the same moment.
+      if ((error as NodeJS.ErrnoException).code !== 'EEXIST')
+        throw new StateDirUnusableError(path, reasonOf(error), { cause: error });
+    }
+  }
+  // EEXIST is also what a link to nowhere answers.
+  if (!(await isFolder(path, path))) throw new StateDirUnusableError(path, 'a link to nowhere stands there');
+}
+
+async function isFolder(path: string, asked: string): Promise<boolean> {
+  try {
+    if ((await stat(path)).isDirectory()) return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return false;
+    throw new StateDirUnusableError(asked, reasonOf(error), { cause: error });
+  }
+  throw new StateDirUnusableError(asked, path === asked ? 'it is not a folder' : `${path} is not a folder`);
+}
+
+function reasonOf(error: unknown): string {
+  const { code } = error as NodeJS.ErrnoException;
+  const reasons: Record<string, string> = {
+    EACCES: 'this user may not write there',
+    EPERM: 'this user may not write there',
+    EROFS: 'it lies on a file system that cannot be written',
+    ENOSPC: 'the disk is full',
+    ENOTDIR: 'a part of its path is not a folder',
+    ENOENT: 'nothing can be made there',
+    ENAMETOOLONG: 'its path is too long',
+  };
+  return (code && reasons[code]) ?? (error as Error).message;
+}
