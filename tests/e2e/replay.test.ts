@@ -9,7 +9,7 @@ import { replayJournal } from '@coxswain/session';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { cox } from './kit/child.ts';
 import { busAndHost } from './kit/fixture.ts';
-import { endOf, eventOf, type ReadJournal } from './kit/journal.ts';
+import { endOf, eventOf, expectReplays, type ReadJournal } from './kit/journal.ts';
 import { scratchFolder } from './kit/scratch.ts';
 import { scripted } from './kit/scripts.ts';
 import { startHost } from './kit/sessions-host.ts';
@@ -175,4 +175,24 @@ test('cox replay says the same, of the bus and of an exported file', async () =>
   expect(stopped.json).toMatchObject([{ type: 'replay_diverged', n }]);
   const told = await cox(['replay', forged]);
   expect(told.stdout).toMatch(new RegExp(`^replay_diverged: record ${n} `));
+});
+
+test('an exported journal whose large fields lie apart finds them on its bus, or says that they are missing', async () => {
+  const { bus } = fixture;
+  await bus.command('large', 'start', {
+    prompt: 'x'.repeat(100_000),
+    model: await scripted([{ text: 'Long.' }]),
+    root: folder,
+  });
+  const large = await endOf(bus, 'large');
+  await expectReplays(bus, large);
+  const file = join(folder, 'large.jsonl');
+  await writeFile(file, `${large.bytes.map(text).join('\n')}\n`);
+  const [there, elsewhere] = await Promise.all([
+    cox(['replay', file, '--nats', bus.natsUrl]),
+    cox(['replay', file, '--state-dir', join(folder, 'elsewhere')]),
+  ]);
+  expect(there.stdout, there.told).toMatch(/^byte-identical/);
+  expect(elsewhere.code).toBe(1);
+  expect(elsewhere.stderr).toMatch(/^cox: blob_missing: /m);
 });

@@ -3,11 +3,12 @@ import { createHash } from 'node:crypto';
 import { blobRefsOf, decodeRecord, type JournalRecord, STREAMS } from '@coxswain/protocol';
 import type { NatsConnection } from '@nats-io/nats-core';
 import { type ObjectStore, Objm } from '@nats-io/obj';
+import { streamIsMissing } from './send-command.ts';
 
 /** Decodes records, fetching what lies apart. One per reader. */
 export class RecordDecoder {
   readonly #nc: NatsConnection;
-  #store: Promise<ObjectStore> | undefined;
+  #store: Promise<ObjectStore | null> | undefined;
 
   constructor(nc: NatsConnection) {
     this.#nc = nc;
@@ -30,9 +31,22 @@ export class RecordDecoder {
 
   /** The bytes under a hash, or null. */
   async blob(sha256: string): Promise<Uint8Array | null> {
-    this.#store ??= new Objm(this.#nc).open(STREAMS.blobs);
-    const found = await (await this.#store).getBlob(sha256);
+    this.#store ??= openStore(this.#nc);
+    const store = await this.#store;
+    // It may be made later, by the first host.
+    if (!store) this.#store = undefined;
+    const found = await store?.getBlob(sha256);
     // Under another hash they are other bytes, whoever put them there.
     return found && createHash('sha256').update(found).digest('hex') === sha256 ? found : null;
+  }
+}
+
+/** The object store, or null on a bus that has none, which no session has ever run on. */
+async function openStore(nc: NatsConnection): Promise<ObjectStore | null> {
+  try {
+    return await new Objm(nc).open(STREAMS.blobs);
+  } catch (error) {
+    if (await streamIsMissing({ nc }, `OBJ_${STREAMS.blobs}`)) return null;
+    throw error;
   }
 }

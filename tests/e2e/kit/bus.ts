@@ -44,6 +44,8 @@ export interface TestBus {
   /** Publishes a command of a session of the default tenant. */
   command(sessionId: string, verb: string, body: string | object, head?: Head): Promise<StoreAck>;
   receipts(): ReceiptBox;
+  /** Commands that are stored and that no session's journal holds yet, or whose delivery is not acknowledged. */
+  commandsWaiting(): Promise<number>;
   stop(): Promise<void>;
 }
 
@@ -83,6 +85,10 @@ export async function startBus(): Promise<TestBus> {
     command: (sessionId, verb, body, head) =>
       publish(commandSubject(sessionId, verb), typeof body === 'string' ? body : JSON.stringify(body), head),
     receipts: () => receiptBox(bare),
+    async commandsWaiting() {
+      const info = await bare.request('$JS.API.STREAM.INFO.COX_COMMANDS', '', { timeout: 10_000 });
+      return (info.json() as { state: { messages: number } }).state.messages;
+    },
     async stop() {
       await client.close();
       await bare.close();

@@ -3,6 +3,7 @@ import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { createInterface } from 'node:readline';
+import { blobRefsOf } from '@coxswain/protocol';
 import { replayJournal } from '@coxswain/session';
 import { withBus } from '../instance/open-bus.ts';
 import { findSession } from '../instance/resolve-session.ts';
@@ -15,7 +16,14 @@ import { standardStreams } from '../terminal/streams.ts';
 export const run: CommandRun = async (invocation) => {
   const asked = invocation.args[0] as string;
   const file = resolve(typedIn(invocation.env), asked);
-  if (await isFile(file)) return tell(invocation, () => replayJournal(linesOf(file)));
+  if (await isFile(file)) {
+    if (!(await hasLargeFields(file))) return tell(invocation, () => replayJournal(linesOf(file)));
+    // Their bytes are not in the file: the bus that it was exported from has them.
+    return withBus(invocation, false, async (bus) => {
+      const blobs = { get: (sha256: string) => bus.client.blob(sha256) };
+      return tell(invocation, () => replayJournal(linesOf(file), blobs));
+    });
+  }
   return withBus(invocation, false, async (bus) => {
     const session = await findSession(bus.client, asked);
     const blobs = { get: (sha256: string) => bus.client.blob(sha256) };
@@ -56,6 +64,18 @@ async function* linesOf(file: string): AsyncGenerator<Uint8Array> {
   for await (const line of createInterface({ input: createReadStream(file), crlfDelay: Number.POSITIVE_INFINITY })) {
     if (line !== '') yield Buffer.from(line, 'utf8');
   }
+}
+
+async function hasLargeFields(file: string): Promise<boolean> {
+  for await (const line of linesOf(file)) {
+    try {
+      if (blobRefsOf(line).length > 0) return true;
+    } catch {
+      // Not a record as it should be: the replay stops there and says why.
+      return false;
+    }
+  }
+  return false;
 }
 
 async function isFile(path: string): Promise<boolean> {
