@@ -25,11 +25,11 @@ process.once('exit', () => {
   for (const child of running) child.kill('SIGKILL');
 });
 
-/** The environment of a child: nothing of what the person who runs the tests has set for Coxswain. */
+/** The environment of a child: nothing of what the person who runs the tests has set for Coxswain, but for where its server is found. */
 export function cleanEnv(extra: NodeJS.ProcessEnv = {}): NodeJS.ProcessEnv {
   const kept = Object.entries(process.env).filter(
     ([name]) =>
-      !/^(COX_(?!NATS_SERVER$|FETCH$)|NATS_URL$|INIT_CWD$|VITEST|NODE_OPTIONS$|FORCE_COLOR$)/.test(name) &&
+      !/^(COX_(?!NATS_SERVER$|FETCH$|CACHE_DIR$)|NATS_URL$|INIT_CWD$|VITEST|NODE_OPTIONS$|FORCE_COLOR$)/.test(name) &&
       !/_(API_KEY|BASE_URL)$/.test(name),
   );
   return { ...Object.fromEntries(kept), ...extra };
