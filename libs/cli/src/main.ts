@@ -11,3 +11,6 @@ for (const stream of [process.stdout, process.stderr]) {
 }
 
 process.exitCode = await dispatch(process.argv.slice(2), process.env);
+// What was written is let out first; then nothing that is still open, such as a connection that was given up half-way,
+// keeps the process.
+process.stdout.write('', () => process.stderr.write('', () => process.exit()));

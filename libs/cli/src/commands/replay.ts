@@ -3,25 +3,29 @@ import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { createInterface } from 'node:readline';
-import { blobRefsOf } from '@coxswain/protocol';
+import { blobRefsOf, ID_PATTERN } from '@coxswain/protocol';
 import { replayJournal } from '@coxswain/session';
 import { withBus } from '../instance/open-bus.ts';
 import { findSession } from '../instance/resolve-session.ts';
 import { typedIn } from '../instance/state-dir.ts';
-import { CliError, EXIT, type ExitCode } from '../line/cli-error.ts';
+import { CliError, EXIT, type ExitCode, usageError } from '../line/cli-error.ts';
 import type { CommandRun, Invocation } from '../line/command-spec.ts';
 import { standardStreams } from '../terminal/streams.ts';
 
 /** Runs a journal again, from the bus or from an exported file, and says whether every byte came out the same. */
 export const run: CommandRun = async (invocation) => {
   const asked = invocation.args[0] as string;
+  if (asked === '-') return tell(invocation, () => replayJournal(linesOf(process.stdin)));
   const file = resolve(typedIn(invocation.env), asked);
+  if (!ID_PATTERN.test(asked) && !(await isFile(file))) {
+    throw usageError(`there is no file ${asked}; give a session, an exported file, or - for standard input`);
+  }
   if (await isFile(file)) {
-    if (!(await hasLargeFields(file))) return tell(invocation, () => replayJournal(linesOf(file)));
+    if (!(await hasLargeFields(file))) return tell(invocation, () => replayJournal(linesOf(createReadStream(file))));
     // Their bytes are not in the file: the bus that it was exported from has them.
     return withBus(invocation, false, async (bus) => {
       const blobs = { get: (sha256: string) => bus.client.blob(sha256) };
-      return tell(invocation, () => replayJournal(linesOf(file), blobs));
+      return tell(invocation, () => replayJournal(linesOf(createReadStream(file)), blobs));
     });
   }
   return withBus(invocation, false, async (bus) => {
@@ -60,14 +64,14 @@ async function* bytesOf(records: AsyncIterable<{ readonly bytes: Uint8Array }>):
   for await (const { bytes } of records) yield bytes;
 }
 
-async function* linesOf(file: string): AsyncGenerator<Uint8Array> {
-  for await (const line of createInterface({ input: createReadStream(file), crlfDelay: Number.POSITIVE_INFINITY })) {
+async function* linesOf(input: NodeJS.ReadableStream): AsyncGenerator<Uint8Array> {
+  for await (const line of createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY })) {
     if (line !== '') yield Buffer.from(line, 'utf8');
   }
 }
 
 async function hasLargeFields(file: string): Promise<boolean> {
-  for await (const line of linesOf(file)) {
+  for await (const line of linesOf(createReadStream(file))) {
     try {
       if (blobRefsOf(line).length > 0) return true;
     } catch {

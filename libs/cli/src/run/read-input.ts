@@ -19,5 +19,9 @@ async function readInput(what: string): Promise<string> {
     }
     chunks.push(chunk);
   }
-  return Buffer.concat(chunks).toString('utf8').replace(/\n$/, '');
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(Buffer.concat(chunks)).replace(/\n$/, '');
+  } catch {
+    throw usageError(`${what} on standard input is not UTF-8 text`);
+  }
 }
