@@ -126,7 +126,7 @@ export function generate(seed: number): Schedule {
 // ---- sessions ----
 
 function planSession(random: Random, id: string): SessionPlan & { readonly commands: PlannedCommand[] } {
-  const answers = Array.from({ length: 2 + random.int(6) }, (_, index) => planAnswer(random, index));
+  const answers = Array.from({ length: 3 + random.int(7) }, (_, index) => planAnswer(random, index));
   const callIds = answers.flatMap(({ calls }) => calls.map((call) => call.call_id));
   const commands = [command(random, id, 'start', startBody(random), random.between(0, 1_500), 'start-1')];
   const count = 3 + random.int(10);
@@ -151,8 +151,8 @@ function planAnswer(random: Random, index: number): PlannedAnswer {
   return {
     text: calls.length === 0 || random.chance(0.3) ? `answer ${index}` : '',
     calls,
-    delayMs: random.chance(0.5) ? 0 : random.between(0, 1_500),
-    fails: random.chance(0.04),
+    delayMs: random.chance(0.4) ? 0 : random.between(0, 2_500),
+    fails: random.chance(0.03),
     deaf: random.chance(0.05),
   };
 }
@@ -175,7 +175,7 @@ function startBody(random: Random): JsonObject {
         { tool: '*', action: 'allow' },
       ],
     },
-    max_turns: random.pick([1, 2, 4, 8, 50]),
+    max_turns: random.pick([1, 3, 8, 50, 50]),
     limits: { parallel_calls: random.pick([1, 2, 8]) },
     persona: {
       name: 'sim',
@@ -194,7 +194,7 @@ function ask(random: Random, callIds: readonly string[]): [verb: string, body: J
     [8, 'remind'],
     [12, 'followup'],
     [14, 'approve'],
-    [5, 'cancel'],
+    [3, 'cancel'],
     [12, 'cancel_call'],
     [6, 'suspend'],
     [6, 'resume'],
@@ -294,7 +294,7 @@ function planFaults(random: Random, profile: string): FaultRates {
     latencyMs,
     appendLost: rate(0.1),
     appendUnanswered: rate(0.1),
-    appendLate: rate(0.03),
+    appendLate: rate(0.08),
     readFails: rate(0.1),
     blobFails: rate(0.3),
   };
@@ -305,7 +305,7 @@ function planNemesis(random: Random, profile: string): NemesisAct[] {
     if (profile === 'calm' || random.chance(0.5)) return [];
     return [{ kind: 'outage', atMs: random.between(0, TROUBLE_MS), forMs: random.between(100, 6_000) }];
   }
-  const count = 1 + random.int(profile === 'storm' ? 7 : 4);
+  const count = 2 + random.int(profile === 'storm' ? 7 : 4);
   return Array.from({ length: count }, () => planAct(random, profile)).sort((a, b) => a.atMs - b.atMs);
 }
 

@@ -23,16 +23,16 @@ interface SimTool {
 }
 
 const TOOLS: Readonly<Record<string, SimTool>> = {
-  look: { takesMs: 200, traits: { idempotent: true } },
-  count: { takesMs: 800 },
+  look: { takesMs: 600, traits: { idempotent: true } },
+  count: { takesMs: 2_000 },
   stubborn: { takesMs: 8_000, deaf: true },
   remote_count: { takesMs: 3_000, remote: true },
   remote_look: { takesMs: 3_000, remote: true, traits: { idempotent: true } },
-  ask_count: { takesMs: 300 },
+  ask_count: { takesMs: 1_000 },
   ask_look: { takesMs: 300, traits: { idempotent: true } },
   forbidden: { takesMs: 0 },
   finish: { takesMs: 50, traits: { terminates: true } },
-  in_order: { takesMs: 300, traits: { sequential: true } },
+  in_order: { takesMs: 500, traits: { sequential: true } },
   big: { takesMs: 100, bytes: 90_000 },
   fails: { takesMs: 100, fails: true },
 };

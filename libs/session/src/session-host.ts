@@ -2,6 +2,7 @@
  * The host: the sessions that live in this process. Rings commands through to their runners, takes sessions up after a
  * restart, lets idle ones go, and stops in order.
  */
+import { setMaxListeners } from 'node:events';
 import type { Doorbell, Ids, StrayCommand } from '@coxswain/ports';
 import { type Outcome, positionalCommandId, type SessionRef, type SessionStatus, subjects } from '@coxswain/protocol';
 import type { CommitBounds } from './commit.ts';
@@ -70,6 +71,8 @@ class Host implements SessionHost {
   #stopping = false;
 
   constructor(ports: HostPorts, options: HostOptions) {
+    // Every session that waits to be tried again listens to it.
+    setMaxListeners(0, this.#ended.signal);
     this.#ports = ports;
     this.#options = options;
     this.id = `${options.name ?? 'host'}-${ports.ids.next()}`;

@@ -60,10 +60,20 @@ export async function check(evidence: Evidence): Promise<Problem[]> {
   if (!evidence.ended) problems.push({ checker: 'liveness', session: '', what: 'not every session came to an end' });
   for (const journal of evidence.journals) {
     for (const [checker, run] of Object.entries(CHECKERS)) {
-      for (const what of await run(journal, evidence)) problems.push({ checker, session: journal.session, what });
+      for (const what of await found(run, journal, evidence))
+        problems.push({ checker, session: journal.session, what });
     }
   }
   return problems;
+}
+
+// A journal that a checker cannot even read is no better than one that it finds wrong.
+async function found(run: Checker, journal: Journal, evidence: Evidence): Promise<readonly string[]> {
+  try {
+    return await run(journal, evidence);
+  } catch (error) {
+    return [`cannot be read: ${(error as Error).message}`];
+  }
 }
 
 /** An event and where it stands. */

@@ -1,0 +1,108 @@
+/** The checkers themselves: a fault is planted in the system, and the right one of them finds it. */
+import type { StoredCommand } from '@coxswain/ports';
+import { describe, expect, test } from 'vitest';
+import { NO_PLANT, type Plant } from './sim-bus.ts';
+import { simulate } from './simulate.ts';
+
+/** A plant, made anew for each seed. */
+interface Planted {
+  readonly fault: string;
+  readonly plant: () => Partial<Plant>;
+  /** The checkers that must find it; each of them in at least one of the seeds. */
+  readonly foundBy: readonly string[];
+}
+
+const counting = () => {
+  let count = 0;
+  return (every: number) => ++count % every === 0;
+};
+
+const PLANTED: readonly Planted[] = [
+  { fault: 'a tool is run twice for one call', plant: () => ({ runsPerCall: 2 }), foundBy: ['effects'] },
+  {
+    fault: 'a call that must not run again says that it may',
+    plant: () => ({ traits: (_tool, traits) => ({ ...traits, idempotent: true }) }),
+    foundBy: ['effects'],
+  },
+  {
+    fault: 'a command is dropped and acknowledged',
+    plant: () => {
+      const dropped = new Set<number>();
+      const isNext = counting();
+      const keep = (command: StoredCommand) => {
+        if (command.verb !== 'start' && isNext(5)) dropped.add(command.seq);
+        return !dropped.has(command.seq);
+      };
+      return { inboxRead: (commands) => commands.filter(keep) };
+    },
+    foundBy: ['commands'],
+  },
+  {
+    fault: 'a command is delivered twice, under two names',
+    plant: () => ({
+      inboxRead: (commands) =>
+        commands.flatMap((command) =>
+          command.verb === 'steer' ? [command, { ...command, commandId: `copy-${command.seq}` }] : [command],
+        ),
+    }),
+    foundBy: ['commands'],
+  },
+  {
+    fault: 'commands are read in the wrong order',
+    plant: () => ({ inboxRead: (commands) => [...commands].reverse() }),
+    foundBy: ['commands'],
+  },
+  {
+    fault: 'the fence is not looked at: whoever appends is let in',
+    plant: () => ({ append: async (append, _fence, newest) => append(await newest()) }),
+    foundBy: ['chain', 'replay'],
+  },
+  {
+    fault: 'an append is acknowledged and not stored',
+    plant: () => {
+      const isNext = counting();
+      return {
+        append: async (append, fence) => (isNext(20) ? { status: 'stored', fence: fence + 1 } : append(fence)),
+      };
+    },
+    foundBy: ['effects'],
+  },
+  {
+    fault: 'a host takes up nothing when it starts',
+    plant: () => ({ sessions: () => [] }),
+    foundBy: ['liveness'],
+  },
+  {
+    fault: 'a receipt says delivered when it is only accepted',
+    plant: () => ({
+      receipt: (receipt) => (receipt.stage === 'accepted' ? { ...receipt, stage: 'delivered' } : receipt),
+    }),
+    foundBy: ['receipts'],
+  },
+  {
+    fault: 'a receipt is told of a record that is not there yet',
+    plant: () => ({ receipt: (receipt) => (receipt.n === undefined ? receipt : { ...receipt, n: receipt.n + 1 }) }),
+    foundBy: ['receipts'],
+  },
+];
+
+const SEEDS = 40;
+
+describe('the checkers find it when', () => {
+  test.each(PLANTED.map((planted) => [planted.fault, planted] as const))(
+    '%s',
+    { timeout: 60_000 },
+    async (_fault, planted) => {
+      const missing = new Set(planted.foundBy);
+      for (let seed = 1; seed <= SEEDS && missing.size > 0; seed++) {
+        const { problems } = await simulate(seed, { ...NO_PLANT, ...planted.plant() });
+        for (const { checker } of problems) missing.delete(checker);
+      }
+      expect([...missing]).toEqual([]);
+    },
+  );
+
+  test('nothing is planted: then they find nothing', { timeout: 60_000 }, async () => {
+    for (let seed = 1; seed <= SEEDS; seed++) expect((await simulate(seed)).problems).toEqual([]);
+  });
+});
