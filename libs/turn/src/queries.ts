@@ -173,11 +173,6 @@ export function deliverable(context: SessionContext, seam: SeamKind): readonly P
 }
 const NOTHING: readonly PendingInjection[] = [];
 
-/** Whether an interrupt waits. */
-export function interruptWaits(context: SessionContext): boolean {
-  return context.pending.some((injection) => injection.mode === 'interrupt_immediate');
-}
-
 /** Whether something waits that a turn would take up. */
 export function steeringWaits(context: SessionContext): boolean {
   return context.pending.some((injection) => injection.mode !== 'audit_only');
@@ -203,7 +198,7 @@ export function batchTerminates(context: SessionContext): boolean {
   let ran = 0;
   for (const row of context.calls) {
     if (row.ended === 'denied' || row.ended === 'skipped') continue;
-    if (row.problem || row.ended !== 'ok' || row.is_error || !context.tools[row.tool]?.terminates) return false;
+    if (row.ended !== 'ok' || !context.tools[row.tool]?.terminates) return false;
     ran++;
   }
   return ran > 0;

@@ -129,6 +129,13 @@ describe('cancel', () => {
       .thenNever('call_started', 'call_ended');
   });
 
+  test('keeps an answer that was complete just before as partial, and sends none of its calls', () => {
+    given(running(), cancelled())
+      .when(asked(call('a', 'read')), toolsClosed)
+      .thenIncludes('message_complete partial', 'turn_end 1', 'agent_end cancelled')
+      .thenNever('call_started', 'call_ended', 'message_complete asks');
+  });
+
   test('sends no call that has not been sent, and stops those that run', () => {
     given(running({ parallelCalls: 1 }), asked(call('a', 'read'), call('b', 'read')))
       .when(cancelled())
@@ -261,6 +268,14 @@ describe('cancel_call', () => {
       .thenJournal('control_outcome cancel_call already_cancelled a because no need');
   });
 
+  test('on a call that has not run says so', () => {
+    given(running(), asked(call('a', 'ask')))
+      .when(callCancelled('a', { reason: 'no need' }))
+      .thenEvent('call_ended', {
+        result: { content: [{ type: 'text', text: 'Cancelled before it was run: no need.' }], is_error: true },
+      });
+  });
+
   test('on the only parked call goes on with the turn', () => {
     given(running(), asked(call('a', 'ask')))
       .when(callCancelled('a', { inject_reminder: false }))
@@ -321,6 +336,28 @@ describe('cancel_call', () => {
           'consult_ended PostToolUse a',
           'turn_start 2',
         );
+    });
+
+    test('tells the model that it had run, which it would not guess', () => {
+      given(
+        running({ hooks: [hook('PostToolUse')] }),
+        asked(call('a', 'read'), call('b', 'read')),
+        returned('b'),
+        returned('a'),
+      )
+        .when(callCancelled('a'))
+        .thenEvent('call_ended', {
+          call_id: 'a',
+          result: {
+            content: [
+              {
+                type: 'text',
+                text: 'Cancelled by the host after it had run. Its result is withheld: hooks had not seen it.',
+              },
+            ],
+            is_error: true,
+          },
+        });
     });
 
     test('leaves no consult behind that the next gate could be taken for', () => {

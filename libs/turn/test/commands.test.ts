@@ -193,6 +193,12 @@ describe('bounds', () => {
     const uuid = (i: number) => `0190${i.toString(16).padStart(4, '0')}-0000-7000-8000-000000000000`;
     for (let i = 10; i < 10 + BOUNDS.commandIdsRemembered; i++) put(callCancelled('z', {}, uuid(i)));
     expect(actor.state.context.command_ids).toHaveLength(BOUNDS.commandIdsRemembered);
+    // One that is forgotten may be repeated unseen; before that nothing is too old.
+    const { put: putYoung } = hosted();
+    expect([...putYoung(steered(uuid(9))), ...putYoung(steered(uuid(5)))]).toEqual([
+      `steering_received ${uuid(9)} finish_step`,
+      `steering_received ${uuid(5)} finish_step`,
+    ]);
     expect(put(steered(uuid(5)))).toEqual([`command_rejected command_too_old ${uuid(5)}`]);
     expect(put(steered(uuid(5_000)))).toEqual([`steering_received ${uuid(5_000)} finish_step`]);
     // Ids that carry no time cannot be told from new ones.

@@ -57,6 +57,13 @@ describe('a consult', () => {
       .thenNever('hook_call');
   });
 
+  test('fails as the registration says that was asked, not one of the same id at another point', () => {
+    const hooks = [hook('session_start', 'h', { on_error: 'fail_open' }), hook('PreToolUse', 'h')];
+    given(started(), provisioned({ hooks }), hooksSaid(true), asked(call('a', 'read')))
+      .when(hooksSaid(new Failing()))
+      .thenIncludes('call_ended a denied by hook');
+  });
+
   test('whose answer comes twice counts once', () => {
     given(running({ hooks: [hook('PreToolUse')] }), asked(call('a', 'read')))
       .when(hooksSaid(undefined))

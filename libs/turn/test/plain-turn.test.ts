@@ -1,6 +1,19 @@
-import { test } from 'vitest';
+import type { ModelOutcome } from '@coxswain/protocol';
+import { expect, test } from 'vitest';
 import { given } from './given.ts';
-import { answered, asked, call, provisioned, returned, running, started, toolsClosed } from './moves.ts';
+import {
+  answered,
+  asked,
+  call,
+  followedUp,
+  type Move,
+  prompted,
+  provisioned,
+  returned,
+  running,
+  started,
+  toolsClosed,
+} from './moves.ts';
 
 test('a prompt opens a run and asks for its surroundings', () => {
   given()
@@ -42,6 +55,33 @@ test('a run begins with its surroundings and the first request', () => {
       'loop_checkpoint post_compact',
     )
     .thenState('assistant_streaming.streaming');
+});
+
+test('usage is counted per turn, per run and per session', () => {
+  const usage =
+    (input: number, more: object = {}): Move =>
+    (state) => ({
+      ...(answered() as (from: typeof state) => ModelOutcome)(state),
+      usage: { input_tokens: input, output_tokens: 1, ...more },
+    });
+  const { session } = given(running(), followedUp('f'))
+    .when(usage(10, { cached_input_tokens: 4 }))
+    .thenEvent('turn_end', { usage: { input_tokens: 10, output_tokens: 1, cached_input_tokens: 4 } })
+    .when(usage(20, { cached_input_tokens: 1, reasoning_tokens: 3 }), toolsClosed)
+    .thenEvent('turn_end', {
+      usage: { input_tokens: 20, output_tokens: 1, cached_input_tokens: 1, reasoning_tokens: 3 },
+    })
+    .thenEvent('agent_end', {
+      usage: { input_tokens: 30, output_tokens: 2, cached_input_tokens: 5, reasoning_tokens: 3 },
+    })
+    .when(prompted(), provisioned(), usage(5), toolsClosed)
+    .thenEvent('agent_end', { usage: { input_tokens: 5, output_tokens: 1 } });
+  expect(session.state.context.total_usage).toEqual({
+    input_tokens: 35,
+    output_tokens: 3,
+    cached_input_tokens: 5,
+    reasoning_tokens: 3,
+  });
 });
 
 test('a plain answer ends the run: seams, turn, tools closed, then the end', () => {
