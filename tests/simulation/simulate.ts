@@ -57,9 +57,7 @@ export async function simulate(seed: number, plant: Plant = NO_PLANT): Promise<S
   await time.advance(30_000);
 
   const evidence = { schedule, history, ended, journals: await journalsOf(bus, schedule), blobs: bus.bus.blobs };
-  const problems = await check(evidence);
-  bus.bus.close();
-  return { schedule, history, evidence, problems, tookMs };
+  return { schedule, history, evidence, problems: await check(evidence), tookMs };
 }
 
 /** Looks after the sessions until each has ended: decides what waits for a person, wakes what sleeps. */

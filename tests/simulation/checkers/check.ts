@@ -67,8 +67,8 @@ export async function check(evidence: Evidence): Promise<Problem[]> {
   return problems;
 }
 
-// A journal that a checker cannot even read is no better than one that it finds wrong.
-async function found(run: Checker, journal: Journal, evidence: Evidence): Promise<readonly string[]> {
+/** What one checker finds. A journal that it cannot even read is no better than one that it finds wrong. */
+export async function found(run: Checker, journal: Journal, evidence: Evidence): Promise<readonly string[]> {
   try {
     return await run(journal, evidence);
   } catch (error) {
