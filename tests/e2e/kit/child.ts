@@ -25,7 +25,7 @@ process.once('exit', () => {
   for (const child of running) child.kill('SIGKILL');
 });
 
-/** The environment of a child: nothing of what the person who runs the tests has set for Coxswain, but for where its server is found. */
+/** A child's environment: what the person who runs the tests has set for Coxswain is left out, but for where its server is. */
 export function cleanEnv(extra: NodeJS.ProcessEnv = {}): NodeJS.ProcessEnv {
   const kept = Object.entries(process.env).filter(
     ([name]) =>
