@@ -26,7 +26,7 @@ function capture() {
 
 const answer = (text: string): UiEvent[] => [
   { type: 'text_appended', turn: 1, text },
-  { type: 'answer_ended', turn: 1, partial: false, usage, ...from },
+  { type: 'answer_ended', turn: 1, partial: false, finish_reason: 'stop', usage, ...from },
 ];
 const call: UiEvent = { type: 'call_started', call_id: 'c', tool: 't', args: {}, summary: 'x', ...from };
 const end: UiEvent = {

@@ -75,7 +75,8 @@ class Translator implements EventTranslator {
         }
         const rest = effectId === null ? [] : this.#answers.complete(effectId, event.turn, event.message);
         const partial = event.message.partial === true;
-        return [...rest, { type: 'answer_ended', turn: event.turn, partial, usage: event.usage, ...from }];
+        const { turn, finish_reason, usage } = event;
+        return [...rest, { type: 'answer_ended', turn, partial, finish_reason, usage, ...from }];
       }
       case 'call_args_rewritten':
         this.#summaries.set(event.call_id, summarizeArgs(event.args));

@@ -31,6 +31,8 @@ export type UiEvent =
       readonly type: 'answer_ended';
       readonly turn: number;
       readonly partial: boolean;
+      /** Why it ended, in the provider's word: `stop`, `length`, `tool-calls`, `content-filter` … */
+      readonly finish_reason: string;
       readonly usage: Usage;
     } & FromRecord)
   | ({

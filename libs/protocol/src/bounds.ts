@@ -23,7 +23,11 @@ export const BOUNDS = {
   /** Grace between the abort signal and giving a call or a model answer up. */
   abortGraceMs: 5_000,
   /** How often a model call is started again after crashes of its host before the run fails. */
-  modelRestartsMax: 5,
+  modelRestartsMax: 10,
+  /** A model call that is begun again for the third time or more waits: this long, then twice as long each time. */
+  modelRestartBackoffMs: 250,
+  /** The longest such wait. */
+  modelRestartBackoffMaxMs: 30_000,
   /** How deep JSON may be nested: arguments, metadata, what hooks return. */
   jsonDepthMax: 128,
   /** Length of a regular expression in a pattern. */

@@ -11,7 +11,8 @@ export type PermissionAction = z.infer<typeof PermissionAction>;
 
 /** One rule: a glob on the tool's name and, if given, a condition on the arguments. */
 export const PermissionRule = z.strictObject({
-  tool: Glob,
+  /** Never empty: a rule that nobody has thought of must not cover every tool. `*` says that it does. */
+  tool: Glob.min(1, { error: 'a glob on tool names is needed; * stands for every tool' }),
   when: ConditionText.optional(),
   action: PermissionAction,
 });

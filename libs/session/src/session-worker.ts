@@ -1,6 +1,6 @@
 /** How each kind of effect is carried out for one session. */
 import type { Blobs, Clock, Hooks, Log, Models, Publisher, Toolset } from '@coxswain/ports';
-import type { Outcome, SessionRef, ToolDefinition } from '@coxswain/protocol';
+import { BOUNDS, type Outcome, type SessionRef, type ToolDefinition } from '@coxswain/protocol';
 import type { Effect, SessionState } from '@coxswain/turn';
 import { askModel } from './ask-model.ts';
 import { consultHooks } from './consult-hooks.ts';
@@ -76,6 +76,8 @@ export class SessionWorker implements EffectWorker {
           tools,
         };
         const ask = { ref: this.#ref, effectId: effect.id, epoch: state.context.epoch, request };
+        const backoffMs = restartBackoffMs(effect.restarts);
+        if (backoffMs > 0) await ports.clock.sleep(backoffMs, signal);
         return askModel(ports.models, ports.publisher, ports.clock, ask, signal);
       }
       case 'call_tool':
@@ -240,4 +242,11 @@ export class SessionWorker implements EffectWorker {
   #key(effectId: string): string {
     return `${this.#ref.tenant}.${this.#ref.sessionId}.${effectId}`;
   }
+}
+
+// Hosts that die again and again over one answer must not hammer its provider. The first two times it is begun at once:
+// a deploy and a crash are nobody's fault.
+function restartBackoffMs(restarts: number): number {
+  if (restarts < 3) return 0;
+  return Math.min(BOUNDS.modelRestartBackoffMs * 2 ** (restarts - 3), BOUNDS.modelRestartBackoffMaxMs);
 }

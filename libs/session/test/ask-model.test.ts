@@ -145,3 +145,20 @@ test('R8: a model call that crashes begin again too often ends the run', async (
   expect(await bed.lines()).toContain('run_failed model model_restarts_exhausted');
   expect((await bed.lines()).at(-1)).toBe('agent_end error');
 });
+
+test('R8: a model call that is begun again for the third time waits first', async () => {
+  const bed = testBed();
+  bed.models.answers = [say('never', { delayMs: 600_000 })];
+  let host = await bed.host();
+  await bed.start();
+  for (let i = 1; i <= 3; i++) {
+    host.abandon();
+    await bed.time.settle();
+    bed.models.requests.length = 0;
+    host = await bed.host();
+    expect(bed.models.requests).toHaveLength(i < 3 ? 1 : 0);
+  }
+  await bed.time.advance(BOUNDS.modelRestartBackoffMs);
+  expect(bed.models.requests).toHaveLength(1);
+  host.abandon();
+});

@@ -26,7 +26,6 @@ export const appendFileTool: BuiltInTool<typeof parameters> = {
   name: 'append_file',
   description: 'Adds text at the end of a file inside the root folder. Nothing of what is in it is changed.',
   parameters,
-  traits: { sequential: true },
   async run({ path, content }, { root }) {
     const bytes = Buffer.from(content, 'utf8');
     if (bytes.length > TOOL_BOUNDS.writeMaxBytes) {

@@ -25,7 +25,7 @@ export interface BuiltInTool<P extends Parameters> {
   /** For the model. */
   readonly description: string;
   readonly parameters: P;
-  readonly traits: Partial<ToolTraits>;
+  readonly traits?: Partial<ToolTraits>;
   run(args: ArgumentsOf<P>, context: BuiltInContext): Promise<ToolOutcome>;
 }
 

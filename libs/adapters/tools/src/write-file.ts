@@ -30,7 +30,7 @@ export const writeFileTool: BuiltInTool<typeof parameters> = {
     'edit_file.',
   parameters,
   // The same content again leaves the same file.
-  traits: { idempotent: true, sequential: true },
+  traits: { idempotent: true },
   async run({ path, content, encoding = 'utf8' }, { root }) {
     const bytes = encoding === 'base64' ? fromBase64(content) : Buffer.from(content, 'utf8');
     if (bytes.length > TOOL_BOUNDS.writeMaxBytes) {

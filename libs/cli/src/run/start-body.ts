@@ -37,9 +37,11 @@ export async function startBody(
     throw usageError(`--base-url takes an http or https address, not "${baseUrl}"`);
   }
   const mcp = flags.text('mcp');
-  const rules: PermissionRule[] = flags
-    .inOrder(['allow', 'ask', 'deny'])
-    .map(({ name, value }) => ({ tool: value, action: name }));
+  const rules: PermissionRule[] = flags.inOrder(['allow', 'ask', 'deny']).map(({ name, value }) => {
+    // An unset variable in a script must not become a rule for every tool.
+    if (value.trim() === '') throw usageError(`--${name} needs a glob on tool names; * stands for every tool`);
+    return { tool: value, action: name };
+  });
   const maxTurns = flags.whole('max-turns', { min: 1, max: 1_000_000 });
   return {
     prompt,

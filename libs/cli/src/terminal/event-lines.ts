@@ -25,7 +25,11 @@ export function eventLine(event: UiEvent, style: Style): string | null {
     case 'answer_restarted':
       return style.dim('  (this answer was broken off and begins again)');
     case 'answer_ended':
-      return event.partial ? style.dim('  (this answer was broken off here)') : null;
+      if (event.partial) return style.dim('  (this answer was broken off here)');
+      if (event.finish_reason === 'length') return style.yellow('  ! the answer was cut at the model’s token limit');
+      return event.finish_reason === 'content-filter'
+        ? style.yellow('  ! the provider cut the answer (content filter)')
+        : null;
     case 'command_rejected':
       return style.yellow(`  ! ${event.verb} rejected: ${event.code}: ${event.message}`);
     case 'control_reported':
