@@ -11,6 +11,7 @@ import {
   call,
   callCancelled,
   cancelled,
+  Failing,
   followedUp,
   hook,
   hooksCancelled,
@@ -152,6 +153,13 @@ describe('cancel', () => {
       .thenIncludes('call_ended a cancelled timed_out')
       .again()
       .thenNothing('no open effect 3-0');
+  });
+
+  test('does not say of hooks that were told to stop that they failed', () => {
+    given(running({ hooks: [hook('PreToolUse')] }), asked(call('a', 'read')), cancelled())
+      .when(hooksCancelled)
+      .thenIncludes('consult_ended PreToolUse a')
+      .thenNever('hook_returned');
   });
 
   test('takes back a suspension that was asked for', () => {
@@ -314,6 +322,24 @@ describe('cancel_call', () => {
         'loop_checkpoint post_tool_dispatch',
       )
       .thenNever('call_started');
+  });
+
+  test.each([
+    ['refuse it', { deny: 'no' }],
+    ['rewrite it', { args: { a: 1 } }],
+    ['fail', new Failing()],
+  ])('on a call that hooks are asked about ends it once, although they %s', (_name, said) => {
+    given(running({ hooks: [hook('PreToolUse')] }), asked(call('a', 'read')), callCancelled('a'))
+      .when(hooksSaid(said))
+      .thenNever('call_args_rewritten', 'hook_vetoed')
+      .thenCount('call_ended a', 1);
+  });
+
+  test('on a call that permission hooks are asked about ends it once', () => {
+    given(running({ hooks: [hook('permission_asked')] }), asked(call('a', 'ask')), callCancelled('a'))
+      .when(hooksSaid({ decision: 'deny' }))
+      .thenNever('hook_vetoed')
+      .thenCount('call_ended a', 1);
   });
 
   describe('on a call whose result hooks look at', () => {

@@ -200,6 +200,13 @@ describe('a host that takes a session over', () => {
       .thenIncludes('agent_end error');
   });
 
+  test('once too often while a cancelled answer is let go does not make a failure of it', () => {
+    given(running(), owned(2), owned(3), owned(4), owned(5), owned(6), cancelled())
+      .when(owned(7), modelStopped(), toolsClosed)
+      .thenIncludes('owned 7', 'agent_end cancelled')
+      .thenNever('run_failed');
+  });
+
   test('counts restarts per answer, not per run', () => {
     given(running(), owned(2), owned(3), owned(4), owned(5), owned(6), asked(call('a', 'read')), returned('a'))
       .when(owned(7))
