@@ -40,6 +40,10 @@ export type NemesisAct = { readonly atMs: number } & (
   | { readonly kind: 'crash_at_await'; readonly awaits: number; readonly downMs: number }
   | { readonly kind: 'pause'; readonly forMs: number; readonly losesInbox: boolean }
   | { readonly kind: 'rival' }
+  /** Another host starts just after one of the awaits of one that runs. */
+  | { readonly kind: 'rival_at_await'; readonly awaits: number }
+  /** A host is stopped in order, and another takes its place. */
+  | { readonly kind: 'stop'; readonly downMs: number }
   | { readonly kind: 'outage'; readonly forMs: number }
 );
 
@@ -78,7 +82,8 @@ export interface Schedule {
 /** For so long things go wrong; afterwards everything is mended, and sessions have to end. */
 export const TROUBLE_MS = 10_000;
 
-const NO_FAULTS: FaultRates = {
+/** Nothing small goes wrong. */
+export const NO_FAULTS: FaultRates = {
   appendLost: 0,
   appendUnanswered: 0,
   appendLate: 0,
@@ -316,11 +321,13 @@ function planAct(random: Random, profile: string): NemesisAct {
   const crash = random.chance(0.5)
     ? ({ kind: 'crash', atMs, downMs } as const)
     : ({ kind: 'crash_at_await', atMs, awaits: 1 + random.int(60), downMs } as const);
-  if (profile === 'crashes') return crash;
+  if (profile === 'crashes') return random.chance(0.1) ? { kind: 'stop', atMs, downMs } : crash;
   return random.weighted<NemesisAct>([
     [profile === 'rivals' ? 1 : 3, crash],
     [3, { kind: 'pause', atMs, forMs: random.between(50, 6_000), losesInbox: random.chance(0.5) }],
-    [3, { kind: 'rival', atMs }],
+    [2, { kind: 'rival', atMs }],
+    [2, { kind: 'rival_at_await', atMs, awaits: 1 + random.int(60) }],
+    [1, { kind: 'stop', atMs, downMs }],
     [profile === 'rivals' ? 0 : 1, { kind: 'outage', atMs, forMs: random.between(100, 4_000) }],
   ]);
 }

@@ -29,6 +29,7 @@ export class Hosts {
   readonly #worker: ToolWorker;
   readonly #running: Process[] = [];
   readonly #countdowns = new Map<string, { awaits: number; readonly strike: () => void }>();
+  readonly #awaits = new Map<string, number>();
   #started = 0;
   #down = 0;
 
@@ -47,6 +48,7 @@ export class Hosts {
     this.#toolWorld = toolWorld;
     this.#worker = worker;
     time.afterWake = (owner) => {
+      this.#awaits.set(owner, (this.#awaits.get(owner) ?? 0) + 1);
       const countdown = this.#countdowns.get(owner);
       if (!countdown || --countdown.awaits > 0) return;
       this.#countdowns.delete(owner);
@@ -57,6 +59,11 @@ export class Hosts {
   /** The processes that run now. */
   get running(): readonly Process[] {
     return this.#running;
+  }
+
+  /** How often a process has gone on after an await. */
+  awaitsOf(name: string): number {
+    return this.#awaits.get(name) ?? 0;
   }
 
   /** Whether a process is still to come up again. */
@@ -99,9 +106,29 @@ export class Hosts {
     });
   }
 
-  /** Kills a process just after so many of its awaits. */
-  crashAfter(process: Process, awaits: number, pinLostAfterMs: number, downMs: number): void {
-    this.#countdowns.set(process.name, { awaits, strike: () => this.crash(process, pinLostAfterMs, downMs) });
+  /** Does this just after so many of the process's awaits. */
+  after(process: Process, awaits: number, strike: () => void): void {
+    this.#countdowns.set(process.name, { awaits, strike });
+  }
+
+  /** Stops a process in order; another takes its place after a while. */
+  stop(process: Process, pinLostAfterMs: number, downMs: number): void {
+    const place = this.#running.indexOf(process);
+    if (place < 0) return;
+    this.#running.splice(place, 1);
+    this.#note(process.name, 'is stopped');
+    this.#down++;
+    void process.host.stop(2_000).then(() => {
+      this.#note(process.name, 'has stopped');
+      // The process ends; what it had not sent by then is not sent any more.
+      process.link.isDead = true;
+      this.#time.kill(process.name);
+      void this.#bus.world.sleep(pinLostAfterMs).then(() => process.link.loseInbox());
+    });
+    void this.#bus.world.sleep(downMs).then(() => {
+      this.#down--;
+      this.start();
+    });
   }
 
   /** Stops a process for a while; it goes on as if nothing had happened. */

@@ -47,13 +47,20 @@ export class Nemesis {
         if (victim) this.#hosts.crash(victim, PIN_LOST_AFTER_MS, act.downMs);
         return;
       case 'crash_at_await':
-        if (victim) this.#hosts.crashAfter(victim, act.awaits, PIN_LOST_AFTER_MS, act.downMs);
+        if (victim)
+          this.#hosts.after(victim, act.awaits, () => this.#hosts.crash(victim, PIN_LOST_AFTER_MS, act.downMs));
         return;
       case 'pause':
         if (victim) this.#hosts.pause(victim, act.forMs, act.losesInbox);
         return;
       case 'rival':
         this.#hosts.start();
+        return;
+      case 'rival_at_await':
+        if (victim) this.#hosts.after(victim, act.awaits, () => this.#hosts.start());
+        return;
+      case 'stop':
+        if (victim) this.#hosts.stop(victim, PIN_LOST_AFTER_MS, act.downMs);
         return;
       case 'outage':
         this.#bus.isOut = true;

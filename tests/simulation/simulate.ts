@@ -20,6 +20,8 @@ export interface Simulation {
   readonly problems: readonly Problem[];
   /** Virtual time until all sessions had ended. */
   readonly tookMs: number;
+  /** How often the first host has gone on after an await. */
+  readonly awaits: number;
 }
 
 /** Once nothing goes wrong any more, every session must end within this time. */
@@ -29,11 +31,15 @@ const LOOK_EVERY_MS = 2_000;
 const QUIET_LOOKS = 4;
 
 /** Runs the schedule of a seed. `plant` puts a fault in that checkers must find. */
-export async function simulate(seed: number, plant: Plant = NO_PLANT): Promise<Simulation> {
-  const schedule = generate(seed);
+export function simulate(seed: number, plant: Plant = NO_PLANT): Promise<Simulation> {
+  return runSchedule(generate(seed), plant);
+}
+
+/** Runs a schedule. */
+export async function runSchedule(schedule: Schedule, plant: Plant = NO_PLANT): Promise<Simulation> {
   const time = new VirtualTime();
   const history = new History(() => time.elapsedMs);
-  const random = createRandom(seed).fork('run');
+  const random = createRandom(schedule.seed).fork('run');
   const bus = new SimBus(time, random, history, schedule.faults, plant);
   const toolWorld = {
     clock: bus.world,
@@ -57,7 +63,7 @@ export async function simulate(seed: number, plant: Plant = NO_PLANT): Promise<S
   await time.advance(30_000);
 
   const evidence = { schedule, history, ended, journals: await journalsOf(bus, schedule), blobs: bus.bus.blobs };
-  return { schedule, history, evidence, problems: await check(evidence), tookMs };
+  return { schedule, history, evidence, problems: await check(evidence), tookMs, awaits: hosts.awaitsOf('host1') };
 }
 
 /** Looks after the sessions until each has ended: decides what waits for a person, wakes what sleeps. */
