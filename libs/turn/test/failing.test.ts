@@ -1,4 +1,5 @@
 /** Failure from everywhere: a run that fails still closes what it opened, and the session can go on. */
+import { BOUNDS } from '@coxswain/protocol';
 import { describe, test } from 'vitest';
 import { given } from './given.ts';
 import {
@@ -192,24 +193,28 @@ describe('a host that takes a session over', () => {
       .thenIncludes('call_ended a interrupted', 'turn_start 2');
   });
 
+  // As many take-overs as a model call is begun again after, and the epoch of the next.
+  const allowed = Array.from({ length: BOUNDS.modelRestartsMax }, (_, i) => owned(i + 2));
+  const next = BOUNDS.modelRestartsMax + 2;
+
   test('once too often while the model is asked ends the run as failed', () => {
-    given(running(), owned(2), owned(3), owned(4), owned(5), owned(6))
-      .when(owned(7))
-      .thenIncludes('owned 7', 'run_failed model model_restarts_exhausted', 'turn_end 1')
+    given(running(), allowed)
+      .when(owned(next))
+      .thenIncludes(`owned ${next}`, 'run_failed model model_restarts_exhausted', 'turn_end 1')
       .when(toolsClosed)
       .thenIncludes('agent_end error');
   });
 
   test('once too often while a cancelled answer is let go does not make a failure of it', () => {
-    given(running(), owned(2), owned(3), owned(4), owned(5), owned(6), cancelled())
-      .when(owned(7), modelStopped(), toolsClosed)
-      .thenIncludes('owned 7', 'agent_end cancelled')
+    given(running(), allowed, cancelled())
+      .when(owned(next), modelStopped(), toolsClosed)
+      .thenIncludes(`owned ${next}`, 'agent_end cancelled')
       .thenNever('run_failed');
   });
 
   test('counts restarts per answer, not per run', () => {
-    given(running(), owned(2), owned(3), owned(4), owned(5), owned(6), asked(call('a', 'read')), returned('a'))
-      .when(owned(7))
-      .thenJournal('owned 7');
+    given(running(), allowed, asked(call('a', 'read')), returned('a'))
+      .when(owned(next))
+      .thenJournal(`owned ${next}`);
   });
 });
