@@ -9,7 +9,7 @@ import { RecordDecoder } from './large-fields.ts';
 import { newestRecords, sessionIds } from './read-journal.ts';
 import { type BodyInput, type SendOptions, type SentCommand, sendCommand } from './send-command.ts';
 import { Session } from './session-handle.ts';
-import { listingOf, type SessionListing, topState } from './session-listing.ts';
+import { listingFrom, type SessionListing, topState } from './session-listing.ts';
 
 /** An approval that somebody is waited for. */
 export type PendingApproval = SessionStatus['approvals'][number] & { readonly session_id: string };
@@ -66,7 +66,7 @@ export class Client {
     const newest = new Map<string, SessionListing>();
     for await (const { ref, bytes } of newestRecords(this.#bus, this.tenant)) {
       newest.delete(ref.sessionId);
-      newest.set(ref.sessionId, listingOf(decodeRecord(bytes)));
+      newest.set(ref.sessionId, listingFrom(ref.sessionId, bytes));
     }
     return [...newest.values()];
   }

@@ -1,5 +1,5 @@
 /** A session as it stands in lists: what its newest record says by itself. */
-import type { JournalRecord, StateValue, StopReason } from '@coxswain/protocol';
+import { decodeRecord, type JournalRecord, type StateValue, type StopReason } from '@coxswain/protocol';
 
 /** One line of a list of sessions. */
 export interface SessionListing {
@@ -11,10 +11,27 @@ export interface SessionListing {
   readonly state: StateValue;
   /** How the newest run ended; null while it runs, and where only older records say so. */
   readonly stop_reason: StopReason | null;
+  /** Why the newest record cannot be read; `state` is then `unreadable`, `n` 0 and `at` empty. */
+  readonly unreadable?: string;
 }
 
-/** The listing of a session whose newest record this is. */
-export function listingOf(record: JournalRecord): SessionListing {
+/** The listing of a session by the bytes of its newest record. One that cannot be read says so and hides no other. */
+export function listingFrom(sessionId: string, bytes: Uint8Array): SessionListing {
+  try {
+    return listingOf(decodeRecord(bytes));
+  } catch (error) {
+    return {
+      session_id: sessionId,
+      n: 0,
+      at: '',
+      state: 'unreadable',
+      stop_reason: null,
+      unreadable: (error as Error).message,
+    };
+  }
+}
+
+function listingOf(record: JournalRecord): SessionListing {
   const end = record.events.findLast((event) => event.type === 'agent_end');
   return {
     session_id: record.session_id,

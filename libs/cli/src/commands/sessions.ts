@@ -22,12 +22,11 @@ export const run: CommandRun = (invocation) =>
     } else if (listed.length === 0) {
       standardStreams.err('no sessions yet: cox run "…" --model provider/name\n');
     } else {
-      const rows = listed.map(({ session_id, state, stop_reason, n, at }) => [
-        session_id,
-        describeState(state, stop_reason),
-        ago(at),
-        `${n} records`,
-      ]);
+      const rows = listed.map(({ session_id, state, stop_reason, n, at, unreadable }) =>
+        unreadable === undefined
+          ? [session_id, describeState(state, stop_reason), ago(at), `${n} records`]
+          : [session_id, 'unreadable', '', unreadable],
+      );
       standardStreams.out(table(rows));
     }
     return EXIT.ok;
