@@ -6,13 +6,22 @@ import { parseArgs } from 'node:util';
 import type { Part } from './bench-part.ts';
 import { cancelLatency } from './cancel-latency.ts';
 import { durableSteps } from './durable-steps.ts';
+import { machineEvent } from './machine-event.ts';
 import { plainTurn } from './plain-turn.ts';
 import { measureAll } from './report.ts';
 import { sessionGrowth } from './session-growth.ts';
 import { startUp } from './start-up.ts';
 import { steeringLatency } from './steering-latency.ts';
 
-const parts: readonly Part[] = [plainTurn, sessionGrowth, steeringLatency, cancelLatency, startUp, durableSteps];
+const parts: readonly Part[] = [
+  plainTurn,
+  machineEvent,
+  sessionGrowth,
+  steeringLatency,
+  cancelLatency,
+  startUp,
+  durableSteps,
+];
 
 const { values } = parseArgs({
   options: { quick: { type: 'boolean', default: false }, only: { type: 'string', multiple: true, default: [] } },
