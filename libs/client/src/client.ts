@@ -1,5 +1,5 @@
 /** The client: one connection to a bus, and the sessions of one tenant on it. */
-import { decodeRecord, type SessionRef, type SessionStatus, sessionRef, TenantId } from '@coxswain/protocol';
+import { type SessionRef, type SessionStatus, sessionRef, TenantId } from '@coxswain/protocol';
 import { type JetStreamClient, jetstream } from '@nats-io/jetstream';
 import { connect as connectNats, type NatsConnection } from '@nats-io/transport-node';
 import { type BusInfo, busInfo } from './bus-info.ts';
