@@ -26,7 +26,12 @@ const LAYERS: Readonly<Record<string, LayerRule>> = {
   protocol: { ...pure, layers: [], vendors: ['zod', 're2js'] },
   turn: { ...pure, layers: ['protocol'], vendors: ['xstate'] },
   ports: { ...pure, layers: ['protocol'], vendors: [] },
-  session: { layers: ['protocol', 'turn', 'ports'], vendors: ['ajv', 'zod'], nodeBuiltins: true, computedImports: false },
+  session: {
+    layers: ['protocol', 'turn', 'ports'],
+    vendors: ['ajv', 'zod'],
+    nodeBuiltins: true,
+    computedImports: false,
+  },
   adapter: { layers: ['protocol', 'ports'], vendors: null, nodeBuiltins: true, computedImports: true },
   client: { layers: ['protocol'], vendors: ['@nats-io/*'], nodeBuiltins: true, computedImports: false },
   service: {

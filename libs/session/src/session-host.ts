@@ -230,7 +230,8 @@ class Host implements SessionHost {
     this.#generation++;
     if (this.#stopping) return;
     this.#ports.log.warn({ session_id: ref.sessionId, reason: dropped.reason }, `session left: ${dropped.message}`);
-    if (dropped.reason === 'foreign_writer') return;
+    // The next command tries again, and is answered.
+    if (dropped.reason === 'foreign_writer' || dropped.reason === 'unreadable') return;
     // It did write in the meantime, so this is new trouble; a run that cannot be ended is not.
     if (dropped.hasWritten && dropped.reason !== 'unrecoverable') this.#retries.delete(key);
     void this.#retry(ref, key);

@@ -21,6 +21,7 @@ import {
   type CommandInput,
   type CommandProblem,
   type Cursor,
+  type ErrorCode,
   type Input,
   type JsonObject,
   type Outcome,
@@ -33,6 +34,7 @@ import { admitCommand } from './admit-command.ts';
 import { COMMIT_BOUNDS, type CommitBounds, commit } from './commit.ts';
 import { EffectTable } from './effect-table.ts';
 import { type LoadedSession, loadSession, snapshotBytes } from './load-session.ts';
+import { Receipts } from './receipts.ts';
 import { buildRecord, isRecordTooLarge, type SealedRecord, sealRecord } from './seal-record.ts';
 import { statusOf } from './session-status.ts';
 import { SessionWorker, type WorkerPorts } from './session-worker.ts';
@@ -68,7 +70,8 @@ export type DropReason =
   | 'unrecoverable'
   | 'abandoned'
   | 'passivated'
-  | 'unloadable';
+  | 'unloadable'
+  | 'unreadable';
 
 /** What the host is told when a runner has gone. */
 export interface Dropped {
@@ -86,6 +89,14 @@ type Job =
   | { readonly kind: 'broken'; readonly error: Error }
   | { readonly kind: 'wake' };
 type Live = Omit<LoadedSession, 'transcript'> & { readonly transcript: Transcript };
+
+/** What is wrong with a journal itself, and not with reaching it. */
+const UNREADABLE: ReadonlySet<string> = new Set<ErrorCode>([
+  'record_unreadable',
+  'chain_broken',
+  'blob_missing',
+  'replay_diverged',
+]);
 
 /** A session that lives on this host. */
 export class SessionRunner {
@@ -255,8 +266,35 @@ export class SessionRunner {
       if (loaded.n > 0) this.#committedState = loaded.actor.state;
       return this.#session;
     } catch (error) {
-      this.#drop('unloadable', (error as Error).message);
+      const { code, message } = error as Error & { code?: ErrorCode };
+      if (code === undefined || !UNREADABLE.has(code)) this.#drop('unloadable', message);
+      else {
+        await this.#refuseCommands(code, message);
+        this.#drop('unreadable', message);
+      }
       return null;
+    }
+  }
+
+  /** A journal that cannot be read will not be readable in a moment: who commands the session is told so, and why. */
+  async #refuseCommands(code: ErrorCode, message: string): Promise<void> {
+    const { inbox, publisher, log } = this.#ports;
+    const doorbells = this.#doorbells;
+    this.#doorbells = [];
+    const last = doorbells.reduce((newest, doorbell) => Math.max(newest, doorbell.seq), 0);
+    if (last === 0) return;
+    try {
+      const receipts = new Receipts(publisher, this.#ref);
+      for (const command of await inbox.read(this.#ref, 0, last)) {
+        const input = admitCommand(command, inbox.incarnation);
+        const { command_id, verb } = input;
+        const text = `the session's journal cannot be read: ${message}`;
+        receipts.rejectedUnrecorded(input, { type: 'command_rejected', command_id, verb, code, message: text });
+      }
+      for (const doorbell of doorbells) doorbell.ack();
+    } catch (error) {
+      // Nothing is acknowledged, so the store delivers again.
+      log.warn({ session_id: this.#ref.sessionId, error: (error as Error).message }, 'inbox not readable now');
     }
   }
 

@@ -268,3 +268,22 @@ test('R8: trouble that comes back waits longer each time, and is forgotten once 
   const epochs = (await bed.lines()).filter((line) => line.startsWith('owned'));
   expect(epochs).toEqual(['owned 2']);
 });
+
+test('a command for a session whose journal cannot be read is answered, once, and others go on', async () => {
+  const bed = testBed();
+  const garbage = { bytes: Buffer.from('garbage'), fence: 1 };
+  const journal = brokenFor(bed, 'broken', {
+    async *read() {
+      yield garbage;
+    },
+    last: async () => garbage,
+  });
+  const host = await bed.host({}, { journal });
+  const id = await bed.send('steer', 'hello', { session: 'broken' });
+  await bed.time.advance(60_000);
+  expect(bed.told(id)).toEqual(['rejected record_unreadable']);
+  await bed.start({}, { session: 'sound' });
+  expect((await bed.lines('sound')).at(-1)).toBe('agent_end end_turn');
+  expect(host.live).toBe(1);
+  host.abandon();
+});
