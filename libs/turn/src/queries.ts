@@ -195,6 +195,8 @@ export function nextFollowup(context: SessionContext): PendingFollowup | undefin
 
 /** Whether the batch ends the run: every call that ran terminates, without error. Denied and skipped calls did not run. */
 export function batchTerminates(context: SessionContext): boolean {
+  // An interrupt skipped the rest of the batch: its sender is owed another turn.
+  if (context.dispatch_skipped) return false;
   let ran = 0;
   for (const row of context.calls) {
     if (row.ended === 'denied' || row.ended === 'skipped') continue;

@@ -1,4 +1,5 @@
 /** What the world does to a session: models and tools that fail, hosts that crash. */
+import { BOUNDS } from '@coxswain/protocol';
 import { ask, type Scenario, say } from '../scenario.ts';
 import { asking } from '../stage.ts';
 
@@ -95,12 +96,12 @@ export const FAILURES: readonly Scenario[] = [
   },
   {
     name: 'crash-too-often',
-    shows: 'an answer that six hosts crash over ends the run',
+    shows: 'an answer that hosts crash over once more than is allowed ends the run',
     turns: [say('Never said.', { delay_ms: 60_000 })],
     async play(stage) {
       await stage.host();
       await stage.start();
-      for (let i = 1; i <= 6; i++) {
+      for (let i = 1; i <= BOUNDS.modelRestartsMax + 1; i++) {
         stage.crash();
         await stage.host(`relief-${i}`);
       }

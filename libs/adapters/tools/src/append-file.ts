@@ -26,6 +26,7 @@ export const appendFileTool: BuiltInTool<typeof parameters> = {
   name: 'append_file',
   description: 'Adds text at the end of a file inside the root folder. Nothing of what is in it is changed.',
   parameters,
+  fileArgument: 'path',
   async run({ path, content }, { root }) {
     const bytes = Buffer.from(content, 'utf8');
     if (bytes.length > TOOL_BOUNDS.writeMaxBytes) {

@@ -1,6 +1,8 @@
 /** What a built-in tool is. */
+import { resolve } from 'node:path';
 import type { ToolOutcome } from '@coxswain/ports';
 import { DEFAULT_TRAITS, type JsonObject, type ToolTraits } from '@coxswain/protocol';
+import { inTurn } from './file-turns.ts';
 import type { CallContext, FunctionTool } from './function-toolset.ts';
 import { type ArgumentsOf, inputSchema, type Parameters, readArguments } from './parameters.ts';
 import type { RootFolder } from './root-folder.ts';
@@ -26,6 +28,8 @@ export interface BuiltInTool<P extends Parameters> {
   readonly description: string;
   readonly parameters: P;
   readonly traits?: Partial<ToolTraits>;
+  /** The argument that names the file it works on: calls on one file run in the order in which they were begun. */
+  readonly fileArgument?: keyof P & string;
   run(args: ArgumentsOf<P>, context: BuiltInContext): Promise<ToolOutcome>;
 }
 
@@ -43,7 +47,14 @@ export function bindBuiltIn<P extends Parameters>(
       source: 'built_in',
       traits: { ...DEFAULT_TRAITS, ...tool.traits },
     },
-    run: (args: JsonObject, context) =>
-      Promise.resolve().then(() => tool.run(readArguments(tool.parameters, args), { ...context, root, bounds })),
+    run: (args: JsonObject, context) => {
+      const work = async () => {
+        context.signal.throwIfAborted();
+        return tool.run(readArguments(tool.parameters, args), { ...context, root, bounds });
+      };
+      const file = tool.fileArgument === undefined ? undefined : args[tool.fileArgument];
+      // The turn is taken before anything is waited for: calls of a batch are begun in call order, and stay in it.
+      return typeof file === 'string' ? inTurn(`as asked: ${resolve(root.path, file)}`, work) : work();
+    },
   };
 }

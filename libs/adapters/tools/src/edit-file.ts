@@ -30,6 +30,7 @@ export const editFileTool: BuiltInTool<typeof parameters> = {
     'Replaces one piece of text in a UTF-8 file inside the root folder by another. Fails, and changes nothing, ' +
     'unless old_text occurs exactly once or replace_all is set.',
   parameters,
+  fileArgument: 'path',
   async run({ path, old_text, new_text, replace_all = false }, { root }) {
     if (old_text === new_text) {
       throw new ToolProblem('invalid_call_arguments', 'old_text and new_text are the same', { field: 'new_text' });

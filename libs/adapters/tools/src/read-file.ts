@@ -37,6 +37,7 @@ export const readFileTool: BuiltInTool<typeof parameters> = {
     'if there is more than fits, a note says with which offset to go on. Images and other binary files come back ' +
     'as the file itself.',
   parameters,
+  fileArgument: 'path',
   traits: { idempotent: true },
   async run({ path, offset = 1, limit = TOOL_BOUNDS.readLinesDefault }, { root, bounds, signal }) {
     const file = await root.openFile(path);

@@ -29,6 +29,7 @@ export const writeFileTool: BuiltInTool<typeof parameters> = {
     'Writes a file inside the root folder, whole. What was in it before is lost; to change a part of a file use ' +
     'edit_file.',
   parameters,
+  fileArgument: 'path',
   // The same content again leaves the same file.
   traits: { idempotent: true },
   async run({ path, content, encoding = 'utf8' }, { root }) {

@@ -462,3 +462,31 @@ describe('search_files', () => {
     );
   });
 });
+
+test('calls on one file, begun together, take effect in the order in which they were begun', async () => {
+  const { call, root } = await builtIns();
+  for (let round = 0; round < 20; round++) {
+    const path = `deep/${round}/notes.txt`;
+    const outcomes = await Promise.all([
+      call('write_file', { path, content: 'a\n' }),
+      call('append_file', { path: `./deep/${round}/notes.txt`, content: 'b\n' }),
+      call('edit_file', { path, old_text: 'b', new_text: 'c' }),
+      call('read_file', { path }),
+      call('write_file', { path, content: 'last' }),
+    ]);
+    expect(outcomes.map(({ status }) => status)).toEqual(['ok', 'ok', 'ok', 'ok', 'ok']);
+    expect(textOf(outcomes[3] as (typeof outcomes)[number])).toContain('a\nc');
+    expect(await readFile(join(root, path), 'utf8')).toBe('last');
+  }
+});
+
+test('a call that is cancelled while it waits for its turn changes nothing', async () => {
+  const { call, root } = await builtIns();
+  const stop = new AbortController();
+  const first = call('write_file', { path: 'f', content: 'first' });
+  const second = call('write_file', { path: 'f', content: 'second' }, stop.signal);
+  stop.abort();
+  expect((await first).status).toBe('ok');
+  expect((await second).status).toBe('cancelled');
+  expect(await readFile(join(root, 'f'), 'utf8')).toBe('first');
+});

@@ -4,7 +4,7 @@ import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { createInterface } from 'node:readline';
 import { blobRefsOf, ID_PATTERN } from '@coxswain/protocol';
-import { replayJournal } from '@coxswain/session';
+import { ReplayDivergedError, replayJournal } from '@coxswain/session';
 import { withBus } from '../instance/open-bus.ts';
 import { findSession } from '../instance/resolve-session.ts';
 import { typedIn } from '../instance/state-dir.ts';
@@ -61,7 +61,16 @@ async function tell(
 }
 
 async function* bytesOf(records: AsyncIterable<{ readonly bytes: Uint8Array }>): AsyncGenerator<Uint8Array> {
-  for await (const { bytes } of records) yield bytes;
+  let n = 0;
+  try {
+    for await (const { bytes } of records) {
+      n++;
+      yield bytes;
+    }
+  } catch (error) {
+    if ((error as { code?: unknown }).code !== 'record_unreadable') throw error;
+    throw new ReplayDivergedError(n + 1, '', `unreadable: ${(error as Error).message}`, undefined);
+  }
 }
 
 async function* linesOf(input: NodeJS.ReadableStream): AsyncGenerator<Uint8Array> {
