@@ -201,6 +201,13 @@ describe('tools that terminate', () => {
       .thenNever('agent_end');
   });
 
+  test('do not, if an interrupt has skipped the rest of their batch: its sender is answered', () => {
+    given(running(), asked(call('a', 'done'), call('b', 'ask')), steered('m', 'interrupt_immediate'))
+      .when(returned('a'))
+      .thenIncludes('turn_end 1', 'turn_start 2')
+      .thenNever('agent_end');
+  });
+
   test('do, at the cap, although something waits: it stays', () => {
     given(running({ maxTurns: 1 }), asked(call('a', 'done')), steered('m'))
       .when(returned('a'), toolsClosed)
