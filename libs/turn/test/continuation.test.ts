@@ -204,7 +204,7 @@ describe('tools that terminate', () => {
   test('do not, if an interrupt has skipped the rest of their batch: its sender is answered', () => {
     given(running(), asked(call('a', 'done'), call('b', 'ask')), steered('m', 'interrupt_immediate'))
       .when(returned('a'))
-      .thenIncludes('turn_end 1', 'turn_start 2')
+      .thenIncludes('turn_end 1 dispatch_skipped', 'turn_start 2')
       .thenNever('agent_end');
   });
 
