@@ -1,6 +1,6 @@
 /** How each kind of effect is carried out for one session. */
-import type { Blobs, Clock, Hooks, Log, Models, Publisher, Toolset } from '@coxswain/ports';
-import { BOUNDS, type Outcome, type SessionRef, type ToolDefinition } from '@coxswain/protocol';
+import type { Blobs, Clock, Hooks, Log, ModelRequest, Models, Publisher, Toolset } from '@coxswain/ports';
+import { BOUNDS, type Message, type Outcome, type SessionRef, type ToolDefinition } from '@coxswain/protocol';
 import type { Effect, SessionState } from '@coxswain/turn';
 import { askModel } from './ask-model.ts';
 import { consultHooks } from './consult-hooks.ts';
@@ -66,13 +66,19 @@ export class SessionWorker implements EffectWorker {
       case 'call_model': {
         const { persona, tools } = transcript.frame;
         if (!persona) throw new Error('a model call without a persona');
-        const request = {
+        const { length } = transcript;
+        let messages: readonly Message[] | null = null;
+        const request: ModelRequest = {
           idempotencyKey: this.#key(effect.id),
           sessionId: this.#ref.sessionId,
           turn: effect.turn,
           model: persona.model,
           system: persona.system_prompt,
-          messages: transcript.view(),
+          // Copied when it is looked at: what the runner itself does in a turn does not grow with the session.
+          get messages() {
+            messages ??= transcript.view(length);
+            return messages;
+          },
           tools,
         };
         const ask = { ref: this.#ref, effectId: effect.id, epoch: state.context.epoch, request };

@@ -30,9 +30,9 @@ export class Transcript {
   #batch: OpenBatch | null = null;
   #frame: TranscriptFrame = { persona: null, tools: [] };
 
-  /** What the next model request shows, oldest first: a copy that later events do not change. */
-  view(): readonly Message[] {
-    return this.#messages.slice();
+  /** What a model request shows, oldest first, as it stood when there were `length` messages: a copy that later events do not change. */
+  view(length = this.#messages.length): readonly Message[] {
+    return this.#messages.slice(0, length);
   }
 
   /** How many messages stand in it. */
