@@ -15,7 +15,7 @@ import {
   ensureStreams,
 } from '@coxswain/adapter-nats';
 import type { Journal, ModelRequest } from '@coxswain/ports';
-import { textOf } from '@coxswain/protocol';
+import { type Message, textOf } from '@coxswain/protocol';
 import { createSessionHost } from '@coxswain/session';
 import { answerText, instantModels, instantTools } from './instant-agents.ts';
 import { monotonicMs } from './monotonic.ts';
@@ -65,11 +65,12 @@ function modelAsked(request: ModelRequest): void {
     if (times) times.push(nowMs - before);
     else turnTimes.set(request.sessionId, [nowMs - before]);
   }
-  const newest = request.messages.at(-1);
-  if (newest?.role === 'user') {
-    const text = textOf(newest);
-    if (text.startsWith('steer ')) tell({ news: 'seen', text, atMs: monotonicMs() });
-  }
+}
+
+function newestSeen(message: Message | undefined): void {
+  if (message?.role !== 'user') return;
+  const text = textOf(message);
+  if (text.startsWith('steer ')) tell({ news: 'seen', text, atMs: monotonicMs() });
 }
 
 /** The journal, watched for the ends of runs: hearing of them from the bus would cost what is being measured. */
@@ -97,6 +98,7 @@ async function open({ url, token }: { url: string; token: string }) {
   const clock = createSystemClock();
   const watch = {
     modelAsked,
+    newestSeen,
     waitAborted: ({ callId }: { callId: string }) => tell({ news: 'aborted', callId, atMs: monotonicMs() }),
   };
   const step = (payload: string) => rawRequest(nc, payload);

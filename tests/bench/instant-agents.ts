@@ -12,12 +12,14 @@ import type {
   ToolSource,
   Toolset,
 } from '@coxswain/ports';
-import { DEFAULT_TRAITS, type ToolDefinition } from '@coxswain/protocol';
+import { DEFAULT_TRAITS, type Message, type ToolDefinition } from '@coxswain/protocol';
 
 /** What stands behind the instant answers. Every member is called at the moment that it names. */
 export interface AgentsWatch {
   /** A model was asked. */
   modelAsked(request: ModelRequest): void;
+  /** The newest message in front of a model that looks at it. */
+  newestSeen(message: Message | undefined): void;
   /** The signal of a running `wait` call aborted. */
   waitAborted(call: ToolCall): void;
 }
@@ -31,13 +33,14 @@ export const answerText = 'y'.repeat(180);
 export const resultText = (turn: number) => `result of turn ${turn}: ${'x'.repeat(180)}`;
 
 /**
- * Models by name. `instant/echo` calls the tool `echo` in every turn, `instant/wait` the tool `wait`; `bus/echo` goes
- * through `step` first, for itself and for its tool.
+ * Models by name. `instant/echo` calls the tool `echo` in every turn, `instant/wait` the tool `wait`; `reading/echo`
+ * looks at its messages as well, and `bus/echo` goes through `step` first, for itself and for its tool.
  */
 export function instantModels(watch: AgentsWatch, step: Step): Models {
-  const modelOf = (tool: string, before: Step | null): Model => ({
+  const modelOf = (tool: string, before: Step | null, reads = false): Model => ({
     async stream(request): Promise<ModelResult> {
       watch.modelAsked(request);
+      if (reads) watch.newestSeen(request.messages.at(-1));
       if (before) await before(answerText);
       return {
         status: 'complete',
@@ -62,6 +65,7 @@ export function instantModels(watch: AgentsWatch, step: Step): Models {
   const models: Readonly<Record<string, Model>> = {
     'instant/echo': modelOf('echo', null),
     'instant/wait': modelOf('wait', null),
+    'reading/echo': modelOf('echo', null, true),
     'bus/echo': modelOf('echo_bus', step),
   };
   return {

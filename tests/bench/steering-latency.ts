@@ -78,7 +78,7 @@ async function sampleRound(bench: Bench, rawId: string, raw: Listening, samples:
   const ref = freshRef();
   const events = listenFor(nc, subjects.events(ref));
   const running = events.hear('"type":"call_ended"');
-  publishStart(nc, ref, 'instant/echo', 1_000_000);
+  publishStart(nc, ref, 'reading/echo', 1_000_000);
   await running;
   for (let i = 0; i < SAMPLES_A_ROUND; i++) {
     await pause();
