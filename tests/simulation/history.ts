@@ -22,10 +22,12 @@ export interface ToolRun {
   readonly args: unknown;
   readonly epoch: number;
   readonly host: string;
+  readonly startedMs: number;
   /** How many records the session had in the store by then. */
   readonly recordsThen: number;
-  /** What it answered, once it had. */
+  /** What it answered, once it had, and when. */
   answered: string | null;
+  answeredMs: number | null;
 }
 
 /** One entry. */
@@ -43,7 +45,13 @@ export type HistoryEntry = { readonly atMs: number } & (
   | { readonly what: 'answered'; readonly key: string; readonly text: string }
   | { readonly what: 'shown'; readonly session: string; readonly problem: string }
   | { readonly what: 'host'; readonly host: string; readonly did: string }
-  | { readonly what: 'log'; readonly host: string; readonly message: string; readonly reason: string | null }
+  | {
+      readonly what: 'log';
+      readonly host: string;
+      readonly session: string | null;
+      readonly message: string;
+      readonly reason: string | null;
+    }
 );
 
 /** A history without its times: what is pushed. */

@@ -145,7 +145,8 @@ export class Hosts {
     let ids = 0;
     const log = (fields: object, message: string) => {
       const reason = 'reason' in fields ? String(fields.reason) : null;
-      this.#history.push({ what: 'log', host: name, message: message.slice(0, 200), reason });
+      const session = 'session_id' in fields ? String(fields.session_id) : null;
+      this.#history.push({ what: 'log', host: name, session, message: message.slice(0, 200), reason });
     };
     return {
       journal: link.journal,

@@ -41,6 +41,9 @@ const SCHEMA = { type: 'object', properties: { n: { type: 'integer' } } };
 /** The names of all tools. */
 export const TOOL_NAMES: readonly string[] = Object.keys(TOOLS);
 
+/** Whether a tool's answer is its host's the moment it is given: no way back from a worker, nothing to be stored apart. */
+export const answersAtOnce = (tool: string): boolean => !TOOLS[tool]?.remote && TOOLS[tool]?.bytes === undefined;
+
 /** Whether a tool may run again when nobody knows whether it ran. */
 export const isIdempotent = (tool: string): boolean => TOOLS[tool]?.traits?.idempotent === true;
 
@@ -51,6 +54,8 @@ export interface ToolWorld {
   readonly history: History;
   readonly plant: Plant;
   recordsOf(session: string): number;
+  /** Time since the simulation began. */
+  elapsedMs(): number;
 }
 
 /** The worker of remote tools: it lives as long as the simulation. */
@@ -154,8 +159,10 @@ async function runTool(
     args,
     epoch,
     host,
+    startedMs: world.elapsedMs(),
     recordsThen: world.recordsOf(ref.sessionId),
     answered: null,
+    answeredMs: null,
   };
   world.history.push({ what: 'ran', run });
   const number = world.history.entries.length;
@@ -163,6 +170,7 @@ async function runTool(
   if (signal.aborted && !deaf) return { ...answer('stopped', 'error'), status: 'cancelled' };
   const text = `${tool} run ${number} `.padEnd(bytes ?? 0, 'x');
   run.answered = text;
+  run.answeredMs = world.elapsedMs();
   world.history.push({ what: 'answered', key, text: text.slice(0, 40) });
   return answer(text, fails ? 'error' : 'ok');
 }

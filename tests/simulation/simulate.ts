@@ -47,6 +47,7 @@ export async function runSchedule(schedule: Schedule, plant: Plant = NO_PLANT): 
     history,
     plant,
     recordsOf: (session: string) => bus.recordsOf(session),
+    elapsedMs: () => time.elapsedMs,
   };
   const hosts = new Hosts(time, bus, history, schedule, toolWorld, new ToolWorker(toolWorld));
   const client = new Client(bus, history, random.fork('client'));

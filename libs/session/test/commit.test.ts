@@ -167,10 +167,11 @@ describe('a running session', () => {
     const bed = testBed();
     bed.tools = { slow: { run: taking(200) } };
     bed.models.answers = [ask(call('c1', 'slow')), say('done')];
-    await bed.host({ commitBounds: { attemptsMax: 1, firstDelayMs: 4_000, maxDelayMs: 4_000 } });
+    await bed.host({ commitBounds: { attemptsMax: 1, firstDelayMs: 1, maxDelayMs: 1 } });
     await bed.start();
-    // The record of the steer is stored, but nobody answers: its delivery stays unacknowledged.
-    bed.journal.next = ['unanswered'];
+    // The record of the steer is stored, but nobody answers: its delivery stays unacknowledged, and comes again while
+    // the host waits for its third try.
+    bed.journal.next = ['unanswered', 'lost', 'lost'];
     await bed.send('steer', 'hello', { id: 'st' });
     await bed.time.advance(60_000);
     const lines = await bed.lines();

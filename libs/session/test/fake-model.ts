@@ -53,7 +53,8 @@ export class FakeModels implements Models {
         this.requests.push(request);
         const given = request.messages.filter((message) => message.role === 'assistant').length;
         const answer = this.answers[Math.min(given, this.answers.length - 1)] ?? {};
-        await this.#clock.sleep(answer.delayMs ?? 0, answer.deaf ? undefined : signal);
+        // Without a delay the answer is there at once: not even the clock gets a word in.
+        if (answer.delayMs) await this.#clock.sleep(answer.delayMs, answer.deaf ? undefined : signal);
         if (answer.text !== undefined && answer.text !== '') onPart({ type: 'text', text: answer.text });
         return result(answer, signal.aborted && !answer.deaf);
       },

@@ -108,6 +108,39 @@ test('R10: a host that has left everything appends nothing more, whatever comes 
   expect(bed.log.map(({ message }) => message)).toContain('late outcome dropped');
 });
 
+test('R3: a host that has left everything tells nobody of what was on its way', async () => {
+  const bed = testBed();
+  bed.models.answers = [say('done', { delayMs: 600_000 })];
+  const host = await bed.host();
+  await bed.start();
+  bed.journal.next = [
+    async (append) => {
+      const result = await append();
+      await bed.time.clock().sleep(1_000);
+      return result;
+    },
+  ];
+  const id = await bed.send('steer', 'listen');
+  host.abandon();
+  await bed.time.advance(5_000);
+  expect(bed.told(id)).toEqual([]);
+  // It is durable all the same, and the next host's.
+  await bed.host();
+  expect((await bed.lines()).filter((line) => line.startsWith('steering_received'))).toHaveLength(1);
+});
+
+test('a grace that runs when a host leaves ends with it', async () => {
+  const bed = testBed();
+  bed.tools = { endless: { run: deaf(600_000) } };
+  bed.models.answers = [ask(call('c1', 'endless')), say('done')];
+  const host = await bed.host();
+  await bed.start();
+  await bed.send('cancel_call', { call_id: 'c1', timeout_ms: 300_000 });
+  host.abandon();
+  await bed.time.advance(310_000);
+  expect(bed.log.map(({ message }) => message)).not.toContain('late outcome dropped');
+});
+
 test('a host that has left everything lets another have the commands', async () => {
   const bed = testBed();
   const first = await bed.host();
@@ -255,7 +288,8 @@ test('R8: trouble that comes back waits longer each time, and is forgotten once 
   const bed = testBed();
   bed.tools = { slow: { run: taking(1_000) } };
   bed.models.answers = [ask(call('c1', 'slow')), say('done')];
-  await bed.host({ commitBounds: { attemptsMax: 1, firstDelayMs: 1, maxDelayMs: 1 } });
+  const commitBounds = { attemptsMax: 1, firstDelayMs: 1, maxDelayMs: 1 };
+  await bed.host({ commitBounds, passivateAfterMs: 3_600_000 });
   await bed.start();
   bed.journal.always = 'lost';
   await bed.time.advance(40_000);
@@ -267,6 +301,12 @@ test('R8: trouble that comes back waits longer each time, and is forgotten once 
   expect((await bed.lines()).at(-1)).toBe('agent_end end_turn');
   const epochs = (await bed.lines()).filter((line) => line.startsWith('owned'));
   expect(epochs).toEqual(['owned 2']);
+  // New trouble is tried again as soon as the first was.
+  bed.models.answers = [say('later', { delayMs: 1_000 })];
+  await bed.send('prompt', 'go on');
+  bed.journal.next = ['lost'];
+  await bed.time.advance(1_000 + 500 + 10);
+  expect((await bed.lines()).filter((line) => line.startsWith('owned'))).toEqual(['owned 2', 'owned 3']);
 });
 
 test('a command for a session whose journal cannot be read is answered, once, and others go on', async () => {

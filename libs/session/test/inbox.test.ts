@@ -94,6 +94,38 @@ test('R7: commands are handled in stream order, however their deliveries come', 
   expect(received).toEqual(['a', 'b', 'c'].map((id) => `steering_received ${id} finish_step`));
 });
 
+test('R7: a delivery of a command that stands in the journal is acknowledged without reading the inbox again', async () => {
+  const bed = testBed();
+  const inner = bed.bus.createInbox();
+  let reads = 0;
+  let again = () => {};
+  const inbox: CommandInbox = {
+    ...inner,
+    open: (handlers, partitions) =>
+      inner.open(
+        {
+          ...handlers,
+          ring: (doorbell) => {
+            again = () => handlers.ring(doorbell);
+            handlers.ring(doorbell);
+          },
+        },
+        partitions,
+      ),
+    read: (...asked) => {
+      reads++;
+      return inner.read(...asked);
+    },
+  };
+  await bed.host({}, { inbox });
+  await bed.start();
+  const before = [reads, (await bed.bytes()).length];
+  again();
+  await bed.time.settle();
+  expect([reads, (await bed.bytes()).length]).toEqual(before);
+  expect(before[0]).toBe(1);
+});
+
 test('R7: a repeated command changes nothing the second time, and its sender hears what the first was told', async () => {
   const bed = testBed();
   await bed.host();

@@ -217,16 +217,23 @@ test('so are tools that a run had opened and never used, because it was cancelle
     return toolset;
   };
   await bed.host();
+  bed.toolSource.openMs = 50;
+  // A slow append lets the surroundings come in behind the cancellation: they are there, and no longer wanted.
   bed.journal.next = [
     'none',
     async (append) => {
-      // The surroundings are there; before their record is, the run is cancelled.
+      await bed.time.clock().sleep(100);
       return append();
     },
   ];
   await bed.start({ permissions: ALLOW });
-  await bed.send('prompt', 'again');
+  await bed.send('steer', 'hm');
+  await bed.send('cancel');
+  await bed.time.advance(1_000);
+  expect((await bed.lines()).at(-1)).toBe('agent_end cancelled pending 1');
   expect(opened).not.toBeNull();
+  await bed.send('prompt', 'again');
+  await bed.time.advance(1_000);
   expect(bed.toolSource.specs).toHaveLength(2);
   expect(bed.toolSource.openNow).toBe(0);
 });

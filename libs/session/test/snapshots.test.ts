@@ -126,6 +126,42 @@ test('a parked approval costs no memory; the decision wakes the session and the 
   expect((await bed.lines()).at(-1)).toBe('agent_end end_turn');
 });
 
+test('a session that gets work while its snapshot is on its way stays', async () => {
+  const bed = testBed();
+  const { snapshots } = bed.bus;
+  const slow = {
+    ...snapshots,
+    put: async (...put: Parameters<typeof snapshots.put>) => {
+      await bed.time.clock().sleep(1_000);
+      await snapshots.put(...put);
+    },
+  };
+  bed.models.answers = [say('one'), say('two', { delayMs: 5_000 })];
+  const host = await bed.host({ passivateAfterMs: 3_000, sweepEveryMs: 500 }, { snapshots: slow });
+  await bed.start();
+  await bed.time.advance(3_700);
+  await bed.send('prompt', 'again');
+  await bed.time.advance(2_000);
+  expect(host.live).toBe(1);
+  await bed.time.advance(5_000);
+  expect((await bed.lines()).filter((line) => /^(owned|agent_end)/.test(line))).toEqual([
+    'agent_end end_turn',
+    'agent_end end_turn',
+  ]);
+});
+
+test('R8: whoever has been told of a delivery is remembered no longer', async () => {
+  const bed = testBed();
+  bed.models.answers = [say('one', { delayMs: 100 }), say('two')];
+  await bed.host();
+  await bed.start();
+  const id = await bed.send('steer', 'listen');
+  await bed.time.advance(60_000);
+  expect(bed.told(id)).toEqual(['accepted', 'delivered iteration_end']);
+  const snapshot = Buffer.from((await bed.bus.snapshots.get(refOf())) as Uint8Array).toString();
+  expect(JSON.parse(snapshot).receipts).toEqual({});
+});
+
 test('a session for which something runs stays', async () => {
   const bed = testBed();
   bed.tools = { slow: { run: taking(300_000) } };

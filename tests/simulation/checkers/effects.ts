@@ -1,10 +1,11 @@
 /**
- * What tools really did, held against the journal. R4: no run without its durable intent. R9: no completed call again.
+ * What tools really did, held against the journal. R4: no run without its durable intent. R9: no completed call again,
+ * and no answer forgotten that a living host had in its hands.
  * A call of which a crash has left nothing known ends `interrupted`, unless it may run again.
  */
 import type { ToolResult } from '@coxswain/protocol';
-import type { ToolRun } from '../history.ts';
-import { isIdempotent } from '../sim-tools.ts';
+import type { History, ToolRun } from '../history.ts';
+import { answersAtOnce, isIdempotent } from '../sim-tools.ts';
 import type { Checker } from './check.ts';
 import { eventsOf, ofType } from './check.ts';
 
@@ -53,6 +54,11 @@ export const checkEffects: Checker = (journal, { history }) => {
     if (event.status === 'interrupted') {
       if (!crossed) wrong.push(`record ${n}: ${event.call_id} is interrupted, and its host never changed`);
       if (isIdempotent(event.tool)) wrong.push(`record ${n}: ${event.call_id} may run again, and is interrupted`);
+      const writer = journal.records[n - 1]?.attempt.split('-')[0];
+      for (const { run } of list) {
+        if (run.host === writer && answersAtOnce(run.tool) && wasInHand(run, history))
+          wrong.push(`record ${n}: ${event.call_id} is interrupted, and ${run.host} knew its answer`);
+      }
     }
     if (event.status === 'ok') {
       const said = textOf(event.result);
@@ -71,6 +77,18 @@ export const checkEffects: Checker = (journal, { history }) => {
   }
   return wrong;
 };
+
+// The host still had the session when the answer was given: it has left it since, and come back.
+function wasInHand(run: ToolRun, history: History): boolean {
+  const { answeredMs } = run;
+  if (answeredMs === null) return false;
+  const left = history
+    .of('log')
+    .filter(({ host, session, reason }) => host === run.host && session === run.session && reason !== null);
+  return (
+    left.some(({ atMs }) => atMs > answeredMs) && !left.some(({ atMs }) => atMs >= run.startedMs && atMs <= answeredMs)
+  );
+}
 
 function textOf(result: ToolResult): string {
   return result.content.map((part) => (part.type === 'text' ? part.text : '')).join('');
