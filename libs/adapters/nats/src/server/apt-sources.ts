@@ -31,7 +31,7 @@ export async function readAptSources(etcApt: string): Promise<AptSource[]> {
   return sources;
 }
 
-/** Parses lines such as `deb [signed-by=/a.gpg] http://deb.debian.org/debian bookworm main contrib`. */
+/** Parses lines such as `deb [signed-by=/a.gpg] http://mirror.example/debian bookworm main contrib`. */
 export function parseOneLineSources(text: string): AptSource[] {
   const sources: AptSource[] = [];
   for (const line of text.split('\n')) {
