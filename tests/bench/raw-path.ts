@@ -2,14 +2,15 @@
  * What the bus itself costs, by a client that does nothing but the requests: the measure for everything that stands on
  * it. The raw streams have the configuration of the real ones.
  */
-import { STREAMS } from '@coxswain/protocol';
+import { JOURNAL_STREAMS, PARTITIONS_PER_JOURNAL_STREAM, partitionOf, STREAMS } from '@coxswain/protocol';
 import { createInbox, headers, type NatsConnection } from '@nats-io/nats-core';
 
 const raw = {
-  journal: 'RAW_JOURNAL',
+  journal: (index: number) => `RAW_JOURNAL_${index}`,
   commands: 'RAW_COMMANDS',
   consumer: 'raw',
-  appendSubject: (id: string) => `raw.jrn.${id}`,
+  journals: (index: number) => `raw.jrn.${index}.*`,
+  appendSubject: (id: string) => `raw.jrn.${Math.floor(partitionOf(id) / PARTITIONS_PER_JOURNAL_STREAM)}.${id}`,
   eventSubject: (id: string) => `raw.events.${id}`,
   commandSubject: (id: string) => `raw.cmd.${id}`,
   echo: 'raw.echo',
@@ -17,13 +18,15 @@ const raw = {
 
 /** Makes the raw streams beside the real ones, as copies of their configuration. */
 export async function makeRawStreams(nc: NatsConnection): Promise<void> {
-  const journal = await configOf(nc, STREAMS.journal);
-  await ask(nc, `$JS.API.STREAM.CREATE.${raw.journal}`, {
-    ...journal,
-    name: raw.journal,
-    subjects: [raw.appendSubject('*')],
-    republish: { src: raw.appendSubject('*'), dest: raw.eventSubject('{{wildcard(1)}}') },
-  });
+  const journal = await configOf(nc, STREAMS.journal0);
+  for (const index of JOURNAL_STREAMS.keys()) {
+    await ask(nc, `$JS.API.STREAM.CREATE.${raw.journal(index)}`, {
+      ...journal,
+      name: raw.journal(index),
+      subjects: [raw.journals(index)],
+      republish: { src: raw.journals(index), dest: raw.eventSubject('{{wildcard(1)}}') },
+    });
+  }
   const { subject_transform: _, sources: __, ...commands } = await configOf(nc, STREAMS.commands);
   await ask(nc, `$JS.API.STREAM.CREATE.${raw.commands}`, {
     ...commands,

@@ -86,7 +86,7 @@ describe('NATS', { timeout: 60_000 }, () => {
     });
 
     test('that somebody changed are refused, by the member', async () => {
-      const config = await configOf(STREAMS.journal);
+      const config = await configOf(STREAMS.journal0);
       onTestFinished(() => update(config));
       const { republish, ...without } = config;
       expect(republish).toBeDefined();

@@ -1,5 +1,5 @@
 /** What a bus is, as far as its server tells. */
-import { STREAMS } from '@coxswain/protocol';
+import { JOURNAL_STREAMS, STREAMS } from '@coxswain/protocol';
 import { jetstreamManager } from '@nats-io/jetstream';
 import type { NatsConnection } from '@nats-io/nats-core';
 import { isStreamNotFound } from './send-command.ts';
@@ -26,7 +26,7 @@ export async function busInfo(nc: NatsConnection): Promise<BusInfo> {
   if (nc.info?.jetstream !== true) return { serverVersion, jetstream: false, streams: [] };
   const manager = await jetstreamManager(nc, { checkAPI: false });
   const streams: StreamPresence[] = [];
-  for (const name of [STREAMS.commands, STREAMS.journal, STREAMS.timers, STREAMS.snapshots]) {
+  for (const name of [STREAMS.commands, ...JOURNAL_STREAMS, STREAMS.timers, STREAMS.snapshots]) {
     try {
       const { state } = await manager.streams.info(name);
       streams.push({ name, present: true, messages: state.messages });

@@ -1,10 +1,11 @@
 /** Reads journals: one session's records in order and then as they come, and the newest record of every session. */
 import {
   decodeRecord,
+  JOURNAL_STREAMS,
   type JournalRecord,
+  journalStreamOf,
   parseJournalSubject,
   type SessionRef,
-  STREAMS,
   subjects,
 } from '@coxswain/protocol';
 import { type Consumer, DeliverPolicy, type JetStreamClient, type JsMsg, jetstreamManager } from '@nats-io/jetstream';
@@ -41,7 +42,9 @@ export async function* followJournal(
   signal?: AbortSignal,
 ): AsyncGenerator<StoredJournalRecord, void, undefined> {
   // The filter is one string: only then may a permission be bound to this session's subject.
-  const consumer = await orderedConsumer(bus, { filter_subjects: subjects.journal(ref) });
+  const consumer = await orderedConsumer(bus, journalStreamOf(ref.sessionId), {
+    filter_subjects: subjects.journal(ref),
+  });
   yield* densely(bus, ref, from, messagesOf(consumer, signal));
 }
 
@@ -51,7 +54,9 @@ export async function* readJournal(
   ref: SessionRef,
   from = 1,
 ): AsyncGenerator<StoredJournalRecord, void, undefined> {
-  const consumer = await orderedConsumer(bus, { filter_subjects: subjects.journal(ref) });
+  const consumer = await orderedConsumer(bus, journalStreamOf(ref.sessionId), {
+    filter_subjects: subjects.journal(ref),
+  });
   yield* densely(bus, ref, from, storedMessagesOf(consumer));
 }
 
@@ -59,7 +64,9 @@ export async function* readJournal(
 export async function lastRecord(bus: JournalBus, ref: SessionRef): Promise<JournalRecord | null> {
   const manager = await jetstreamManager(bus.nc, { checkAPI: false, timeout: READ_TIMEOUT_MS });
   try {
-    const message = await manager.streams.getMessage(STREAMS.journal, { last_by_subj: subjects.journal(ref) });
+    const message = await manager.streams.getMessage(journalStreamOf(ref.sessionId), {
+      last_by_subj: subjects.journal(ref),
+    });
     return message === null ? null : decodeRecord(message.data);
   } catch (error) {
     if (isStreamNotFound(error)) return null;
@@ -72,19 +79,45 @@ export async function* newestRecords(
   bus: JournalBus,
   tenant: string,
 ): AsyncGenerator<{ readonly ref: SessionRef; readonly bytes: Uint8Array }, void, undefined> {
-  let consumer: Consumer;
+  let consumers: readonly Consumer[];
   try {
-    consumer = await orderedConsumer(bus, {
-      filter_subjects: subjects.tenantJournals(tenant),
-      deliver_policy: DeliverPolicy.LastPerSubject,
-    });
+    consumers = await Promise.all(
+      JOURNAL_STREAMS.map((stream) =>
+        orderedConsumer(bus, stream, {
+          filter_subjects: subjects.tenantJournals(tenant),
+          deliver_policy: DeliverPolicy.LastPerSubject,
+        }),
+      ),
+    );
   } catch (error) {
     if (error instanceof BusNotPreparedError) return;
     throw error;
   }
-  for await (const message of storedMessagesOf(consumer)) {
+  for await (const message of mergedByTime(consumers.map(storedMessagesOf))) {
     const ref = parseJournalSubject(message.subject);
     if (ref) yield { ref, bytes: message.data };
+  }
+}
+
+/** Messages of several streams, each in order of time, as one. */
+async function* mergedByTime(
+  streams: readonly AsyncGenerator<JsMsg, void, undefined>[],
+): AsyncGenerator<JsMsg, void, undefined> {
+  const heads = await Promise.all(
+    streams.map(async (messages) => ({ messages, next: (await messages.next()).value ?? null })),
+  );
+  try {
+    for (;;) {
+      let oldest: (typeof heads)[number] | null = null;
+      for (const head of heads) {
+        if (head.next && (!oldest?.next || head.next.timestampNanos < oldest.next.timestampNanos)) oldest = head;
+      }
+      if (!oldest?.next) return;
+      yield oldest.next;
+      oldest.next = (await oldest.messages.next()).value ?? null;
+    }
+  } finally {
+    await Promise.all(streams.map((messages) => messages.return()));
   }
 }
 
@@ -92,8 +125,14 @@ export async function* newestRecords(
 export async function sessionIds(bus: JournalBus, tenant: string): Promise<string[]> {
   const manager = await jetstreamManager(bus.nc, { checkAPI: false, timeout: READ_TIMEOUT_MS });
   try {
-    const { state } = await manager.streams.info(STREAMS.journal, { subjects_filter: subjects.tenantJournals(tenant) });
-    return Object.keys(state.subjects ?? {}).flatMap((subject) => parseJournalSubject(subject)?.sessionId ?? []);
+    const infos = await Promise.all(
+      JOURNAL_STREAMS.map((stream) =>
+        manager.streams.info(stream, { subjects_filter: subjects.tenantJournals(tenant) }),
+      ),
+    );
+    return infos
+      .flatMap(({ state }) => Object.keys(state.subjects ?? {}))
+      .flatMap((subject) => parseJournalSubject(subject)?.sessionId ?? []);
   } catch (error) {
     if (isStreamNotFound(error)) return [];
     throw error;
@@ -102,10 +141,11 @@ export async function sessionIds(bus: JournalBus, tenant: string): Promise<strin
 
 async function orderedConsumer(
   bus: JournalBus,
+  stream: string,
   options: { filter_subjects: string; deliver_policy?: DeliverPolicy },
 ): Promise<Consumer> {
   try {
-    return await bus.js.consumers.get(STREAMS.journal, options);
+    return await bus.js.consumers.get(stream, options);
   } catch (error) {
     if (isStreamNotFound(error)) throw new BusNotPreparedError({ cause: error });
     throw error;

@@ -58,6 +58,8 @@ export const subjects = {
   journal: (ref: SessionRef) => `cox-jrn.${partitionOf(ref.sessionId)}.${ref.tenant}.${ref.sessionId}`,
   /** All journals. */
   journals: 'cox-jrn.*.*.*',
+  /** All journals of a partition. */
+  partitionJournals: (p: number) => `cox-jrn.${p}.*.*`,
   /** All journals of a tenant. */
   tenantJournals: (tenant: string) => `cox-jrn.*.${TenantId.parse(tenant)}.*`,
   /** Where committed records are live. */
@@ -98,13 +100,30 @@ export const subjects = {
 export const STREAMS = {
   commands: 'COX_COMMANDS',
   timers: 'COX_TIMERS',
-  journal: 'COX_JOURNAL',
+  journal0: 'COX_JOURNAL',
+  journal16: 'COX_JOURNAL_16',
+  journal32: 'COX_JOURNAL_32',
+  journal48: 'COX_JOURNAL_48',
   snapshots: 'COX_SNAPSHOTS',
   hosts: 'cox_hosts',
   registry: 'cox_registry',
   active: 'cox_active',
   blobs: 'cox_blobs',
 } as const;
+
+/**
+ * The streams of journals, each with an equal range of partitions, in order; a name says the first of them. A stream
+ * puts its writes on the disk one after another, so that sessions of different streams do not wait for each other.
+ */
+export const JOURNAL_STREAMS = [STREAMS.journal0, STREAMS.journal16, STREAMS.journal32, STREAMS.journal48] as const;
+
+/** Partitions of one journal stream. */
+export const PARTITIONS_PER_JOURNAL_STREAM = PARTITIONS / JOURNAL_STREAMS.length;
+
+/** The stream that holds a session's journal. */
+export function journalStreamOf(sessionId: string): string {
+  return JOURNAL_STREAMS[Math.floor(partitionOf(sessionId) / PARTITIONS_PER_JOURNAL_STREAM)] as string;
+}
 
 /** Names of headers. */
 export const HEADERS = {

@@ -1,6 +1,13 @@
-/** The journal port on a JetStream stream: one subject per session, one message per record. */
+/** The journal port on JetStream streams: one subject per session, one message per record. */
 import type { Journal, StoredRecord } from '@coxswain/ports';
-import { BOUNDS, RecordTooLargeError, type SessionRef, STREAMS, subjects } from '@coxswain/protocol';
+import {
+  BOUNDS,
+  JOURNAL_STREAMS,
+  journalStreamOf,
+  RecordTooLargeError,
+  type SessionRef,
+  subjects,
+} from '@coxswain/protocol';
 import { headers, type NatsConnection } from '@nats-io/nats-core';
 import { listSessions } from './list-sessions.ts';
 import { answerOf, isWrongSequence, NatsUnavailableError, type PublishAck } from './nats-status.ts';
@@ -18,7 +25,7 @@ const readBatch = 256;
 /** A journal on this connection. Appends of different sessions are under way side by side. */
 export function createNatsJournal(nc: NatsConnection): Journal {
   const appends = createWire(nc, appendTimeoutMs);
-  const reader = createStreamReader(wireOf(nc), STREAMS.journal);
+  const readerOf = journalReaders(nc);
   return {
     async append(ref, bytes, fence) {
       if (bytes.length > BOUNDS.recordMaxBytes) throw new RecordTooLargeError(bytes.length);
@@ -40,16 +47,25 @@ export function createNatsJournal(nc: NatsConnection): Journal {
       return { status: 'ambiguous', cause: error ? `${error.description} (${error.err_code})` : 'an empty answer' };
     },
     async firstAfter(ref, fence) {
-      const message = await reader.leaderNext(subjects.journal(ref), fence + 1);
+      const message = await readerOf(ref).leaderNext(subjects.journal(ref), fence + 1);
       return message && recordOf(message);
     },
-    read: (ref, fence = 0) => readRecords(reader, ref, fence),
+    read: (ref, fence = 0) => readRecords(readerOf(ref), ref, fence),
     async last(ref) {
-      const message = await reader.leaderLast(subjects.journal(ref));
+      const message = await readerOf(ref).leaderLast(subjects.journal(ref));
       return message && recordOf(message);
     },
     sessions: (tenant) => listSessions(nc, tenant),
   };
+}
+
+/** The readers of the journals' streams, each made once: the one that a session's journal is in. */
+export function journalReaders(nc: NatsConnection): (ref: SessionRef) => StreamReader {
+  const wire = wireOf(nc);
+  const readers = new Map(
+    JOURNAL_STREAMS.map((name): [string, StreamReader] => [name, createStreamReader(wire, name)]),
+  );
+  return ({ sessionId }) => readers.get(journalStreamOf(sessionId)) as StreamReader;
 }
 
 /** The records after `fence`, in order, up to the newest at the time of the call. */

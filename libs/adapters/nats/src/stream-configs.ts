@@ -1,5 +1,5 @@
 /** Every stream as it has to be. Streams, buckets and the object store are made and checked from this one table. */
-import { STREAMS, subjects } from '@coxswain/protocol';
+import { JOURNAL_STREAMS, PARTITIONS_PER_JOURNAL_STREAM, STREAMS, subjects } from '@coxswain/protocol';
 import { nanos } from '@nats-io/nats-core';
 
 /** Members of a stream's configuration that Coxswain sets, named as on the wire; durations are nanoseconds. */
@@ -58,9 +58,9 @@ export function streamSpecs(settings: StreamSettings = {}): readonly StreamSpec[
       allow_rollup_hdrs: false,
       num_replicas,
     },
-    {
-      name: STREAMS.journal,
-      subjects: [subjects.journals],
+    ...JOURNAL_STREAMS.map((name, index) => ({
+      name,
+      subjects: journalSubjects(index),
       republish: { src: subjects.journals, dest: subjects.eventsRepublish },
       storage: 'file',
       compression: 's2',
@@ -71,7 +71,7 @@ export function streamSpecs(settings: StreamSettings = {}): readonly StreamSpec[
       allow_msg_ttl: false,
       allow_rollup_hdrs: false,
       num_replicas,
-    },
+    })),
     {
       name: STREAMS.snapshots,
       subjects: [subjects.snapshots],
@@ -97,6 +97,12 @@ export function streamSpecs(settings: StreamSettings = {}): readonly StreamSpec[
       num_replicas,
     },
   ];
+}
+
+/** The journals of a stream's range of partitions. */
+function journalSubjects(index: number): string[] {
+  const first = index * PARTITIONS_PER_JOURNAL_STREAM;
+  return Array.from({ length: PARTITIONS_PER_JOURNAL_STREAM }, (_, i) => subjects.partitionJournals(first + i));
 }
 
 /** A key-value bucket, as its clients expect the stream behind it to be (NATS ADR-8). */

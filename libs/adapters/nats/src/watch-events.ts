@@ -1,12 +1,11 @@
 /** A session's journal from one record on, and then live. */
 import type { StoredRecord } from '@coxswain/ports';
-import { type SessionRef, STREAMS, subjects } from '@coxswain/protocol';
+import { type SessionRef, subjects } from '@coxswain/protocol';
 import type { Msg, NatsConnection } from '@nats-io/nats-core';
 import { onConnectionChange } from './connection-changes.ts';
-import { readRecords, recordOf } from './nats-journal.ts';
+import { journalReaders, readRecords, recordOf } from './nats-journal.ts';
 import { NatsUnavailableError } from './nats-status.ts';
-import { createStreamReader, type StreamReader } from './stream-reader.ts';
-import { wireOf } from './wire.ts';
+import type { StreamReader } from './stream-reader.ts';
 
 /** Where to begin, and how to end. */
 export interface WatchEventsOptions {
@@ -36,7 +35,7 @@ export async function* watchEvents(
   options: WatchEventsOptions = {},
 ): AsyncGenerator<StoredRecord, void, undefined> {
   const { from = 1, signal } = options;
-  const reader = createStreamReader(wireOf(nc), STREAMS.journal);
+  const reader = journalReaders(nc)(ref);
   let live: LiveRecord[] = [];
   let behind = true;
   let ended: Error | null = null;
