@@ -19,13 +19,34 @@ export const PermissionRule = z.strictObject({
 /** See {@link PermissionRule}. */
 export type PermissionRule = z.infer<typeof PermissionRule>;
 
-/** A persona's rules, and what holds where none matches. */
+/** Rules, and what holds where none matches, as a persona or a start says them. A default that is not said is left open. */
 export const Permissions = z.strictObject({
   rules: z.array(PermissionRule).max(BOUNDS.permissionRulesMax).default([]),
-  default: PermissionAction.default('ask'),
+  default: PermissionAction.optional(),
 });
 /** See {@link Permissions}. */
 export type Permissions = z.infer<typeof Permissions>;
+
+/** What a run is held to: nothing is left open. */
+export const PinnedPermissions = z.strictObject({ ...Permissions.shape, default: PermissionAction });
+/** See {@link PinnedPermissions}. */
+export type PinnedPermissions = z.infer<typeof PinnedPermissions>;
+
+const FROM_LOOSE_TO_STRICT: readonly PermissionAction[] = ['allow', 'ask', 'deny'];
+const DEFAULT_ACTION: PermissionAction = 'ask';
+
+/** What a start and its persona say together. The start may tighten the persona's default, and say one that is left open. */
+export function pinPermissions(persona: Permissions | undefined, start: Permissions | undefined): PinnedPermissions {
+  const defaults = [persona?.default, start?.default].filter((action) => action !== undefined);
+  return {
+    rules: [...(start?.rules ?? []), ...(persona?.rules ?? [])].slice(0, BOUNDS.permissionRulesMax),
+    default: defaults.length === 0 ? DEFAULT_ACTION : defaults.reduce(stricter),
+  };
+}
+
+function stricter(a: PermissionAction, b: PermissionAction): PermissionAction {
+  return FROM_LOOSE_TO_STRICT.indexOf(a) > FROM_LOOSE_TO_STRICT.indexOf(b) ? a : b;
+}
 
 /**
  * The rules that stand behind a persona's own: looking inside the root is allowed, changing it or running
@@ -56,7 +77,7 @@ export function ruleOn(permissions: Permissions, tool: string, args: Json): Ruli
   for (const rule of BUILT_IN_RULES) {
     if (ruleMatches(rule, tool, args)) return { action: rule.action, rule: `built_in:${rule.tool}` };
   }
-  return { action: permissions.default, rule: 'default' };
+  return { action: permissions.default ?? DEFAULT_ACTION, rule: 'default' };
 }
 
 function ruleMatches(rule: PermissionRule, tool: string, args: Json): boolean {
