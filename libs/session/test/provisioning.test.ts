@@ -174,6 +174,21 @@ describe('the default of a start', () => {
   });
 });
 
+test('a rule of the start does not loosen one of its persona, in the next run neither', async () => {
+  const bed = testBed();
+  bed.tools = { haul: {} };
+  bed.models.answers = [ask(call('c1', 'haul')), say('done'), ask(call('c2', 'haul')), say('done')];
+  await started(bed, {
+    model: 'fake/model',
+    persona: { name: 'mate', permissions: { rules: [{ tool: 'haul', action: 'deny' }] } },
+    permissions: { rules: [{ tool: '*', action: 'allow' }] },
+  } as never);
+  await bed.send('prompt', 'again');
+  expect((await bed.eventsOf('call_ended')).map(({ denial }) => denial?.rule)).toEqual(['rules[1]', 'rules[1]']);
+  expect(await bed.eventsOf('call_started')).toEqual([]);
+  expect(await bed.eventsOf('persona_changed')).toHaveLength(1);
+});
+
 test('what the start says goes before what the persona says', async () => {
   const bed = testBed();
   await started(bed, {
