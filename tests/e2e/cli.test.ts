@@ -36,7 +36,8 @@ beforeAll(async () => {
 `,
   );
   await bed.file('endless.yaml', 'loop: true\nturns: [{calls: [{tool: read_file, args: {path: notes.txt}}]}]');
-  up = bed.start(['up', '--json']);
+  // It serves the whole file.
+  up = bed.start(['up', '--json'], { withinMs: 600_000 });
   await up.seen(/"type":"ready"/);
   ready = jsonLines(up.stdout())[0] as typeof ready;
 }, 180_000);

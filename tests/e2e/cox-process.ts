@@ -33,6 +33,8 @@ export interface CoxOptions {
   readonly env?: NodeJS.ProcessEnv;
   readonly input?: string;
   readonly inputFrom?: string;
+  /** How long it may take before it is killed. Default 60,000. */
+  readonly withinMs?: number;
 }
 
 /** A folder to work in, with a state folder of its own. */
@@ -90,7 +92,7 @@ export class CoxBed {
       const late = setTimeout(() => {
         child.kill('SIGKILL');
         reject(new Error(`cox ${args.join(' ')} took too long\n${stdout}\n${stderr}`));
-      }, RUN_WITHIN_MS);
+      }, options.withinMs ?? RUN_WITHIN_MS);
       child.once('close', (code) => {
         clearTimeout(late);
         this.#running.delete(child);
