@@ -101,8 +101,9 @@ async function fold(
     if (record.prev_hash !== hash || record.n !== n + 1 || record.session_id !== ref.sessionId) {
       throw new ChainBrokenError(`record ${record.n} of ${ref.sessionId} does not follow record ${n}`);
     }
+    const atMs = Date.parse(record.at);
     for (const event of record.events) {
-      actor.send(event, record.n);
+      actor.send(event, record.n, atMs);
       transcript?.push(event);
     }
     // XState takes a state that has gone, and an event that no longer leads on, in silence.
