@@ -7,8 +7,10 @@ import {
   EVENT_TYPES,
   HEADERS,
   INTERNAL_VERBS,
+  JOURNAL_STREAMS,
   JsonObject,
   NOT_YET,
+  PARTITIONS_PER_JOURNAL_STREAM,
   parseCommand,
   partitionOf,
   Receipt,
@@ -40,7 +42,10 @@ export function subjectReference(): string {
     '## Streams and buckets\n',
     table(
       ['Name', 'Holds'],
-      Object.entries(STREAMS).map(([what, name]) => [code(name), what]),
+      [
+        ...Object.entries(STREAMS).map(([what, name]) => [code(name), what]),
+        ...JOURNAL_STREAMS.map((name, index) => [code(name), `journals of partitions ${rangeOf(index)}`]),
+      ],
     ),
     '',
     '## Headers\n',
@@ -84,6 +89,11 @@ const HEADER_MEANING: Readonly<Record<keyof typeof HEADERS, string>> = {
   receiptTo: 'Where receipts go: a subject that begins with `_INBOX`.',
   actor: 'Who sends, where the body has no `actor`. What the sender says, not what anyone has checked.',
 };
+
+function rangeOf(index: number): string {
+  const first = index * PARTITIONS_PER_JOURNAL_STREAM;
+  return `${first} to ${first + PARTITIONS_PER_JOURNAL_STREAM - 1}`;
+}
 
 /** A subject with its parts named. Builders are asked with names in place of ids, so nothing is spelled a second time. */
 function spelled(spell: (typeof subjects)[keyof typeof subjects]): string {

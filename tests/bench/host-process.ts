@@ -1,7 +1,9 @@
 /** The driver's side of the host process: forked, asked over IPC, ended with the bench. */
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
-import { join } from 'node:path';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { bundle } from '../../scripts/bundle.mjs';
 import type { BenchServer } from './bench-server.ts';
 import type { HostCalls, HostNews } from './host-main.ts';
 
@@ -9,6 +11,18 @@ interface Waiting {
   resolve(value: unknown): void;
   reject(error: Error): void;
 }
+
+/** The host as its users run it: from a bundle. A loader that transforms every file on the way would be measured too. */
+async function bundled(): Promise<string> {
+  const files = await bundle({ host: 'tests/bench/host-main.ts' }, 'tests/bench/dist');
+  for (const file of files) {
+    mkdirSync(dirname(file.path), { recursive: true });
+    writeFileSync(file.path, file.contents);
+  }
+  return join(import.meta.dirname, 'dist/host.mjs');
+}
+
+let program: Promise<string> | null = null;
 
 /** A host that runs. */
 export class HostProcess {
@@ -19,15 +33,10 @@ export class HostProcess {
   #serial = 0;
   #gone: Error | null = null;
 
-  constructor() {
+  private constructor(program: string) {
     const profileDir = process.env.COX_BENCH_CPU_PROF;
-    this.#child = fork(join(import.meta.dirname, 'host-main.ts'), [], {
-      execArgv: [
-        ...(profileDir ? ['--cpu-prof', `--cpu-prof-dir=${profileDir}`] : []),
-        '--conditions=coxswain-source',
-        '--import',
-        'tsx',
-      ],
+    this.#child = fork(program, [], {
+      execArgv: profileDir ? ['--cpu-prof', `--cpu-prof-dir=${profileDir}`] : [],
       stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
     });
     this.#child.on('message', (message: HostNews | { re: number; value?: unknown; error?: string }) => {
@@ -47,7 +56,8 @@ export class HostProcess {
 
   /** Forks a host and lets it in at a server. */
   static async open(server: BenchServer): Promise<HostProcess> {
-    const host = new HostProcess();
+    program ??= bundled();
+    const host = new HostProcess(await program);
     await host.call('open', { url: server.url, token: server.token });
     return host;
   }

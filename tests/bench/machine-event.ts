@@ -26,7 +26,7 @@ export async function machineEventMicros(): Promise<number> {
   let n = 0;
   let events = 0;
   const put = (input: Input) => {
-    events += actor.step(input, ++n).events.length;
+    events += actor.step(input, ++n, 0).events.length;
   };
   put({ type: 'command', verb: 'start', command_id: 'start', body: { prompt: 'go' } });
   put({ type: 'provision_outcome', effect_id: '1-0', status: 'ok', provision });

@@ -18,7 +18,7 @@ const raw = {
 
 /** Makes the raw streams beside the real ones, as copies of their configuration. */
 export async function makeRawStreams(nc: NatsConnection): Promise<void> {
-  const journal = await configOf(nc, STREAMS.journal0);
+  const journal = await configOf(nc, JOURNAL_STREAMS[0] as string);
   for (const index of JOURNAL_STREAMS.keys()) {
     await ask(nc, `$JS.API.STREAM.CREATE.${raw.journal(index)}`, {
       ...journal,

@@ -13,7 +13,7 @@ import {
   watchEvents,
 } from '@coxswain/adapter-nats';
 import type { CommandSender, Log } from '@coxswain/ports';
-import { Receipt, STREAMS, subjects } from '@coxswain/protocol';
+import { JOURNAL_STREAMS, Receipt, STREAMS, subjects } from '@coxswain/protocol';
 import { headers, type NatsConnection } from '@nats-io/nats-core';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { blobsContract } from './blobs-contract.ts';
@@ -86,14 +86,14 @@ describe('NATS', { timeout: 60_000 }, () => {
     });
 
     test('that somebody changed are refused, by the member', async () => {
-      const config = await configOf(STREAMS.journal0);
+      const config = await configOf(JOURNAL_STREAMS[0] as string);
       onTestFinished(() => update(config));
       const { republish, ...without } = config;
       expect(republish).toBeDefined();
       await update(without);
       await expect(ensureStreams(nc)).rejects.toMatchObject({
         code: 'stream_config_mismatch',
-        member: 'COX_JOURNAL.republish',
+        member: `${JOURNAL_STREAMS[0]}.republish`,
         message: expect.stringContaining(nc.info?.version ?? 'no version'),
       });
     });

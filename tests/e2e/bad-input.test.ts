@@ -264,7 +264,7 @@ describe('receipts', () => {
   test.each([
     'cox.default.session.idle.cancel',
     'cox-jrn.0.default.idle',
-    '$JS.API.STREAM.DELETE.COX_JOURNAL',
+    '$JS.API.STREAM.DELETE.COX_JOURNAL_0',
     '_INBOX',
     '_INBOX.*',
     '_INBOX.>',

@@ -100,10 +100,6 @@ export const subjects = {
 export const STREAMS = {
   commands: 'COX_COMMANDS',
   timers: 'COX_TIMERS',
-  journal0: 'COX_JOURNAL',
-  journal16: 'COX_JOURNAL_16',
-  journal32: 'COX_JOURNAL_32',
-  journal48: 'COX_JOURNAL_48',
   snapshots: 'COX_SNAPSHOTS',
   hosts: 'cox_hosts',
   registry: 'cox_registry',
@@ -111,14 +107,17 @@ export const STREAMS = {
   blobs: 'cox_blobs',
 } as const;
 
+/** Partitions of one journal stream. */
+export const PARTITIONS_PER_JOURNAL_STREAM = 4;
+
 /**
  * The streams of journals, each with an equal range of partitions, in order; a name says the first of them. A stream
  * puts its writes on the disk one after another, so that sessions of different streams do not wait for each other.
  */
-export const JOURNAL_STREAMS = [STREAMS.journal0, STREAMS.journal16, STREAMS.journal32, STREAMS.journal48] as const;
-
-/** Partitions of one journal stream. */
-export const PARTITIONS_PER_JOURNAL_STREAM = PARTITIONS / JOURNAL_STREAMS.length;
+export const JOURNAL_STREAMS: readonly string[] = Array.from(
+  { length: PARTITIONS / PARTITIONS_PER_JOURNAL_STREAM },
+  (_, index) => `COX_JOURNAL_${index * PARTITIONS_PER_JOURNAL_STREAM}`,
+);
 
 /** The stream that holds a session's journal. */
 export function journalStreamOf(sessionId: string): string {

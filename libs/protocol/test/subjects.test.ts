@@ -165,7 +165,7 @@ describe('receipts go to inboxes only:', () => {
     '_inbox.a',
     'x_INBOX.a',
     'cox.default.session.s1.steer',
-    '$JS.API.STREAM.PURGE.COX_JOURNAL',
+    '$JS.API.STREAM.PURGE.COX_JOURNAL_0',
   ])('%j is none', (subject) => {
     expect(isInboxSubject(subject)).toBe(false);
   });

@@ -49,7 +49,7 @@ export interface LoadPorts {
 }
 
 /** Shape of a snapshot; it rises with the context's shape, not with every machine version. A cache: one that does not fit is passed over, and the journal read from its beginning. */
-const SNAPSHOT_VERSION = 1;
+const SNAPSHOT_VERSION = 2;
 const Snapshot = z.strictObject({
   v: z.literal(SNAPSHOT_VERSION),
   n: z.number().int().positive(),
@@ -101,8 +101,9 @@ async function fold(
     if (record.prev_hash !== hash || record.n !== n + 1 || record.session_id !== ref.sessionId) {
       throw new ChainBrokenError(`record ${record.n} of ${ref.sessionId} does not follow record ${n}`);
     }
+    const atMs = Date.parse(record.at);
     for (const event of record.events) {
-      actor.send(event, record.n);
+      actor.send(event, record.n, atMs);
       transcript?.push(event);
     }
     // XState takes a state that has gone, and an event that no longer leads on, in silence.

@@ -111,7 +111,7 @@ function recompute(
 
 function stepOrDiverge(actor: SessionActor, recorded: JournalRecord, n: number) {
   try {
-    return actor.step(recorded.input, n);
+    return actor.step(recorded.input, n, Date.parse(recorded.at));
   } catch (error) {
     throw new ReplayDivergedError(n, '/events', recorded.events as unknown as Json, (error as Error).message);
   }

@@ -1,5 +1,5 @@
 /** Records to bytes: the one place where a record is built and sealed, for the runner and for replay alike. */
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import {
   BOUNDS,
   type Cursor,
@@ -92,7 +92,7 @@ function sealed(bytes: Uint8Array, blobs: SealedRecord['blobs']): SealedRecord {
 
 /** SHA-256, hex. */
 export function sha256Hex(bytes: Uint8Array | string): string {
-  return createHash('sha256').update(bytes).digest('hex');
+  return hash('sha256', bytes, 'hex');
 }
 
 function setApart(

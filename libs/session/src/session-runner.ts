@@ -399,7 +399,8 @@ export class SessionRunner {
   /** @returns false where the session was left: nothing more may be done for it. */
   async #step(session: Live, input: Input, cursor?: Cursor): Promise<boolean> {
     const n = session.n + 1;
-    const { decision, events } = session.actor.step(input, n);
+    const at = new Date(this.#ports.clock.nowMs()).toISOString();
+    const { decision, events } = session.actor.step(input, n, Date.parse(at));
     if (decision.kind === 'ignored') {
       this.#ports.log.debug(
         { session_id: this.#ref.sessionId, input: input.type, reason: decision.reason },
@@ -411,7 +412,6 @@ export class SessionRunner {
     }
     if (decision.kind === 'rejected' && session.n === 0)
       return this.#rejectUnrecorded(input as CommandInput, decision.events[0], cursor);
-    const at = new Date(this.#ports.clock.nowMs()).toISOString();
     const frame = {
       sessionId: this.#ref.sessionId,
       n,

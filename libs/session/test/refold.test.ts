@@ -17,8 +17,8 @@ function breakOn(
 ): void {
   const step = SessionActor.prototype.step;
   let left = times;
-  vi.spyOn(SessionActor.prototype, 'step').mockImplementation(function (this: SessionActor, input, n) {
-    const done = step.call(this, input, n);
+  vi.spyOn(SessionActor.prototype, 'step').mockImplementation(function (this: SessionActor, input, n, atMs) {
+    const done = step.call(this, input, n, atMs);
     // After the step: the machine stands where the journal does not, and must be thrown away.
     if (left > 0 && matches(input as { type: string })) {
       left--;

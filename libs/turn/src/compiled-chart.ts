@@ -56,7 +56,8 @@ export function takeEvent(before: SessionState, event: PlacedEvent): SessionStat
   if (!from || !ways) return null;
   const way = firstOpen(ways, before.context, event);
   if (!way) return before;
-  const context = way.evolves ? { ...before.context, ...evolve(before.context, event) } : before.context;
+  // A spread of two objects loses the first one's shape; an assignment to its copy keeps it.
+  const context = way.evolves ? Object.assign({ ...before.context }, evolve(before.context, event)) : before.context;
   let place = way.leaf === null ? from : placeAt(way.leaf);
   for (let eventless = firstOpen(place.always, context, event); eventless; ) {
     place = placeAt(eventless.leaf as string);

@@ -117,6 +117,8 @@ export interface SessionContext {
   /** The record that is being folded, and the index of the next effect asked for in it. */
   readonly n: number;
   readonly next_effect: number;
+  /** When that record was made, milliseconds since 1970: the only clock that the machine knows. */
+  readonly at_ms: number;
   readonly epoch: number;
   /** Runs so far, 0 before the first record. */
   readonly run: number;
@@ -171,6 +173,7 @@ export function emptyContext(sessionId: string): SessionContext {
     session_id: sessionId,
     n: 0,
     next_effect: 0,
+    at_ms: 0,
     epoch: 1,
     run: 0,
     run_started: false,

@@ -35,8 +35,8 @@ import * as q from './queries.ts';
 import { isEnded, leafOf, type SessionState, topStateOf } from './state.ts';
 import { MACHINE_VERSION } from './turn-machine.ts';
 
-/** Decides one input. Pure. */
-export function decide(state: SessionState, input: Input): Decision {
+/** Decides one input of a record that is made at `atMs`, milliseconds since 1970. Pure. */
+export function decide(state: SessionState, input: Input, _atMs: number): Decision {
   switch (input.type) {
     case 'command':
       return decideCommand(state, input);

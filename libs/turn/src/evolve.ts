@@ -7,13 +7,13 @@
 import { BOUNDS, callsOf, type EventOf, type SessionEvent, textOf, type Usage } from '@coxswain/protocol';
 import { type CallRow, NO_USAGE, type OpenEffect, type SessionContext } from './context.ts';
 
-/** An event with the record it stands in. */
-export type PlacedEvent = SessionEvent & { readonly n: number };
+/** An event with the record it stands in: its number, and when it was made, milliseconds since 1970. */
+export type PlacedEvent = SessionEvent & { readonly n: number; readonly at_ms: number };
 
 /** The members of the context that an event changes. */
 export function evolve(context: SessionContext, event: PlacedEvent): Partial<SessionContext> {
   const change = changeOf(context, event);
-  return event.n === context.n ? change : { next_effect: 0, ...change, n: event.n };
+  return event.n === context.n ? change : { next_effect: 0, ...change, n: event.n, at_ms: event.at_ms };
 }
 
 function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionContext> {

@@ -62,12 +62,12 @@ export class SessionActor {
   }
 
   /**
-   * Sends one event of record `n`.
+   * Sends one event of record `n`, made at `atMs`.
    * @throws EventNotAcceptedError where the state has no transition for it.
    */
-  send(event: SessionEvent, n: number): void {
+  send(event: SessionEvent, n: number, atMs: number): void {
     const before = this.#actor.getSnapshot();
-    this.#actor.send({ ...event, n });
+    this.#actor.send({ ...event, n, at_ms: atMs });
     // XState ignores what it does not know; every accepted event passes `evolve`, which makes a new context.
     const after = this.#actor.getSnapshot();
     if (after.context === before.context) {
@@ -77,21 +77,27 @@ export class SessionActor {
 
   /**
    * Does one step: decides the input, sends what it causes, then everything that follows until the machine waits.
+   * @param n the number of the record that it would make.
+   * @param atMs the time of that record, milliseconds since 1970, as the record holds it.
    * @returns the decision, and the events of the record; none where the input was ignored.
    * @throws EventNotAcceptedError, DerivationUnboundedError; the actor is then to be thrown away.
    */
-  step(input: Input, n: number): { readonly decision: Decision; readonly events: readonly SessionEvent[] } {
-    const decision = decide(this.state, input);
+  step(
+    input: Input,
+    n: number,
+    atMs: number,
+  ): { readonly decision: Decision; readonly events: readonly SessionEvent[] } {
+    const decision = decide(this.state, input, atMs);
     if (decision.kind === 'ignored') return { decision, events: [] };
     const events: SessionEvent[] = [];
     for (const event of decision.events) {
-      this.send(event, n);
+      this.send(event, n, atMs);
       events.push(event);
     }
     for (let derived = next(this.state); derived; derived = next(this.state)) {
       if (events.length >= DERIVED_MAX)
         throw new DerivationUnboundedError(`${events.length} events follow from one ${input.type} (record ${n})`);
-      this.send(derived, n);
+      this.send(derived, n, atMs);
       events.push(derived);
     }
     return { decision, events };
@@ -120,8 +126,8 @@ export function restoreState(stored: StoredState): SessionState {
 }
 
 /** One event of a record, on a state: the pure form of {@link SessionActor.send}, and slower. */
-export function applyEvent(state: SessionState, event: SessionEvent, n: number): SessionState {
-  const [after] = transition(turnMachine, state, { ...event, n });
+export function applyEvent(state: SessionState, event: SessionEvent, n: number, atMs: number): SessionState {
+  const [after] = transition(turnMachine, state, { ...event, n, at_ms: atMs });
   if (after.context === state.context)
     throw new EventNotAcceptedError(`${leafOf(state)} does not take ${event.type} (record ${n})`);
   return after;

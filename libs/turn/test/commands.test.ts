@@ -173,7 +173,7 @@ describe('bounds', () => {
   function hosted() {
     const actor = new SessionActor('s1');
     let n = 0;
-    const put = (input: Input) => actor.step(input, ++n).events.map(journalLine);
+    const put = (input: Input) => actor.step(input, ++n, 0).events.map(journalLine);
     put(started());
     return { actor, put };
   }

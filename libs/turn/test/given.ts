@@ -50,11 +50,11 @@ export class Session {
     this.lastInput = input;
     expect(Input.safeParse(input).error, JSON.stringify(input)).toBeUndefined();
     const n = this.steps.length + 1;
-    const { decision, events } = this.#actor.step(input, n);
+    const { decision, events } = this.#actor.step(input, n, 0);
     let folded = this.state;
     for (const event of events) {
       expect(SessionEvent.safeParse(event).error, JSON.stringify(event)).toBeUndefined();
-      folded = applyEvent(folded, event, n);
+      folded = applyEvent(folded, event, n, 0);
     }
     expect({ value: folded.value, context: folded.context }).toEqual(this.#actor.store());
     this.state = folded;

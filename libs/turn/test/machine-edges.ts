@@ -45,7 +45,7 @@ export function edgesTaken(
       leaves.push(...nodes.filter((node) => node.type === 'atomic').map((node) => node.path.join('.')));
     },
   }).start();
-  for (const event of events) actor.send({ ...event, n });
+  for (const event of events) actor.send({ ...event, n, at_ms: 0 });
   return { transitions, leaves };
 }
 

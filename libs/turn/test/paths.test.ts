@@ -157,7 +157,7 @@ function search(world: string, { around, happens }: World): Path[] {
     const input = movesIn(place).find((possibility) => possibility.name === move)?.input;
     if (!input) throw new Error(`nothing called "${move}" can happen in ${leafOf(place.state)}`);
     const actor = new SessionActor('s1', { value: place.state.value as never, context: place.state.context });
-    const { events } = actor.step(input, n);
+    const { events } = actor.step(input, n, 0);
     const after = { state: actor.state, entry: { n, events }, n, taken: edgesTaken(place.state, events, n) };
     made.set(move, after);
     return after;

@@ -82,7 +82,7 @@ function play(
     const from = inLane.length > 0 ? inLane : possible;
     const input = choice === null ? started() : from[choice.pick % from.length]?.input;
     if (!input) return;
-    const { decision, events } = actor.step(input, n);
+    const { decision, events } = actor.step(input, n, 0);
     if (decision.kind !== 'ignored') journal.push({ n, events });
     actor = each({ journal, actor, state: actor.state });
   };
@@ -159,7 +159,7 @@ describe('whatever happens,', { timeout: 120_000 }, () => {
         const failed = actor.state.context.failure !== null;
         const step = (input: Parameters<SessionActor['step']>[0]) => {
           const n = journal.length + 1;
-          const { decision, events } = actor.step(input, n);
+          const { decision, events } = actor.step(input, n, 0);
           if (decision.kind !== 'ignored') journal.push({ n, events });
         };
         step({ type: 'command', verb: 'cancel', command_id: 'the-end', body: {} });
@@ -189,7 +189,7 @@ describe('whatever happens,', { timeout: 120_000 }, () => {
         let known = 0;
         play(around, chosen, (run) => {
           for (const { n, events } of run.journal.slice(known)) {
-            for (const event of events) folded = applyEvent(folded, event, n);
+            for (const event of events) folded = applyEvent(folded, event, n, 0);
           }
           known = run.journal.length;
           const stored = canonicalJson(run.actor.store());

@@ -35,14 +35,14 @@ describe('an event that a state has no transition for', () => {
     ['an event that nobody knows', { type: 'no_such_event' }],
   ])('is refused, by the actor and by the fold: %s', (_name, event) => {
     const unfit = event as SessionEvent;
-    expect(() => new SessionActor('s1').send(unfit, 1)).toThrow(EventNotAcceptedError);
-    expect(() => applyEvent(emptyState('s1'), unfit, 1)).toThrow(/stopped does not take/);
+    expect(() => new SessionActor('s1').send(unfit, 1, 0)).toThrow(EventNotAcceptedError);
+    expect(() => applyEvent(emptyState('s1'), unfit, 1, 0)).toThrow(/stopped does not take/);
   });
 
   test('is refused without a change', () => {
     const actor = new SessionActor('s1');
     const before = actor.state;
-    expect(() => actor.send({ type: 'turn_start', turn: 1 }, 1)).toThrow(EventNotAcceptedError);
+    expect(() => actor.send({ type: 'turn_start', turn: 1 }, 1, 0)).toThrow(EventNotAcceptedError);
     expect(actor.state).toBe(before);
   });
 });
@@ -74,7 +74,7 @@ describe('a state from JSON', () => {
     const stored = JSON.parse(canonicalJson({ value: session.state.value, context: session.state.context }));
     const actor = new SessionActor('s1', stored);
     expect(openEffectIds(actor.state)).toEqual(openEffectIds(session.state));
-    const { events } = actor.step({ type: 'command', verb: 'cancel', command_id: 'c', body: {} }, 9);
+    const { events } = actor.step({ type: 'command', verb: 'cancel', command_id: 'c', body: {} }, 9, 0);
     expect(events.map(({ type }) => type)).toEqual(['control_outcome', 'call_ended']);
   });
 });
@@ -174,5 +174,5 @@ test('more events than can follow from one input are an error, not an endless lo
       },
     },
   });
-  expect(() => overfull.step({ type: 'owned', epoch: 2, host: 'h' }, 1)).toThrow(DerivationUnboundedError);
+  expect(() => overfull.step({ type: 'owned', epoch: 2, host: 'h' }, 1, 0)).toThrow(DerivationUnboundedError);
 });

@@ -117,7 +117,7 @@ function tookEffect(journal: Journal, consumed: readonly JournalRecord[]): strin
 
 function stillWaiting(journal: Journal): Set<string> {
   const actor = new SessionActor(journal.session);
-  for (const { n, event } of eventsOf(journal)) actor.send(event, n);
+  for (const { n, event } of eventsOf(journal)) actor.send(event, n, 0);
   const { pending, followups } = actor.state.context;
   return new Set([...pending, ...followups].map(({ command_id }) => command_id));
 }

@@ -7,6 +7,7 @@ const longestSleepMs = 2 ** 31 - 1;
 
 /** The system's clock. A running sleep keeps the process alive; abort it to let the process end. */
 export function createSystemClock(): Clock {
+  let yielding: (() => void)[] = [];
   return {
     nowMs: () => Date.now(),
     monotonicMs: () => performance.now(),
@@ -20,7 +21,16 @@ export function createSystemClock(): Clock {
         if (leftMs < 1) return;
       }
     },
-    yield: () => new Promise((resolve) => setImmediate(resolve)),
+    // One turn of the event loop for all who wait: what they then write goes out together.
+    yield: () =>
+      new Promise((resolve) => {
+        if (yielding.push(resolve) > 1) return;
+        setImmediate(() => {
+          const all = yielding;
+          yielding = [];
+          for (const go of all) go();
+        });
+      }),
   };
 }
 

@@ -38,6 +38,9 @@ function consumer(name: string, filter: string): CommandConsumer {
     replay_policy: 'instant',
     ack_wait: nanos(3_000),
     max_deliver: -1,
+    // What is acknowledged leaves the stream, so a consumer has no state of its own to lose; kept on disk it would be written
+    // and synced, file by file, at each of its changes.
+    mem_storage: true,
     max_ack_pending: 256,
     // A delivery is a doorbell; the command itself is read from the stream.
     headers_only: true,
