@@ -125,7 +125,8 @@ function testsIn(path: string): NamedText[] {
 /** `test`, `test.each(…)` and the like, called with a title. */
 function isTest(expression: ts.Expression): boolean {
   if (ts.isIdentifier(expression)) return expression.text === 'test';
-  if (ts.isPropertyAccessExpression(expression) || ts.isCallExpression(expression)) return isTest(expression.expression);
+  if (ts.isPropertyAccessExpression(expression) || ts.isCallExpression(expression))
+    return isTest(expression.expression);
   return false;
 }
 
