@@ -58,7 +58,7 @@ const TAG = 'host-notice';
 // A provider knows only users and assistants, so the text itself has to say that no person speaks. What a server or a
 // tool wrote must not be able to end the notice and go on in a person's voice.
 function rendered({ source, body }: PendingFeedback, dropped: number): string {
-  const inside = body.replaceAll(new RegExp(`<(/?\\s*${TAG})`, 'gi'), '&lt;$1');
+  const inside = body.replaceAll(new RegExp(`<(\\s*/?\\s*${TAG})`, 'gi'), '&lt;$1');
   const missing =
     dropped === 0
       ? ''
