@@ -14,6 +14,8 @@ import { Mode, SeamKind } from './seams.ts';
 const Actor = z.strictObject({ name: z.string(), verified: z.boolean() });
 const turn = z.number().int().nonnegative();
 const effectId = z.string();
+/** The interrupt does not wait for the answer or the calls under way: it ends them. */
+const preempt = z.literal(true).optional();
 
 /** How a run ended. */
 export const StopReason = z.enum([
@@ -134,15 +136,24 @@ export const EVENT_SCHEMAS = {
     command_id: z.string(),
     body: z.string(),
     mode: Mode,
+    preempt,
     actor: Actor.optional(),
   }),
   reminder_injected: event('reminder_injected', {
     command_id: z.string(),
     body: z.string(),
     mode: Mode,
+    preempt,
     actor: Actor.optional(),
   }),
   followup_received: event('followup_received', { command_id: z.string(), body: z.string(), actor: Actor.optional() }),
+  feedback_received: event('feedback_received', { feedback_id: z.string(), source: z.string(), body: z.string() }),
+  /** As much waited as may wait: so many are not kept. `source` gave the last of them. */
+  feedback_dropped: event('feedback_dropped', {
+    source: z.string(),
+    count: z.number().int().positive(),
+    code: z.literal('too_much_feedback'),
+  }),
   message_injected: event('message_injected', {
     command_id: z.string(),
     origin: z.enum(['steer', 'remind', 'followup', 'feedback', 'direct']),

@@ -10,6 +10,7 @@ import {
   cancelled,
   denied,
   Failing,
+  fedBack,
   followedUp,
   hooksCancelled,
   hooksSaid,
@@ -18,6 +19,7 @@ import {
   modelStopped,
   notProvisioned,
   owned,
+  preempted,
   prompted,
   provisioned,
   reminded,
@@ -54,6 +56,8 @@ export function possibilities(state: SessionState, around: Surroundings, id: () 
     ...callMoves(state),
     ...consultMoves(state),
     ...commandMoves(state, id),
+    ['word', 'feedback', fedBack()],
+    ['word', 'feedback overflows', fedBack(1, 3)],
     ['trouble', 'owned', owned(state.context.epoch + 1)],
     ['trouble', 'session failed', sessionFailed],
   ];
@@ -164,6 +168,8 @@ function commandMoves(state: SessionState, id: () => string): Named[] {
       ['word', `steer ${mode}`, steered(id(), mode)],
       ['word', `remind ${mode}`, reminded(id(), mode)],
     ]),
+    ['word', 'preempt', preempted(id())],
+    ['word', 'preempt with a reminder', preempted(id(), 'remind')],
     ['word', 'followup', followedUp(id())],
     ...anyCall.flatMap((callId): Named[] => [
       ['work', `allow ${callId}`, approved(callId, {}, id())],
