@@ -219,12 +219,6 @@ export const PLANTED_FAULTS: readonly PlantedFault[] = [
     instead: 'return delivered;',
   },
   {
-    name: 'the reason of the second cancel stands',
-    file: 'evolve.ts',
-    find: 'if (!row || row.cancel) return remembered;',
-    instead: 'if (!row) return remembered;',
-  },
-  {
     name: 'a failure after a failure hides the first',
     file: 'evolve.ts',
     find: 'failure: context.failure ?? event.error,',
