@@ -15,6 +15,7 @@ import { AtKeyboard } from '../run/at-keyboard.ts';
 import { exitCodeOf } from '../run/exit-code-of.ts';
 import { type FollowEnd, followSession } from '../run/follow-session.ts';
 import { keysFound } from '../run/start-body.ts';
+import { steerFromFile } from '../steering-file/steer-from-file.ts';
 import { Screen } from '../terminal/screen.ts';
 import { plainView, type SessionView, terminalView } from '../terminal/session-view.ts';
 import { isInteractive } from '../terminal/streams.ts';
@@ -38,7 +39,9 @@ export async function playDemo(invocation: Invocation): Promise<ExitCode> {
   try {
     return await withBusOnce({ flags: invocation.flags, env }, true, async (bus) => {
       const { session } = await bus.client.startSession(story.body, { wait: 'accepted' });
-      const end = interactive ? await byHand(session, invocation.env) : await byItself(session, bus, say);
+      const file = await steerFromFile(invocation, bus.stateDir, session, say);
+      const playing = interactive ? byHand(session, invocation.env) : byItself(session, bus, say);
+      const end = await playing.finally(() => file.close());
       if (end.kind !== 'ended') {
         say('left before the end');
         return EXIT.detached;
