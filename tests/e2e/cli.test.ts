@@ -4,6 +4,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { sessionRef, subjects } from '@coxswain/protocol';
+import { connect } from '@nats-io/transport-node';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { publishBare } from '../../libs/cli/src/demo/bare-publisher.ts';
 import { CoxBed, type CoxProcess, jsonLines } from './cox-process.ts';
@@ -35,7 +36,8 @@ beforeAll(async () => {
 `,
   );
   await bed.file('endless.yaml', 'loop: true\nturns: [{calls: [{tool: read_file, args: {path: notes.txt}}]}]');
-  up = bed.start(['up', '--json']);
+  // It serves the whole file.
+  up = bed.start(['up', '--json'], { withinMs: 600_000 });
   await up.seen(/"type":"ready"/);
   ready = jsonLines(up.stdout())[0] as typeof ready;
 }, 180_000);
@@ -68,6 +70,11 @@ describe('cox run', () => {
     const { code, stderr } = await bed.run(['run', '-', ...model('quick')], { input: 'from a pipe\n' });
     expect(code).toBe(0);
     expect(stderr).toContain('› from a pipe');
+  });
+
+  test.each(['run', 'start'])('%s says that a folder on standard input is none', async (command) => {
+    const { code, stderr } = await bed.run([command, '-', ...model('quick')], { inputFrom: bed.folder });
+    expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringMatching(/standard input is a folder/) });
   });
 
   test('as JSON gives one event a line, in order, with session, record and time', async () => {
@@ -206,12 +213,54 @@ describe('afterwards', () => {
     const { stdout: exported } = await bed.run(['export', 'replayed']);
     const whole = await bed.file('whole.jsonl', exported);
     expect(await bed.run(['replay', whole])).toMatchObject({ code: 0, stdout: replay.stdout });
+    for (const [asked, from] of [
+      ['-', { input: exported }],
+      ['/dev/stdin', { input: exported }],
+      ['/dev/stdin', { inputFrom: whole }],
+    ] as const) {
+      expect(await bed.run(['replay', asked], from), asked).toMatchObject({ code: 0, stdout: replay.stdout });
+    }
     const lines = exported.trimEnd().split('\n');
     lines[4] = (lines[4] as string).replace('Now I write.', 'Now I wrote.');
     await writeFile(whole, `${lines.join('\n')}\n`);
     const tampered = await bed.run(['replay', whole, '--json']);
     expect(tampered.code).toBe(1);
     expect(jsonLines(tampered.stdout)[0]).toMatchObject({ type: 'replay_diverged', n: 5 });
+    expect(await bed.run(['replay', '-'], { inputFrom: bed.folder })).toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(/standard input is a folder/),
+    });
+  });
+
+  test('replay reads a pipe that has a name', async () => {
+    await bed.run(['run', 'go', '--id', 'piped', ...model('quick')]);
+    const { stdout: exported } = await bed.run(['export', 'piped']);
+    const pipe = join(bed.folder, 'pipe');
+    await promisify(execFile)('mkfifo', [pipe]);
+    const whole = await bed.file('piped.jsonl', exported);
+    // Opening it waits for the reader, which may not come.
+    const written = promisify(execFile)('/bin/sh', ['-c', 'cat "$0" >"$1"', whole, pipe], { timeout: 10_000 });
+    const [replay] = await Promise.all([bed.run(['replay', pipe]), written]);
+    expect(replay).toMatchObject({ code: 0, stdout: expect.stringMatching(/^byte-identical/) });
+  });
+
+  test('replay names the record that only a later release can read, in a file and on the bus', async () => {
+    await bed.run(['run', 'go', '--id', 'later', ...model('quick')]);
+    const { stdout: exported } = await bed.run(['export', 'later']);
+    const lines = exported.trimEnd().split('\n');
+    lines[2] = (lines[2] as string).replace(/"v":1}$/, '"v":2}');
+    const file = await bed.file('later.jsonl', lines.join('\n'));
+    const ref = sessionRef('of-later');
+    const stranger = await connect({ servers: new URL(ready.nats_url).host, token: ready.token });
+    for (const line of lines) await stranger.request(subjects.journal(ref), line);
+    await stranger.close();
+    for (const asked of [file, 'of-later']) {
+      const { code, stderr } = await bed.run(['replay', asked]);
+      expect({ code, stderr }).toEqual({
+        code: 1,
+        stderr: expect.stringMatching(/^cox: record_unreadable: record 3 is of version 2/),
+      });
+    }
   });
 
   test('show tells the state at any record', async () => {

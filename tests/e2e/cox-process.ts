@@ -1,8 +1,10 @@
 /** Runs `cox` from its source as people run it: a process of its own, with its own state folder and no terminal. */
 import { type ChildProcess, spawn } from 'node:child_process';
+import { closeSync, openSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 
 const main = fileURLToPath(new URL('../../libs/cli/src/main.ts', import.meta.url));
@@ -24,6 +26,15 @@ export interface CoxProcess {
   readonly stderr: () => string;
   /** Resolves with the first match on stdout or stderr; rejects when it ends or takes too long without one. */
   seen(pattern: RegExp): Promise<RegExpExecArray>;
+}
+
+/** What a `cox` is started with: `input` is what it reads, `inputFrom` a path that is opened as its standard input. */
+export interface CoxOptions {
+  readonly env?: NodeJS.ProcessEnv;
+  readonly input?: string;
+  readonly inputFrom?: string;
+  /** How long it may take before it is killed. Default 60,000. */
+  readonly withinMs?: number;
 }
 
 /** A folder to work in, with a state folder of its own. */
@@ -51,18 +62,21 @@ export class CoxBed {
   }
 
   /** Starts `cox`. */
-  start(
-    args: readonly string[],
-    options: { readonly env?: NodeJS.ProcessEnv; readonly input?: string } = {},
-  ): CoxProcess {
+  start(args: readonly string[], options: CoxOptions = {}): CoxProcess {
     const { NATS_URL: _bus, COX_MODEL: _model, INIT_CWD: _cwd, ...inherited } = process.env;
+    const from = options.inputFrom === undefined ? null : openSync(options.inputFrom, 'r');
     const child = spawn(
       process.execPath,
       ['--conditions=coxswain-source', '--import', import.meta.resolve('tsx'), main, ...args],
-      { cwd: this.folder, env: { ...inherited, COX_STATE_DIR: this.stateDir, ...options.env } },
-    );
+      {
+        cwd: this.folder,
+        env: { ...inherited, COX_STATE_DIR: this.stateDir, ...options.env },
+        stdio: [from ?? 'pipe', 'pipe', 'pipe'],
+      },
+    ) as ChildProcess & { readonly stdout: Readable; readonly stderr: Readable };
+    if (from !== null) closeSync(from);
     this.#running.add(child);
-    child.stdin.end(options.input ?? '');
+    child.stdin?.end(options.input ?? '');
     let stdout = '';
     let stderr = '';
     const looking = new Set<() => void>();
@@ -78,7 +92,7 @@ export class CoxBed {
       const late = setTimeout(() => {
         child.kill('SIGKILL');
         reject(new Error(`cox ${args.join(' ')} took too long\n${stdout}\n${stderr}`));
-      }, RUN_WITHIN_MS);
+      }, options.withinMs ?? RUN_WITHIN_MS);
       child.once('close', (code) => {
         clearTimeout(late);
         this.#running.delete(child);
@@ -106,10 +120,7 @@ export class CoxBed {
   }
 
   /** Runs `cox` to its end. */
-  run(
-    args: readonly string[],
-    options: { readonly env?: NodeJS.ProcessEnv; readonly input?: string } = {},
-  ): Promise<CoxEnd> {
+  run(args: readonly string[], options: CoxOptions = {}): Promise<CoxEnd> {
     return this.start(args, options).end;
   }
 

@@ -34,6 +34,17 @@ test('the demo plays through by itself: steered, cancelled, approved, ended, rep
   }
 }, 180_000);
 
+test('where the demo leaves its state it says how to look again, from whichever folder that was named', async () => {
+  const state = `${bed.folder}/a state`;
+  const { code, stdout, stderr } = await bed.run(['start', '--state-dir', 'a state']);
+  expect(code, stdout + stderr).toBe(0);
+  const [, show = '', id] = /^ {2}npx cox (show (\w+) .+)$/m.exec(stdout) ?? [];
+  expect(show).toBe(`show ${id} --state-dir '${state}'`);
+  expect(stdout).toContain(`  npx cox export ${id} --state-dir '${state}'\n`);
+  const shown = await bed.run(['show', id as string, '--state-dir', state]);
+  expect(shown, shown.stderr).toMatchObject({ code: 0, stdout: expect.stringContaining('stopped (end_turn)') });
+}, 180_000);
+
 test('a host that is killed -9 leaves a session that attach goes on with', async () => {
   const run = bed.start(['run', 'go', '--id', 'killed', ...slow]);
   await run.seen(/▸ run_command/);

@@ -16,11 +16,39 @@ test.each([
   ['/followup then test', false, { do: 'followup', text: 'then test' }],
   ['/cancel', false, { do: 'cancel', reason: undefined }],
   ['/cancel-call c1', false, { do: 'cancel_call', callId: 'c1' }],
-  ['/canel', false, { do: 'help', problem: 'there is no /canel; did you mean /cancel?' }],
   ['/etc/hosts is wrong', false, { do: 'steer', text: '/etc/hosts is wrong' }],
+  ['/notes.md is wrong', false, { do: 'steer', text: '/notes.md is wrong' }],
+  ['/', false, { do: 'steer', text: '/' }],
+  ['//foo bar', false, { do: 'steer', text: '/foo bar' }],
+  ['//cancel', true, { do: 'steer', text: '/cancel' }],
+  ['///foo', false, { do: 'steer', text: '//foo' }],
+  ['// is a comment', false, { do: 'steer', text: '// is a comment' }],
+  ['//server/share is gone', false, { do: 'steer', text: '//server/share is gone' }],
   ['/detach', false, { do: 'detach' }],
 ] as const)('%j, an approval waiting: %j', (line, asked, expected) => {
   expect(readTyped(line, 'steer', asked)).toEqual(expected);
+});
+
+test.each([
+  ['/canel', 'there is no /canel; did you mean /cancel?'],
+  ['/Cancel now', 'there is no /Cancel; did you mean /cancel?'],
+  ['/cancel_call c1', 'there is no /cancel_call; did you mean /cancel-call?'],
+  ['/2nd-try', 'there is no /2nd-try; there are /interrupt, /followup, '],
+  ['/foo bar\nand more', 'there is no /foo; there are /interrupt, /followup, '],
+  ['/größe', 'there is no /größe; there are '],
+])('%j is sent to nobody: it is answered with what there is, and how it would be a text', (line, problem) => {
+  const answered = readTyped(line, 'steer', false);
+  const [word] = line.split(/\s/);
+  expect(answered).toEqual({ do: 'help', problem: expect.stringContaining(problem) });
+  expect(answered).toEqual({
+    do: 'help',
+    problem: expect.stringContaining(`to send it as a text, begin it with /${word}`),
+  });
+});
+
+test('of a long word no more is said than helps', () => {
+  const answered = readTyped(`/${'x'.repeat(10_000)}`, 'steer', false);
+  expect((answered as { problem: string }).problem.length).toBeLessThan(400);
 });
 
 test('after Esc everything typed interrupts, also what looks like a decision', () => {

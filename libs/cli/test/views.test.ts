@@ -54,6 +54,17 @@ describe('without a terminal', () => {
     expect(written.err).toBe('first I look\n  ▸ t x\n● stopped (end_turn) · 2 turns · 1,200 tokens in, 5 out\n');
   });
 
+  test.each([
+    [1, '  1 message waits for the next run\n'],
+    [2, '  2 messages wait for the next run\n'],
+  ])('what is left over is counted: %i', (pending, said) => {
+    const { written, streams } = capture();
+    const view = plainView(streams, plain);
+    view.live([{ ...end, pending } as UiEvent]);
+    view.close();
+    expect(written.err).toContain(said);
+  });
+
   test('an answer that begins again is not shown twice', () => {
     const { written, streams } = capture();
     const view = plainView(streams, plain);

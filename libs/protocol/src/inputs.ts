@@ -9,7 +9,7 @@ import type { ErrorCode } from './error-catalogue.ts';
 import { HookAnswer, HookTable } from './hooks.ts';
 import { Json, JsonObject } from './json.ts';
 import { AssistantMessage, FilePart, TextPart } from './messages.ts';
-import { Permissions } from './permissions.ts';
+import { PinnedPermissions } from './permissions.ts';
 import { ModelSettings, Persona } from './persona.ts';
 
 const StoredActor = z.strictObject({ name: z.string(), verified: z.boolean() });
@@ -58,7 +58,7 @@ export const Provision = z.strictObject({
   system_prompt: z.string(),
   tools: z.array(ToolDefinition),
   hooks: HookTable,
-  permissions: Permissions,
+  permissions: PinnedPermissions,
   max_turns: z.number().int().min(1),
   parallel_calls: z.number().int().min(1),
   drain: z.strictObject({ steering: z.enum(['all', 'one_at_a_time']), followups: z.enum(['all', 'one_at_a_time']) }),

@@ -19,13 +19,44 @@ export const PermissionRule = z.strictObject({
 /** See {@link PermissionRule}. */
 export type PermissionRule = z.infer<typeof PermissionRule>;
 
-/** A persona's rules, and what holds where none matches. */
+/** Rules, and what holds where none matches, as a persona or a start says them. A default that is not said is left open. */
 export const Permissions = z.strictObject({
   rules: z.array(PermissionRule).max(BOUNDS.permissionRulesMax).default([]),
-  default: PermissionAction.default('ask'),
+  default: PermissionAction.optional(),
 });
 /** See {@link Permissions}. */
 export type Permissions = z.infer<typeof Permissions>;
+
+/** What a run is held to: nothing is left open. The start's rules come first. */
+export const PinnedPermissions = z.strictObject({
+  rules: z.array(PermissionRule).max(2 * BOUNDS.permissionRulesMax),
+  default: PermissionAction,
+  /** Where both speak: the index of the persona's first rule, and the default that it names. The start loosens neither. */
+  persona: z.strictObject({ from: z.number().int().nonnegative(), default: PermissionAction.optional() }).optional(),
+});
+/** See {@link PinnedPermissions}. */
+export type PinnedPermissions = z.infer<typeof PinnedPermissions>;
+
+const FROM_LOOSE_TO_STRICT: readonly PermissionAction[] = ['allow', 'ask', 'deny'];
+const DEFAULT_ACTION: PermissionAction = 'ask';
+
+/** What a start and its persona say together. The start may tighten what the persona says, and say what it leaves open. */
+export function pinPermissions(persona: Permissions | undefined, start: Permissions | undefined): PinnedPermissions {
+  const { rules: own = [], default: named } = persona ?? {};
+  const asked = start?.rules ?? [];
+  const defaults = [named, start?.default].filter((action) => action !== undefined);
+  const bothSpeak = asked.length > 0 && (own.length > 0 || named !== undefined);
+  return {
+    rules: [...asked, ...own],
+    default:
+      defaults.length === 0 ? DEFAULT_ACTION : defaults.reduce((one, other) => (isStricter(other, one) ? other : one)),
+    ...(bothSpeak ? { persona: { from: asked.length, ...(named === undefined ? {} : { default: named }) } } : {}),
+  };
+}
+
+function isStricter(one: PermissionAction, other: PermissionAction): boolean {
+  return FROM_LOOSE_TO_STRICT.indexOf(one) > FROM_LOOSE_TO_STRICT.indexOf(other);
+}
 
 /**
  * The rules that stand behind a persona's own: looking inside the root is allowed, changing it or running
@@ -42,21 +73,52 @@ export const BUILT_IN_RULES: readonly PermissionRule[] = [
   { tool: 'run_command', action: 'ask' },
 ];
 
-/** What the rules decided, and which of them did: an index into the persona's rules, `built_in` or `default`. */
+/** What the rules decided, and which of them did: an index into the rules, `built_in` or `default`. */
 export interface Ruling {
   readonly action: PermissionAction;
   readonly rule: string;
 }
 
-/** Decides one call by rules: the persona's in order, then the built-in ones, then the persona's default. */
-export function ruleOn(permissions: Permissions, tool: string, args: Json): Ruling {
-  for (const [index, rule] of permissions.rules.entries()) {
-    if (ruleMatches(rule, tool, args)) return { action: rule.action, rule: `rules[${index}]` };
+/**
+ * Decides one call by rules: the given ones in order, then the built-in ones, then the default. A rule of the start holds
+ * where the persona says nothing stricter.
+ */
+export function ruleOn(
+  permissions: Permissions & Pick<PinnedPermissions, 'persona'>,
+  tool: string,
+  args: Json,
+): Ruling {
+  const { rules, persona } = permissions;
+  const matches = (rule: PermissionRule) => ruleMatches(rule, tool, args);
+  const first = rulingOf(rules, 0, matches);
+  if (first !== null) {
+    const own = persona === undefined ? null : wordOf(persona, rules, matches);
+    return own !== null && isStricter(own.action, first.action) ? own : first;
   }
-  for (const rule of BUILT_IN_RULES) {
-    if (ruleMatches(rule, tool, args)) return { action: rule.action, rule: `built_in:${rule.tool}` };
-  }
-  return { action: permissions.default, rule: 'default' };
+  const builtIn = BUILT_IN_RULES.find(matches);
+  if (builtIn) return { action: builtIn.action, rule: `built_in:${builtIn.tool}` };
+  return { action: permissions.default ?? DEFAULT_ACTION, rule: 'default' };
+}
+
+function rulingOf(
+  rules: readonly PermissionRule[],
+  from: number,
+  matches: (rule: PermissionRule) => boolean,
+): Ruling | null {
+  const index = rules.findIndex((rule, at) => at >= from && matches(rule));
+  const rule = rules[index];
+  return rule === undefined ? null : { action: rule.action, rule: `rules[${index}]` };
+}
+
+/** What the persona itself says of a call. What is built in is not its word: a start may say otherwise. */
+function wordOf(
+  persona: NonNullable<PinnedPermissions['persona']>,
+  rules: readonly PermissionRule[],
+  matches: (rule: PermissionRule) => boolean,
+): Ruling | null {
+  const own = rulingOf(rules, persona.from, matches);
+  if (own !== null || persona.default === undefined || BUILT_IN_RULES.some(matches)) return own;
+  return { action: persona.default, rule: 'default' };
 }
 
 function ruleMatches(rule: PermissionRule, tool: string, args: Json): boolean {

@@ -71,6 +71,9 @@ export class RecordUnreadableError extends Error {
   readonly code: 'record_unreadable' | 'blob_missing' = 'record_unreadable';
 }
 
+/** A record is of a version that this release does not know: another release wrote it, and nothing is wrong with it. */
+export class RecordVersionUnknownError extends RecordUnreadableError {}
+
 /** A record refers to bytes that the object store does not hold; the record itself may be sound. */
 export class BlobMissingError extends RecordUnreadableError {
   override readonly code = 'blob_missing';
@@ -87,13 +90,10 @@ export type BlobText = (ref: BlobRef) => string | undefined;
 export function decodeRecord(bytes: Uint8Array, blobText: BlobText = blobNote): JournalRecord {
   const { blobs, ...value } = parseStored(bytes);
   for (const pointer of blobs ?? []) putBack(value, pointer, blobText);
-  const version = value.v;
-  if (version !== RECORD_VERSION)
-    throw new RecordUnreadableError(`record version ${String(version)} is not known to this release`);
   const parsed = JournalRecord.safeParse(value);
   if (!parsed.success)
     throw new RecordUnreadableError(
-      `a record does not fit version ${RECORD_VERSION}: ${z.prettifyError(parsed.error)}`,
+      `${nameOf(value)} does not fit version ${RECORD_VERSION}: ${z.prettifyError(parsed.error)}`,
     );
   return parsed.data as JournalRecord;
 }
@@ -118,11 +118,21 @@ function parseStored(bytes: Uint8Array): Stored {
   }
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     throw new RecordUnreadableError('a record is not a JSON object');
-  const { blobs } = value as Stored;
+  const { v: version, blobs } = value as Stored;
+  if (version !== RECORD_VERSION) {
+    const message = `${nameOf(value)} is of version ${String(version)}, which is not known to this release`;
+    throw typeof version === 'number' ? new RecordVersionUnknownError(message) : new RecordUnreadableError(message);
+  }
   if (blobs !== undefined && !z.array(z.string()).max(4_096).safeParse(blobs).success) {
     throw new RecordUnreadableError('blobs is not a list of pointers');
   }
   return value as Stored;
+}
+
+/** What people find it by in its journal. */
+function nameOf(value: object): string {
+  const { n } = value as { n?: unknown };
+  return Number.isSafeInteger(n) ? `record ${n}` : 'a record';
 }
 
 function putBack(value: Record<string, unknown>, pointer: string, blobText: BlobText): void {
@@ -130,7 +140,9 @@ function putBack(value: Record<string, unknown>, pointer: string, blobText: Blob
   const ref = blobRefAt(parent[key], pointer);
   const text = blobText(ref);
   if (text === undefined)
-    throw new BlobMissingError(`the bytes of ${pointer} (sha256 ${ref.sha256}) are not in the object store`);
+    throw new BlobMissingError(
+      `the bytes of ${pointer} in ${nameOf(value)} (sha256 ${ref.sha256}) are not in the object store`,
+    );
   parent[key] = text;
 }
 

@@ -1,6 +1,14 @@
 /** Permission rules: first match wins; the persona's own, then the built-in ones, then its default. */
 import { describe, expect, test } from 'vitest';
-import { BUILT_IN_RULES, type PermissionAction, Permissions, ruleOn } from '../src/mod.ts';
+import {
+  BOUNDS,
+  BUILT_IN_RULES,
+  type PermissionAction,
+  Permissions,
+  PinnedPermissions,
+  pinPermissions,
+  ruleOn,
+} from '../src/mod.ts';
 
 const rules = (...list: { tool: string; when?: string; action: PermissionAction }[]) =>
   Permissions.parse({ rules: list });
@@ -56,5 +64,121 @@ describe('rules', () => {
   test('a rule that does not parse is refused when it is given, not when it is needed', () => {
     expect(Permissions.safeParse({ rules: [{ tool: '*', when: 'path =~ "["', action: 'allow' }] }).success).toBe(false);
     expect(Permissions.safeParse({ rules: [{ tool: '*', action: 'allow', wen: '' }] }).success).toBe(false);
+  });
+});
+
+describe('what a start says', () => {
+  type Said = { rules?: { tool: string; when?: string; action: PermissionAction }[]; default?: PermissionAction };
+  const rule = (tool: string, action: PermissionAction, when?: string) => ({ tool, action, ...(when ? { when } : {}) });
+  const together = (persona: Said | undefined, start: Said | undefined) =>
+    PinnedPermissions.parse(pinPermissions(persona && Permissions.parse(persona), start && Permissions.parse(start)));
+
+  const cases: [what: string, persona: Said | undefined, start: Said, tool: string, action: string, by: string][] = [
+    [
+      'denies what is allowed',
+      { rules: [rule('*', 'allow')] },
+      { rules: [rule('x', 'deny')] },
+      'x',
+      'deny',
+      'rules[0]',
+    ],
+    [
+      'asks for what is allowed',
+      { rules: [rule('*', 'allow')] },
+      { rules: [rule('x', 'ask')] },
+      'x',
+      'ask',
+      'rules[0]',
+    ],
+    [
+      'leaves what it does not name',
+      { rules: [rule('*', 'allow')] },
+      { rules: [rule('x', 'deny')] },
+      'y',
+      'allow',
+      'rules[1]',
+    ],
+    [
+      'allows nothing that is denied',
+      { rules: [rule('x', 'deny')] },
+      { rules: [rule('*', 'allow')] },
+      'x',
+      'deny',
+      'rules[1]',
+    ],
+    [
+      'allows nothing that asks',
+      { rules: [rule('x', 'ask')] },
+      { rules: [rule('*', 'allow')] },
+      'x',
+      'ask',
+      'rules[1]',
+    ],
+    [
+      'asks for nothing that is denied',
+      { rules: [rule('x', 'deny')] },
+      { rules: [rule('*', 'ask')] },
+      'x',
+      'deny',
+      'rules[1]',
+    ],
+    [
+      'allows nothing against a named default',
+      { default: 'deny' },
+      { rules: [rule('*', 'allow')] },
+      'x',
+      'deny',
+      'default',
+    ],
+    [
+      'allows what is left open',
+      { rules: [rule('y', 'ask')] },
+      { rules: [rule('x', 'allow')] },
+      'x',
+      'allow',
+      'rules[0]',
+    ],
+    [
+      'allows what only asks as built in',
+      { default: 'deny' },
+      { rules: [rule('run_command', 'allow')] },
+      'run_command',
+      'allow',
+      'rules[0]',
+    ],
+    ['is all there is', undefined, { rules: [rule('x', 'allow')], default: 'deny' }, 'x', 'allow', 'rules[0]'],
+    [
+      'goes in its own order',
+      { rules: [rule('*', 'allow')] },
+      { rules: [rule('x', 'allow'), rule('x', 'deny')] },
+      'x',
+      'allow',
+      'rules[0]',
+    ],
+  ];
+  test.each(cases)('%s', (_what, persona, start, tool, action, by) => {
+    expect(ruleOn(together(persona, start), tool, {})).toEqual({ action, rule: by });
+  });
+
+  test('is held against the persona’s first rule that matches the arguments', () => {
+    const both = together(
+      { rules: [rule('run', 'allow', 'command =~ "^git "'), rule('run', 'deny')] },
+      { rules: [rule('run', 'allow')] },
+    );
+    expect(ruleOn(both, 'run', { command: 'git status' })).toEqual({ action: 'allow', rule: 'rules[0]' });
+    expect(ruleOn(both, 'run', { command: 'rm' })).toEqual({ action: 'deny', rule: 'rules[2]' });
+  });
+
+  test('does not push the persona’s rules out, as many as it says', () => {
+    const many = Array.from({ length: BOUNDS.permissionRulesMax }, (_, index) => rule(`t${index}`, 'allow'));
+    const both = together({ rules: [...many.slice(1), rule('x', 'deny')] }, { rules: many });
+    expect(ruleOn(both, 'x', {}).action).toBe('deny');
+  });
+
+  test('stands alone in what is pinned where the other says nothing', () => {
+    const rules = [rule('x', 'allow')];
+    expect(together(undefined, { rules })).toEqual({ rules, default: 'ask' });
+    expect(together({ rules, default: 'deny' }, undefined)).toEqual({ rules, default: 'deny' });
+    expect(together({ rules, default: 'allow' }, { default: 'ask' })).toEqual({ rules, default: 'ask' });
   });
 });

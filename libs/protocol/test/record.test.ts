@@ -59,8 +59,9 @@ describe('a record is unreadable', () => {
     ['that is not UTF-8', new Uint8Array([0xff]), 'is not JSON'],
     ['that is a list', encode([]), 'is not a JSON object'],
     ['that is null', encode(null), 'is not a JSON object'],
-    ['of a later version', changed({ v: 2 }), 'version 2 is not known'],
-    ['without a version', encode({ ...record, v: undefined }), 'version undefined is not known'],
+    ['of a later version', changed({ v: 2, n: 7 }), 'record 7 is of version 2, which is not known'],
+    ['of a later version, in other members', changed({ v: 2, n: 'seven', blobs: 2 }), 'a record is of version 2'],
+    ['without a version', encode({ ...record, v: undefined }), 'is of version undefined'],
     ['with a member that nobody knows', changed({ bogus: 1 }), 'bogus'],
     ['without a member', encode({ ...record, state: undefined }), 'state'],
     ['whose number is not one', changed({ n: 0 }), 'n'],
@@ -103,6 +104,7 @@ describe('large fields', () => {
 
   test('that are gone are said to be missing: the record itself may be sound', () => {
     expect(() => decodeRecord(stored, () => undefined)).toThrow(BlobMissingError);
+    expect(() => decodeRecord(stored, () => undefined)).toThrow(`in record ${record.n} `);
   });
 
   test.each([

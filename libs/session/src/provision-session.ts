@@ -12,6 +12,7 @@ import {
   type Persona,
   type Provision,
   type ProvisionOutcome,
+  pinPermissions,
   type SessionRef,
   type StartSettings,
   type ToolDefinition,
@@ -186,18 +187,12 @@ function pin(
 ): Provision {
   const system = [persona.prompt, mode].filter((text) => text.trim() !== '').join('\n\n');
   const version = persona.version ?? sha256Hex(canonicalJson(persona)).slice(0, 16);
-  const own = persona.permissions;
-  const asked = settings.permissions;
-  const permissions = {
-    rules: [...(asked?.rules ?? []), ...(own?.rules ?? [])].slice(0, BOUNDS.permissionRulesMax),
-    default: asked && asked.default !== 'ask' ? asked.default : (own?.default ?? 'ask'),
-  };
   const pinned = {
     persona: { name: persona.name, version },
     definition: persona,
     model,
     system_prompt: system,
-    permissions,
+    permissions: pinPermissions(persona.permissions, settings.permissions),
     max_turns: settings.max_turns ?? settings.limits?.max_turns ?? persona.limits?.max_turns ?? BOUNDS.maxTurnsDefault,
     parallel_calls: settings.limits?.parallel_calls ?? persona.limits?.parallel_calls ?? BOUNDS.callsPerBatchMax,
     drain: persona.steering ?? { steering: 'all' as const, followups: 'one_at_a_time' as const },

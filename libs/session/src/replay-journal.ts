@@ -11,8 +11,8 @@ import {
   GENESIS_HASH,
   type JournalRecord,
   type Json,
-  RECORD_VERSION,
   RecordUnreadableError,
+  RecordVersionUnknownError,
 } from '@coxswain/protocol';
 import { SessionActor } from '@coxswain/turn';
 import { readRecord } from './load-session.ts';
@@ -45,7 +45,7 @@ const NO_BLOBS: Pick<Blobs, 'get'> = { get: async () => null };
  * @param records the stored bytes of every record, from the first.
  * @returns how many records were recomputed, byte for byte.
  * @throws ReplayDivergedError at the first record that differs, also where it has been made unreadable; BlobMissingError
- * where the object store does not hold what it refers to; RecordUnreadableError for a version of another release.
+ * where the object store does not hold what it refers to; RecordVersionUnknownError for a version of another release.
  */
 export async function replayJournal(
   records: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
@@ -72,20 +72,15 @@ async function readOrDiverge(bytes: Uint8Array, blobs: Pick<Blobs, 'get'>, n: nu
   try {
     return await readRecord(bytes, blobs);
   } catch (error) {
-    if (!(error instanceof RecordUnreadableError) || error instanceof BlobMissingError || isOfOtherRelease(bytes))
-      throw error;
-    throw new ReplayDivergedError(n, '', `unreadable: ${error.message}`, undefined);
+    throw asDivergence(error, n);
   }
 }
 
-function isOfOtherRelease(bytes: Uint8Array): boolean {
-  try {
-    const { v } = JSON.parse(Buffer.from(bytes).toString('utf8')) as { v?: unknown };
-    return typeof v === 'number' && v !== RECORD_VERSION;
-  } catch {
-    // No release has written what is not JSON.
-    return false;
-  }
+/** What a failure to read record `n` is to a replay: a record that only another release, or another store, can read is sound. */
+export function asDivergence(error: unknown, n: number): unknown {
+  const elsewhere = error instanceof BlobMissingError || error instanceof RecordVersionUnknownError;
+  if (!(error instanceof RecordUnreadableError) || elsewhere) return error;
+  return new ReplayDivergedError(n, '', `unreadable: ${error.message}`, undefined);
 }
 
 function recompute(

@@ -141,6 +141,54 @@ test('a run is given its persona: prompt and mode, model, the tools it may have,
   expect(bed.models.requests[0]).toMatchObject({ system: 'You write code.\n\nThink twice.' });
 });
 
+describe('the default of a start', () => {
+  const cases: [said: string | undefined, persona: object | undefined, holds: string][] = [
+    ['ask', { default: 'allow' }, 'ask'],
+    ['deny', { default: 'allow' }, 'deny'],
+    ['deny', { default: 'ask' }, 'deny'],
+    ['allow', { default: 'ask' }, 'ask'],
+    ['allow', { default: 'deny' }, 'deny'],
+    ['ask', { default: 'deny' }, 'deny'],
+    // What is not said tightens nothing, and what the persona leaves open is not loosened.
+    [undefined, { default: 'allow' }, 'allow'],
+    [undefined, { default: 'deny' }, 'deny'],
+    ['allow', { rules: [{ tool: 'read', action: 'deny' }] }, 'allow'],
+    ['allow', undefined, 'allow'],
+    ['deny', undefined, 'deny'],
+    [undefined, {}, 'ask'],
+    [undefined, undefined, 'ask'],
+  ];
+  test.each(cases)('of %s under a persona with %j is %s', async (said, permissions, holds) => {
+    const bed = testBed();
+    bed.tools = { haul: {} };
+    bed.models.answers = [ask(call('c1', 'haul')), say('done')];
+    await started(bed, {
+      model: 'fake/model',
+      persona: { name: 'mate', ...(permissions ? { permissions } : {}) },
+      permissions: { rules: [{ tool: 'other', action: 'allow' }], ...(said ? { default: said } : {}) },
+    } as never);
+    const [{ provision } = {} as never] = await bed.eventsOf('persona_changed');
+    expect(provision?.permissions.default).toBe(holds);
+    const became = { allow: /^call_started c1/, ask: /^approval_requested c1/, deny: /^call_ended c1 denied/ }[holds];
+    expect((await bed.lines()).filter((line) => became?.test(line))).toHaveLength(1);
+  });
+});
+
+test('a rule of the start does not loosen one of its persona, in the next run neither', async () => {
+  const bed = testBed();
+  bed.tools = { haul: {} };
+  bed.models.answers = [ask(call('c1', 'haul')), say('done'), ask(call('c2', 'haul')), say('done')];
+  await started(bed, {
+    model: 'fake/model',
+    persona: { name: 'mate', permissions: { rules: [{ tool: 'haul', action: 'deny' }] } },
+    permissions: { rules: [{ tool: '*', action: 'allow' }] },
+  } as never);
+  await bed.send('prompt', 'again');
+  expect((await bed.eventsOf('call_ended')).map(({ denial }) => denial?.rule)).toEqual(['rules[1]', 'rules[1]']);
+  expect(await bed.eventsOf('call_started')).toEqual([]);
+  expect(await bed.eventsOf('persona_changed')).toHaveLength(1);
+});
+
 test('what the start says goes before what the persona says', async () => {
   const bed = testBed();
   await started(bed, {

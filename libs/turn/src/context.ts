@@ -11,7 +11,7 @@ import type {
   Json,
   JsonObject,
   Mode,
-  Permissions,
+  PinnedPermissions,
   StartSettings,
   StopReason,
   ToolResult,
@@ -104,7 +104,7 @@ export interface Pinned {
   readonly tools_fingerprint: string;
   readonly hooks_fingerprint: string;
   readonly model: string;
-  readonly permissions: Permissions;
+  readonly permissions: PinnedPermissions;
   readonly max_turns: number;
   readonly parallel_calls: number;
   readonly drain: { readonly steering: 'all' | 'one_at_a_time'; readonly followups: 'all' | 'one_at_a_time' };

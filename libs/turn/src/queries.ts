@@ -4,7 +4,7 @@ import {
   type HookPoint,
   type HookRegistration,
   type Mode,
-  type Permissions,
+  type PinnedPermissions,
   type Ruling,
   ruleOn,
   SEAMS,
@@ -62,9 +62,9 @@ export function rulingOn(context: SessionContext, row: CallRow): Ruling {
 
 // Guards and `next` ask the same of every row again and again; a row and a persona's rules are never changed in place,
 // so the first answer is kept with the row. A batch of 64 under 256 rules took two seconds without this.
-const rulings = new WeakMap<CallRow, { readonly permissions: Permissions; readonly ruling: Ruling }>();
+const rulings = new WeakMap<CallRow, { readonly permissions: PinnedPermissions; readonly ruling: Ruling }>();
 
-function ruledOn(permissions: Permissions, row: CallRow): Ruling {
+function ruledOn(permissions: PinnedPermissions, row: CallRow): Ruling {
   const known = rulings.get(row);
   if (known?.permissions === permissions) return known.ruling;
   const ruling = ruleOn(permissions, row.tool, row.args);

@@ -76,6 +76,20 @@ describe('a started server', { timeout: 60_000 }, () => {
     expect(message?.string()).toBe('kept');
   });
 
+  test('takes a subject of 60 kB, so that whoever sent it can be answered, and reads it again after a restart', async () => {
+    const stateDir = temporaryDir();
+    const first = await start(stateDir);
+    const before = await client(first);
+    const long = 'x'.repeat(60_000);
+    await (await jetstreamManager(before)).streams.add({ name: 'S', subjects: ['s.*'] });
+    await jetstream(before).publish(`s.${long}`, 'kept');
+    await first.stop();
+
+    const second = await start(stateDir);
+    const message = await (await jetstreamManager(await client(second))).streams.getMessage('S', { seq: 1 });
+    expect(message?.subject).toBe(`s.${long}`);
+  });
+
   test('writes its token only into files that are this user’s alone', async () => {
     const stateDir = join(temporaryDir(), 'state');
     writeFileSync(join(stateDir, '..', 'other'), '');

@@ -3,6 +3,7 @@ import { connectionUrl, parseConnectionUrl } from '@coxswain/adapter-nats';
 import { findBus } from '../instance/find-bus.ts';
 import { CliError, EXIT } from '../line/cli-error.ts';
 import type { CommandRun } from '../line/command-spec.ts';
+import { shellQuoted } from '../line/shell-quoted.ts';
 import { standardStreams } from '../terminal/streams.ts';
 
 /** Prints shell lines that let bare NATS tools reach the bus, and `cox` in the same shell too. */
@@ -19,8 +20,3 @@ export const run: CommandRun = async (invocation) => {
   );
   return EXIT.ok;
 };
-
-/** Safe in a POSIX shell; plain where nothing in it means anything to one. */
-function shellQuoted(text: string): string {
-  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
-}

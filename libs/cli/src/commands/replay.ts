@@ -4,23 +4,29 @@ import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { createInterface } from 'node:readline';
 import { blobRefsOf, ID_PATTERN } from '@coxswain/protocol';
-import { ReplayDivergedError, replayJournal } from '@coxswain/session';
+import { asDivergence, replayJournal } from '@coxswain/session';
 import { withBus } from '../instance/open-bus.ts';
 import { findSession } from '../instance/resolve-session.ts';
 import { typedIn } from '../instance/state-dir.ts';
 import { CliError, EXIT, type ExitCode, usageError } from '../line/cli-error.ts';
 import type { CommandRun, Invocation } from '../line/command-spec.ts';
-import { standardStreams } from '../terminal/streams.ts';
+import { standardInput, standardStreams } from '../terminal/streams.ts';
+
+/** Opening it by its path again does not work everywhere: not a socket, and not a second time. */
+const STANDARD_INPUT: ReadonlySet<string> = new Set(['-', '/dev/stdin', '/dev/fd/0']);
 
 /** Runs a journal again, from the bus or from an exported file, and says whether every byte came out the same. */
 export const run: CommandRun = async (invocation) => {
   const asked = invocation.args[0] as string;
-  if (asked === '-') return tell(invocation, () => replayJournal(linesOf(process.stdin)));
+  if (STANDARD_INPUT.has(asked)) return tell(invocation, () => replayJournal(linesOf(standardInput())));
   const file = resolve(typedIn(invocation.env), asked);
-  if (!ID_PATTERN.test(asked) && !(await isFile(file))) {
+  const kind = await kindOf(file);
+  if (kind === null && !ID_PATTERN.test(asked)) {
     throw usageError(`there is no file ${asked}; give a session, an exported file, or - for standard input`);
   }
-  if (await isFile(file)) {
+  // It can be read but once, so nobody looks beforehand whether a bus is needed.
+  if (kind === 'pipe') return tell(invocation, () => replayJournal(linesOf(createReadStream(file))));
+  if (kind === 'file') {
     if (!(await hasLargeFields(file))) return tell(invocation, () => replayJournal(linesOf(createReadStream(file))));
     // Their bytes are not in the file: the bus that it was exported from has them.
     return withBus(invocation, false, async (bus) => {
@@ -68,8 +74,7 @@ async function* bytesOf(records: AsyncIterable<{ readonly bytes: Uint8Array }>):
       yield bytes;
     }
   } catch (error) {
-    if ((error as { code?: unknown }).code !== 'record_unreadable') throw error;
-    throw new ReplayDivergedError(n + 1, '', `unreadable: ${(error as Error).message}`, undefined);
+    throw asDivergence(error, n + 1);
   }
 }
 
@@ -91,11 +96,13 @@ async function hasLargeFields(file: string): Promise<boolean> {
   return false;
 }
 
-async function isFile(path: string): Promise<boolean> {
+async function kindOf(path: string): Promise<'file' | 'pipe' | null> {
   try {
-    return (await stat(path)).isFile();
+    const found = await stat(path);
+    if (found.isFile()) return 'file';
+    return found.isFIFO() || found.isCharacterDevice() ? 'pipe' : null;
   } catch {
     // No such file: then a session is meant.
-    return false;
+    return null;
   }
 }

@@ -15,12 +15,15 @@ export class Guide {
   readonly #ref: SessionRef;
   readonly #screen: Screen;
   readonly #style: Style;
+  readonly #env: string;
   #stage: Stage | null = null;
 
-  constructor(ref: SessionRef, screen: Screen, style: Style) {
+  /** @param env the command line that prints where the bus is. */
+  constructor(ref: SessionRef, screen: Screen, style: Style, env: string) {
     this.#ref = ref;
     this.#screen = screen;
     this.#style = style;
+    this.#env = env;
   }
 
   /** What Enter on an empty line stands for now. */
@@ -33,7 +36,7 @@ export class Guide {
       this.#enter('steer', [
         'This call takes a minute. Say something to the session meanwhile: type it and press Enter,',
         `or press Enter alone for “${STEER}”. From another shell, with nothing of Coxswain in it:`,
-        `  nats pub ${subjects.command(this.#ref, 'steer')} "${STEER}"      (first: eval "$(cox env)")`,
+        `  nats pub ${subjects.command(this.#ref, 'steer')} "${STEER}"      (first: eval "$(${this.#env})")`,
       ]);
     } else if (event.type === 'injection_received' && this.#stage === 'steer') {
       this.#enter('cancel', [

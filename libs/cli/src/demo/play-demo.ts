@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import type { Session } from '@coxswain/client';
 import { replayJournal } from '@coxswain/session';
 import { type OpenBus, withBusOnce } from '../instance/open-bus.ts';
+import { pastedCommand } from '../instance/pasted-command.ts';
 import { stopSignal } from '../instance/stop-signal.ts';
 import { CliError, EXIT, type ExitCode } from '../line/cli-error.ts';
 import type { Invocation } from '../line/command-spec.ts';
@@ -39,18 +40,24 @@ export async function playDemo(invocation: Invocation): Promise<ExitCode> {
   try {
     return await withBusOnce({ flags: invocation.flags, env }, true, async (bus) => {
       const { session } = await bus.client.startSession(story.body, { wait: 'accepted' });
+<<<<<<< HEAD
       const file = await steerFromFile(invocation, bus.stateDir, session, say);
       const playing = interactive ? byHand(session, invocation.env) : byItself(session, bus, say);
       const end = await playing.finally(() => file.close());
+=======
+      const pasted = (command: string) => pastedCommand(command, bus, invocation.env);
+      const end = interactive ? await byHand(session, invocation.env, pasted) : await byItself(session, bus, say);
+>>>>>>> main
       if (end.kind !== 'ended') {
         say('left before the end');
         return EXIT.detached;
       }
       say(`replay of ${session.id}: ${await replayed(session, bus)}`);
-      if (interactive)
-        say(
-          `look again: cox show ${session.id} · cox export ${session.id} · or npm start -- "a prompt" --model provider/name`,
-        );
+      if (scratch === null) {
+        say('look again:');
+        for (const command of ['show', 'export']) say(`  ${pasted(`${command} ${session.id}`)}`);
+        say('or with a model: npm start -- "a prompt" --model provider/name');
+      }
       return exitCodeOf(end.result.stopReason);
     });
   } finally {
@@ -88,14 +95,18 @@ async function byItself(session: Session, bus: OpenBus, say: (text: string) => v
   }
 }
 
-async function byHand(session: Session, env: NodeJS.ProcessEnv): Promise<FollowEnd> {
+async function byHand(
+  session: Session,
+  env: NodeJS.ProcessEnv,
+  pasted: (command: string) => string,
+): Promise<FollowEnd> {
   const style = createStyle(wantsColour(process.stdout, env));
   const screen = new Screen(process.stdout, style);
   const view: SessionView = terminalView(screen, style);
   const leaving = new AbortController();
   const told = stopSignal();
   void told.promise.then(() => leaving.abort());
-  const guide = new Guide(session.ref, screen, style);
+  const guide = new Guide(session.ref, screen, style, pasted('env'));
   const keyboard = new AtKeyboard(
     session,
     screen,

@@ -15,7 +15,11 @@ export function stateDirOf(flags: Flags, env: NodeJS.ProcessEnv): string {
   // An unset variable in a script must not turn the folder one stands in into a store.
   if (named?.trim() === '') throw usageError('--state-dir needs a folder');
   const asked = named ?? (env.COX_STATE_DIR || undefined);
-  if (asked !== undefined) return resolve(typedIn(env), asked);
+  return asked === undefined ? defaultStateDir(env) : resolve(typedIn(env), asked);
+}
+
+/** The user's state folder, which is used where none is named. */
+export function defaultStateDir(env: NodeJS.ProcessEnv): string {
   // The specification says that a relative XDG_STATE_HOME is to be ignored (XDG Base Directory Specification).
   const base = env.XDG_STATE_HOME && isAbsolute(env.XDG_STATE_HOME) ? env.XDG_STATE_HOME : join(home(), '.local/state');
   return join(base, 'coxswain');

@@ -1,6 +1,7 @@
 /** Texts that come from standard input: a prompt or a message given as `-`. */
 import { BOUNDS } from '@coxswain/protocol';
 import { usageError } from '../line/cli-error.ts';
+import { standardInput } from '../terminal/streams.ts';
 
 /** The text itself, or what standard input holds where it is `-`. */
 export async function textOrInput(text: string, what: string): Promise<string> {
@@ -12,7 +13,7 @@ export async function textOrInput(text: string, what: string): Promise<string> {
 async function readInput(what: string): Promise<string> {
   const chunks: Buffer[] = [];
   let bytes = 0;
-  for await (const chunk of process.stdin as AsyncIterable<Buffer>) {
+  for await (const chunk of standardInput() as AsyncIterable<Buffer>) {
     bytes += chunk.length;
     if (bytes > BOUNDS.commandBodyMaxBytes) {
       throw usageError(`${what} on standard input is over ${BOUNDS.commandBodyMaxBytes} bytes`);

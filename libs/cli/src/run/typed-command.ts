@@ -29,6 +29,7 @@ const WORDS = [
 export const TYPED_HELP = [
   'type to steer · Esc, then type, to interrupt · Ctrl-C to detach or cancel',
   '/interrupt TEXT · /followup TEXT · /remind TEXT · /approve · /deny [REASON] · /cancel [REASON] · /cancel-call [ID] · /suspend · /resume · /detach',
+  '//word sends /word as a text',
 ].join('\n');
 
 /**
@@ -41,8 +42,9 @@ export function readTyped(line: string, kind: LineKind, asked: boolean): TypedCo
   if (kind === 'interrupt') return { do: 'interrupt', text };
   if (asked && /^y(es)?$/i.test(text)) return { do: 'decide', decision: 'allow', reason: undefined };
   if (asked && /^no?$/i.test(text)) return { do: 'decide', decision: 'deny', reason: undefined };
-  const slash = /^\/([a-z-]+)(?:\s+([\s\S]*))?$/.exec(text);
-  if (!slash) return { do: 'steer', text };
+  const slash = /^\/([\p{L}\p{N}_-]+)(?:\s+([\s\S]*))?$/u.exec(text);
+  // A path such as /etc/hosts is a text; one slash more makes a text of what would be a command.
+  if (!slash) return { do: 'steer', text: text.replace(/^\/(?=\/+[\p{L}\p{N}_-]+(?:\s|$))/u, '') };
   const word = slash[1] as string;
   const rest = slash[2]?.trim() || undefined;
   switch (word as (typeof WORDS)[number]) {
@@ -65,12 +67,15 @@ export function readTyped(line: string, kind: LineKind, asked: boolean): TypedCo
       return { do: word as 'suspend' | 'resume' | 'detach' };
     case 'help':
       return { do: 'help', problem: null };
-    default: {
-      // A path such as /etc/hosts is a text; a mistyped word is not sent to the model.
-      const meant = nearest(word, WORDS);
-      return meant === null
-        ? { do: 'steer', text }
-        : { do: 'help', problem: `there is no /${word}; did you mean /${meant}?` };
-    }
+    default:
+      return { do: 'help', problem: unknownWord(word) };
   }
+}
+
+/** A word that is no command was most likely meant as one: it is not sent to the model. */
+function unknownWord(word: string): string {
+  const meant = nearest(word.toLowerCase(), WORDS);
+  const shown = word.length > 40 ? `${word.slice(0, 40)}…` : word;
+  const instead = meant === null ? `there are ${WORDS.map((one) => `/${one}`).join(', ')}` : `did you mean /${meant}?`;
+  return `there is no /${shown}; ${instead} (to send it as a text, begin it with //${shown})`;
 }

@@ -105,7 +105,8 @@ function runEnded(event: UiEventOf<'run_ended'>, style: Style): string {
   if (event.error) lines.push(style.red(`  ${event.error.code}: ${event.error.message}`));
   else if (event.reason !== null) lines.push(style.dim(`  ${event.reason}`));
   if (event.pending > 0) {
-    lines.push(style.dim(`  ${event.pending} message${event.pending === 1 ? '' : 's'} wait for the next run`));
+    const waiting = event.pending === 1 ? '1 message waits' : `${event.pending} messages wait`;
+    lines.push(style.dim(`  ${waiting} for the next run`));
   }
   return lines.join('\n');
 }

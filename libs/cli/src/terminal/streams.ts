@@ -1,4 +1,6 @@
 /** What this process reads from and writes to, and whether somebody sits there. */
+import { fstatSync } from 'node:fs';
+import { usageError } from '../line/cli-error.ts';
 import { Screen } from './screen.ts';
 import { jsonView, plainView, type SessionView, type Streams, terminalView } from './session-view.ts';
 import { createStyle, type Style, wantsColour } from './style.ts';
@@ -8,6 +10,15 @@ export const standardStreams: Streams = {
   out: (text) => void process.stdout.write(text),
   err: (text) => void process.stderr.write(text),
 };
+
+/**
+ * Standard input, for a command that was told to read it.
+ * @throws CliError for a folder, which Node would give as an input that is empty.
+ */
+export function standardInput(): NodeJS.ReadStream {
+  if (fstatSync(0).isDirectory()) throw usageError('standard input is a folder; give a file or a pipe');
+  return process.stdin;
+}
 
 /** Whether somebody can type and see what is asked. */
 export function isInteractive(): boolean {

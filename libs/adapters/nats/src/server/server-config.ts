@@ -14,6 +14,8 @@ export interface ServerConfig {
 
 /** Records have up to 1 MiB; the server counts headers too. */
 const maxPayloadBytes = 2 * 1024 * 1024;
+/** The server's own 4 KiB would end the connection of whoever sends a longer subject; so a host can say what is wrong. */
+const maxControlLineBytes = 64 * 1024;
 const logFileBytes = 16 * 1024 * 1024;
 const logFilesKept = 3;
 
@@ -26,6 +28,7 @@ host: ${quoted(host)}
 port: ${port}
 ports_file_dir: ${quoted(portsDir)}
 max_payload: ${maxPayloadBytes}
+max_control_line: ${maxControlLineBytes}
 authorization {
   token: ${quoted(token)}
 }

@@ -1,0 +1,21 @@
+/** Command lines that are shown to be pasted: they must find the same bus from another shell. */
+import { shellQuoted } from '../line/shell-quoted.ts';
+import type { OpenBus } from './open-bus.ts';
+import { defaultStateDir } from './state-dir.ts';
+
+/**
+ * A `cox` command line for the root of a checkout, with what leads it to this bus. What may hold credentials is not
+ * shown: a bus that `NATS_URL` names is found by the same variable, and one that `--nats` names is asked for.
+ */
+export function pastedCommand(
+  command: string,
+  { address, stateDir }: Pick<OpenBus, 'address' | 'stateDir'>,
+  env: NodeJS.ProcessEnv,
+): string {
+  const line = `npx cox ${command}`;
+  if (address?.source === 'NATS_URL') return line;
+  if (address?.source === '--nats') return `${line} --nats URL`;
+  // A variable of this shell need not be set in the other.
+  const isFound = stateDir === defaultStateDir(env) && !env.NATS_URL?.trim();
+  return isFound ? line : `${line} --state-dir ${shellQuoted(stateDir)}`;
+}

@@ -1,0 +1,35 @@
+import { expect, test } from 'vitest';
+import { pastedCommand } from '../src/instance/pasted-command.ts';
+
+const env = { XDG_STATE_HOME: '/home/ann/state' };
+const byDefault = '/home/ann/state/coxswain';
+const at = (source: '--nats' | 'NATS_URL' | 'state-dir') => ({
+  servers: 'nats://secret@host',
+  token: undefined,
+  source,
+});
+
+test.each([
+  ['the default folder', null, byDefault, env, 'npx cox show s1'],
+  ['another folder', null, '/srv/cox', env, 'npx cox show s1 --state-dir /srv/cox'],
+  ['a folder with a space', null, "/srv/ann's cox", env, `npx cox show s1 --state-dir '/srv/ann'\\''s cox'`],
+  ['an instance that ran already', at('state-dir'), '/srv/cox', env, 'npx cox show s1 --state-dir /srv/cox'],
+  [
+    'a folder that a variable names',
+    null,
+    '/srv/cox',
+    { ...env, COX_STATE_DIR: '/srv/cox' },
+    'npx cox show s1 --state-dir /srv/cox',
+  ],
+  [
+    'the default folder before NATS_URL',
+    null,
+    byDefault,
+    { ...env, NATS_URL: 'x' },
+    `npx cox show s1 --state-dir ${byDefault}`,
+  ],
+  ['NATS_URL', at('NATS_URL'), byDefault, env, 'npx cox show s1'],
+  ['--nats', at('--nats'), byDefault, env, 'npx cox show s1 --nats URL'],
+] as const)('what is pasted finds %s', (_what, address, stateDir, variables, line) => {
+  expect(pastedCommand('show s1', { address, stateDir }, variables)).toBe(line);
+});
