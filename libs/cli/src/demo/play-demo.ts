@@ -40,14 +40,10 @@ export async function playDemo(invocation: Invocation): Promise<ExitCode> {
   try {
     return await withBusOnce({ flags: invocation.flags, env }, true, async (bus) => {
       const { session } = await bus.client.startSession(story.body, { wait: 'accepted' });
-<<<<<<< HEAD
-      const file = await steerFromFile(invocation, bus.stateDir, session, say);
-      const playing = interactive ? byHand(session, invocation.env) : byItself(session, bus, say);
-      const end = await playing.finally(() => file.close());
-=======
       const pasted = (command: string) => pastedCommand(command, bus, invocation.env);
-      const end = interactive ? await byHand(session, invocation.env, pasted) : await byItself(session, bus, say);
->>>>>>> main
+      const file = await steerFromFile(invocation, bus.stateDir, session, say);
+      const playing = interactive ? byHand(session, invocation.env, pasted) : byItself(session, bus, say);
+      const end = await playing.finally(() => file.close());
       if (end.kind !== 'ended') {
         say('left before the end');
         return EXIT.detached;
