@@ -21,6 +21,8 @@ export interface CallContext {
   readonly progress: (text: string) => void;
   /** Says that it has edited a file, by its path relative to the root, so that file_edited hooks are told. */
   readonly edited: (path: string) => void;
+  /** Tells the model something that is not the call's result; it is shown before the next answer. */
+  readonly feedback: (text: string) => void;
 }
 
 /** One tool and the function that runs it. */
@@ -99,6 +101,7 @@ async function outcomeOfRun(
       edited: (path) => {
         if (edited.length < BOUNDS.editedPathsPerCallMax) edited.push(path);
       },
+      feedback: request.onFeedback,
     });
   } catch (error) {
     if (signal.aborted) return cancelled('cancelled');

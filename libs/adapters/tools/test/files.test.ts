@@ -1,8 +1,8 @@
 /** The file tools: what they read, write, change and say. */
 import { chmod, mkdir, readdir, readFile, stat, symlink, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { sessionRef, ToolDefinition } from '@coxswain/protocol';
 import type { JsonObject } from '@coxswain/protocol';
+import { sessionRef, ToolDefinition } from '@coxswain/protocol';
 import { describe, expect, test } from 'vitest';
 import { createBuiltInTools } from '../src/mod.ts';
 import { replaceFile } from '../src/replace-file.ts';
