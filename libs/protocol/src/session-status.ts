@@ -19,6 +19,8 @@ export const SessionStatus = z.strictObject({
   model: z.string().nullable(),
   stop_reason: StopReason.nullable(),
   error: z.strictObject({ code: z.string(), message: z.string() }).nullable(),
+  /** The record in which what failed, failed. */
+  failed_at: z.number().int().positive().nullable(),
   usage: Usage,
   calls: z.array(z.strictObject({ call_id: z.string(), tool: z.string(), status: z.string() })),
   approvals: z.array(z.strictObject({ call_id: z.string(), tool: z.string(), args: Json, requested_by: z.string() })),
