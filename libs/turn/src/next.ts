@@ -23,6 +23,7 @@ import {
 } from '@coxswain/protocol';
 import type { CallRow, PendingInjection, SessionContext } from './context.ts';
 import { feedbackEvent, owedFeedback } from './feedback.ts';
+import { guardConsult } from './guard.ts';
 import * as q from './queries.ts';
 import { stallNotice } from './stall-watch.ts';
 import { leafOf, type SessionState } from './state.ts';
@@ -31,7 +32,8 @@ import { MACHINE_VERSION } from './turn-machine.ts';
 /** The one event that follows, or null. Pure. */
 export function next(state: SessionState): SessionEvent | null {
   const { context } = state;
-  return owed(context) ?? derive[leafOf(state)]?.(context) ?? null;
+  const leaf = leafOf(state);
+  return owed(context) ?? guardConsult(context, leaf, effectId(context)) ?? derive[leaf]?.(context) ?? null;
 }
 
 type Derivation = (context: SessionContext) => SessionEvent | null;
@@ -69,7 +71,7 @@ const derive: { readonly [leaf: string]: Derivation } = {
     return { type: 'suspended', command_id, ...(reason === undefined ? {} : { reason }) };
   },
   'suspended.parked': (context) => {
-    const waker = context.pending.find((injection) => injection.mode === 'interrupt_immediate');
+    const waker = q.waker(context);
     return waker ? { type: 'resumed', command_id: waker.command_id } : null;
   },
   'tearing_down.unwinding': abortUnsent,
@@ -126,7 +128,8 @@ function rendered(injection: PendingInjection): Extract<Message, { role: 'user' 
 
 // ---- seams ----
 
-function checkpoint(context: SessionContext, kind: SeamKind, skipped: readonly string[] = []): SessionEvent {
+function checkpoint(context: SessionContext, kind: SeamKind, skipped: readonly string[] = []): SessionEvent | null {
+  if (q.waitsForVerdict(context, kind)) return null;
   const delivered = q.deliverable(context, kind);
   const skips = delivered.length > 0 && skipped.length > 0;
   return {
@@ -143,7 +146,7 @@ function checkpoint(context: SessionContext, kind: SeamKind, skipped: readonly s
 }
 
 /** The stop seam: if it delivers, every call that has not been started is skipped. */
-function dispatchCheckpoint(context: SessionContext): SessionEvent {
+function dispatchCheckpoint(context: SessionContext): SessionEvent | null {
   const unstarted = context.calls.filter(
     (row) => row.status === 'proposed' || row.status === 'parked' || row.status === 'allowed',
   );
@@ -264,7 +267,7 @@ function turnEnd(context: SessionContext): SessionEvent {
 
 function takeFollowup(context: SessionContext): SessionEvent | null {
   const followup = q.nextFollowup(context);
-  if (!followup) return null;
+  if (!followup || q.followupAwaitsVerdict(context)) return null;
   return {
     type: 'message_injected',
     command_id: followup.command_id,
