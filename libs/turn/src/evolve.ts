@@ -13,6 +13,7 @@ import {
   type PendingInjection,
   type SessionContext,
 } from './context.ts';
+import { editedFiles } from './edited-files.ts';
 import { feedbackEvolved, feedbackSaid, feedbackTaken } from './feedback.ts';
 import { guardEnded, injectionBlocked } from './guard.ts';
 import { preempt } from './preempt.ts';
@@ -42,6 +43,7 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
         run_usage: NO_USAGE,
         batch_open: false,
         calls: [],
+        edited: [],
         dispatch_skipped: false,
         preempting: false,
         cut_short: false,
@@ -139,6 +141,8 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
         skipping:
           context.skipping.length === 0 ? context.skipping : context.skipping.filter((id) => id !== event.call_id),
       };
+    case 'files_edited':
+      return { edited: editedFiles(context, event.paths) };
     case 'call_args_rewritten':
       return setCall(context, event.call_id, { args: event.args });
     case 'approval_requested':
@@ -177,7 +181,11 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
     case 'guard_ended':
       return guardEnded(context, event);
     case 'consult_ended':
-      return { consult: null, ...(event.call_id ? consulted(context, event.call_id, event.point) : {}) };
+      return {
+        consult: null,
+        ...(event.call_id ? consulted(context, event.call_id, event.point) : {}),
+        ...(event.point === 'file_edited' ? { edited: context.edited.slice(1) } : {}),
+      };
     case 'command_rejected':
       return remember(context, event.command_id, event.code);
     case 'control_outcome':
