@@ -111,6 +111,7 @@ const turnSetup = setup({
     turn_is_closed: ({ context }: Args) => !context.turn_open && context.run_started,
     closed_and_hooked: ({ context }: Args) => context.closing === null && q.isHooked(context, 'session_end'),
     is_closed: ({ context }: Args) => context.closing === null,
+    is_used_up: ({ event }: Args) => (event as On<'budget_threshold'>).percent === 100,
     ends_in_error: ({ event }: Args) => (event as On<'agent_end'>).stop_reason === 'error',
   },
 });
@@ -143,6 +144,7 @@ export const turnMachine = turnSetup.createMachine({
     // What may happen at any time while a run is on. States that go somewhere on one of these say so themselves.
     control_outcome: [to('.tearing_down', 'cancels'), evolves],
     run_failed: to('.tearing_down'),
+    budget_threshold: [to('.tearing_down', 'is_used_up'), evolves],
     steering_received: evolves,
     reminder_injected: evolves,
     followup_received: evolves,
@@ -171,6 +173,7 @@ export const turnMachine = turnSetup.createMachine({
             persona_changed: evolves,
             tools_changed: evolves,
             hooks_changed: evolves,
+            prices_changed: evolves,
             agent_start: [
               to('session_start', 'hooked_session_start'),
               to('user_prompt_submit', 'hooked_user_prompt_submit'),
