@@ -47,7 +47,8 @@ export function spend(count: BudgetCount, usage: Usage, price: PinnedPrice | nul
     ...count,
     tokens: count.tokens + usage.input_tokens + usage.output_tokens,
     nano_usd: count.nano_usd + (price ? costNanoUsd(price, usage) : 0),
-    prompt_tokens: usage.input_tokens,
+    // An answer that was broken off says nothing of its prompt.
+    prompt_tokens: usage.input_tokens > 0 ? usage.input_tokens : count.prompt_tokens,
   };
 }
 

@@ -7,6 +7,7 @@
 import { BOUNDS, callsOf, costNanoUsd, type EventOf, type SessionEvent, textOf, type Usage } from '@coxswain/protocol';
 import { exhaustion, NOTHING_USED, spend, startClock, stopClock } from './budgets.ts';
 import { type CallRow, NO_USAGE, type OpenEffect, type SessionContext } from './context.ts';
+import { preempt } from './preempt.ts';
 
 /** An event with the record it stands in: its number, and when it was made, milliseconds since 1970. */
 export type PlacedEvent = SessionEvent & { readonly n: number; readonly at_ms: number };
@@ -34,6 +35,8 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
         batch_open: false,
         calls: [],
         dispatch_skipped: false,
+        preempting: false,
+        cut_short: false,
         delivered_at_end: 0,
         aborting: false,
         stop_reason: null,
@@ -92,6 +95,8 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
         turn_cost: 0,
         batch_open: false,
         dispatch_skipped: false,
+        preempting: false,
+        cut_short: false,
         delivered_at_end: 0,
       };
     case 'loop_checkpoint':
@@ -153,6 +158,7 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
       const kind = event.type === 'steering_received' ? 'steer' : 'remind';
       return {
         pending: [...context.pending, { command_id, kind, body, mode, actor }],
+        ...(event.preempt ? preempt(context) : {}),
         ...remember(context, command_id),
       };
     }
@@ -236,6 +242,7 @@ function answered(context: SessionContext, event: EventOf<'message_complete'>): 
   const calls = event.message.partial ? [] : callsOf(event.message);
   const usage = {
     model: null,
+    cut_short: event.message.partial === true && context.model?.preempted === true,
     turn_usage: addUsage(context.turn_usage, event.usage),
     run_usage: addUsage(context.run_usage, event.usage),
     total_usage: addUsage(context.total_usage, event.usage),
@@ -368,7 +375,8 @@ function ask(
   const index = nextIndex(context, event);
   const effect: OpenEffect = { id: `${event.n}-${index}`, epoch: context.epoch };
   const next = { next_effect: index + 1 };
-  if (what === 'model') return { ...next, model: { ...effect, restarts: 0 } };
+  if (what === 'model')
+    return { ...next, model: { ...effect, restarts: 0, ...(context.preempting ? { preempted: true } : {}) } };
   return what === 'provision' ? { ...next, provision: effect } : { ...next, closing: effect };
 }
 

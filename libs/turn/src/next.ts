@@ -301,7 +301,7 @@ function stopReason(context: SessionContext): StopReason {
   if (context.stop_reason) return context.stop_reason;
   if (context.batch_open)
     return q.batchTerminates(context) && context.delivered_at_end === 0 ? 'terminated' : cap(context);
-  return q.isCapped(context) && q.anythingWaits(context) ? cap(context) : 'end_turn';
+  return q.isCapped(context) && (context.cut_short || q.anythingWaits(context)) ? cap(context) : 'end_turn';
 }
 
 function cap(context: SessionContext): StopReason {

@@ -196,7 +196,8 @@ export function isCapped(context: SessionContext): boolean {
 
 /** Whether a run would go on after its open turn, were it not capped. */
 export function wouldGoOn(context: SessionContext): boolean {
-  return !isAtLastTurn(context) && (context.batch_open || context.delivered_at_end > 0 || anythingWaits(context));
+  const { batch_open, cut_short, delivered_at_end } = context;
+  return !isAtLastTurn(context) && (batch_open || cut_short || delivered_at_end > 0 || anythingWaits(context));
 }
 
 /** The next follow-up to take, or undefined. */
