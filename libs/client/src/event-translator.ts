@@ -174,6 +174,8 @@ class Translator implements EventTranslator {
       case 'prices_changed':
       case 'tools_changed':
       case 'hooks_changed':
+      case 'feedback_received':
+      case 'feedback_dropped':
       case 'call_cancel_requested':
       case 'call_returned':
       case 'turn_end':
