@@ -7,6 +7,7 @@
 import { BOUNDS, callsOf, costNanoUsd, type EventOf, type SessionEvent, textOf, type Usage } from '@coxswain/protocol';
 import { exhaustion, NOTHING_USED, spend, startClock, stopClock } from './budgets.ts';
 import { type CallRow, NO_STALL, NO_USAGE, type OpenEffect, type SessionContext } from './context.ts';
+import { editedFiles } from './edited-files.ts';
 import { feedbackEvolved, feedbackSaid, feedbackTaken } from './feedback.ts';
 import { preempt } from './preempt.ts';
 import { watchAnswer, watchResult, watchTold, watchTurn } from './stall-watch.ts';
@@ -36,6 +37,7 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
         count: NOTHING_USED,
         batch_open: false,
         calls: [],
+        edited: [],
         dispatch_skipped: false,
         preempting: false,
         cut_short: false,
@@ -143,6 +145,8 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
         skipping:
           context.skipping.length === 0 ? context.skipping : context.skipping.filter((id) => id !== event.call_id),
       };
+    case 'files_edited':
+      return { edited: editedFiles(context, event.paths) };
     case 'call_args_rewritten':
       return setCall(context, event.call_id, { args: event.args });
     case 'approval_requested':
@@ -182,7 +186,11 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
       }
       return {};
     case 'consult_ended':
-      return { consult: null, ...(event.call_id ? consulted(context, event.call_id, event.point) : {}) };
+      return {
+        consult: null,
+        ...(event.call_id ? consulted(context, event.call_id, event.point) : {}),
+        ...(event.point === 'file_edited' ? { edited: context.edited.slice(1) } : {}),
+      };
     case 'command_rejected':
       return remember(context, event.command_id, event.code);
     case 'control_outcome':

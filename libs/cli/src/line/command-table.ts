@@ -18,6 +18,11 @@ const ASKING = {
   'on-ask': { value: 'deny|wait', help: 'What to do with an approval that nobody can answer (exit 6)' },
 } satisfies Record<string, FlagSpec>;
 
+const STEERING_FILE: FlagSpec = {
+  value: 'PATH',
+  help: 'Lines written to this file steer (AGENT_STEERING_FILE; STATE/steering/SESSION.steering)',
+};
+
 const RUNNING = {
   ...BUS,
   port: PORT,
@@ -36,6 +41,7 @@ const RUNNING = {
   'max-usd': { value: 'SUM', help: 'At most so much money; the model’s price must be known' },
   'max-time': { value: 'TIME', help: 'At most so long, waiting included: 90s, 5m, 2h' },
   detach: { help: 'Start it and leave it running' },
+  'steering-file': STEERING_FILE,
   ...ASKING,
 } satisfies Record<string, FlagSpec>;
 
@@ -69,7 +75,13 @@ export const COMMANDS: readonly CommandSpec[] = [
     name: 'attach',
     args: ['<session>'],
     help: 'Join a session: what has been, what comes, steering and approvals',
-    flags: { ...BUS, port: PORT, ...ASKING, from: { value: 'N', help: 'Begin at this record' } },
+    flags: {
+      ...BUS,
+      port: PORT,
+      ...ASKING,
+      from: { value: 'N', help: 'Begin at this record' },
+      'steering-file': STEERING_FILE,
+    },
     load: () => import('../commands/attach.ts'),
   },
   {
