@@ -6,7 +6,7 @@ import type { Stage } from './stage.ts';
 /** One hook of a scenario. */
 export interface TracedHook {
   readonly registration: Partial<HookRegistration> & Pick<HookRegistration, 'id' | 'point'>;
-  /** What the handler returns; an `Error` is thrown. */
+  /** What the handler returns, or a function that says it of the payload; an `Error` is thrown. */
   readonly returns?: unknown;
   /** How long it takes; without it the answer is there at once. */
   readonly afterMs?: number;
@@ -22,6 +22,8 @@ export interface Scenario {
   readonly turns: readonly JsonObject[];
   readonly tools?: readonly DeckTool[];
   readonly hooks?: readonly TracedHook[];
+  /** What the scripted model costs, in USD per million tokens. */
+  readonly price?: { readonly input: number; readonly output: number };
   /** Where the surroundings fail. */
   readonly trouble?: Trouble;
   /** What happens, from before the first command. */

@@ -12,12 +12,15 @@ import type {
   JsonObject,
   Mode,
   PinnedPermissions,
+  PinnedPrice,
+  RunBudgets,
   StartSettings,
   StopReason,
   ToolResult,
   ToolTraits,
   Usage,
 } from '@coxswain/protocol';
+import { type BudgetCount, NOTHING_USED } from './budgets.ts';
 
 /** An injection that waits for a seam. */
 export interface PendingInjection {
@@ -26,6 +29,10 @@ export interface PendingInjection {
   readonly body: string;
   readonly mode: Mode;
   readonly actor?: Actor | undefined;
+  /** It ends what runs, once it is let in. Kept only while its verdict is awaited. */
+  readonly preempt?: true | undefined;
+  /** `user_prompt_submit` hooks have let it in. */
+  readonly allowed?: true | undefined;
 }
 
 /** A follow-up that waits for the run to come to a plain answer. */
@@ -33,6 +40,8 @@ export interface PendingFollowup {
   readonly command_id: string;
   readonly body: string;
   readonly actor?: Actor | undefined;
+  /** `user_prompt_submit` hooks have let it in. */
+  readonly allowed?: true | undefined;
 }
 
 /** Inbox feedback that waits for a compaction seam. */
@@ -109,6 +118,8 @@ export interface OpenConsult {
   readonly epoch: number;
   readonly point: HookPoint;
   readonly call_id?: string | undefined;
+  /** The steer or follow-up that it is about: it is the guard's. */
+  readonly command_id?: string | undefined;
   readonly hooks: readonly string[];
   readonly payload: JsonObject;
   /** Asked while the run was unwinding already: what ended the run is no reason to stop asking. */
@@ -134,6 +145,9 @@ export interface Pinned {
   readonly parallel_calls: number;
   readonly drain: { readonly steering: 'all' | 'one_at_a_time'; readonly followups: 'all' | 'one_at_a_time' };
   readonly daemon: boolean;
+  readonly budgets: RunBudgets | null;
+  readonly price: PinnedPrice | null;
+  readonly price_fingerprint: string;
 }
 
 /** The context. Snake case, as it is data that snapshots hold. */
@@ -161,9 +175,16 @@ export interface SessionContext {
   readonly turn_usage: Usage;
   readonly run_usage: Usage;
   readonly total_usage: Usage;
+  /** Nano-USD; null where a price was not known. */
+  readonly turn_cost: number | null;
+  readonly run_cost: number | null;
+  readonly total_cost: number | null;
+  readonly count: BudgetCount;
   /** Whether the open turn's answer asked for calls. */
   readonly batch_open: boolean;
   readonly calls: readonly CallRow[];
+  /** Files that calls have edited and that file_edited hooks have not been told of: sorted, each once. */
+  readonly edited: readonly string[];
   readonly dispatch_skipped: boolean;
   /** An interrupt that does not wait came when the open turn had nothing to end yet: its model is not asked. */
   readonly preempting: boolean;
@@ -237,8 +258,13 @@ export function emptyContext(sessionId: string): SessionContext {
     turn_usage: NO_USAGE,
     run_usage: NO_USAGE,
     total_usage: NO_USAGE,
+    turn_cost: 0,
+    run_cost: 0,
+    total_cost: 0,
+    count: NOTHING_USED,
     batch_open: false,
     calls: [],
+    edited: [],
     dispatch_skipped: false,
     preempting: false,
     cut_short: false,

@@ -31,6 +31,13 @@ const HOOKS = [
   hook('post_turn'),
   hook('session_end'),
 ];
+const ENDING = [
+  hook('session_error'),
+  hook('session_end'),
+  hook('pre_finish'),
+  hook('on_unsettled_detected'),
+  hook('post_finish'),
+];
 const without = (...points: readonly string[]) => HOOKS.filter(({ point }) => !points.includes(point));
 
 const WORLDS: Readonly<Record<string, World>> = {
@@ -47,9 +54,13 @@ const WORLDS: Readonly<Record<string, World>> = {
     around: { hooks: HOOKS },
     happens: only('asks ask read ask', 'asks read', 'hooks say .*', 'cancel .', 'steer interrupt.*'),
   },
+  'a guard beside the gate': {
+    around: { hooks: [hook('user_prompt_submit'), hook('gate_tool_calls')] },
+    happens: only('asks read', 'cancel .', 'steer audit_only'),
+  },
   'hooks, but no gate': {
     around: { hooks: without('gate_tool_calls', 'session_start') },
-    happens: only('asks ask read ask', 'asks read', 'cancel .'),
+    happens: only('asks ask read ask', 'asks read', 'cancel .', 'steer audit_only'),
   },
   'a gate alone': {
     around: { hooks: [hook('gate_tool_calls')] },
@@ -68,9 +79,42 @@ const WORLDS: Readonly<Record<string, World>> = {
     around: { hooks: [hook('post_turn')] },
     happens: only('preempt.*', 'model stops'),
   },
+  'hooks around the end': {
+    around: { hooks: ENDING },
+    happens: only('model fails', 'followup', 'cancel', 'hooks broken off'),
+  },
+  'hooks on edited files': {
+    around: { hooks: [hook('file_edited')] },
+    happens: only('asks read', 'asks done done', '. edits', 'cancel'),
+  },
+  'hooks on edited files, and after each turn': {
+    around: { hooks: [hook('post_turn'), hook('file_edited')] },
+    happens: only('asks read', 'asks ask read ask', '. edits', 'cancel'),
+  },
   'messages of every mode': {
     around: { followups: 'all' },
     happens: only('asks read', 'asks done done', '(steer|remind) .*', 'followup', 'feedback.*', 'suspend', 'resume'),
+  },
+  'a guarded door': {
+    around: { hooks: [hook('user_prompt_submit')] },
+    happens: only(
+      'asks ask',
+      'asks read',
+      'hooks say .*',
+      'steer .*',
+      'followup',
+      '(allow|deny) .',
+      'cancel',
+      'hooks broken off',
+    ),
+  },
+  'a guarded door, while the session sleeps': {
+    around: { hooks: [hook('user_prompt_submit')], followups: 'all' },
+    happens: only('hooks say .*', 'steer [fi].*', 'followup', 'suspend', 'resume'),
+  },
+  'a guarded daemon': {
+    around: { hooks: [hook('user_prompt_submit')], daemon: true },
+    happens: only('hooks say .*', 'steer .*', 'remind finish_step', 'followup', 'suspend', 'resume'),
   },
   'at the cap': {
     around: { maxTurns: 1 },
@@ -79,6 +123,13 @@ const WORLDS: Readonly<Record<string, World>> = {
   'a daemon': {
     around: { daemon: true, maxTurns: 2 },
     happens: only('(steer|remind) .*', 'followup', 'suspend', 'resume', 'cancel', 'cancel no call'),
+  },
+  'a budget': {
+    around: {
+      budgets: { tokens: 20 },
+      price: { pattern: '*', input_micro_usd: 1, cached_input_micro_usd: 1, output_micro_usd: 1 },
+    },
+    happens: only('asks read', 'steer finish_step'),
   },
   trouble: {
     around: {},
@@ -123,8 +174,12 @@ function abstractOf({ state }: Place): string {
     ]),
     context.pending.slice(0, 1).map((injection) => injection.mode),
     Math.min(context.followups.length, 2),
+    context.edited.length,
     context.feedback.length > 0,
     context.consult?.point,
+    context.consult?.command_id !== undefined,
+    context.pending.slice(0, 1).map((injection) => [injection.kind, injection.allowed]),
+    context.followups.slice(0, 1).map((followup) => followup.allowed),
     context.provision !== null,
     context.model !== null,
     context.model?.preempted === true,

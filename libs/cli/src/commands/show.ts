@@ -6,7 +6,7 @@ import { findSession } from '../instance/resolve-session.ts';
 import { foldStatus, sessionStatus } from '../instance/session-status.ts';
 import { EXIT } from '../line/cli-error.ts';
 import type { CommandRun } from '../line/command-spec.ts';
-import { effort } from '../terminal/event-lines.ts';
+import { budgetLine, effort } from '../terminal/event-lines.ts';
 import { standardStreams } from '../terminal/streams.ts';
 import { ago, table } from '../terminal/table.ts';
 
@@ -29,10 +29,14 @@ function forPeople(status: SessionStatus): string {
     ['run', `${status.run}, turn ${status.turn}`],
     ['persona', status.persona ?? 'none yet'],
     ['model', status.model ?? 'none yet'],
-    ['used', effort(status.turn, status.usage)],
+    ['used', effort(status.turn, status.usage, status.cost_usd)],
+    ...status.budgets.map((state) => ['budget', budgetLine(state)]),
     ['record', `${status.n}, ${ago(status.at)}, epoch ${status.epoch}`],
   ];
-  if (status.error) rows.push(['error', `${status.error.code}: ${printable(status.error.message)}`]);
+  if (status.error) {
+    const at = status.failed_at === null ? '' : ` (at record ${status.failed_at})`;
+    rows.push(['error', `${status.error.code}: ${printable(status.error.message)}${at}`]);
+  }
   for (const { call_id, tool, status: state } of status.calls) rows.push(['call', `${call_id} ${tool} ${state}`]);
   for (const { call_id, tool, args } of status.approvals) {
     rows.push(['approval', `${call_id} ${tool} ${summarizeArgs(args)}`]);
