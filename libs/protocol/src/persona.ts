@@ -5,6 +5,7 @@ import { ID_PATTERN } from './ids.ts';
 import { JsonObject } from './json.ts';
 import { Glob } from './patterns.ts';
 import { Permissions } from './permissions.ts';
+import { StopCondition } from './stop-conditions.ts';
 
 /** `provider/model`: which provider adapter answers, and which of its models. */
 export const ModelName = z
@@ -109,16 +110,7 @@ export const Persona = z.strictObject({
       keep_turns: z.number().int().min(0).default(2),
     })
     .optional(),
-  stop_when: z
-    .array(
-      z.union([
-        z.strictObject({ text: z.string() }),
-        z.strictObject({ tool: Glob }),
-        z.strictObject({ predicate: z.string() }),
-      ]),
-    )
-    .max(32)
-    .optional(),
+  stop_when: z.array(StopCondition).max(BOUNDS.stopConditionsMax).optional(),
   hooks: z.array(JsonObject).max(BOUNDS.hooksMax).optional(),
   on_finish: z.string().optional(),
   steps: z.array(JsonObject).max(64).optional(),
@@ -136,7 +128,6 @@ export type PersonaInput = z.input<typeof Persona>;
 export const NOT_YET_IN_PERSONA: readonly string[] = [
   'skills',
   'compaction',
-  'stop_when',
   'hooks',
   'on_finish',
   'steps',

@@ -15,6 +15,7 @@ import type {
   PinnedPrice,
   RunBudgets,
   StartSettings,
+  StopCondition,
   StopReason,
   ToolResult,
   ToolTraits,
@@ -137,6 +138,7 @@ export interface Pinned {
   readonly parallel_calls: number;
   readonly drain: { readonly steering: 'all' | 'one_at_a_time'; readonly followups: 'all' | 'one_at_a_time' };
   readonly daemon: boolean;
+  readonly stop_when: readonly StopCondition[];
   readonly budgets: RunBudgets | null;
   readonly price: PinnedPrice | null;
   readonly price_fingerprint: string;
@@ -204,6 +206,11 @@ export interface SessionContext {
   readonly model: (OpenEffect & { readonly restarts: number; readonly preempted?: true | undefined }) | null;
   readonly closing: OpenEffect | null;
   readonly consult: OpenConsult | null;
+  /** Predicates are being asked about the open turn. */
+  readonly stop_check: (OpenEffect & { readonly predicates: readonly string[] }) | null;
+  /** Whether they have been asked, and whether a stop condition holds after this turn. */
+  readonly stop_checked: boolean;
+  readonly stop_held: boolean;
   /** Cancelled or failed: nothing new may start. */
   readonly aborting: boolean;
   readonly stop_reason: StopReason | null;
@@ -275,6 +282,9 @@ export function emptyContext(sessionId: string): SessionContext {
     model: null,
     closing: null,
     consult: null,
+    stop_check: null,
+    stop_checked: false,
+    stop_held: false,
     aborting: false,
     stop_reason: null,
     cancel_reason: null,
