@@ -6,10 +6,19 @@
  */
 import { BOUNDS, callsOf, costNanoUsd, type EventOf, type SessionEvent, textOf, type Usage } from '@coxswain/protocol';
 import { exhaustion, NOTHING_USED, spend, startClock, stopClock } from './budgets.ts';
-import { type CallRow, NO_STALL, NO_USAGE, type OpenEffect, type SessionContext } from './context.ts';
+import {
+  type CallRow,
+  NO_STALL,
+  NO_USAGE,
+  type OpenEffect,
+  type PendingInjection,
+  type SessionContext,
+} from './context.ts';
 import { editedFiles } from './edited-files.ts';
 import { feedbackEvolved, feedbackSaid, feedbackTaken } from './feedback.ts';
+import { guardEnded, injectionBlocked } from './guard.ts';
 import { preempt } from './preempt.ts';
+import * as q from './queries.ts';
 import { watchAnswer, watchResult, watchTold, watchTurn } from './stall-watch.ts';
 
 /** An event with the record it stands in: its number, and when it was made, milliseconds since 1970. */
@@ -182,9 +191,11 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
     case 'reminder_injected': {
       const { command_id, body, mode, actor } = event;
       const kind = event.type === 'steering_received' ? 'steer' : 'remind';
+      const injection: PendingInjection = { command_id, kind, body, mode, actor };
+      const waits = event.preempt && q.awaitsVerdict(context, injection);
       return {
-        pending: [...context.pending, { command_id, kind, body, mode, actor }],
-        ...(event.preempt ? preempt(context) : {}),
+        pending: [...context.pending, waits ? { ...injection, preempt: true } : injection],
+        ...(event.preempt && !waits ? preempt(context) : {}),
         ...remember(context, command_id),
       };
     }
@@ -199,6 +210,10 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
         return setCall(context, event.call_id, { granted_by: `hook:${event.hook}` });
       }
       return {};
+    case 'injection_blocked':
+      return injectionBlocked(context, event.command_id);
+    case 'guard_ended':
+      return guardEnded(context, event);
     case 'consult_ended':
       return {
         consult: null,
@@ -239,7 +254,7 @@ function checkpointed(
   event: EventOf<'loop_checkpoint'> & PlacedEvent,
 ): Partial<SessionContext> {
   const ids = event.delivered_ids;
-  const delivered =
+  const delivered: Partial<SessionContext> =
     ids.length === 0
       ? {}
       : {
@@ -252,6 +267,11 @@ function checkpointed(
       return event.dispatch_skipped
         ? { ...delivered, dispatch_skipped: true, skipping: event.skipped_call_ids ?? [] }
         : delivered;
+    case 'iteration_start': {
+      // What did not wait was delivered before there was anything to end.
+      const waits = (delivered.pending ?? context.pending).some(({ mode }) => mode === 'interrupt_immediate');
+      return { ...delivered, preempting: context.preempting && waits };
+    }
     case 'post_tool_dispatch':
     case 'iteration_end':
       return { ...delivered, delivered_at_end: ids.length };
@@ -345,6 +365,7 @@ function hookAsked(context: SessionContext, event: EventOf<'hook_call'> & Placed
       epoch: context.epoch,
       point: event.point,
       ...(event.call_id ? { call_id: event.call_id } : {}),
+      ...(event.command_id ? { command_id: event.command_id } : {}),
       hooks: [event.hook],
       payload: event.payload,
       ...(context.aborting ? { of_end: true } : {}),
