@@ -1,11 +1,13 @@
 /** The hook port. */
-import type { HookRegistration, HookTable, JsonObject, SessionRef } from '@coxswain/protocol';
+import type { HookRegistration, HookTable, JsonObject, Message, SessionRef } from '@coxswain/protocol';
 
 /** One question to one registration. */
 export interface HookRequest {
   readonly ref: SessionRef;
   readonly registration: HookRegistration;
   readonly payload: JsonObject;
+  /** At `transform_context`: what the request would show, as the handlers before this one have left it. */
+  readonly messages?: readonly Message[];
 }
 
 /** What came back: the handler's return as it is, or why there is none. */

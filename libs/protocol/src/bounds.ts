@@ -40,6 +40,8 @@ export const BOUNDS = {
   keepTurnsMax: 100,
   /** What a pass's summary or notes may have; a longer answer is cut. */
   summaryMaxChars: 32 * 1024,
+  /** What a transform_context hook may return, what it keeps included. */
+  transformedViewMaxBytes: 32 * 1024 * 1024,
   /** Messages of its own that transform_context hooks may put into one request, as JSON; what they keep is not counted. */
   transformedMessagesMaxBytes: 64 * 1024,
   /** Hook registrations that one session sees. */

@@ -17,6 +17,7 @@ import {
   type StartSettings,
   type ToolDefinition,
 } from '@coxswain/protocol';
+import { compactionProblem, resolveCompaction } from './context-window.ts';
 import { sha256Hex } from './seal-record.ts';
 import type { TranscriptFrame } from './transcript.ts';
 
@@ -85,6 +86,8 @@ async function provision(
   if (isFailure(persona)) return failed(persona);
   const model = pinned ? pinned.model : chooseModel(settings, persona, ports.defaultModel);
   if (isFailure(model)) return failed(model);
+  const compaction = compactionProblem(persona.compaction, model);
+  if (compaction) return failed(compaction);
   const mode = promptOfMode(settings, persona);
   if (isFailure(mode)) return failed(mode);
   const root = pinned?.root ?? settings.root ?? ports.defaultRoot;
@@ -197,6 +200,7 @@ function pin(
     parallel_calls: settings.limits?.parallel_calls ?? persona.limits?.parallel_calls ?? BOUNDS.callsPerBatchMax,
     drain: persona.steering ?? { steering: 'all' as const, followups: 'one_at_a_time' as const },
     daemon: persona.daemon !== undefined,
+    compaction: resolveCompaction(persona.compaction, model),
     root,
   };
   return {

@@ -12,12 +12,15 @@ import type {
   JsonObject,
   Mode,
   PinnedPermissions,
+  ResolvedCompaction,
   StartSettings,
   StopReason,
   ToolResult,
   ToolTraits,
   Usage,
 } from '@coxswain/protocol';
+import type { Pass } from './compaction.ts';
+import { EMPTY_VIEW, type ViewAccount } from './view-account.ts';
 
 /** An injection that waits for a seam. */
 export interface PendingInjection {
@@ -109,6 +112,7 @@ export interface Pinned {
   readonly parallel_calls: number;
   readonly drain: { readonly steering: 'all' | 'one_at_a_time'; readonly followups: 'all' | 'one_at_a_time' };
   readonly daemon: boolean;
+  readonly compaction?: ResolvedCompaction | undefined;
 }
 
 /** The context. Snake case, as it is data that snapshots hold. */
@@ -149,8 +153,16 @@ export interface SessionContext {
   readonly delivering_seam: string;
   /** Calls that the last checkpoint skipped and that have no result yet. */
   readonly skipping: readonly string[];
+  /** What models are shown, in figures. */
+  readonly view: ViewAccount;
+  /** The compaction of the open turn, from the seam before it to the seam after it. */
+  readonly pass: Pass | null;
+  /** How often the provider has refused the open turn's prompt as too long. */
+  readonly overflows: number;
   readonly provision: OpenEffect | null;
   readonly model: (OpenEffect & { readonly restarts: number }) | null;
+  /** The model step of the compaction that is under way. */
+  readonly compacting: (OpenEffect & { readonly restarts: number }) | null;
   readonly closing: OpenEffect | null;
   readonly consult: OpenConsult | null;
   /** Cancelled or failed: nothing new may start. */
@@ -197,8 +209,12 @@ export function emptyContext(sessionId: string): SessionContext {
     delivering: [],
     delivering_seam: '',
     skipping: [],
+    view: EMPTY_VIEW,
+    pass: null,
+    overflows: 0,
     provision: null,
     model: null,
+    compacting: null,
     closing: null,
     consult: null,
     aborting: false,

@@ -5,14 +5,18 @@
  * E2  Effect ids are `<record n>-<index>`: the event that asks for an effect takes the next index of its record.
  */
 import { BOUNDS, callsOf, type EventOf, type SessionEvent, textOf, type Usage } from '@coxswain/protocol';
+import { passDue } from './compaction.ts';
 import { type CallRow, NO_USAGE, type OpenEffect, type SessionContext } from './context.ts';
+import { isHooked } from './queries.ts';
+import { viewAfter } from './view-account.ts';
 
 /** An event with the record it stands in: its number, and when it was made, milliseconds since 1970. */
 export type PlacedEvent = SessionEvent & { readonly n: number; readonly at_ms: number };
 
 /** The members of the context that an event changes. */
 export function evolve(context: SessionContext, event: PlacedEvent): Partial<SessionContext> {
-  const change = changeOf(context, event);
+  const view = viewAfter(context.view, event, context.pinned?.compaction);
+  const change = view === context.view ? changeOf(context, event) : { ...changeOf(context, event), view };
   return event.n === context.n ? change : { next_effect: 0, ...change, n: event.n, at_ms: event.at_ms };
 }
 
@@ -56,6 +60,7 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
           parallel_calls: provision.parallel_calls,
           drain: provision.drain,
           daemon: provision.daemon,
+          ...(provision.compaction ? { compaction: provision.compaction } : {}),
         },
       };
     }
@@ -80,6 +85,8 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
         batch_open: false,
         dispatch_skipped: false,
         delivered_at_end: 0,
+        overflows: 0,
+        pass: null,
       };
     case 'loop_checkpoint':
       return checkpointed(context, event);
@@ -89,6 +96,17 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
         : { delivering: context.delivering.filter((injection) => injection.command_id !== event.command_id) };
     case 'message_complete':
       return answered(context, event);
+    case 'context_overflowed':
+      return { model: null, overflows: context.overflows + 1, ...spent(context, event.usage) };
+    case 'compaction_started':
+      return ask(context, event, 'compacting');
+    case 'compaction_done': {
+      const { archived, remaining, usage } = event;
+      const pass = context.pass ? { ...context.pass, strategy: event.strategy, done: { archived, remaining } } : null;
+      return { compacting: null, pass, ...(usage ? spent(context, usage) : {}) };
+    }
+    case 'compaction_skipped':
+      return { compacting: null, ...(event.usage ? spent(context, event.usage) : {}) };
     case 'call_started':
       return {
         ...setCall(context, event.call_id, { status: 'running', effect_id: event.effect_id, epoch: context.epoch }),
@@ -126,7 +144,7 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
     case 'turn_end':
       return { turn_open: false };
     case 'agent_end':
-      return { stop_reason: event.stop_reason, provision: null, model: null, closing: null, consult: null };
+      return { stop_reason: event.stop_reason, provision: null, model: null, compacting: null, closing: null, consult: null };
     case 'steering_received':
     case 'reminder_injected': {
       const { command_id, body, mode, actor } = event;
@@ -146,8 +164,12 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
       if (event.point === 'permission_asked' && event.decision === 'allow' && event.call_id) {
         return setCall(context, event.call_id, { granted_by: `hook:${event.hook}` });
       }
+      if (event.point === 'pre_compact' && context.pass) return { pass: { ...context.pass, vetoed: true } };
       return {};
     case 'consult_ended':
+      // The seam before these hooks would have asked for the answer, had there been none.
+      if (event.point === 'transform_context' && !context.aborting)
+        return { consult: null, ...ask(context, event, 'model') };
       return { consult: null, ...(event.call_id ? consulted(context, event.call_id, event.point) : {}) };
     case 'command_rejected':
       return remember(context, event.command_id, event.code);
@@ -172,6 +194,9 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
       return {
         epoch: event.epoch,
         ...(context.model ? { model: { ...context.model, restarts: context.model.restarts + 1 } } : {}),
+        ...(context.compacting
+          ? { compacting: { ...context.compacting, restarts: context.compacting.restarts + 1 } }
+          : {}),
       };
     case 'hook_returned':
       return {};
@@ -199,8 +224,14 @@ function checkpointed(
     case 'post_tool_dispatch':
     case 'iteration_end':
       return { ...delivered, delivered_at_end: ids.length };
+    case 'pre_compact':
+      return { ...delivered, pass: passDue(context) };
     case 'post_compact':
-      return { ...delivered, ...ask(context, event, 'model') };
+      return {
+        ...delivered,
+        pass: null,
+        ...(isHooked(context, 'transform_context') ? {} : ask(context, event, 'model')),
+      };
     case 'daemon_idle_pre':
       return { ...delivered, turns_counted: 0 };
     case 'loop_exit':
@@ -210,14 +241,17 @@ function checkpointed(
   }
 }
 
+function spent(context: SessionContext, usage: Usage): Partial<SessionContext> {
+  return {
+    turn_usage: addUsage(context.turn_usage, usage),
+    run_usage: addUsage(context.run_usage, usage),
+    total_usage: addUsage(context.total_usage, usage),
+  };
+}
+
 function answered(context: SessionContext, event: EventOf<'message_complete'>): Partial<SessionContext> {
   const calls = event.message.partial ? [] : callsOf(event.message);
-  const usage = {
-    model: null,
-    turn_usage: addUsage(context.turn_usage, event.usage),
-    run_usage: addUsage(context.run_usage, event.usage),
-    total_usage: addUsage(context.total_usage, event.usage),
-  };
+  const usage = { model: null, ...spent(context, event.usage) };
   if (calls.length === 0) return usage;
   return {
     ...usage,
@@ -318,12 +352,13 @@ export function nextIndex(context: SessionContext, event: { readonly n: number }
 function ask(
   context: SessionContext,
   event: PlacedEvent,
-  what: 'provision' | 'model' | 'closing',
+  what: 'provision' | 'model' | 'compacting' | 'closing',
 ): Partial<SessionContext> {
   const index = nextIndex(context, event);
   const effect: OpenEffect = { id: `${event.n}-${index}`, epoch: context.epoch };
   const next = { next_effect: index + 1 };
   if (what === 'model') return { ...next, model: { ...effect, restarts: 0 } };
+  if (what === 'compacting') return { ...next, compacting: { ...effect, restarts: 0 } };
   return what === 'provision' ? { ...next, provision: effect } : { ...next, closing: effect };
 }
 
