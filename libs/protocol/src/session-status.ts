@@ -20,6 +20,13 @@ export const SessionStatus = z.strictObject({
   stop_reason: StopReason.nullable(),
   error: z.strictObject({ code: z.string(), message: z.string() }).nullable(),
   usage: Usage,
+  /** What the next prompt is estimated to have, of how much, and how often what came before was compacted. */
+  context: z.strictObject({
+    tokens: z.number().int().nonnegative(),
+    window: z.number().int().positive().nullable(),
+    messages: z.number().int().nonnegative(),
+    compactions: z.number().int().nonnegative(),
+  }),
   calls: z.array(z.strictObject({ call_id: z.string(), tool: z.string(), status: z.string() })),
   approvals: z.array(z.strictObject({ call_id: z.string(), tool: z.string(), args: Json, requested_by: z.string() })),
   pending: z.array(

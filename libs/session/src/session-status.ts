@@ -1,6 +1,6 @@
 /** A session as seen from outside, from its state after a committed record. */
 import type { SessionStatus, StateValue } from '@coxswain/protocol';
-import type { SessionState } from '@coxswain/turn';
+import { messagesOf, type SessionState } from '@coxswain/turn';
 
 /** The status after the record that `n` and `at` name. */
 export function statusOf(state: SessionState, n: number, at: string): SessionStatus {
@@ -18,6 +18,12 @@ export function statusOf(state: SessionState, n: number, at: string): SessionSta
     stop_reason: context.stop_reason,
     error: context.failure ? { code: context.failure.code, message: context.failure.message } : null,
     usage: context.total_usage,
+    context: {
+      tokens: context.view.tokens,
+      window: context.pinned?.compaction?.window ?? null,
+      messages: messagesOf(context.view),
+      compactions: context.view.passes,
+    },
     calls: context.calls.map((row) => ({ call_id: row.call_id, tool: row.tool, status: row.ended ?? row.status })),
     approvals: context.calls
       .filter((row) => row.status === 'parked')

@@ -123,7 +123,7 @@ export function afterVeto(context: SessionContext, hook: string): SessionEvent[]
 
 /** The provider has refused the prompt as too long: the turn goes on with a compaction. Null where it cannot, or where that is not what happened. */
 export function decideOverflow(context: SessionContext, outcome: ModelOutcome): Decision | null {
-  if (!isOverflow(outcome) || context.aborting || context.overflows > 0) return null;
+  if (!isOverflow(outcome) || context.aborting || context.model?.preempted || context.overflows > 0) return null;
   // What has been shown cannot be unsaid; an answer that had begun is not begun again.
   if (textOf(outcome.message) !== '' || !passDue({ ...context, overflows: 1 })) return null;
   const { message, usage, attempts, duration_ms } = outcome;

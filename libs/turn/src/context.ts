@@ -74,6 +74,8 @@ export interface CallRow {
   /** Epoch in which the effect was asked for. An older epoch than the session's means: maybe already sent. */
   readonly epoch?: number | undefined;
   readonly cancel?: CallCancel | undefined;
+  /** An interrupt came that does not wait for it: the outside world is told to stop. */
+  readonly preempted?: true | undefined;
   readonly returned?:
     | { readonly status: CallStatus; readonly result: ToolResult; readonly duration_ms: number }
     | undefined;
@@ -144,6 +146,10 @@ export interface SessionContext {
   readonly batch_open: boolean;
   readonly calls: readonly CallRow[];
   readonly dispatch_skipped: boolean;
+  /** An interrupt that does not wait came when the open turn had nothing to end yet: its model is not asked. */
+  readonly preempting: boolean;
+  /** The open turn's answer was cut short by an interrupt: whatever becomes of that, the model is asked again. */
+  readonly cut_short: boolean;
   /** Delivered at the last seam of the open turn: the run goes on. */
   readonly delivered_at_end: number;
   readonly pending: readonly PendingInjection[];
@@ -160,7 +166,8 @@ export interface SessionContext {
   /** How often the provider has refused the open turn's prompt as too long. */
   readonly overflows: number;
   readonly provision: OpenEffect | null;
-  readonly model: (OpenEffect & { readonly restarts: number }) | null;
+  /** `preempted`: an interrupt came that does not wait for the answer. */
+  readonly model: (OpenEffect & { readonly restarts: number; readonly preempted?: true | undefined }) | null;
   /** The model step of the compaction that is under way. */
   readonly compacting: (OpenEffect & { readonly restarts: number }) | null;
   readonly closing: OpenEffect | null;
@@ -203,6 +210,8 @@ export function emptyContext(sessionId: string): SessionContext {
     batch_open: false,
     calls: [],
     dispatch_skipped: false,
+    preempting: false,
+    cut_short: false,
     delivered_at_end: 0,
     pending: [],
     followups: [],

@@ -32,6 +32,7 @@ import { decideConsult } from './decide-consult.ts';
 import { type Decision, events, late } from './decision.ts';
 import { remembered } from './evolve.ts';
 import { because, ended, UNSEEN, unstartedRun } from './next.ts';
+import { PREEMPTED } from './preempt.ts';
 import * as q from './queries.ts';
 import { isEnded, leafOf, type SessionState, topStateOf } from './state.ts';
 import { MACHINE_VERSION } from './turn-machine.ts';
@@ -162,7 +163,13 @@ function decideInjection(context: SessionContext, input: CommandInput): Decision
   const head = { command_id: input.command_id, body, ...by(input) };
   if (input.verb === 'followup') return events({ type: 'followup_received', ...head });
   const mode = input.body.mode as Mode;
-  return events({ type: input.verb === 'steer' ? 'steering_received' : 'reminder_injected', ...head, mode });
+  const preempt = input.body.preempt === true ? { preempt: true as const } : {};
+  return events({
+    type: input.verb === 'steer' ? 'steering_received' : 'reminder_injected',
+    ...head,
+    mode,
+    ...preempt,
+  });
 }
 
 function decideApproval(state: SessionState, input: CommandInput): Decision {
@@ -342,7 +349,7 @@ function decideModel(context: SessionContext, outcome: ModelOutcome): Decision {
     duration_ms: outcome.duration_ms,
     attempts: outcome.attempts,
   };
-  if (whole || context.aborting) return events(answer);
+  if (whole || context.aborting || context.model.preempted) return events(answer);
   const error = modelFailure(context, outcome);
   const failed: SessionEvent = { type: 'run_failed', source: 'model', error, stop_reason: 'error' };
   // An answer of which nothing had arrived is no answer.
@@ -375,11 +382,11 @@ function decideCall(context: SessionContext, outcome: CallOutcome): Decision {
   const { duration_ms } = outcome;
   const head = { type: 'call_ended', call_id: row.call_id, tool: row.tool, duration_ms } as const;
   const timedOut = outcome.timed_out ? { timed_out: true as const } : {};
-  if (context.aborting) {
+  if (context.aborting || row.preempted) {
     return events({
       ...head,
       status: outcome.status === 'interrupted' ? 'interrupted' : 'cancelled',
-      result: resultAfterCancel(context, row, outcome, context.cancel_reason),
+      result: resultAfterCancel(context, row, outcome, context.aborting ? context.cancel_reason : PREEMPTED),
       is_error: true,
       ...timedOut,
     });
@@ -407,12 +414,13 @@ function decideOwned(state: SessionState, input: OwnedInput): Decision {
   if (input.epoch <= context.epoch)
     return { kind: 'ignored', reason: `epoch ${input.epoch} is not after ${context.epoch}` };
   const owned: SessionEvent = { type: 'owned', epoch: input.epoch, host: input.host };
-  const { compacting, pass } = context;
+  const { compacting, model, pass } = context;
   if (compacting && pass && compacting.restarts + 1 > BOUNDS.modelRestartsMax && !context.aborting) {
     const message = `the summary was begun again ${BOUNDS.modelRestartsMax} times after crashes`;
     return events(owned, ...withoutStep(context, pass, { code: 'model_restarts_exhausted', message }));
   }
-  if (!context.model || context.model.restarts + 1 <= BOUNDS.modelRestartsMax || context.aborting) return events(owned);
+  if (!model || model.restarts + 1 <= BOUNDS.modelRestartsMax || context.aborting || model.preempted)
+    return events(owned);
   const message = `the model call was begun again ${BOUNDS.modelRestartsMax} times after crashes`;
   return events(owned, {
     type: 'run_failed',

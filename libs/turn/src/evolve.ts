@@ -7,6 +7,7 @@
 import { BOUNDS, callsOf, type EventOf, type SessionEvent, textOf, type Usage } from '@coxswain/protocol';
 import { passDue } from './compaction.ts';
 import { type CallRow, NO_USAGE, type OpenEffect, type SessionContext } from './context.ts';
+import { preempt } from './preempt.ts';
 import { isHooked } from './queries.ts';
 import { viewAfter } from './view-account.ts';
 
@@ -35,6 +36,8 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
         batch_open: false,
         calls: [],
         dispatch_skipped: false,
+        preempting: false,
+        cut_short: false,
         delivered_at_end: 0,
         aborting: false,
         stop_reason: null,
@@ -84,6 +87,8 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
         turn_usage: NO_USAGE,
         batch_open: false,
         dispatch_skipped: false,
+        preempting: false,
+        cut_short: false,
         delivered_at_end: 0,
         overflows: 0,
         pass: null,
@@ -151,6 +156,7 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
       const kind = event.type === 'steering_received' ? 'steer' : 'remind';
       return {
         pending: [...context.pending, { command_id, kind, body, mode, actor }],
+        ...(event.preempt ? preempt(context) : {}),
         ...remember(context, command_id),
       };
     }
@@ -251,7 +257,11 @@ function spent(context: SessionContext, usage: Usage): Partial<SessionContext> {
 
 function answered(context: SessionContext, event: EventOf<'message_complete'>): Partial<SessionContext> {
   const calls = event.message.partial ? [] : callsOf(event.message);
-  const usage = { model: null, ...spent(context, event.usage) };
+  const usage = {
+    model: null,
+    cut_short: event.message.partial === true && context.model?.preempted === true,
+    ...spent(context, event.usage),
+  };
   if (calls.length === 0) return usage;
   return {
     ...usage,
@@ -357,7 +367,8 @@ function ask(
   const index = nextIndex(context, event);
   const effect: OpenEffect = { id: `${event.n}-${index}`, epoch: context.epoch };
   const next = { next_effect: index + 1 };
-  if (what === 'model') return { ...next, model: { ...effect, restarts: 0 } };
+  if (what === 'model')
+    return { ...next, model: { ...effect, restarts: 0, ...(context.preempting ? { preempted: true } : {}) } };
   if (what === 'compacting') return { ...next, compacting: { ...effect, restarts: 0 } };
   return what === 'provision' ? { ...next, provision: effect } : { ...next, closing: effect };
 }

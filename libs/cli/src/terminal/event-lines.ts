@@ -38,6 +38,14 @@ export function eventLine(event: UiEvent, style: Style): string | null {
       );
     case 'hook_vetoed':
       return style.yellow(`  ! hook ${event.hook} at ${event.point}: vetoed${quoted(event.reason)}`);
+    case 'context_overflowed':
+      return style.yellow(`  ! the prompt is too long for the model: ${firstLine(event.message)}`);
+    case 'compaction_begun':
+      return style.dim(`  ⇣ compacting: ${event.strategy === 'notes' ? 'writing notes' : 'summarising'} …`);
+    case 'context_compacted':
+      return style.dim(compacted(event));
+    case 'compaction_skipped':
+      return style.yellow(`  ! not compacted: ${firstLine(event.reason)}`);
     case 'session_suspended':
       return style.yellow(`  ‖ suspended${quoted(event.reason)}`);
     case 'session_resumed':
@@ -65,6 +73,13 @@ export function endState(reason: StopReason): string {
 export function effort(turns: number, usage: Usage): string {
   const count = (tokens: number) => tokens.toLocaleString('en-US');
   return `${turns} turn${turns === 1 ? '' : 's'} · ${count(usage.input_tokens)} tokens in, ${count(usage.output_tokens)} out`;
+}
+
+function compacted(event: UiEventOf<'context_compacted'>): string {
+  const { strategy, tokens_before, tokens_after, archived, instead } = event;
+  const what = strategy === 'clear_tool_results' ? `${archived} old results cleared` : `${archived} messages → ${strategy}`;
+  const tokens = `~${tokens_before.toLocaleString('en-US')} → ~${tokens_after.toLocaleString('en-US')} tokens`;
+  return `  ⇣ compacted: ${what} · ${tokens}${instead === null ? '' : ` (${firstLine(instead)})`}`;
 }
 
 function callEnded(event: UiEventOf<'call_ended'>, style: Style): string {
