@@ -1,5 +1,15 @@
 /** What a user interface shows of a session, one thing after another. Made by the event translator alone. */
-import type { CallStatus, CompactionMode, CompactionStrategy, Json, Mode, SeamKind, StateValue, StopReason, Usage } from '@coxswain/protocol';
+import type {
+  CallStatus,
+  CompactionMode,
+  CompactionStrategy,
+  Json,
+  Mode,
+  SeamKind,
+  StateValue,
+  StopReason,
+  Usage,
+} from '@coxswain/protocol';
 
 /** The record that a UI event comes from; pieces of a running answer come from none yet. */
 export interface FromRecord {

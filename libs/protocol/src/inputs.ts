@@ -226,13 +226,7 @@ export type Input =
   | SessionFailedInput;
 
 /** An input that answers an effect. */
-export type Outcome =
-  | ProvisionOutcome
-  | ModelOutcome
-  | CompactOutcome
-  | CallOutcome
-  | ConsultOutcome
-  | CloseOutcome;
+export type Outcome = ProvisionOutcome | ModelOutcome | CompactOutcome | CallOutcome | ConsultOutcome | CloseOutcome;
 
 /** Arbitrary JSON that stands where a payload is recorded. */
 export const Payload = Json;

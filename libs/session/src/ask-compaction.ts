@@ -128,6 +128,7 @@ function lineOf(message: Message): string {
     }
   });
   const text = parts.filter((part) => part !== '').join('\n');
-  const who = message.role === 'tool' ? `result of ${message.tool} ${message.call_id} (${message.status})` : message.role;
+  const who =
+    message.role === 'tool' ? `result of ${message.tool} ${message.call_id} (${message.status})` : message.role;
   return `[${who}] ${text.length > MESSAGE_CHARS ? `${text.slice(0, MESSAGE_CHARS)} [… cut]` : text}`;
 }

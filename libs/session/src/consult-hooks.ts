@@ -2,8 +2,8 @@
 import type { Clock, HookReply, Hooks } from '@coxswain/ports';
 import {
   BOUNDS,
-  canonicalJson,
   type ConsultOutcome,
+  canonicalJson,
   type HookAnswer,
   type HookFailure,
   type HookPoint,
@@ -164,9 +164,7 @@ function onTape(parsed: Verdict | HookFailure, view: readonly Message[] | undefi
   });
   return bytes <= BOUNDS.transformedMessagesMaxBytes
     ? { kind: 'replace_messages', messages }
-    : invalid(
-        `messages of its own have ${bytes} bytes, at most ${BOUNDS.transformedMessagesMaxBytes} are taken`,
-      );
+    : invalid(`messages of its own have ${bytes} bytes, at most ${BOUNDS.transformedMessagesMaxBytes} are taken`);
 }
 
 function shownBy(taped: readonly (number | Message)[], view: readonly Message[]): readonly Message[] {

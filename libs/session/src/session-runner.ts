@@ -253,7 +253,11 @@ export class SessionRunner {
 
   #reconcile(): void {
     const state = this.#session?.actor.state;
-    if (state) this.#effects.reconcile(effectsOf(state), (effect) => !this.#quiescing || !['call_model', 'compact'].includes(effect.kind));
+    if (state)
+      this.#effects.reconcile(
+        effectsOf(state),
+        (effect) => !this.#quiescing || !['call_model', 'compact'].includes(effect.kind),
+      );
   }
 
   // ---- loading ----

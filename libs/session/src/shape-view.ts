@@ -29,7 +29,8 @@ export function shapeView(
 }
 
 function shapedBy(settings: TransformContext, view: ShownView): readonly Message[] {
-  let messages = settings.last_n_turns === undefined ? view.messages.slice(0, view.length) : newest(view, settings.last_n_turns);
+  let messages =
+    settings.last_n_turns === undefined ? view.messages.slice(0, view.length) : newest(view, settings.last_n_turns);
   const { max_tool_result_chars: chars } = settings;
   if (chars !== undefined)
     messages = messages.map((message) => (message.role === 'tool' ? shortened(message, chars) : message));

@@ -44,7 +44,8 @@ export function passDue(context: SessionContext): Pass | null {
   const pass = { strategy, tokens_before: view.tokens, window, reserve };
   if (context.overflows === 0) {
     const kept = Math.min(compaction.keep_turns, view.closed.length);
-    const isDue = view.tokens > Math.max(window - reserve, view.next_pass_at) && gain(context, strategy, kept) > least(window);
+    const isDue =
+      view.tokens > Math.max(window - reserve, view.next_pass_at) && gain(context, strategy, kept) > least(window);
     return isDue ? { ...pass, mode: 'window', kept_turns: kept } : null;
   }
   for (let kept = Math.min(compaction.keep_turns, view.closed.length); kept >= 0; kept--) {

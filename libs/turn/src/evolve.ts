@@ -149,7 +149,14 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
     case 'turn_end':
       return { turn_open: false };
     case 'agent_end':
-      return { stop_reason: event.stop_reason, provision: null, model: null, compacting: null, closing: null, consult: null };
+      return {
+        stop_reason: event.stop_reason,
+        provision: null,
+        model: null,
+        compacting: null,
+        closing: null,
+        consult: null,
+      };
     case 'steering_received':
     case 'reminder_injected': {
       const { command_id, body, mode, actor } = event;

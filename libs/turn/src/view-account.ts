@@ -42,6 +42,8 @@ export interface ViewAccount {
   readonly steps: number;
   /** After a compaction that was not enough the next one waits until the prompt has grown to this. */
   readonly next_pass_at: number;
+  /** The last compaction's effect is an estimate still: the next report says what it was. */
+  readonly settling: boolean;
 }
 
 const EMPTY_PART: ViewPart = {
@@ -67,6 +69,7 @@ export const EMPTY_VIEW: ViewAccount = {
   passes: 0,
   steps: 0,
   next_pass_at: 0,
+  settling: false,
 };
 
 /** The account after an event; the same object where the event is nothing to it. */
@@ -89,7 +92,7 @@ export function viewAfter(
     case 'message_complete': {
       const after = event.message.content.length > 0 ? added(view, estimateMessage(event.message)) : view;
       const { input_tokens, output_tokens } = event.usage;
-      return input_tokens > 0 ? { ...after, tokens: input_tokens + output_tokens } : after;
+      return input_tokens > 0 ? reported(after, input_tokens + output_tokens, compaction) : after;
     }
     case 'call_ended': {
       const { content } = event.result;
@@ -114,10 +117,11 @@ export function viewAfter(
         tokens: event.tokens_after,
         passes: view.passes + 1,
         next_pass_at: enough ? 0 : event.tokens_after + patience(event.window),
+        settling: true,
       };
     }
     case 'compaction_skipped':
-      return { ...view, next_pass_at: event.tokens_before + patience(event.window) };
+      return { ...view, next_pass_at: event.tokens_before + patience(event.window), settling: false };
     default:
       return view;
   }
@@ -148,14 +152,14 @@ export function replacement(
   const summaryTokens = summary === null ? null : estimateMessage(summaryShape(summary));
   const { part, older, kept } = replaced(view, strategy, keptTurns, summaryTokens);
   const rest = kept.reduce(sum, view.open);
-  const fixed = view.system_tokens + view.tool_tokens;
-  const before = fixed + part.tokens + rest.tokens;
-  const after = fixed + older.tokens + rest.tokens;
+  const before = view.system_tokens + view.tool_tokens + part.tokens + rest.tokens;
+  const put = strategy === 'clear_tool_results' ? part.results * STUB_TOKENS : (summaryTokens ?? 0);
+  const left = before - part.tokens + older.tokens - put;
   return {
     archived: strategy === 'clear_tool_results' ? part.results : archivable(view, part),
     remaining: older.messages + rest.messages,
-    // The estimate knows shares better than sums: a report is scaled by what the estimate says is left of it.
-    tokens_after: before === 0 ? 0 : Math.round((view.tokens * after) / before),
+    // Estimates know shares better than sums: what was reported is scaled by the share that is left of it.
+    tokens_after: (before === 0 ? 0 : Math.round((view.tokens * left) / before)) + put,
   };
 }
 
@@ -203,6 +207,12 @@ function replaced(
 // The summary that is there already is written anew; that alone is no reason for a compaction.
 function archivable(view: ViewAccount, part: ViewPart): number {
   return part.messages - part.steers - part.preserved - (view.has_summary ? 1 : 0);
+}
+
+function reported(view: ViewAccount, tokens: number, compaction: ResolvedCompaction | undefined): ViewAccount {
+  if (!view.settling || !compaction) return { ...view, tokens };
+  const enough = tokens <= compaction.window - compaction.reserve;
+  return { ...view, tokens, settling: false, next_pass_at: enough ? 0 : tokens + patience(compaction.window) };
 }
 
 function added(view: ViewAccount, tokens: number, more: Partial<ViewPart> = {}): ViewAccount {

@@ -77,7 +77,8 @@ export function effort(turns: number, usage: Usage): string {
 
 function compacted(event: UiEventOf<'context_compacted'>): string {
   const { strategy, tokens_before, tokens_after, archived, instead } = event;
-  const what = strategy === 'clear_tool_results' ? `${archived} old results cleared` : `${archived} messages → ${strategy}`;
+  const what =
+    strategy === 'clear_tool_results' ? `${archived} old results cleared` : `${archived} messages → ${strategy}`;
   const tokens = `~${tokens_before.toLocaleString('en-US')} → ~${tokens_after.toLocaleString('en-US')} tokens`;
   return `  ⇣ compacted: ${what} · ${tokens}${instead === null ? '' : ` (${firstLine(instead)})`}`;
 }

@@ -29,7 +29,8 @@ const SETTLES: ReadonlySet<string> = new Set(['compaction_done', 'compaction_ski
 
 interface ReadableRecord {
   readonly n?: Json;
-  readonly input?: { readonly type?: Json;
+  readonly input?: {
+    readonly type?: Json;
     readonly status?: Json;
     readonly error?: Failure;
     readonly text?: string;

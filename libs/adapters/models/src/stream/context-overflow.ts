@@ -4,7 +4,11 @@
  */
 
 /** `error.code` or `error.type`, as the OpenAI APIs, llama.cpp's server and Anthropic's size limit give them. */
-const CODES: ReadonlySet<unknown> = new Set(['context_length_exceeded', 'exceed_context_size_error', 'request_too_large']);
+const CODES: ReadonlySet<unknown> = new Set([
+  'context_length_exceeded',
+  'exceed_context_size_error',
+  'request_too_large',
+]);
 
 /**
  * Anthropic ("prompt is too long: 210000 tokens > 200000 maximum", "input length and `max_tokens` exceed context
