@@ -8,6 +8,8 @@ export interface HookRequest {
   readonly payload: JsonObject;
   /** At `transform_context`: what the request would show, as the handlers before this one have left it. */
   readonly messages?: readonly Message[];
+  /** Inbox feedback for the model, durable. At most 2 KiB; the rest is cut. */
+  readonly onFeedback: (text: string) => void;
 }
 
 /** What came back: the handler's return as it is, or why there is none. */

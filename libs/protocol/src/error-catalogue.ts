@@ -251,6 +251,11 @@ export const ERROR_CATALOGUE = {
     'Ends the run as user_prompt_submit_blocked.',
     'See the reason.',
   ),
+  too_much_feedback: outcome(
+    '64 pieces of inbox feedback wait already.',
+    'Counts what comes beyond and tells the model how many, with the last that it is shown.',
+    'Give less feedback per turn.',
+  ),
   // Ours
   session_failed: exception(
     'An invariant broke while the session was worked on.',

@@ -31,6 +31,8 @@ export interface Consult {
   readonly tool: ToolDefinition | undefined;
   /** At `transform_context`: what the request would show. */
   readonly messages?: readonly Message[] | undefined;
+  /** Takes what a handler tells the model beside its verdict. */
+  readonly onFeedback: (hook: string, text: string) => void;
 }
 
 /**
@@ -91,7 +93,10 @@ async function askOne(
   const timer = new AbortController();
   const asked = AbortSignal.any([signal, timer.signal]);
   const timeout = clock.sleep(registration.timeout_ms, asked).then(() => 'timeout' as const);
-  const request = { ref: consult.ref, registration, payload, ...(messages ? { messages } : {}) };
+  const onFeedback = (text: string) => {
+    if (!asked.aborted) consult.onFeedback(registration.id, text);
+  };
+  const request = { ref: consult.ref, registration, payload, onFeedback, ...(messages ? { messages } : {}) };
   const answer = hooks.ask(request, asked).catch(broken);
   const reply = await Promise.race([answer, timeout]);
   timer.abort();

@@ -63,12 +63,14 @@ function shortened(message: ToolMessage, chars: number): ToolMessage {
   return { ...message, content };
 }
 
-// Since the newest user message the model is at work on one thing, and some providers refuse a call whose reasoning is
-// gone.
+// Since the newest user message the model is at work on one thing, and some providers refuse a call, or their newest
+// answer, whose reasoning is gone.
 function withoutReasoning(messages: readonly Message[]): readonly Message[] {
-  const at = messages.findLastIndex((message) => message.role === 'user');
+  const asked = messages.findLastIndex((message) => message.role === 'user');
+  const answered = messages.findLastIndex((message) => message.role === 'assistant');
+  const end = Math.min(asked, answered);
   return messages.flatMap((message, index) => {
-    if (message.role !== 'assistant' || index > at) return message;
+    if (message.role !== 'assistant' || index >= end) return message;
     const content = message.content.filter((part) => part.type !== 'reasoning');
     if (content.length === message.content.length) return message;
     return content.length === 0 ? [] : { ...message, content: content.map(unsigned) };

@@ -31,6 +31,7 @@ import type { SessionContext } from './context.ts';
 import { decideConsult } from './decide-consult.ts';
 import { type Decision, events, late } from './decision.ts';
 import { remembered } from './evolve.ts';
+import { decideFeedback } from './feedback.ts';
 import { because, ended, UNSEEN, unstartedRun } from './next.ts';
 import { PREEMPTED } from './preempt.ts';
 import * as q from './queries.ts';
@@ -57,6 +58,8 @@ export function decide(state: SessionState, input: Input, _atMs: number): Decisi
       return events({ type: 'tools_closed', effect_id: input.effect_id, notes: input.notes });
     case 'owned':
       return decideOwned(state, input);
+    case 'feedback':
+      return decideFeedback(state.context, input);
     case 'session_failed':
       return decideSessionFailed(state, input);
     default:

@@ -6,9 +6,11 @@
  */
 import { BOUNDS, callsOf, type EventOf, type SessionEvent, textOf, type Usage } from '@coxswain/protocol';
 import { passDue } from './compaction.ts';
-import { type CallRow, NO_USAGE, type OpenEffect, type SessionContext } from './context.ts';
+import { type CallRow, NO_STALL, NO_USAGE, type OpenEffect, type SessionContext } from './context.ts';
+import { feedbackEvolved, feedbackSaid, feedbackTaken } from './feedback.ts';
 import { preempt } from './preempt.ts';
 import { isHooked } from './queries.ts';
+import { watchAnswer, watchResult, watchTold, watchTurn } from './stall-watch.ts';
 import { viewAfter } from './view-account.ts';
 
 /** An event with the record it stands in: its number, and when it was made, milliseconds since 1970. */
@@ -45,6 +47,7 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
         failure: null,
         failed_at: null,
         suspend: null,
+        stall: NO_STALL,
         ...remember(context, event.command_id),
         ...ask(context, event, 'provision'),
       };
@@ -95,7 +98,11 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
       };
     case 'loop_checkpoint':
       return checkpointed(context, event);
+    case 'feedback_received':
+    case 'feedback_dropped':
+      return { ...feedbackEvolved(context, event), stall: watchTold(context.stall, event.source) };
     case 'message_injected':
+      if (event.origin === 'feedback') return feedbackSaid(context, event.command_id);
       return event.origin === 'followup'
         ? { followups: context.followups.filter((followup) => followup.command_id !== event.command_id) }
         : { delivering: context.delivering.filter((injection) => injection.command_id !== event.command_id) };
@@ -137,6 +144,7 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
           is_error: event.is_error,
           returned: undefined,
         }),
+        stall: watchResult(context.stall, event),
         skipping:
           context.skipping.length === 0 ? context.skipping : context.skipping.filter((id) => id !== event.call_id),
       };
@@ -147,7 +155,7 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
     case 'approval_decided':
       return decided(context, event);
     case 'turn_end':
-      return { turn_open: false };
+      return { turn_open: false, ...(context.batch_open ? { stall: watchTurn(context.stall) } : {}) };
     case 'agent_end':
       return {
         stop_reason: event.stop_reason,
@@ -238,10 +246,11 @@ function checkpointed(
     case 'iteration_end':
       return { ...delivered, delivered_at_end: ids.length };
     case 'pre_compact':
-      return { ...delivered, pass: passDue(context) };
+      return { ...delivered, ...feedbackTaken(context, event.kind, event.inbox_delivered), pass: passDue(context) };
     case 'post_compact':
       return {
         ...delivered,
+        ...feedbackTaken(context, event.kind, event.inbox_delivered),
         pass: null,
         ...(isHooked(context, 'transform_context') ? {} : ask(context, event, 'model')),
       };
@@ -268,6 +277,7 @@ function answered(context: SessionContext, event: EventOf<'message_complete'>): 
     model: null,
     cut_short: event.message.partial === true && context.model?.preempted === true,
     ...spent(context, event.usage),
+    ...(event.message.partial ? {} : { stall: watchAnswer(context.stall, calls) }),
   };
   if (calls.length === 0) return usage;
   return {

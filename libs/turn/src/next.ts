@@ -14,6 +14,7 @@ import {
   type Json,
   type JsonObject,
   type Message,
+  SEAMS,
   type SeamKind,
   type SessionEvent,
   type StopReason,
@@ -22,7 +23,9 @@ import {
 } from '@coxswain/protocol';
 import { nextOfPass, passPayload } from './compaction.ts';
 import type { CallRow, PendingInjection, SessionContext } from './context.ts';
+import { feedbackEvent, owedFeedback } from './feedback.ts';
 import * as q from './queries.ts';
+import { stallNotice } from './stall-watch.ts';
 import { leafOf, type SessionState } from './state.ts';
 import { MACHINE_VERSION } from './turn-machine.ts';
 import { messagesOf } from './view-account.ts';
@@ -41,7 +44,10 @@ const derive: { readonly [leaf: string]: Derivation } = {
     consult(context, 'session_start', { source: context.run === 1 ? 'start' : 'prompt' }),
   'provisioning.user_prompt_submit': (context) =>
     consult(context, 'user_prompt_submit', { prompt: context.prompt, origin: 'prompt' }),
-  'assistant_streaming.opening': (context) => ({ type: 'turn_start', turn: context.turn + 1 }),
+  'assistant_streaming.opening': (context) => {
+    const notice = stallNotice(context);
+    return notice ? feedbackEvent(context, notice) : { type: 'turn_start', turn: context.turn + 1 };
+  },
   'assistant_streaming.iteration_start': (context) => checkpoint(context, 'iteration_start'),
   'assistant_streaming.pre_compact': (context) => checkpoint(context, 'pre_compact'),
   'assistant_streaming.vetting_compaction': (context) => consult(context, 'pre_compact', passPayload(context)),
@@ -104,7 +110,7 @@ function owed(context: SessionContext): SessionEvent | null {
     if (row) return ended(row, 'skipped', 'Skipped: a message arrived before this call was started. See it below.');
   }
   const injection = context.delivering[0];
-  if (!injection) return null;
+  if (!injection) return owedFeedback(context);
   const auditOnly = injection.mode === 'audit_only';
   return {
     type: 'message_injected',
@@ -140,7 +146,7 @@ function checkpoint(context: SessionContext, kind: SeamKind, skipped: readonly s
     kind,
     delivered: delivered.length,
     delivered_ids: delivered.map((injection) => injection.command_id),
-    inbox_delivered: 0,
+    inbox_delivered: SEAMS[kind].feedback ? context.feedback.length : 0,
     dispatch_skipped: skips,
     ...(skips ? { skipped_call_ids: [...skipped] } : {}),
   };
