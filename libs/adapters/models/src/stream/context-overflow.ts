@@ -24,9 +24,12 @@ const SENTENCES: readonly RegExp[] = [
   /(prompt|input) .{0,40}(longer|larger) than (the|this) .{0,20}context/i,
 ];
 
-/** @param errors whatever is known of the refusal: error objects as they came, bodies, messages. */
-export function isContextOverflow(...errors: readonly unknown[]): boolean {
-  return errors.some((error) => says(error, 0));
+/**
+ * See the top of the file.
+ * @param error the refusal as it came: an object with whatever the provider put into it, or a sentence.
+ */
+export function isContextOverflow(error: unknown): boolean {
+  return says(error, 0);
 }
 
 function says(error: unknown, depth: number): boolean {
