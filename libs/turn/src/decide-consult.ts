@@ -60,7 +60,12 @@ function consequences(context: SessionContext, consult: OpenConsult, outcome: Co
     case 'session_start':
     case 'post_compact':
     case 'post_turn':
+    case 'file_edited':
+    case 'session_error':
     case 'session_end':
+    case 'pre_finish':
+    case 'on_unsettled_detected':
+    case 'post_finish':
       return [];
     case 'pre_compact':
       return context.aborting ? [] : compactionVetted(context, outcome);

@@ -30,6 +30,7 @@ import { decideCompact, decideOverflow, modelFailure, withoutStep } from './comp
 import type { SessionContext } from './context.ts';
 import { decideConsult } from './decide-consult.ts';
 import { type Decision, events, late } from './decision.ts';
+import { withEditedFiles } from './edited-files.ts';
 import { remembered } from './evolve.ts';
 import { decideFeedback } from './feedback.ts';
 import { because, ended, UNSEEN, unstartedRun } from './next.ts';
@@ -50,7 +51,7 @@ export function decide(state: SessionState, input: Input, _atMs: number): Decisi
     case 'compact_outcome':
       return decideCompact(state.context, input);
     case 'call_outcome':
-      return decideCall(state.context, input);
+      return withEditedFiles(input, decideCall(state.context, input));
     case 'consult_outcome':
       return decideConsult(state.context, input);
     case 'close_outcome':

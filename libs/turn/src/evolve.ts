@@ -7,6 +7,7 @@
 import { BOUNDS, callsOf, type EventOf, type SessionEvent, textOf, type Usage } from '@coxswain/protocol';
 import { passDue } from './compaction.ts';
 import { type CallRow, NO_STALL, NO_USAGE, type OpenEffect, type SessionContext } from './context.ts';
+import { editedFiles } from './edited-files.ts';
 import { feedbackEvolved, feedbackSaid, feedbackTaken } from './feedback.ts';
 import { preempt } from './preempt.ts';
 import { isHooked } from './queries.ts';
@@ -37,6 +38,7 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
         run_usage: NO_USAGE,
         batch_open: false,
         calls: [],
+        edited: [],
         dispatch_skipped: false,
         preempting: false,
         cut_short: false,
@@ -148,6 +150,8 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
         skipping:
           context.skipping.length === 0 ? context.skipping : context.skipping.filter((id) => id !== event.call_id),
       };
+    case 'files_edited':
+      return { edited: editedFiles(context, event.paths) };
     case 'call_args_rewritten':
       return setCall(context, event.call_id, { args: event.args });
     case 'approval_requested':
@@ -191,7 +195,11 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
       // The seam before these hooks would have asked for the answer, had there been none.
       if (event.point === 'transform_context' && !context.aborting)
         return { consult: null, ...ask(context, event, 'model') };
-      return { consult: null, ...(event.call_id ? consulted(context, event.call_id, event.point) : {}) };
+      return {
+        consult: null,
+        ...(event.call_id ? consulted(context, event.call_id, event.point) : {}),
+        ...(event.point === 'file_edited' ? { edited: context.edited.slice(1) } : {}),
+      };
     case 'command_rejected':
       return remember(context, event.command_id, event.code);
     case 'control_outcome':
