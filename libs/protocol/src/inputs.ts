@@ -4,6 +4,7 @@
  */
 import { z } from 'zod';
 import { BOUNDS } from './bounds.ts';
+import { RunBudgets } from './budgets.ts';
 import { CallStatus, ToolDefinition } from './calls.ts';
 import type { Actor } from './commands.ts';
 import type { ErrorCode } from './error-catalogue.ts';
@@ -11,7 +12,12 @@ import { HookAnswer, HookTable } from './hooks.ts';
 import { Json, JsonObject } from './json.ts';
 import { AssistantMessage, FilePart, TextPart } from './messages.ts';
 import { PinnedPermissions } from './permissions.ts';
+<<<<<<< HEAD
 import { CompactionStrategy, ModelSettings, Persona } from './persona.ts';
+=======
+import { ModelSettings, Persona } from './persona.ts';
+import { PinnedPrice } from './prices.ts';
+>>>>>>> main
 
 const StoredActor = z.strictObject({ name: z.string(), verified: z.boolean() });
 
@@ -80,7 +86,17 @@ export const Provision = z.strictObject({
   /** Absent in journals of before there was compaction: their prompts grow until the provider refuses them. */
   compaction: ResolvedCompaction.optional(),
   root: z.string(),
-  fingerprints: z.strictObject({ persona: z.string(), prompt: z.string(), tools: z.string(), hooks: z.string() }),
+  /** Only where the run has a budget. */
+  budgets: RunBudgets.optional(),
+  /** Only where the model's price is known. */
+  price: PinnedPrice.optional(),
+  fingerprints: z.strictObject({
+    persona: z.string(),
+    prompt: z.string(),
+    tools: z.string(),
+    hooks: z.string(),
+    price: z.string().optional(),
+  }),
 });
 /** See {@link Provision}. */
 export type Provision = z.infer<typeof Provision>;

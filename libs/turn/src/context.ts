@@ -12,15 +12,24 @@ import type {
   JsonObject,
   Mode,
   PinnedPermissions,
+<<<<<<< HEAD
   ResolvedCompaction,
+=======
+  PinnedPrice,
+  RunBudgets,
+>>>>>>> main
   StartSettings,
   StopReason,
   ToolResult,
   ToolTraits,
   Usage,
 } from '@coxswain/protocol';
+<<<<<<< HEAD
 import type { Pass } from './compaction.ts';
 import { EMPTY_VIEW, type ViewAccount } from './view-account.ts';
+=======
+import { type BudgetCount, NOTHING_USED } from './budgets.ts';
+>>>>>>> main
 
 /** An injection that waits for a seam. */
 export interface PendingInjection {
@@ -137,7 +146,13 @@ export interface Pinned {
   readonly parallel_calls: number;
   readonly drain: { readonly steering: 'all' | 'one_at_a_time'; readonly followups: 'all' | 'one_at_a_time' };
   readonly daemon: boolean;
+<<<<<<< HEAD
   readonly compaction?: ResolvedCompaction | undefined;
+=======
+  readonly budgets: RunBudgets | null;
+  readonly price: PinnedPrice | null;
+  readonly price_fingerprint: string;
+>>>>>>> main
 }
 
 /** The context. Snake case, as it is data that snapshots hold. */
@@ -165,6 +180,11 @@ export interface SessionContext {
   readonly turn_usage: Usage;
   readonly run_usage: Usage;
   readonly total_usage: Usage;
+  /** Nano-USD; null where a price was not known. */
+  readonly turn_cost: number | null;
+  readonly run_cost: number | null;
+  readonly total_cost: number | null;
+  readonly count: BudgetCount;
   /** Whether the open turn's answer asked for calls. */
   readonly batch_open: boolean;
   readonly calls: readonly CallRow[];
@@ -251,6 +271,10 @@ export function emptyContext(sessionId: string): SessionContext {
     turn_usage: NO_USAGE,
     run_usage: NO_USAGE,
     total_usage: NO_USAGE,
+    turn_cost: 0,
+    run_cost: 0,
+    total_cost: 0,
+    count: NOTHING_USED,
     batch_open: false,
     calls: [],
     edited: [],

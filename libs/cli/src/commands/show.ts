@@ -6,7 +6,7 @@ import { findSession } from '../instance/resolve-session.ts';
 import { foldStatus, sessionStatus } from '../instance/session-status.ts';
 import { EXIT } from '../line/cli-error.ts';
 import type { CommandRun } from '../line/command-spec.ts';
-import { effort } from '../terminal/event-lines.ts';
+import { budgetLine, effort } from '../terminal/event-lines.ts';
 import { standardStreams } from '../terminal/streams.ts';
 import { ago, table } from '../terminal/table.ts';
 
@@ -36,8 +36,13 @@ function forPeople(status: SessionStatus): string {
     ['run', `${status.run}, turn ${status.turn}`],
     ['persona', status.persona ?? 'none yet'],
     ['model', status.model ?? 'none yet'],
+<<<<<<< HEAD
     ['used', effort(status.turn, status.usage)],
     ['context', contextLine(status.context)],
+=======
+    ['used', effort(status.turn, status.usage, status.cost_usd)],
+    ...status.budgets.map((state) => ['budget', budgetLine(state)]),
+>>>>>>> main
     ['record', `${status.n}, ${ago(status.at)}, epoch ${status.epoch}`],
   ];
   if (status.error) rows.push(['error', `${status.error.code}: ${printable(status.error.message)}`]);
