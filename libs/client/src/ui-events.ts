@@ -1,6 +1,6 @@
 /** What a user interface shows of a session, one thing after another. Made by the event translator alone. */
-<<<<<<< HEAD
 import type {
+  Budget,
   CallStatus,
   CompactionMode,
   CompactionStrategy,
@@ -11,9 +11,6 @@ import type {
   StopReason,
   Usage,
 } from '@coxswain/protocol';
-=======
-import type { Budget, CallStatus, Json, Mode, SeamKind, StateValue, StopReason, Usage } from '@coxswain/protocol';
->>>>>>> main
 
 /** The record that a UI event comes from; pieces of a running answer come from none yet. */
 export interface FromRecord {

@@ -10,11 +10,8 @@ import { HookFailure, HookPoint, HookTable, Verdict } from './hooks.ts';
 import { EditedPath, Failure, Provision, ToolResult, Usage } from './inputs.ts';
 import { Json, JsonObject } from './json.ts';
 import { AssistantMessage, ReminderMessage, UserMessage } from './messages.ts';
-<<<<<<< HEAD
 import { CompactionStrategy } from './persona.ts';
-=======
 import { PinnedPrice } from './prices.ts';
->>>>>>> main
 import { Mode, SeamKind } from './seams.ts';
 
 const Actor = z.strictObject({ name: z.string(), verified: z.boolean() });

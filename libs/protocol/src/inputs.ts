@@ -12,12 +12,8 @@ import { HookAnswer, HookTable } from './hooks.ts';
 import { Json, JsonObject } from './json.ts';
 import { AssistantMessage, FilePart, TextPart } from './messages.ts';
 import { PinnedPermissions } from './permissions.ts';
-<<<<<<< HEAD
 import { CompactionStrategy, ModelSettings, Persona } from './persona.ts';
-=======
-import { ModelSettings, Persona } from './persona.ts';
 import { PinnedPrice } from './prices.ts';
->>>>>>> main
 
 const StoredActor = z.strictObject({ name: z.string(), verified: z.boolean() });
 

@@ -164,11 +164,6 @@ export type PersonaInput = z.input<typeof Persona>;
 /** Keys of the schema whose meaning a later release brings. They are refused by name rather than ignored. */
 export const NOT_YET_IN_PERSONA: readonly string[] = [
   'skills',
-<<<<<<< HEAD
-  'budget_thresholds',
-=======
-  'compaction',
->>>>>>> main
   'stop_when',
   'hooks',
   'on_finish',

@@ -22,7 +22,6 @@ export const SessionStatus = z.strictObject({
   error: z.strictObject({ code: z.string(), message: z.string() }).nullable(),
   /** Of all runs. */
   usage: Usage,
-<<<<<<< HEAD
   /** What the next prompt is estimated to have, of how much, and how often what came before was compacted. */
   context: z.strictObject({
     tokens: z.number().int().nonnegative(),
@@ -30,12 +29,10 @@ export const SessionStatus = z.strictObject({
     messages: z.number().int().nonnegative(),
     compactions: z.number().int().nonnegative(),
   }),
-=======
   /** USD of all runs; null where a price was not known. */
   cost_usd: z.number().nonnegative().nullable(),
   /** What the run has used of its budgets, as of the newest record: tokens, USD or milliseconds. */
   budgets: z.array(z.strictObject({ budget: Budget, used: z.number().nonnegative(), limit: z.number().positive() })),
->>>>>>> main
   calls: z.array(z.strictObject({ call_id: z.string(), tool: z.string(), status: z.string() })),
   approvals: z.array(z.strictObject({ call_id: z.string(), tool: z.string(), args: Json, requested_by: z.string() })),
   pending: z.array(

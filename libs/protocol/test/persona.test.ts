@@ -86,11 +86,6 @@ describe('a persona', () => {
 describe('what a later release brings is in the schema and refused by name:', () => {
   const later: Readonly<Record<string, object>> = {
     skills: { skills: ['review'] },
-<<<<<<< HEAD
-    budget_thresholds: { budget_thresholds: [80] },
-=======
-    compaction: { compaction: {} },
->>>>>>> main
     stop_when: { stop_when: [{ text: 'DONE' }] },
     hooks: { hooks: [{}] },
     on_finish: { on_finish: './done.js#done' },

@@ -20,11 +20,8 @@ import {
   type StartSettings,
   type ToolDefinition,
 } from '@coxswain/protocol';
-<<<<<<< HEAD
 import { compactionProblem, resolveCompaction } from './context-window.ts';
-=======
 import { type RunLimits, runLimits } from './run-limits.ts';
->>>>>>> main
 import { sha256Hex } from './seal-record.ts';
 import type { TranscriptFrame } from './transcript.ts';
 

@@ -12,24 +12,18 @@ import type {
   JsonObject,
   Mode,
   PinnedPermissions,
-<<<<<<< HEAD
-  ResolvedCompaction,
-=======
   PinnedPrice,
+  ResolvedCompaction,
   RunBudgets,
->>>>>>> main
   StartSettings,
   StopReason,
   ToolResult,
   ToolTraits,
   Usage,
 } from '@coxswain/protocol';
-<<<<<<< HEAD
+import { type BudgetCount, NOTHING_USED } from './budgets.ts';
 import type { Pass } from './compaction.ts';
 import { EMPTY_VIEW, type ViewAccount } from './view-account.ts';
-=======
-import { type BudgetCount, NOTHING_USED } from './budgets.ts';
->>>>>>> main
 
 /** An injection that waits for a seam. */
 export interface PendingInjection {
@@ -146,13 +140,10 @@ export interface Pinned {
   readonly parallel_calls: number;
   readonly drain: { readonly steering: 'all' | 'one_at_a_time'; readonly followups: 'all' | 'one_at_a_time' };
   readonly daemon: boolean;
-<<<<<<< HEAD
   readonly compaction?: ResolvedCompaction | undefined;
-=======
   readonly budgets: RunBudgets | null;
   readonly price: PinnedPrice | null;
   readonly price_fingerprint: string;
->>>>>>> main
 }
 
 /** The context. Snake case, as it is data that snapshots hold. */

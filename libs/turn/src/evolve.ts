@@ -4,13 +4,9 @@
  * E1  An event only states a fact; evolve never refuses one.
  * E2  Effect ids are `<record n>-<index>`: the event that asks for an effect takes the next index of its record.
  */
-<<<<<<< HEAD
-import { BOUNDS, callsOf, type EventOf, type SessionEvent, textOf, type Usage } from '@coxswain/protocol';
-import { passDue } from './compaction.ts';
-=======
 import { BOUNDS, callsOf, costNanoUsd, type EventOf, type SessionEvent, textOf, type Usage } from '@coxswain/protocol';
 import { exhaustion, NOTHING_USED, spend, startClock, stopClock } from './budgets.ts';
->>>>>>> main
+import { passDue } from './compaction.ts';
 import { type CallRow, NO_STALL, NO_USAGE, type OpenEffect, type SessionContext } from './context.ts';
 import { editedFiles } from './edited-files.ts';
 import { feedbackEvolved, feedbackSaid, feedbackTaken } from './feedback.ts';
@@ -75,13 +71,10 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
           parallel_calls: provision.parallel_calls,
           drain: provision.drain,
           daemon: provision.daemon,
-<<<<<<< HEAD
           ...(provision.compaction ? { compaction: provision.compaction } : {}),
-=======
           budgets: provision.budgets ?? null,
           price: context.pinned?.price ?? null,
           price_fingerprint: context.pinned?.price_fingerprint ?? '',
->>>>>>> main
         },
       };
     }
@@ -137,10 +130,11 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
     case 'compaction_done': {
       const { archived, remaining, usage } = event;
       const pass = context.pass ? { ...context.pass, strategy: event.strategy, done: { archived, remaining } } : null;
-      return { compacting: null, pass, ...(usage ? spent(context, usage) : {}) };
+      // The next prompt is another than the last.
+      return { compacting: null, pass, ...summaryPaid(context, usage, 0) };
     }
     case 'compaction_skipped':
-      return { compacting: null, ...(event.usage ? spent(context, event.usage) : {}) };
+      return { compacting: null, ...summaryPaid(context, event.usage, context.count.prompt_tokens) };
     case 'call_started':
       return {
         ...setCall(context, event.call_id, { status: 'running', effect_id: event.effect_id, epoch: context.epoch }),
@@ -185,15 +179,10 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
         stop_reason: event.stop_reason,
         provision: null,
         model: null,
-<<<<<<< HEAD
         compacting: null,
         closing: null,
         consult: null,
-=======
-        closing: null,
-        consult: null,
         count: stopClock(context.count, event.at_ms),
->>>>>>> main
       };
     case 'steering_received':
     case 'reminder_injected': {
@@ -304,7 +293,14 @@ function spent(context: SessionContext, usage: Usage): Partial<SessionContext> {
     turn_usage: addUsage(context.turn_usage, usage),
     run_usage: addUsage(context.run_usage, usage),
     total_usage: addUsage(context.total_usage, usage),
+    ...paid(context, usage),
   };
+}
+
+// What a summary's own prompt had says nothing of the session's.
+function summaryPaid(context: SessionContext, usage: Usage | undefined, promptTokens: number): Partial<SessionContext> {
+  const paidFor = usage ? spent(context, usage) : {};
+  return { ...paidFor, count: { ...(paidFor.count ?? context.count), prompt_tokens: promptTokens } };
 }
 
 function answered(context: SessionContext, event: EventOf<'message_complete'>): Partial<SessionContext> {
@@ -312,14 +308,7 @@ function answered(context: SessionContext, event: EventOf<'message_complete'>): 
   const usage = {
     model: null,
     cut_short: event.message.partial === true && context.model?.preempted === true,
-<<<<<<< HEAD
     ...spent(context, event.usage),
-=======
-    turn_usage: addUsage(context.turn_usage, event.usage),
-    run_usage: addUsage(context.run_usage, event.usage),
-    total_usage: addUsage(context.total_usage, event.usage),
-    ...paid(context, event.usage),
->>>>>>> main
     ...(event.message.partial ? {} : { stall: watchAnswer(context.stall, calls) }),
   };
   if (calls.length === 0) return usage;

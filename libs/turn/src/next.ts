@@ -22,11 +22,8 @@ import {
   usdOf,
   userText,
 } from '@coxswain/protocol';
-<<<<<<< HEAD
-import { nextOfPass, passPayload } from './compaction.ts';
-=======
 import { reachedThreshold, uncoveredAnswer } from './budgets.ts';
->>>>>>> main
+import { nextOfPass, passPayload } from './compaction.ts';
 import type { CallRow, PendingInjection, SessionContext } from './context.ts';
 import { type EndingPoint, endingPayload } from './ending.ts';
 import { feedbackEvent, owedFeedback } from './feedback.ts';

@@ -6,11 +6,8 @@ import {
   type AssistantMessage,
   type CallOutcome,
   type CommandInput,
-<<<<<<< HEAD
   type CompactOutcome,
-=======
   DEFAULT_THRESHOLDS,
->>>>>>> main
   DEFAULT_TRAITS,
   type ErrorCode,
   type HookAnswer,
@@ -26,11 +23,8 @@ import {
   type Provision,
   parseBody,
   parseVerdict,
-<<<<<<< HEAD
   type ResolvedCompaction,
-=======
   type RunBudgets,
->>>>>>> main
   type ToolDefinition,
   type ToolTraits,
   type Verb,
@@ -128,14 +122,11 @@ export interface Surroundings {
   readonly steering?: 'all' | 'one_at_a_time';
   readonly followups?: 'all' | 'one_at_a_time';
   readonly daemon?: boolean;
-<<<<<<< HEAD
   /** Compaction, in a window that every second prompt passes unless it says otherwise. */
   readonly compaction?: Partial<ResolvedCompaction>;
-=======
   readonly budgets?: RunBudgets['limits'];
   readonly thresholds?: readonly number[];
   readonly price?: PinnedPrice;
->>>>>>> main
 }
 
 /** The surroundings as a provision. */

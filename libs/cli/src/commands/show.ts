@@ -36,13 +36,9 @@ function forPeople(status: SessionStatus): string {
     ['run', `${status.run}, turn ${status.turn}`],
     ['persona', status.persona ?? 'none yet'],
     ['model', status.model ?? 'none yet'],
-<<<<<<< HEAD
-    ['used', effort(status.turn, status.usage)],
-    ['context', contextLine(status.context)],
-=======
     ['used', effort(status.turn, status.usage, status.cost_usd)],
     ...status.budgets.map((state) => ['budget', budgetLine(state)]),
->>>>>>> main
+    ['context', contextLine(status.context)],
     ['record', `${status.n}, ${ago(status.at)}, epoch ${status.epoch}`],
   ];
   if (status.error) rows.push(['error', `${status.error.code}: ${printable(status.error.message)}`]);
