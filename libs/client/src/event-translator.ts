@@ -158,6 +158,10 @@ class Translator implements EventTranslator {
         const reason = printable(`${event.error.code}: ${event.error.message}`);
         return [{ type: 'compaction_skipped', turn: event.turn, reason, ...from }];
       }
+      case 'injection_blocked': {
+        const { command_id, reason } = event;
+        return [{ type: 'injection_blocked', command_id, reason: printable(reason), ...from }];
+      }
       case 'suspended':
         return [{ type: 'session_suspended', reason: event.reason ?? null, ...from }];
       case 'resumed':
@@ -200,6 +204,7 @@ class Translator implements EventTranslator {
       case 'hook_call':
       case 'hook_returned':
       case 'consult_ended':
+      case 'guard_ended':
       case 'run_failed':
       case 'tools_closed':
         return [];

@@ -137,6 +137,8 @@ export type UiEvent =
       readonly instead: string | null;
     } & FromRecord)
   | ({ readonly type: 'compaction_skipped'; readonly turn: number; readonly reason: string } & FromRecord)
+  /** A hook has blocked a steer or a follow-up. */
+  | ({ readonly type: 'injection_blocked'; readonly command_id: string; readonly reason: string } & FromRecord)
   | ({ readonly type: 'session_suspended'; readonly reason: string | null } & FromRecord)
   | ({ readonly type: 'session_resumed' } & FromRecord)
   | ({ readonly type: 'host_changed'; readonly host: string; readonly epoch: number } & FromRecord)

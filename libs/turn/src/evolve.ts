@@ -7,11 +7,19 @@
 import { BOUNDS, callsOf, costNanoUsd, type EventOf, type SessionEvent, textOf, type Usage } from '@coxswain/protocol';
 import { exhaustion, NOTHING_USED, spend, startClock, stopClock } from './budgets.ts';
 import { passDue } from './compaction.ts';
-import { type CallRow, NO_STALL, NO_USAGE, type OpenEffect, type SessionContext } from './context.ts';
+import {
+  type CallRow,
+  NO_STALL,
+  NO_USAGE,
+  type OpenEffect,
+  type PendingInjection,
+  type SessionContext,
+} from './context.ts';
 import { editedFiles } from './edited-files.ts';
 import { feedbackEvolved, feedbackSaid, feedbackTaken } from './feedback.ts';
+import { guardEnded, injectionBlocked } from './guard.ts';
 import { preempt } from './preempt.ts';
-import { isHooked } from './queries.ts';
+import * as q from './queries.ts';
 import { watchAnswer, watchResult, watchTold, watchTurn } from './stall-watch.ts';
 import { viewAfter } from './view-account.ts';
 
@@ -188,9 +196,11 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
     case 'reminder_injected': {
       const { command_id, body, mode, actor } = event;
       const kind = event.type === 'steering_received' ? 'steer' : 'remind';
+      const injection: PendingInjection = { command_id, kind, body, mode, actor };
+      const waits = event.preempt && q.awaitsVerdict(context, injection);
       return {
-        pending: [...context.pending, { command_id, kind, body, mode, actor }],
-        ...(event.preempt ? preempt(context) : {}),
+        pending: [...context.pending, waits ? { ...injection, preempt: true } : injection],
+        ...(event.preempt && !waits ? preempt(context) : {}),
         ...remember(context, command_id),
       };
     }
@@ -206,6 +216,10 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
       }
       if (event.point === 'pre_compact' && context.pass) return { pass: { ...context.pass, vetoed: true } };
       return {};
+    case 'injection_blocked':
+      return injectionBlocked(context, event.command_id);
+    case 'guard_ended':
+      return guardEnded(context, event);
     case 'consult_ended':
       // The seam before these hooks would have asked for the answer, had there been none.
       if (event.point === 'transform_context' && !context.aborting)
@@ -252,7 +266,7 @@ function checkpointed(
   event: EventOf<'loop_checkpoint'> & PlacedEvent,
 ): Partial<SessionContext> {
   const ids = event.delivered_ids;
-  const delivered =
+  const delivered: Partial<SessionContext> =
     ids.length === 0
       ? {}
       : {
@@ -265,6 +279,11 @@ function checkpointed(
       return event.dispatch_skipped
         ? { ...delivered, dispatch_skipped: true, skipping: event.skipped_call_ids ?? [] }
         : delivered;
+    case 'iteration_start': {
+      // What did not wait was delivered before there was anything to end.
+      const waits = (delivered.pending ?? context.pending).some(({ mode }) => mode === 'interrupt_immediate');
+      return { ...delivered, preempting: context.preempting && waits };
+    }
     case 'post_tool_dispatch':
     case 'iteration_end':
       return { ...delivered, delivered_at_end: ids.length };
@@ -275,7 +294,7 @@ function checkpointed(
         ...delivered,
         ...feedbackTaken(context, event.kind, event.inbox_delivered),
         pass: null,
-        ...(isHooked(context, 'transform_context') ? {} : ask(context, event, 'model')),
+        ...(q.isHooked(context, 'transform_context') ? {} : ask(context, event, 'model')),
       };
     case 'daemon_idle_pre':
       return { ...delivered, turns_counted: 0, count: NOTHING_USED };
@@ -371,6 +390,7 @@ function hookAsked(context: SessionContext, event: EventOf<'hook_call'> & Placed
       epoch: context.epoch,
       point: event.point,
       ...(event.call_id ? { call_id: event.call_id } : {}),
+      ...(event.command_id ? { command_id: event.command_id } : {}),
       hooks: [event.hook],
       payload: event.payload,
       ...(context.aborting ? { of_end: true } : {}),

@@ -27,6 +27,7 @@ import { nextOfPass, passPayload } from './compaction.ts';
 import type { CallRow, PendingInjection, SessionContext } from './context.ts';
 import { type EndingPoint, endingPayload } from './ending.ts';
 import { feedbackEvent, owedFeedback } from './feedback.ts';
+import { guardConsult } from './guard.ts';
 import * as q from './queries.ts';
 import { stallNotice } from './stall-watch.ts';
 import { leafOf, type SessionState } from './state.ts';
@@ -37,7 +38,13 @@ import { messagesOf } from './view-account.ts';
 export function next(state: SessionState): SessionEvent | null {
   const { context } = state;
   const leaf = leafOf(state);
-  return owed(context) ?? budgetTold(context, leaf) ?? derive[leaf]?.(context) ?? null;
+  return (
+    owed(context) ??
+    budgetTold(context, leaf) ??
+    guardConsult(context, leaf, effectId(context)) ??
+    derive[leaf]?.(context) ??
+    null
+  );
 }
 
 // A run that is ending tells no more: its end says what it has used.
@@ -90,7 +97,7 @@ const derive: { readonly [leaf: string]: Derivation } = {
     return { type: 'suspended', command_id, ...(reason === undefined ? {} : { reason }) };
   },
   'suspended.parked': (context) => {
-    const waker = context.pending.find((injection) => injection.mode === 'interrupt_immediate');
+    const waker = q.waker(context);
     return waker ? { type: 'resumed', command_id: waker.command_id } : null;
   },
   'tearing_down.unwinding': abortUnsent,
@@ -153,7 +160,8 @@ function rendered(injection: PendingInjection): Extract<Message, { role: 'user' 
 
 // ---- seams ----
 
-function checkpoint(context: SessionContext, kind: SeamKind, skipped: readonly string[] = []): SessionEvent {
+function checkpoint(context: SessionContext, kind: SeamKind, skipped: readonly string[] = []): SessionEvent | null {
+  if (q.waitsForVerdict(context, kind)) return null;
   const delivered = q.deliverable(context, kind);
   const skips = delivered.length > 0 && skipped.length > 0;
   return {
@@ -170,7 +178,7 @@ function checkpoint(context: SessionContext, kind: SeamKind, skipped: readonly s
 }
 
 /** The stop seam: if it delivers, every call that has not been started is skipped. */
-function dispatchCheckpoint(context: SessionContext): SessionEvent {
+function dispatchCheckpoint(context: SessionContext): SessionEvent | null {
   const unstarted = context.calls.filter(
     (row) => row.status === 'proposed' || row.status === 'parked' || row.status === 'allowed',
   );
@@ -297,7 +305,7 @@ function cost(context: SessionContext, nanoUsd: number | null): { readonly cost_
 
 function takeFollowup(context: SessionContext): SessionEvent | null {
   const followup = q.nextFollowup(context);
-  if (!followup) return null;
+  if (!followup || q.followupAwaitsVerdict(context)) return null;
   return {
     type: 'message_injected',
     command_id: followup.command_id,

@@ -46,6 +46,8 @@ export function eventLine(event: UiEvent, style: Style): string | null {
       return style.dim(compacted(event));
     case 'compaction_skipped':
       return style.yellow(`  ! not compacted: ${firstLine(event.reason)}`);
+    case 'injection_blocked':
+      return style.yellow(`  ! ${event.command_id} was blocked: ${event.reason}`);
     case 'session_suspended':
       return style.yellow(`  ‖ suspended${quoted(event.reason)}`);
     case 'session_resumed':
