@@ -268,6 +268,7 @@ export function batchTerminates(context: SessionContext): boolean {
 export function anythingInFlight(context: SessionContext): boolean {
   return (
     context.model !== null ||
+    context.compacting !== null ||
     context.provision !== null ||
     context.consult !== null ||
     context.stop_check !== null ||
