@@ -153,6 +153,35 @@ const CASES: readonly (readonly [checker: string, what: string, () => { journal:
     'a tool ran with other arguments than were admitted',
     () => changed('call_started', (event) => [{ ...event, args: { n: -1 } } as SessionEvent]),
   ],
+  [
+    'feedback',
+    'a notice is said twice',
+    () => changed('message_injected', twice, ({ origin }) => origin === 'feedback'),
+  ],
+  [
+    'feedback',
+    'a notice is taken and not said',
+    () => changed('message_injected', never, ({ origin }) => origin === 'feedback'),
+  ],
+  [
+    'feedback',
+    'a notice is said at a seam that is not for it',
+    () =>
+      changed(
+        'message_injected',
+        (event) => [{ ...event, seam: 'iteration_end' } as SessionEvent],
+        ({ origin }) => origin === 'feedback',
+      ),
+  ],
+  [
+    'commands',
+    'a message that was blocked is delivered all the same',
+    () =>
+      changed('injection_blocked', (event) => [
+        event,
+        { ...steer, command_id: (event as { command_id: string }).command_id },
+      ]),
+  ],
   ['shown', 'a result is missing in the middle', () => changed('call_ended', never)],
   ['chain', 'a record has another number', () => record(4, (one) => ({ ...one, n: 99 }))],
   ['chain', 'a record is of another session', () => record(4, (one) => ({ ...one, session_id: 'other' }))],
@@ -173,6 +202,15 @@ const prompt: SessionEvent = {
   command_id: 'p',
   run: 2,
   messages: [{ role: 'user', content: [{ type: 'text', text: 'x' }] }],
+};
+
+const steer: SessionEvent = {
+  type: 'message_injected',
+  command_id: 's',
+  origin: 'steer',
+  seam: 'iteration_end',
+  turn: 1,
+  message: { role: 'user', content: [{ type: 'text', text: 'x' }] },
 };
 
 describe('the evidence is sound', () => {
