@@ -1,5 +1,5 @@
 /** Each checker, shown a sound simulation in whose evidence one thing was changed. */
-import type { EventType, JournalRecord, SessionEvent } from '@coxswain/protocol';
+import type { EventOf, EventType, JournalRecord, SessionEvent } from '@coxswain/protocol';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { CHECKERS, type Checker, check, type Evidence, found, type Journal } from './checkers/check.ts';
 import { simulate } from './simulate.ts';
@@ -177,10 +177,14 @@ const CASES: readonly (readonly [checker: string, what: string, () => { journal:
     'commands',
     'a message that was blocked is delivered all the same',
     () =>
-      changed('injection_blocked', (event) => [
-        event,
-        { ...steer, command_id: (event as { command_id: string }).command_id },
-      ]),
+      changed(
+        'message_injected',
+        (event) => [
+          { type: 'injection_blocked', command_id: (event as EventOf<'message_injected'>).command_id, reason: 'no' },
+          event,
+        ],
+        ({ origin }) => origin === 'steer',
+      ),
   ],
   ['shown', 'a result is missing in the middle', () => changed('call_ended', never)],
   ['chain', 'a record has another number', () => record(4, (one) => ({ ...one, n: 99 }))],
@@ -202,15 +206,6 @@ const prompt: SessionEvent = {
   command_id: 'p',
   run: 2,
   messages: [{ role: 'user', content: [{ type: 'text', text: 'x' }] }],
-};
-
-const steer: SessionEvent = {
-  type: 'message_injected',
-  command_id: 's',
-  origin: 'steer',
-  seam: 'iteration_end',
-  turn: 1,
-  message: { role: 'user', content: [{ type: 'text', text: 'x' }] },
 };
 
 describe('the evidence is sound', () => {
