@@ -129,6 +129,16 @@ export const ERROR_CATALOGUE = {
     'Ends the run as failed, before the model is asked.',
     'Add the model to a table of prices and name its file in COX_PRICES, or limit tokens instead.',
   ),
+  predicate_unknown: outcome(
+    'The persona’s stop_when names a predicate that the host’s program has not registered.',
+    'Ends the run as failed, before the model is asked.',
+    'Register it with the host, or name one that the message lists.',
+  ),
+  predicate_failed: outcome(
+    'A predicate of a stop condition threw, did not answer in 5 s, gave neither true nor false, or is not there any more.',
+    'Takes it as not holding and notes it; the run goes on within its limits.',
+    'Mend the predicate.',
+  ),
   provision_failed: outcome(
     'The session’s surroundings could not be resolved.',
     'Ends the run as failed.',
@@ -138,6 +148,21 @@ export const ERROR_CATALOGUE = {
     'The provider refused the request.',
     'Ends the run as failed.',
     'See the message, which quotes the provider.',
+  ),
+  context_overflow: outcome(
+    'The provider refused the prompt: it is longer than the model’s context window.',
+    'Compacts what came before and sends the prompt once more; where nothing can be compacted, a hook vetoed it, or the provider refuses again, ends the run as failed.',
+    'Say less at once, bound tool results, set `model.context_window`, or choose a model with a larger window.',
+  ),
+  summary_empty: outcome(
+    'The model was asked to summarise older messages, and answered without a word.',
+    'Clears old tool results instead, or goes on without a compaction.',
+    'Use another model, or the strategy clear_tool_results.',
+  ),
+  compaction_aborted: outcome(
+    'The run was ended while older messages were being summarised.',
+    'Goes on ending the run; the view stays as it was.',
+    'Nothing.',
   ),
   model_rate_limited: outcome(
     'The provider answered 429 until the retries were used up.',

@@ -13,14 +13,18 @@ import type {
   Mode,
   PinnedPermissions,
   PinnedPrice,
+  ResolvedCompaction,
   RunBudgets,
   StartSettings,
+  StopCondition,
   StopReason,
   ToolResult,
   ToolTraits,
   Usage,
 } from '@coxswain/protocol';
 import { type BudgetCount, NOTHING_USED } from './budgets.ts';
+import type { Pass } from './compaction.ts';
+import { EMPTY_VIEW, type ViewAccount } from './view-account.ts';
 
 /** An injection that waits for a seam. */
 export interface PendingInjection {
@@ -145,6 +149,8 @@ export interface Pinned {
   readonly parallel_calls: number;
   readonly drain: { readonly steering: 'all' | 'one_at_a_time'; readonly followups: 'all' | 'one_at_a_time' };
   readonly daemon: boolean;
+  readonly stop_when: readonly StopCondition[];
+  readonly compaction?: ResolvedCompaction | undefined;
   readonly budgets: RunBudgets | null;
   readonly price: PinnedPrice | null;
   readonly price_fingerprint: string;
@@ -207,11 +213,24 @@ export interface SessionContext {
   readonly stall: StallWatch;
   /** Calls that the last checkpoint skipped and that have no result yet. */
   readonly skipping: readonly string[];
+  /** What models are shown, in figures. */
+  readonly view: ViewAccount;
+  /** The compaction of the open turn, from the seam before it to the seam after it. */
+  readonly pass: Pass | null;
+  /** How often the provider has refused the open turn's prompt as too long. */
+  readonly overflows: number;
   readonly provision: OpenEffect | null;
   /** `preempted`: an interrupt came that does not wait for the answer. */
   readonly model: (OpenEffect & { readonly restarts: number; readonly preempted?: true | undefined }) | null;
+  /** The model step of the compaction that is under way. */
+  readonly compacting: (OpenEffect & { readonly restarts: number }) | null;
   readonly closing: OpenEffect | null;
   readonly consult: OpenConsult | null;
+  /** Predicates are being asked about the open turn. */
+  readonly stop_check: (OpenEffect & { readonly predicates: readonly string[] }) | null;
+  /** Whether they have been asked, and whether a stop condition holds after this turn. */
+  readonly stop_checked: boolean;
+  readonly stop_held: boolean;
   /** Cancelled or failed: nothing new may start. */
   readonly aborting: boolean;
   readonly stop_reason: StopReason | null;
@@ -279,10 +298,17 @@ export function emptyContext(sessionId: string): SessionContext {
     feedback_dropped: 0,
     stall: NO_STALL,
     skipping: [],
+    view: EMPTY_VIEW,
+    pass: null,
+    overflows: 0,
     provision: null,
     model: null,
+    compacting: null,
     closing: null,
     consult: null,
+    stop_check: null,
+    stop_checked: false,
+    stop_held: false,
     aborting: false,
     stop_reason: null,
     cancel_reason: null,

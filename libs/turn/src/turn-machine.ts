@@ -12,10 +12,12 @@
  */
 import type { EventOf, EventType, HookPoint } from '@coxswain/protocol';
 import { assign, setup } from 'xstate';
+import { passDue } from './compaction.ts';
 import { emptyContext, type SessionContext } from './context.ts';
 import { type EndingPoint, passes } from './ending.ts';
 import { evolve, type PlacedEvent } from './evolve.ts';
 import * as q from './queries.ts';
+import { isStopped } from './stop-conditions.ts';
 
 /** The version of the machine's meaning. It rises when an old journal would fold to another state. */
 export const MACHINE_VERSION = 1;
@@ -72,6 +74,11 @@ const turnSetup = setup({
     hooked_user_prompt_submit: hooked('user_prompt_submit'),
     hooked_gate_tool_calls: ({ context }: Args) =>
       q.isHooked(context, 'gate_tool_calls') && context.calls.some((row) => row.status === 'proposed'),
+    compacts_and_hooked: ({ context }: Args) => passDue(context) !== null && q.isHooked(context, 'pre_compact'),
+    compacts: ({ context }: Args) => passDue(context) !== null,
+    pass_is_vetoed: ({ context }: Args) => context.pass?.vetoed === true,
+    hooked_post_compact: hooked('post_compact'),
+    hooked_transform_context: hooked('transform_context'),
     hooked_post_turn: hooked('post_turn'),
     has_edits: ({ context }: Args) => context.edited.length > 0,
     has_more_edits: ({ context }: Args) => context.edited.length > 1,
@@ -132,6 +139,7 @@ const turnSetup = setup({
     is_quiet: ({ context }: Args) => !q.anythingInFlight(context) && q.openCalls(context).length === 0,
     turn_is_closed: ({ context }: Args) => !context.turn_open && context.run_started,
     is_closed: ({ context }: Args) => context.closing === null,
+    is_stopped: ({ context }: Args) => isStopped(context),
     is_used_up: ({ event }: Args) => (event as On<'budget_threshold'>).percent === 100,
     passes_session_error: passing('session_error'),
     passes_session_end: passing('session_end'),
@@ -172,6 +180,8 @@ export const turnMachine = turnSetup.createMachine({
     control_outcome: [to('.tearing_down', 'cancels'), evolves],
     run_failed: to('.tearing_down'),
     budget_threshold: [to('.tearing_down', 'is_used_up'), evolves],
+    stop_condition_held: evolves,
+    stop_predicates_answered: evolves,
     steering_received: evolves,
     reminder_injected: evolves,
     followup_received: evolves,
@@ -225,8 +235,34 @@ export const turnMachine = turnSetup.createMachine({
       states: {
         opening: { on: { turn_start: to('iteration_start') } },
         iteration_start: { tags: ['seam'], on: { loop_checkpoint: to('pre_compact') } },
-        pre_compact: { tags: ['seam'], on: { loop_checkpoint: to('post_compact') } },
-        post_compact: { tags: ['seam'], on: { loop_checkpoint: to('streaming') } },
+        pre_compact: {
+          tags: ['seam'],
+          on: {
+            loop_checkpoint: [
+              to('vetting_compaction', 'compacts_and_hooked'),
+              to('compacting', 'compacts'),
+              to('post_compact'),
+            ],
+          },
+        },
+        vetting_compaction: {
+          tags: ['wait'],
+          on: { consult_ended: [to('post_compact', 'pass_is_vetoed'), to('compacting')] },
+        },
+        compacting: {
+          tags: ['wait'],
+          on: {
+            compaction_started: evolves,
+            compaction_done: [to('compacted', 'hooked_post_compact'), to('post_compact')],
+            compaction_skipped: to('post_compact'),
+          },
+        },
+        compacted: { tags: ['wait'], on: { consult_ended: to('post_compact') } },
+        post_compact: {
+          tags: ['seam'],
+          on: { loop_checkpoint: [to('transforming', 'hooked_transform_context'), to('streaming')] },
+        },
+        transforming: { tags: ['wait'], on: { consult_ended: to('streaming') } },
         streaming: {
           tags: ['wait'],
           on: {
@@ -238,6 +274,8 @@ export const turnMachine = turnSetup.createMachine({
               to(`${CHECK}.post_turn`, 'hooked_post_turn'),
               to(`${CHECK}.iteration_end`),
             ],
+            // P1: the same turn's prompt, once more and shorter.
+            context_overflowed: to('pre_compact'),
           },
         },
       },
@@ -352,10 +390,20 @@ export const turnMachine = turnSetup.createMachine({
           tags: ['wait'],
           on: { consult_ended: [{ guard: 'has_more_edits', actions: 'evolve' }, to('closing')] },
         },
-        iteration_end: { tags: ['seam'], on: { loop_checkpoint: to('closing') } },
+        iteration_end: {
+          tags: ['seam'],
+          on: { stop_predicates_asked: to('stop_check'), loop_checkpoint: to('closing') },
+        },
+        /** Predicates are asked before the last seam of a plain answer, and after that of a batch. */
+        stop_check: {
+          tags: ['wait'],
+          on: { stop_predicates_answered: [to('iteration_end', 'was_plain_answer'), to('closing')] },
+        },
         closing: {
           on: {
+            stop_predicates_asked: to('stop_check'),
             turn_end: [
+              to(DOWN, 'is_stopped'),
               to(DOWN, 'goes_on_at_cap'),
               to('#session.suspended', 'suspend_asked'),
               to(STREAM, 'goes_on'),
@@ -424,7 +472,7 @@ export const turnMachine = turnSetup.createMachine({
       states: {
         unwinding: {
           tags: ['wait'],
-          on: { message_complete: evolves, agent_start: evolves },
+          on: { message_complete: evolves, compaction_skipped: evolves, agent_start: evolves },
           always: { guard: 'is_quiet', target: 'turn_closing' },
         },
         turn_closing: {

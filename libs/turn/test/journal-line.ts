@@ -31,6 +31,22 @@ export function journalLine(event: SessionEvent): string {
             .map((call) => call.call_id)
             .join(' ')}`,
       );
+    case 'context_overflowed':
+      return `context_overflowed ${event.turn}`;
+    case 'compaction_started':
+      return `compaction_started ${event.mode} ${event.strategy} keeps ${event.kept_turns}`;
+    case 'compaction_done':
+      return words(
+        'compaction_done',
+        event.mode,
+        event.strategy,
+        `keeps ${event.kept_turns}`,
+        `archives ${event.archived}`,
+        `leaves ${event.remaining}`,
+        event.instead_of && `instead of ${event.instead_of.strategy}: ${event.instead_of.error.code}`,
+      );
+    case 'compaction_skipped':
+      return `compaction_skipped ${event.mode} ${event.error.code}`;
     case 'call_started':
     case 'approval_requested':
     case 'call_cancel_requested':
@@ -100,6 +116,15 @@ export function journalLine(event: SessionEvent): string {
       return `owned ${event.epoch}`;
     case 'budget_threshold':
       return words('budget_threshold', event.budget, `${event.percent}%`, event.needed !== undefined && 'uncovered');
+    case 'stop_condition_held':
+      return `stop_condition_held ${Object.entries(event.condition).flat().join(' ')}`;
+    case 'stop_predicates_asked':
+      return `stop_predicates_asked ${event.predicates.join(' ')}`;
+    case 'stop_predicates_answered':
+      return words(
+        'stop_predicates_answered',
+        ...event.answers.map(({ predicate, holds, failure }) => `${predicate} ${failure ? 'failed' : holds}`),
+      );
     case 'persona_changed':
     case 'prices_changed':
     case 'tools_changed':
