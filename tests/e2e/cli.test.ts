@@ -1,6 +1,6 @@
 /** `cox` against an instance that runs, as people and scripts use it. */
 import { execFile } from 'node:child_process';
-import { readFile, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { sessionRef, subjects } from '@coxswain/protocol';
@@ -203,6 +203,44 @@ describe('steering', () => {
       stderr: expect.stringContaining('session_not_found'),
     });
   });
+});
+
+describe('a stage that --wait names', () => {
+  test('and that cannot be reached in this run ends with 1 and says what becomes of the command', async () => {
+    await bed.run(['run', 'go', '--id', 'over', ...model('quick')]);
+    const ended = await bed.run(['steer', 'over', 'late', '--wait', 'delivered', '--json']);
+    expect(ended.code).toBe(1);
+    expect(jsonLines(ended.stdout)).toMatchObject([
+      { type: 'receipt', stage: 'accepted', pending_for_next_run: true },
+      { type: 'error', code: 'stage_not_reached', exit_code: 1 },
+    ]);
+    const elsewhere = ['--state-dir', join(bed.folder, 'nobody-here')];
+    await bed.run(['run', 'go', '--id', 'alone', ...model('quick'), ...elsewhere]);
+    const stored = await bed.run(['steer', 'alone', 'late', '--wait', 'delivered', ...elsewhere]);
+    expect(stored).toMatchObject({ code: 1, stderr: expect.stringContaining('stage_not_reached') });
+    expect((await bed.run(['steer', 'alone', 'late', ...elsewhere])).code).toBe(0);
+  });
+});
+
+test('a repeated --command-id answers with what became of the first', async () => {
+  await bed.run(['run', 'go', '--id', 'twice', ...model('edit')]);
+  for (const again of ['', ' (repeated: nothing changed)']) {
+    const approved = await bed.run(['approve', 'twice', '--command-id', 'yes']);
+    expect(approved).toMatchObject({ code: 0, stdout: `twice: accepted${again}\n` });
+  }
+});
+
+test('a demo that is stopped cancels its session and leaves no folder behind', async () => {
+  const temporary = join(bed.folder, 'tmp');
+  await mkdir(temporary);
+  const demo = bed.start(['start'], { env: { TMPDIR: temporary, COX_STATE_DIR: '' } });
+  await demo.seen(/list_files/);
+  demo.child.kill('SIGTERM');
+  const { code, stdout } = await demo.end;
+  expect(stdout).toContain('the demo is cancelled');
+  expect(stdout).not.toContain('did not end');
+  expect(code).toBe(3);
+  expect((await readdir(temporary)).filter((name) => name.startsWith('cox-'))).toEqual([]);
 });
 
 describe('afterwards', () => {

@@ -1,4 +1,5 @@
 /** What a scenario is: a script for the model, tools, hooks, and what people do meanwhile. */
+import type { StopPredicates } from '@coxswain/ports';
 import type { HookRegistration, JsonObject } from '@coxswain/protocol';
 import type { DeckTool } from './deck-tools.ts';
 import type { Stage } from './stage.ts';
@@ -6,7 +7,7 @@ import type { Stage } from './stage.ts';
 /** One hook of a scenario. */
 export interface TracedHook {
   readonly registration: Partial<HookRegistration> & Pick<HookRegistration, 'id' | 'point'>;
-  /** What the handler returns; an `Error` is thrown. */
+  /** What the handler returns, or a function that says it of the payload; an `Error` is thrown. */
   readonly returns?: unknown;
   /** How long it takes; without it the answer is there at once. */
   readonly afterMs?: number;
@@ -20,8 +21,14 @@ export interface Scenario {
   readonly shows: string;
   /** The model's answers, as docs/guides/scripted-models.md describes turns. */
   readonly turns: readonly JsonObject[];
+  /** What compactions are answered. */
+  readonly compactions?: readonly JsonObject[];
   readonly tools?: readonly DeckTool[];
   readonly hooks?: readonly TracedHook[];
+  /** What the scripted model costs, in USD per million tokens. */
+  readonly price?: { readonly input: number; readonly output: number };
+  /** Stop conditions in code. */
+  readonly stopPredicates?: StopPredicates;
   /** Where the surroundings fail. */
   readonly trouble?: Trouble;
   /** What happens, from before the first command. */

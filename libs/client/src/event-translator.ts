@@ -8,6 +8,7 @@ import {
   type JournalRecord,
   type Json,
   type Message,
+  readHostNotice,
   type SessionEvent,
   textOf,
 } from '@coxswain/protocol';
@@ -141,29 +142,73 @@ class Translator implements EventTranslator {
         const { hook, point, call_id, reason } = event;
         return [{ type: 'hook_vetoed', hook, point, call_id: call_id ?? null, reason: reason ?? null, ...from }];
       }
+      case 'context_overflowed':
+        return [{ type: 'context_overflowed', turn: event.turn, message: printable(event.error.message), ...from }];
+      case 'compaction_started':
+        return [{ type: 'compaction_begun', turn: event.turn, strategy: event.strategy, ...from }];
+      case 'compaction_done': {
+        const { turn, mode, strategy, tokens_before, tokens_after, archived, instead_of } = event;
+        const instead = instead_of
+          ? printable(`${instead_of.strategy} failed: ${instead_of.error.code}: ${instead_of.error.message}`)
+          : null;
+        return [
+          { type: 'context_compacted', turn, mode, strategy, tokens_before, tokens_after, archived, instead, ...from },
+        ];
+      }
+      case 'compaction_skipped': {
+        const reason = printable(`${event.error.code}: ${event.error.message}`);
+        return [{ type: 'compaction_skipped', turn: event.turn, reason, ...from }];
+      }
+      case 'injection_blocked': {
+        const { command_id, reason } = event;
+        return [{ type: 'injection_blocked', command_id, reason: printable(reason), ...from }];
+      }
       case 'suspended':
         return [{ type: 'session_suspended', reason: event.reason ?? null, ...from }];
       case 'resumed':
         return [{ type: 'session_resumed', ...from }];
       case 'owned':
         return [{ type: 'host_changed', host: event.host, epoch: event.epoch, ...from }];
+      case 'budget_threshold': {
+        const { budget, percent, used, limit } = event;
+        return [{ type: 'budget_reported', budget, percent, used, limit, ...from }];
+      }
       case 'agent_end': {
-        const { run, stop_reason, turns, usage, pending, reason } = event;
+        const { run, stop_reason, turns, usage, pending, reason, cost_usd = null } = event;
         const error = event.error ? { code: event.error.code, message: printable(event.error.message) } : null;
-        return [{ type: 'run_ended', run, stop_reason, turns, usage, pending, error, reason: reason ?? null, ...from }];
+        return [
+          {
+            type: 'run_ended',
+            run,
+            stop_reason,
+            turns,
+            usage,
+            cost_usd,
+            pending,
+            error,
+            reason: reason ?? null,
+            ...from,
+          },
+        ];
       }
       // Detail that an interface may look up in the record; nothing of it is news to a reader.
       case 'persona_changed':
+      case 'prices_changed':
+      case 'stop_condition_held':
+      case 'stop_predicates_asked':
+      case 'stop_predicates_answered':
       case 'tools_changed':
       case 'hooks_changed':
       case 'feedback_received':
       case 'feedback_dropped':
       case 'call_cancel_requested':
       case 'call_returned':
+      case 'files_edited':
       case 'turn_end':
       case 'hook_call':
       case 'hook_returned':
       case 'consult_ended':
+      case 'guard_ended':
       case 'run_failed':
       case 'tools_closed':
         return [];
@@ -214,7 +259,11 @@ function injectionsAt(seam: string, following: readonly SessionEvent[]): Deliver
 }
 
 function injection(event: Extract<SessionEvent, { type: 'message_injected' }>): DeliveredInjection {
-  return { command_id: event.command_id, origin: event.origin, text: shownText(event.message) };
+  const { command_id, origin } = event;
+  // The frame tells a model that no person speaks; people are told by the origin.
+  const notice = origin === 'feedback' ? readHostNotice(textOf(event.message)) : null;
+  const text = notice ? printable(`${notice.source}: ${notice.body}`) : shownText(event.message);
+  return { command_id, origin, text };
 }
 
 function shownText(message: Message): string {

@@ -1,5 +1,16 @@
 /** What a user interface shows of a session, one thing after another. Made by the event translator alone. */
-import type { CallStatus, Json, Mode, SeamKind, StateValue, StopReason, Usage } from '@coxswain/protocol';
+import type {
+  Budget,
+  CallStatus,
+  CompactionMode,
+  CompactionStrategy,
+  Json,
+  Mode,
+  SeamKind,
+  StateValue,
+  StopReason,
+  Usage,
+} from '@coxswain/protocol';
 
 /** The record that a UI event comes from; pieces of a running answer come from none yet. */
 export interface FromRecord {
@@ -108,15 +119,45 @@ export type UiEvent =
       readonly call_id: string | null;
       readonly reason: string | null;
     } & FromRecord)
+  /** The provider refused the prompt as too long; what came before is compacted, and the prompt sent once more. */
+  | ({ readonly type: 'context_overflowed'; readonly turn: number; readonly message: string } & FromRecord)
+  /** A model is asked for a summary of, or notes on, what came before. */
+  | ({ readonly type: 'compaction_begun'; readonly turn: number; readonly strategy: CompactionStrategy } & FromRecord)
+  | ({
+      readonly type: 'context_compacted';
+      readonly turn: number;
+      readonly mode: CompactionMode;
+      readonly strategy: CompactionStrategy;
+      /** Estimates of the prompt before and after. */
+      readonly tokens_before: number;
+      readonly tokens_after: number;
+      /** Messages that were replaced. */
+      readonly archived: number;
+      /** Why it was not done as the persona asks, where it was not. */
+      readonly instead: string | null;
+    } & FromRecord)
+  | ({ readonly type: 'compaction_skipped'; readonly turn: number; readonly reason: string } & FromRecord)
+  /** A hook has blocked a steer or a follow-up. */
+  | ({ readonly type: 'injection_blocked'; readonly command_id: string; readonly reason: string } & FromRecord)
   | ({ readonly type: 'session_suspended'; readonly reason: string | null } & FromRecord)
   | ({ readonly type: 'session_resumed' } & FromRecord)
   | ({ readonly type: 'host_changed'; readonly host: string; readonly epoch: number } & FromRecord)
+  | ({
+      readonly type: 'budget_reported';
+      readonly budget: Budget;
+      readonly percent: number;
+      /** Tokens, USD or milliseconds, as the budget's name says. */
+      readonly used: number;
+      readonly limit: number;
+    } & FromRecord)
   | ({
       readonly type: 'run_ended';
       readonly run: number;
       readonly stop_reason: StopReason;
       readonly turns: number;
       readonly usage: Usage;
+      /** USD; null where the price is not known. */
+      readonly cost_usd: number | null;
       /** Injections that wait for the next run. */
       readonly pending: number;
       readonly error: { readonly code: string; readonly message: string } | null;

@@ -124,6 +124,21 @@ export const ERROR_CATALOGUE = {
     'Ends the run as failed in provisioning.',
     'Check the server’s command and its stderr, quoted in the message.',
   ),
+  price_unknown: outcome(
+    'The run has a limit in USD, and no table says what its model costs.',
+    'Ends the run as failed, before the model is asked.',
+    'Add the model to a table of prices and name its file in COX_PRICES, or limit tokens instead.',
+  ),
+  predicate_unknown: outcome(
+    'The persona’s stop_when names a predicate that the host’s program has not registered.',
+    'Ends the run as failed, before the model is asked.',
+    'Register it with the host, or name one that the message lists.',
+  ),
+  predicate_failed: outcome(
+    'A predicate of a stop condition threw, did not answer in 5 s, gave neither true nor false, or is not there any more.',
+    'Takes it as not holding and notes it; the run goes on within its limits.',
+    'Mend the predicate.',
+  ),
   provision_failed: outcome(
     'The session’s surroundings could not be resolved.',
     'Ends the run as failed.',
@@ -133,6 +148,21 @@ export const ERROR_CATALOGUE = {
     'The provider refused the request.',
     'Ends the run as failed.',
     'See the message, which quotes the provider.',
+  ),
+  context_overflow: outcome(
+    'The provider refused the prompt: it is longer than the model’s context window.',
+    'Compacts what came before and sends the prompt once more; where nothing can be compacted, a hook vetoed it, or the provider refuses again, ends the run as failed.',
+    'Say less at once, bound tool results, set `model.context_window`, or choose a model with a larger window.',
+  ),
+  summary_empty: outcome(
+    'The model was asked to summarise older messages, and answered without a word.',
+    'Clears old tool results instead, or goes on without a compaction.',
+    'Use another model, or the strategy clear_tool_results.',
+  ),
+  compaction_aborted: outcome(
+    'The run was ended while older messages were being summarised.',
+    'Goes on ending the run; the view stays as it was.',
+    'Nothing.',
   ),
   model_rate_limited: outcome(
     'The provider answered 429 until the retries were used up.',
@@ -293,6 +323,11 @@ export const ERROR_CATALOGUE = {
     'Restore the object store.',
   ),
   // Starting up
+  prices_unreadable: exception(
+    'The file that COX_PRICES names cannot be read, or is no table of prices.',
+    'Stops, naming what is wrong.',
+    'Correct the file: prices: [{model, input, output, cached_input}].',
+  ),
   nats_server_not_found: exception(
     'No nats-server could be found or fetched.',
     'Stops and lists what was tried.',
@@ -354,6 +389,79 @@ export const ERROR_CATALOGUE = {
     'A program that fetching needs has failed.',
     'Tries the next source.',
     'See the list in nats_server_not_found.',
+  ),
+  // The command line and the client
+  usage: exception(
+    'The command line is wrong.',
+    'Starts nothing and ends with 2, saying where.',
+    'Correct it; every command has --help.',
+  ),
+  timeout: exception(
+    'What was waited for did not come in time.',
+    'Stops waiting; what was sent stays sent.',
+    'Look at the session: `cox show`.',
+  ),
+  receipt_timeout: exception(
+    'The command is stored, but no host reported in time what became of it.',
+    'Stops waiting; the command may still take effect.',
+    'Send it again under the same id, or see whether a host runs: `cox doctor`.',
+  ),
+  command_not_stored: exception(
+    'The bus did not acknowledge the command.',
+    'Stops; it may or may not be stored.',
+    'Send it again under the same id, which is safe.',
+  ),
+  bus_not_prepared: exception(
+    'No session host has ever run on this bus.',
+    'Stops.',
+    'Run a host on it: `cox up --nats URL`.',
+  ),
+  no_host: exception(
+    'No session host answers on this bus at the moment.',
+    'Stops; what is stored waits for one.',
+    'Run a host on it: `cox up --nats URL`.',
+  ),
+  not_left_running: exception(
+    'The instance that was to go on in the background did not come up.',
+    'Ends with 1; the sessions are kept.',
+    'See the log that the message names.',
+  ),
+  nats_server_ended: exception(
+    'The nats-server under `cox up` ended by itself.',
+    'Ends with 1, quoting its log; the sessions are kept.',
+    'See the log, and start `cox up` again.',
+  ),
+  revoked: outcome(
+    'A command was taken back before it was delivered.',
+    'Never delivers it.',
+    'Nothing; send it again under a new id if it was meant.',
+  ),
+  rejected: outcome(
+    'The session refused a command and gave no code.',
+    'Changes nothing.',
+    'See its journal: `cox export`.',
+  ),
+  internal: exception('Something failed that has no code.', 'Stops and prints its stack.', 'Report it.'),
+  stage_not_reached: exception(
+    'The command did not get as far as --wait asked: its run has ended, or nothing runs the session.',
+    'Keeps it for the next run, or for whatever runs the session next.',
+    'Nothing, or go on with the session as the message says.',
+  ),
+  // The steering file
+  steering_file_unusable: exception(
+    'The steering file is no file, or cannot be read, moved or written beside.',
+    'Says so once and looks again.',
+    'Put an ordinary file there, in a folder that may be written to.',
+  ),
+  steering_file_held: exception(
+    'Another process reads this steering file already.',
+    'Leaves it to that one, and takes over when it has gone.',
+    'Nothing, or give another --steering-file.',
+  ),
+  steering_not_sent: exception(
+    'The bus did not take a line of the steering file.',
+    'Leaves it in the file and tries again.',
+    'Check the bus: `cox doctor`.',
   ),
   state_dir_unusable: exception(
     'The state folder cannot be made or written, or is no folder.',

@@ -3,17 +3,23 @@
  * mapping between the two.
  */
 import { z } from 'zod';
+import { Budget } from './budgets.ts';
 import { CallStatus, ToolDefinition } from './calls.ts';
 import { StartSettings } from './commands.ts';
 import { HookFailure, HookPoint, HookTable, Verdict } from './hooks.ts';
-import { Failure, Provision, ToolResult, Usage } from './inputs.ts';
+import { EditedPath, Failure, Provision, StopAnswer, ToolResult, Usage } from './inputs.ts';
 import { Json, JsonObject } from './json.ts';
 import { AssistantMessage, ReminderMessage, UserMessage } from './messages.ts';
+import { CompactionStrategy } from './persona.ts';
+import { PinnedPrice } from './prices.ts';
 import { Mode, SeamKind } from './seams.ts';
+import { StopCondition } from './stop-conditions.ts';
 
 const Actor = z.strictObject({ name: z.string(), verified: z.boolean() });
 const turn = z.number().int().nonnegative();
 const effectId = z.string();
+/** Only where the prices of all that was used are known. */
+const cost_usd = z.number().nonnegative().optional();
 /** The interrupt does not wait for the answer or the calls under way: it ends them. */
 const preempt = z.literal(true).optional();
 
@@ -42,6 +48,24 @@ export const Denial = z.strictObject({
 /** See {@link Denial}. */
 export type Denial = z.infer<typeof Denial>;
 
+/** Why a compaction is made: the prompt is estimated to pass the window less the reserve, or the provider has refused it. */
+export const CompactionMode = z.enum(['window', 'overflow']);
+/** See {@link CompactionMode}. */
+export type CompactionMode = z.infer<typeof CompactionMode>;
+
+const count = z.number().int().nonnegative();
+/** What every event of a compaction says of it. Tokens are estimates. */
+const Pass = {
+  turn,
+  mode: CompactionMode,
+  strategy: CompactionStrategy,
+  tokens_before: count,
+  window: count,
+  reserve: count,
+  /** Closed turns before the open one that stay as they are. */
+  kept_turns: count,
+};
+
 const event = <T extends string, S extends z.ZodRawShape>(type: T, shape: S) =>
   z.strictObject({ type: z.literal(type), ...shape });
 
@@ -57,10 +81,12 @@ export const EVENT_SCHEMAS = {
   }),
   persona_changed: event('persona_changed', {
     fingerprint: z.string(),
-    provision: Provision.omit({ tools: true, hooks: true }),
+    provision: Provision.omit({ tools: true, hooks: true, price: true }),
   }),
   tools_changed: event('tools_changed', { fingerprint: z.string(), tools: z.array(ToolDefinition) }),
   hooks_changed: event('hooks_changed', { fingerprint: z.string(), table: HookTable }),
+  /** The price of the run's model; null where it is not known any more. */
+  prices_changed: event('prices_changed', { fingerprint: z.string(), price: PinnedPrice.nullable() }),
   agent_start: event('agent_start', {
     run: z.number().int().positive(),
     machine_version: z.number().int().positive(),
@@ -88,6 +114,42 @@ export const EVENT_SCHEMAS = {
     body_streamed: z.boolean(),
     duration_ms: z.number().nonnegative(),
     attempts: z.number().int().nonnegative(),
+  }),
+  /** The provider refused the prompt as too long: a compaction follows, and the prompt is sent once more. */
+  context_overflowed: event('context_overflowed', {
+    turn,
+    error: Failure,
+    /** What the prompt had been estimated to have. */
+    tokens: count,
+    usage: Usage,
+    attempts: count,
+    duration_ms: z.number().nonnegative(),
+    /** What came beside the refusal, without a word in it: it stands in no transcript. */
+    message: AssistantMessage.optional(),
+  }),
+  /** A model step was asked for what is to stand in the place of older messages. */
+  compaction_started: event('compaction_started', { ...Pass, effect_id: effectId }),
+  /** From here on models are shown another view of what came before. The journal keeps all of it. */
+  compaction_done: event('compaction_done', {
+    ...Pass,
+    tokens_after: count,
+    /** Messages that were replaced: by the summary or notes, or each result by a stub. */
+    archived: count,
+    /** Messages that the view has now. */
+    remaining: count,
+    /** The summary or the notes. */
+    summary: z.string().optional(),
+    usage: Usage.optional(),
+    attempts: count.optional(),
+    duration_ms: z.number().nonnegative().optional(),
+    /** What the persona asks for, and why it could not be had. */
+    instead_of: z.strictObject({ strategy: CompactionStrategy, error: Failure }).optional(),
+  }),
+  /** A compaction came to nothing; the view stays as it was. */
+  compaction_skipped: event('compaction_skipped', {
+    ...Pass,
+    error: Failure,
+    usage: Usage.optional(),
   }),
   call_started: event('call_started', { call_id: z.string(), tool: z.string(), args: Json, effect_id: effectId }),
   call_cancel_requested: event('call_cancel_requested', {
@@ -117,6 +179,7 @@ export const EVENT_SCHEMAS = {
   turn_end: event('turn_end', {
     turn,
     usage: Usage,
+    cost_usd,
     dispatch_skipped: z.literal(true).optional(),
     skip_reason: z.literal('interrupt_immediate').optional(),
   }),
@@ -125,6 +188,7 @@ export const EVENT_SCHEMAS = {
     stop_reason: StopReason,
     turns: z.number().int().nonnegative(),
     usage: Usage,
+    cost_usd,
     /** Injections that wait for the next run. */
     pending: z.number().int().nonnegative(),
     error: Failure.optional(),
@@ -179,12 +243,15 @@ export const EVENT_SCHEMAS = {
     /** The arguments as the approver edited them. */
     args: JsonObject.optional(),
   }),
+  files_edited: event('files_edited', { call_id: z.string(), paths: z.array(EditedPath).min(1) }),
   call_args_rewritten: event('call_args_rewritten', { call_id: z.string(), args: JsonObject, by: z.string() }),
   hook_call: event('hook_call', {
     hook: z.string(),
     point: HookPoint,
     effect_id: effectId,
     call_id: z.string().optional(),
+    /** The steer or follow-up that the guard asks about. */
+    command_id: z.string().optional(),
     payload: JsonObject,
   }),
   hook_returned: event('hook_returned', {
@@ -192,6 +259,7 @@ export const EVENT_SCHEMAS = {
     point: HookPoint,
     effect_id: effectId,
     call_id: z.string().optional(),
+    command_id: z.string().optional(),
     verdict: Verdict.optional(),
     raw: Json.optional(),
     failure: HookFailure.optional(),
@@ -202,8 +270,17 @@ export const EVENT_SCHEMAS = {
     hook: z.string(),
     point: HookPoint,
     call_id: z.string().optional(),
+    command_id: z.string().optional(),
     decision: z.string(),
     reason: z.string().optional(),
+  }),
+  /** A `user_prompt_submit` hook has blocked a steer or a follow-up: it is never delivered. */
+  injection_blocked: event('injection_blocked', { command_id: z.string(), reason: z.string() }),
+  /** The consult about a steer or follow-up is over. `none`: it was broken off, or what it was about waits no more. */
+  guard_ended: event('guard_ended', {
+    command_id: z.string(),
+    effect_id: effectId,
+    verdict: z.enum(['allowed', 'blocked', 'none']),
   }),
   consult_ended: event('consult_ended', { point: HookPoint, effect_id: effectId, call_id: z.string().optional() }),
   command_rejected: event('command_rejected', {
@@ -238,6 +315,24 @@ export const EVENT_SCHEMAS = {
     source: z.enum(['provisioning', 'model', 'session', 'prompt']),
     error: Failure,
     stop_reason: StopReason,
+  }),
+  /** Once per budget and threshold in a run. At 100 percent the run ends. */
+  budget_threshold: event('budget_threshold', {
+    budget: Budget,
+    percent: z.number().int().min(1).max(100),
+    /** Tokens, USD or milliseconds, as the budget's name says. */
+    used: z.number().nonnegative(),
+    limit: z.number().positive(),
+    /** What the next answer needs at least, where that is more than is left. */
+    needed: z.number().positive().optional(),
+  }),
+  /** The turn ends the run, unless its last seam delivers something. */
+  stop_condition_held: event('stop_condition_held', { turn, condition: StopCondition }),
+  stop_predicates_asked: event('stop_predicates_asked', { turn, effect_id: effectId, predicates: z.array(z.string()) }),
+  stop_predicates_answered: event('stop_predicates_answered', {
+    turn,
+    effect_id: effectId,
+    answers: z.array(StopAnswer),
   }),
   tools_closed: event('tools_closed', { effect_id: effectId, notes: z.array(z.string()) }),
   owned: event('owned', { epoch: z.number().int().positive(), host: z.string() }),

@@ -4,6 +4,7 @@
  */
 import { z } from 'zod';
 import { BOUNDS } from './bounds.ts';
+import { RunBudgets } from './budgets.ts';
 import { CallStatus, ToolDefinition } from './calls.ts';
 import type { Actor } from './commands.ts';
 import type { ErrorCode } from './error-catalogue.ts';
@@ -11,7 +12,8 @@ import { HookAnswer, HookTable } from './hooks.ts';
 import { Json, JsonObject } from './json.ts';
 import { AssistantMessage, FilePart, TextPart } from './messages.ts';
 import { PinnedPermissions } from './permissions.ts';
-import { ModelSettings, Persona } from './persona.ts';
+import { CompactionStrategy, ModelSettings, Persona } from './persona.ts';
+import { PinnedPrice } from './prices.ts';
 
 const StoredActor = z.strictObject({ name: z.string(), verified: z.boolean() });
 
@@ -50,6 +52,19 @@ export type CommandInput = Omit<z.infer<typeof CommandInput>, 'problem' | 'actor
   problem?: { code: ErrorCode; message: string; field?: string | undefined } | undefined;
 };
 
+/** How a run keeps its prompts within the window of its model. */
+export const ResolvedCompaction = z.strictObject({
+  strategy: CompactionStrategy,
+  keep_turns: z.number().int().nonnegative(),
+  /** Tokens that the model takes, and where that figure is from. */
+  window: z.number().int().positive(),
+  window_from: z.enum(['persona', 'model', 'default']),
+  /** Tokens of it that are kept free for the answer. */
+  reserve: z.number().int().nonnegative(),
+});
+/** See {@link ResolvedCompaction}. */
+export type ResolvedCompaction = z.infer<typeof ResolvedCompaction>;
+
 /** A session's surroundings, resolved and pinned for a run. */
 export const Provision = z.strictObject({
   persona: z.strictObject({ name: z.string(), version: z.string() }),
@@ -64,8 +79,20 @@ export const Provision = z.strictObject({
   parallel_calls: z.number().int().min(1),
   drain: z.strictObject({ steering: z.enum(['all', 'one_at_a_time']), followups: z.enum(['all', 'one_at_a_time']) }),
   daemon: z.boolean(),
+  /** Absent in journals of before there was compaction: their prompts grow until the provider refuses them. */
+  compaction: ResolvedCompaction.optional(),
   root: z.string(),
-  fingerprints: z.strictObject({ persona: z.string(), prompt: z.string(), tools: z.string(), hooks: z.string() }),
+  /** Only where the run has a budget. */
+  budgets: RunBudgets.optional(),
+  /** Only where the model's price is known. */
+  price: PinnedPrice.optional(),
+  fingerprints: z.strictObject({
+    persona: z.string(),
+    prompt: z.string(),
+    tools: z.string(),
+    hooks: z.string(),
+    price: z.string().optional(),
+  }),
 });
 /** See {@link Provision}. */
 export type Provision = z.infer<typeof Provision>;
@@ -109,6 +136,21 @@ export const ModelOutcome = z.strictObject({
 /** See {@link ModelOutcome}. */
 export type ModelOutcome = z.infer<typeof ModelOutcome>;
 
+/** The outcome of the model step of a compaction: the summary or the notes that stand for older messages. */
+export const CompactOutcome = z.strictObject({
+  type: z.literal('compact_outcome'),
+  effect_id: effectId,
+  status: z.enum(['complete', 'failed', 'cancelled']),
+  /** Empty unless complete. */
+  text: z.string(),
+  usage: Usage,
+  error: Failure.optional(),
+  attempts: z.number().int().nonnegative(),
+  duration_ms: z.number().nonnegative(),
+});
+/** See {@link CompactOutcome}. */
+export type CompactOutcome = z.infer<typeof CompactOutcome>;
+
 /** What a tool gave back. */
 export const ToolResult = z.strictObject({
   content: z.array(z.discriminatedUnion('type', [TextPart, FilePart])),
@@ -119,6 +161,9 @@ export const ToolResult = z.strictObject({
 /** See {@link ToolResult}. */
 export type ToolResult = z.infer<typeof ToolResult>;
 
+/** A file that a call has edited, relative to the root. */
+export const EditedPath = z.string().min(1).max(4_096);
+
 /** The outcome of one call. */
 export const CallOutcome = z.strictObject({
   type: z.literal('call_outcome'),
@@ -127,6 +172,8 @@ export const CallOutcome = z.strictObject({
   status: CallStatus.extract(['ok', 'error', 'cancelled', 'interrupted']),
   result: ToolResult,
   duration_ms: z.number().nonnegative(),
+  /** Files that it has edited, relative to the root: sorted, each once. */
+  edited: z.array(EditedPath).min(1).max(BOUNDS.editedPathsPerCallMax).optional(),
   /** The tool did not stop within its grace; whatever it does from here on is dropped and noted. */
   timed_out: z.literal(true).optional(),
 });
@@ -153,6 +200,25 @@ export const CloseOutcome = z.strictObject({
 });
 /** See {@link CloseOutcome}. */
 export type CloseOutcome = z.infer<typeof CloseOutcome>;
+
+/** What one predicate said of a turn. One that failed does not hold. */
+export const StopAnswer = z.strictObject({
+  predicate: z.string(),
+  holds: z.boolean(),
+  failure: z.strictObject({ code: z.literal('predicate_failed'), message: z.string() }).optional(),
+});
+/** See {@link StopAnswer}. */
+export type StopAnswer = z.infer<typeof StopAnswer>;
+
+/** What the predicates of a run said of a turn: in order, up to the first that holds. */
+export const StopOutcome = z.strictObject({
+  type: z.literal('stop_outcome'),
+  effect_id: effectId,
+  status: z.enum(['checked', 'cancelled']),
+  answers: z.array(StopAnswer).max(BOUNDS.stopConditionsMax),
+});
+/** See {@link StopOutcome}. */
+export type StopOutcome = z.infer<typeof StopOutcome>;
 
 /** A host took the session over. Made by hosts only. */
 export const OwnedInput = z.strictObject({
@@ -192,9 +258,11 @@ export const Input = z.union([
   CommandInput,
   ProvisionOutcome,
   ModelOutcome,
+  CompactOutcome,
   CallOutcome,
   ConsultOutcome,
   CloseOutcome,
+  StopOutcome,
   OwnedInput,
   FeedbackInput,
   SessionFailedInput,
@@ -204,15 +272,24 @@ export type Input =
   | CommandInput
   | ProvisionOutcome
   | ModelOutcome
+  | CompactOutcome
   | CallOutcome
   | ConsultOutcome
   | CloseOutcome
+  | StopOutcome
   | OwnedInput
   | FeedbackInput
   | SessionFailedInput;
 
 /** An input that answers an effect. */
-export type Outcome = ProvisionOutcome | ModelOutcome | CallOutcome | ConsultOutcome | CloseOutcome;
+export type Outcome =
+  | ProvisionOutcome
+  | ModelOutcome
+  | CompactOutcome
+  | CallOutcome
+  | ConsultOutcome
+  | CloseOutcome
+  | StopOutcome;
 
 /** Arbitrary JSON that stands where a payload is recorded. */
 export const Payload = Json;

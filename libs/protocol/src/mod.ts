@@ -1,5 +1,6 @@
 /** The protocol: everything that goes over a wire or into a journal, and nothing else. */
 export * from './bounds.ts';
+export * from './budgets.ts';
 export * from './calls.ts';
 export * from './canonical-json.ts';
 export * from './commands.ts';
@@ -8,6 +9,7 @@ export * from './error-catalogue.ts';
 export * from './events.ts';
 export * from './fingerprint.ts';
 export * from './hooks.ts';
+export * from './host-notice.ts';
 export * from './ids.ts';
 export * from './inputs.ts';
 export * from './json.ts';
@@ -15,9 +17,11 @@ export * from './messages.ts';
 export * from './patterns.ts';
 export * from './permissions.ts';
 export * from './persona.ts';
+export * from './prices.ts';
 export * from './receipts.ts';
 export * from './record.ts';
 export * from './seams.ts';
 export * from './session-status.ts';
+export * from './stop-conditions.ts';
 export * from './subjects.ts';
 export * from './version.ts';

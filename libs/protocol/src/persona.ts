@@ -5,6 +5,7 @@ import { ID_PATTERN } from './ids.ts';
 import { JsonObject } from './json.ts';
 import { Glob } from './patterns.ts';
 import { Permissions } from './permissions.ts';
+import { StopCondition } from './stop-conditions.ts';
 
 /** `provider/model`: which provider adapter answers, and which of its models. */
 export const ModelName = z
@@ -21,6 +22,8 @@ export const ModelSettings = z.strictObject({
   base_url: z.url({ protocol: /^https?$/ }).optional(),
   temperature: z.number().min(0).max(2).optional(),
   max_output_tokens: z.number().int().positive().optional(),
+  /** Tokens that a prompt and its answer may have together, where the model's family does not say it, or says it wrong. */
+  context_window: z.number().int().min(256).max(100_000_000).optional(),
   /** Handed to the provider as it stands, under the provider's own key. */
   provider_options: z.record(z.string(), JsonObject).optional(),
 });
@@ -57,19 +60,54 @@ export const ToolSelection = z.strictObject({
 /** See {@link ToolSelection}. */
 export type ToolSelection = z.infer<typeof ToolSelection>;
 
-/** Bounds of one session. */
+/** Bounds of each run of a session. */
 export const Limits = z.strictObject({
   max_turns: z.number().int().min(1).max(1_000_000).optional(),
   /** Calls of one batch that run at the same time. */
   parallel_calls: z.number().int().min(1).max(BOUNDS.callsPerBatchMax).optional(),
-  tokens: z.number().int().positive().optional(),
-  usd: z.number().positive().optional(),
-  wall_time_ms: z.number().int().positive().optional(),
+  /** Tokens in and out, cached ones included. */
+  tokens: z.number().int().positive().max(1e12).optional(),
+  /** USD; needs a known price of the model. */
+  usd: z.number().min(0.000_001).max(1_000_000).optional(),
+  /** From a run's start to its end, waiting for tools and approvals included. */
+  wall_time_ms: z.number().int().positive().max(31_536_000_000).optional(),
   children: z.number().int().nonnegative().optional(),
   depth: z.number().int().nonnegative().optional(),
 });
 /** See {@link Limits}. */
 export type Limits = z.infer<typeof Limits>;
+
+/** How older messages are replaced in what the model is shown, once the prompt would fill its context window. */
+export const CompactionStrategy = z.enum(['summary', 'clear_tool_results', 'notes']);
+/** See {@link CompactionStrategy}. */
+export type CompactionStrategy = z.infer<typeof CompactionStrategy>;
+
+/** What a persona says of compaction. */
+export const CompactionSettings = z.strictObject({
+  strategy: CompactionStrategy.default('summary'),
+  /** Tokens of the window that are kept free for the answer. */
+  reserve: z.number().int().positive().optional(),
+  /** Turns, counted back from the open one, that a pass leaves as they are. */
+  keep_turns: z.number().int().min(0).max(BOUNDS.keepTurnsMax).default(2),
+});
+/** See {@link CompactionSettings}. */
+export type CompactionSettings = z.infer<typeof CompactionSettings>;
+
+/** What is left out of every request, whatever the window; the journal keeps it all. */
+export const TransformContext = z
+  .strictObject({
+    /** Leave out what the model thought aloud before the newest user message. */
+    drop_reasoning: z.boolean().optional(),
+    /** Cut the text of each tool result after so many characters. */
+    max_tool_result_chars: z.number().int().min(1).optional(),
+    /** Show only the open turn and so many before it. */
+    last_n_turns: z.number().int().min(0).max(1_000_000).optional(),
+  })
+  .refine((settings) => Object.values(settings).some((value) => value !== undefined), {
+    error: 'needs at least one of drop_reasoning, max_tool_result_chars, last_n_turns',
+  });
+/** See {@link TransformContext}. */
+export type TransformContext = z.infer<typeof TransformContext>;
 
 const Drain = z.enum(['all', 'one_at_a_time']);
 
@@ -96,25 +134,12 @@ export const Persona = z.strictObject({
   mcp_servers: McpServers.optional(),
   permissions: Permissions.optional(),
   limits: Limits.optional(),
-  budget_thresholds: z.array(z.number().min(1).max(100)).max(16).optional(),
+  /** Percentages at which a run says how much of a budget it has used; at 100 it ends in any case. */
+  budget_thresholds: z.array(z.number().int().min(1).max(100)).max(16).optional(),
   steering: z.strictObject({ steering: Drain.default('all'), followups: Drain.default('one_at_a_time') }).optional(),
-  compaction: z
-    .strictObject({
-      strategy: z.enum(['summary', 'clear_tool_results', 'notes']).default('summary'),
-      reserve: z.number().int().positive().optional(),
-      keep_turns: z.number().int().min(0).default(2),
-    })
-    .optional(),
-  stop_when: z
-    .array(
-      z.union([
-        z.strictObject({ text: z.string() }),
-        z.strictObject({ tool: Glob }),
-        z.strictObject({ predicate: z.string() }),
-      ]),
-    )
-    .max(32)
-    .optional(),
+  compaction: CompactionSettings.optional(),
+  transform_context: TransformContext.optional(),
+  stop_when: z.array(StopCondition).max(BOUNDS.stopConditionsMax).optional(),
   hooks: z.array(JsonObject).max(BOUNDS.hooksMax).optional(),
   on_finish: z.string().optional(),
   steps: z.array(JsonObject).max(64).optional(),
@@ -131,9 +156,6 @@ export type PersonaInput = z.input<typeof Persona>;
 /** Keys of the schema whose meaning a later release brings. They are refused by name rather than ignored. */
 export const NOT_YET_IN_PERSONA: readonly string[] = [
   'skills',
-  'budget_thresholds',
-  'compaction',
-  'stop_when',
   'hooks',
   'on_finish',
   'steps',
@@ -141,7 +163,7 @@ export const NOT_YET_IN_PERSONA: readonly string[] = [
   'on_unknown_outcome',
 ];
 /** Members of `limits` whose meaning a later release brings. */
-export const NOT_YET_IN_LIMITS: readonly string[] = ['tokens', 'usd', 'wall_time_ms', 'children', 'depth'];
+export const NOT_YET_IN_LIMITS: readonly string[] = ['children', 'depth'];
 
 /** The path of the first part of a persona that this release does not carry out, or null. */
 export function notYetInPersona(persona: Persona): string | null {

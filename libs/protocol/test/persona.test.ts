@@ -66,6 +66,24 @@ describe('a persona', () => {
     ['a model without a provider', { name: 'a', model: 'gpt' }, 'model'],
     ['no turns', { name: 'a', limits: { max_turns: 0 } }, 'limits.max_turns'],
     ['more parallel calls than a batch has', { name: 'a', limits: { parallel_calls: 65 } }, 'limits.parallel_calls'],
+    ['no tokens', { name: 'a', limits: { tokens: 0 } }, 'limits.tokens'],
+    ['half a token', { name: 'a', limits: { tokens: 1.5 } }, 'limits.tokens'],
+    ['more tokens than are counted', { name: 'a', limits: { tokens: 1e12 + 1 } }, 'limits.tokens'],
+    ['less than a micro-USD', { name: 'a', limits: { usd: 0.000_000_9 } }, 'limits.usd'],
+    ['more USD than are counted', { name: 'a', limits: { usd: 1_000_001 } }, 'limits.usd'],
+    ['no time', { name: 'a', limits: { wall_time_ms: 0 } }, 'limits.wall_time_ms'],
+    ['more than a year', { name: 'a', limits: { wall_time_ms: 31_536_000_001 } }, 'limits.wall_time_ms'],
+    ['a threshold of nothing', { name: 'a', budget_thresholds: [0] }, 'budget_thresholds.0'],
+    ['a threshold beyond the end', { name: 'a', budget_thresholds: [101] }, 'budget_thresholds.0'],
+    ['half a percent', { name: 'a', budget_thresholds: [50.5] }, 'budget_thresholds.0'],
+    ['a stop text of nothing', { name: 'a', stop_when: [{ text: '' }] }, 'stop_when.0.text'],
+    ['a stop text that does not compile', { name: 'a', stop_when: [{ text: '/(/' }] }, 'stop_when.0.text'],
+    // RE2 has no back-references: they cannot be matched in linear time.
+    ['a stop text that is not linear', { name: 'a', stop_when: [{ text: '/(a)\\1/' }] }, 'stop_when.0.text'],
+    ['a stop tool of nothing', { name: 'a', stop_when: [{ tool: '' }] }, 'stop_when.0.tool'],
+    ['a hostile predicate', { name: 'a', stop_when: [{ predicate: 'a b' }] }, 'stop_when.0.predicate'],
+    ['a stop condition that is none', { name: 'a', stop_when: [{ turns: 3 }] }, 'stop_when.0'],
+    ['two conditions in one', { name: 'a', stop_when: [{ text: 'x', tool: 'y' }] }, 'stop_when.0'],
     ['a hostile mode', { name: 'a', modes: { 'a b': { prompt: '' } } }, 'modes.a b'],
     ['a drain that is none', { name: 'a', steering: { followups: 'some' } }, 'steering.followups'],
   ])('is refused with %s', (_name, persona, path) => {
@@ -76,17 +94,11 @@ describe('a persona', () => {
 describe('what a later release brings is in the schema and refused by name:', () => {
   const later: Readonly<Record<string, object>> = {
     skills: { skills: ['review'] },
-    budget_thresholds: { budget_thresholds: [80] },
-    compaction: { compaction: {} },
-    stop_when: { stop_when: [{ text: 'DONE' }] },
     hooks: { hooks: [{}] },
     on_finish: { on_finish: './done.js#done' },
     steps: { steps: [{}] },
     handoffs: { handoffs: ['tester'] },
     on_unknown_outcome: { on_unknown_outcome: 'ask' },
-    'limits.tokens': { limits: { tokens: 1 } },
-    'limits.usd': { limits: { usd: 1 } },
-    'limits.wall_time_ms': { limits: { wall_time_ms: 1 } },
     'limits.children': { limits: { children: 1 } },
     'limits.depth': { limits: { depth: 1 } },
     'daemon.wake_interval_ms': { daemon: { wake_interval_ms: 1 } },
@@ -103,5 +115,31 @@ describe('what a later release brings is in the schema and refused by name:', ()
       'daemon.wake_interval_ms',
     ];
     expect(Object.keys(later)).toEqual(paths);
+  });
+});
+
+describe('what a persona says of its context', () => {
+  test('a compaction has its defaults', () => {
+    expect(read({ name: 'a', compaction: {} }).compaction).toEqual({ strategy: 'summary', keep_turns: 2 });
+  });
+
+  test.each<[string, Record<string, unknown>, string]>([
+    ['an unknown strategy', { compaction: { strategy: 'forget' } }, 'compaction.strategy'],
+    ['no turns less than none', { compaction: { keep_turns: -1 } }, 'compaction.keep_turns'],
+    ['more turns than are counted', { compaction: { keep_turns: 101 } }, 'compaction.keep_turns'],
+    ['a reserve of nothing', { compaction: { reserve: 0 } }, 'compaction.reserve'],
+    ['a window that takes no prompt', { model: { name: 'a/b', context_window: 255 } }, 'model'],
+    ['a transform_context that does nothing', { transform_context: {} }, 'transform_context'],
+    ['a transform_context that nobody knows', { transform_context: { drop: true } }, 'transform_context'],
+    ['results without a character', { transform_context: { max_tool_result_chars: 0 } }, 'transform_context'],
+  ])('%s is refused by name', (_, part, path) => {
+    const parsed = Persona.safeParse({ name: 'a', ...part });
+    expect(parsed.error?.issues.map((issue) => issue.path.join('.'))).toEqual(
+      expect.arrayContaining([expect.stringContaining(path)]),
+    );
+  });
+
+  test('as many turns as are counted are taken', () => {
+    expect(read({ name: 'a', compaction: { keep_turns: 100 } }).compaction?.keep_turns).toBe(100);
   });
 });

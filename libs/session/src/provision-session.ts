@@ -1,5 +1,5 @@
 /** Provisioning: persona, prompt, model and tools of a run, fetched side by side and pinned by fingerprint. */
-import type { Hooks, Models, Personas, ToolSource, Toolset, ToolsetSpec } from '@coxswain/ports';
+import type { Hooks, Models, Personas, StopPredicates, ToolSource, Toolset, ToolsetSpec } from '@coxswain/ports';
 import {
   BOUNDS,
   canonicalJson,
@@ -10,13 +10,18 @@ import {
   modelName,
   notYetInPersona,
   type Persona,
+  type PinnedPrice,
+  type PriceTable,
   type Provision,
   type ProvisionOutcome,
+  pinnedPrice,
   pinPermissions,
   type SessionRef,
   type StartSettings,
   type ToolDefinition,
 } from '@coxswain/protocol';
+import { compactionProblem, resolveCompaction } from './context-window.ts';
+import { type RunLimits, runLimits } from './run-limits.ts';
 import { sha256Hex } from './seal-record.ts';
 import type { TranscriptFrame } from './transcript.ts';
 
@@ -30,6 +35,10 @@ export interface ProvisionPorts {
   readonly defaultRoot: string;
   /** `provider/name` for sessions whose start and persona name none. */
   readonly defaultModel?: string | undefined;
+  /** What models cost; the first row that matches holds. Without a row a model's cost is not known. */
+  readonly prices?: PriceTable | undefined;
+  /** Stop conditions in code, for personas that name them. */
+  readonly stopPredicates?: StopPredicates | undefined;
 }
 
 /** The outcome, and the tools that were opened on the way. The caller closes them. */
@@ -87,8 +96,16 @@ async function provision(
   if (isFailure(persona)) return failed(persona);
   const model = pinned ? pinned.model : chooseModel(settings, persona, ports.defaultModel);
   if (isFailure(model)) return failed(model);
+  const compaction = compactionProblem(persona.compaction, model);
+  if (compaction) return failed(compaction);
   const mode = promptOfMode(settings, persona);
   if (isFailure(mode)) return failed(mode);
+  const limits = runLimits(settings, persona);
+  const row = ports.prices?.find((candidate) => globMatches(candidate.model, model.name));
+  const price = row && pinnedPrice(row);
+  if (limits.budgets?.limits.nano_usd !== undefined && !price) return failed(priceUnknown(model));
+  const predicate = unknownPredicate(persona, ports.stopPredicates ?? {});
+  if (predicate) return failed(predicate);
   const root = pinned?.root ?? settings.root ?? ports.defaultRoot;
   const mcpServers = { ...persona.mcp_servers, ...settings.mcp_servers };
   const [modelProblem, toolset] = await Promise.all([
@@ -104,8 +121,26 @@ async function provision(
     return { outcome: { type: 'provision_outcome', effect_id: effectId, status: 'cancelled' }, toolset: null };
   }
   const tools = selectTools(toolset.tools, settings, persona);
-  const resolved = pin(settings, persona, model, mode, root, tools, hookTable(ports.hooks));
+  const resolved = pin(settings, persona, model, mode, root, tools, hookTable(ports.hooks), limits, price);
   return { outcome: { type: 'provision_outcome', effect_id: effectId, status: 'ok', provision: resolved }, toolset };
+}
+
+function unknownPredicate(persona: Persona, known: StopPredicates): Failure | null {
+  const named = (persona.stop_when ?? []).flatMap((one) => ('predicate' in one ? [one.predicate] : []));
+  const missing = named.find((name) => !Object.hasOwn(known, name));
+  if (missing === undefined) return null;
+  const registered = Object.keys(known).sort().join(', ') || 'none';
+  return {
+    code: 'predicate_unknown',
+    message: `persona ${persona.name}: stop_when names the predicate ${missing}, which this host has not registered; it has: ${registered}`,
+  };
+}
+
+function priceUnknown({ name }: ModelSettings): Failure {
+  return {
+    code: 'price_unknown',
+    message: `limits.usd needs the price of ${name}, which no table has: add a row {model: "${name}", input: …, output: …}, USD per million tokens, to a file and name it in COX_PRICES`,
+  };
 }
 
 // The tools that are opened beside it must be closed again, so this failure has to be a value too.
@@ -186,6 +221,8 @@ function pin(
   root: string,
   tools: readonly ToolDefinition[],
   hooks: HookTable,
+  limits: RunLimits,
+  price: PinnedPrice | undefined,
 ): Provision {
   const system = [persona.prompt, mode].filter((text) => text.trim() !== '').join('\n\n');
   const version = persona.version ?? sha256Hex(canonicalJson(persona)).slice(0, 16);
@@ -195,21 +232,23 @@ function pin(
     model,
     system_prompt: system,
     permissions: pinPermissions(persona.permissions, settings.permissions),
-    max_turns: settings.max_turns ?? settings.limits?.max_turns ?? persona.limits?.max_turns ?? BOUNDS.maxTurnsDefault,
-    parallel_calls: settings.limits?.parallel_calls ?? persona.limits?.parallel_calls ?? BOUNDS.callsPerBatchMax,
+    ...limits,
     drain: persona.steering ?? { steering: 'all' as const, followups: 'one_at_a_time' as const },
     daemon: persona.daemon !== undefined,
+    compaction: resolveCompaction(persona.compaction, model),
     root,
   };
   return {
     ...pinned,
     tools: [...tools],
     hooks,
+    ...(price ? { price } : {}),
     fingerprints: {
       persona: sha256Hex(canonicalJson(pinned)),
       prompt: sha256Hex(system),
       tools: sha256Hex(canonicalJson(tools)),
       hooks: sha256Hex(canonicalJson(hooks)),
+      ...(price ? { price: sha256Hex(canonicalJson(price)) } : {}),
     },
   };
 }

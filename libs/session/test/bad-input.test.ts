@@ -29,7 +29,7 @@ const CASES: readonly Case[] = [
   ['start', { prompt: 'a', model: 'no-slash' }, 'invalid_field', 'model'],
   ['start', { prompt: 'a', fork: { session: 's2', n: 1 } }, 'not_yet_available', 'fork'],
   ['start', { prompt: 'a', persona: { name: 'p', skills: ['x'] } }, 'not_yet_available', 'persona.skills'],
-  ['start', { prompt: 'a', limits: { usd: 1 } }, 'not_yet_available', 'limits.usd'],
+  ['start', { prompt: 'a', limits: { depth: 1 } }, 'not_yet_available', 'limits.depth'],
   ['start', { messages: [{ role: 'assistant', content: [] }] }, 'invalid_field', 'messages.0.role'],
   ['prompt', '', 'empty_body', 'body'],
   ['prompt', { body: ' \n' }, 'empty_body', 'body'],
@@ -114,6 +114,30 @@ test.each(['', '*', '>', 'a.b', 'a b', 'x'.repeat(65), 'x'.repeat(10_000), 'ün�
     expect(rejected?.command_id).toMatch(/^COX_COMMANDS-\d+-2$/);
   },
 );
+
+test('where the header and the body name different ids, the body’s is the command’s', async () => {
+  const bed = testBed();
+  await bed.host();
+  await bed.start();
+  const subject = subjects.command(refOf(), 'prompt');
+  bed.bus.publish(subject, Buffer.from('{"id":"body","body":"hi"}'), { [HEADERS.commandId]: 'header' });
+  await bed.time.settle();
+  expect((await bed.eventsOf('prompt_received')).at(-1)?.command_id).toBe('body');
+});
+
+test('an actor in the header is bounded like one in the body, and not looked at where the body names one', async () => {
+  const bed = testBed();
+  await bed.host();
+  await bed.start();
+  const subject = subjects.command(refOf(), 'prompt');
+  const long = { [HEADERS.actor]: 'x'.repeat(BOUNDS.actorMaxChars + 1) };
+  bed.bus.publish(subject, Buffer.from('hi'), long);
+  await bed.time.settle();
+  expect(await bed.eventsOf('command_rejected')).toMatchObject([{ code: 'invalid_field', field: 'Cox-Actor' }]);
+  bed.bus.publish(subject, Buffer.from('{"actor":"ada","body":"hi"}'), long);
+  await bed.time.settle();
+  expect((await bed.eventsOf('prompt_received')).at(-1)?.actor).toEqual({ name: 'ada', verified: false });
+});
 
 test.each(['*', '>', 'a b', '', 'x'.repeat(10_000), 'ü'])(
   'a hostile session id reaches no session: it is answered and let go: %j',

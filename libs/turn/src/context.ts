@@ -12,12 +12,19 @@ import type {
   JsonObject,
   Mode,
   PinnedPermissions,
+  PinnedPrice,
+  ResolvedCompaction,
+  RunBudgets,
   StartSettings,
+  StopCondition,
   StopReason,
   ToolResult,
   ToolTraits,
   Usage,
 } from '@coxswain/protocol';
+import { type BudgetCount, NOTHING_USED } from './budgets.ts';
+import type { Pass } from './compaction.ts';
+import { EMPTY_VIEW, type ViewAccount } from './view-account.ts';
 
 /** An injection that waits for a seam. */
 export interface PendingInjection {
@@ -26,6 +33,10 @@ export interface PendingInjection {
   readonly body: string;
   readonly mode: Mode;
   readonly actor?: Actor | undefined;
+  /** It ends what runs, once it is let in. Kept only while its verdict is awaited. */
+  readonly preempt?: true | undefined;
+  /** `user_prompt_submit` hooks have let it in. */
+  readonly allowed?: true | undefined;
 }
 
 /** A follow-up that waits for the run to come to a plain answer. */
@@ -33,6 +44,8 @@ export interface PendingFollowup {
   readonly command_id: string;
   readonly body: string;
   readonly actor?: Actor | undefined;
+  /** `user_prompt_submit` hooks have let it in. */
+  readonly allowed?: true | undefined;
 }
 
 /** Inbox feedback that waits for a compaction seam. */
@@ -109,6 +122,8 @@ export interface OpenConsult {
   readonly epoch: number;
   readonly point: HookPoint;
   readonly call_id?: string | undefined;
+  /** The steer or follow-up that it is about: it is the guard's. */
+  readonly command_id?: string | undefined;
   readonly hooks: readonly string[];
   readonly payload: JsonObject;
   /** Asked while the run was unwinding already: what ended the run is no reason to stop asking. */
@@ -134,6 +149,11 @@ export interface Pinned {
   readonly parallel_calls: number;
   readonly drain: { readonly steering: 'all' | 'one_at_a_time'; readonly followups: 'all' | 'one_at_a_time' };
   readonly daemon: boolean;
+  readonly stop_when: readonly StopCondition[];
+  readonly compaction?: ResolvedCompaction | undefined;
+  readonly budgets: RunBudgets | null;
+  readonly price: PinnedPrice | null;
+  readonly price_fingerprint: string;
 }
 
 /** The context. Snake case, as it is data that snapshots hold. */
@@ -161,9 +181,16 @@ export interface SessionContext {
   readonly turn_usage: Usage;
   readonly run_usage: Usage;
   readonly total_usage: Usage;
+  /** Nano-USD; null where a price was not known. */
+  readonly turn_cost: number | null;
+  readonly run_cost: number | null;
+  readonly total_cost: number | null;
+  readonly count: BudgetCount;
   /** Whether the open turn's answer asked for calls. */
   readonly batch_open: boolean;
   readonly calls: readonly CallRow[];
+  /** Files that calls have edited and that file_edited hooks have not been told of: sorted, each once. */
+  readonly edited: readonly string[];
   readonly dispatch_skipped: boolean;
   /** An interrupt that does not wait came when the open turn had nothing to end yet: its model is not asked. */
   readonly preempting: boolean;
@@ -186,11 +213,24 @@ export interface SessionContext {
   readonly stall: StallWatch;
   /** Calls that the last checkpoint skipped and that have no result yet. */
   readonly skipping: readonly string[];
+  /** What models are shown, in figures. */
+  readonly view: ViewAccount;
+  /** The compaction of the open turn, from the seam before it to the seam after it. */
+  readonly pass: Pass | null;
+  /** How often the provider has refused the open turn's prompt as too long. */
+  readonly overflows: number;
   readonly provision: OpenEffect | null;
   /** `preempted`: an interrupt came that does not wait for the answer. */
   readonly model: (OpenEffect & { readonly restarts: number; readonly preempted?: true | undefined }) | null;
+  /** The model step of the compaction that is under way. */
+  readonly compacting: (OpenEffect & { readonly restarts: number }) | null;
   readonly closing: OpenEffect | null;
   readonly consult: OpenConsult | null;
+  /** Predicates are being asked about the open turn. */
+  readonly stop_check: (OpenEffect & { readonly predicates: readonly string[] }) | null;
+  /** Whether they have been asked, and whether a stop condition holds after this turn. */
+  readonly stop_checked: boolean;
+  readonly stop_held: boolean;
   /** Cancelled or failed: nothing new may start. */
   readonly aborting: boolean;
   readonly stop_reason: StopReason | null;
@@ -237,8 +277,13 @@ export function emptyContext(sessionId: string): SessionContext {
     turn_usage: NO_USAGE,
     run_usage: NO_USAGE,
     total_usage: NO_USAGE,
+    turn_cost: 0,
+    run_cost: 0,
+    total_cost: 0,
+    count: NOTHING_USED,
     batch_open: false,
     calls: [],
+    edited: [],
     dispatch_skipped: false,
     preempting: false,
     cut_short: false,
@@ -253,10 +298,17 @@ export function emptyContext(sessionId: string): SessionContext {
     feedback_dropped: 0,
     stall: NO_STALL,
     skipping: [],
+    view: EMPTY_VIEW,
+    pass: null,
+    overflows: 0,
     provision: null,
     model: null,
+    compacting: null,
     closing: null,
     consult: null,
+    stop_check: null,
+    stop_checked: false,
+    stop_held: false,
     aborting: false,
     stop_reason: null,
     cancel_reason: null,

@@ -26,15 +26,18 @@ import {
   userText,
 } from '@coxswain/protocol';
 import { cancelReminder, resultAfterCancel, settleCancelled } from './cancelled-call.ts';
+import { decideCompact, decideOverflow, modelFailure, withoutStep } from './compaction.ts';
 import type { SessionContext } from './context.ts';
 import { decideConsult } from './decide-consult.ts';
 import { type Decision, events, late } from './decision.ts';
+import { withEditedFiles } from './edited-files.ts';
 import { remembered } from './evolve.ts';
 import { decideFeedback } from './feedback.ts';
 import { because, ended, UNSEEN, unstartedRun } from './next.ts';
 import { PREEMPTED } from './preempt.ts';
 import * as q from './queries.ts';
 import { isEnded, leafOf, type SessionState, topStateOf } from './state.ts';
+import { decideStop, textStop } from './stop-conditions.ts';
 import { MACHINE_VERSION } from './turn-machine.ts';
 
 /** Decides one input of a record that is made at `atMs`, milliseconds since 1970. Pure. */
@@ -46,13 +49,17 @@ export function decide(state: SessionState, input: Input, _atMs: number): Decisi
       return decideProvision(state.context, input);
     case 'model_outcome':
       return decideModel(state.context, input);
+    case 'compact_outcome':
+      return decideCompact(state.context, input);
     case 'call_outcome':
-      return decideCall(state.context, input);
+      return withEditedFiles(input, decideCall(state.context, input));
     case 'consult_outcome':
       return decideConsult(state.context, input);
     case 'close_outcome':
       if (state.context.closing?.id !== input.effect_id) return late(input.effect_id);
       return events({ type: 'tools_closed', effect_id: input.effect_id, notes: input.notes });
+    case 'stop_outcome':
+      return decideStop(state.context, input);
     case 'owned':
       return decideOwned(state, input);
     case 'feedback':
@@ -310,7 +317,7 @@ function decideProvision(context: SessionContext, outcome: ProvisionOutcome): De
   }
   const { provision } = outcome;
   const { fingerprints } = provision;
-  const { tools, hooks, ...rest } = provision;
+  const { tools, hooks, price, ...rest } = provision;
   const list: SessionEvent[] = [];
   const pinned = context.pinned;
   if (pinned?.persona_fingerprint !== fingerprints.persona || pinned.prompt_fingerprint !== fingerprints.prompt) {
@@ -320,6 +327,9 @@ function decideProvision(context: SessionContext, outcome: ProvisionOutcome): De
     list.push({ type: 'tools_changed', fingerprint: fingerprints.tools, tools });
   if (pinned?.hooks_fingerprint !== fingerprints.hooks)
     list.push({ type: 'hooks_changed', fingerprint: fingerprints.hooks, table: hooks });
+  const priceFingerprint = fingerprints.price ?? '';
+  if ((pinned?.price_fingerprint ?? '') !== priceFingerprint)
+    list.push({ type: 'prices_changed', fingerprint: priceFingerprint, price: price ?? null });
   list.push({
     type: 'agent_start',
     run: context.run,
@@ -333,6 +343,8 @@ function decideProvision(context: SessionContext, outcome: ProvisionOutcome): De
 
 function decideModel(context: SessionContext, outcome: ModelOutcome): Decision {
   if (context.model?.id !== outcome.effect_id) return late(outcome.effect_id);
+  const overflowed = decideOverflow(context, outcome);
+  if (overflowed) return overflowed;
   const whole = outcome.status === 'complete' && !outcome.message.partial && !context.aborting;
   const message: AssistantMessage = whole
     ? withUniqueCallIds(outcome.message)
@@ -347,8 +359,9 @@ function decideModel(context: SessionContext, outcome: ModelOutcome): Decision {
     duration_ms: outcome.duration_ms,
     attempts: outcome.attempts,
   };
-  if (whole || context.aborting || context.model.preempted) return events(answer);
-  const error = outcome.error ?? { code: 'model_stream_broken', message: 'the answer was broken off' };
+  if (whole) return events(answer, ...textStop(context, message));
+  if (context.aborting || context.model.preempted) return events(answer);
+  const error = modelFailure(context, outcome);
   const failed: SessionEvent = { type: 'run_failed', source: 'model', error, stop_reason: 'error' };
   // An answer of which nothing had arrived is no answer.
   return message.content.length > 0 ? events(answer, failed) : events(failed);
@@ -412,7 +425,11 @@ function decideOwned(state: SessionState, input: OwnedInput): Decision {
   if (input.epoch <= context.epoch)
     return { kind: 'ignored', reason: `epoch ${input.epoch} is not after ${context.epoch}` };
   const owned: SessionEvent = { type: 'owned', epoch: input.epoch, host: input.host };
-  const { model } = context;
+  const { compacting, model, pass } = context;
+  if (compacting && pass && compacting.restarts + 1 > BOUNDS.modelRestartsMax && !context.aborting) {
+    const message = `the summary was begun again ${BOUNDS.modelRestartsMax} times after crashes`;
+    return events(owned, ...withoutStep(context, pass, { code: 'model_restarts_exhausted', message }));
+  }
   if (!model || model.restarts + 1 <= BOUNDS.modelRestartsMax || context.aborting || model.preempted)
     return events(owned);
   const message = `the model call was begun again ${BOUNDS.modelRestartsMax} times after crashes`;

@@ -1,5 +1,5 @@
 /** Effects: what the outside world must be doing for a session now, as data. */
-import { BOUNDS, type HookPoint, type JsonObject } from '@coxswain/protocol';
+import { BOUNDS, type CompactionStrategy, type HookPoint, type JsonObject } from '@coxswain/protocol';
 import type { CallCancel } from './context.ts';
 import { PREEMPT_ORDER } from './preempt.ts';
 import type { SessionState } from './state.ts';
@@ -24,6 +24,15 @@ export type Effect =
   | (EffectHead & { readonly kind: 'provision' })
   | (EffectHead & { readonly kind: 'call_model'; readonly turn: number; readonly restarts: number })
   | (EffectHead & {
+      readonly kind: 'compact';
+      readonly turn: number;
+      readonly restarts: number;
+      readonly strategy: CompactionStrategy;
+      readonly keptTurns: number;
+      /** Which of the session's compactions by a model step this is, from 1. */
+      readonly step: number;
+    })
+  | (EffectHead & {
       readonly kind: 'call_tool';
       readonly callId: string;
       readonly tool: string;
@@ -36,6 +45,7 @@ export type Effect =
       readonly hooks: readonly string[];
       readonly payload: JsonObject;
     })
+  | (EffectHead & { readonly kind: 'check_stop'; readonly predicates: readonly string[] })
   | (EffectHead & { readonly kind: 'close_tools' });
 
 /** What must be going on now, oldest kinds first. Pure. */
@@ -56,6 +66,12 @@ export function effectsOf(state: SessionState): readonly Effect[] {
       turn: context.turn,
       abort: abort ?? (context.model.preempted ? PREEMPT_ORDER : null),
     });
+  }
+  if (context.compacting && context.pass) {
+    const { id, epoch, restarts } = context.compacting;
+    const { strategy, kept_turns: keptTurns } = context.pass;
+    const { turn, view } = context;
+    effects.push({ kind: 'compact', id, epoch, restarts, turn, strategy, keptTurns, step: view.steps, abort });
   }
   for (const row of context.calls) {
     if (row.status !== 'running' || row.effect_id === undefined) continue;
@@ -86,6 +102,7 @@ export function effectsOf(state: SessionState): readonly Effect[] {
       payload,
     });
   }
+  if (context.stop_check) effects.push({ kind: 'check_stop', ...context.stop_check, abort });
   if (context.closing) effects.push({ kind: 'close_tools', ...context.closing, abort: null });
   return effects;
 }

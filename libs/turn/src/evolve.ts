@@ -4,18 +4,32 @@
  * E1  An event only states a fact; evolve never refuses one.
  * E2  Effect ids are `<record n>-<index>`: the event that asks for an effect takes the next index of its record.
  */
-import { BOUNDS, callsOf, type EventOf, type SessionEvent, textOf, type Usage } from '@coxswain/protocol';
-import { type CallRow, NO_STALL, NO_USAGE, type OpenEffect, type SessionContext } from './context.ts';
+import { BOUNDS, callsOf, costNanoUsd, type EventOf, type SessionEvent, textOf, type Usage } from '@coxswain/protocol';
+import { exhaustion, NOTHING_USED, spend, startClock, stopClock } from './budgets.ts';
+import { passDue } from './compaction.ts';
+import {
+  type CallRow,
+  NO_STALL,
+  NO_USAGE,
+  type OpenEffect,
+  type PendingInjection,
+  type SessionContext,
+} from './context.ts';
+import { editedFiles } from './edited-files.ts';
 import { feedbackEvolved, feedbackSaid, feedbackTaken } from './feedback.ts';
+import { guardEnded, injectionBlocked } from './guard.ts';
 import { preempt } from './preempt.ts';
+import * as q from './queries.ts';
 import { watchAnswer, watchResult, watchTold, watchTurn } from './stall-watch.ts';
+import { viewAfter } from './view-account.ts';
 
 /** An event with the record it stands in: its number, and when it was made, milliseconds since 1970. */
 export type PlacedEvent = SessionEvent & { readonly n: number; readonly at_ms: number };
 
 /** The members of the context that an event changes. */
 export function evolve(context: SessionContext, event: PlacedEvent): Partial<SessionContext> {
-  const change = changeOf(context, event);
+  const view = viewAfter(context.view, event, context.pinned?.compaction);
+  const change = view === context.view ? changeOf(context, event) : { ...changeOf(context, event), view };
   return event.n === context.n ? change : { next_effect: 0, ...change, n: event.n, at_ms: event.at_ms };
 }
 
@@ -31,8 +45,12 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
         turn_open: false,
         turns_counted: 0,
         run_usage: NO_USAGE,
+        run_cost: 0,
+        count: NOTHING_USED,
+        stop_held: false,
         batch_open: false,
         calls: [],
+        edited: [],
         dispatch_skipped: false,
         preempting: false,
         cut_short: false,
@@ -62,9 +80,29 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
           parallel_calls: provision.parallel_calls,
           drain: provision.drain,
           daemon: provision.daemon,
+          stop_when: provision.definition.stop_when ?? [],
+          ...(provision.compaction ? { compaction: provision.compaction } : {}),
+          budgets: provision.budgets ?? null,
+          price: context.pinned?.price ?? null,
+          price_fingerprint: context.pinned?.price_fingerprint ?? '',
         },
       };
     }
+    case 'prices_changed':
+      return context.pinned
+        ? { pinned: { ...context.pinned, price: event.price, price_fingerprint: event.fingerprint } }
+        : {};
+    case 'stop_condition_held':
+      return { stop_held: true };
+    case 'stop_predicates_asked':
+      return {
+        stop_check: { id: event.effect_id, epoch: context.epoch, predicates: event.predicates },
+        next_effect: nextIndex(context, event) + 1,
+      };
+    case 'stop_predicates_answered':
+      return { stop_check: null, stop_checked: true };
+    case 'budget_threshold':
+      return thresholdTold(context, event);
     case 'tools_changed':
       return {
         tools: Object.fromEntries(event.tools.map((tool) => [tool.name, tool.traits])),
@@ -76,18 +114,23 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
         ...(context.pinned ? { pinned: { ...context.pinned, hooks_fingerprint: event.fingerprint } } : {}),
       };
     case 'agent_start':
-      return { run_started: true, provision: null };
+      return { run_started: true, provision: null, count: startClock(context.count, event.at_ms) };
     case 'turn_start':
       return {
         turn: event.turn,
         turn_open: true,
         turns_counted: context.turns_counted + 1,
         turn_usage: NO_USAGE,
+        turn_cost: 0,
+        stop_checked: false,
+        stop_held: false,
         batch_open: false,
         dispatch_skipped: false,
         preempting: false,
         cut_short: false,
         delivered_at_end: 0,
+        overflows: 0,
+        pass: null,
       };
     case 'loop_checkpoint':
       return checkpointed(context, event);
@@ -101,6 +144,18 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
         : { delivering: context.delivering.filter((injection) => injection.command_id !== event.command_id) };
     case 'message_complete':
       return answered(context, event);
+    case 'context_overflowed':
+      return { model: null, overflows: context.overflows + 1, ...spent(context, event.usage) };
+    case 'compaction_started':
+      return ask(context, event, 'compacting');
+    case 'compaction_done': {
+      const { archived, remaining, usage } = event;
+      const pass = context.pass ? { ...context.pass, strategy: event.strategy, done: { archived, remaining } } : null;
+      // The next prompt is another than the last.
+      return { compacting: null, pass, ...summaryPaid(context, usage, 0) };
+    }
+    case 'compaction_skipped':
+      return { compacting: null, ...summaryPaid(context, event.usage, context.count.prompt_tokens) };
     case 'call_started':
       return {
         ...setCall(context, event.call_id, { status: 'running', effect_id: event.effect_id, epoch: context.epoch }),
@@ -130,6 +185,8 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
         skipping:
           context.skipping.length === 0 ? context.skipping : context.skipping.filter((id) => id !== event.call_id),
       };
+    case 'files_edited':
+      return { edited: editedFiles(context, event.paths) };
     case 'call_args_rewritten':
       return setCall(context, event.call_id, { args: event.args });
     case 'approval_requested':
@@ -139,14 +196,25 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
     case 'turn_end':
       return { turn_open: false, ...(context.batch_open ? { stall: watchTurn(context.stall) } : {}) };
     case 'agent_end':
-      return { stop_reason: event.stop_reason, provision: null, model: null, closing: null, consult: null };
+      return {
+        stop_reason: event.stop_reason,
+        provision: null,
+        model: null,
+        compacting: null,
+        closing: null,
+        consult: null,
+        stop_check: null,
+        count: stopClock(context.count, event.at_ms),
+      };
     case 'steering_received':
     case 'reminder_injected': {
       const { command_id, body, mode, actor } = event;
       const kind = event.type === 'steering_received' ? 'steer' : 'remind';
+      const injection: PendingInjection = { command_id, kind, body, mode, actor };
+      const waits = event.preempt && q.awaitsVerdict(context, injection);
       return {
-        pending: [...context.pending, { command_id, kind, body, mode, actor }],
-        ...(event.preempt ? preempt(context) : {}),
+        pending: [...context.pending, waits ? { ...injection, preempt: true } : injection],
+        ...(event.preempt && !waits ? preempt(context) : {}),
         ...remember(context, command_id),
       };
     }
@@ -160,17 +228,29 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
       if (event.point === 'permission_asked' && event.decision === 'allow' && event.call_id) {
         return setCall(context, event.call_id, { granted_by: `hook:${event.hook}` });
       }
+      if (event.point === 'pre_compact' && context.pass) return { pass: { ...context.pass, vetoed: true } };
       return {};
+    case 'injection_blocked':
+      return injectionBlocked(context, event.command_id);
+    case 'guard_ended':
+      return guardEnded(context, event);
     case 'consult_ended':
-      return { consult: null, ...(event.call_id ? consulted(context, event.call_id, event.point) : {}) };
+      // The seam before these hooks would have asked for the answer, had there been none.
+      if (event.point === 'transform_context' && !context.aborting)
+        return { consult: null, ...ask(context, event, 'model') };
+      return {
+        consult: null,
+        ...(event.call_id ? consulted(context, event.call_id, event.point) : {}),
+        ...(event.point === 'file_edited' ? { edited: context.edited.slice(1) } : {}),
+      };
     case 'command_rejected':
       return remember(context, event.command_id, event.code);
     case 'control_outcome':
       return controlled(context, event);
     case 'suspended':
-      return { suspend: null };
+      return { suspend: null, count: stopClock(context.count, event.at_ms) };
     case 'resumed':
-      return remember(context, event.command_id);
+      return { ...remember(context, event.command_id), count: startClock(context.count, event.at_ms) };
     case 'run_failed':
       return {
         aborting: true,
@@ -186,6 +266,9 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
       return {
         epoch: event.epoch,
         ...(context.model ? { model: { ...context.model, restarts: context.model.restarts + 1 } } : {}),
+        ...(context.compacting
+          ? { compacting: { ...context.compacting, restarts: context.compacting.restarts + 1 } }
+          : {}),
       };
     case 'hook_returned':
       return {};
@@ -197,7 +280,7 @@ function checkpointed(
   event: EventOf<'loop_checkpoint'> & PlacedEvent,
 ): Partial<SessionContext> {
   const ids = event.delivered_ids;
-  const delivered =
+  const delivered: Partial<SessionContext> =
     ids.length === 0
       ? {}
       : {
@@ -210,19 +293,27 @@ function checkpointed(
       return event.dispatch_skipped
         ? { ...delivered, dispatch_skipped: true, skipping: event.skipped_call_ids ?? [] }
         : delivered;
+    case 'iteration_start': {
+      // What did not wait was delivered before there was anything to end.
+      const waits = (delivered.pending ?? context.pending).some(({ mode }) => mode === 'interrupt_immediate');
+      return { ...delivered, preempting: context.preempting && waits };
+    }
     case 'post_tool_dispatch':
     case 'iteration_end':
       return { ...delivered, delivered_at_end: ids.length };
     case 'pre_compact':
-      return { ...delivered, ...feedbackTaken(context, event.kind, event.inbox_delivered) };
+      return { ...delivered, ...feedbackTaken(context, event.kind, event.inbox_delivered), pass: passDue(context) };
     case 'post_compact':
       return {
         ...delivered,
         ...feedbackTaken(context, event.kind, event.inbox_delivered),
-        ...ask(context, event, 'model'),
+        pass: null,
+        ...(q.isHooked(context, 'transform_context') ? {} : ask(context, event, 'model')),
       };
     case 'daemon_idle_pre':
-      return { ...delivered, turns_counted: 0 };
+      return { ...delivered, turns_counted: 0, count: NOTHING_USED };
+    case 'daemon_idle_post':
+      return { ...delivered, count: startClock(context.count, event.at_ms) };
     case 'loop_exit':
       return { ...delivered, ...(context.run_started && context.pinned ? ask(context, event, 'closing') : {}) };
     default:
@@ -230,14 +321,27 @@ function checkpointed(
   }
 }
 
+function spent(context: SessionContext, usage: Usage): Partial<SessionContext> {
+  return {
+    turn_usage: addUsage(context.turn_usage, usage),
+    run_usage: addUsage(context.run_usage, usage),
+    total_usage: addUsage(context.total_usage, usage),
+    ...paid(context, usage),
+  };
+}
+
+// What a summary's own prompt had says nothing of the session's.
+function summaryPaid(context: SessionContext, usage: Usage | undefined, promptTokens: number): Partial<SessionContext> {
+  const paidFor = usage ? spent(context, usage) : {};
+  return { ...paidFor, count: { ...(paidFor.count ?? context.count), prompt_tokens: promptTokens } };
+}
+
 function answered(context: SessionContext, event: EventOf<'message_complete'>): Partial<SessionContext> {
   const calls = event.message.partial ? [] : callsOf(event.message);
   const usage = {
     model: null,
     cut_short: event.message.partial === true && context.model?.preempted === true,
-    turn_usage: addUsage(context.turn_usage, event.usage),
-    run_usage: addUsage(context.run_usage, event.usage),
-    total_usage: addUsage(context.total_usage, event.usage),
+    ...spent(context, event.usage),
     ...(event.message.partial ? {} : { stall: watchAnswer(context.stall, calls) }),
   };
   if (calls.length === 0) return usage;
@@ -254,6 +358,26 @@ function answered(context: SessionContext, event: EventOf<'message_complete'>): 
       }),
     ),
   };
+}
+
+function paid(context: SessionContext, usage: Usage): Partial<SessionContext> {
+  const price = context.pinned?.price ?? null;
+  const cost = price ? costNanoUsd(price, usage) : null;
+  const add = (sum: number | null) => (sum === null || cost === null ? null : sum + cost);
+  return {
+    turn_cost: add(context.turn_cost),
+    run_cost: add(context.run_cost),
+    total_cost: add(context.total_cost),
+    count: spend(context.count, usage, price),
+  };
+}
+
+function thresholdTold(context: SessionContext, event: EventOf<'budget_threshold'>): Partial<SessionContext> {
+  const { count } = context;
+  const told = { count: { ...count, told: { ...count.told, [event.budget]: event.percent } } };
+  return event.percent < 100
+    ? told
+    : { ...told, aborting: true, stop_reason: 'budget_exceeded', cancel_reason: exhaustion(event), suspend: null };
 }
 
 function decided(context: SessionContext, event: EventOf<'approval_decided'>): Partial<SessionContext> {
@@ -280,6 +404,7 @@ function hookAsked(context: SessionContext, event: EventOf<'hook_call'> & Placed
       epoch: context.epoch,
       point: event.point,
       ...(event.call_id ? { call_id: event.call_id } : {}),
+      ...(event.command_id ? { command_id: event.command_id } : {}),
       hooks: [event.hook],
       payload: event.payload,
       ...(context.aborting ? { of_end: true } : {}),
@@ -301,6 +426,8 @@ function consulted(
 function controlled(context: SessionContext, event: EventOf<'control_outcome'>): Partial<SessionContext> {
   const remembered = remember(context, event.command_id);
   if (event.control === 'cancel' && event.status === 'cancelled') {
+    // A budget that is used up has ended the run already, and says why.
+    if (context.stop_reason === 'budget_exceeded') return remembered;
     const stopReason = context.failure ? context.stop_reason : 'cancelled';
     return {
       ...remembered,
@@ -340,13 +467,14 @@ export function nextIndex(context: SessionContext, event: { readonly n: number }
 function ask(
   context: SessionContext,
   event: PlacedEvent,
-  what: 'provision' | 'model' | 'closing',
+  what: 'provision' | 'model' | 'compacting' | 'closing',
 ): Partial<SessionContext> {
   const index = nextIndex(context, event);
   const effect: OpenEffect = { id: `${event.n}-${index}`, epoch: context.epoch };
   const next = { next_effect: index + 1 };
   if (what === 'model')
     return { ...next, model: { ...effect, restarts: 0, ...(context.preempting ? { preempted: true } : {}) } };
+  if (what === 'compacting') return { ...next, compacting: { ...effect, restarts: 0 } };
   return what === 'provision' ? { ...next, provision: effect } : { ...next, closing: effect };
 }
 

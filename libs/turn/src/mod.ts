@@ -1,8 +1,10 @@
 /** The turn machine and the pure functions around it. Nothing else decides anything. */
+export { type BudgetState, budgetsOf } from './budgets.ts';
 export { type CallRow, emptyContext, type OpenConsult, type SessionContext } from './context.ts';
 export { decide } from './decide.ts';
 export type { Decision } from './decision.ts';
 export { type AbortOrder, type Effect, effectsOf, openEffectIds } from './effects.ts';
+export { isClearable } from './estimate-tokens.ts';
 export { next } from './next.ts';
 export { anythingInFlight } from './queries.ts';
 export {
@@ -16,3 +18,4 @@ export {
 } from './session-actor.ts';
 export { isEnded, leafOf, type SessionState, topStateOf } from './state.ts';
 export { MACHINE_VERSION, turnMachine } from './turn-machine.ts';
+export { messagesOf, pinOf, type ViewAccount, type ViewPart } from './view-account.ts';

@@ -19,19 +19,39 @@ import {
   type SessionEvent,
   type StopReason,
   type ToolResult,
+  usdOf,
   userText,
 } from '@coxswain/protocol';
+import { reachedThreshold, uncoveredAnswer } from './budgets.ts';
+import { nextOfPass, passPayload } from './compaction.ts';
 import type { CallRow, PendingInjection, SessionContext } from './context.ts';
+import { type EndingPoint, endingPayload } from './ending.ts';
 import { feedbackEvent, owedFeedback } from './feedback.ts';
+import { guardConsult } from './guard.ts';
 import * as q from './queries.ts';
 import { stallNotice } from './stall-watch.ts';
 import { leafOf, type SessionState } from './state.ts';
+import { isStopped, predicatesAsked, toolStop } from './stop-conditions.ts';
 import { MACHINE_VERSION } from './turn-machine.ts';
+import { messagesOf } from './view-account.ts';
 
 /** The one event that follows, or null. Pure. */
 export function next(state: SessionState): SessionEvent | null {
   const { context } = state;
-  return owed(context) ?? derive[leafOf(state)]?.(context) ?? null;
+  const leaf = leafOf(state);
+  return (
+    owed(context) ??
+    budgetTold(context, leaf) ??
+    guardConsult(context, leaf, effectId(context)) ??
+    derive[leaf]?.(context) ??
+    null
+  );
+}
+
+// A run that is ending tells no more: its end says what it has used.
+function budgetTold(context: SessionContext, leaf: string): SessionEvent | null {
+  if (!context.pinned?.budgets || !context.run_started || context.aborting) return null;
+  return leaf === 'stopped' || leaf === 'failed' || leaf.startsWith('tearing_down') ? null : reachedThreshold(context);
 }
 
 type Derivation = (context: SessionContext) => SessionEvent | null;
@@ -48,6 +68,14 @@ const derive: { readonly [leaf: string]: Derivation } = {
   },
   'assistant_streaming.iteration_start': (context) => checkpoint(context, 'iteration_start'),
   'assistant_streaming.pre_compact': (context) => checkpoint(context, 'pre_compact'),
+  'assistant_streaming.vetting_compaction': (context) => consult(context, 'pre_compact', passPayload(context)),
+  'assistant_streaming.compacting': (context) => nextOfPass(context, effectId(context)),
+  'assistant_streaming.compacted': (context) => consult(context, 'post_compact', passPayload(context)),
+  'assistant_streaming.transforming': (context) =>
+    consult(context, 'transform_context', {
+      message_count: messagesOf(context.view),
+      estimated_tokens: context.view.tokens,
+    }),
   'assistant_streaming.post_compact': (context) => checkpoint(context, 'post_compact'),
   'function_execute.pre_tool_dispatch': (context) => refuseMalformed(context) ?? dispatchCheckpoint(context),
   'function_execute.pre_tool_use': (context) => consultCall(context, 'PreToolUse', q.nextToVet(context)),
@@ -55,12 +83,13 @@ const derive: { readonly [leaf: string]: Derivation } = {
   'function_execute.permission_asked': (context) => consultCall(context, 'permission_asked', q.nextToAsk(context)),
   'function_execute.dispatching': dispatchCheckpoint,
   'function_execute.running': runCalls,
-  'function_execute.post_tool_dispatch': (context) => checkpoint(context, 'post_tool_dispatch'),
+  'function_execute.post_tool_dispatch': (context) => toolStop(context) ?? checkpoint(context, 'post_tool_dispatch'),
   'function_awaiting_approval.parked': runCalls,
   'function_awaiting_approval.pre_tool_dispatch': dispatchCheckpoint,
   'steering_check.post_turn': (context) => consult(context, 'post_turn', {}),
-  'steering_check.iteration_end': (context) => checkpoint(context, 'iteration_end'),
-  'steering_check.closing': turnEnd,
+  'steering_check.file_edited': consultEdited,
+  'steering_check.iteration_end': (context) => predicatesAsked(context) ?? checkpoint(context, 'iteration_end'),
+  'steering_check.closing': closeTurn,
   'steering_check.follow_up': takeFollowup,
   'daemon_idle.daemon_idle_pre': (context) => checkpoint(context, 'daemon_idle_pre'),
   'daemon_idle.daemon_idle_post': (context) => checkpoint(context, 'daemon_idle_post'),
@@ -69,20 +98,26 @@ const derive: { readonly [leaf: string]: Derivation } = {
     return { type: 'suspended', command_id, ...(reason === undefined ? {} : { reason }) };
   },
   'suspended.parked': (context) => {
-    const waker = context.pending.find((injection) => injection.mode === 'interrupt_immediate');
+    const waker = q.waker(context);
     return waker ? { type: 'resumed', command_id: waker.command_id } : null;
   },
   'tearing_down.unwinding': abortUnsent,
   'tearing_down.turn_closing': (context) =>
     context.turn_open ? turnEnd(context) : context.run_started ? null : unstartedRun(context),
+  'tearing_down.file_edited': consultEdited,
   'tearing_down.loop_exit': (context) => checkpoint(context, 'loop_exit'),
-  'tearing_down.session_end': (context) => consult(context, 'session_end', { stop_reason: stopReason(context) }),
+  'tearing_down.session_error': consultEnding('session_error'),
+  'tearing_down.session_end': consultEnding('session_end'),
+  'tearing_down.pre_finish': consultEnding('pre_finish'),
+  'tearing_down.on_unsettled_detected': consultEnding('on_unsettled_detected'),
+  'tearing_down.post_finish': consultEnding('post_finish'),
   'tearing_down.ending': (context) => ({
     type: 'agent_end',
     run: context.run,
     stop_reason: stopReason(context),
     turns: context.turn,
     usage: context.run_usage,
+    ...cost(context, context.run_cost),
     pending: context.pending.length + context.followups.length,
     ...(context.failure ? { error: context.failure } : {}),
     ...(context.failed_at === null ? {} : { failed_at: context.failed_at }),
@@ -126,7 +161,8 @@ function rendered(injection: PendingInjection): Extract<Message, { role: 'user' 
 
 // ---- seams ----
 
-function checkpoint(context: SessionContext, kind: SeamKind, skipped: readonly string[] = []): SessionEvent {
+function checkpoint(context: SessionContext, kind: SeamKind, skipped: readonly string[] = []): SessionEvent | null {
+  if (q.waitsForVerdict(context, kind)) return null;
   const delivered = q.deliverable(context, kind);
   const skips = delivered.length > 0 && skipped.length > 0;
   return {
@@ -143,7 +179,7 @@ function checkpoint(context: SessionContext, kind: SeamKind, skipped: readonly s
 }
 
 /** The stop seam: if it delivers, every call that has not been started is skipped. */
-function dispatchCheckpoint(context: SessionContext): SessionEvent {
+function dispatchCheckpoint(context: SessionContext): SessionEvent | null {
   const unstarted = context.calls.filter(
     (row) => row.status === 'proposed' || row.status === 'parked' || row.status === 'allowed',
   );
@@ -258,13 +294,26 @@ function turnEnd(context: SessionContext): SessionEvent {
     type: 'turn_end',
     turn: context.turn,
     usage: context.turn_usage,
+    ...cost(context, context.turn_cost),
     ...(context.dispatch_skipped ? { dispatch_skipped: true, skip_reason: 'interrupt_immediate' } : {}),
   };
 }
 
+// Without a price nothing is said: 0 would be a claim.
+function cost(context: SessionContext, nanoUsd: number | null): { readonly cost_usd?: number } {
+  return nanoUsd === null || !context.pinned?.price ? {} : { cost_usd: usdOf(nanoUsd) };
+}
+
+function closeTurn(context: SessionContext): SessionEvent | null {
+  const question = context.batch_open ? predicatesAsked(context) : null;
+  if (question) return question;
+  const uncovered = q.wouldGoOn(context) && !isStopped(context) ? uncoveredAnswer(context) : null;
+  return uncovered ?? turnEnd(context);
+}
+
 function takeFollowup(context: SessionContext): SessionEvent | null {
   const followup = q.nextFollowup(context);
-  if (!followup) return null;
+  if (!followup || q.followupAwaitsVerdict(context)) return null;
   return {
     type: 'message_injected',
     command_id: followup.command_id,
@@ -289,9 +338,14 @@ export function unstartedRun(context: SessionContext): SessionEvent {
 
 function stopReason(context: SessionContext): StopReason {
   if (context.stop_reason) return context.stop_reason;
-  if (context.batch_open)
-    return q.batchTerminates(context) && context.delivered_at_end === 0 ? 'terminated' : 'max_turns';
-  return q.isCapped(context) && (context.cut_short || q.anythingWaits(context)) ? 'max_turns' : 'end_turn';
+  if (context.batch_open && context.delivered_at_end === 0 && q.batchTerminates(context)) return 'terminated';
+  if (isStopped(context)) return 'stop_condition';
+  if (context.batch_open) return cap(context);
+  return q.isCapped(context) && (context.cut_short || q.anythingWaits(context)) ? cap(context) : 'end_turn';
+}
+
+function cap(context: SessionContext): StopReason {
+  return q.isAtLastTurn(context) ? 'max_turns' : 'budget_exceeded';
 }
 
 // ---- hooks ----
@@ -353,4 +407,14 @@ function consultReturned(context: SessionContext, row: CallRow): SessionEvent | 
 function gateConsult(context: SessionContext): SessionEvent | null {
   const calls = context.calls.filter((row) => row.status === 'proposed' && !row.problem).map(toolPayload);
   return consult(context, 'gate_tool_calls', { calls });
+}
+
+/** One consult per file: a handler's pattern and its answer are about one. */
+function consultEdited(context: SessionContext): SessionEvent | null {
+  const [path] = context.edited;
+  return path === undefined ? null : consult(context, 'file_edited', { path });
+}
+
+function consultEnding(point: EndingPoint): Derivation {
+  return (context) => consult(context, point, endingPayload(context, point, stopReason(context)));
 }

@@ -12,9 +12,12 @@
  */
 import type { EventOf, EventType, HookPoint } from '@coxswain/protocol';
 import { assign, setup } from 'xstate';
+import { passDue } from './compaction.ts';
 import { emptyContext, type SessionContext } from './context.ts';
+import { type EndingPoint, passes } from './ending.ts';
 import { evolve, type PlacedEvent } from './evolve.ts';
 import * as q from './queries.ts';
+import { isStopped } from './stop-conditions.ts';
 
 /** The version of the machine's meaning. It rises when an old journal would fold to another state. */
 export const MACHINE_VERSION = 1;
@@ -31,6 +34,10 @@ const hooked =
   (point: HookPoint) =>
   ({ context }: Args) =>
     q.isHooked(context, point);
+const passing =
+  (point: EndingPoint) =>
+  ({ context }: Args) =>
+    passes(context, point);
 const control =
   (name: On<'control_outcome'>['control'], status: On<'control_outcome'>['status']) =>
   ({ event }: Args) =>
@@ -67,8 +74,15 @@ const turnSetup = setup({
     hooked_user_prompt_submit: hooked('user_prompt_submit'),
     hooked_gate_tool_calls: ({ context }: Args) =>
       q.isHooked(context, 'gate_tool_calls') && context.calls.some((row) => row.status === 'proposed'),
+    compacts_and_hooked: ({ context }: Args) => passDue(context) !== null && q.isHooked(context, 'pre_compact'),
+    compacts: ({ context }: Args) => passDue(context) !== null,
+    pass_is_vetoed: ({ context }: Args) => context.pass?.vetoed === true,
+    hooked_post_compact: hooked('post_compact'),
+    hooked_transform_context: hooked('transform_context'),
     hooked_post_turn: hooked('post_turn'),
-    hooked_session_end: hooked('session_end'),
+    has_edits: ({ context }: Args) => context.edited.length > 0,
+    has_more_edits: ({ context }: Args) => context.edited.length > 1,
+    has_no_edits: ({ context }: Args) => context.edited.length === 0,
     cancels: control('cancel', 'cancelled'),
     suspends: control('suspend', 'suspending'),
     is_cut_short_and_hooked: (args: Args) => isCutShort(args) && q.isHooked(args.context, 'post_turn'),
@@ -108,13 +122,30 @@ const turnSetup = setup({
     takes_more_followups: ({ context }: Args) =>
       context.pinned?.drain.followups === 'all' && context.followups.length > 1,
     is_daemon: ({ context }: Args) => context.pinned?.daemon === true,
-    wakes: ({ event }: Args) => !('mode' in event) || event.mode !== 'audit_only',
+    // What hooks have yet to let in wakes nobody; its verdict does.
+    wakes: ({ context, event }: Args) =>
+      (!('mode' in event) || event.mode !== 'audit_only') &&
+      (event.type === 'reminder_injected' || !q.isGuarded(context)),
+    lets_in: ({ context, event }: Args) => {
+      const { command_id, verdict } = event as On<'guard_ended'>;
+      const injection = context.pending.find((candidate) => candidate.command_id === command_id);
+      return verdict === 'allowed' && injection?.mode !== 'audit_only';
+    },
     interrupts: ({ event }: Args) => 'mode' in event && event.mode === 'interrupt_immediate',
-    has_work: (args: Args) => goesOn(args) || args.context.delivering.length > 0 || q.steeringWaits(args.context),
+    has_work: (args: Args) => goesOn(args) || args.context.delivering.length > 0 || q.steeringIsLetIn(args.context),
+    is_daemon_and_judged: ({ context }: Args) => context.pinned?.daemon === true && !q.steeringAwaitsVerdict(context),
+    is_judged: ({ context }: Args) => !q.steeringAwaitsVerdict(context),
+    nothing_is_parked: ({ context }: Args) => !q.anyParkedBut(context, null),
     is_quiet: ({ context }: Args) => !q.anythingInFlight(context) && q.openCalls(context).length === 0,
     turn_is_closed: ({ context }: Args) => !context.turn_open && context.run_started,
-    closed_and_hooked: ({ context }: Args) => context.closing === null && q.isHooked(context, 'session_end'),
     is_closed: ({ context }: Args) => context.closing === null,
+    is_stopped: ({ context }: Args) => isStopped(context),
+    is_used_up: ({ event }: Args) => (event as On<'budget_threshold'>).percent === 100,
+    passes_session_error: passing('session_error'),
+    passes_session_end: passing('session_end'),
+    passes_pre_finish: passing('pre_finish'),
+    passes_on_unsettled_detected: passing('on_unsettled_detected'),
+    passes_post_finish: passing('post_finish'),
     ends_in_error: ({ event }: Args) => (event as On<'agent_end'>).stop_reason === 'error',
   },
 });
@@ -133,7 +164,8 @@ const CHECK = '#session.steering_check';
 const DOWN = '#session.tearing_down';
 
 /** A turn is over: its results stand, and nothing but the decision how to go on is left. */
-const afterBatch = [to(`${CHECK}.post_turn`, 'hooked_post_turn'), to(`${CHECK}.closing`)] as const;
+const afterTurn = [to(`${CHECK}.file_edited`, 'has_edits'), to(`${CHECK}.closing`)] as const;
+const afterBatch = [to(`${CHECK}.post_turn`, 'hooked_post_turn'), ...afterTurn] as const;
 /** The calls of a batch that hooks have not refused go to the seam, after whatever wait there was. */
 const afterGate = [to(`${EXECUTE}.permission_asked`, 'has_calls_to_ask'), to(`${EXECUTE}.dispatching`)] as const;
 const afterVetting = [to(`${EXECUTE}.gate_tool_calls`, 'hooked_gate_tool_calls'), ...afterGate] as const;
@@ -147,6 +179,9 @@ export const turnMachine = turnSetup.createMachine({
     // What may happen at any time while a run is on. States that go somewhere on one of these say so themselves.
     control_outcome: [to('.tearing_down', 'cancels'), evolves],
     run_failed: to('.tearing_down'),
+    budget_threshold: [to('.tearing_down', 'is_used_up'), evolves],
+    stop_condition_held: evolves,
+    stop_predicates_answered: evolves,
     steering_received: evolves,
     reminder_injected: evolves,
     followup_received: evolves,
@@ -157,6 +192,7 @@ export const turnMachine = turnSetup.createMachine({
     call_started: evolves,
     call_cancel_requested: evolves,
     call_returned: evolves,
+    files_edited: evolves,
     call_args_rewritten: evolves,
     call_ended: evolves,
     approval_requested: evolves,
@@ -165,6 +201,8 @@ export const turnMachine = turnSetup.createMachine({
     hook_returned: evolves,
     hook_vetoed: evolves,
     consult_ended: evolves,
+    injection_blocked: evolves,
+    guard_ended: evolves,
     owned: evolves,
   },
   states: {
@@ -177,6 +215,7 @@ export const turnMachine = turnSetup.createMachine({
             persona_changed: evolves,
             tools_changed: evolves,
             hooks_changed: evolves,
+            prices_changed: evolves,
             agent_start: [
               to('session_start', 'hooked_session_start'),
               to('user_prompt_submit', 'hooked_user_prompt_submit'),
@@ -196,8 +235,34 @@ export const turnMachine = turnSetup.createMachine({
       states: {
         opening: { on: { turn_start: to('iteration_start') } },
         iteration_start: { tags: ['seam'], on: { loop_checkpoint: to('pre_compact') } },
-        pre_compact: { tags: ['seam'], on: { loop_checkpoint: to('post_compact') } },
-        post_compact: { tags: ['seam'], on: { loop_checkpoint: to('streaming') } },
+        pre_compact: {
+          tags: ['seam'],
+          on: {
+            loop_checkpoint: [
+              to('vetting_compaction', 'compacts_and_hooked'),
+              to('compacting', 'compacts'),
+              to('post_compact'),
+            ],
+          },
+        },
+        vetting_compaction: {
+          tags: ['wait'],
+          on: { consult_ended: [to('post_compact', 'pass_is_vetoed'), to('compacting')] },
+        },
+        compacting: {
+          tags: ['wait'],
+          on: {
+            compaction_started: evolves,
+            compaction_done: [to('compacted', 'hooked_post_compact'), to('post_compact')],
+            compaction_skipped: to('post_compact'),
+          },
+        },
+        compacted: { tags: ['wait'], on: { consult_ended: to('post_compact') } },
+        post_compact: {
+          tags: ['seam'],
+          on: { loop_checkpoint: [to('transforming', 'hooked_transform_context'), to('streaming')] },
+        },
+        transforming: { tags: ['wait'], on: { consult_ended: to('streaming') } },
         streaming: {
           tags: ['wait'],
           on: {
@@ -209,6 +274,8 @@ export const turnMachine = turnSetup.createMachine({
               to(`${CHECK}.post_turn`, 'hooked_post_turn'),
               to(`${CHECK}.iteration_end`),
             ],
+            // P1: the same turn's prompt, once more and shorter.
+            context_overflowed: to('pre_compact'),
           },
         },
       },
@@ -232,12 +299,25 @@ export const turnMachine = turnSetup.createMachine({
         },
         pre_tool_use: {
           tags: ['wait'],
-          on: { consult_ended: [{ guard: 'has_calls_to_vet', actions: 'evolve' }, ...afterVetting] },
+          on: {
+            consult_ended: [{ guard: 'has_calls_to_vet', actions: 'evolve' }, ...afterVetting],
+            // While the guard was asked first, what was to be asked about may have been cancelled. So in the next two.
+            guard_ended: [{ guard: 'has_calls_to_vet', actions: 'evolve' }, ...afterVetting],
+          },
         },
-        gate_tool_calls: { tags: ['wait'], on: { consult_ended: afterGate } },
+        gate_tool_calls: {
+          tags: ['wait'],
+          on: {
+            consult_ended: afterGate,
+            guard_ended: [{ guard: 'hooked_gate_tool_calls', actions: 'evolve' }, to('dispatching')],
+          },
+        },
         permission_asked: {
           tags: ['wait'],
-          on: { consult_ended: [{ guard: 'has_calls_to_ask', actions: 'evolve' }, to('dispatching')] },
+          on: {
+            consult_ended: [{ guard: 'has_calls_to_ask', actions: 'evolve' }, to('dispatching')],
+            guard_ended: [{ guard: 'has_calls_to_ask', actions: 'evolve' }, to('dispatching')],
+          },
         },
         /** The second pass of pre_tool_dispatch: something was waited for since the first. */
         dispatching: {
@@ -290,6 +370,9 @@ export const turnMachine = turnSetup.createMachine({
               to(`${CHECK}.closing`, 'skips_batch'),
               to(`${EXECUTE}.post_tool_dispatch`, 'skips_rest'),
               to(`${EXECUTE}.running`, 'skips'),
+              // The seam may have waited for a verdict, and people have decided meanwhile.
+              to(`${EXECUTE}.post_tool_dispatch`, 'batch_has_ended'),
+              to(`${EXECUTE}.running`, 'nothing_is_parked'),
               to('parked'),
             ],
           },
@@ -299,11 +382,28 @@ export const turnMachine = turnSetup.createMachine({
     steering_check: {
       initial: 'closing',
       states: {
-        post_turn: { tags: ['wait'], on: { consult_ended: [to('iteration_end', 'was_plain_answer'), to('closing')] } },
-        iteration_end: { tags: ['seam'], on: { loop_checkpoint: to('closing') } },
+        post_turn: {
+          tags: ['wait'],
+          on: { consult_ended: [to('iteration_end', 'was_plain_answer'), ...afterTurn] },
+        },
+        file_edited: {
+          tags: ['wait'],
+          on: { consult_ended: [{ guard: 'has_more_edits', actions: 'evolve' }, to('closing')] },
+        },
+        iteration_end: {
+          tags: ['seam'],
+          on: { stop_predicates_asked: to('stop_check'), loop_checkpoint: to('closing') },
+        },
+        /** Predicates are asked before the last seam of a plain answer, and after that of a batch. */
+        stop_check: {
+          tags: ['wait'],
+          on: { stop_predicates_answered: [to('iteration_end', 'was_plain_answer'), to('closing')] },
+        },
         closing: {
           on: {
+            stop_predicates_asked: to('stop_check'),
             turn_end: [
+              to(DOWN, 'is_stopped'),
               to(DOWN, 'goes_on_at_cap'),
               to('#session.suspended', 'suspend_asked'),
               to(STREAM, 'goes_on'),
@@ -314,15 +414,25 @@ export const turnMachine = turnSetup.createMachine({
             ],
           },
         },
-        follow_up: { on: { message_injected: [{ guard: 'takes_more_followups', actions: 'evolve' }, to(STREAM)] } },
+        follow_up: {
+          tags: ['wait'],
+          on: {
+            message_injected: [{ guard: 'takes_more_followups', actions: 'evolve' }, to(STREAM)],
+            // It was waited for, and more may have come in meanwhile.
+            guard_ended: to('resuming'),
+          },
+        },
         /** No turn is open: the session woke from a daemon's idling or from a suspension. */
         resuming: {
+          tags: ['wait'],
           always: [
+            { guard: 'suspend_asked', target: '#session.suspended' },
             { guard: 'is_capped', target: DOWN },
             { guard: 'has_work', target: STREAM },
             { guard: 'followup_waits', target: 'follow_up' },
-            { guard: 'is_daemon', target: '#session.daemon_idle' },
-            { target: DOWN },
+            // Whether a turn takes up what came is not known before its verdict is.
+            { guard: 'is_daemon_and_judged', target: '#session.daemon_idle' },
+            { guard: 'is_judged', target: DOWN },
           ],
         },
       },
@@ -337,7 +447,8 @@ export const turnMachine = turnSetup.createMachine({
           on: {
             steering_received: [to('daemon_idle_post', 'wakes'), evolves],
             reminder_injected: [to('daemon_idle_post', 'wakes'), evolves],
-            followup_received: to('daemon_idle_post'),
+            followup_received: [to('daemon_idle_post', 'wakes'), evolves],
+            guard_ended: [to('daemon_idle_post', 'lets_in'), evolves],
             control_outcome: [to(DOWN, 'cancels'), to('#session.suspended', 'suspends'), evolves],
           },
         },
@@ -361,23 +472,50 @@ export const turnMachine = turnSetup.createMachine({
       states: {
         unwinding: {
           tags: ['wait'],
-          on: { message_complete: evolves, agent_start: evolves },
+          on: { message_complete: evolves, compaction_skipped: evolves, agent_start: evolves },
           always: { guard: 'is_quiet', target: 'turn_closing' },
         },
         turn_closing: {
           on: { turn_end: evolves, agent_start: evolves },
-          always: { guard: 'turn_is_closed', target: 'loop_exit' },
+          always: { guard: 'turn_is_closed', target: 'file_edited' },
+        },
+        /** Of a turn that came to no boundary of its own. */
+        file_edited: {
+          tags: ['wait'],
+          on: { consult_ended: [{ guard: 'has_more_edits', actions: 'evolve' }, to('loop_exit')] },
+          always: { guard: 'has_no_edits', target: 'loop_exit' },
         },
         loop_exit: { tags: ['seam'], on: { loop_checkpoint: to('closing_tools') } },
         closing_tools: {
           tags: ['wait'],
           on: { tools_closed: evolves },
-          always: [
-            { guard: 'closed_and_hooked', target: 'session_end' },
-            { guard: 'is_closed', target: 'ending' },
-          ],
+          always: { guard: 'is_closed', target: 'session_error' },
         },
-        session_end: { tags: ['wait'], on: { consult_ended: to('ending') } },
+        session_error: {
+          tags: ['wait'],
+          on: { consult_ended: to('session_end') },
+          always: { guard: 'passes_session_error', target: 'session_end' },
+        },
+        session_end: {
+          tags: ['wait'],
+          on: { consult_ended: to('pre_finish') },
+          always: { guard: 'passes_session_end', target: 'pre_finish' },
+        },
+        pre_finish: {
+          tags: ['wait'],
+          on: { consult_ended: to('on_unsettled_detected') },
+          always: { guard: 'passes_pre_finish', target: 'on_unsettled_detected' },
+        },
+        on_unsettled_detected: {
+          tags: ['wait'],
+          on: { consult_ended: to('post_finish') },
+          always: { guard: 'passes_on_unsettled_detected', target: 'post_finish' },
+        },
+        post_finish: {
+          tags: ['wait'],
+          on: { consult_ended: to('ending') },
+          always: { guard: 'passes_post_finish', target: 'ending' },
+        },
         ending: { on: { agent_end: [to('#session.failed', 'ends_in_error'), to('#session.stopped')] } },
       },
     },

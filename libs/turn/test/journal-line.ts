@@ -31,11 +31,29 @@ export function journalLine(event: SessionEvent): string {
             .map((call) => call.call_id)
             .join(' ')}`,
       );
+    case 'context_overflowed':
+      return `context_overflowed ${event.turn}`;
+    case 'compaction_started':
+      return `compaction_started ${event.mode} ${event.strategy} keeps ${event.kept_turns}`;
+    case 'compaction_done':
+      return words(
+        'compaction_done',
+        event.mode,
+        event.strategy,
+        `keeps ${event.kept_turns}`,
+        `archives ${event.archived}`,
+        `leaves ${event.remaining}`,
+        event.instead_of && `instead of ${event.instead_of.strategy}: ${event.instead_of.error.code}`,
+      );
+    case 'compaction_skipped':
+      return `compaction_skipped ${event.mode} ${event.error.code}`;
     case 'call_started':
     case 'approval_requested':
     case 'call_cancel_requested':
     case 'call_args_rewritten':
       return `${event.type} ${event.call_id}`;
+    case 'files_edited':
+      return `files_edited ${event.call_id} ${event.paths.join(' ')}`;
     case 'call_returned':
       return `call_returned ${event.call_id} ${event.status}`;
     case 'call_ended':
@@ -60,19 +78,23 @@ export function journalLine(event: SessionEvent): string {
       return `feedback_dropped ${event.count} ${event.code}`;
     case 'message_injected':
       return words('message_injected', event.command_id, event.origin, `at ${event.seam}`, event.audit_only && 'audit');
+    case 'injection_blocked':
+      return `injection_blocked ${event.command_id}: ${event.reason}`;
+    case 'guard_ended':
+      return `guard_ended ${event.command_id} ${event.verdict}`;
     case 'hook_call':
-      return words('hook_call', event.hook, event.point, event.call_id);
+      return words('hook_call', event.hook, event.point, event.call_id ?? event.command_id);
     case 'hook_returned':
       return words(
         'hook_returned',
         event.hook,
         event.point,
-        event.call_id,
+        event.call_id ?? event.command_id,
         event.failure?.code ?? event.verdict?.kind,
         event.not_run && 'not_run',
       );
     case 'hook_vetoed':
-      return words('hook_vetoed', event.hook, event.point, event.call_id, event.decision);
+      return words('hook_vetoed', event.hook, event.point, event.call_id ?? event.command_id, event.decision);
     case 'consult_ended':
       return words('consult_ended', event.point, event.call_id);
     case 'command_rejected':
@@ -92,7 +114,19 @@ export function journalLine(event: SessionEvent): string {
       return `run_failed ${event.source} ${event.error.code}`;
     case 'owned':
       return `owned ${event.epoch}`;
+    case 'budget_threshold':
+      return words('budget_threshold', event.budget, `${event.percent}%`, event.needed !== undefined && 'uncovered');
+    case 'stop_condition_held':
+      return `stop_condition_held ${Object.entries(event.condition).flat().join(' ')}`;
+    case 'stop_predicates_asked':
+      return `stop_predicates_asked ${event.predicates.join(' ')}`;
+    case 'stop_predicates_answered':
+      return words(
+        'stop_predicates_answered',
+        ...event.answers.map(({ predicate, holds, failure }) => `${predicate} ${failure ? 'failed' : holds}`),
+      );
     case 'persona_changed':
+    case 'prices_changed':
     case 'tools_changed':
     case 'hooks_changed':
     case 'tools_closed':

@@ -55,6 +55,10 @@ const IN_RUN: ReadonlySet<string> = new Set([
   'approval_decided',
   'suspended',
   'tools_closed',
+  'budget_threshold',
+  'stop_condition_held',
+  'stop_predicates_asked',
+  'stop_predicates_answered',
 ]);
 
 /** The rules by name. */
@@ -213,6 +217,10 @@ export const RULES: Readonly<Record<string, Rule>> = {
       for (const [index, event] of events.entries()) {
         if (event.type === 'steering_received' || event.type === 'reminder_injected')
           waiting.push({ id: event.command_id, mode: event.mode });
+        if (event.type === 'injection_blocked') {
+          const blocked = waiting.findIndex((injection) => injection.id === event.command_id);
+          if (blocked >= 0) waiting.splice(blocked, 1);
+        }
         if (event.type !== 'loop_checkpoint') continue;
         const matching = waiting.filter(({ mode }) => SEAMS[event.kind].drains.includes(mode)).map(({ id }) => id);
         const { delivered_ids: ids } = event;
@@ -233,6 +241,31 @@ export const RULES: Readonly<Record<string, Rule>> = {
     }
     return broken;
   },
+
+  'no steer and no follow-up that a guard has not let in is said, and no call starts while it asks about an interrupt':
+    (journal, around) => {
+      if (!(around.hooks ?? []).some(({ point }) => point === 'user_prompt_submit')) return [];
+      const judged = new Map<string, string>();
+      // A run that ended before its surroundings were known has no hooks.
+      let known = false;
+      const interrupts = new Set<string>();
+      return placed(journal).flatMap((at) => {
+        const { event } = at;
+        if (event.type === 'hooks_changed') known = true;
+        if (event.type === 'steering_received' && event.mode === 'interrupt_immediate')
+          interrupts.add(event.command_id);
+        if (event.type === 'injection_blocked') interrupts.delete(event.command_id);
+        if (event.type === 'guard_ended' && event.verdict !== 'none') {
+          const twice = judged.has(event.command_id);
+          judged.set(event.command_id, event.verdict);
+          interrupts.delete(event.command_id);
+          if (twice) return [place(at)];
+        }
+        if (event.type === 'call_started' && interrupts.size > 0) return [`${place(at)}: ${[...interrupts].join()}`];
+        if (!known || event.type !== 'message_injected' || !['steer', 'followup'].includes(event.origin)) return [];
+        return judged.get(event.command_id) === 'allowed' ? [] : [place(at)];
+      });
+    },
 
   'feedback is said at the seams that are for it alone, all that waits, in order, and marked as no person': (
     journal,
@@ -315,6 +348,29 @@ export const RULES: Readonly<Record<string, Rule>> = {
     });
   },
 
+  'each threshold of a budget is told once in a run or job, in order, and nothing is begun after the last': (
+    journal,
+  ) => {
+    const told = new Map<string, number>();
+    let spent = false;
+    return placed(journal).flatMap((at) => {
+      const { event } = at;
+      const restarts = event.type === 'loop_checkpoint' && event.kind === 'daemon_idle_pre';
+      if (event.type === 'prompt_received' || restarts) {
+        told.clear();
+        spent = false;
+      }
+      if (event.type === 'budget_threshold') {
+        const before = told.get(event.budget) ?? 0;
+        told.set(event.budget, event.percent);
+        if (spent || event.percent <= before) return [place(at)];
+        spent = event.percent === 100;
+      }
+      if (spent && (event.type === 'turn_start' || event.type === 'call_started')) return [place(at)];
+      return spent && event.type === 'agent_end' && event.stop_reason !== 'budget_exceeded' ? [place(at)] : [];
+    });
+  },
+
   'consults do not overlap, and each ends where it began': (journal) => {
     let open: EventOf<'hook_call'> | null = null;
     return placed(journal).flatMap((at) => {
@@ -322,6 +378,11 @@ export const RULES: Readonly<Record<string, Rule>> = {
       if (event.type === 'hook_call') {
         if (open && (open.effect_id !== event.effect_id || open.point !== event.point)) return [place(at)];
         open = event;
+      }
+      if (event.type === 'guard_ended') {
+        const matches = open?.effect_id === event.effect_id && open.command_id === event.command_id;
+        open = null;
+        return matches ? [] : [place(at)];
       }
       if (event.type === 'consult_ended') {
         const matches = open?.effect_id === event.effect_id && open.point === event.point;

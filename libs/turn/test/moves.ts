@@ -6,6 +6,8 @@ import {
   type AssistantMessage,
   type CallOutcome,
   type CommandInput,
+  type CompactOutcome,
+  DEFAULT_THRESHOLDS,
   DEFAULT_TRAITS,
   type ErrorCode,
   type HookAnswer,
@@ -17,17 +19,33 @@ import {
   type JsonObject,
   type ModelOutcome,
   type PermissionRule,
+  type PinnedPrice,
   type Provision,
   parseBody,
   parseVerdict,
+  type ResolvedCompaction,
+  type RunBudgets,
+  type StopAnswer,
+  type StopCondition,
   type ToolDefinition,
   type ToolTraits,
   type Verb,
 } from '@coxswain/protocol';
 import type { SessionState } from '../src/mod.ts';
 
+/** Time passes. */
+export class Later {
+  readonly ms: number;
+  constructor(ms: number) {
+    this.ms = ms;
+  }
+}
+
+/** So many milliseconds pass. */
+export const later = (ms: number): Move => new Later(ms);
+
 /** One move, or several in order. */
-export type Move = Input | ((state: SessionState) => Input) | readonly Move[];
+export type Move = Input | Later | ((state: SessionState) => Input) | readonly Move[];
 
 // ---- commands ----
 
@@ -106,6 +124,12 @@ export interface Surroundings {
   readonly steering?: 'all' | 'one_at_a_time';
   readonly followups?: 'all' | 'one_at_a_time';
   readonly daemon?: boolean;
+  /** Compaction, in a window that every second prompt passes unless it says otherwise. */
+  readonly compaction?: Partial<ResolvedCompaction>;
+  readonly budgets?: RunBudgets['limits'];
+  readonly thresholds?: readonly number[];
+  readonly price?: PinnedPrice;
+  readonly stopWhen?: readonly StopCondition[];
 }
 
 /** The surroundings as a provision. */
@@ -114,7 +138,7 @@ export function provision(around: Surroundings = {}): Provision {
   const fingerprint = (value: unknown) => JSON.stringify(value).length.toString(16);
   return {
     persona: { name: 'coder', version: '1' },
-    definition: { name: 'coder', prompt: '' },
+    definition: { name: 'coder', prompt: '', ...(around.stopWhen ? { stop_when: [...around.stopWhen] } : {}) },
     model: { name: 'scripted/test.yaml' },
     system_prompt: 'You are coder.',
     tools: [...tools],
@@ -124,8 +148,25 @@ export function provision(around: Surroundings = {}): Provision {
     parallel_calls: around.parallelCalls ?? 8,
     drain: { steering: around.steering ?? 'all', followups: around.followups ?? 'one_at_a_time' },
     daemon: around.daemon ?? false,
+    ...(around.compaction
+      ? {
+          compaction: {
+            strategy: 'summary' as const,
+            keep_turns: 0,
+            window: 100,
+            window_from: 'persona' as const,
+            reserve: 20,
+            ...around.compaction,
+          },
+        }
+      : {}),
     root: '/',
+    ...(around.budgets
+      ? { budgets: { limits: around.budgets, thresholds: [...(around.thresholds ?? DEFAULT_THRESHOLDS)] } }
+      : {}),
+    ...(around.price ? { price: around.price } : {}),
     fingerprints: {
+      ...(around.price ? { price: fingerprint(around.price) } : {}),
       persona: fingerprint(around),
       prompt: 'p',
       tools: fingerprint(tools),
@@ -190,6 +231,13 @@ const textParts = (text: string) => (text === '' ? [] : [{ type: 'text' as const
 
 /** The model answers plainly. */
 export const answered = (text = 'fine') => modelOutcome(textParts(text), {});
+/** An outcome with other usage than usual. */
+export function using(inputTokens: number, outputTokens: number, move: Move): Move {
+  return (state) => {
+    const outcome = (move as (state: SessionState) => ModelOutcome)(state);
+    return { ...outcome, usage: { input_tokens: inputTokens, output_tokens: outputTokens } };
+  };
+}
 /** The model asks for calls. */
 export const asked = (...calls: readonly CallPart[]) => modelOutcome([...calls], { finish_reason: 'tool_calls' });
 /** The model breaks down, after it has said something or nothing. */
@@ -201,6 +249,39 @@ export const modelFailed = (text = '', ...calls: readonly CallPart[]) =>
 /** The model has stopped because it was told to. */
 export const modelStopped = (text = '', ...calls: readonly CallPart[]) =>
   modelOutcome([...textParts(text), ...calls], { status: 'cancelled' });
+
+/** The provider refuses the prompt as too long. */
+export const overflowed = (text = '') =>
+  modelOutcome(textParts(text), {
+    status: 'failed',
+    error: { code: 'context_overflow', message: 'too long' },
+    usage: { input_tokens: 0, output_tokens: 0 },
+  });
+
+/** The model answers, and its provider reports that prompt and answer had so many tokens. */
+export const answeredAt = (tokens: number, text = 'fine') =>
+  modelOutcome(textParts(text), { usage: { input_tokens: tokens - 1, output_tokens: 1 } });
+/** The same of an answer that asks for calls. */
+export const askedAt = (tokens: number, ...calls: readonly CallPart[]) =>
+  modelOutcome([...calls], { usage: { input_tokens: tokens - 1, output_tokens: 1 }, finish_reason: 'tool_calls' });
+
+/** The model step of a compaction comes back. */
+export function compacted(text = 'what was', more: Partial<CompactOutcome> = {}): Move {
+  return (state) => ({
+    type: 'compact_outcome',
+    effect_id: open(state.context.compacting, 'compact').id,
+    status: 'complete',
+    text,
+    usage: { input_tokens: 7, output_tokens: 3 },
+    attempts: 1,
+    duration_ms: 4,
+    ...more,
+  });
+}
+
+/** The model step of a compaction fails. */
+export const notCompacted = (status: 'failed' | 'cancelled' = 'failed') =>
+  compacted('', { status, ...(status === 'failed' ? { error: { code: 'model_unavailable', message: 'gone' } } : {}) });
 
 // ---- tools ----
 
@@ -299,3 +380,27 @@ function open<T>(effect: T | null, what: string): T {
   if (effect === null) throw new Error(`no ${what} effect is open`);
   return effect;
 }
+
+// ---- stop conditions ----
+
+/** The predicates that were asked answer, in order: whether they hold, or why they failed. */
+export function predicatesSaid(...said: readonly (boolean | string)[]): Move {
+  return (state) => {
+    const { id, predicates } = open(state.context.stop_check, 'check_stop');
+    const answers = said.map((one, index): StopAnswer => {
+      const predicate = predicates[index] as string;
+      return typeof one === 'boolean'
+        ? { predicate, holds: one }
+        : { predicate, holds: false, failure: { code: 'predicate_failed', message: one } };
+    });
+    return { type: 'stop_outcome', effect_id: id, status: 'checked', answers };
+  };
+}
+
+/** The question to the predicates was broken off. */
+export const predicatesStopped: Move = (state) => ({
+  type: 'stop_outcome',
+  effect_id: open(state.context.stop_check, 'check_stop').id,
+  status: 'cancelled',
+  answers: [],
+});

@@ -16,6 +16,8 @@ import { type Possibility, possibilities } from './world.ts';
 interface World {
   readonly around: Surroundings;
   readonly happens: RegExp;
+  /** Turns after which nothing new is met; one, unless it says otherwise. */
+  readonly turns?: number;
 }
 
 const WAY = 'start|prompt|provisioned|answers|tools closed|hooks have no objection|. returns';
@@ -30,6 +32,13 @@ const HOOKS = [
   hook('PostToolUse'),
   hook('post_turn'),
   hook('session_end'),
+];
+const ENDING = [
+  hook('session_error'),
+  hook('session_end'),
+  hook('pre_finish'),
+  hook('on_unsettled_detected'),
+  hook('post_finish'),
 ];
 const without = (...points: readonly string[]) => HOOKS.filter(({ point }) => !points.includes(point));
 
@@ -47,9 +56,13 @@ const WORLDS: Readonly<Record<string, World>> = {
     around: { hooks: HOOKS },
     happens: only('asks ask read ask', 'asks read', 'hooks say .*', 'cancel .', 'steer interrupt.*'),
   },
+  'a guard beside the gate': {
+    around: { hooks: [hook('user_prompt_submit'), hook('gate_tool_calls')] },
+    happens: only('asks read', 'cancel .', 'steer audit_only'),
+  },
   'hooks, but no gate': {
     around: { hooks: without('gate_tool_calls', 'session_start') },
-    happens: only('asks ask read ask', 'asks read', 'cancel .'),
+    happens: only('asks ask read ask', 'asks read', 'cancel .', 'steer audit_only'),
   },
   'a gate alone': {
     around: { hooks: [hook('gate_tool_calls')] },
@@ -68,9 +81,52 @@ const WORLDS: Readonly<Record<string, World>> = {
     around: { hooks: [hook('post_turn')] },
     happens: only('preempt.*', 'model stops'),
   },
+  'hooks around the end': {
+    around: { hooks: ENDING },
+    happens: only('model fails', 'followup', 'cancel', 'hooks broken off'),
+  },
+  'hooks on edited files': {
+    around: { hooks: [hook('file_edited')] },
+    happens: only('asks read', 'asks done done', '. edits', 'cancel'),
+  },
+  'hooks on edited files, and after each turn': {
+    around: { hooks: [hook('post_turn'), hook('file_edited')] },
+    happens: only('asks read', 'asks ask read ask', '. edits', 'cancel'),
+  },
   'messages of every mode': {
     around: { followups: 'all' },
     happens: only('asks read', 'asks done done', '(steer|remind) .*', 'followup', 'feedback.*', 'suspend', 'resume'),
+  },
+  'compactions with hooks': {
+    around: { compaction: {}, hooks: [hook('pre_compact'), hook('post_compact'), hook('transform_context')] },
+    happens: only('answers at length', 'hooks say .*', 'hooks fail', 'summary .*', 'prompt overflows', 'cancel'),
+    turns: 2,
+  },
+  compactions: {
+    around: { compaction: {} },
+    happens: only('answers at length', 'summary .*', 'prompt overflows', 'cancel'),
+    turns: 2,
+  },
+  'a guarded door': {
+    around: { hooks: [hook('user_prompt_submit')] },
+    happens: only(
+      'asks ask',
+      'asks read',
+      'hooks say .*',
+      'steer .*',
+      'followup',
+      '(allow|deny) .',
+      'cancel',
+      'hooks broken off',
+    ),
+  },
+  'a guarded door, while the session sleeps': {
+    around: { hooks: [hook('user_prompt_submit')], followups: 'all' },
+    happens: only('hooks say .*', 'steer [fi].*', 'followup', 'suspend', 'resume'),
+  },
+  'a guarded daemon': {
+    around: { hooks: [hook('user_prompt_submit')], daemon: true },
+    happens: only('hooks say .*', 'steer .*', 'remind finish_step', 'followup', 'suspend', 'resume'),
   },
   'at the cap': {
     around: { maxTurns: 1 },
@@ -79,6 +135,17 @@ const WORLDS: Readonly<Record<string, World>> = {
   'a daemon': {
     around: { daemon: true, maxTurns: 2 },
     happens: only('(steer|remind) .*', 'followup', 'suspend', 'resume', 'cancel', 'cancel no call'),
+  },
+  'stop conditions': {
+    around: { stopWhen: [{ text: 'fine!' }, { tool: 'done' }, { predicate: 'enough' }] },
+    happens: only('asks read', 'asks done done', 'steer finish_step', 'predicates .*', 'cancel'),
+  },
+  'a budget': {
+    around: {
+      budgets: { tokens: 20 },
+      price: { pattern: '*', input_micro_usd: 1, cached_input_micro_usd: 1, output_micro_usd: 1 },
+    },
+    happens: only('asks read', 'steer finish_step'),
   },
   trouble: {
     around: {},
@@ -123,10 +190,21 @@ function abstractOf({ state }: Place): string {
     ]),
     context.pending.slice(0, 1).map((injection) => injection.mode),
     Math.min(context.followups.length, 2),
+    context.edited.length,
     context.feedback.length > 0,
     context.consult?.point,
+    context.stop_check !== null,
+    context.stop_held,
+    context.stop_checked,
+    context.consult?.command_id !== undefined,
+    context.pending.slice(0, 1).map((injection) => [injection.kind, injection.allowed]),
+    context.followups.slice(0, 1).map((followup) => followup.allowed),
     context.provision !== null,
     context.model !== null,
+    context.compacting !== null,
+    context.view.closed.length + context.view.older.messages > 0,
+    context.view.tokens > 80,
+    context.overflows,
     context.model?.preempted === true,
     context.aborting,
     context.failure !== null,
@@ -134,9 +212,9 @@ function abstractOf({ state }: Place): string {
   ]);
 }
 
-/** A second turn or run meets nothing new. */
-function isOver({ state: { context } }: Place): boolean {
-  return context.turn > 1 || context.run > 1;
+/** A second run meets nothing new, nor does a second turn in most worlds. */
+function isOver({ state: { context } }: Place, turns: number): boolean {
+  return context.turn > turns || context.run > 1;
 }
 
 interface Path {
@@ -152,7 +230,7 @@ const covered = new Set<Edge>();
 /** The paths that took an edge, or reached a state, before any other did. */
 const paths: Path[] = Object.entries(WORLDS).flatMap(([name, world]) => search(name, world));
 
-function search(world: string, { around, happens }: World): Path[] {
+function search(world: string, { around, happens, turns = 1 }: World): Path[] {
   const known = new WeakMap<Place, Possibility[]>();
   const movesIn = (place: Place): Possibility[] => {
     let ids = 0;
@@ -186,7 +264,7 @@ function search(world: string, { around, happens }: World): Path[] {
       events: ({ context }) => movesIn(context).map(({ name }) => ({ type: name })),
       serializeState: ({ context }) => abstractOf(context),
       serializeEvent: ({ type }) => type,
-      stopWhen: ({ context }) => isOver(context),
+      stopWhen: ({ context }) => isOver(context, turns),
     },
   );
   for (const { steps: taken } of shortest) {
@@ -194,7 +272,7 @@ function search(world: string, { around, happens }: World): Path[] {
     const way = [start];
     for (const move of moves) way.push(step(way.at(-1) as Place, move));
     const here = way.at(-1) as Place;
-    const ahead = isOver(here) ? [] : movesIn(here).map(({ name }) => [name, step(here, name)] as const);
+    const ahead = isOver(here, turns) ? [] : movesIn(here).map(({ name }) => [name, step(here, name)] as const);
     for (const [move, place] of [[null, here] as const, ...ahead]) {
       const takes = place.taken.transitions.flatMap((transition) => edgeOf.get(transition) ?? []);
       const isNew = takes.some((edge) => !covered.has(edge)) || place.taken.leaves.some((leaf) => !reached.has(leaf));

@@ -1,5 +1,5 @@
 /** What must hold whatever happens: random inputs in random order, the rules of every journal held against the result. */
-import { canonicalJson, type HookTable, SessionEvent } from '@coxswain/protocol';
+import { canonicalJson, type HookTable, SessionEvent, type StopCondition } from '@coxswain/protocol';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import {
@@ -28,7 +28,12 @@ const HOOKS = [
   hook('permission_asked', 'perm'),
   hook('PostToolUse', 'post', { pattern: 'r*' }),
   hook('post_turn'),
+  hook('file_edited'),
+  hook('session_error'),
   hook('session_end'),
+  hook('pre_finish'),
+  hook('on_unsettled_detected'),
+  hook('post_finish'),
 ];
 
 const surroundings: fc.Arbitrary<Surroundings> = fc.record({
@@ -38,6 +43,8 @@ const surroundings: fc.Arbitrary<Surroundings> = fc.record({
   steering: fc.constantFrom('all' as const, 'one_at_a_time' as const),
   followups: fc.constantFrom('all' as const, 'one_at_a_time' as const),
   daemon: fc.boolean(),
+  stopWhen: fc.subarray<StopCondition>([{ text: 'fine' }, { tool: 're*' }, { predicate: 'enough' }]),
+  budgets: fc.oneof(fc.constant({}), fc.record({ tokens: fc.integer({ min: 1, max: 60 }) })),
 });
 
 /** What happens next: mostly work, often a word, now and then trouble. */
@@ -146,12 +153,13 @@ describe('whatever happens,', { timeout: 120_000 }, () => {
         const said = events.flatMap((event) =>
           event.type === 'message_injected' && event.origin !== 'direct' ? [event.command_id] : [],
         );
+        const blocked = events.flatMap((event) => (event.type === 'injection_blocked' ? [event.command_id] : []));
         const { pending, followups, feedback } = state.context;
         const waiting = [
           ...[...pending, ...followups].map((injection) => injection.command_id),
           ...feedback.map(({ feedback_id }) => feedback_id),
         ];
-        expect([...said, ...waiting].sort(), printed(journal)).toEqual(accepted.sort());
+        expect([...said, ...blocked, ...waiting].sort(), printed(journal)).toEqual(accepted.sort());
       }),
       { numRuns },
     );

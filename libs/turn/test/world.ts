@@ -1,13 +1,15 @@
 /** The world around a session: everything that may happen to it next. Random runs and generated paths choose from it. */
-import type { Input } from '@coxswain/protocol';
+import { type Input, userText } from '@coxswain/protocol';
 import { isEnded, type SessionState } from '../src/mod.ts';
 import {
   answered,
   approved,
   asked,
+  askedAt,
   call,
   callCancelled,
   cancelled,
+  compacted,
   denied,
   Failing,
   fedBack,
@@ -17,8 +19,12 @@ import {
   type Move,
   modelFailed,
   modelStopped,
+  notCompacted,
   notProvisioned,
+  overflowed,
   owned,
+  predicatesSaid,
+  predicatesStopped,
   preempted,
   prompted,
   provisioned,
@@ -53,6 +59,7 @@ export function possibilities(state: SessionState, around: Surroundings, id: () 
   const moves: Named[] = [
     ...provisionMoves(state, around),
     ...modelMoves(state),
+    ...compactionMoves(state),
     ...callMoves(state),
     ...consultMoves(state),
     ...commandMoves(state, id),
@@ -61,6 +68,11 @@ export function possibilities(state: SessionState, around: Surroundings, id: () 
     ['trouble', 'owned', owned(state.context.epoch + 1)],
     ['trouble', 'session failed', sessionFailed],
   ];
+  if (state.context.stop_check) {
+    moves.push(['work', 'predicates do not hold', predicatesSaid(false)]);
+    moves.push(['work', 'predicates hold', predicatesSaid(true)]);
+    moves.push(['trouble', 'predicates fail', predicatesSaid('it threw')]);
+  }
   if (state.context.closing) moves.push(['work', 'tools closed', toolsClosed]);
   return moves.map(([lane, name, move]) => ({
     lane,
@@ -75,9 +87,11 @@ export function settlement(state: SessionState): Input | null {
   const made = (move: Move): Input => (typeof move === 'function' ? move(state) : (move as Input));
   if (context.provision) return made(notProvisioned('cancelled'));
   if (context.model) return made(modelStopped());
+  if (context.compacting) return made(notCompacted('cancelled'));
   const running = context.calls.find((row) => row.status === 'running');
   if (running) return made(returned(running.call_id, 'cancelled'));
   if (context.consult) return made(hooksCancelled);
+  if (context.stop_check) return made(predicatesStopped);
   if (context.closing) return made(toolsClosed);
   return null;
 }
@@ -113,9 +127,21 @@ function modelMoves(state: SessionState): Named[] {
         asked(...batch),
       ],
     ),
+    // An answer after which the next prompt would pass a small window.
+    ['work', 'answers at length', askedAt(90, call('a', 'read'))],
+    ['trouble', 'prompt overflows', overflowed()],
     ['trouble', 'model fails', modelFailed()],
     ['trouble', 'model fails half-way', modelFailed('half', call('a', 'read'))],
     ['trouble', 'model stops', modelStopped('half', call('a', 'read'))],
+  ];
+}
+
+function compactionMoves(state: SessionState): Named[] {
+  if (!state.context.compacting) return [];
+  return [
+    ['work', 'summary comes', compacted()],
+    ['trouble', 'summary fails', notCompacted()],
+    ['trouble', 'summary is broken off', notCompacted('cancelled')],
   ];
 }
 
@@ -125,6 +151,7 @@ function callMoves(state: SessionState): Named[] {
     const id = row.call_id;
     return [
       ['work', `${id} returns`, returned(id)],
+      ['work', `${id} edits`, returned(id, 'ok', { edited: ['a.ts', 'b.ts'] })],
       ['work', `${id} fails`, returned(id, 'error')],
       ['work', `${id} is stopped`, returned(id, 'cancelled')],
       ['work', `${id} does not stop`, returned(id, 'cancelled', { timed_out: true })],
@@ -138,8 +165,16 @@ function consultMoves(state: SessionState): Named[] {
   if (!consult) return [];
   const verdicts: readonly unknown[] = {
     session_start: [],
+    pre_compact: [{ block: true, reason: 'not now' }],
+    post_compact: [],
+    transform_context: [{ messages: [userText('only this')] }],
     post_turn: [],
+    file_edited: [],
+    session_error: [],
     session_end: [],
+    pre_finish: [],
+    on_unsettled_detected: [],
+    post_finish: [],
     user_prompt_submit: [{ block: true, reason: 'no' }],
     PreToolUse: [{ deny: 'no' }, { args: { rewritten: true } }],
     gate_tool_calls: [

@@ -2,8 +2,10 @@
 import type { Scenario } from '../scenario.ts';
 import { APPROVALS } from './approvals.ts';
 import { CANCELLING } from './cancelling.ts';
+import { COMPACTION } from './compaction.ts';
 import { FAILURES } from './failures.ts';
 import { HOOKS } from './hooks.ts';
+import { LIMITS } from './limits.ts';
 import { PLAIN_RUNS } from './plain-runs.ts';
 import { SEAM_DELIVERIES } from './seam-deliveries.ts';
 import { STEERING } from './steering.ts';
@@ -17,4 +19,6 @@ export const SCENARIOS: readonly Scenario[] = [
   ...CANCELLING,
   ...FAILURES,
   ...HOOKS,
+  ...COMPACTION,
+  ...LIMITS,
 ];

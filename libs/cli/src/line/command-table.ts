@@ -18,6 +18,11 @@ const ASKING = {
   'on-ask': { value: 'deny|wait', help: 'What to do with an approval that nobody can answer (exit 6)' },
 } satisfies Record<string, FlagSpec>;
 
+const STEERING_FILE: FlagSpec = {
+  value: 'PATH',
+  help: 'Lines written to this file steer (AGENT_STEERING_FILE; STATE/steering/SESSION.steering)',
+};
+
 const RUNNING = {
   ...BUS,
   port: PORT,
@@ -32,7 +37,11 @@ const RUNNING = {
   ask: { value: 'GLOB', help: 'Tools that wait for an approval', repeatable: true },
   deny: { value: 'GLOB', help: 'Tools that are refused', repeatable: true },
   'max-turns': { value: 'N', help: 'At most so many turns (50)' },
+  'max-tokens': { value: 'N', help: 'At most so many tokens, in and out; a limit that ends the run exits 4' },
+  'max-usd': { value: 'SUM', help: 'At most so much money; the model’s price must be known' },
+  'max-time': { value: 'TIME', help: 'At most so long, waiting included: 90s, 5m, 2h' },
   detach: { help: 'Start it and leave it running' },
+  'steering-file': STEERING_FILE,
   ...ASKING,
 } satisfies Record<string, FlagSpec>;
 
@@ -66,7 +75,13 @@ export const COMMANDS: readonly CommandSpec[] = [
     name: 'attach',
     args: ['<session>'],
     help: 'Join a session: what has been, what comes, steering and approvals',
-    flags: { ...BUS, port: PORT, ...ASKING, from: { value: 'N', help: 'Begin at this record' } },
+    flags: {
+      ...BUS,
+      port: PORT,
+      ...ASKING,
+      from: { value: 'N', help: 'Begin at this record' },
+      'steering-file': STEERING_FILE,
+    },
     load: () => import('../commands/attach.ts'),
   },
   {
@@ -174,6 +189,13 @@ export const COMMANDS: readonly CommandSpec[] = [
     help: 'List what waits to be delivered to a session',
     flags: BUS,
     load: () => import('../commands/pending.ts'),
+  },
+  {
+    name: 'usage',
+    args: ['<session>'],
+    help: 'What a session has used: tokens and money, run by run',
+    flags: BUS,
+    load: () => import('../commands/usage.ts'),
   },
   {
     name: 'replay',
