@@ -150,6 +150,17 @@ export const CallOutcome = z.strictObject({
 /** See {@link CallOutcome}. */
 export type CallOutcome = z.infer<typeof CallOutcome>;
 
+/** A call was taken up by somebody who will bring its outcome later, as the command `call_outcome`. */
+export const CallAccepted = z.strictObject({
+  type: z.literal('call_accepted'),
+  effect_id: effectId,
+  call_id: z.string(),
+  /** The epoch that the call was sent with. */
+  epoch: z.number().int().positive(),
+});
+/** See {@link CallAccepted}. */
+export type CallAccepted = z.infer<typeof CallAccepted>;
+
 /** The outcome of one consult: an answer per registration that was asked, in order. */
 export const ConsultOutcome = z.strictObject({
   type: z.literal('consult_outcome'),
@@ -210,6 +221,7 @@ export const Input = z.union([
   ProvisionOutcome,
   ModelOutcome,
   CallOutcome,
+  CallAccepted,
   ConsultOutcome,
   CloseOutcome,
   OwnedInput,
@@ -222,6 +234,7 @@ export type Input =
   | ProvisionOutcome
   | ModelOutcome
   | CallOutcome
+  | CallAccepted
   | ConsultOutcome
   | CloseOutcome
   | OwnedInput
@@ -229,7 +242,7 @@ export type Input =
   | SessionFailedInput;
 
 /** An input that answers an effect. */
-export type Outcome = ProvisionOutcome | ModelOutcome | CallOutcome | ConsultOutcome | CloseOutcome;
+export type Outcome = ProvisionOutcome | ModelOutcome | CallOutcome | CallAccepted | ConsultOutcome | CloseOutcome;
 
 /** Arbitrary JSON that stands where a payload is recorded. */
 export const Payload = Json;

@@ -1,6 +1,7 @@
 /** Personas: named, versioned roles. One strict schema for files and code. */
 import { z } from 'zod';
 import { BOUNDS } from './bounds.ts';
+import { MaxOutput, ToolTraits } from './calls.ts';
 import { ID_PATTERN } from './ids.ts';
 import { JsonObject } from './json.ts';
 import { Glob } from './patterns.ts';
@@ -57,6 +58,15 @@ export const ToolSelection = z.strictObject({
 /** See {@link ToolSelection}. */
 export type ToolSelection = z.infer<typeof ToolSelection>;
 
+/** Settings of the tools that a glob matches: how much of a result is shown, and traits that the persona knows better. */
+export const ToolSettings = z.strictObject({
+  tool: Glob,
+  max_output: MaxOutput.optional(),
+  ...ToolTraits.omit({ long_running: true }).partial().shape,
+});
+/** See {@link ToolSettings}. */
+export type ToolSettings = z.infer<typeof ToolSettings>;
+
 /** Bounds of each run of a session. */
 export const Limits = z.strictObject({
   max_turns: z.number().int().min(1).max(1_000_000).optional(),
@@ -96,6 +106,8 @@ export const Persona = z.strictObject({
       ToolSelection,
     ])
     .optional(),
+  /** What is to hold for tools beside what they say of themselves; of several entries the first that matches. */
+  tool_settings: z.array(ToolSettings).max(64).optional(),
   mcp_servers: McpServers.optional(),
   permissions: Permissions.optional(),
   limits: Limits.optional(),
@@ -141,7 +153,6 @@ export const NOT_YET_IN_PERSONA: readonly string[] = [
   'on_finish',
   'steps',
   'handoffs',
-  'on_unknown_outcome',
 ];
 /** Members of `limits` whose meaning a later release brings. */
 export const NOT_YET_IN_LIMITS: readonly string[] = ['children', 'depth'];

@@ -3,6 +3,7 @@
  * again would cost the whole session, and a member that JSON readers drop (`__proto__`) its replay.
  */
 import {
+  CallAccepted,
   CallOutcome,
   CloseOutcome,
   ConsultOutcome,
@@ -17,6 +18,7 @@ const SCHEMAS: { readonly [T in Outcome['type']]: z.ZodType } = {
   provision_outcome: ProvisionOutcome,
   model_outcome: ModelOutcome,
   call_outcome: CallOutcome,
+  call_accepted: CallAccepted,
   consult_outcome: ConsultOutcome,
   close_outcome: CloseOutcome,
 };

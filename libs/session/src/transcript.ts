@@ -3,6 +3,7 @@
  * never parted from its result, and what was injected into an open batch follows the batch's results.
  */
 import {
+  BlobRef,
   callsOf,
   type EventOf,
   type Message,
@@ -11,6 +12,7 @@ import {
   type ToolMessage,
   type ToolResult,
 } from '@coxswain/protocol';
+import { isStored } from './shown-files.ts';
 
 /** A run's surroundings as its last `persona_changed` and `tools_changed` say. */
 export interface TranscriptFrame {
@@ -28,6 +30,8 @@ interface OpenBatch {
 export class Transcript {
   readonly #messages: Message[] = [];
   #batch: OpenBatch | null = null;
+  readonly #wholes = new Set<string>();
+  #storedFiles = false;
   #frame: TranscriptFrame = { persona: null, tools: [] };
 
   /** What a model request shows, oldest first, as it stood when there were `length` messages: a copy that later events do not change. */
@@ -43,6 +47,16 @@ export class Transcript {
   /** Persona and tools of the run. */
   get frame(): TranscriptFrame {
     return this.#frame;
+  }
+
+  /** Whether a result that stands here was cut, and its whole is kept under this hash. */
+  hasWhole(sha256: string): boolean {
+    return this.#wholes.has(sha256);
+  }
+
+  /** Whether a file of some result lies in the object store. */
+  get hasStoredFiles(): boolean {
+    return this.#storedFiles;
   }
 
   /** Takes one event in. */
@@ -78,6 +92,9 @@ export class Transcript {
   }
 
   #result(event: EventOf<'call_ended'>): void {
+    const whole = BlobRef.safeParse(event.result.detail?.whole);
+    if (whole.success) this.#wholes.add(whole.data.sha256);
+    this.#storedFiles ||= event.result.content.some(isStored);
     const batch = this.#batch;
     if (!batch) return;
     batch.results.set(event.call_id, toolMessage(event));

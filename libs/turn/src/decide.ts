@@ -12,7 +12,6 @@ import {
   type CallOutcome,
   type CommandInput,
   callsOf,
-  type ErrorCode,
   type Input,
   type JsonObject,
   type Mode,
@@ -26,9 +25,10 @@ import {
   userText,
 } from '@coxswain/protocol';
 import { cancelReminder, resultAfterCancel, settleCancelled } from './cancelled-call.ts';
-import type { SessionContext } from './context.ts';
+import type { CallRow, SessionContext } from './context.ts';
+import { decideCallAccepted, decideCallOutcome } from './decide-call-outcome.ts';
 import { decideConsult } from './decide-consult.ts';
-import { type Decision, events, late } from './decision.ts';
+import { type Decision, events, late, reject } from './decision.ts';
 import { withEditedFiles } from './edited-files.ts';
 import { remembered } from './evolve.ts';
 import { decideFeedback } from './feedback.ts';
@@ -37,6 +37,7 @@ import { PREEMPTED } from './preempt.ts';
 import * as q from './queries.ts';
 import { isEnded, leafOf, type SessionState, topStateOf } from './state.ts';
 import { MACHINE_VERSION } from './turn-machine.ts';
+import { askAboutUnknown, asksAboutUnknown } from './unknown-outcome.ts';
 
 /** Decides one input of a record that is made at `atMs`, milliseconds since 1970. Pure. */
 export function decide(state: SessionState, input: Input, _atMs: number): Decision {
@@ -49,6 +50,8 @@ export function decide(state: SessionState, input: Input, _atMs: number): Decisi
       return decideModel(state.context, input);
     case 'call_outcome':
       return withEditedFiles(input, decideCall(state.context, input));
+    case 'call_accepted':
+      return decideCallAccepted(state.context, input);
     case 'consult_outcome':
       return decideConsult(state.context, input);
     case 'close_outcome':
@@ -95,6 +98,8 @@ function decideCommand(state: SessionState, input: CommandInput): Decision {
       return decideCancel(state, input);
     case 'cancel_call':
       return decideCancelCall(state, input);
+    case 'call_outcome':
+      return decideCallOutcome(state, input, decideCall);
     case 'suspend':
       return decideSuspend(state, input);
     case 'resume':
@@ -111,28 +116,6 @@ function isTooOld(context: SessionContext, commandId: string): boolean {
   if (context.command_ids.length < BOUNDS.commandIdsRemembered || !UUID_V7.test(commandId)) return false;
   const oldest = context.command_ids.find((entry) => UUID_V7.test(entry.slice(0, 36)));
   return oldest !== undefined && commandId < oldest.slice(0, 36);
-}
-
-function reject(
-  input: CommandInput,
-  code: ErrorCode,
-  message: string,
-  extra: { readonly field?: string | undefined; readonly detail?: JsonObject } = {},
-): Decision {
-  return {
-    kind: 'rejected',
-    events: [
-      {
-        type: 'command_rejected',
-        command_id: input.command_id,
-        verb: input.verb,
-        code,
-        message,
-        ...(extra.field === undefined ? {} : { field: extra.field }),
-        ...(extra.detail ? { detail: extra.detail } : {}),
-      },
-    ],
-  };
 }
 
 const by = (input: CommandInput) => (input.actor ? { actor: input.actor } : {});
@@ -223,6 +206,11 @@ function decideCancel(state: SessionState, input: CommandInput): Decision {
   });
 }
 
+const unrunText = (row: CallRow, reason: string | undefined) =>
+  row.in_doubt
+    ? `Cancelled by the host${because(reason)}. A crash had left open whether it took effect before.`
+    : `Cancelled before it was run${because(reason)}.`;
+
 function decideCancelCall(state: SessionState, input: CommandInput): Decision {
   const { context } = state;
   const callId = input.body.call_id as string;
@@ -260,7 +248,7 @@ function decideCancelCall(state: SessionState, input: CommandInput): Decision {
     ...(row.status === 'parked'
       ? [{ type: 'approval_decided', call_id: callId, decision: 'superseded' } as const]
       : []),
-    ended(row, 'cancelled', row.status === 'returned' ? UNSEEN : `Cancelled before it was run${because(reason)}.`),
+    ended(row, 'cancelled', row.status === 'returned' ? UNSEEN : unrunText(row, reason)),
     outcome('cancelled', reason),
     ...(injects ? [cancelReminder(context, row, input.command_id, reason)] : []),
   );
@@ -393,6 +381,7 @@ function decideCall(context: SessionContext, outcome: CallOutcome): Decision {
       ...timedOut,
     });
   }
+  if (outcome.status === 'interrupted' && asksAboutUnknown(context, row)) return events(askAboutUnknown(row));
   const { status, result } = agreeing(outcome);
   if (q.hooksFor(context, 'PostToolUse', row.tool).length > 0) {
     return events({ type: 'call_returned', call_id: row.call_id, status, result, duration_ms });

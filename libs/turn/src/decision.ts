@@ -1,5 +1,5 @@
 /** Decisions: what `decide` gives back. */
-import type { SessionEvent } from '@coxswain/protocol';
+import type { CommandInput, ErrorCode, JsonObject, SessionEvent } from '@coxswain/protocol';
 
 /** What becomes of an input. `ignored` leaves no record; `previously` is what a repeated command was told the first time. */
 export type Decision =
@@ -15,4 +15,27 @@ export function events(...list: readonly SessionEvent[]): Decision {
 /** An outcome that no open effect waits for (D2). */
 export function late(effectId: string): Decision {
   return { kind: 'ignored', reason: `no open effect ${effectId}` };
+}
+
+/** A decision that refuses a command, with a catalogued code. */
+export function reject(
+  input: CommandInput,
+  code: ErrorCode,
+  message: string,
+  extra: { readonly field?: string | undefined; readonly detail?: JsonObject } = {},
+): Decision {
+  return {
+    kind: 'rejected',
+    events: [
+      {
+        type: 'command_rejected',
+        command_id: input.command_id,
+        verb: input.verb,
+        code,
+        message,
+        ...(extra.field === undefined ? {} : { field: extra.field }),
+        ...(extra.detail ? { detail: extra.detail } : {}),
+      },
+    ],
+  };
 }

@@ -20,6 +20,7 @@ import { guardEnded, injectionBlocked } from './guard.ts';
 import { preempt } from './preempt.ts';
 import * as q from './queries.ts';
 import { watchAnswer, watchResult, watchTold, watchTurn } from './stall-watch.ts';
+import { UNKNOWN_OUTCOME } from './unknown-outcome.ts';
 
 /** An event with the record it stands in: its number, and when it was made, milliseconds since 1970. */
 export type PlacedEvent = SessionEvent & { readonly n: number; readonly at_ms: number };
@@ -76,6 +77,7 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
           parallel_calls: provision.parallel_calls,
           drain: provision.drain,
           daemon: provision.daemon,
+          ...(provision.definition.on_unknown_outcome === 'ask' ? { asks_unknown: true } : {}),
           budgets: provision.budgets ?? null,
           price: context.pinned?.price ?? null,
           price_fingerprint: context.pinned?.price_fingerprint ?? '',
@@ -127,9 +129,16 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
       return answered(context, event);
     case 'call_started':
       return {
-        ...setCall(context, event.call_id, { status: 'running', effect_id: event.effect_id, epoch: context.epoch }),
+        ...setCall(context, event.call_id, {
+          status: 'running',
+          effect_id: event.effect_id,
+          epoch: context.epoch,
+          in_doubt: undefined,
+        }),
         next_effect: nextIndex(context, event) + 1,
       };
+    case 'call_accepted':
+      return setCall(context, event.call_id, { accepted: event.epoch });
     case 'call_cancel_requested': {
       const { command_id, reason, actor, inject_reminder, timeout_ms } = event;
       return {
@@ -138,10 +147,13 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
       };
     }
     case 'call_returned':
-      return setCall(context, event.call_id, {
-        status: 'returned',
-        returned: { status: event.status, result: event.result, duration_ms: event.duration_ms },
-      });
+      return {
+        ...setCall(context, event.call_id, {
+          status: 'returned',
+          returned: { status: event.status, result: event.result, duration_ms: event.duration_ms },
+        }),
+        ...(event.command_id === undefined ? {} : remember(context, event.command_id)),
+      };
     case 'call_ended':
       return {
         ...setCall(context, event.call_id, {
@@ -150,6 +162,7 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
           is_error: event.is_error,
           returned: undefined,
         }),
+        ...(event.command_id === undefined ? {} : remember(context, event.command_id)),
         stall: watchResult(context.stall, event),
         skipping:
           context.skipping.length === 0 ? context.skipping : context.skipping.filter((id) => id !== event.call_id),
@@ -159,7 +172,11 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
     case 'call_args_rewritten':
       return setCall(context, event.call_id, { args: event.args });
     case 'approval_requested':
-      return setCall(context, event.call_id, { status: 'parked', requested_by: event.requested_by });
+      return setCall(context, event.call_id, {
+        status: 'parked',
+        requested_by: event.requested_by,
+        ...(event.requested_by === UNKNOWN_OUTCOME ? IN_DOUBT : {}),
+      });
     case 'approval_decided':
       return decided(context, event);
     case 'turn_end':
@@ -401,6 +418,9 @@ function controlled(context: SessionContext, event: EventOf<'control_outcome'>):
   }
   return remembered;
 }
+
+/** A call about which a person is asked after a crash: whatever was decided of it before was about its first sending. */
+const IN_DOUBT: Partial<CallRow> = { in_doubt: true, decided: undefined, effect_id: undefined, epoch: undefined };
 
 function setCall(context: SessionContext, callId: string, change: Partial<CallRow>): { calls: readonly CallRow[] } {
   return { calls: context.calls.map((row) => (row.call_id === callId ? { ...row, ...change } : row)) };

@@ -17,3 +17,4 @@ export {
 } from './session-actor.ts';
 export { isEnded, leafOf, type SessionState, topStateOf } from './state.ts';
 export { MACHINE_VERSION, turnMachine } from './turn-machine.ts';
+export { UNKNOWN_OUTCOME, UNKNOWN_QUESTION } from './unknown-outcome.ts';

@@ -31,6 +31,7 @@ import * as q from './queries.ts';
 import { stallNotice } from './stall-watch.ts';
 import { leafOf, type SessionState } from './state.ts';
 import { MACHINE_VERSION } from './turn-machine.ts';
+import { endedUnknown } from './unknown-outcome.ts';
 
 /** The one event that follows, or null. Pure. */
 export function next(state: SessionState): SessionEvent | null {
@@ -121,6 +122,7 @@ function owed(context: SessionContext): SessionEvent | null {
   if (skipped !== undefined) {
     const row = q.callRow(context, skipped);
     if (row?.status === 'parked') return { type: 'approval_decided', call_id: skipped, decision: 'superseded' };
+    if (row?.in_doubt) return endedUnknown(row, 'A message arrived before anybody had decided to run it again.');
     if (row) return ended(row, 'skipped', 'Skipped: a message arrived before this call was started. See it below.');
   }
   const injection = context.delivering[0];
@@ -214,6 +216,7 @@ function refuse(context: SessionContext, row: CallRow): SessionEvent {
   if (row.decided) {
     const { actor, reason } = row.decided;
     const who = actor ? ` by ${actor.name}` : '';
+    if (row.in_doubt) return endedUnknown(row, `It is not to be run again, as decided${who}${because(reason)}.`);
     return denied(
       row,
       { by: 'user', ...(actor ? { actor } : {}), ...(reason === undefined ? {} : { reason }) },
@@ -227,6 +230,7 @@ function refuse(context: SessionContext, row: CallRow): SessionEvent {
 function abortUnsent(context: SessionContext): SessionEvent | null {
   for (const row of context.calls) {
     if (row.status === 'parked') return { type: 'approval_decided', call_id: row.call_id, decision: 'aborted' };
+    if (row.in_doubt && row.status !== 'ended') return endedUnknown(row, 'The run was ended before it was run again.');
     if (row.status === 'proposed' || row.status === 'allowed') {
       return ended(
         row,

@@ -32,6 +32,7 @@ export function journalLine(event: SessionEvent): string {
             .join(' ')}`,
       );
     case 'call_started':
+    case 'call_accepted':
     case 'approval_requested':
     case 'call_cancel_requested':
     case 'call_args_rewritten':

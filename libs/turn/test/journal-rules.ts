@@ -58,6 +58,13 @@ const IN_RUN: ReadonlySet<string> = new Set([
   'budget_threshold',
 ]);
 
+/** Whether a skipped call ends as interrupted, because somebody had been asked about it after a crash. */
+function inDoubt(journal: readonly Entry[], n: number, { call_id, status }: EventOf<'call_ended'>): boolean {
+  const asked = ({ event }: Placed) =>
+    event.type === 'approval_requested' && event.call_id === call_id && event.requested_by === 'unknown_outcome';
+  return status === 'interrupted' && placed(journal.filter((entry) => entry.n <= n)).some(asked);
+}
+
 /** The rules by name. */
 export const RULES: Readonly<Record<string, Rule>> = {
   'one agent_start and one agent_end per run, everything of the run between them': (journal) => {
@@ -126,6 +133,12 @@ export const RULES: Readonly<Record<string, Rule>> = {
         }
       }
       if (event.type === 'turn_start') calls.clear();
+      // A person may have a call run again of which a crash has left open whether it ran.
+      if (event.type === 'approval_requested' && event.requested_by === 'unknown_outcome') {
+        const row = calls.get(event.call_id);
+        if (row?.started !== 1) broken.push(place(at));
+        if (row) row.started = 0;
+      }
       if (event.type === 'call_started') {
         const row = calls.get(event.call_id);
         if (!row || row.started++ > 0 || row.ended > 0) broken.push(place(at));
@@ -298,7 +311,11 @@ export const RULES: Readonly<Record<string, Rule>> = {
       const said = events.findIndex((event, i) => i > skip && event.type === 'message_injected');
       const ended = events
         .slice(skip, said)
-        .flatMap((event) => (event.type === 'call_ended' && event.status === 'skipped' ? [event.call_id] : []));
+        .flatMap((event) =>
+          event.type === 'call_ended' && (event.status === 'skipped' || inDoubt(journal, n, event))
+            ? [event.call_id]
+            : [],
+        );
       return ids.length > 0 && ended.join() === ids.join() ? [] : [`${place({ n, event: checkpoint })}: ${ended}`];
     }),
 

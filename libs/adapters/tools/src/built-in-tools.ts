@@ -8,6 +8,7 @@ import { functionToolset } from './function-toolset.ts';
 import { listFilesTool } from './list-files.ts';
 import { notifyFileEditedTool } from './notify-file-edited.ts';
 import { readFileTool } from './read-file.ts';
+import { readResultTool } from './read-result.ts';
 import { RootFolder } from './root-folder.ts';
 import { type RunCommandOptions, runCommandTool } from './run-command.ts';
 import { searchFilesTool } from './search-files.ts';
@@ -29,7 +30,7 @@ export interface BuiltInToolsOptions {
 
 /**
  * The built-in tools: `read_file`, `write_file`, `append_file`, `edit_file`, `notify_file_edited`, `list_files`,
- * `search_files`, `run_command` and, if turned on, `fetch_url`. Their files lie in `spec.root`, which they cannot leave:
+ * `search_files`, `run_command`, `read_result` where the session can read on and, if turned on, `fetch_url`. Their files lie in `spec.root`, which they cannot leave:
  * a path that leads out is an error outcome with `detail.code` `outside_root`. `run_command` starts in the root and is
  * not confined to it. Opening fails with `root_not_local` where the root is no folder on this host.
  */
@@ -62,6 +63,7 @@ export function createBuiltInTools(options: BuiltInToolsOptions = {}): ToolSourc
       if (options.fetchUrl !== undefined && options.fetchUrl !== false) {
         tools.push(bindBuiltIn(fetchUrlTool(options.fetchUrl === true ? {} : options.fetchUrl), root, bounds));
       }
+      if (spec.results) tools.push(bindBuiltIn(readResultTool(spec.results), root, bounds));
       return functionToolset(tools);
     },
   };
