@@ -82,8 +82,18 @@ export async function sendCommand<V extends Verb>(
   body: BodyInput<V>,
   options: SendOptions<WaitStage> = {},
 ): Promise<SentCommand> {
+  return sendPayload(bus, ref, verb, checkedPayload(verb, body, options.actor), options);
+}
+
+/** Sends a body that has been checked already. See {@link sendCommand}. */
+export async function sendPayload(
+  bus: CommandBus,
+  ref: SessionRef,
+  verb: string,
+  payload: Uint8Array,
+  options: SendOptions<WaitStage> = {},
+): Promise<SentCommand> {
   const commandId = options.id === undefined ? newCommandId() : checkedCommandId(options.id);
-  const payload = checkedPayload(verb, body, options.actor);
   const wait = options.wait ?? 'stored';
   if (wait === 'stored') return store(bus, ref, verb, payload, commandId, undefined);
 
@@ -117,7 +127,7 @@ function checkedPayload(verb: Verb, body: unknown, actor: string | undefined): U
 async function store(
   bus: CommandBus,
   ref: SessionRef,
-  verb: Verb,
+  verb: string,
   payload: Uint8Array,
   commandId: CommandId,
   receiptTo: string | undefined,
