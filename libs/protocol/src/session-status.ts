@@ -20,6 +20,8 @@ export const SessionStatus = z.strictObject({
   model: z.string().nullable(),
   stop_reason: StopReason.nullable(),
   error: z.strictObject({ code: z.string(), message: z.string() }).nullable(),
+  /** The record in which what failed, failed. */
+  failed_at: z.number().int().positive().nullable(),
   /** Of all runs. */
   usage: Usage,
   /** USD of all runs; null where a price was not known. */

@@ -17,6 +17,7 @@ export function statusOf(state: SessionState, n: number, at: string): SessionSta
     model: context.pinned?.model ?? null,
     stop_reason: context.stop_reason,
     error: context.failure ? { code: context.failure.code, message: context.failure.message } : null,
+    failed_at: context.failed_at,
     usage: context.total_usage,
     cost_usd: context.total_cost === null ? null : usdOf(context.total_cost),
     budgets: budgetsOf(context).map(({ budget, used, limit }) =>

@@ -33,7 +33,10 @@ function forPeople(status: SessionStatus): string {
     ...status.budgets.map((state) => ['budget', budgetLine(state)]),
     ['record', `${status.n}, ${ago(status.at)}, epoch ${status.epoch}`],
   ];
-  if (status.error) rows.push(['error', `${status.error.code}: ${printable(status.error.message)}`]);
+  if (status.error) {
+    const at = status.failed_at === null ? '' : ` (at record ${status.failed_at})`;
+    rows.push(['error', `${status.error.code}: ${printable(status.error.message)}${at}`]);
+  }
   for (const { call_id, tool, status: state } of status.calls) rows.push(['call', `${call_id} ${tool} ${state}`]);
   for (const { call_id, tool, args } of status.approvals) {
     rows.push(['approval', `${call_id} ${tool} ${summarizeArgs(args)}`]);
