@@ -383,6 +383,12 @@ export const ERROR_CATALOGUE = {
     'Tries the next source.',
     'See the list in nats_server_not_found.',
   ),
+  // The command line and the client
+  stage_not_reached: exception(
+    'The command did not get as far as --wait asked: its run has ended, or nothing runs the session.',
+    'Keeps it for the next run, or for whatever runs the session next.',
+    'Nothing, or go on with the session as the message says.',
+  ),
   // The steering file
   steering_file_unusable: exception(
     'The steering file is no file, or cannot be read, moved or written beside.',
