@@ -92,7 +92,6 @@ describe('what a later release brings is in the schema and refused by name:', ()
     on_finish: { on_finish: './done.js#done' },
     steps: { steps: [{}] },
     handoffs: { handoffs: ['tester'] },
-    on_unknown_outcome: { on_unknown_outcome: 'ask' },
     'limits.children': { limits: { children: 1 } },
     'limits.depth': { limits: { depth: 1 } },
     'daemon.wake_interval_ms': { daemon: { wake_interval_ms: 1 } },
