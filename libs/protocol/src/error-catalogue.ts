@@ -147,6 +147,21 @@ export const ERROR_CATALOGUE = {
     'Ends the run as failed.',
     'See the message, which quotes the provider.',
   ),
+  context_overflow: outcome(
+    'The provider refused the prompt: it is longer than the model’s context window.',
+    'Compacts what came before and sends the prompt once more; where nothing can be compacted, a hook vetoed it, or the provider refuses again, ends the run as failed.',
+    'Say less at once, bound tool results, set `model.context_window`, or choose a model with a larger window.',
+  ),
+  summary_empty: outcome(
+    'The model was asked to summarise older messages, and answered without a word.',
+    'Clears old tool results instead, or goes on without a compaction.',
+    'Use another model, or the strategy clear_tool_results.',
+  ),
+  compaction_aborted: outcome(
+    'The run was ended while older messages were being summarised.',
+    'Goes on ending the run; the view stays as it was.',
+    'Nothing.',
+  ),
   model_rate_limited: outcome(
     'The provider answered 429 until the retries were used up.',
     'Retries with back-off, honouring retry-after; then ends the run as failed.',
