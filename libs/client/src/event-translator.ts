@@ -205,6 +205,9 @@ class Translator implements EventTranslator {
       // Detail that an interface may look up in the record; nothing of it is news to a reader.
       case 'persona_changed':
       case 'prices_changed':
+      case 'stop_condition_held':
+      case 'stop_predicates_asked':
+      case 'stop_predicates_answered':
       case 'tools_changed':
       case 'hooks_changed':
       case 'feedback_received':

@@ -212,6 +212,25 @@ export const CloseOutcome = z.strictObject({
 /** See {@link CloseOutcome}. */
 export type CloseOutcome = z.infer<typeof CloseOutcome>;
 
+/** What one predicate said of a turn. One that failed does not hold. */
+export const StopAnswer = z.strictObject({
+  predicate: z.string(),
+  holds: z.boolean(),
+  failure: z.strictObject({ code: z.literal('predicate_failed'), message: z.string() }).optional(),
+});
+/** See {@link StopAnswer}. */
+export type StopAnswer = z.infer<typeof StopAnswer>;
+
+/** What the predicates of a run said of a turn: in order, up to the first that holds. */
+export const StopOutcome = z.strictObject({
+  type: z.literal('stop_outcome'),
+  effect_id: effectId,
+  status: z.enum(['checked', 'cancelled']),
+  answers: z.array(StopAnswer).max(BOUNDS.stopConditionsMax),
+});
+/** See {@link StopOutcome}. */
+export type StopOutcome = z.infer<typeof StopOutcome>;
+
 /** A host took the session over. Made by hosts only. */
 export const OwnedInput = z.strictObject({
   type: z.literal('owned'),
@@ -255,6 +274,7 @@ export const Input = z.union([
   CallAccepted,
   ConsultOutcome,
   CloseOutcome,
+  StopOutcome,
   OwnedInput,
   FeedbackInput,
   SessionFailedInput,
@@ -269,6 +289,7 @@ export type Input =
   | CallAccepted
   | ConsultOutcome
   | CloseOutcome
+  | StopOutcome
   | OwnedInput
   | FeedbackInput
   | SessionFailedInput;
@@ -281,7 +302,8 @@ export type Outcome =
   | CallOutcome
   | CallAccepted
   | ConsultOutcome
-  | CloseOutcome;
+  | CloseOutcome
+  | StopOutcome;
 
 /** Arbitrary JSON that stands where a payload is recorded. */
 export const Payload = Json;

@@ -24,5 +24,6 @@ export * from './receipts.ts';
 export * from './record.ts';
 export * from './seams.ts';
 export * from './session-status.ts';
+export * from './stop-conditions.ts';
 export * from './subjects.ts';
 export * from './version.ts';

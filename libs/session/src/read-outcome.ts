@@ -11,6 +11,7 @@ import {
   ModelOutcome,
   type Outcome,
   ProvisionOutcome,
+  StopOutcome,
 } from '@coxswain/protocol';
 import { z } from 'zod';
 import { textOutcome } from './dispatch-with-hook.ts';
@@ -23,6 +24,7 @@ const SCHEMAS: { readonly [T in Outcome['type']]: z.ZodType } = {
   call_accepted: CallAccepted,
   consult_outcome: ConsultOutcome,
   close_outcome: CloseOutcome,
+  stop_outcome: StopOutcome,
 };
 
 /**

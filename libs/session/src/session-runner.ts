@@ -188,7 +188,7 @@ export class SessionRunner {
     return (
       this.#working ||
       this.#mailbox.length > 0 ||
-      this.#effects.running(['provision', 'call_tool', 'consult', 'close_tools']) > 0
+      this.#effects.running(['provision', 'call_tool', 'consult', 'check_stop', 'close_tools']) > 0
     );
   }
 

@@ -16,6 +16,7 @@ import type {
   ResolvedCompaction,
   RunBudgets,
   StartSettings,
+  StopCondition,
   StopReason,
   ToolResult,
   ToolTraits,
@@ -154,6 +155,7 @@ export interface Pinned {
   readonly daemon: boolean;
   /** A person is asked about a call whose outcome a crash has left unknown. */
   readonly asks_unknown?: true | undefined;
+  readonly stop_when: readonly StopCondition[];
   readonly compaction?: ResolvedCompaction | undefined;
   readonly budgets: RunBudgets | null;
   readonly price: PinnedPrice | null;
@@ -230,6 +232,11 @@ export interface SessionContext {
   readonly compacting: (OpenEffect & { readonly restarts: number }) | null;
   readonly closing: OpenEffect | null;
   readonly consult: OpenConsult | null;
+  /** Predicates are being asked about the open turn. */
+  readonly stop_check: (OpenEffect & { readonly predicates: readonly string[] }) | null;
+  /** Whether they have been asked, and whether a stop condition holds after this turn. */
+  readonly stop_checked: boolean;
+  readonly stop_held: boolean;
   /** Cancelled or failed: nothing new may start. */
   readonly aborting: boolean;
   readonly stop_reason: StopReason | null;
@@ -305,6 +312,9 @@ export function emptyContext(sessionId: string): SessionContext {
     compacting: null,
     closing: null,
     consult: null,
+    stop_check: null,
+    stop_checked: false,
+    stop_held: false,
     aborting: false,
     stop_reason: null,
     cancel_reason: null,

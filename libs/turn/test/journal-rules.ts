@@ -56,6 +56,9 @@ const IN_RUN: ReadonlySet<string> = new Set([
   'suspended',
   'tools_closed',
   'budget_threshold',
+  'stop_condition_held',
+  'stop_predicates_asked',
+  'stop_predicates_answered',
 ]);
 
 /** Whether a skipped call ends as interrupted, because somebody had been asked about it after a crash. */
