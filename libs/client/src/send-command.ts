@@ -118,7 +118,7 @@ export async function sendPayload(
     // No host hears of what the bus drops as a repetition, and no receipt says that the run has ended in between.
     if (sent.duplicate || wait === 'delivered') {
       // Under an id of the caller's it may have come long ago.
-      const from = sent.duplicate || asked !== undefined ? 1 : before + 1;
+      const from = sent.duplicate || options.id !== undefined ? 1 : before + 1;
       const onAccepted = () => receipts.accepted();
       fate = awaitFate(bus, ref, { commandId, awaited: wait, from, onAccepted, signal: leaving.signal });
     }
