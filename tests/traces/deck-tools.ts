@@ -1,13 +1,15 @@
 /** The tools of the traces. They touch nothing but the clock that they are given, so they do the same on every machine. */
-import { type CodeTool, createCodeTools } from '@coxswain/adapter-tools';
+import { type CodeTool, combineToolSources, createCodeTools, createParkTool } from '@coxswain/adapter-tools';
 import type { Clock, ToolSource } from '@coxswain/ports';
 
 /** A tool's name. */
 export type DeckTool = keyof typeof TOOLS;
 
-/** The tools that a scenario names, in the order in which it names them. */
-export function deckTools(names: readonly DeckTool[], clock: Clock): ToolSource {
-  return createCodeTools(names.map((name) => ({ name, ...TOOLS[name](clock) })));
+/** The tools that a scenario names, in the order in which it names them; the built-in `park` last. */
+export function deckTools(names: readonly (DeckTool | 'park')[], clock: Clock): ToolSource {
+  const own = names.filter((name) => name !== 'park').map((name) => ({ name, ...TOOLS[name](clock) }));
+  const tools = createCodeTools(own);
+  return names.includes('park') ? combineToolSources([tools, createParkTool()]) : tools;
 }
 
 type Described = Omit<CodeTool, 'name'>;

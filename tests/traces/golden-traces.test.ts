@@ -67,9 +67,8 @@ describe('the traces show', () => {
 });
 
 describe('every seam that can deliver delivers', () => {
-  // The compaction seams drain no mode; they are there for inbox feedback, which no release has yet. Nothing can wait
-  // for daemon_idle_pre: the seam before it, in the same record, has drained what it would take.
-  const CANNOT = ['pre_compact', 'post_compact', 'daemon_idle_pre'];
+  // The compaction seams drain no mode; they are there for inbox feedback, which no release has yet.
+  const CANNOT = ['pre_compact', 'post_compact'];
 
   test('in a trace of its own, all but those that have nothing to deliver', () => {
     const delivering = SEAM_DELIVERIES.map(({ delivers }) => delivers);

@@ -20,7 +20,7 @@ export interface Scenario {
   readonly shows: string;
   /** The model's answers, as docs/guides/scripted-models.md describes turns. */
   readonly turns: readonly JsonObject[];
-  readonly tools?: readonly DeckTool[];
+  readonly tools?: readonly (DeckTool | 'park')[];
   readonly hooks?: readonly TracedHook[];
   /** Where the surroundings fail. */
   readonly trouble?: Trouble;

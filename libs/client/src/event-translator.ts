@@ -142,9 +142,20 @@ class Translator implements EventTranslator {
         return [{ type: 'hook_vetoed', hook, point, call_id: call_id ?? null, reason: reason ?? null, ...from }];
       }
       case 'suspended':
-        return [{ type: 'session_suspended', reason: event.reason ?? null, ...from }];
+        return [
+          {
+            type: 'session_suspended',
+            reason: event.reason ?? null,
+            until: event.until_ms === undefined ? null : new Date(event.until_ms).toISOString(),
+            signal: event.signal ?? null,
+            by_itself: event.call_id !== undefined,
+            ...from,
+          },
+        ];
       case 'resumed':
-        return [{ type: 'session_resumed', ...from }];
+        return [{ type: 'session_resumed', cause: event.cause, slept_ms: event.slept_ms, ...from }];
+      case 'signal_received':
+        return [{ type: 'signal_received', name: event.name, ...from }];
       case 'owned':
         return [{ type: 'host_changed', host: event.host, epoch: event.epoch, ...from }];
       case 'agent_end': {
@@ -164,6 +175,8 @@ class Translator implements EventTranslator {
       case 'consult_ended':
       case 'run_failed':
       case 'tools_closed':
+      case 'suspend_requested':
+      case 'timer_fired':
         return [];
       default:
         return unknownEvent(event);

@@ -108,8 +108,22 @@ export type UiEvent =
       readonly call_id: string | null;
       readonly reason: string | null;
     } & FromRecord)
-  | ({ readonly type: 'session_suspended'; readonly reason: string | null } & FromRecord)
-  | ({ readonly type: 'session_resumed' } & FromRecord)
+  | ({
+      readonly type: 'session_suspended';
+      readonly reason: string | null;
+      /** When it wakes by itself, ISO 8601. */
+      readonly until: string | null;
+      /** The signal that wakes it. */
+      readonly signal: string | null;
+      /** Whether it parked itself, by a call. */
+      readonly by_itself: boolean;
+    } & FromRecord)
+  | ({
+      readonly type: 'session_resumed';
+      readonly cause: 'command' | 'interrupt' | 'signal' | 'timeout';
+      readonly slept_ms: number;
+    } & FromRecord)
+  | ({ readonly type: 'signal_received'; readonly name: string } & FromRecord)
   | ({ readonly type: 'host_changed'; readonly host: string; readonly epoch: number } & FromRecord)
   | ({
       readonly type: 'run_ended';

@@ -1,5 +1,13 @@
 /** The tool port. */
-import type { Failure, JsonObject, McpServers, SessionRef, ToolDefinition, ToolResult } from '@coxswain/protocol';
+import type {
+  Failure,
+  JsonObject,
+  McpServers,
+  ParkRequest,
+  SessionRef,
+  ToolDefinition,
+  ToolResult,
+} from '@coxswain/protocol';
 
 /** One call, exactly as it was admitted. */
 export interface ToolCall {
@@ -18,6 +26,8 @@ export interface ToolCall {
 export interface ToolOutcome {
   readonly status: 'ok' | 'error' | 'cancelled' | 'unavailable';
   readonly result: ToolResult;
+  /** The call asks its session to be parked at the end of the turn. Counts only where it went well. */
+  readonly park?: ParkRequest | undefined;
 }
 
 /** What is known of a call that an earlier owner of the session may have sent. */

@@ -14,6 +14,9 @@ export const HOOK_POINTS = [
   'permission_asked',
   'PostToolUse',
   'post_turn',
+  'session_idle',
+  'pre_suspend',
+  'post_resume',
   'session_end',
 ] as const;
 /** One hook point. */
@@ -87,6 +90,9 @@ export const HookAnswer = z.strictObject({
 /** See {@link HookAnswer}. */
 export type HookAnswer = z.infer<typeof HookAnswer>;
 
+/** The points at which a hook may say no to what is about to happen. */
+const BLOCKABLE: readonly HookPoint[] = ['user_prompt_submit', 'pre_suspend'];
+
 const RETURNS: ReadonlyArray<{
   readonly schema: z.ZodType<Verdict, unknown>;
   readonly keys: readonly string[];
@@ -94,7 +100,7 @@ const RETURNS: ReadonlyArray<{
 }> = [
   {
     keys: ['block', 'reason'],
-    points: ['user_prompt_submit'],
+    points: BLOCKABLE,
     schema: z
       .strictObject({ block: z.literal(true), reason: z.string().optional() })
       .transform(({ reason }): Verdict => ({ kind: 'block', ...(reason === undefined ? {} : { reason }) })),
@@ -142,7 +148,7 @@ export function parseVerdict(point: HookPoint, raw: unknown): Verdict | HookFail
   if (point === 'gate_tool_calls') return parseGate(raw);
   if (raw === undefined || raw === null || raw === true) return { kind: 'no_objection' };
   if (raw === false) {
-    return point === 'user_prompt_submit' ? { kind: 'block' } : notAllowed(point, 'false', ['user_prompt_submit']);
+    return BLOCKABLE.includes(point) ? { kind: 'block' } : notAllowed(point, 'false', BLOCKABLE);
   }
   if (typeof raw === 'string') {
     return point === 'PostToolUse'

@@ -9,8 +9,10 @@ import type { ErrorCode } from './error-catalogue.ts';
 import { HookAnswer, HookTable } from './hooks.ts';
 import { Json, JsonObject } from './json.ts';
 import { AssistantMessage, FilePart, TextPart } from './messages.ts';
+import { ParkRequest } from './parking.ts';
 import { PinnedPermissions } from './permissions.ts';
 import { ModelSettings, Persona } from './persona.ts';
+import { TimerInput } from './timers.ts';
 
 const StoredActor = z.strictObject({ name: z.string(), verified: z.boolean() });
 
@@ -63,6 +65,8 @@ export const Provision = z.strictObject({
   parallel_calls: z.number().int().min(1),
   drain: z.strictObject({ steering: z.enum(['all', 'one_at_a_time']), followups: z.enum(['all', 'one_at_a_time']) }),
   daemon: z.boolean(),
+  /** A daemon that idles so long wakes by itself. */
+  wake_interval_ms: z.number().int().positive().optional(),
   root: z.string(),
   fingerprints: z.strictObject({ persona: z.string(), prompt: z.string(), tools: z.string(), hooks: z.string() }),
 });
@@ -128,6 +132,8 @@ export const CallOutcome = z.strictObject({
   duration_ms: z.number().nonnegative(),
   /** The tool did not stop within its grace; whatever it does from here on is dropped and noted. */
   timed_out: z.literal(true).optional(),
+  /** The call asks its session to be parked at the end of the turn. */
+  park: ParkRequest.optional(),
 });
 /** See {@link CallOutcome}. */
 export type CallOutcome = z.infer<typeof CallOutcome>;
@@ -181,6 +187,7 @@ export const Input = z.union([
   CloseOutcome,
   OwnedInput,
   SessionFailedInput,
+  TimerInput,
 ]);
 /** See {@link Input}. */
 export type Input =
@@ -191,7 +198,8 @@ export type Input =
   | ConsultOutcome
   | CloseOutcome
   | OwnedInput
-  | SessionFailedInput;
+  | SessionFailedInput
+  | TimerInput;
 
 /** An input that answers an effect. */
 export type Outcome = ProvisionOutcome | ModelOutcome | CallOutcome | ConsultOutcome | CloseOutcome;

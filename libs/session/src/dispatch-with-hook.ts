@@ -34,6 +34,7 @@ export async function dispatchWithHook(
     call_id: call.callId,
     status,
     result: await bounded(blobs, outcome.result),
+    ...(outcome.park ? { park: outcome.park } : {}),
     duration_ms: Math.max(0, Math.round((clock.monotonicMs() - startedMs) * 1_000) / 1_000),
   };
 }

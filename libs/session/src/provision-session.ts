@@ -197,6 +197,7 @@ function pin(
     parallel_calls: settings.limits?.parallel_calls ?? persona.limits?.parallel_calls ?? BOUNDS.callsPerBatchMax,
     drain: persona.steering ?? { steering: 'all' as const, followups: 'one_at_a_time' as const },
     daemon: persona.daemon !== undefined,
+    ...(persona.daemon?.wake_interval_ms === undefined ? {} : { wake_interval_ms: persona.daemon.wake_interval_ms }),
     root,
   };
   return {

@@ -1,7 +1,7 @@
 /** How each kind of effect is carried out for one session. */
 import type { Blobs, Clock, Hooks, Log, ModelRequest, Models, Publisher, Toolset } from '@coxswain/ports';
 import { BOUNDS, type Message, type Outcome, type SessionRef, type ToolDefinition } from '@coxswain/protocol';
-import type { Effect, SessionState } from '@coxswain/turn';
+import type { SessionState, WorkEffect } from '@coxswain/turn';
 import { askModel } from './ask-model.ts';
 import { consultHooks } from './consult-hooks.ts';
 import { dispatchWithHook, INTERRUPTED, textOutcome } from './dispatch-with-hook.ts';
@@ -41,11 +41,11 @@ export class SessionWorker implements EffectWorker {
     this.#view = view;
   }
 
-  async perform(effect: Effect, signal: AbortSignal): Promise<Outcome> {
+  async perform(effect: WorkEffect, signal: AbortSignal): Promise<Outcome> {
     return readOutcome(await this.#perform(effect, signal));
   }
 
-  async #perform(effect: Effect, signal: AbortSignal): Promise<Outcome> {
+  async #perform(effect: WorkEffect, signal: AbortSignal): Promise<Outcome> {
     const ports = this.#ports;
     const { state, transcript } = this.#view();
     switch (effect.kind) {
@@ -108,7 +108,7 @@ export class SessionWorker implements EffectWorker {
     }
   }
 
-  stopped(effect: Effect, reason: string, timedOut: boolean): Outcome {
+  stopped(effect: WorkEffect, reason: string, timedOut: boolean): Outcome {
     switch (effect.kind) {
       case 'provision':
         return { type: 'provision_outcome', effect_id: effect.id, status: 'cancelled' };
@@ -173,7 +173,7 @@ export class SessionWorker implements EffectWorker {
   }
 
   async #callTool(
-    effect: Extract<Effect, { kind: 'call_tool' }>,
+    effect: Extract<WorkEffect, { kind: 'call_tool' }>,
     state: SessionState,
     transcript: Transcript,
     signal: AbortSignal,

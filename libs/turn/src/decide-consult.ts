@@ -8,7 +8,7 @@ import {
   type ToolResult,
 } from '@coxswain/protocol';
 import { settleCancelled } from './cancelled-call.ts';
-import type { CallRow, OpenConsult, SessionContext } from './context.ts';
+import type { AskedSuspension, CallRow, OpenConsult, SessionContext } from './context.ts';
 import { type Decision, events, late } from './decision.ts';
 import { because, denied, ended, UNSEEN } from './next.ts';
 import * as q from './queries.ts';
@@ -59,7 +59,11 @@ function consequences(context: SessionContext, consult: OpenConsult, outcome: Co
     case 'session_start':
     case 'post_turn':
     case 'session_end':
+    case 'session_idle':
+    case 'post_resume':
       return [];
+    case 'pre_suspend':
+      return context.aborting ? [] : suspensionGuarded(context, outcome);
     case 'user_prompt_submit':
       return context.aborting ? [] : promptGuarded(context, outcome);
     case 'PreToolUse':
@@ -111,6 +115,48 @@ function promptGuarded(context: SessionContext, outcome: ConsultOutcome): Sessio
     ];
   }
   return [];
+}
+
+function suspensionGuarded(context: SessionContext, outcome: ConsultOutcome): SessionEvent[] {
+  const { suspend } = context;
+  // Withdrawn while the hooks were asked.
+  if (!suspend) return [];
+  for (const answer of outcome.answers) {
+    const closed = failsClosed(context, 'pre_suspend', answer);
+    if (!closed && answer.verdict?.kind !== 'block') continue;
+    const reason = answer.verdict?.kind === 'block' ? answer.verdict.reason : answer.failure?.message;
+    return [vetoed('pre_suspend', answer.hook, 'block', reason), notSuspended(context, suspend, answer.hook, reason)];
+  }
+  return [];
+}
+
+// Whoever asked is told: a person by the outcome of the command, the model by a reminder, as its call had gone well.
+function notSuspended(
+  context: SessionContext,
+  { command_id, call_id = '', actor }: AskedSuspension,
+  hook: string,
+  reason: string | undefined,
+): SessionEvent {
+  const text = `Hook ${hook} did not let the session be suspended${because(reason)}.`;
+  if (command_id !== undefined) {
+    return {
+      type: 'control_outcome',
+      control: 'suspend',
+      command_id,
+      status: 'blocked',
+      target: context.session_id,
+      ...(actor ? { actor } : {}),
+      reason: text,
+    };
+  }
+  return {
+    type: 'message_injected',
+    command_id: call_id,
+    origin: 'direct',
+    seam: 'direct',
+    turn: context.turn,
+    message: { role: 'reminder', content: [{ type: 'text', text }] },
+  };
 }
 
 function vetted(context: SessionContext, row: CallRow, outcome: ConsultOutcome): SessionEvent[] {

@@ -6,6 +6,7 @@
  */
 import { BOUNDS, callsOf, type EventOf, type SessionEvent, textOf, type Usage } from '@coxswain/protocol';
 import { type CallRow, NO_USAGE, type OpenEffect, type SessionContext } from './context.ts';
+import { wakingFrom, wakingFromInterval } from './suspension.ts';
 
 /** An event with the record it stands in: its number, and when it was made, milliseconds since 1970. */
 export type PlacedEvent = SessionEvent & { readonly n: number; readonly at_ms: number };
@@ -38,6 +39,10 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
         failure: null,
         failed_at: null,
         suspend: null,
+        suspension: null,
+        signals: [],
+        idle_timer: null,
+        waking: null,
         ...remember(context, event.command_id),
         ...ask(context, event, 'provision'),
       };
@@ -56,6 +61,7 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
           parallel_calls: provision.parallel_calls,
           drain: provision.drain,
           daemon: provision.daemon,
+          wake_interval_ms: provision.wake_interval_ms,
         },
       };
     }
@@ -80,10 +86,14 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
         batch_open: false,
         dispatch_skipped: false,
         delivered_at_end: 0,
+        waking: null,
+        // A message has kept the session from parking itself.
+        ...(context.suspend?.call_id === undefined ? {} : { suspend: null }),
       };
     case 'loop_checkpoint':
       return checkpointed(context, event);
     case 'message_injected':
+      if (event.origin === 'direct') return told(context, event);
       return event.origin === 'followup'
         ? { followups: context.followups.filter((followup) => followup.command_id !== event.command_id) }
         : { delivering: context.delivering.filter((injection) => injection.command_id !== event.command_id) };
@@ -126,13 +136,25 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
     case 'turn_end':
       return { turn_open: false };
     case 'agent_end':
-      return { stop_reason: event.stop_reason, provision: null, model: null, closing: null, consult: null };
+      return {
+        stop_reason: event.stop_reason,
+        provision: null,
+        model: null,
+        closing: null,
+        consult: null,
+        suspend: null,
+        suspension: null,
+        signals: [],
+        idle_timer: null,
+        waking: null,
+      };
     case 'steering_received':
     case 'reminder_injected': {
       const { command_id, body, mode, actor } = event;
       const kind = event.type === 'steering_received' ? 'steer' : 'remind';
       return {
         pending: [...context.pending, { command_id, kind, body, mode, actor }],
+        ...(mode === 'interrupt_immediate' ? interrupted(context, command_id) : {}),
         ...remember(context, command_id),
       };
     }
@@ -146,6 +168,7 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
       if (event.point === 'permission_asked' && event.decision === 'allow' && event.call_id) {
         return setCall(context, event.call_id, { granted_by: `hook:${event.hook}` });
       }
+      if (event.point === 'pre_suspend') return { suspend: null };
       return {};
     case 'consult_ended':
       return { consult: null, ...(event.call_id ? consulted(context, event.call_id, event.point) : {}) };
@@ -153,10 +176,21 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
       return remember(context, event.command_id, event.code);
     case 'control_outcome':
       return controlled(context, event);
+    case 'suspend_requested': {
+      const { type: _, n: __, at_ms: ___, ...suspend } = event;
+      return { suspend, ...(event.command_id === undefined ? {} : remember(context, event.command_id)) };
+    }
     case 'suspended':
-      return { suspend: null };
+      return suspended(context, event);
     case 'resumed':
-      return remember(context, event.command_id);
+      return resumed(context, event);
+    case 'signal_received': {
+      const { command_id, name, data } = event;
+      const signal = { command_id, name, ...(data === undefined ? {} : { data }) };
+      return { signals: [...context.signals, signal], ...remember(context, command_id) };
+    }
+    case 'timer_fired':
+      return timerFired(context, event);
     case 'run_failed':
       return {
         aborting: true,
@@ -202,7 +236,9 @@ function checkpointed(
     case 'post_compact':
       return { ...delivered, ...ask(context, event, 'model') };
     case 'daemon_idle_pre':
-      return { ...delivered, turns_counted: 0 };
+      return { ...delivered, turns_counted: 0, ...idling(context, event) };
+    case 'daemon_idle_post':
+      return { ...delivered, idle_timer: null };
     case 'loop_exit':
       return { ...delivered, ...(context.run_started && context.pinned ? ask(context, event, 'closing') : {}) };
     default:
@@ -288,8 +324,11 @@ function controlled(context: SessionContext, event: EventOf<'control_outcome'>):
       suspend: null,
     };
   }
-  if (event.control === 'suspend' && event.status === 'suspending') {
-    return { ...remembered, suspend: { command_id: event.command_id, reason: event.reason } };
+  if (event.control === 'resume' && event.status === 'resumed') {
+    const { suspension } = context;
+    return suspension
+      ? { ...remembered, suspension: { ...suspension, resumed_by: event.command_id } }
+      : { ...remembered, suspend: null };
   }
   if (event.control === 'cancel_call' && event.status === 'cancelled') {
     const row = context.calls.find((candidate) => candidate.call_id === event.target);
@@ -304,6 +343,62 @@ function controlled(context: SessionContext, event: EventOf<'control_outcome'>):
     };
   }
   return remembered;
+}
+
+// ---- waits ----
+
+function suspended(context: SessionContext, event: EventOf<'suspended'> & PlacedEvent): Partial<SessionContext> {
+  const { for_ms: _, ...asked } = context.suspend ?? {};
+  const head = { ...asked, since_ms: event.at_ms };
+  const { effect_id, until_ms } = event;
+  if (effect_id === undefined) return { suspend: null, suspension: head, idle_timer: null };
+  return {
+    suspend: null,
+    suspension: { ...head, until_ms, timer: { id: effect_id, epoch: context.epoch } },
+    idle_timer: null,
+    next_effect: nextIndex(context, event) + 1,
+  };
+}
+
+function resumed(context: SessionContext, event: EventOf<'resumed'>): Partial<SessionContext> {
+  const { suspension } = context;
+  return {
+    suspension: null,
+    ...(suspension ? { waking: wakingFrom(suspension, event) } : {}),
+    ...(event.cause === 'signal'
+      ? { signals: context.signals.filter(({ command_id }) => command_id !== event.command_id) }
+      : {}),
+  };
+}
+
+function timerFired(context: SessionContext, event: EventOf<'timer_fired'>): Partial<SessionContext> {
+  const { suspension } = context;
+  if (event.what === 'suspension') return suspension ? { suspension: { ...suspension, expired: true } } : {};
+  const intervalMs = context.pinned?.wake_interval_ms ?? 0;
+  return { idle_timer: null, waking: wakingFromInterval(event.effect_id, intervalMs) };
+}
+
+/** A daemon that begins to wait asks to be woken after its interval. */
+function idling(context: SessionContext, event: PlacedEvent): Partial<SessionContext> {
+  const intervalMs = context.pinned?.wake_interval_ms;
+  if (intervalMs === undefined) return {};
+  const index = nextIndex(context, event);
+  return {
+    idle_timer: { id: `${event.n}-${index}`, epoch: context.epoch, due_at_ms: event.at_ms + intervalMs },
+    next_effect: index + 1,
+  };
+}
+
+/** An interrupt that comes after a suspension was asked for must not be slept through. */
+function interrupted(context: SessionContext, commandId: string): Partial<SessionContext> {
+  const { suspend } = context;
+  return suspend && suspend.interrupted_by === undefined ? { suspend: { ...suspend, interrupted_by: commandId } } : {};
+}
+
+/** What the runtime itself says is recorded at once; of what a wait has left to say it takes the first. */
+function told(context: SessionContext, event: EventOf<'message_injected'>): Partial<SessionContext> {
+  const { waking } = context;
+  return waking?.seam === event.seam ? { waking: { ...waking, messages: waking.messages.slice(1) } } : {};
 }
 
 function setCall(context: SessionContext, callId: string, change: Partial<CallRow>): { calls: readonly CallRow[] } {

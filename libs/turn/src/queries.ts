@@ -180,7 +180,7 @@ export function steeringWaits(context: SessionContext): boolean {
 
 /** Whether something waits that would make a run go on, were it not capped. */
 export function anythingWaits(context: SessionContext): boolean {
-  return context.followups.length > 0 || steeringWaits(context);
+  return context.followups.length > 0 || context.waking?.takes_turn === true || steeringWaits(context);
 }
 
 /** Whether the open turn is the last that the cap allows. */

@@ -48,7 +48,16 @@ const isLastDecision = ({ context, event }: Args) => !q.anyParkedBut(context, ca
 // A decision lets calls start: the one that it allows, or those that a sequential batch held back behind it.
 const starts = ({ context, event }: Args) =>
   (event as On<'approval_decided'>).decision === 'allow' || q.nextToStart(context, callOf(event)) !== undefined;
+const suspends = control('suspend', 'suspending');
+// A message keeps a session from parking itself, as it keeps one from terminating; a person who suspends it means it.
+const parks = (context: SessionContext) =>
+  context.suspend !== null && (context.suspend.call_id === undefined || context.delivered_at_end === 0);
 const goesOn = ({ context }: Args) => context.batch_open || context.delivered_at_end > 0;
+const hasWork = (args: Args) =>
+  goesOn(args) ||
+  args.context.delivering.length > 0 ||
+  args.context.waking?.takes_turn === true ||
+  q.steeringWaits(args.context);
 
 const turnSetup = setup({
   types: {
@@ -67,8 +76,11 @@ const turnSetup = setup({
       q.isHooked(context, 'gate_tool_calls') && context.calls.some((row) => row.status === 'proposed'),
     hooked_post_turn: hooked('post_turn'),
     hooked_session_end: hooked('session_end'),
+    hooked_session_idle: hooked('session_idle'),
+    hooked_pre_suspend: hooked('pre_suspend'),
+    hooked_post_resume: hooked('post_resume'),
     cancels: control('cancel', 'cancelled'),
-    suspends: control('suspend', 'suspending'),
+    suspends,
     is_partial: ({ event }: Args) => (event as On<'message_complete'>).message.partial === true,
     asks_for_calls: ({ event }: Args) =>
       (event as On<'message_complete'>).message.content.some((part) => part.type === 'call'),
@@ -99,14 +111,19 @@ const turnSetup = setup({
     is_capped: (args: Args) =>
       q.isCapped(args.context) &&
       (args.context.pinned?.daemon !== true || goesOn(args) || q.anythingWaits(args.context)),
-    suspend_asked: ({ context }: Args) => context.suspend !== null,
+    suspend_asked: ({ context }: Args) => parks(context),
+    suspend_asked_and_hooked: ({ context }: Args) => parks(context) && q.isHooked(context, 'pre_suspend'),
+    suspends_and_hooked: (args: Args) => suspends(args) && q.isHooked(args.context, 'pre_suspend'),
     followup_waits: ({ context }: Args) => q.nextFollowup(context) !== undefined,
+    is_said_directly: ({ event }: Args) => (event as On<'message_injected'>).origin === 'direct',
     takes_more_followups: ({ context }: Args) =>
       context.pinned?.drain.followups === 'all' && context.followups.length > 1,
+    is_daemon_and_hooked: ({ context }: Args) => context.pinned?.daemon === true && q.isHooked(context, 'session_idle'),
     is_daemon: ({ context }: Args) => context.pinned?.daemon === true,
     wakes: ({ event }: Args) => !('mode' in event) || event.mode !== 'audit_only',
     interrupts: ({ event }: Args) => 'mode' in event && event.mode === 'interrupt_immediate',
-    has_work: (args: Args) => goesOn(args) || args.context.delivering.length > 0 || q.steeringWaits(args.context),
+    has_work: hasWork,
+    anything_waits: (args: Args) => hasWork(args) || q.nextFollowup(args.context) !== undefined,
     is_quiet: ({ context }: Args) => !q.anythingInFlight(context) && q.openCalls(context).length === 0,
     turn_is_closed: ({ context }: Args) => !context.turn_open && context.run_started,
     closed_and_hooked: ({ context }: Args) => context.closing === null && q.isHooked(context, 'session_end'),
@@ -127,6 +144,8 @@ const EXECUTE = '#session.function_execute';
 const AWAIT = '#session.function_awaiting_approval';
 const CHECK = '#session.steering_check';
 const DOWN = '#session.tearing_down';
+const IDLE = '#session.daemon_idle';
+const SUSPENDED = '#session.suspended';
 
 /** A turn is over: its results stand, and nothing but the decision how to go on is left. */
 const afterBatch = [to(`${CHECK}.post_turn`, 'hooked_post_turn'), to(`${CHECK}.closing`)] as const;
@@ -160,6 +179,9 @@ export const turnMachine = turnSetup.createMachine({
     hook_vetoed: evolves,
     consult_ended: evolves,
     owned: evolves,
+    suspend_requested: evolves,
+    signal_received: evolves,
+    timer_fired: evolves,
   },
   states: {
     provisioning: {
@@ -297,23 +319,35 @@ export const turnMachine = turnSetup.createMachine({
           on: {
             turn_end: [
               to(DOWN, 'goes_on_at_cap'),
-              to('#session.suspended', 'suspend_asked'),
+              to(`${SUSPENDED}.pre_suspend`, 'suspend_asked_and_hooked'),
+              to(`${SUSPENDED}.entering`, 'suspend_asked'),
               to(STREAM, 'goes_on'),
               to(DOWN, 'is_capped'),
               to('follow_up', 'followup_waits'),
-              to('#session.daemon_idle', 'is_daemon'),
+              to(`${IDLE}.session_idle`, 'is_daemon_and_hooked'),
+              to(IDLE, 'is_daemon'),
               to(DOWN),
             ],
           },
         },
-        follow_up: { on: { message_injected: [{ guard: 'takes_more_followups', actions: 'evolve' }, to(STREAM)] } },
+        follow_up: {
+          on: {
+            message_injected: [
+              // What the runtime says of a wait that is over comes before the follow-up that is taken.
+              { guard: 'is_said_directly', actions: 'evolve' },
+              { guard: 'takes_more_followups', actions: 'evolve' },
+              to(STREAM),
+            ],
+          },
+        },
         /** No turn is open: the session woke from a daemon's idling or from a suspension. */
         resuming: {
           always: [
             { guard: 'is_capped', target: DOWN },
             { guard: 'has_work', target: STREAM },
             { guard: 'followup_waits', target: 'follow_up' },
-            { guard: 'is_daemon', target: '#session.daemon_idle' },
+            { guard: 'is_daemon_and_hooked', target: `${IDLE}.session_idle` },
+            { guard: 'is_daemon', target: IDLE },
             { target: DOWN },
           ],
         },
@@ -322,15 +356,34 @@ export const turnMachine = turnSetup.createMachine({
     daemon_idle: {
       initial: 'daemon_idle_pre',
       states: {
-        // Nothing can wait for this seam yet: the seam before it, in the same record, drained the same mode.
-        daemon_idle_pre: { tags: ['seam'], on: { loop_checkpoint: to('waiting') } },
+        session_idle: {
+          tags: ['wait'],
+          on: {
+            consult_ended: [
+              to(`${SUSPENDED}.pre_suspend`, 'suspend_asked_and_hooked'),
+              to(`${SUSPENDED}.entering`, 'suspend_asked'),
+              to('daemon_idle_pre'),
+            ],
+          },
+        },
+        // What has come while hooks were asked is taken up without a wait; nothing can have come where there are none.
+        daemon_idle_pre: {
+          tags: ['seam'],
+          on: { loop_checkpoint: [to(`${CHECK}.resuming`, 'anything_waits'), to('waiting')] },
+        },
         waiting: {
           tags: ['wait'],
           on: {
             steering_received: [to('daemon_idle_post', 'wakes'), evolves],
             reminder_injected: [to('daemon_idle_post', 'wakes'), evolves],
             followup_received: to('daemon_idle_post'),
-            control_outcome: [to(DOWN, 'cancels'), to('#session.suspended', 'suspends'), evolves],
+            timer_fired: to('daemon_idle_post'),
+            control_outcome: [
+              to(DOWN, 'cancels'),
+              to(`${SUSPENDED}.pre_suspend`, 'suspends_and_hooked'),
+              to(`${SUSPENDED}.entering`, 'suspends'),
+              evolves,
+            ],
           },
         },
         daemon_idle_post: { tags: ['seam'], on: { loop_checkpoint: to(`${CHECK}.resuming`) } },
@@ -339,8 +392,16 @@ export const turnMachine = turnSetup.createMachine({
     suspended: {
       initial: 'entering',
       states: {
+        pre_suspend: {
+          tags: ['wait'],
+          on: { consult_ended: [to('entering', 'suspend_asked'), to(`${CHECK}.resuming`)] },
+        },
         entering: { on: { suspended: to('parked') } },
-        parked: { tags: ['wait'], on: { resumed: to(`${CHECK}.resuming`) } },
+        parked: {
+          tags: ['wait'],
+          on: { resumed: [to('post_resume', 'hooked_post_resume'), to(`${CHECK}.resuming`)] },
+        },
+        post_resume: { tags: ['wait'], on: { consult_ended: to(`${CHECK}.resuming`) } },
       },
     },
     tearing_down: {

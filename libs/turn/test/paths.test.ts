@@ -29,6 +29,9 @@ const HOOKS = [
   hook('permission_asked'),
   hook('PostToolUse'),
   hook('post_turn'),
+  hook('session_idle'),
+  hook('pre_suspend'),
+  hook('post_resume'),
   hook('session_end'),
 ];
 const without = (...points: readonly string[]) => HOOKS.filter(({ point }) => !points.includes(point));
@@ -72,6 +75,35 @@ const WORLDS: Readonly<Record<string, World>> = {
     around: { daemon: true, maxTurns: 2 },
     happens: only('(steer|remind) .*', 'followup', 'suspend', 'resume', 'cancel', 'cancel no call'),
   },
+  'suspensions of every kind': {
+    around: {},
+    happens: only(
+      'asks read',
+      'suspend.*',
+      'signal.*',
+      'resume',
+      'timer fires',
+      'steer interrupt.*',
+      '. parks',
+      'cancel',
+    ),
+  },
+  'suspensions that hooks watch': {
+    around: { hooks: [hook('pre_suspend'), hook('post_resume')] },
+    happens: only('asks read', 'suspend', 'resume', 'hooks say .*', 'steer finish_step', 'cancel'),
+  },
+  'a daemon that wakes by itself': {
+    around: { daemon: true, wakeIntervalMs: 60_000 },
+    happens: only('timer fires', 'suspend until', 'signal', 'resume'),
+  },
+  'a daemon that hooks watch': {
+    around: { daemon: true, hooks: [hook('session_idle'), hook('pre_suspend'), hook('post_resume')] },
+    happens: only('steer .*', 'followup', 'suspend', 'resume', 'hooks say .*', 'cancel'),
+  },
+  'a daemon that only idling is watched of': {
+    around: { daemon: true, hooks: [hook('session_idle')] },
+    happens: only('steer .*', 'followup', 'suspend', 'resume'),
+  },
   trouble: {
     around: {},
     happens: only(
@@ -113,7 +145,10 @@ function abstractOf({ state }: Place): string {
     context.model !== null,
     context.aborting,
     context.failure !== null,
-    context.suspend !== null,
+    context.suspend !== null && [context.suspend.for_ms, context.suspend.signal, context.suspend.call_id],
+    context.suspension !== null && [context.suspension.signal, context.suspension.on_timeout],
+    context.signals.map(({ name }) => name).slice(0, 2),
+    context.idle_timer !== null,
   ]);
 }
 

@@ -1,6 +1,6 @@
 /** The world around a session: everything that may happen to it next. Random runs and generated paths choose from it. */
 import type { Input } from '@coxswain/protocol';
-import { isEnded, type SessionState } from '../src/mod.ts';
+import { isEnded, type SessionState, timerOf } from '../src/mod.ts';
 import {
   answered,
   approved,
@@ -25,9 +25,11 @@ import {
   returned,
   type Surroundings,
   sessionFailed,
+  signalled,
   started,
   steered,
   suspended,
+  timerFires,
   toolsClosed,
 } from './moves.ts';
 
@@ -58,6 +60,7 @@ export function possibilities(state: SessionState, around: Surroundings, id: () 
     ['trouble', 'session failed', sessionFailed],
   ];
   if (state.context.closing) moves.push(['work', 'tools closed', toolsClosed]);
+  if (timerOf(state)) moves.push(['work', 'timer fires', timerFires]);
   return moves.map(([lane, name, move]) => ({
     lane,
     name,
@@ -121,6 +124,7 @@ function callMoves(state: SessionState): Named[] {
     const id = row.call_id;
     return [
       ['work', `${id} returns`, returned(id)],
+      ['work', `${id} parks`, returned(id, 'ok', { park: {} })],
       ['work', `${id} fails`, returned(id, 'error')],
       ['work', `${id} is stopped`, returned(id, 'cancelled')],
       ['work', `${id} does not stop`, returned(id, 'cancelled', { timed_out: true })],
@@ -136,6 +140,9 @@ function consultMoves(state: SessionState): Named[] {
     session_start: [],
     post_turn: [],
     session_end: [],
+    session_idle: [],
+    pre_suspend: [{ block: true, reason: 'not now' }],
+    post_resume: [],
     user_prompt_submit: [{ block: true, reason: 'no' }],
     PreToolUse: [{ deny: 'no' }, { args: { rewritten: true } }],
     gate_tool_calls: [
@@ -174,6 +181,11 @@ function commandMoves(state: SessionState, id: () => string): Named[] {
     ]),
     ['word', 'cancel no call', callCancelled('nobody', {}, id())],
     ['word', 'suspend', suspended(id())],
+    ['word', 'suspend until', suspended(id(), { for_ms: 60_000 })],
+    ['word', 'suspend or fail', suspended(id(), { for_ms: 60_000, on_timeout: 'fail' })],
+    ['word', 'suspend for a signal', suspended(id(), { signal: 'go' })],
+    ['word', 'signal', signalled('go', id())],
+    ['word', 'signal for nobody', signalled('other', id())],
     ['word', 'resume', resumed(id())],
     ['trouble', 'cancel', cancelled(id())],
   ];

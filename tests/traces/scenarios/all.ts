@@ -6,6 +6,7 @@ import { FAILURES } from './failures.ts';
 import { HOOKS } from './hooks.ts';
 import { PLAIN_RUNS } from './plain-runs.ts';
 import { SEAM_DELIVERIES } from './seam-deliveries.ts';
+import { SLEEPING } from './sleeping.ts';
 import { STEERING } from './steering.ts';
 
 /** See the top of the file. */
@@ -13,6 +14,7 @@ export const SCENARIOS: readonly Scenario[] = [
   ...PLAIN_RUNS,
   ...SEAM_DELIVERIES,
   ...STEERING,
+  ...SLEEPING,
   ...APPROVALS,
   ...CANCELLING,
   ...FAILURES,

@@ -109,6 +109,20 @@ export const SEAM_DELIVERIES: readonly SeamScenario[] = [
     },
   },
   {
+    name: 'seam-daemon-idle-pre',
+    shows: 'an interrupt that came while session_idle hooks were asked keeps a daemon session from idling',
+    delivers: 'daemon_idle_pre',
+    work: { queued: { answers: 2, calls: 0 }, control: { answers: 1, calls: 0 } },
+    turns: [say('On watch.'), say('I see it.')],
+    hooks: [{ registration: { id: 'watch', point: 'session_idle' }, afterMs: 100 }],
+    async play(stage) {
+      await stage.host();
+      await stage.start({ persona: { name: 'watch', daemon: {} } });
+      await stage.inject('steer', { body: 'A light to starboard!', mode: 'interrupt' });
+      await stage.wait(1_000);
+    },
+  },
+  {
     name: 'seam-daemon-idle-post',
     shows: 'an interrupt wakes an idle daemon session',
     delivers: 'daemon_idle_post',

@@ -6,7 +6,7 @@ import { findSession } from '../instance/resolve-session.ts';
 import { foldStatus, sessionStatus } from '../instance/session-status.ts';
 import { EXIT } from '../line/cli-error.ts';
 import type { CommandRun } from '../line/command-spec.ts';
-import { effort } from '../terminal/event-lines.ts';
+import { effort, waitsFor } from '../terminal/event-lines.ts';
 import { standardStreams } from '../terminal/streams.ts';
 import { ago, table } from '../terminal/table.ts';
 
@@ -33,6 +33,12 @@ function forPeople(status: SessionStatus): string {
     ['record', `${status.n}, ${ago(status.at)}, epoch ${status.epoch}`],
   ];
   if (status.error) rows.push(['error', `${status.error.code}: ${printable(status.error.message)}`]);
+  if (status.suspended) {
+    const { since, reason, by_itself } = status.suspended;
+    const how = `${by_itself ? 'by itself' : 'by command'}, ${ago(since)}${reason === null ? '' : ` (${printable(reason)})`}`;
+    rows.push(['suspended', `${how}${waitsFor(status.suspended) || ', until it is resumed'}`]);
+  }
+  if (status.wakes_at !== null) rows.push(['wakes', status.wakes_at]);
   for (const { call_id, tool, status: state } of status.calls) rows.push(['call', `${call_id} ${tool} ${state}`]);
   for (const { call_id, tool, args } of status.approvals) {
     rows.push(['approval', `${call_id} ${tool} ${summarizeArgs(args)}`]);
