@@ -74,7 +74,6 @@ export const ERROR_CATALOGUE = {
     'The session is running; it takes no second prompt.',
     'Steer it, queue a follow-up, or wait for its end.',
   ),
-  session_suspended: rejection('The session is suspended.', 'Resume it first.'),
   command_too_old: rejection(
     'The command id is older than those the session remembers, so it cannot be told from a repetition.',
     'Send it under a new id.',

@@ -16,6 +16,8 @@ import { TimerPurpose } from './timers.ts';
 const Actor = z.strictObject({ name: z.string(), verified: z.boolean() });
 const turn = z.number().int().nonnegative();
 const effectId = z.string();
+/** The interrupt does not wait for the answer or the calls under way: it ends them. */
+const preempt = z.literal(true).optional();
 
 /** How a run ended. */
 export const StopReason = z.enum([
@@ -136,12 +138,14 @@ export const EVENT_SCHEMAS = {
     command_id: z.string(),
     body: z.string(),
     mode: Mode,
+    preempt,
     actor: Actor.optional(),
   }),
   reminder_injected: event('reminder_injected', {
     command_id: z.string(),
     body: z.string(),
     mode: Mode,
+    preempt,
     actor: Actor.optional(),
   }),
   followup_received: event('followup_received', { command_id: z.string(), body: z.string(), actor: Actor.optional() }),

@@ -233,7 +233,13 @@ describe('bad input is refused with the field named:', () => {
     ['steer', { body: 'x', mode: 'now' }, 'invalid_mode mode'],
     ['steer', { body: 'x', mode: '' }, 'invalid_mode mode'],
     ['steer', { body: 'x', mode: null }, 'invalid_mode mode'],
-    ['steer', { body: 'x', preempt: true }, 'not_yet_available preempt'],
+    ['steer', { body: 'x', preempt: 1 }, 'invalid_field preempt'],
+    ['steer', { body: 'x', preempt: true, mode: 'finish_step' }, 'invalid_field preempt'],
+    ['steer', { body: 'x', preempt: true, mode: 'steer' }, 'invalid_field preempt'],
+    ['steer', { body: 'x', preempt: true, mode: 'audit_only' }, 'invalid_field preempt'],
+    ['steer', { body: 'x', preempt: true, mode: 'now' }, 'invalid_mode mode'],
+    ['remind', { body: 'x', preempt: true, mode: 'finish_step' }, 'invalid_field preempt'],
+    ['followup', { body: 'x', preempt: true }, 'unknown_field preempt'],
     ['steer', { body: 'x', dedupe_key: 'd' }, 'not_yet_available dedupe_key'],
     ['remind', { body: 'x', mode: 'soon' }, 'invalid_mode mode'],
     ['remind', { body: 'x', tagz: [] }, 'unknown_field tagz'],
@@ -287,7 +293,7 @@ describe('bad input is refused with the field named:', () => {
     },
   );
 
-  test.each(['tags', 'dedupe_key', 'ttl_turns', 'preserve_on_compact', 'propagate', 'role_hint', 'preempt'])(
+  test.each(['tags', 'dedupe_key', 'ttl_turns', 'preserve_on_compact', 'propagate', 'role_hint'])(
     'remind with %s, which a later release brings',
     (field) => {
       expect(verdict('remind', { body: 'x', [field]: 'v' })).toBe(`not_yet_available ${field}`);
@@ -306,7 +312,9 @@ describe('bad input is refused with the field named:', () => {
   });
 
   test('what is just within its bounds is taken', () => {
-    expect(verdict('suspend', { for_ms: 1, on_timeout: 'resume_with_input', input: 'x', signal: 'go', reason: 'r' })).toBe('ok');
+    expect(
+      verdict('suspend', { for_ms: 1, on_timeout: 'resume_with_input', input: 'x', signal: 'go', reason: 'r' }),
+    ).toBe('ok');
     expect(verdict('suspend', { until: '2030-01-01T00:00:00+02:00', on_timeout: 'fail' })).toBe('ok');
     expect(verdict('suspend', { for_ms: BOUNDS.parkMaxMs })).toBe('ok');
     expect(verdict('signal', { name: 'go', data: 'x'.repeat(BOUNDS.signalDataMaxBytes - 2) })).toBe('ok');
@@ -314,6 +322,20 @@ describe('bad input is refused with the field named:', () => {
 
   test('a reason of just its bound is taken', () => {
     expect(verdict('cancel', { reason: 'x'.repeat(BOUNDS.reasonMaxBytes) })).toBe('ok');
+  });
+});
+
+describe('preempt', () => {
+  test.each(['steer', 'remind'])('%s: alone it means an interrupt, beside one it is what it says', (verb) => {
+    const read = (body: object) => {
+      const parsed = parseCommand(verb, bytes(JSON.stringify(body)));
+      return parsed.ok ? parsed.body : parsed.problem;
+    };
+    const asked = { body: 'x', mode: 'interrupt_immediate', preempt: true };
+    expect(read({ body: 'x', preempt: true })).toEqual(asked);
+    expect(read({ body: 'x', preempt: true, mode: 'interrupt' })).toEqual(asked);
+    expect(read({ body: 'x', preempt: false })).toMatchObject({ mode: 'finish_step' });
+    expect(read({ body: 'x', preempt: false, mode: 'audit_only' })).toMatchObject({ mode: 'audit_only' });
   });
 });
 

@@ -74,6 +74,8 @@ export interface CallRow {
   /** Epoch in which the effect was asked for. An older epoch than the session's means: maybe already sent. */
   readonly epoch?: number | undefined;
   readonly cancel?: CallCancel | undefined;
+  /** An interrupt came that does not wait for it: the outside world is told to stop. */
+  readonly preempted?: true | undefined;
   readonly returned?:
     | { readonly status: CallStatus; readonly result: ToolResult; readonly duration_ms: number }
     | undefined;
@@ -187,6 +189,10 @@ export interface SessionContext {
   readonly batch_open: boolean;
   readonly calls: readonly CallRow[];
   readonly dispatch_skipped: boolean;
+  /** An interrupt that does not wait came when the open turn had nothing to end yet: its model is not asked. */
+  readonly preempting: boolean;
+  /** The open turn's answer was cut short by an interrupt: whatever becomes of that, the model is asked again. */
+  readonly cut_short: boolean;
   /** Delivered at the last seam of the open turn: the run goes on. */
   readonly delivered_at_end: number;
   readonly pending: readonly PendingInjection[];
@@ -197,7 +203,8 @@ export interface SessionContext {
   /** Calls that the last checkpoint skipped and that have no result yet. */
   readonly skipping: readonly string[];
   readonly provision: OpenEffect | null;
-  readonly model: (OpenEffect & { readonly restarts: number }) | null;
+  /** `preempted`: an interrupt came that does not wait for the answer. */
+  readonly model: (OpenEffect & { readonly restarts: number; readonly preempted?: true | undefined }) | null;
   readonly closing: OpenEffect | null;
   readonly consult: OpenConsult | null;
   /** Cancelled or failed: nothing new may start. */
@@ -244,6 +251,8 @@ export function emptyContext(sessionId: string): SessionContext {
     batch_open: false,
     calls: [],
     dispatch_skipped: false,
+    preempting: false,
+    cut_short: false,
     delivered_at_end: 0,
     pending: [],
     followups: [],

@@ -38,6 +38,7 @@ import {
 import { by, type Decision, events, late, reject, why } from './decision.ts';
 import { remembered } from './evolve.ts';
 import { because, ended, UNSEEN, unstartedRun } from './next.ts';
+import { PREEMPTED } from './preempt.ts';
 import * as q from './queries.ts';
 import { isEnded, type SessionState, topStateOf } from './state.ts';
 import { MACHINE_VERSION } from './turn-machine.ts';
@@ -145,7 +146,13 @@ function decideInjection(context: SessionContext, input: CommandInput): Decision
   const head = { command_id: input.command_id, body, ...by(input) };
   if (input.verb === 'followup') return events({ type: 'followup_received', ...head });
   const mode = input.body.mode as Mode;
-  return events({ type: input.verb === 'steer' ? 'steering_received' : 'reminder_injected', ...head, mode });
+  const preempt = input.body.preempt === true ? { preempt: true as const } : {};
+  return events({
+    type: input.verb === 'steer' ? 'steering_received' : 'reminder_injected',
+    ...head,
+    mode,
+    ...preempt,
+  });
 }
 
 function decideApproval(state: SessionState, input: CommandInput): Decision {
@@ -292,7 +299,7 @@ function decideModel(context: SessionContext, outcome: ModelOutcome): Decision {
     duration_ms: outcome.duration_ms,
     attempts: outcome.attempts,
   };
-  if (whole || context.aborting) return events(answer);
+  if (whole || context.aborting || context.model.preempted) return events(answer);
   const error = outcome.error ?? { code: 'model_stream_broken', message: 'the answer was broken off' };
   const failed: SessionEvent = { type: 'run_failed', source: 'model', error, stop_reason: 'error' };
   // An answer of which nothing had arrived is no answer.
@@ -325,11 +332,11 @@ function decideCall(context: SessionContext, outcome: CallOutcome): Decision {
   const { duration_ms } = outcome;
   const head = { type: 'call_ended', call_id: row.call_id, tool: row.tool, duration_ms } as const;
   const timedOut = outcome.timed_out ? { timed_out: true as const } : {};
-  if (context.aborting) {
+  if (context.aborting || row.preempted) {
     return events({
       ...head,
       status: outcome.status === 'interrupted' ? 'interrupted' : 'cancelled',
-      result: resultAfterCancel(context, row, outcome, context.cancel_reason),
+      result: resultAfterCancel(context, row, outcome, context.aborting ? context.cancel_reason : PREEMPTED),
       is_error: true,
       ...timedOut,
     });
@@ -363,7 +370,9 @@ function decideOwned(state: SessionState, input: OwnedInput): Decision {
   if (input.epoch <= context.epoch)
     return { kind: 'ignored', reason: `epoch ${input.epoch} is not after ${context.epoch}` };
   const owned: SessionEvent = { type: 'owned', epoch: input.epoch, host: input.host };
-  if (!context.model || context.model.restarts + 1 <= BOUNDS.modelRestartsMax || context.aborting) return events(owned);
+  const { model } = context;
+  if (!model || model.restarts + 1 <= BOUNDS.modelRestartsMax || context.aborting || model.preempted)
+    return events(owned);
   const message = `the model call was begun again ${BOUNDS.modelRestartsMax} times after crashes`;
   return events(owned, {
     type: 'run_failed',

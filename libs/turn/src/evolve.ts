@@ -6,6 +6,7 @@
  */
 import { BOUNDS, callsOf, type EventOf, type SessionEvent, textOf, type Usage } from '@coxswain/protocol';
 import { type CallRow, NO_USAGE, type OpenEffect, type SessionContext } from './context.ts';
+import { preempt } from './preempt.ts';
 import { wakingFrom, wakingFromInterval } from './suspension.ts';
 
 /** An event with the record it stands in: its number, and when it was made, milliseconds since 1970. */
@@ -32,6 +33,8 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
         batch_open: false,
         calls: [],
         dispatch_skipped: false,
+        preempting: false,
+        cut_short: false,
         delivered_at_end: 0,
         aborting: false,
         stop_reason: null,
@@ -85,6 +88,8 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
         turn_usage: NO_USAGE,
         batch_open: false,
         dispatch_skipped: false,
+        preempting: false,
+        cut_short: false,
         delivered_at_end: 0,
         waking: null,
         // A message has kept the session from parking itself.
@@ -155,6 +160,7 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
       return {
         pending: [...context.pending, { command_id, kind, body, mode, actor }],
         ...(mode === 'interrupt_immediate' ? interrupted(context, command_id) : {}),
+        ...(event.preempt ? preempt(context) : {}),
         ...remember(context, command_id),
       };
     }
@@ -250,6 +256,7 @@ function answered(context: SessionContext, event: EventOf<'message_complete'>): 
   const calls = event.message.partial ? [] : callsOf(event.message);
   const usage = {
     model: null,
+    cut_short: event.message.partial === true && context.model?.preempted === true,
     turn_usage: addUsage(context.turn_usage, event.usage),
     run_usage: addUsage(context.run_usage, event.usage),
     total_usage: addUsage(context.total_usage, event.usage),
@@ -418,7 +425,8 @@ function ask(
   const index = nextIndex(context, event);
   const effect: OpenEffect = { id: `${event.n}-${index}`, epoch: context.epoch };
   const next = { next_effect: index + 1 };
-  if (what === 'model') return { ...next, model: { ...effect, restarts: 0 } };
+  if (what === 'model')
+    return { ...next, model: { ...effect, restarts: 0, ...(context.preempting ? { preempted: true } : {}) } };
   return what === 'provision' ? { ...next, provision: effect } : { ...next, closing: effect };
 }
 

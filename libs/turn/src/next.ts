@@ -288,7 +288,7 @@ function stopReason(context: SessionContext): StopReason {
   if (context.stop_reason) return context.stop_reason;
   if (context.batch_open)
     return q.batchTerminates(context) && context.delivered_at_end === 0 ? 'terminated' : 'max_turns';
-  return q.isCapped(context) && q.anythingWaits(context) ? 'max_turns' : 'end_turn';
+  return q.isCapped(context) && (context.cut_short || q.anythingWaits(context)) ? 'max_turns' : 'end_turn';
 }
 
 // ---- hooks ----

@@ -52,7 +52,9 @@ const suspends = control('suspend', 'suspending');
 // A message keeps a session from parking itself, as it keeps one from terminating; a person who suspends it means it.
 const parks = (context: SessionContext) =>
   context.suspend !== null && (context.suspend.call_id === undefined || context.delivered_at_end === 0);
-const goesOn = ({ context }: Args) => context.batch_open || context.delivered_at_end > 0;
+const isCutShort = ({ context, event }: Args) =>
+  (event as On<'message_complete'>).message.partial === true && context.model?.preempted === true;
+const goesOn = ({ context }: Args) => context.batch_open || context.cut_short || context.delivered_at_end > 0;
 const hasWork = (args: Args) =>
   goesOn(args) ||
   args.context.delivering.length > 0 ||
@@ -81,6 +83,8 @@ const turnSetup = setup({
     hooked_post_resume: hooked('post_resume'),
     cancels: control('cancel', 'cancelled'),
     suspends,
+    is_cut_short_and_hooked: (args: Args) => isCutShort(args) && q.isHooked(args.context, 'post_turn'),
+    is_cut_short: isCutShort,
     is_partial: ({ event }: Args) => (event as On<'message_complete'>).message.partial === true,
     asks_for_calls: ({ event }: Args) =>
       (event as On<'message_complete'>).message.content.some((part) => part.type === 'call'),
@@ -218,6 +222,8 @@ export const turnMachine = turnSetup.createMachine({
           tags: ['wait'],
           on: {
             message_complete: [
+              to(`${CHECK}.post_turn`, 'is_cut_short_and_hooked'),
+              to(`${CHECK}.iteration_end`, 'is_cut_short'),
               { guard: 'is_partial', actions: 'evolve' },
               to(`${EXECUTE}.pre_tool_dispatch`, 'asks_for_calls'),
               to(`${CHECK}.post_turn`, 'hooked_post_turn'),

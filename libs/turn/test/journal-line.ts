@@ -50,7 +50,7 @@ export function journalLine(event: SessionEvent): string {
       return words('approval_decided', event.call_id, event.decision, event.args && 'edited');
     case 'steering_received':
     case 'reminder_injected':
-      return `${event.type} ${event.command_id} ${event.mode}`;
+      return words(event.type, event.command_id, event.mode, event.preempt && 'preempt');
     case 'followup_received':
       return `followup_received ${event.command_id}`;
     case 'message_injected':

@@ -66,6 +66,9 @@ export const started = (settings: JsonObject = {}, id = 'start-1') =>
 export const prompted = (id = 'prompt-1') => command('prompt', id, { body: 'and now this' });
 export const steered = (id: string, mode = 'finish_step') => command('steer', id, { body: `do ${id}`, mode });
 export const reminded = (id: string, mode = 'finish_step') => command('remind', id, { body: `mind ${id}`, mode });
+/** An interrupt that does not wait. */
+export const preempted = (id: string, verb: 'steer' | 'remind' = 'steer') =>
+  command(verb, id, { body: `at once ${id}`, preempt: true });
 export const followedUp = (id: string) => command('followup', id, { body: `then ${id}` });
 export const cancelled = (id = 'cancel-1', reason?: string) =>
   command('cancel', id, reason === undefined ? {} : { reason });

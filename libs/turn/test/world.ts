@@ -18,6 +18,7 @@ import {
   modelStopped,
   notProvisioned,
   owned,
+  preempted,
   prompted,
   provisioned,
   reminded,
@@ -171,6 +172,8 @@ function commandMoves(state: SessionState, id: () => string): Named[] {
       ['word', `steer ${mode}`, steered(id(), mode)],
       ['word', `remind ${mode}`, reminded(id(), mode)],
     ]),
+    ['word', 'preempt', preempted(id())],
+    ['word', 'preempt with a reminder', preempted(id(), 'remind')],
     ['word', 'followup', followedUp(id())],
     ...anyCall.flatMap((callId): Named[] => [
       ['work', `allow ${callId}`, approved(callId, {}, id())],
