@@ -123,6 +123,7 @@ describe('what every body may carry', () => {
     cancel_call: { call_id: 'c' },
     suspend: {},
     resume: {},
+    signal: { name: 'go' },
   };
 
   test('is tested here for every verb that this release carries out', () => {
