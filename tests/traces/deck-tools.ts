@@ -5,11 +5,22 @@ import type { Clock, ToolSource } from '@coxswain/ports';
 /** A tool's name. */
 export type DeckTool = keyof typeof TOOLS;
 
-/** The tools that a scenario names, in the order in which it names them; the built-in `park` last. */
-export function deckTools(names: readonly (DeckTool | 'park')[], clock: Clock): ToolSource {
-  const own = names.filter((name) => name !== 'park').map((name) => ({ name, ...TOOLS[name](clock) }));
-  const tools = createCodeTools(own);
-  return names.includes('park') ? combineToolSources([tools, createParkTool()]) : tools;
+/**
+ * The tools that a scenario names, in the order in which it names them; the built-in `park` last.
+ * @param speak whether they give inbox feedback; in a control they do not.
+ */
+export function deckTools(names: readonly (DeckTool | 'park')[], clock: Clock, speak: boolean): ToolSource {
+  const own = createCodeTools(
+    names
+      .filter((name) => name !== 'park')
+      .map((name) => {
+        const tool: Described = TOOLS[name](clock);
+        const run: CodeTool['run'] = (args, context) =>
+          tool.run(args, speak ? context : { ...context, feedback: () => {} });
+        return { name, ...tool, run };
+      }),
+  );
+  return names.includes('park') ? combineToolSources([own, createParkTool()]) : own;
 }
 
 type Described = Omit<CodeTool, 'name'>;
@@ -73,6 +84,15 @@ const TOOLS = {
     input_schema: object({}),
     traits: { terminates: true },
     run: () => 'Moored.',
+  }),
+  /** Says something beside its result, so many times. */
+  creak: () => ({
+    description: 'Creaks.',
+    input_schema: object({ times: { type: 'integer' } }),
+    run: ({ times }, { feedback }) => {
+      for (let i = 1; i <= Number(times); i++) feedback(`The mast creaked (${i}).`);
+      return 'It held.';
+    },
   }),
   /** Fails. */
   snag: () => ({

@@ -245,6 +245,11 @@ export const ERROR_CATALOGUE = {
     'Ends the run as user_prompt_submit_blocked.',
     'See the reason.',
   ),
+  too_much_feedback: outcome(
+    '64 pieces of inbox feedback wait already.',
+    'Counts what comes beyond and tells the model how many, with the last that it is shown.',
+    'Give less feedback per turn.',
+  ),
   // Ours
   session_failed: exception(
     'An invariant broke while the session was worked on.',
@@ -358,6 +363,22 @@ export const ERROR_CATALOGUE = {
     'A program that fetching needs has failed.',
     'Tries the next source.',
     'See the list in nats_server_not_found.',
+  ),
+  // The steering file
+  steering_file_unusable: exception(
+    'The steering file is no file, or cannot be read, moved or written beside.',
+    'Says so once and looks again.',
+    'Put an ordinary file there, in a folder that may be written to.',
+  ),
+  steering_file_held: exception(
+    'Another process reads this steering file already.',
+    'Leaves it to that one, and takes over when it has gone.',
+    'Nothing, or give another --steering-file.',
+  ),
+  steering_not_sent: exception(
+    'The bus did not take a line of the steering file.',
+    'Leaves it in the file and tries again.',
+    'Check the bus: `cox doctor`.',
   ),
   state_dir_unusable: exception(
     'The state folder cannot be made or written, or is no folder.',

@@ -149,6 +149,13 @@ export const EVENT_SCHEMAS = {
     actor: Actor.optional(),
   }),
   followup_received: event('followup_received', { command_id: z.string(), body: z.string(), actor: Actor.optional() }),
+  feedback_received: event('feedback_received', { feedback_id: z.string(), source: z.string(), body: z.string() }),
+  /** As much waited as may wait: so many are not kept. `source` gave the last of them. */
+  feedback_dropped: event('feedback_dropped', {
+    source: z.string(),
+    count: z.number().int().positive(),
+    code: z.literal('too_much_feedback'),
+  }),
   message_injected: event('message_injected', {
     command_id: z.string(),
     origin: z.enum(['steer', 'remind', 'followup', 'feedback', 'direct']),

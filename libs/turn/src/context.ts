@@ -38,6 +38,29 @@ export interface PendingFollowup {
   readonly actor?: Actor | undefined;
 }
 
+/** Inbox feedback that waits for a compaction seam. */
+export interface PendingFeedback {
+  readonly feedback_id: string;
+  readonly source: string;
+  readonly body: string;
+}
+
+/** What is remembered of a run's calls and results, to tell its model when it goes in circles. Fingerprints only. */
+export interface StallWatch {
+  /** The newest call, and how often it was asked for in a row. */
+  readonly call: string;
+  readonly repeats: number;
+  /** The newest different results, oldest first, and whether the open turn has brought one that was not among them. */
+  readonly results: readonly string[];
+  readonly fresh: boolean;
+  /** Turns in a row that asked for calls and brought no new result. */
+  readonly stale_turns: number;
+  /** Sources of what has been told of the stall that is on, and of rules that have refused. */
+  readonly told: readonly string[];
+  /** Rules that have refused a call and of which nothing has been told yet. */
+  readonly refusals: readonly { readonly rule: string; readonly tool: string }[];
+}
+
 /** Someone asked for a call that is in flight to be cancelled. */
 export interface CallCancel {
   readonly command_id: string;
@@ -200,6 +223,14 @@ export interface SessionContext {
   /** Taken from `pending` by the last checkpoint, and not yet said in a message_injected. */
   readonly delivering: readonly PendingInjection[];
   readonly delivering_seam: string;
+  readonly feedback: readonly PendingFeedback[];
+  /** Taken from `feedback` by the last checkpoint, and not yet said in a message_injected. */
+  readonly delivering_feedback: readonly PendingFeedback[];
+  /** Feedback ever kept: what ids are made of. */
+  readonly feedback_count: number;
+  /** Feedback that had no room since the last was said. */
+  readonly feedback_dropped: number;
+  readonly stall: StallWatch;
   /** Calls that the last checkpoint skipped and that have no result yet. */
   readonly skipping: readonly string[];
   readonly provision: OpenEffect | null;
@@ -226,6 +257,17 @@ export interface SessionContext {
 
 /** No tokens. */
 export const NO_USAGE: Usage = { input_tokens: 0, output_tokens: 0 };
+
+/** Nothing has been called yet. */
+export const NO_STALL: StallWatch = {
+  call: '',
+  repeats: 0,
+  results: [],
+  fresh: false,
+  stale_turns: 0,
+  told: [],
+  refusals: [],
+};
 
 /** The context before a session's first record. */
 export function emptyContext(sessionId: string): SessionContext {
@@ -258,6 +300,11 @@ export function emptyContext(sessionId: string): SessionContext {
     followups: [],
     delivering: [],
     delivering_seam: '',
+    feedback: [],
+    delivering_feedback: [],
+    feedback_count: 0,
+    feedback_dropped: 0,
+    stall: NO_STALL,
     skipping: [],
     provision: null,
     model: null,

@@ -37,6 +37,7 @@ import {
 } from './decide-suspend.ts';
 import { by, type Decision, events, late, reject, why } from './decision.ts';
 import { remembered } from './evolve.ts';
+import { decideFeedback } from './feedback.ts';
 import { because, ended, UNSEEN, unstartedRun } from './next.ts';
 import { PREEMPTED } from './preempt.ts';
 import * as q from './queries.ts';
@@ -61,6 +62,8 @@ export function decide(state: SessionState, input: Input, atMs: number): Decisio
       return events({ type: 'tools_closed', effect_id: input.effect_id, notes: input.notes });
     case 'owned':
       return decideOwned(state, input);
+    case 'feedback':
+      return decideFeedback(state.context, input);
     case 'session_failed':
       return decideSessionFailed(state, input);
     case 'timer':

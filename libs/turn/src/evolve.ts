@@ -5,8 +5,10 @@
  * E2  Effect ids are `<record n>-<index>`: the event that asks for an effect takes the next index of its record.
  */
 import { BOUNDS, callsOf, type EventOf, type SessionEvent, textOf, type Usage } from '@coxswain/protocol';
-import { type CallRow, NO_USAGE, type OpenEffect, type SessionContext } from './context.ts';
+import { type CallRow, NO_STALL, NO_USAGE, type OpenEffect, type SessionContext } from './context.ts';
+import { feedbackEvolved, feedbackSaid, feedbackTaken } from './feedback.ts';
 import { preempt } from './preempt.ts';
+import { watchAnswer, watchResult, watchTold, watchTurn } from './stall-watch.ts';
 import { wakingFrom, wakingFromInterval } from './suspension.ts';
 
 /** An event with the record it stands in: its number, and when it was made, milliseconds since 1970. */
@@ -46,6 +48,7 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
         signals: [],
         idle_timer: null,
         waking: null,
+        stall: NO_STALL,
         ...remember(context, event.command_id),
         ...ask(context, event, 'provision'),
       };
@@ -97,8 +100,12 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
       };
     case 'loop_checkpoint':
       return checkpointed(context, event);
+    case 'feedback_received':
+    case 'feedback_dropped':
+      return { ...feedbackEvolved(context, event), stall: watchTold(context.stall, event.source) };
     case 'message_injected':
       if (event.origin === 'direct') return told(context, event);
+      if (event.origin === 'feedback') return feedbackSaid(context, event.command_id);
       return event.origin === 'followup'
         ? { followups: context.followups.filter((followup) => followup.command_id !== event.command_id) }
         : { delivering: context.delivering.filter((injection) => injection.command_id !== event.command_id) };
@@ -129,6 +136,7 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
           is_error: event.is_error,
           returned: undefined,
         }),
+        stall: watchResult(context.stall, event),
         skipping:
           context.skipping.length === 0 ? context.skipping : context.skipping.filter((id) => id !== event.call_id),
       };
@@ -139,7 +147,7 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
     case 'approval_decided':
       return decided(context, event);
     case 'turn_end':
-      return { turn_open: false };
+      return { turn_open: false, ...(context.batch_open ? { stall: watchTurn(context.stall) } : {}) };
     case 'agent_end':
       return {
         stop_reason: event.stop_reason,
@@ -239,8 +247,14 @@ function checkpointed(
     case 'post_tool_dispatch':
     case 'iteration_end':
       return { ...delivered, delivered_at_end: ids.length };
+    case 'pre_compact':
+      return { ...delivered, ...feedbackTaken(context, event.kind, event.inbox_delivered) };
     case 'post_compact':
-      return { ...delivered, ...ask(context, event, 'model') };
+      return {
+        ...delivered,
+        ...feedbackTaken(context, event.kind, event.inbox_delivered),
+        ...ask(context, event, 'model'),
+      };
     case 'daemon_idle_pre':
       return { ...delivered, turns_counted: 0, ...idling(context, event) };
     case 'daemon_idle_post':
@@ -260,6 +274,7 @@ function answered(context: SessionContext, event: EventOf<'message_complete'>): 
     turn_usage: addUsage(context.turn_usage, event.usage),
     run_usage: addUsage(context.run_usage, event.usage),
     total_usage: addUsage(context.total_usage, event.usage),
+    ...(event.message.partial ? {} : { stall: watchAnswer(context.stall, calls) }),
   };
   if (calls.length === 0) return usage;
   return {

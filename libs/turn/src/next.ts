@@ -14,6 +14,7 @@ import {
   type Json,
   type JsonObject,
   type Message,
+  SEAMS,
   type SeamKind,
   type SessionEvent,
   type StopReason,
@@ -21,7 +22,9 @@ import {
   userText,
 } from '@coxswain/protocol';
 import type { CallRow, PendingInjection, SessionContext } from './context.ts';
+import { feedbackEvent, owedFeedback } from './feedback.ts';
 import * as q from './queries.ts';
+import { stallNotice } from './stall-watch.ts';
 import { leafOf, type SessionState } from './state.ts';
 import { endsSuspension, parkingPayload, takesHold } from './suspension.ts';
 import { MACHINE_VERSION } from './turn-machine.ts';
@@ -40,7 +43,10 @@ const derive: { readonly [leaf: string]: Derivation } = {
     consult(context, 'session_start', { source: context.run === 1 ? 'start' : 'prompt' }),
   'provisioning.user_prompt_submit': (context) =>
     consult(context, 'user_prompt_submit', { prompt: context.prompt, origin: 'prompt' }),
-  'assistant_streaming.opening': (context) => ({ type: 'turn_start', turn: context.turn + 1 }),
+  'assistant_streaming.opening': (context) => {
+    const notice = stallNotice(context);
+    return notice ? feedbackEvent(context, notice) : { type: 'turn_start', turn: context.turn + 1 };
+  },
   'assistant_streaming.iteration_start': (context) => checkpoint(context, 'iteration_start'),
   'assistant_streaming.pre_compact': (context) => checkpoint(context, 'pre_compact'),
   'assistant_streaming.post_compact': (context) => checkpoint(context, 'post_compact'),
@@ -97,7 +103,7 @@ function owed(context: SessionContext): SessionEvent | null {
     return { type: 'message_injected', command_id: id, origin: 'direct', seam, turn: context.turn, message: told };
   }
   const injection = context.delivering[0];
-  if (!injection) return null;
+  if (!injection) return owedFeedback(context);
   const auditOnly = injection.mode === 'audit_only';
   return {
     type: 'message_injected',
@@ -133,7 +139,7 @@ function checkpoint(context: SessionContext, kind: SeamKind, skipped: readonly s
     kind,
     delivered: delivered.length,
     delivered_ids: delivered.map((injection) => injection.command_id),
-    inbox_delivered: 0,
+    inbox_delivered: SEAMS[kind].feedback ? context.feedback.length : 0,
     dispatch_skipped: skips,
     ...(skips ? { skipped_call_ids: [...skipped] } : {}),
   };

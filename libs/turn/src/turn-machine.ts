@@ -169,6 +169,8 @@ export const turnMachine = turnSetup.createMachine({
     steering_received: evolves,
     reminder_injected: evolves,
     followup_received: evolves,
+    feedback_received: evolves,
+    feedback_dropped: evolves,
     command_rejected: evolves,
     message_injected: evolves,
     call_started: evolves,

@@ -307,6 +307,12 @@ export const timerFires: Move = (state) => {
 // ---- hosts ----
 
 export const owned = (epoch: number): Input => ({ type: 'owned', epoch, host: `host-${epoch}` });
+/** The surroundings say something: so many pieces, and so many more that the host had no room for. */
+export const fedBack = (count = 1, dropped = 0, source = 'tool:read'): Input => ({
+  type: 'feedback',
+  items: Array.from({ length: count }, (_, index) => ({ source, body: `notice ${index + 1}` })),
+  ...(dropped > 0 ? { dropped: { count: dropped, source } } : {}),
+});
 export const sessionFailed: Move = (state) => ({
   type: 'session_failed',
   error: { code: 'session_failed', message: 'an invariant broke' },

@@ -73,7 +73,7 @@ const WORLDS: Readonly<Record<string, World>> = {
   },
   'messages of every mode': {
     around: { followups: 'all' },
-    happens: only('asks read', 'asks done done', '(steer|remind) .*', 'followup', 'suspend', 'resume'),
+    happens: only('asks read', 'asks done done', '(steer|remind) .*', 'followup', 'feedback.*', 'suspend', 'resume'),
   },
   'at the cap': {
     around: { maxTurns: 1 },
@@ -155,6 +155,7 @@ function abstractOf({ state }: Place): string {
     ]),
     context.pending.slice(0, 1).map((injection) => injection.mode),
     Math.min(context.followups.length, 2),
+    context.feedback.length > 0,
     context.consult?.point,
     context.provision !== null,
     context.model !== null,

@@ -139,12 +139,18 @@ describe('whatever happens,', { timeout: 120_000 }, () => {
         const accepted = events.flatMap((event) =>
           ['steering_received', 'reminder_injected', 'followup_received'].includes(event.type) && 'command_id' in event
             ? [event.command_id]
-            : [],
+            : event.type === 'feedback_received'
+              ? [event.feedback_id]
+              : [],
         );
         const said = events.flatMap((event) =>
           event.type === 'message_injected' && event.origin !== 'direct' ? [event.command_id] : [],
         );
-        const waiting = [...state.context.pending, ...state.context.followups].map((injection) => injection.command_id);
+        const { pending, followups, feedback } = state.context;
+        const waiting = [
+          ...[...pending, ...followups].map((injection) => injection.command_id),
+          ...feedback.map(({ feedback_id }) => feedback_id),
+        ];
         expect([...said, ...waiting].sort(), printed(journal)).toEqual(accepted.sort());
       }),
       { numRuns },

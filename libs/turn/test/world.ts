@@ -10,6 +10,7 @@ import {
   cancelled,
   denied,
   Failing,
+  fedBack,
   followedUp,
   hooksCancelled,
   hooksSaid,
@@ -57,6 +58,8 @@ export function possibilities(state: SessionState, around: Surroundings, id: () 
     ...callMoves(state),
     ...consultMoves(state),
     ...commandMoves(state, id),
+    ['word', 'feedback', fedBack()],
+    ['word', 'feedback overflows', fedBack(1, 3)],
     ['trouble', 'owned', owned(state.context.epoch + 1)],
     ['trouble', 'session failed', sessionFailed],
   ];

@@ -35,6 +35,30 @@ export const SEAM_DELIVERIES: readonly SeamScenario[] = [
     },
   },
   {
+    name: 'seam-pre-compact',
+    shows: 'what a tool tells beside its result reaches the model before its next answer, as no person speaks',
+    delivers: 'pre_compact',
+    work: { queued: { answers: 2, calls: 1 }, control: { answers: 2, calls: 1 } },
+    turns: [ask(['creak', { times: 1 }]), say('I heard it.')],
+    tools: ['creak'],
+    async play(stage) {
+      await stage.host();
+      await stage.start();
+    },
+  },
+  {
+    name: 'seam-pre-compact-too-much',
+    shows: 'of feedback beyond the bound the model is told how much there was',
+    delivers: 'pre_compact',
+    work: { queued: { answers: 2, calls: 1 }, control: { answers: 2, calls: 1 } },
+    turns: [ask(['creak', { times: 66 }]), say('I heard it.')],
+    tools: ['creak'],
+    async play(stage) {
+      await stage.host();
+      await stage.start();
+    },
+  },
+  {
     name: 'seam-pre-tool-dispatch',
     shows: 'an interrupt that came during the answer stops both calls of it before either is sent',
     delivers: 'pre_tool_dispatch',
