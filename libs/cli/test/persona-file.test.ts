@@ -65,7 +65,7 @@ test.each([
   ['skills: [a]', 'skills'],
   ['hooks: [{}]', 'hooks'],
   ['handoffs: [b]', 'handoffs'],
-  ['limits: {usd: 3}', 'limits.usd'],
+  ['limits: {children: 3}', 'limits.children'],
   ['stop_when: [{text: x}]', 'stop_when'],
 ])('what a later release brings is refused by name: %s', async (text, name) => {
   await expect(readPersona(await persona(`name: a\n${text}`))).rejects.toThrow(

@@ -1,5 +1,5 @@
 /** What a user interface shows of a session, one thing after another. Made by the event translator alone. */
-import type { CallStatus, Json, Mode, SeamKind, StateValue, StopReason, Usage } from '@coxswain/protocol';
+import type { Budget, CallStatus, Json, Mode, SeamKind, StateValue, StopReason, Usage } from '@coxswain/protocol';
 
 /** The record that a UI event comes from; pieces of a running answer come from none yet. */
 export interface FromRecord {
@@ -126,11 +126,21 @@ export type UiEvent =
   | ({ readonly type: 'signal_received'; readonly name: string } & FromRecord)
   | ({ readonly type: 'host_changed'; readonly host: string; readonly epoch: number } & FromRecord)
   | ({
+      readonly type: 'budget_reported';
+      readonly budget: Budget;
+      readonly percent: number;
+      /** Tokens, USD or milliseconds, as the budget's name says. */
+      readonly used: number;
+      readonly limit: number;
+    } & FromRecord)
+  | ({
       readonly type: 'run_ended';
       readonly run: number;
       readonly stop_reason: StopReason;
       readonly turns: number;
       readonly usage: Usage;
+      /** USD; null where the price is not known. */
+      readonly cost_usd: number | null;
       /** Injections that wait for the next run. */
       readonly pending: number;
       readonly error: { readonly code: string; readonly message: string } | null;

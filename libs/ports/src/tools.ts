@@ -30,6 +30,8 @@ export interface ToolOutcome {
   readonly result: ToolResult;
   /** The call asks its session to be parked at the end of the turn. Counts only where it went well. */
   readonly park?: ParkRequest | undefined;
+  /** Files that it has edited, relative to the root, whatever became of the call: file_edited hooks are told. */
+  readonly edited?: readonly string[];
 }
 
 /** What is known of a call that an earlier owner of the session may have sent. */

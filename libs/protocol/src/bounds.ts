@@ -38,6 +38,10 @@ export const BOUNDS = {
   commandIdsRemembered: 4_096,
   /** Turns of one run when the persona does not say. */
   maxTurnsDefault: 50,
+  /** Files that one call may say it has edited; those beyond are dropped. */
+  editedPathsPerCallMax: 64,
+  /** Files of one turn of which file_edited hooks are told; those beyond stand in the journal only. */
+  editedPathsPerTurnMax: 256,
   /** Grace between the abort signal and giving a call or a model answer up. */
   abortGraceMs: 5_000,
   /** How often a model call is started again after crashes of its host before the run fails. */
@@ -56,6 +60,12 @@ export const BOUNDS = {
   toolsMax: 512,
   /** Hook registrations that one session sees. */
   hooksMax: 256,
+  /** Rows of a table of prices. */
+  pricesMax: 1_024,
+  /** Stop conditions of one persona. */
+  stopConditionsMax: 32,
+  /** How long a predicate of a stop condition may take. */
+  predicateTimeoutMs: 5_000,
   /** Actor names. */
   actorMaxChars: 256,
 } as const;

@@ -14,10 +14,15 @@ export const HOOK_POINTS = [
   'permission_asked',
   'PostToolUse',
   'post_turn',
+  'file_edited',
   'session_idle',
   'pre_suspend',
   'post_resume',
+  'session_error',
   'session_end',
+  'pre_finish',
+  'on_unsettled_detected',
+  'post_finish',
 ] as const;
 /** One hook point. */
 export const HookPoint = z.enum(HOOK_POINTS);

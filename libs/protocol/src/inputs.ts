@@ -4,6 +4,7 @@
  */
 import { z } from 'zod';
 import { BOUNDS } from './bounds.ts';
+import { RunBudgets } from './budgets.ts';
 import { CallStatus, ToolDefinition } from './calls.ts';
 import type { Actor } from './commands.ts';
 import type { ErrorCode } from './error-catalogue.ts';
@@ -13,6 +14,7 @@ import { AssistantMessage, FilePart, TextPart } from './messages.ts';
 import { ParkRequest } from './parking.ts';
 import { PinnedPermissions } from './permissions.ts';
 import { ModelSettings, Persona } from './persona.ts';
+import { PinnedPrice } from './prices.ts';
 import { TimerInput } from './timers.ts';
 
 const StoredActor = z.strictObject({ name: z.string(), verified: z.boolean() });
@@ -69,7 +71,17 @@ export const Provision = z.strictObject({
   /** A daemon that idles so long wakes by itself. */
   wake_interval_ms: z.number().int().positive().optional(),
   root: z.string(),
-  fingerprints: z.strictObject({ persona: z.string(), prompt: z.string(), tools: z.string(), hooks: z.string() }),
+  /** Only where the run has a budget. */
+  budgets: RunBudgets.optional(),
+  /** Only where the model's price is known. */
+  price: PinnedPrice.optional(),
+  fingerprints: z.strictObject({
+    persona: z.string(),
+    prompt: z.string(),
+    tools: z.string(),
+    hooks: z.string(),
+    price: z.string().optional(),
+  }),
 });
 /** See {@link Provision}. */
 export type Provision = z.infer<typeof Provision>;
@@ -123,6 +135,9 @@ export const ToolResult = z.strictObject({
 /** See {@link ToolResult}. */
 export type ToolResult = z.infer<typeof ToolResult>;
 
+/** A file that a call has edited, relative to the root. */
+export const EditedPath = z.string().min(1).max(4_096);
+
 /** The outcome of one call. */
 export const CallOutcome = z.strictObject({
   type: z.literal('call_outcome'),
@@ -131,6 +146,8 @@ export const CallOutcome = z.strictObject({
   status: CallStatus.extract(['ok', 'error', 'cancelled', 'interrupted']),
   result: ToolResult,
   duration_ms: z.number().nonnegative(),
+  /** Files that it has edited, relative to the root: sorted, each once. */
+  edited: z.array(EditedPath).min(1).max(BOUNDS.editedPathsPerCallMax).optional(),
   /** The tool did not stop within its grace; whatever it does from here on is dropped and noted. */
   timed_out: z.literal(true).optional(),
   /** The call asks its session to be parked at the end of the turn. */

@@ -66,6 +66,16 @@ describe('a persona', () => {
     ['a model without a provider', { name: 'a', model: 'gpt' }, 'model'],
     ['no turns', { name: 'a', limits: { max_turns: 0 } }, 'limits.max_turns'],
     ['more parallel calls than a batch has', { name: 'a', limits: { parallel_calls: 65 } }, 'limits.parallel_calls'],
+    ['no tokens', { name: 'a', limits: { tokens: 0 } }, 'limits.tokens'],
+    ['half a token', { name: 'a', limits: { tokens: 1.5 } }, 'limits.tokens'],
+    ['more tokens than are counted', { name: 'a', limits: { tokens: 1e12 + 1 } }, 'limits.tokens'],
+    ['less than a micro-USD', { name: 'a', limits: { usd: 0.000_000_9 } }, 'limits.usd'],
+    ['more USD than are counted', { name: 'a', limits: { usd: 1_000_001 } }, 'limits.usd'],
+    ['no time', { name: 'a', limits: { wall_time_ms: 0 } }, 'limits.wall_time_ms'],
+    ['more than a year', { name: 'a', limits: { wall_time_ms: 31_536_000_001 } }, 'limits.wall_time_ms'],
+    ['a threshold of nothing', { name: 'a', budget_thresholds: [0] }, 'budget_thresholds.0'],
+    ['a threshold beyond the end', { name: 'a', budget_thresholds: [101] }, 'budget_thresholds.0'],
+    ['half a percent', { name: 'a', budget_thresholds: [50.5] }, 'budget_thresholds.0'],
     ['a hostile mode', { name: 'a', modes: { 'a b': { prompt: '' } } }, 'modes.a b'],
     ['a drain that is none', { name: 'a', steering: { followups: 'some' } }, 'steering.followups'],
   ])('is refused with %s', (_name, persona, path) => {
@@ -76,7 +86,6 @@ describe('a persona', () => {
 describe('what a later release brings is in the schema and refused by name:', () => {
   const later: Readonly<Record<string, object>> = {
     skills: { skills: ['review'] },
-    budget_thresholds: { budget_thresholds: [80] },
     compaction: { compaction: {} },
     stop_when: { stop_when: [{ text: 'DONE' }] },
     hooks: { hooks: [{}] },
@@ -84,9 +93,6 @@ describe('what a later release brings is in the schema and refused by name:', ()
     steps: { steps: [{}] },
     handoffs: { handoffs: ['tester'] },
     on_unknown_outcome: { on_unknown_outcome: 'ask' },
-    'limits.tokens': { limits: { tokens: 1 } },
-    'limits.usd': { limits: { usd: 1 } },
-    'limits.wall_time_ms': { limits: { wall_time_ms: 1 } },
     'limits.children': { limits: { children: 1 } },
     'limits.depth': { limits: { depth: 1 } },
   };

@@ -13,7 +13,9 @@ import type {
   Mode,
   OnTimeout,
   PinnedPermissions,
+  PinnedPrice,
   ReminderMessage,
+  RunBudgets,
   StartSettings,
   StopReason,
   ToolResult,
@@ -21,6 +23,7 @@ import type {
   Usage,
   UserMessage,
 } from '@coxswain/protocol';
+import { type BudgetCount, NOTHING_USED } from './budgets.ts';
 
 /** An injection that waits for a seam. */
 export interface PendingInjection {
@@ -181,6 +184,9 @@ export interface Pinned {
   readonly drain: { readonly steering: 'all' | 'one_at_a_time'; readonly followups: 'all' | 'one_at_a_time' };
   readonly daemon: boolean;
   readonly wake_interval_ms?: number | undefined;
+  readonly budgets: RunBudgets | null;
+  readonly price: PinnedPrice | null;
+  readonly price_fingerprint: string;
 }
 
 /** The context. Snake case, as it is data that snapshots hold. */
@@ -208,9 +214,16 @@ export interface SessionContext {
   readonly turn_usage: Usage;
   readonly run_usage: Usage;
   readonly total_usage: Usage;
+  /** Nano-USD; null where a price was not known. */
+  readonly turn_cost: number | null;
+  readonly run_cost: number | null;
+  readonly total_cost: number | null;
+  readonly count: BudgetCount;
   /** Whether the open turn's answer asked for calls. */
   readonly batch_open: boolean;
   readonly calls: readonly CallRow[];
+  /** Files that calls have edited and that file_edited hooks have not been told of: sorted, each once. */
+  readonly edited: readonly string[];
   readonly dispatch_skipped: boolean;
   /** An interrupt that does not wait came when the open turn had nothing to end yet: its model is not asked. */
   readonly preempting: boolean;
@@ -290,8 +303,13 @@ export function emptyContext(sessionId: string): SessionContext {
     turn_usage: NO_USAGE,
     run_usage: NO_USAGE,
     total_usage: NO_USAGE,
+    turn_cost: 0,
+    run_cost: 0,
+    total_cost: 0,
+    count: NOTHING_USED,
     batch_open: false,
     calls: [],
+    edited: [],
     dispatch_skipped: false,
     preempting: false,
     cut_short: false,

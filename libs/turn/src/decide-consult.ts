@@ -58,9 +58,14 @@ function consequences(context: SessionContext, consult: OpenConsult, outcome: Co
   switch (consult.point) {
     case 'session_start':
     case 'post_turn':
+    case 'file_edited':
+    case 'session_error':
     case 'session_end':
     case 'session_idle':
     case 'post_resume':
+    case 'pre_finish':
+    case 'on_unsettled_detected':
+    case 'post_finish':
       return [];
     case 'pre_suspend':
       return context.aborting ? [] : suspensionGuarded(context, outcome);

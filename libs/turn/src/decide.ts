@@ -36,6 +36,7 @@ import {
   withoutBadParking,
 } from './decide-suspend.ts';
 import { by, type Decision, events, late, reject, why } from './decision.ts';
+import { withEditedFiles } from './edited-files.ts';
 import { remembered } from './evolve.ts';
 import { decideFeedback } from './feedback.ts';
 import { because, ended, UNSEEN, unstartedRun } from './next.ts';
@@ -54,7 +55,7 @@ export function decide(state: SessionState, input: Input, atMs: number): Decisio
     case 'model_outcome':
       return decideModel(state.context, input);
     case 'call_outcome':
-      return decideCall(state.context, withoutBadParking(input, atMs));
+      return withEditedFiles(input, decideCall(state.context, withoutBadParking(input, atMs)));
     case 'consult_outcome':
       return decideConsult(state.context, input);
     case 'close_outcome':
@@ -265,7 +266,7 @@ function decideProvision(context: SessionContext, outcome: ProvisionOutcome): De
   }
   const { provision } = outcome;
   const { fingerprints } = provision;
-  const { tools, hooks, ...rest } = provision;
+  const { tools, hooks, price, ...rest } = provision;
   const list: SessionEvent[] = [];
   const pinned = context.pinned;
   if (pinned?.persona_fingerprint !== fingerprints.persona || pinned.prompt_fingerprint !== fingerprints.prompt) {
@@ -275,6 +276,9 @@ function decideProvision(context: SessionContext, outcome: ProvisionOutcome): De
     list.push({ type: 'tools_changed', fingerprint: fingerprints.tools, tools });
   if (pinned?.hooks_fingerprint !== fingerprints.hooks)
     list.push({ type: 'hooks_changed', fingerprint: fingerprints.hooks, table: hooks });
+  const priceFingerprint = fingerprints.price ?? '';
+  if ((pinned?.price_fingerprint ?? '') !== priceFingerprint)
+    list.push({ type: 'prices_changed', fingerprint: priceFingerprint, price: price ?? null });
   list.push({
     type: 'agent_start',
     run: context.run,

@@ -4,8 +4,10 @@
  * E1  An event only states a fact; evolve never refuses one.
  * E2  Effect ids are `<record n>-<index>`: the event that asks for an effect takes the next index of its record.
  */
-import { BOUNDS, callsOf, type EventOf, type SessionEvent, textOf, type Usage } from '@coxswain/protocol';
+import { BOUNDS, callsOf, costNanoUsd, type EventOf, type SessionEvent, textOf, type Usage } from '@coxswain/protocol';
+import { exhaustion, NOTHING_USED, spend, startClock, stopClock } from './budgets.ts';
 import { type CallRow, NO_STALL, NO_USAGE, type OpenEffect, type SessionContext } from './context.ts';
+import { editedFiles } from './edited-files.ts';
 import { feedbackEvolved, feedbackSaid, feedbackTaken } from './feedback.ts';
 import { preempt } from './preempt.ts';
 import { watchAnswer, watchResult, watchTold, watchTurn } from './stall-watch.ts';
@@ -32,8 +34,11 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
         turn_open: false,
         turns_counted: 0,
         run_usage: NO_USAGE,
+        run_cost: 0,
+        count: NOTHING_USED,
         batch_open: false,
         calls: [],
+        edited: [],
         dispatch_skipped: false,
         preempting: false,
         cut_short: false,
@@ -68,9 +73,18 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
           drain: provision.drain,
           daemon: provision.daemon,
           wake_interval_ms: provision.wake_interval_ms,
+          budgets: provision.budgets ?? null,
+          price: context.pinned?.price ?? null,
+          price_fingerprint: context.pinned?.price_fingerprint ?? '',
         },
       };
     }
+    case 'prices_changed':
+      return context.pinned
+        ? { pinned: { ...context.pinned, price: event.price, price_fingerprint: event.fingerprint } }
+        : {};
+    case 'budget_threshold':
+      return thresholdTold(context, event);
     case 'tools_changed':
       return {
         tools: Object.fromEntries(event.tools.map((tool) => [tool.name, tool.traits])),
@@ -82,13 +96,14 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
         ...(context.pinned ? { pinned: { ...context.pinned, hooks_fingerprint: event.fingerprint } } : {}),
       };
     case 'agent_start':
-      return { run_started: true, provision: null };
+      return { run_started: true, provision: null, count: startClock(context.count, event.at_ms) };
     case 'turn_start':
       return {
         turn: event.turn,
         turn_open: true,
         turns_counted: context.turns_counted + 1,
         turn_usage: NO_USAGE,
+        turn_cost: 0,
         batch_open: false,
         dispatch_skipped: false,
         preempting: false,
@@ -140,6 +155,8 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
         skipping:
           context.skipping.length === 0 ? context.skipping : context.skipping.filter((id) => id !== event.call_id),
       };
+    case 'files_edited':
+      return { edited: editedFiles(context, event.paths) };
     case 'call_args_rewritten':
       return setCall(context, event.call_id, { args: event.args });
     case 'approval_requested':
@@ -160,6 +177,7 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
         signals: [],
         idle_timer: null,
         waking: null,
+        count: stopClock(context.count, event.at_ms),
       };
     case 'steering_received':
     case 'reminder_injected': {
@@ -185,7 +203,11 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
       if (event.point === 'pre_suspend') return { suspend: null };
       return {};
     case 'consult_ended':
-      return { consult: null, ...(event.call_id ? consulted(context, event.call_id, event.point) : {}) };
+      return {
+        consult: null,
+        ...(event.call_id ? consulted(context, event.call_id, event.point) : {}),
+        ...(event.point === 'file_edited' ? { edited: context.edited.slice(1) } : {}),
+      };
     case 'command_rejected':
       return remember(context, event.command_id, event.code);
     case 'control_outcome':
@@ -195,9 +217,9 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
       return { suspend, ...(event.command_id === undefined ? {} : remember(context, event.command_id)) };
     }
     case 'suspended':
-      return suspended(context, event);
+      return { ...suspended(context, event), count: stopClock(context.count, event.at_ms) };
     case 'resumed':
-      return resumed(context, event);
+      return { ...resumed(context, event), count: startClock(context.count, event.at_ms) };
     case 'signal_received': {
       const { command_id, name, data } = event;
       const signal = { command_id, name, ...(data === undefined ? {} : { data }) };
@@ -256,9 +278,9 @@ function checkpointed(
         ...ask(context, event, 'model'),
       };
     case 'daemon_idle_pre':
-      return { ...delivered, turns_counted: 0, ...idling(context, event) };
+      return { ...delivered, turns_counted: 0, count: NOTHING_USED, ...idling(context, event) };
     case 'daemon_idle_post':
-      return { ...delivered, idle_timer: null };
+      return { ...delivered, idle_timer: null, count: startClock(context.count, event.at_ms) };
     case 'loop_exit':
       return { ...delivered, ...(context.run_started && context.pinned ? ask(context, event, 'closing') : {}) };
     default:
@@ -274,6 +296,7 @@ function answered(context: SessionContext, event: EventOf<'message_complete'>): 
     turn_usage: addUsage(context.turn_usage, event.usage),
     run_usage: addUsage(context.run_usage, event.usage),
     total_usage: addUsage(context.total_usage, event.usage),
+    ...paid(context, event.usage),
     ...(event.message.partial ? {} : { stall: watchAnswer(context.stall, calls) }),
   };
   if (calls.length === 0) return usage;
@@ -290,6 +313,26 @@ function answered(context: SessionContext, event: EventOf<'message_complete'>): 
       }),
     ),
   };
+}
+
+function paid(context: SessionContext, usage: Usage): Partial<SessionContext> {
+  const price = context.pinned?.price ?? null;
+  const cost = price ? costNanoUsd(price, usage) : null;
+  const add = (sum: number | null) => (sum === null || cost === null ? null : sum + cost);
+  return {
+    turn_cost: add(context.turn_cost),
+    run_cost: add(context.run_cost),
+    total_cost: add(context.total_cost),
+    count: spend(context.count, usage, price),
+  };
+}
+
+function thresholdTold(context: SessionContext, event: EventOf<'budget_threshold'>): Partial<SessionContext> {
+  const { count } = context;
+  const told = { count: { ...count, told: { ...count.told, [event.budget]: event.percent } } };
+  return event.percent < 100
+    ? told
+    : { ...told, aborting: true, stop_reason: 'budget_exceeded', cancel_reason: exhaustion(event), suspend: null };
 }
 
 function decided(context: SessionContext, event: EventOf<'approval_decided'>): Partial<SessionContext> {
@@ -337,6 +380,8 @@ function consulted(
 function controlled(context: SessionContext, event: EventOf<'control_outcome'>): Partial<SessionContext> {
   const remembered = remember(context, event.command_id);
   if (event.control === 'cancel' && event.status === 'cancelled') {
+    // A budget that is used up has ended the run already, and says why.
+    if (context.stop_reason === 'budget_exceeded') return remembered;
     const stopReason = context.failure ? context.stop_reason : 'cancelled';
     return {
       ...remembered,

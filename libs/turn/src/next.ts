@@ -19,9 +19,12 @@ import {
   type SessionEvent,
   type StopReason,
   type ToolResult,
+  usdOf,
   userText,
 } from '@coxswain/protocol';
+import { reachedThreshold, uncoveredAnswer } from './budgets.ts';
 import type { CallRow, PendingInjection, SessionContext } from './context.ts';
+import { type EndingPoint, endingPayload } from './ending.ts';
 import { feedbackEvent, owedFeedback } from './feedback.ts';
 import * as q from './queries.ts';
 import { stallNotice } from './stall-watch.ts';
@@ -32,7 +35,14 @@ import { MACHINE_VERSION } from './turn-machine.ts';
 /** The one event that follows, or null. Pure. */
 export function next(state: SessionState): SessionEvent | null {
   const { context } = state;
-  return owed(context) ?? derive[leafOf(state)]?.(context) ?? null;
+  const leaf = leafOf(state);
+  return owed(context) ?? budgetTold(context, leaf) ?? derive[leaf]?.(context) ?? null;
+}
+
+// A run that is ending tells no more: its end says what it has used.
+function budgetTold(context: SessionContext, leaf: string): SessionEvent | null {
+  if (!context.pinned?.budgets || !context.run_started || context.aborting) return null;
+  return leaf === 'stopped' || leaf === 'failed' || leaf.startsWith('tearing_down') ? null : reachedThreshold(context);
 }
 
 type Derivation = (context: SessionContext) => SessionEvent | null;
@@ -60,8 +70,9 @@ const derive: { readonly [leaf: string]: Derivation } = {
   'function_awaiting_approval.parked': runCalls,
   'function_awaiting_approval.pre_tool_dispatch': dispatchCheckpoint,
   'steering_check.post_turn': (context) => consult(context, 'post_turn', {}),
+  'steering_check.file_edited': consultEdited,
   'steering_check.iteration_end': (context) => checkpoint(context, 'iteration_end'),
-  'steering_check.closing': turnEnd,
+  'steering_check.closing': (context) => (q.wouldGoOn(context) ? uncoveredAnswer(context) : null) ?? turnEnd(context),
   'steering_check.follow_up': takeFollowup,
   'daemon_idle.session_idle': (context) => consult(context, 'session_idle', {}),
   'daemon_idle.daemon_idle_pre': (context) => checkpoint(context, 'daemon_idle_pre'),
@@ -73,14 +84,20 @@ const derive: { readonly [leaf: string]: Derivation } = {
   'tearing_down.unwinding': abortUnsent,
   'tearing_down.turn_closing': (context) =>
     context.turn_open ? turnEnd(context) : context.run_started ? null : unstartedRun(context),
+  'tearing_down.file_edited': consultEdited,
   'tearing_down.loop_exit': (context) => checkpoint(context, 'loop_exit'),
-  'tearing_down.session_end': (context) => consult(context, 'session_end', { stop_reason: stopReason(context) }),
+  'tearing_down.session_error': consultEnding('session_error'),
+  'tearing_down.session_end': consultEnding('session_end'),
+  'tearing_down.pre_finish': consultEnding('pre_finish'),
+  'tearing_down.on_unsettled_detected': consultEnding('on_unsettled_detected'),
+  'tearing_down.post_finish': consultEnding('post_finish'),
   'tearing_down.ending': (context) => ({
     type: 'agent_end',
     run: context.run,
     stop_reason: stopReason(context),
     turns: context.turn,
     usage: context.run_usage,
+    ...cost(context, context.run_cost),
     pending: context.pending.length + context.followups.length,
     ...(context.failure ? { error: context.failure } : {}),
     ...(context.failed_at === null ? {} : { failed_at: context.failed_at }),
@@ -261,8 +278,14 @@ function turnEnd(context: SessionContext): SessionEvent {
     type: 'turn_end',
     turn: context.turn,
     usage: context.turn_usage,
+    ...cost(context, context.turn_cost),
     ...(context.dispatch_skipped ? { dispatch_skipped: true, skip_reason: 'interrupt_immediate' } : {}),
   };
+}
+
+// Without a price nothing is said: 0 would be a claim.
+function cost(context: SessionContext, nanoUsd: number | null): { readonly cost_usd?: number } {
+  return nanoUsd === null || !context.pinned?.price ? {} : { cost_usd: usdOf(nanoUsd) };
 }
 
 function takeFollowup(context: SessionContext): SessionEvent | null {
@@ -293,8 +316,12 @@ export function unstartedRun(context: SessionContext): SessionEvent {
 function stopReason(context: SessionContext): StopReason {
   if (context.stop_reason) return context.stop_reason;
   if (context.batch_open)
-    return q.batchTerminates(context) && context.delivered_at_end === 0 ? 'terminated' : 'max_turns';
-  return q.isCapped(context) && (context.cut_short || q.anythingWaits(context)) ? 'max_turns' : 'end_turn';
+    return q.batchTerminates(context) && context.delivered_at_end === 0 ? 'terminated' : cap(context);
+  return q.isCapped(context) && (context.cut_short || q.anythingWaits(context)) ? cap(context) : 'end_turn';
+}
+
+function cap(context: SessionContext): StopReason {
+  return q.isAtLastTurn(context) ? 'max_turns' : 'budget_exceeded';
 }
 
 // ---- hooks ----
@@ -356,4 +383,14 @@ function consultReturned(context: SessionContext, row: CallRow): SessionEvent | 
 function gateConsult(context: SessionContext): SessionEvent | null {
   const calls = context.calls.filter((row) => row.status === 'proposed' && !row.problem).map(toolPayload);
   return consult(context, 'gate_tool_calls', { calls });
+}
+
+/** One consult per file: a handler's pattern and its answer are about one. */
+function consultEdited(context: SessionContext): SessionEvent | null {
+  const [path] = context.edited;
+  return path === undefined ? null : consult(context, 'file_edited', { path });
+}
+
+function consultEnding(point: EndingPoint): Derivation {
+  return (context) => consult(context, point, endingPayload(context, point, stopReason(context)));
 }

@@ -30,7 +30,7 @@ export type Step = Pick<JournalRecord, 'n' | 'input' | 'events'> & {
 export class Session {
   readonly steps: Step[] = [];
   state: SessionState = emptyState(SESSION_ID);
-  /** When the next record is made, milliseconds since 1970. */
+  /** The time of the next record. */
   atMs = 0;
   readonly #actor = new SessionActor(SESSION_ID);
 

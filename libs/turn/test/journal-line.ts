@@ -36,6 +36,8 @@ export function journalLine(event: SessionEvent): string {
     case 'call_cancel_requested':
     case 'call_args_rewritten':
       return `${event.type} ${event.call_id}`;
+    case 'files_edited':
+      return `files_edited ${event.call_id} ${event.paths.join(' ')}`;
     case 'call_returned':
       return `call_returned ${event.call_id} ${event.status}`;
     case 'call_ended':
@@ -103,7 +105,10 @@ export function journalLine(event: SessionEvent): string {
       return `run_failed ${event.source} ${event.error.code}`;
     case 'owned':
       return `owned ${event.epoch}`;
+    case 'budget_threshold':
+      return words('budget_threshold', event.budget, `${event.percent}%`, event.needed !== undefined && 'uncovered');
     case 'persona_changed':
+    case 'prices_changed':
     case 'tools_changed':
     case 'hooks_changed':
     case 'tools_closed':

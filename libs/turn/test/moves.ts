@@ -6,6 +6,7 @@ import {
   type AssistantMessage,
   type CallOutcome,
   type CommandInput,
+  DEFAULT_THRESHOLDS,
   DEFAULT_TRAITS,
   type ErrorCode,
   type HookAnswer,
@@ -18,16 +19,18 @@ import {
   type JsonObject,
   type ModelOutcome,
   type PermissionRule,
+  type PinnedPrice,
   type Provision,
   parseBody,
   parseVerdict,
+  type RunBudgets,
   type ToolDefinition,
   type ToolTraits,
   type Verb,
 } from '@coxswain/protocol';
 import { type SessionState, timerOf } from '../src/mod.ts';
 
-/** Time passes before the next move. */
+/** Time passes. */
 export class Later {
   readonly ms: number;
   constructor(ms: number) {
@@ -35,7 +38,7 @@ export class Later {
   }
 }
 
-/** So much later. */
+/** So many milliseconds pass. */
 export const later = (ms: number): Move => new Later(ms);
 
 /** One move, or several in order. */
@@ -121,6 +124,9 @@ export interface Surroundings {
   readonly followups?: 'all' | 'one_at_a_time';
   readonly daemon?: boolean;
   readonly wakeIntervalMs?: number;
+  readonly budgets?: RunBudgets['limits'];
+  readonly thresholds?: readonly number[];
+  readonly price?: PinnedPrice;
 }
 
 /** The surroundings as a provision. */
@@ -141,7 +147,12 @@ export function provision(around: Surroundings = {}): Provision {
     daemon: around.daemon ?? false,
     ...(around.wakeIntervalMs === undefined ? {} : { wake_interval_ms: around.wakeIntervalMs }),
     root: '/',
+    ...(around.budgets
+      ? { budgets: { limits: around.budgets, thresholds: [...(around.thresholds ?? DEFAULT_THRESHOLDS)] } }
+      : {}),
+    ...(around.price ? { price: around.price } : {}),
     fingerprints: {
+      ...(around.price ? { price: fingerprint(around.price) } : {}),
       persona: fingerprint(around),
       prompt: 'p',
       tools: fingerprint(tools),
@@ -206,6 +217,13 @@ const textParts = (text: string) => (text === '' ? [] : [{ type: 'text' as const
 
 /** The model answers plainly. */
 export const answered = (text = 'fine') => modelOutcome(textParts(text), {});
+/** An outcome with other usage than usual. */
+export function using(inputTokens: number, outputTokens: number, move: Move): Move {
+  return (state) => {
+    const outcome = (move as (state: SessionState) => ModelOutcome)(state);
+    return { ...outcome, usage: { input_tokens: inputTokens, output_tokens: outputTokens } };
+  };
+}
 /** The model asks for calls. */
 export const asked = (...calls: readonly CallPart[]) => modelOutcome([...calls], { finish_reason: 'tool_calls' });
 /** The model breaks down, after it has said something or nothing. */

@@ -34,6 +34,13 @@ const HOOKS = [
   hook('post_resume'),
   hook('session_end'),
 ];
+const ENDING = [
+  hook('session_error'),
+  hook('session_end'),
+  hook('pre_finish'),
+  hook('on_unsettled_detected'),
+  hook('post_finish'),
+];
 const without = (...points: readonly string[]) => HOOKS.filter(({ point }) => !points.includes(point));
 
 const WORLDS: Readonly<Record<string, World>> = {
@@ -70,6 +77,18 @@ const WORLDS: Readonly<Record<string, World>> = {
   'interrupts that do not wait, with hooks after each turn': {
     around: { hooks: [hook('post_turn')] },
     happens: only('preempt.*', 'model stops'),
+  },
+  'hooks around the end': {
+    around: { hooks: ENDING },
+    happens: only('model fails', 'followup', 'cancel', 'hooks broken off'),
+  },
+  'hooks on edited files': {
+    around: { hooks: [hook('file_edited')] },
+    happens: only('asks read', 'asks done done', '. edits', 'cancel'),
+  },
+  'hooks on edited files, and after each turn': {
+    around: { hooks: [hook('post_turn'), hook('file_edited')] },
+    happens: only('asks read', 'asks ask read ask', '. edits', 'cancel'),
   },
   'messages of every mode': {
     around: { followups: 'all' },
@@ -111,6 +130,13 @@ const WORLDS: Readonly<Record<string, World>> = {
   'a daemon that only idling is watched of': {
     around: { daemon: true, hooks: [hook('session_idle')] },
     happens: only('steer .*', 'followup', 'suspend', 'resume'),
+  },
+  'a budget': {
+    around: {
+      budgets: { tokens: 20 },
+      price: { pattern: '*', input_micro_usd: 1, cached_input_micro_usd: 1, output_micro_usd: 1 },
+    },
+    happens: only('asks read', 'steer finish_step'),
   },
   trouble: {
     around: {},
@@ -155,6 +181,7 @@ function abstractOf({ state }: Place): string {
     ]),
     context.pending.slice(0, 1).map((injection) => injection.mode),
     Math.min(context.followups.length, 2),
+    context.edited.length,
     context.feedback.length > 0,
     context.consult?.point,
     context.provision !== null,

@@ -129,6 +129,7 @@ function callMoves(state: SessionState): Named[] {
     return [
       ['work', `${id} returns`, returned(id)],
       ['work', `${id} parks`, returned(id, 'ok', { park: {} })],
+      ['work', `${id} edits`, returned(id, 'ok', { edited: ['a.ts', 'b.ts'] })],
       ['work', `${id} fails`, returned(id, 'error')],
       ['work', `${id} is stopped`, returned(id, 'cancelled')],
       ['work', `${id} does not stop`, returned(id, 'cancelled', { timed_out: true })],
@@ -143,10 +144,15 @@ function consultMoves(state: SessionState): Named[] {
   const verdicts: readonly unknown[] = {
     session_start: [],
     post_turn: [],
+    file_edited: [],
+    session_error: [],
     session_end: [],
     session_idle: [],
     pre_suspend: [{ block: true, reason: 'not now' }],
     post_resume: [],
+    pre_finish: [],
+    on_unsettled_detected: [],
+    post_finish: [],
     user_prompt_submit: [{ block: true, reason: 'no' }],
     PreToolUse: [{ deny: 'no' }, { args: { rewritten: true } }],
     gate_tool_calls: [

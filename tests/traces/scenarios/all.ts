@@ -4,6 +4,7 @@ import { APPROVALS } from './approvals.ts';
 import { CANCELLING } from './cancelling.ts';
 import { FAILURES } from './failures.ts';
 import { HOOKS } from './hooks.ts';
+import { LIMITS } from './limits.ts';
 import { PLAIN_RUNS } from './plain-runs.ts';
 import { SEAM_DELIVERIES } from './seam-deliveries.ts';
 import { SLEEPING } from './sleeping.ts';
@@ -19,4 +20,5 @@ export const SCENARIOS: readonly Scenario[] = [
   ...CANCELLING,
   ...FAILURES,
   ...HOOKS,
+  ...LIMITS,
 ];
