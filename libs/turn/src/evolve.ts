@@ -10,6 +10,7 @@ import { type CallRow, NO_STALL, NO_USAGE, type OpenEffect, type SessionContext 
 import { editedFiles } from './edited-files.ts';
 import { feedbackEvolved, feedbackSaid, feedbackTaken } from './feedback.ts';
 import { preempt } from './preempt.ts';
+import { anythingWaits } from './queries.ts';
 import { watchAnswer, watchResult, watchTold, watchTurn } from './stall-watch.ts';
 import { wakingFrom, wakingFromInterval } from './suspension.ts';
 
@@ -278,7 +279,7 @@ function checkpointed(
         ...ask(context, event, 'model'),
       };
     case 'daemon_idle_pre':
-      return { ...delivered, turns_counted: 0, count: NOTHING_USED, ...idling(context, event) };
+      return { ...delivered, turns_counted: 0, ...idling(context, event) };
     case 'daemon_idle_post':
       return { ...delivered, idle_timer: null, count: startClock(context.count, event.at_ms) };
     case 'loop_exit':
@@ -445,12 +446,14 @@ function timerFired(context: SessionContext, event: EventOf<'timer_fired'>): Par
   return { idle_timer: null, waking: wakingFromInterval(event.effect_id, intervalMs) };
 }
 
-/** A daemon that begins to wait asks to be woken after its interval. */
+/** A daemon that begins to wait asks to be woken after its interval; one for which something waits goes on at once. */
 function idling(context: SessionContext, event: PlacedEvent): Partial<SessionContext> {
+  if (anythingWaits(context)) return { count: startClock(NOTHING_USED, event.at_ms) };
   const intervalMs = context.pinned?.wake_interval_ms;
-  if (intervalMs === undefined) return {};
+  if (intervalMs === undefined) return { count: NOTHING_USED };
   const index = nextIndex(context, event);
   return {
+    count: NOTHING_USED,
     idle_timer: { id: `${event.n}-${index}`, epoch: context.epoch, due_at_ms: event.at_ms + intervalMs },
     next_effect: index + 1,
   };

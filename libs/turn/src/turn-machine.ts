@@ -400,7 +400,7 @@ export const turnMachine = turnSetup.createMachine({
         // What has come while hooks were asked is taken up without a wait; nothing can have come where there are none.
         daemon_idle_pre: {
           tags: ['seam'],
-          on: { loop_checkpoint: [to('daemon_idle_post', 'anything_waits'), to('waiting')] },
+          on: { loop_checkpoint: [to(`${CHECK}.resuming`, 'anything_waits'), to('waiting')] },
         },
         waiting: {
           tags: ['wait'],
