@@ -141,6 +141,10 @@ class Translator implements EventTranslator {
         const { hook, point, call_id, reason } = event;
         return [{ type: 'hook_vetoed', hook, point, call_id: call_id ?? null, reason: reason ?? null, ...from }];
       }
+      case 'injection_blocked': {
+        const { command_id, reason } = event;
+        return [{ type: 'injection_blocked', command_id, reason: printable(reason), ...from }];
+      }
       case 'suspended':
         return [
           {
@@ -194,6 +198,7 @@ class Translator implements EventTranslator {
       case 'hook_call':
       case 'hook_returned':
       case 'consult_ended':
+      case 'guard_ended':
       case 'run_failed':
       case 'tools_closed':
       case 'suspend_requested':

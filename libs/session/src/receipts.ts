@@ -1,6 +1,13 @@
 /** Receipts: told only of what is durable, and only to those who asked. */
 import type { Publisher } from '@coxswain/ports';
-import { BOUNDS, type CommandInput, type Receipt, type SessionEvent, type SessionRef } from '@coxswain/protocol';
+import {
+  BOUNDS,
+  type CommandInput,
+  type EventOf,
+  type Receipt,
+  type SessionEvent,
+  type SessionRef,
+} from '@coxswain/protocol';
 
 const INJECTIONS: ReadonlySet<string> = new Set(['steer', 'remind', 'followup']);
 
@@ -26,7 +33,9 @@ export class Receipts {
   recall(input: { readonly type: string }, events: readonly SessionEvent[]): void {
     if (isCommand(input) && input.receipt_to && INJECTIONS.has(input.verb) && !rejection(events))
       this.#keep(input.command_id, input.receipt_to);
-    for (const event of events) if (event.type === 'message_injected') this.#waiting.delete(event.command_id);
+    for (const event of events)
+      if (event.type === 'message_injected' || event.type === 'injection_blocked')
+        this.#waiting.delete(event.command_id);
   }
 
   /** Tells what a record that is now durable means to those who asked. */
@@ -46,12 +55,19 @@ export class Receipts {
       }
     }
     for (const event of events) {
+      if (event.type === 'injection_blocked') this.#blocked(event, n);
       if (event.type !== 'message_injected' || event.origin === 'direct') continue;
       const to = this.#waiting.get(event.command_id);
       if (to === undefined) continue;
       this.#waiting.delete(event.command_id);
       this.#send(to, { ...this.#head(event.command_id), stage: 'delivered', n, seam: event.seam, turn: event.turn });
     }
+  }
+
+  #blocked({ command_id, reason }: EventOf<'injection_blocked'>, n: number): void {
+    const to = this.#waiting.get(command_id);
+    this.#waiting.delete(command_id);
+    if (to !== undefined) this.#send(to, { ...this.#head(command_id), stage: 'blocked', n, reason });
   }
 
   /** Tells of a rejection that left no record: an unknown session, a stray subject. */

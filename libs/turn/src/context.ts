@@ -32,6 +32,10 @@ export interface PendingInjection {
   readonly body: string;
   readonly mode: Mode;
   readonly actor?: Actor | undefined;
+  /** It ends what runs, once it is let in. Kept only while its verdict is awaited. */
+  readonly preempt?: true | undefined;
+  /** `user_prompt_submit` hooks have let it in. */
+  readonly allowed?: true | undefined;
 }
 
 /** A follow-up that waits for the run to come to a plain answer. */
@@ -39,6 +43,8 @@ export interface PendingFollowup {
   readonly command_id: string;
   readonly body: string;
   readonly actor?: Actor | undefined;
+  /** `user_prompt_submit` hooks have let it in. */
+  readonly allowed?: true | undefined;
 }
 
 /** Inbox feedback that waits for a compaction seam. */
@@ -115,6 +121,8 @@ export interface OpenConsult {
   readonly epoch: number;
   readonly point: HookPoint;
   readonly call_id?: string | undefined;
+  /** The steer or follow-up that it is about: it is the guard's. */
+  readonly command_id?: string | undefined;
   readonly hooks: readonly string[];
   readonly payload: JsonObject;
   /** Asked while the run was unwinding already: what ended the run is no reason to stop asking. */

@@ -6,11 +6,19 @@
  */
 import { BOUNDS, callsOf, costNanoUsd, type EventOf, type SessionEvent, textOf, type Usage } from '@coxswain/protocol';
 import { exhaustion, NOTHING_USED, spend, startClock, stopClock } from './budgets.ts';
-import { type CallRow, NO_STALL, NO_USAGE, type OpenEffect, type SessionContext } from './context.ts';
+import {
+  type CallRow,
+  NO_STALL,
+  NO_USAGE,
+  type OpenEffect,
+  type PendingInjection,
+  type SessionContext,
+} from './context.ts';
 import { editedFiles } from './edited-files.ts';
 import { feedbackEvolved, feedbackSaid, feedbackTaken } from './feedback.ts';
+import { guardEnded, injectionBlocked } from './guard.ts';
 import { preempt } from './preempt.ts';
-import { anythingWaits } from './queries.ts';
+import * as q from './queries.ts';
 import { watchAnswer, watchResult, watchTold, watchTurn } from './stall-watch.ts';
 import { wakingFrom, wakingFromInterval } from './suspension.ts';
 
@@ -184,10 +192,14 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
     case 'reminder_injected': {
       const { command_id, body, mode, actor } = event;
       const kind = event.type === 'steering_received' ? 'steer' : 'remind';
+      const injection: PendingInjection = { command_id, kind, body, mode, actor };
+      const waits = event.preempt && q.awaitsVerdict(context, injection);
       return {
-        pending: [...context.pending, { command_id, kind, body, mode, actor }],
-        ...(mode === 'interrupt_immediate' ? interrupted(context, command_id) : {}),
-        ...(event.preempt ? preempt(context) : {}),
+        pending: [...context.pending, waits ? { ...injection, preempt: true } : injection],
+        ...(mode === 'interrupt_immediate' && !q.awaitsVerdict(context, injection)
+          ? interrupted(context, command_id)
+          : {}),
+        ...(event.preempt && !waits ? preempt(context) : {}),
         ...remember(context, command_id),
       };
     }
@@ -203,6 +215,10 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
       }
       if (event.point === 'pre_suspend') return { suspend: null };
       return {};
+    case 'injection_blocked':
+      return injectionBlocked(context, event.command_id);
+    case 'guard_ended':
+      return { ...guardEnded(context, event), ...letIn(context, event) };
     case 'consult_ended':
       return {
         consult: null,
@@ -254,7 +270,7 @@ function checkpointed(
   event: EventOf<'loop_checkpoint'> & PlacedEvent,
 ): Partial<SessionContext> {
   const ids = event.delivered_ids;
-  const delivered =
+  const delivered: Partial<SessionContext> =
     ids.length === 0
       ? {}
       : {
@@ -267,6 +283,11 @@ function checkpointed(
       return event.dispatch_skipped
         ? { ...delivered, dispatch_skipped: true, skipping: event.skipped_call_ids ?? [] }
         : delivered;
+    case 'iteration_start': {
+      // What did not wait was delivered before there was anything to end.
+      const waits = (delivered.pending ?? context.pending).some(({ mode }) => mode === 'interrupt_immediate');
+      return { ...delivered, preempting: context.preempting && waits };
+    }
     case 'post_tool_dispatch':
     case 'iteration_end':
       return { ...delivered, delivered_at_end: ids.length };
@@ -360,6 +381,7 @@ function hookAsked(context: SessionContext, event: EventOf<'hook_call'> & Placed
       epoch: context.epoch,
       point: event.point,
       ...(event.call_id ? { call_id: event.call_id } : {}),
+      ...(event.command_id ? { command_id: event.command_id } : {}),
       hooks: [event.hook],
       payload: event.payload,
       ...(context.aborting ? { of_end: true } : {}),
@@ -448,7 +470,7 @@ function timerFired(context: SessionContext, event: EventOf<'timer_fired'>): Par
 
 /** A daemon that begins to wait asks to be woken after its interval; one for which something waits goes on at once. */
 function idling(context: SessionContext, event: PlacedEvent): Partial<SessionContext> {
-  if (anythingWaits(context)) return { count: startClock(NOTHING_USED, event.at_ms) };
+  if (q.anythingWaits(context)) return { count: startClock(NOTHING_USED, event.at_ms) };
   const intervalMs = context.pinned?.wake_interval_ms;
   if (intervalMs === undefined) return { count: NOTHING_USED };
   const index = nextIndex(context, event);
@@ -463,6 +485,13 @@ function idling(context: SessionContext, event: PlacedEvent): Partial<SessionCon
 function interrupted(context: SessionContext, commandId: string): Partial<SessionContext> {
   const { suspend } = context;
   return suspend && suspend.interrupted_by === undefined ? { suspend: { ...suspend, interrupted_by: commandId } } : {};
+}
+
+/** An interrupt counts from when hooks have let it in. */
+function letIn(context: SessionContext, event: EventOf<'guard_ended'>): Partial<SessionContext> {
+  if (event.verdict !== 'allowed') return {};
+  const injection = context.pending.find(({ command_id }) => command_id === event.command_id);
+  return injection?.mode === 'interrupt_immediate' ? interrupted(context, event.command_id) : {};
 }
 
 /** What the runtime itself says is recorded at once; of what a wait has left to say it takes the first. */

@@ -8,6 +8,7 @@ import {
   userText,
 } from '@coxswain/protocol';
 import type { SessionContext, Suspension, Waking } from './context.ts';
+import { waker } from './queries.ts';
 
 /** The event by which the suspension that was asked for takes hold, or null where none is asked for. */
 export function takesHold(context: SessionContext, effectId: string): EventOf<'suspended'> | null {
@@ -45,10 +46,8 @@ export function endsSuspension(context: SessionContext): SessionEvent | null {
   if (!suspension) return null;
   const head = { type: 'resumed', slept_ms: Math.max(0, context.at_ms - suspension.since_ms) } as const;
   if (suspension.resumed_by !== undefined) return { ...head, cause: 'command', command_id: suspension.resumed_by };
-  const waker =
-    suspension.interrupted_by ??
-    context.pending.find((injection) => injection.mode === 'interrupt_immediate')?.command_id;
-  if (waker !== undefined) return { ...head, cause: 'interrupt', command_id: waker };
+  const interrupt = suspension.interrupted_by ?? waker(context)?.command_id;
+  if (interrupt !== undefined) return { ...head, cause: 'interrupt', command_id: interrupt };
   const signal = context.signals.find(({ name }) => name === suspension.signal);
   if (signal) {
     const { command_id, name, data } = signal;

@@ -152,12 +152,13 @@ describe('whatever happens,', { timeout: 120_000 }, () => {
         const said = events.flatMap((event) =>
           event.type === 'message_injected' && event.origin !== 'direct' ? [event.command_id] : [],
         );
+        const blocked = events.flatMap((event) => (event.type === 'injection_blocked' ? [event.command_id] : []));
         const { pending, followups, feedback } = state.context;
         const waiting = [
           ...[...pending, ...followups].map((injection) => injection.command_id),
           ...feedback.map(({ feedback_id }) => feedback_id),
         ];
-        expect([...said, ...waiting].sort(), printed(journal)).toEqual(accepted.sort());
+        expect([...said, ...blocked, ...waiting].sort(), printed(journal)).toEqual(accepted.sort());
       }),
       { numRuns },
     );

@@ -52,7 +52,10 @@ function tookEffect(journal: Journal, consumed: readonly JournalRecord[]): strin
   const wrong: string[] = [];
   const placed = eventsOf(journal);
   const waiting = stillWaiting(journal);
-  const delivered = ofType(placed, 'message_injected').filter(({ event }) => event.origin !== 'direct');
+  const delivered = ofType(placed, 'message_injected').filter(
+    ({ event }) => event.origin !== 'direct' && event.origin !== 'feedback',
+  );
+  const blocked = new Set(ofType(placed, 'injection_blocked').map(({ event }) => event.command_id));
   const orders = new Map<string, { received: string[]; delivered: string[] }>();
   const order = (mode: string) => {
     const known = orders.get(mode) ?? { received: [], delivered: [] };
@@ -78,7 +81,7 @@ function tookEffect(journal: Journal, consumed: readonly JournalRecord[]): strin
         modes.set(id, mode);
         order(mode).received.push(id);
         const times = delivered.filter(({ event }) => event.command_id === id).length;
-        if (times + (waiting.has(id) ? 1 : 0) !== 1)
+        if (times + (waiting.has(id) ? 1 : 0) + (blocked.has(id) ? 1 : 0) !== 1)
           wrong.push(`${id} (${verb}) was delivered ${times} times and ${waiting.has(id) ? 'still' : 'does not'} wait`);
         break;
       }

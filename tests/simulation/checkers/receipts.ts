@@ -19,6 +19,8 @@ export const checkReceipts: Checker = (journal, { history }) => {
     const rejected = events.some((event) => event.type === 'command_rejected' && event.command_id === id);
     const injected = events.some((event) => event.type === 'message_injected' && event.command_id === id);
     if (rejected !== (stage === 'rejected')) wrong.push(`${id} was told ${stage}, and record ${n} says otherwise`);
+    const blocked = events.some((event) => event.type === 'injection_blocked' && event.command_id === id);
+    if ((stage === 'blocked') !== blocked) wrong.push(`${id} was told ${stage}, and record ${n} says otherwise`);
     if (stage === 'delivered' && !injected) wrong.push(`${id} was told delivered, and record ${n} does not deliver it`);
   }
   return wrong;
