@@ -115,6 +115,10 @@ const WORLDS: Readonly<Record<string, World>> = {
     around: { hooks: [hook('user_prompt_submit')], followups: 'all' },
     happens: only('hooks say .*', 'steer [fi].*', 'followup', 'suspend', 'resume'),
   },
+  'a guarded door, while a session that hooks watch sleeps': {
+    around: { hooks: [hook('user_prompt_submit'), hook('pre_suspend')] },
+    happens: only('hooks say .*', 'steer finish_step', 'suspend', 'resume'),
+  },
   'a guarded daemon': {
     around: { hooks: [hook('user_prompt_submit')], daemon: true },
     happens: only('hooks say .*', 'steer .*', 'remind finish_step', 'followup', 'suspend', 'resume'),
