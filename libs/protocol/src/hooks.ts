@@ -3,12 +3,16 @@ import { z } from 'zod';
 import { BOUNDS } from './bounds.ts';
 import { ID_PATTERN } from './ids.ts';
 import { Json, JsonObject } from './json.ts';
+import { Message } from './messages.ts';
 import { Glob } from './patterns.ts';
 
 /** The points at which the turn machine consults hooks, in the spelling of the journal. */
 export const HOOK_POINTS = [
   'session_start',
   'user_prompt_submit',
+  'pre_compact',
+  'post_compact',
+  'transform_context',
   'PreToolUse',
   'gate_tool_calls',
   'permission_asked',
@@ -65,6 +69,11 @@ export const Verdict = z.discriminatedUnion('kind', [
     is_error: z.boolean().optional(),
   }),
   z.strictObject({
+    kind: z.literal('replace_messages'),
+    /** What the request shows: messages of the view by their place in it, or others in full. */
+    messages: z.array(z.union([z.number().int().nonnegative(), Message])),
+  }),
+  z.strictObject({
     kind: z.literal('gate'),
     calls: z.array(z.union([z.strictObject({ allow: z.boolean(), reason: z.string().optional() }), z.null()])),
   }),
@@ -96,7 +105,7 @@ export const HookAnswer = z.strictObject({
 export type HookAnswer = z.infer<typeof HookAnswer>;
 
 /** The points at which a hook may say no to what is about to happen. */
-const BLOCKABLE: readonly HookPoint[] = ['user_prompt_submit', 'pre_suspend'];
+const BLOCKABLE: readonly HookPoint[] = ['user_prompt_submit', 'pre_compact', 'pre_suspend'];
 
 const RETURNS: ReadonlyArray<{
   readonly schema: z.ZodType<Verdict, unknown>;
@@ -130,6 +139,13 @@ const RETURNS: ReadonlyArray<{
     keys: ['args'],
     points: ['PreToolUse'],
     schema: z.strictObject({ args: JsonObject }).transform(({ args }): Verdict => ({ kind: 'rewrite_args', args })),
+  },
+  {
+    keys: ['messages'],
+    points: ['transform_context'],
+    schema: z
+      .strictObject({ messages: z.array(Message).min(1) })
+      .transform(({ messages }): Verdict => ({ kind: 'replace_messages', messages })),
   },
   {
     keys: ['result', 'is_error'],

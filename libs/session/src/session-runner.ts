@@ -282,7 +282,10 @@ export class SessionRunner {
     if (!state) return;
     const timer = timerOf(state);
     this.#timers.reconcile(timer ? [timer] : []);
-    this.#effects.reconcile(workOf(state), (effect) => !this.#quiescing || effect.kind !== 'call_model');
+    this.#effects.reconcile(
+      workOf(state),
+      (effect) => !this.#quiescing || !['call_model', 'compact'].includes(effect.kind),
+    );
   }
 
   // ---- feedback ----

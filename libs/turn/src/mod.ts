@@ -12,6 +12,7 @@ export {
   timerOf,
   type WorkEffect,
 } from './effects.ts';
+export { isClearable } from './estimate-tokens.ts';
 export { next } from './next.ts';
 export { anythingInFlight } from './queries.ts';
 export {
@@ -25,3 +26,4 @@ export {
 } from './session-actor.ts';
 export { isEnded, leafOf, type SessionState, topStateOf } from './state.ts';
 export { MACHINE_VERSION, turnMachine } from './turn-machine.ts';
+export { messagesOf, pinOf, type ViewAccount, type ViewPart } from './view-account.ts';
