@@ -51,6 +51,7 @@ export type Effect =
       readonly hooks: readonly string[];
       readonly payload: JsonObject;
     })
+  | (EffectHead & { readonly kind: 'check_stop'; readonly predicates: readonly string[] })
   | (EffectHead & { readonly kind: 'close_tools' })
   | (EffectHead & { readonly kind: 'timer'; readonly dueAtMs: number; readonly what: TimerPurpose });
 
@@ -113,6 +114,7 @@ export function effectsOf(state: SessionState): readonly Effect[] {
       payload,
     });
   }
+  if (context.stop_check) effects.push({ kind: 'check_stop', ...context.stop_check, abort });
   if (context.closing) effects.push({ kind: 'close_tools', ...context.closing, abort: null });
   const timer = timerOf(state);
   if (timer) effects.push(timer);

@@ -63,6 +63,7 @@ const WAITING: Readonly<Record<string, Move>> = {
     asked(call('a', 'read')),
     returned('a', 'ok', { edited: ['a.ts'] }),
   ],
+  'steering_check.stop_check': [running({ stopWhen: [{ predicate: 'enough' }] }), answered()],
   'daemon_idle.waiting': [running({ daemon: true }), answered()],
   'suspended.pre_suspend': [running({ hooks: [hook('pre_suspend')] }), suspended(), answered()],
   'suspended.parked': [running(), suspended(), answered()],

@@ -172,6 +172,10 @@ const WORLDS: Readonly<Record<string, World>> = {
     around: { daemon: true, hooks: [hook('session_idle')] },
     happens: only('steer .*', 'followup', 'suspend', 'resume'),
   },
+  'stop conditions': {
+    around: { stopWhen: [{ text: 'fine!' }, { tool: 'done' }, { predicate: 'enough' }] },
+    happens: only('asks read', 'asks done done', 'steer finish_step', 'predicates .*', 'cancel'),
+  },
   'a budget': {
     around: {
       budgets: { tokens: 20 },
@@ -225,6 +229,9 @@ function abstractOf({ state }: Place): string {
     context.edited.length,
     context.feedback.length > 0,
     context.consult?.point,
+    context.stop_check !== null,
+    context.stop_held,
+    context.stop_checked,
     context.consult?.command_id !== undefined,
     context.pending.slice(0, 1).map((injection) => [injection.kind, injection.allowed]),
     context.followups.slice(0, 1).map((followup) => followup.allowed),
