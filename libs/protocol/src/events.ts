@@ -14,8 +14,8 @@ import { OnTimeout } from './parking.ts';
 import { CompactionStrategy } from './persona.ts';
 import { PinnedPrice } from './prices.ts';
 import { Mode, SeamKind } from './seams.ts';
-import { TimerPurpose } from './timers.ts';
 import { StopCondition } from './stop-conditions.ts';
+import { TimerPurpose } from './timers.ts';
 
 const Actor = z.strictObject({ name: z.string(), verified: z.boolean() });
 const turn = z.number().int().nonnegative();
