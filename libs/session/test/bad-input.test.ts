@@ -13,7 +13,7 @@ const CASES: readonly Case[] = [
     [verb, new Uint8Array([0x7b, 0xff, 0xfe]), 'invalid_utf8', 'body'],
     [verb, tooLarge, 'body_too_large', 'body'],
   ]),
-  ...VERBS.filter((verb) => !['signal', 'revoke', 'replace', 'delete'].includes(verb)).map(
+  ...VERBS.filter((verb) => !['revoke', 'replace', 'delete'].includes(verb)).map(
     (verb): Case => [verb, { call_id: 'c1', decision: 'allow', body: 'x', prompt: 'x', surprise: 1 }, '', ''],
   ),
   ['start', 'plain text', 'invalid_json', 'body'],
@@ -54,9 +54,9 @@ const CASES: readonly Case[] = [
   ['cancel', { reason: 7 }, 'invalid_field', 'reason'],
   ['cancel_call', {}, 'invalid_field', 'call_id'],
   ['cancel_call', { call_id: 'c1', timeout_ms: -1 }, 'invalid_field', 'timeout_ms'],
-  ['suspend', { until: '2030-01-01' }, 'not_yet_available', 'until'],
+  ['suspend', { until: '2030-01-01' }, 'invalid_field', 'until'],
   ['resume', [1], 'invalid_json', 'body'],
-  ['signal', { name: 'x' }, 'not_yet_available', 'signal'],
+  ['signal', { name: 'two words' }, 'invalid_field', 'name'],
   ['revoke', { command_id: 'x' }, 'not_yet_available', 'revoke'],
   ['replace', { command_id: 'x', body: 'y' }, 'not_yet_available', 'replace'],
   ['delete', {}, 'not_yet_available', 'delete'],
