@@ -13,7 +13,7 @@ const CASES: readonly Case[] = [
     [verb, new Uint8Array([0x7b, 0xff, 0xfe]), 'invalid_utf8', 'body'],
     [verb, tooLarge, 'body_too_large', 'body'],
   ]),
-  ...VERBS.filter((verb) => !['revoke', 'replace', 'delete'].includes(verb)).map(
+  ...VERBS.filter((verb) => !['signal', 'revoke', 'replace', 'delete'].includes(verb)).map(
     (verb): Case => [verb, { call_id: 'c1', decision: 'allow', body: 'x', prompt: 'x', surprise: 1 }, '', ''],
   ),
   ['start', 'plain text', 'invalid_json', 'body'],
@@ -57,6 +57,7 @@ const CASES: readonly Case[] = [
   ['suspend', { until: '2030-01-01' }, 'invalid_field', 'until'],
   ['resume', [1], 'invalid_json', 'body'],
   ['signal', { name: 'two words' }, 'invalid_field', 'name'],
+  ['signal', { name: 'x', surprise: 1 }, 'unknown_field', 'surprise'],
   ['revoke', { command_id: 'x' }, 'not_yet_available', 'revoke'],
   ['replace', { command_id: 'x', body: 'y' }, 'not_yet_available', 'replace'],
   ['delete', {}, 'not_yet_available', 'delete'],
