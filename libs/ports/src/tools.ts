@@ -1,5 +1,13 @@
 /** The tool port. */
-import type { Failure, JsonObject, McpServers, SessionRef, ToolDefinition, ToolResult } from '@coxswain/protocol';
+import type {
+  Failure,
+  JsonObject,
+  McpServers,
+  ParkRequest,
+  SessionRef,
+  ToolDefinition,
+  ToolResult,
+} from '@coxswain/protocol';
 
 /** One call, exactly as it was admitted. */
 export interface ToolCall {
@@ -26,6 +34,8 @@ export interface ToolOutcome {
   readonly result: ToolResult;
   /** The whole text, where the tool itself has cut what stands in the result. It is kept apart, for reading on. */
   readonly whole?: string | undefined;
+  /** The call asks its session to be parked at the end of the turn. Counts only where it went well. */
+  readonly park?: ParkRequest | undefined;
   /** Files that it has edited, relative to the root, whatever became of the call: file_edited hooks are told. */
   readonly edited?: readonly string[];
 }

@@ -48,6 +48,7 @@ export async function dispatchWithHook(
     call_id: call.callId,
     status,
     result: outcome.result,
+    ...(ran.park ? { park: ran.park } : {}),
     ...(edited.length > 0 ? { edited } : {}),
     duration_ms: Math.max(0, Math.round((clock.monotonicMs() - startedMs) * 1_000) / 1_000),
   };

@@ -17,7 +17,7 @@ export function late(effectId: string): Decision {
   return { kind: 'ignored', reason: `no open effect ${effectId}` };
 }
 
-/** A decision that refuses a command, with a catalogued code. */
+/** A command is refused with a catalogued code. */
 export function reject(
   input: CommandInput,
   code: ErrorCode,
@@ -39,3 +39,8 @@ export function reject(
     ],
   };
 }
+
+/** Who sent a command, as a member of its events. */
+export const by = (input: CommandInput) => (input.actor ? { actor: input.actor } : {});
+/** A reason, where one is given. */
+export const why = (reason: unknown) => (typeof reason === 'string' ? { reason } : {});

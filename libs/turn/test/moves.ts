@@ -16,6 +16,7 @@ import {
   type HookTable,
   type Input,
   isHookFailure,
+  type Json,
   type JsonObject,
   type ModelOutcome,
   type PermissionRule,
@@ -32,7 +33,7 @@ import {
   type ToolTraits,
   type Verb,
 } from '@coxswain/protocol';
-import type { SessionState } from '../src/mod.ts';
+import { type SessionState, timerOf } from '../src/mod.ts';
 
 /** Time passes. */
 export class Later {
@@ -81,7 +82,9 @@ export const cancelled = (id = 'cancel-1', reason?: string) =>
   command('cancel', id, reason === undefined ? {} : { reason });
 export const callCancelled = (callId: string, body: JsonObject = {}, id = `cancel-${callId}`) =>
   command('cancel_call', id, { call_id: callId, ...body });
-export const suspended = (id = 'suspend-1') => command('suspend', id);
+export const suspended = (id = 'suspend-1', body: JsonObject = {}) => command('suspend', id, body);
+export const signalled = (name: string, id = `signal-${name}`, data?: Json) =>
+  command('signal', id, { name, ...(data === undefined ? {} : { data }) });
 export const resumed = (id = 'resume-1') => command('resume', id);
 
 export const approved = (callId: string, body: JsonObject = {}, id = `allow-${callId}`) =>
@@ -127,6 +130,7 @@ export interface Surroundings {
   readonly followups?: 'all' | 'one_at_a_time';
   readonly daemon?: boolean;
   readonly onUnknownOutcome?: 'interrupted' | 'ask';
+  readonly wakeIntervalMs?: number;
   /** Compaction, in a window that every second prompt passes unless it says otherwise. */
   readonly compaction?: Partial<ResolvedCompaction>;
   readonly budgets?: RunBudgets['limits'];
@@ -156,6 +160,7 @@ export function provision(around: Surroundings = {}): Provision {
     parallel_calls: around.parallelCalls ?? 8,
     drain: { steering: around.steering ?? 'all', followups: around.followups ?? 'one_at_a_time' },
     daemon: around.daemon ?? false,
+    ...(around.wakeIntervalMs === undefined ? {} : { wake_interval_ms: around.wakeIntervalMs }),
     ...(around.compaction
       ? {
           compaction: {
@@ -390,6 +395,14 @@ export const hooksCancelled: Move = (state) => ({
   status: 'cancelled',
   answers: [],
 });
+
+// ---- timers ----
+
+/** The timer that the session waits for is due. */
+export const timerFires: Move = (state) => {
+  const { id, dueAtMs } = open(timerOf(state), 'timer');
+  return { type: 'timer', effect_id: id, due_at_ms: dueAtMs };
+};
 
 // ---- hosts ----
 
