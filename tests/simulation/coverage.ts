@@ -54,6 +54,11 @@ export const MUST_REACH: readonly string[] = [
   'event: resumed',
   'event: hook_vetoed',
   'event: files_edited',
+  'event: guard_ended',
+  'event: injection_blocked',
+  'event: feedback_received',
+  'input: feedback',
+  'receipt: blocked',
   'event: call_args_rewritten',
   'event: call_cancel_requested',
 ];

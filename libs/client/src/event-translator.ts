@@ -8,6 +8,7 @@ import {
   type JournalRecord,
   type Json,
   type Message,
+  readHostNotice,
   type SessionEvent,
   textOf,
 } from '@coxswain/protocol';
@@ -141,6 +142,23 @@ class Translator implements EventTranslator {
         const { hook, point, call_id, reason } = event;
         return [{ type: 'hook_vetoed', hook, point, call_id: call_id ?? null, reason: reason ?? null, ...from }];
       }
+      case 'context_overflowed':
+        return [{ type: 'context_overflowed', turn: event.turn, message: printable(event.error.message), ...from }];
+      case 'compaction_started':
+        return [{ type: 'compaction_begun', turn: event.turn, strategy: event.strategy, ...from }];
+      case 'compaction_done': {
+        const { turn, mode, strategy, tokens_before, tokens_after, archived, instead_of } = event;
+        const instead = instead_of
+          ? printable(`${instead_of.strategy} failed: ${instead_of.error.code}: ${instead_of.error.message}`)
+          : null;
+        return [
+          { type: 'context_compacted', turn, mode, strategy, tokens_before, tokens_after, archived, instead, ...from },
+        ];
+      }
+      case 'compaction_skipped': {
+        const reason = printable(`${event.error.code}: ${event.error.message}`);
+        return [{ type: 'compaction_skipped', turn: event.turn, reason, ...from }];
+      }
       case 'injection_blocked': {
         const { command_id, reason } = event;
         return [{ type: 'injection_blocked', command_id, reason: printable(reason), ...from }];
@@ -238,7 +256,11 @@ function injectionsAt(seam: string, following: readonly SessionEvent[]): Deliver
 }
 
 function injection(event: Extract<SessionEvent, { type: 'message_injected' }>): DeliveredInjection {
-  return { command_id: event.command_id, origin: event.origin, text: shownText(event.message) };
+  const { command_id, origin } = event;
+  // The frame tells a model that no person speaks; people are told by the origin.
+  const notice = origin === 'feedback' ? readHostNotice(textOf(event.message)) : null;
+  const text = notice ? printable(`${notice.source}: ${notice.body}`) : shownText(event.message);
+  return { command_id, origin, text };
 }
 
 function shownText(message: Message): string {

@@ -1,21 +1,39 @@
 /**
- * The transcript: the messages of a session as models are shown them, built from events alone. Append-only; a call is
- * never parted from its result, and what was injected into an open batch follows the batch's results.
+ * The transcript: the messages of a session as models are shown them, built from events alone. A call is never parted
+ * from its result, and what was injected into an open batch follows the batch's results.
+ *
+ * Only a compaction changes what stands there already: it puts a summary, or stubs, in the place of whole turns (P2 in
+ * the turn machine's compaction). What is replaced is dropped here; the journal has it.
  */
 import {
+  type AssistantMessage,
   callsOf,
   type EventOf,
+  type Json,
   type Message,
+  type ReminderMessage,
   type SessionEvent,
   type ToolDefinition,
   type ToolMessage,
   type ToolResult,
+  type UserMessage,
+  userText,
 } from '@coxswain/protocol';
+import { isClearable, pinOf } from '@coxswain/turn';
+import { shapeView } from './shape-view.ts';
 
 /** A run's surroundings as its last `persona_changed` and `tools_changed` say. */
 export interface TranscriptFrame {
   readonly persona: EventOf<'persona_changed'>['provision'] | null;
   readonly tools: readonly ToolDefinition[];
+}
+
+/** What a compaction is to replace. */
+export interface OlderMessages {
+  /** The summary or notes of the compaction before. */
+  readonly summary: string | null;
+  /** The messages after it, up to the turns that are kept. */
+  readonly messages: readonly Message[];
 }
 
 interface OpenBatch {
@@ -24,15 +42,46 @@ interface OpenBatch {
   readonly after: Message[];
 }
 
+const NONE: ReadonlySet<Message> = new Set();
+
 /** A session's transcript. Feed it every event, in order. */
 export class Transcript {
-  readonly #messages: Message[] = [];
+  /** Append-only between two compactions, so that a length is enough to remember what it held. */
+  #messages: Message[] = [];
+  /** Where turns end, in messages. The first is the end of what the last compaction left. */
+  #turnEnds: number[] = [0];
+  /** The summary or notes that the messages begin with. */
+  #summary: string | null = null;
+  /** Messages that stay as they are, and for how long. */
+  readonly #pins = new Map<Message, 'run' | 'session'>();
+  /** The messages that opened the run. */
+  #prompt: readonly Message[] = [];
   #batch: OpenBatch | null = null;
   #frame: TranscriptFrame = { persona: null, tools: [] };
+  #answers = 0;
+  #lastAnswer: AssistantMessage | null = null;
+  /** What transform_context hooks want the next request to show. */
+  #transformed: readonly (number | Message)[] | null = null;
 
-  /** What a model request shows, oldest first, as it stood when there were `length` messages: a copy that later events do not change. */
-  view(length = this.#messages.length): readonly Message[] {
-    return this.#messages.slice(0, length);
+  /** What a request would show now. */
+  view(): readonly Message[] {
+    return this.viewLater()();
+  }
+
+  /** The same, made when it is asked for: later events do not change it. Costs nothing until then. */
+  viewLater(): () => readonly Message[] {
+    const settings = this.#frame.persona?.definition.transform_context;
+    const leavesOut = settings?.last_n_turns !== undefined;
+    const view = {
+      messages: this.#messages,
+      length: this.#messages.length,
+      turnEnds: this.#turnEnds,
+      turns: this.#turnEnds.length,
+      summarized: this.#summary !== null,
+      always: leavesOut ? new Set<Message>([...this.#pins.keys(), ...this.#prompt]) : NONE,
+    };
+    const transformed = this.#transformed;
+    return () => shapeView(view, settings, transformed);
   }
 
   /** How many messages stand in it. */
@@ -45,11 +94,22 @@ export class Transcript {
     return this.#frame;
   }
 
+  /** How many answers the session's models have given, and the newest of them, whatever the view still shows. */
+  get answered(): { readonly count: number; readonly last: AssistantMessage | null } {
+    return { count: this.#answers, last: this.#lastAnswer };
+  }
+
+  /** What a compaction that keeps so many turns is to replace. */
+  older(keptTurns: number): OlderMessages {
+    const from = this.#summary === null ? 0 : 1;
+    return { summary: this.#summary, messages: this.#messages.slice(from, this.#cut(keptTurns)) };
+  }
+
   /** Takes one event in. */
   push(event: SessionEvent): void {
     switch (event.type) {
       case 'prompt_received':
-        for (const message of event.messages) this.#add(message);
+        this.#beginRun(event);
         break;
       case 'persona_changed':
         this.#frame = { ...this.#frame, persona: event.provision };
@@ -60,18 +120,47 @@ export class Transcript {
       case 'message_complete':
         this.#answer(event);
         break;
+      case 'context_overflowed':
+        if (event.message) this.#lastAnswer = event.message;
+        this.#transformed = null;
+        break;
       case 'call_ended':
         this.#result(event);
         break;
       case 'message_injected':
-        if (!event.audit_only) this.#add(event.message);
+        if (!event.audit_only) this.#inject(event);
+        break;
+      case 'turn_end':
+        this.#turnEnds.push(this.#messages.length);
+        this.#transformed = null;
+        break;
+      case 'compaction_done':
+        this.#compact(event);
+        break;
+      case 'hook_returned':
+        if (event.verdict?.kind === 'replace_messages') this.#transformed = event.verdict.messages;
         break;
       default:
         break;
     }
   }
 
+  #beginRun({ messages }: EventOf<'prompt_received'>): void {
+    for (const [message, how] of this.#pins) if (how === 'run') this.#pins.delete(message);
+    this.#prompt = messages;
+    for (const message of messages) this.#add(message);
+  }
+
+  #inject(event: EventOf<'message_injected'>): void {
+    const pin = pinOf(event);
+    if (pin) this.#pins.set(event.message, pin);
+    this.#add(event.message);
+  }
+
   #answer({ message }: EventOf<'message_complete'>): void {
+    this.#transformed = null;
+    this.#answers++;
+    this.#lastAnswer = message;
     if (message.content.length > 0) this.#messages.push(message);
     const calls = message.partial ? [] : callsOf(message);
     if (calls.length > 0) this.#batch = { order: calls.map((call) => call.call_id), results: new Map(), after: [] };
@@ -87,10 +176,68 @@ export class Transcript {
     this.#batch = null;
   }
 
-  #add(message: Message): void {
+  #add(message: UserMessage | ReminderMessage): void {
     if (this.#batch) this.#batch.after.push(message);
     else this.#messages.push(message);
   }
+
+  // ---- compaction ----
+
+  #cut(keptTurns: number): number {
+    return this.#turnEnds[Math.max(0, this.#turnEnds.length - 1 - keptTurns)] as number;
+  }
+
+  // The request that is under way may not have looked at its messages yet, so the list it knows is left as it is.
+  #compact(event: EventOf<'compaction_done'>): void {
+    const cut = this.#cut(event.kept_turns);
+    const before = this.#messages.slice(0, cut);
+    const rest = this.#messages.slice(cut);
+    let older: Message[];
+    if (event.strategy === 'clear_tool_results') {
+      older = cleared(before);
+    } else {
+      this.#summary = event.summary ?? '';
+      older = [summaryMessage(event.strategy, this.#summary), ...before.filter((message) => this.#pins.has(message))];
+    }
+    const moved = older.length - cut;
+    const kept = this.#turnEnds.slice(Math.max(0, this.#turnEnds.length - 1 - event.kept_turns));
+    this.#turnEnds = kept.map((end) => end + moved);
+    this.#messages = [...older, ...rest];
+  }
+}
+
+/** The message that stands for what was summarised. */
+export function summaryMessage(strategy: 'summary' | 'notes', text: string): UserMessage {
+  const [tag, what] =
+    strategy === 'notes'
+      ? ['session-notes', 'The notes of this session so far stand for its earlier messages:']
+      : ['session-summary', 'This summary stands for the earlier messages of this session:'];
+  return userText(`${what}\n<${tag}>\n${text}\n</${tag}>`);
+}
+
+const STUB_ARGS_CHARS = 120;
+
+function cleared(messages: readonly Message[]): Message[] {
+  const args = new Map<string, Json>();
+  return messages.map((message) => {
+    if (message.role === 'assistant') for (const call of callsOf(message)) args.set(call.call_id, call.args);
+    return message.role === 'tool' && isClearable(message.content) ? stub(message, args.get(message.call_id)) : message;
+  });
+}
+
+// It names the call, so that the model can make it again if it needs the result after all.
+function stub(message: ToolMessage, args: Json | undefined): ToolMessage {
+  let chars = 0;
+  let files = 0;
+  for (const part of message.content) {
+    if (part.type === 'text') chars += part.text.length;
+    else files++;
+  }
+  const shown = JSON.stringify(args ?? {});
+  const short = shown.length > STUB_ARGS_CHARS ? `${shown.slice(0, STUB_ARGS_CHARS)}…` : shown;
+  const size = [chars > 0 && `${chars} characters`, files > 0 && `${files} file${files === 1 ? '' : 's'}`];
+  const text = `[Cleared to save room: ${size.filter(Boolean).join(' and ')}, the result of ${message.tool} ${short}]`;
+  return { ...message, content: [{ type: 'text', text }] };
 }
 
 function toolMessage(event: EventOf<'call_ended'>): ToolMessage {
