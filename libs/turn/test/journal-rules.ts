@@ -123,6 +123,27 @@ export const RULES: Readonly<Record<string, Rule>> = {
     return broken;
   },
 
+  'an answer is cut short only by what is in the journal: a cancel, a failure, or an interrupt that does not wait': (
+    journal,
+  ) => {
+    let ending = false;
+    // Interrupts that do not wait and that nobody has heard yet: what they end, they end before they are delivered.
+    const unheard = new Set<string>();
+    return journal.flatMap(({ n, events }) =>
+      events.flatMap((event) => {
+        if (event.type === 'prompt_received') ending = false;
+        if (event.type === 'run_failed' || (event.type === 'control_outcome' && event.control === 'cancel'))
+          ending = true;
+        if ((event.type === 'steering_received' || event.type === 'reminder_injected') && event.preempt)
+          unheard.add(event.command_id);
+        if (event.type === 'message_injected') unheard.delete(event.command_id);
+        if (event.type !== 'message_complete' || !event.message.partial) return [];
+        const fails = events.some(({ type }) => type === 'run_failed');
+        return ending || fails || unheard.size > 0 ? [] : [place({ n, event })];
+      }),
+    );
+  },
+
   'every call that was asked for has exactly one end, in its turn, and starts at most once, before it': (journal) => {
     const broken: string[] = [];
     const calls = new Map<string, { started: number; ended: number }>();
