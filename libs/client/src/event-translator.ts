@@ -95,7 +95,18 @@ class Translator implements EventTranslator {
       case 'approval_requested': {
         const { call_id, tool, args, requested_by } = event;
         const summary = this.#summary(call_id, args);
-        return [{ type: 'approval_needed', call_id, tool, args, summary, requested_by, ...from }];
+        return [
+          {
+            type: 'approval_needed',
+            call_id,
+            tool,
+            args,
+            summary,
+            requested_by,
+            question: event.question ?? null,
+            ...from,
+          },
+        ];
       }
       case 'approval_decided': {
         const { call_id, decision, actor, reason } = event;
@@ -164,9 +175,20 @@ class Translator implements EventTranslator {
         return [{ type: 'injection_blocked', command_id, reason: printable(reason), ...from }];
       }
       case 'suspended':
-        return [{ type: 'session_suspended', reason: event.reason ?? null, ...from }];
+        return [
+          {
+            type: 'session_suspended',
+            reason: event.reason ?? null,
+            until: event.until_ms === undefined ? null : new Date(event.until_ms).toISOString(),
+            signal: event.signal ?? null,
+            by_itself: event.call_id !== undefined,
+            ...from,
+          },
+        ];
       case 'resumed':
-        return [{ type: 'session_resumed', ...from }];
+        return [{ type: 'session_resumed', cause: event.cause, slept_ms: event.slept_ms, ...from }];
+      case 'signal_received':
+        return [{ type: 'signal_received', name: event.name, ...from }];
       case 'owned':
         return [{ type: 'host_changed', host: event.host, epoch: event.epoch, ...from }];
       case 'budget_threshold': {
@@ -201,6 +223,7 @@ class Translator implements EventTranslator {
       case 'hooks_changed':
       case 'feedback_received':
       case 'feedback_dropped':
+      case 'call_accepted':
       case 'call_cancel_requested':
       case 'call_returned':
       case 'files_edited':
@@ -211,6 +234,8 @@ class Translator implements EventTranslator {
       case 'guard_ended':
       case 'run_failed':
       case 'tools_closed':
+      case 'suspend_requested':
+      case 'timer_fired':
         return [];
       default:
         return unknownEvent(event);

@@ -79,6 +79,14 @@ export const ERROR_CATALOGUE = {
     'Send it under a new id.',
   ),
   not_pending: rejection('No approval of this call is pending.', '`cox approvals` lists what is.'),
+  call_not_open: rejection(
+    'The call of a call_outcome does not wait for one: it has ended, was never begun, or is not of a long_running tool.',
+    'Nothing; what came is dropped, and this is the note of it.',
+  ),
+  stale_epoch: rejection(
+    'A call_outcome is of an earlier sending of its call, or of one that was never made.',
+    'Nothing; whoever has the newest sending will bring the outcome.',
+  ),
   call_unknown: rejection('The session has no such call in its open batch.', 'Check the call id.'),
   already_decided: rejection(
     'Someone has decided this call already; the first decision stands.',
@@ -88,6 +96,10 @@ export const ERROR_CATALOGUE = {
   already_cancelled: rejection('The run was cancelled already.', 'Nothing.'),
   not_suspended: rejection('The session is not suspended.', 'Nothing.'),
   already_suspended: rejection('The session is suspended already.', 'Resume it when it should go on.'),
+  too_many_signals: rejection(
+    '64 signals wait already that no suspension has waited for.',
+    'Send only those that a session waits for.',
+  ),
   too_many_pending: rejection('1,000 injections wait already.', 'Wait until some are delivered, or revoke some.'),
   invalid_arguments: rejection(
     'The edited arguments do not fit the tool’s schema.',
@@ -216,6 +228,16 @@ export const ERROR_CATALOGUE = {
   ),
   too_many_calls: outcome('The batch has more than 64 calls.', 'Those beyond get error results.', 'Nothing.'),
   tool_failed: outcome('The tool threw or its server failed.', 'The model gets an error result.', 'Nothing.'),
+  tool_result_too_large: outcome(
+    'The call ran, and its result has more text than is kept of one.',
+    'Drops the result; the model gets an error result that says so.',
+    'Have the tool give less: a range, a filter, a file.',
+  ),
+  result_unknown: outcome(
+    'read_result was asked for a reference that no result of this session gave.',
+    'The model gets an error result.',
+    'Use the reference that stands in the result that was cut.',
+  ),
   tool_unavailable: outcome(
     'Nobody serves the tool at the moment.',
     'The model gets an error result.',
@@ -260,6 +282,11 @@ export const ERROR_CATALOGUE = {
     'A hook returned a verdict that its point does not take.',
     'The operation fails closed.',
     'See which points take it in the message.',
+  ),
+  suspension_expired: outcome(
+    'A suspended session was not woken in time, and its on_timeout is fail.',
+    'Ends the run in error.',
+    'Send the signal earlier, wait longer, or let it resume instead of fail.',
   ),
   prompt_blocked: outcome(
     'A user_prompt_submit hook blocked the prompt.',

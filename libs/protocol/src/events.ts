@@ -10,10 +10,12 @@ import { HookFailure, HookPoint, HookTable, Verdict } from './hooks.ts';
 import { EditedPath, Failure, Provision, StopAnswer, ToolResult, Usage } from './inputs.ts';
 import { Json, JsonObject } from './json.ts';
 import { AssistantMessage, ReminderMessage, UserMessage } from './messages.ts';
+import { OnTimeout } from './parking.ts';
 import { CompactionStrategy } from './persona.ts';
 import { PinnedPrice } from './prices.ts';
 import { Mode, SeamKind } from './seams.ts';
 import { StopCondition } from './stop-conditions.ts';
+import { TimerPurpose } from './timers.ts';
 
 const Actor = z.strictObject({ name: z.string(), verified: z.boolean() });
 const turn = z.number().int().nonnegative();
@@ -152,6 +154,8 @@ export const EVENT_SCHEMAS = {
     usage: Usage.optional(),
   }),
   call_started: event('call_started', { call_id: z.string(), tool: z.string(), args: Json, effect_id: effectId }),
+  /** Whoever runs the call has taken it up; its outcome comes as the command `call_outcome`. */
+  call_accepted: event('call_accepted', { call_id: z.string(), epoch: z.number().int().positive() }),
   call_cancel_requested: event('call_cancel_requested', {
     call_id: z.string(),
     command_id: z.string(),
@@ -165,6 +169,8 @@ export const EVENT_SCHEMAS = {
     status: CallStatus,
     result: ToolResult,
     duration_ms: z.number().nonnegative(),
+    /** The `call_outcome` that brought it. */
+    command_id: z.string().optional(),
   }),
   call_ended: event('call_ended', {
     call_id: z.string(),
@@ -175,6 +181,8 @@ export const EVENT_SCHEMAS = {
     duration_ms: z.number().nonnegative(),
     denial: Denial.optional(),
     timed_out: z.literal(true).optional(),
+    /** The `call_outcome` that brought it. */
+    command_id: z.string().optional(),
   }),
   turn_end: event('turn_end', {
     turn,
@@ -231,8 +239,10 @@ export const EVENT_SCHEMAS = {
     call_id: z.string(),
     tool: z.string(),
     args: Json,
-    /** `rule:<which>` or `hook:<which>`. */
+    /** `rule:<which>` or `hook:<which>`, or `unknown_outcome`: a crash left open whether the call ran. */
     requested_by: z.string(),
+    /** What is asked, where it is another question than whether the call may run. */
+    question: z.string().optional(),
   }),
   approval_decided: event('approval_decided', {
     call_id: z.string(),
@@ -303,16 +313,51 @@ export const EVENT_SCHEMAS = {
       'suspended',
       'already_suspended',
       'resumed',
+      'blocked',
     ]),
     target: z.string(),
     tool: z.string().optional(),
     actor: Actor.optional(),
     reason: z.string().optional(),
   }),
-  suspended: event('suspended', { command_id: z.string(), reason: z.string().optional() }),
-  resumed: event('resumed', { command_id: z.string() }),
+  suspend_requested: event('suspend_requested', {
+    /** The command that asked for it, or the call by which the session parks itself. */
+    command_id: z.string().optional(),
+    call_id: z.string().optional(),
+    actor: Actor.optional(),
+    reason: z.string().optional(),
+    until_ms: z.number().int().optional(),
+    for_ms: z.number().int().positive().optional(),
+    signal: z.string().optional(),
+    on_timeout: OnTimeout.optional(),
+    input: z.string().optional(),
+  }),
+  suspended: event('suspended', {
+    command_id: z.string().optional(),
+    call_id: z.string().optional(),
+    reason: z.string().optional(),
+    until_ms: z.number().int().optional(),
+    signal: z.string().optional(),
+    on_timeout: OnTimeout.optional(),
+    /** The timer that ends the wait, where it has a time. */
+    effect_id: effectId.optional(),
+  }),
+  resumed: event('resumed', {
+    cause: z.enum(['command', 'interrupt', 'signal', 'timeout']),
+    /** The command that woke it: a resume, an interrupt, a signal. */
+    command_id: z.string().optional(),
+    slept_ms: z.number().int().nonnegative(),
+    signal: z.strictObject({ name: z.string(), data: Json.optional() }).optional(),
+  }),
+  signal_received: event('signal_received', {
+    command_id: z.string(),
+    name: z.string(),
+    data: Json.optional(),
+    actor: Actor.optional(),
+  }),
+  timer_fired: event('timer_fired', { effect_id: effectId, what: TimerPurpose }),
   run_failed: event('run_failed', {
-    source: z.enum(['provisioning', 'model', 'session', 'prompt']),
+    source: z.enum(['provisioning', 'model', 'session', 'prompt', 'suspension']),
     error: Failure,
     stop_reason: StopReason,
   }),

@@ -11,9 +11,11 @@ import type { ErrorCode } from './error-catalogue.ts';
 import { HookAnswer, HookTable } from './hooks.ts';
 import { Json, JsonObject } from './json.ts';
 import { AssistantMessage, FilePart, TextPart } from './messages.ts';
+import { ParkRequest } from './parking.ts';
 import { PinnedPermissions } from './permissions.ts';
 import { CompactionStrategy, ModelSettings, Persona } from './persona.ts';
 import { PinnedPrice } from './prices.ts';
+import { TimerInput } from './timers.ts';
 
 const StoredActor = z.strictObject({ name: z.string(), verified: z.boolean() });
 
@@ -79,6 +81,8 @@ export const Provision = z.strictObject({
   parallel_calls: z.number().int().min(1),
   drain: z.strictObject({ steering: z.enum(['all', 'one_at_a_time']), followups: z.enum(['all', 'one_at_a_time']) }),
   daemon: z.boolean(),
+  /** A daemon that idles so long wakes by itself. */
+  wake_interval_ms: z.number().int().positive().optional(),
   /** Absent in journals of before there was compaction: their prompts grow until the provider refuses them. */
   compaction: ResolvedCompaction.optional(),
   root: z.string(),
@@ -176,9 +180,22 @@ export const CallOutcome = z.strictObject({
   edited: z.array(EditedPath).min(1).max(BOUNDS.editedPathsPerCallMax).optional(),
   /** The tool did not stop within its grace; whatever it does from here on is dropped and noted. */
   timed_out: z.literal(true).optional(),
+  /** The call asks its session to be parked at the end of the turn. */
+  park: ParkRequest.optional(),
 });
 /** See {@link CallOutcome}. */
 export type CallOutcome = z.infer<typeof CallOutcome>;
+
+/** A call was taken up by somebody who will bring its outcome later, as the command `call_outcome`. */
+export const CallAccepted = z.strictObject({
+  type: z.literal('call_accepted'),
+  effect_id: effectId,
+  call_id: z.string(),
+  /** The epoch that the call was sent with. */
+  epoch: z.number().int().positive(),
+});
+/** See {@link CallAccepted}. */
+export type CallAccepted = z.infer<typeof CallAccepted>;
 
 /** The outcome of one consult: an answer per registration that was asked, in order. */
 export const ConsultOutcome = z.strictObject({
@@ -260,12 +277,14 @@ export const Input = z.union([
   ModelOutcome,
   CompactOutcome,
   CallOutcome,
+  CallAccepted,
   ConsultOutcome,
   CloseOutcome,
   StopOutcome,
   OwnedInput,
   FeedbackInput,
   SessionFailedInput,
+  TimerInput,
 ]);
 /** See {@link Input}. */
 export type Input =
@@ -274,12 +293,14 @@ export type Input =
   | ModelOutcome
   | CompactOutcome
   | CallOutcome
+  | CallAccepted
   | ConsultOutcome
   | CloseOutcome
   | StopOutcome
   | OwnedInput
   | FeedbackInput
-  | SessionFailedInput;
+  | SessionFailedInput
+  | TimerInput;
 
 /** An input that answers an effect. */
 export type Outcome =
@@ -287,6 +308,7 @@ export type Outcome =
   | ModelOutcome
   | CompactOutcome
   | CallOutcome
+  | CallAccepted
   | ConsultOutcome
   | CloseOutcome
   | StopOutcome;

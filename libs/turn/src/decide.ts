@@ -12,7 +12,6 @@ import {
   type CallOutcome,
   type CommandInput,
   callsOf,
-  type ErrorCode,
   type Input,
   type JsonObject,
   type Mode,
@@ -27,24 +26,34 @@ import {
 } from '@coxswain/protocol';
 import { cancelReminder, resultAfterCancel, settleCancelled } from './cancelled-call.ts';
 import { decideCompact, decideOverflow, modelFailure, withoutStep } from './compaction.ts';
-import type { SessionContext } from './context.ts';
+import type { CallRow, SessionContext } from './context.ts';
+import { decideCallAccepted, decideCallOutcome } from './decide-call-outcome.ts';
 import { decideConsult } from './decide-consult.ts';
-import { type Decision, events, late } from './decision.ts';
+import {
+  decideResume,
+  decideSignal,
+  decideSuspend,
+  decideTimer,
+  parkRequested,
+  withoutBadParking,
+} from './decide-suspend.ts';
+import { by, type Decision, events, late, reject, why } from './decision.ts';
 import { withEditedFiles } from './edited-files.ts';
 import { remembered } from './evolve.ts';
 import { decideFeedback } from './feedback.ts';
 import { because, ended, UNSEEN, unstartedRun } from './next.ts';
 import { PREEMPTED } from './preempt.ts';
 import * as q from './queries.ts';
-import { isEnded, leafOf, type SessionState, topStateOf } from './state.ts';
+import { isEnded, type SessionState, topStateOf } from './state.ts';
 import { decideStop, textStop } from './stop-conditions.ts';
 import { MACHINE_VERSION } from './turn-machine.ts';
+import { askAboutUnknown, asksAboutUnknown } from './unknown-outcome.ts';
 
 /** Decides one input of a record that is made at `atMs`, milliseconds since 1970. Pure. */
-export function decide(state: SessionState, input: Input, _atMs: number): Decision {
+export function decide(state: SessionState, input: Input, atMs: number): Decision {
   switch (input.type) {
     case 'command':
-      return decideCommand(state, input);
+      return decideCommand(state, input, atMs);
     case 'provision_outcome':
       return decideProvision(state.context, input);
     case 'model_outcome':
@@ -52,7 +61,9 @@ export function decide(state: SessionState, input: Input, _atMs: number): Decisi
     case 'compact_outcome':
       return decideCompact(state.context, input);
     case 'call_outcome':
-      return withEditedFiles(input, decideCall(state.context, input));
+      return withEditedFiles(input, decideCall(state.context, withoutBadParking(input, atMs)));
+    case 'call_accepted':
+      return decideCallAccepted(state.context, input);
     case 'consult_outcome':
       return decideConsult(state.context, input);
     case 'close_outcome':
@@ -66,6 +77,8 @@ export function decide(state: SessionState, input: Input, _atMs: number): Decisi
       return decideFeedback(state.context, input);
     case 'session_failed':
       return decideSessionFailed(state, input);
+    case 'timer':
+      return decideTimer(state, input);
     default:
       return assertNever(input);
   }
@@ -73,7 +86,7 @@ export function decide(state: SessionState, input: Input, _atMs: number): Decisi
 
 // ---- commands ----
 
-function decideCommand(state: SessionState, input: CommandInput): Decision {
+function decideCommand(state: SessionState, input: CommandInput, atMs: number): Decision {
   const { context } = state;
   const previously = remembered(context, input.command_id);
   if (previously !== undefined) return { kind: 'ignored', reason: 'repeated command', previously };
@@ -101,10 +114,14 @@ function decideCommand(state: SessionState, input: CommandInput): Decision {
       return decideCancel(state, input);
     case 'cancel_call':
       return decideCancelCall(state, input);
+    case 'call_outcome':
+      return decideCallOutcome(state, input, decideCall);
     case 'suspend':
-      return decideSuspend(state, input);
+      return decideSuspend(state, input, atMs);
     case 'resume':
       return decideResume(state, input);
+    case 'signal':
+      return decideSignal(state, input);
     default:
       return reject(input, 'not_yet_available', `${input.verb} is not there yet in this release`, { field: 'verb' });
   }
@@ -118,31 +135,6 @@ function isTooOld(context: SessionContext, commandId: string): boolean {
   const oldest = context.command_ids.find((entry) => UUID_V7.test(entry.slice(0, 36)));
   return oldest !== undefined && commandId < oldest.slice(0, 36);
 }
-
-function reject(
-  input: CommandInput,
-  code: ErrorCode,
-  message: string,
-  extra: { readonly field?: string | undefined; readonly detail?: JsonObject } = {},
-): Decision {
-  return {
-    kind: 'rejected',
-    events: [
-      {
-        type: 'command_rejected',
-        command_id: input.command_id,
-        verb: input.verb,
-        code,
-        message,
-        ...(extra.field === undefined ? {} : { field: extra.field }),
-        ...(extra.detail ? { detail: extra.detail } : {}),
-      },
-    ],
-  };
-}
-
-const by = (input: CommandInput) => (input.actor ? { actor: input.actor } : {});
-const why = (reason: unknown) => (typeof reason === 'string' ? { reason } : {});
 
 function decidePrompt(state: SessionState, input: CommandInput): Decision {
   const { context } = state;
@@ -229,6 +221,11 @@ function decideCancel(state: SessionState, input: CommandInput): Decision {
   });
 }
 
+const unrunText = (row: CallRow, reason: string | undefined) =>
+  row.in_doubt
+    ? `Cancelled by the host${because(reason)}. A crash had left open whether it took effect before.`
+    : `Cancelled before it was run${because(reason)}.`;
+
 function decideCancelCall(state: SessionState, input: CommandInput): Decision {
   const { context } = state;
   const callId = input.body.call_id as string;
@@ -266,41 +263,10 @@ function decideCancelCall(state: SessionState, input: CommandInput): Decision {
     ...(row.status === 'parked'
       ? [{ type: 'approval_decided', call_id: callId, decision: 'superseded' } as const]
       : []),
-    ended(row, 'cancelled', row.status === 'returned' ? UNSEEN : `Cancelled before it was run${because(reason)}.`),
+    ended(row, 'cancelled', row.status === 'returned' ? UNSEEN : unrunText(row, reason)),
     outcome('cancelled', reason),
     ...(injects ? [cancelReminder(context, row, input.command_id, reason)] : []),
   );
-}
-
-function decideSuspend(state: SessionState, input: CommandInput): Decision {
-  const { context } = state;
-  if (isEnded(state)) return reject(input, 'not_running', 'the session is not running');
-  if (topStateOf(state) === 'suspended' || context.suspend)
-    return reject(input, 'already_suspended', 'the session is suspended, or about to be');
-  if (topStateOf(state) === 'tearing_down') return reject(input, 'not_running', 'the run is ending');
-  return events({
-    type: 'control_outcome',
-    control: 'suspend',
-    command_id: input.command_id,
-    status: 'suspending',
-    target: context.session_id,
-    ...by(input),
-    ...why(input.body.reason),
-  });
-}
-
-function decideResume(state: SessionState, input: CommandInput): Decision {
-  if (isEnded(state)) return reject(input, 'not_running', 'the run has ended; go on with `cox run --session`');
-  if (leafOf(state) !== 'suspended.parked') return reject(input, 'not_suspended', 'the session is not suspended');
-  const outcome: SessionEvent = {
-    type: 'control_outcome',
-    control: 'resume',
-    command_id: input.command_id,
-    status: 'resumed',
-    target: state.context.session_id,
-    ...by(input),
-  };
-  return events(outcome, { type: 'resumed', command_id: input.command_id });
 }
 
 // ---- outcomes ----
@@ -402,11 +368,18 @@ function decideCall(context: SessionContext, outcome: CallOutcome): Decision {
       ...timedOut,
     });
   }
+  if (outcome.status === 'interrupted' && asksAboutUnknown(context, row)) return events(askAboutUnknown(row));
   const { status, result } = agreeing(outcome);
   if (q.hooksFor(context, 'PostToolUse', row.tool).length > 0) {
-    return events({ type: 'call_returned', call_id: row.call_id, status, result, duration_ms });
+    return events(
+      { type: 'call_returned', call_id: row.call_id, status, result, duration_ms },
+      ...parkRequested(context, outcome),
+    );
   }
-  return events({ ...head, status, result, is_error: status !== 'ok', ...timedOut });
+  return events(
+    { ...head, status, result, is_error: status !== 'ok', ...timedOut },
+    ...parkRequested(context, outcome),
+  );
 }
 
 // Tools say twice whether they failed, by status and by flag; either is enough.

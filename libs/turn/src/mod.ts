@@ -3,7 +3,15 @@ export { type BudgetState, budgetsOf } from './budgets.ts';
 export { type CallRow, emptyContext, type OpenConsult, type SessionContext } from './context.ts';
 export { decide } from './decide.ts';
 export type { Decision } from './decision.ts';
-export { type AbortOrder, type Effect, effectsOf, openEffectIds } from './effects.ts';
+export {
+  type AbortOrder,
+  type Effect,
+  effectsOf,
+  openEffectIds,
+  type TimerEffect,
+  timerOf,
+  type WorkEffect,
+} from './effects.ts';
 export { isClearable } from './estimate-tokens.ts';
 export { next } from './next.ts';
 export { anythingInFlight } from './queries.ts';
@@ -18,4 +26,5 @@ export {
 } from './session-actor.ts';
 export { isEnded, leafOf, type SessionState, topStateOf } from './state.ts';
 export { MACHINE_VERSION, turnMachine } from './turn-machine.ts';
+export { UNKNOWN_OUTCOME, UNKNOWN_QUESTION } from './unknown-outcome.ts';
 export { messagesOf, pinOf, type ViewAccount, type ViewPart } from './view-account.ts';

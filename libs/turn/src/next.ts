@@ -32,7 +32,9 @@ import * as q from './queries.ts';
 import { stallNotice } from './stall-watch.ts';
 import { leafOf, type SessionState } from './state.ts';
 import { isStopped, predicatesAsked, toolStop } from './stop-conditions.ts';
+import { endsSuspension, parkingPayload, takesHold } from './suspension.ts';
 import { MACHINE_VERSION } from './turn-machine.ts';
+import { endedUnknown } from './unknown-outcome.ts';
 import { messagesOf } from './view-account.ts';
 
 /** The one event that follows, or null. Pure. */
@@ -91,16 +93,13 @@ const derive: { readonly [leaf: string]: Derivation } = {
   'steering_check.iteration_end': (context) => predicatesAsked(context) ?? checkpoint(context, 'iteration_end'),
   'steering_check.closing': closeTurn,
   'steering_check.follow_up': takeFollowup,
+  'daemon_idle.session_idle': (context) => consult(context, 'session_idle', {}),
   'daemon_idle.daemon_idle_pre': (context) => checkpoint(context, 'daemon_idle_pre'),
   'daemon_idle.daemon_idle_post': (context) => checkpoint(context, 'daemon_idle_post'),
-  'suspended.entering': (context) => {
-    const { command_id = '', reason } = context.suspend ?? {};
-    return { type: 'suspended', command_id, ...(reason === undefined ? {} : { reason }) };
-  },
-  'suspended.parked': (context) => {
-    const waker = q.waker(context);
-    return waker ? { type: 'resumed', command_id: waker.command_id } : null;
-  },
+  'suspended.pre_suspend': (context) => consult(context, 'pre_suspend', parkingPayload(context.suspend)),
+  'suspended.entering': (context) => takesHold(context, effectId(context)),
+  'suspended.parked': endsSuspension,
+  'suspended.post_resume': (context) => consult(context, 'post_resume', {}),
   'tearing_down.unwinding': abortUnsent,
   'tearing_down.turn_closing': (context) =>
     context.turn_open ? turnEnd(context) : context.run_started ? null : unstartedRun(context),
@@ -132,7 +131,13 @@ function owed(context: SessionContext): SessionEvent | null {
   if (skipped !== undefined) {
     const row = q.callRow(context, skipped);
     if (row?.status === 'parked') return { type: 'approval_decided', call_id: skipped, decision: 'superseded' };
+    if (row?.in_doubt) return endedUnknown(row, 'A message arrived before anybody had decided to run it again.');
     if (row) return ended(row, 'skipped', 'Skipped: a message arrived before this call was started. See it below.');
+  }
+  const told = context.waking?.messages[0];
+  if (context.waking && told) {
+    const { id, seam } = context.waking;
+    return { type: 'message_injected', command_id: id, origin: 'direct', seam, turn: context.turn, message: told };
   }
   const injection = context.delivering[0];
   if (!injection) return owedFeedback(context);
@@ -225,6 +230,7 @@ function refuse(context: SessionContext, row: CallRow): SessionEvent {
   if (row.decided) {
     const { actor, reason } = row.decided;
     const who = actor ? ` by ${actor.name}` : '';
+    if (row.in_doubt) return endedUnknown(row, `It is not to be run again, as decided${who}${because(reason)}.`);
     return denied(
       row,
       { by: 'user', ...(actor ? { actor } : {}), ...(reason === undefined ? {} : { reason }) },
@@ -238,6 +244,7 @@ function refuse(context: SessionContext, row: CallRow): SessionEvent {
 function abortUnsent(context: SessionContext): SessionEvent | null {
   for (const row of context.calls) {
     if (row.status === 'parked') return { type: 'approval_decided', call_id: row.call_id, decision: 'aborted' };
+    if (row.in_doubt && row.status !== 'ended') return endedUnknown(row, 'The run was ended before it was run again.');
     if (row.status === 'proposed' || row.status === 'allowed') {
       return ended(
         row,

@@ -135,6 +135,16 @@ export function makesRoom(context: SessionContext, callId: string): boolean {
   return (row?.status === 'running' || row?.status === 'returned') && nextToStart(context, callId) !== undefined;
 }
 
+/** Whether a question about a call that ran lets one go on that was held back. In a sequential batch it holds the rest back. */
+export function goesOnWithout(context: SessionContext, callId: string): boolean {
+  return callRow(context, callId)?.status === 'running' && !isSequential(context) && makesRoom(context, callId);
+}
+
+/** Whether an interrupt waits for a seam. */
+export function interruptWaits(context: SessionContext): boolean {
+  return context.pending.some(({ mode }) => mode === 'interrupt_immediate');
+}
+
 /** The next call that rules or a person have refused, and that has no result yet. */
 export function nextToRefuse(context: SessionContext): CallRow | undefined {
   return context.calls.find(
@@ -227,7 +237,7 @@ export function waker(context: SessionContext): PendingInjection | undefined {
 
 /** Whether something waits that would make a run go on, were it not capped. */
 export function anythingWaits(context: SessionContext): boolean {
-  return context.followups.length > 0 || steeringWaits(context);
+  return context.followups.length > 0 || context.waking?.takes_turn === true || steeringWaits(context);
 }
 
 /** Whether the open turn is the last that max_turns allows. */

@@ -16,12 +16,14 @@ import {
   type HookTable,
   type Input,
   isHookFailure,
+  type Json,
   type JsonObject,
   type ModelOutcome,
   type PermissionRule,
   type PinnedPrice,
   type Provision,
   parseBody,
+  parseCallOutcome,
   parseVerdict,
   type ResolvedCompaction,
   type RunBudgets,
@@ -31,7 +33,7 @@ import {
   type ToolTraits,
   type Verb,
 } from '@coxswain/protocol';
-import type { SessionState } from '../src/mod.ts';
+import { type SessionState, timerOf } from '../src/mod.ts';
 
 /** Time passes. */
 export class Later {
@@ -80,7 +82,9 @@ export const cancelled = (id = 'cancel-1', reason?: string) =>
   command('cancel', id, reason === undefined ? {} : { reason });
 export const callCancelled = (callId: string, body: JsonObject = {}, id = `cancel-${callId}`) =>
   command('cancel_call', id, { call_id: callId, ...body });
-export const suspended = (id = 'suspend-1') => command('suspend', id);
+export const suspended = (id = 'suspend-1', body: JsonObject = {}) => command('suspend', id, body);
+export const signalled = (name: string, id = `signal-${name}`, data?: Json) =>
+  command('signal', id, { name, ...(data === undefined ? {} : { data }) });
 export const resumed = (id = 'resume-1') => command('resume', id);
 
 export const approved = (callId: string, body: JsonObject = {}, id = `allow-${callId}`) =>
@@ -107,6 +111,7 @@ const TOOLS: readonly ToolDefinition[] = [
   tool('forbidden'),
   tool('done', { terminates: true }),
   tool('seq', { sequential: true }),
+  tool('long', { long_running: true }),
 ];
 const RULES: readonly PermissionRule[] = [
   { tool: 'ask', action: 'ask' },
@@ -124,6 +129,8 @@ export interface Surroundings {
   readonly steering?: 'all' | 'one_at_a_time';
   readonly followups?: 'all' | 'one_at_a_time';
   readonly daemon?: boolean;
+  readonly onUnknownOutcome?: 'interrupted' | 'ask';
+  readonly wakeIntervalMs?: number;
   /** Compaction, in a window that every second prompt passes unless it says otherwise. */
   readonly compaction?: Partial<ResolvedCompaction>;
   readonly budgets?: RunBudgets['limits'];
@@ -138,7 +145,12 @@ export function provision(around: Surroundings = {}): Provision {
   const fingerprint = (value: unknown) => JSON.stringify(value).length.toString(16);
   return {
     persona: { name: 'coder', version: '1' },
-    definition: { name: 'coder', prompt: '', ...(around.stopWhen ? { stop_when: [...around.stopWhen] } : {}) },
+    definition: {
+      name: 'coder',
+      prompt: '',
+      ...(around.onUnknownOutcome ? { on_unknown_outcome: around.onUnknownOutcome } : {}),
+      ...(around.stopWhen ? { stop_when: [...around.stopWhen] } : {}),
+    },
     model: { name: 'scripted/test.yaml' },
     system_prompt: 'You are coder.',
     tools: [...tools],
@@ -148,6 +160,7 @@ export function provision(around: Surroundings = {}): Provision {
     parallel_calls: around.parallelCalls ?? 8,
     drain: { steering: around.steering ?? 'all', followups: around.followups ?? 'one_at_a_time' },
     daemon: around.daemon ?? false,
+    ...(around.wakeIntervalMs === undefined ? {} : { wake_interval_ms: around.wakeIntervalMs }),
     ...(around.compaction
       ? {
           compaction: {
@@ -302,6 +315,28 @@ export function returned(callId: string, status: CallOutcome['status'] = 'ok', m
   };
 }
 
+/** Whoever runs a call has taken it up. */
+export function accepted(callId: string): Move {
+  return (state) => {
+    const row = state.context.calls.find((candidate) => candidate.call_id === callId);
+    if (row?.status !== 'running') throw new Error(`call ${callId} is not running: it is ${row?.status}`);
+    const { epoch } = state.context;
+    return { type: 'call_accepted', effect_id: row.effect_id as string, call_id: callId, epoch };
+  };
+}
+
+/** The outcome of a call comes as a command. */
+export function broughtBack(callId: string, id = `back-${callId}`, more: JsonObject = {}): Move {
+  return (state) => {
+    const row = state.context.calls.find((candidate) => candidate.call_id === callId);
+    const result = { content: [{ type: 'text', text: `brought back of ${callId}` }], is_error: false };
+    const head = { call_id: callId, effect_id: row?.effect_id ?? '1-0', epoch: row?.accepted ?? state.context.epoch };
+    const parsed = parseCallOutcome(Buffer.from(JSON.stringify({ ...head, status: 'ok', result, ...more })));
+    if (!parsed.ok) throw new Error(parsed.problem.message);
+    return { type: 'command', verb: 'call_outcome', command_id: id, body: parsed.body };
+  };
+}
+
 /** Tool connections are closed. */
 export const toolsClosed: Move = (state) => ({
   type: 'close_outcome',
@@ -360,6 +395,14 @@ export const hooksCancelled: Move = (state) => ({
   status: 'cancelled',
   answers: [],
 });
+
+// ---- timers ----
+
+/** The timer that the session waits for is due. */
+export const timerFires: Move = (state) => {
+  const { id, dueAtMs } = open(timerOf(state), 'timer');
+  return { type: 'timer', effect_id: id, due_at_ms: dueAtMs };
+};
 
 // ---- hosts ----
 

@@ -1,7 +1,8 @@
 /** The world around a session: everything that may happen to it next. Random runs and generated paths choose from it. */
 import { type Input, userText } from '@coxswain/protocol';
-import { isEnded, type SessionState } from '../src/mod.ts';
+import { isEnded, type SessionState, timerOf } from '../src/mod.ts';
 import {
+  accepted,
   answered,
   approved,
   asked,
@@ -33,9 +34,11 @@ import {
   returned,
   type Surroundings,
   sessionFailed,
+  signalled,
   started,
   steered,
   suspended,
+  timerFires,
   toolsClosed,
 } from './moves.ts';
 
@@ -74,6 +77,7 @@ export function possibilities(state: SessionState, around: Surroundings, id: () 
     moves.push(['trouble', 'predicates fail', predicatesSaid('it threw')]);
   }
   if (state.context.closing) moves.push(['work', 'tools closed', toolsClosed]);
+  if (timerOf(state)) moves.push(['work', 'timer fires', timerFires]);
   return moves.map(([lane, name, move]) => ({
     lane,
     name,
@@ -112,6 +116,7 @@ const BATCHES = [
   [call('a', 'forbidden'), call('b', 'done')],
   [call('a', 'done'), call('b', 'done')],
   [call('a', 'seq'), call('b', 'ask'), call('c', 'read')],
+  [call('a', 'long'), call('b', 'read')],
   [call('a', 'read', { args: null, problem: { code: 'unknown_tool', message: 'no such tool.' } }), call('b', 'ask')],
   [call('a', 'read', { args: null, problem: { code: 'unknown_tool', message: 'no such tool.' } })],
 ];
@@ -151,9 +156,14 @@ function callMoves(state: SessionState): Named[] {
     const id = row.call_id;
     return [
       ['work', `${id} returns`, returned(id)],
+      ['work', `${id} parks`, returned(id, 'ok', { park: {} })],
       ['work', `${id} edits`, returned(id, 'ok', { edited: ['a.ts', 'b.ts'] })],
       ['work', `${id} fails`, returned(id, 'error')],
       ['work', `${id} is stopped`, returned(id, 'cancelled')],
+
+      ...(row.tool === 'long' && row.accepted === undefined
+        ? ([['work', `${id} is taken up`, accepted(id)]] as const)
+        : []),
       ['work', `${id} does not stop`, returned(id, 'cancelled', { timed_out: true })],
       ['work', `${id} is interrupted`, returned(id, 'interrupted')],
     ];
@@ -172,6 +182,9 @@ function consultMoves(state: SessionState): Named[] {
     file_edited: [],
     session_error: [],
     session_end: [],
+    session_idle: [],
+    pre_suspend: [{ block: true, reason: 'not now' }],
+    post_resume: [],
     pre_finish: [],
     on_unsettled_detected: [],
     post_finish: [],
@@ -215,6 +228,11 @@ function commandMoves(state: SessionState, id: () => string): Named[] {
     ]),
     ['word', 'cancel no call', callCancelled('nobody', {}, id())],
     ['word', 'suspend', suspended(id())],
+    ['word', 'suspend until', suspended(id(), { for_ms: 60_000 })],
+    ['word', 'suspend or fail', suspended(id(), { for_ms: 60_000, on_timeout: 'fail' })],
+    ['word', 'suspend for a signal', suspended(id(), { signal: 'go' })],
+    ['word', 'signal', signalled('go', id())],
+    ['word', 'signal for nobody', signalled('other', id())],
     ['word', 'resume', resumed(id())],
     ['trouble', 'cancel', cancelled(id())],
   ];

@@ -1,8 +1,9 @@
 /** The built-in file and command tools, tools of the embedding program, and several sources as one. */
 export { type BuiltInToolsOptions, createBuiltInTools } from './built-in-tools.ts';
-export { type CodeTool, type CodeToolContext, createCodeTools } from './code-tools.ts';
+export { type CodeTool, type CodeToolAnswer, type CodeToolContext, createCodeTools, LATER } from './code-tools.ts';
 export { combineToolSources } from './combine-tool-sources.ts';
 export type { FetchUrlOptions } from './fetch-url.ts';
 export type { CallContext } from './function-toolset.ts';
+export { createParkTool } from './park.ts';
 export type { RunCommandOptions } from './run-command.ts';
 export { TOOL_BOUNDS } from './tool-bounds.ts';

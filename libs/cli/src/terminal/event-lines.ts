@@ -15,7 +15,7 @@ export function eventLine(event: UiEvent, style: Style): string | null {
     case 'call_ended':
       return callEnded(event, style);
     case 'approval_needed':
-      return `  ${style.yellow('?')} ${style.bold(event.tool)} ${event.summary} ${style.yellow('waits for an approval')} ${style.dim(`(${event.call_id})`)}`;
+      return approvalNeeded(event, style);
     case 'approval_settled':
       return approvalSettled(event, style);
     case 'injection_received':
@@ -49,9 +49,13 @@ export function eventLine(event: UiEvent, style: Style): string | null {
     case 'injection_blocked':
       return style.yellow(`  ! ${event.command_id} was blocked: ${event.reason}`);
     case 'session_suspended':
-      return style.yellow(`  ‖ suspended${quoted(event.reason)}`);
+      return style.yellow(
+        `  ‖ ${event.by_itself ? 'parked itself' : 'suspended'}${quoted(event.reason)}${waitsFor(event)}`,
+      );
     case 'session_resumed':
-      return style.yellow('  ▶ resumed');
+      return style.yellow(`  ▶ resumed${WOKEN_BY[event.cause]}`);
+    case 'signal_received':
+      return style.dim(`  ⚑ signal ${event.name}`);
     case 'host_changed':
       return style.dim(`  (host ${event.host} goes on with it)`);
     case 'budget_reported':
@@ -67,6 +71,20 @@ export function eventLine(event: UiEvent, style: Style): string | null {
     case 'state_changed':
       return null;
   }
+}
+
+const WOKEN_BY: Readonly<Record<UiEventOf<'session_resumed'>['cause'], string>> = {
+  command: '',
+  interrupt: ' by an interrupt',
+  signal: ' by its signal',
+  timeout: ': its time has come',
+};
+
+/** ` until 2030-01-31T09:00:00.000Z or signal deployed`; nothing where only a person wakes it. */
+export function waitsFor({ until, signal }: { readonly until: string | null; readonly signal: string | null }): string {
+  const what = [until === null ? null : `until ${until}`, signal === null ? null : `for signal ${signal}`];
+  const said = what.filter((part) => part !== null).join(' or ');
+  return said === '' ? '' : `, ${said}`;
 }
 
 /** `failed (error)`, `stopped (cancelled)`. */
@@ -118,6 +136,11 @@ function callEnded(event: UiEventOf<'call_ended'>, style: Style): string {
   }
   const mark = event.status === 'error' ? style.red('✗') : style.yellow('⊘');
   return `  ${mark} ${event.tool} ${event.status}${style.dim(`${quoted(event.result)}${took}`)}`;
+}
+
+function approvalNeeded({ tool, summary, call_id, question }: UiEventOf<'approval_needed'>, style: Style): string {
+  const head = `  ${style.yellow('?')} ${style.bold(tool)} ${summary} ${style.yellow('waits for an approval')} ${style.dim(`(${call_id})`)}`;
+  return question === null ? head : `${head}\n    ${question}`;
 }
 
 function approvalSettled(event: UiEventOf<'approval_settled'>, style: Style): string {

@@ -17,8 +17,9 @@ export interface PromptRules {
   readonly plainCallIds: boolean;
 }
 
-const IMAGES_AND_PDF = /^image\/|^application\/pdf$/;
-const CHAT_FILES = /^image\/|^application\/pdf$|^audio\/(wav|mp3|mpeg)$/;
+// A request with a file that the provider does not take fails, and with it every later one of the session.
+const IMAGES_AND_PDF = /^image\/(png|jpeg|gif|webp)$|^application\/pdf$/;
+const CHAT_FILES = /^image\/(png|jpeg|gif|webp)$|^application\/pdf$|^audio\/(wav|mp3|mpeg)$/;
 
 /** The OpenAI Responses API. */
 export const OPENAI_RESPONSES_RULES: PromptRules = {
@@ -51,8 +52,8 @@ export const OPENAI_COMPATIBLE_RULES: PromptRules = {
 export const ANTHROPIC_RULES: PromptRules = {
   metadataKey: 'anthropic',
   reasoning: 'signed',
-  files: /^image\/(png|jpeg|gif|webp)$|^application\/pdf$/,
-  resultFiles: /^image\/(png|jpeg|gif|webp)$|^application\/pdf$/,
+  files: IMAGES_AND_PDF,
+  resultFiles: IMAGES_AND_PDF,
   plainCallIds: true,
 };
 
@@ -60,7 +61,7 @@ export const ANTHROPIC_RULES: PromptRules = {
 export const GOOGLE_RULES: PromptRules = {
   metadataKey: 'google',
   reasoning: 'signed',
-  files: /^(image|audio|video)\/|^application\/pdf$/,
-  resultFiles: /^image\//,
+  files: /^image\/(png|jpeg|webp|heic|heif)$|^(audio|video)\/|^application\/pdf$/,
+  resultFiles: /^image\/(png|jpeg|webp|heic|heif)$/,
   plainCallIds: false,
 };
