@@ -4,7 +4,7 @@
  */
 import { createMemoryBus, type MemoryBus } from '@coxswain/adapter-memory';
 import { createModels } from '@coxswain/adapter-models';
-import type { Clock, Hooks, Log, Models, ToolSource } from '@coxswain/ports';
+import type { Clock, Hooks, Log, Models, ToolSource, ToolsetSpec } from '@coxswain/ports';
 import { HEADERS, HookRegistration, type JsonObject, sessionRef, subjects } from '@coxswain/protocol';
 import { createSessionHost, type SessionHost } from '@coxswain/session';
 import { VirtualTime } from '../../libs/session/test/virtual-time.ts';
@@ -39,6 +39,7 @@ export class Stage {
   readonly #models: Models;
   readonly #tools: ToolSource;
   readonly #heedsInjections: boolean;
+  #onFeedback: ToolsetSpec['onFeedback'];
   readonly #sent = new Map<string, number>();
   #ids = 0;
   #host: SessionHost | null = null;
@@ -116,6 +117,12 @@ export class Stage {
     if (this.#heedsInjections) await this.send(verb, body);
   }
 
+  /** A server of the session logs a warning. In a control it does not. */
+  async notify(text: string): Promise<void> {
+    if (this.#heedsInjections) this.#onFeedback?.('mcp:harbour', `warning: ${text}`);
+    await this.time.settle();
+  }
+
   /** Lets time pass. */
   async wait(ms: number): Promise<void> {
     await this.time.advance(ms);
@@ -153,6 +160,7 @@ export class Stage {
       open: async (spec, signal) => {
         if (openingTakesMs > 0) await this.#clock.sleep(openingTakesMs, signal);
         if (toolsDoNotOpen) return { code: 'mcp_server_failed', message: 'the server of the winch did not answer' };
+        this.#onFeedback = spec.onFeedback;
         return this.#tools.open(spec, signal);
       },
     };

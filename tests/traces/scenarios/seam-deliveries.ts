@@ -4,7 +4,7 @@
  */
 import type { SeamKind } from '@coxswain/protocol';
 import { ask, type Scenario, say } from '../scenario.ts';
-import { asking } from '../stage.ts';
+import { asking, SCRIPT } from '../stage.ts';
 
 /** Model answers and started calls of a whole trace. */
 export interface Work {
@@ -56,6 +56,25 @@ export const SEAM_DELIVERIES: readonly SeamScenario[] = [
     async play(stage) {
       await stage.host();
       await stage.start();
+    },
+  },
+  {
+    name: 'seam-post-compact',
+    shows: 'what a server notified while older turns were summarised reaches the model just after',
+    delivers: 'post_compact',
+    work: { queued: { answers: 2, calls: 1 }, control: { answers: 2, calls: 1 } },
+    turns: [
+      { ...ask(['look', { at: 'the bow' }]), usage: { input_tokens: 900, output_tokens: 10 } },
+      say('I heard it.'),
+    ],
+    compactions: [{ text: 'The bow was clear.', delay_ms: 100 }],
+    tools: ['look'],
+    async play(stage) {
+      await stage.host();
+      const model = { name: `scripted/${SCRIPT}`, context_window: 1_000 };
+      await stage.start({ persona: { name: 'mate', model, compaction: { reserve: 200, keep_turns: 0 } } });
+      await stage.notify('Fog in the estuary.');
+      await stage.wait(200);
     },
   },
   {
