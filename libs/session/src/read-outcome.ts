@@ -4,6 +4,7 @@
  */
 import {
   CallOutcome,
+  ClockOutcome,
   CloseOutcome,
   CompactOutcome,
   ConsultOutcome,
@@ -23,6 +24,7 @@ const SCHEMAS: { readonly [T in Outcome['type']]: z.ZodType } = {
   consult_outcome: ConsultOutcome,
   close_outcome: CloseOutcome,
   stop_outcome: StopOutcome,
+  clock_outcome: ClockOutcome,
 };
 
 /**

@@ -58,6 +58,9 @@ export function decide(state: SessionState, input: Input, _atMs: number): Decisi
     case 'close_outcome':
       if (state.context.closing?.id !== input.effect_id) return late(input.effect_id);
       return events({ type: 'tools_closed', effect_id: input.effect_id, notes: input.notes });
+    case 'clock_outcome':
+      if (state.context.clock_watch?.id !== input.effect_id || state.context.aborting) return late(input.effect_id);
+      return events({ type: 'time_reached', effect_id: input.effect_id });
     case 'stop_outcome':
       return decideStop(state.context, input);
     case 'owned':

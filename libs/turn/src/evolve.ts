@@ -5,7 +5,15 @@
  * E2  Effect ids are `<record n>-<index>`: the event that asks for an effect takes the next index of its record.
  */
 import { BOUNDS, callsOf, costNanoUsd, type EventOf, type SessionEvent, textOf, type Usage } from '@coxswain/protocol';
-import { exhaustion, NOTHING_USED, spend, startClock, stopClock } from './budgets.ts';
+import {
+  type BudgetCount,
+  exhaustion,
+  NOTHING_USED,
+  nextTimeThresholdMs,
+  spend,
+  startClock,
+  stopClock,
+} from './budgets.ts';
 import { passDue } from './compaction.ts';
 import {
   type CallRow,
@@ -92,6 +100,8 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
       return context.pinned
         ? { pinned: { ...context.pinned, price: event.price, price_fingerprint: event.fingerprint } }
         : {};
+    case 'time_reached':
+      return watchClock(context, event, context.count);
     case 'stop_condition_held':
       return { stop_held: true };
     case 'stop_predicates_asked':
@@ -114,7 +124,7 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
         ...(context.pinned ? { pinned: { ...context.pinned, hooks_fingerprint: event.fingerprint } } : {}),
       };
     case 'agent_start':
-      return { run_started: true, provision: null, count: startClock(context.count, event.at_ms) };
+      return { run_started: true, provision: null, ...clockStarted(context, event) };
     case 'turn_start':
       return {
         turn: event.turn,
@@ -204,7 +214,7 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
         closing: null,
         consult: null,
         stop_check: null,
-        count: stopClock(context.count, event.at_ms),
+        ...clockStopped(context, event),
       };
     case 'steering_received':
     case 'reminder_injected': {
@@ -248,9 +258,9 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
     case 'control_outcome':
       return controlled(context, event);
     case 'suspended':
-      return { suspend: null, count: stopClock(context.count, event.at_ms) };
+      return { suspend: null, ...clockStopped(context, event) };
     case 'resumed':
-      return { ...remember(context, event.command_id), count: startClock(context.count, event.at_ms) };
+      return { ...remember(context, event.command_id), ...clockStarted(context, event) };
     case 'run_failed':
       return {
         aborting: true,
@@ -311,9 +321,9 @@ function checkpointed(
         ...(q.isHooked(context, 'transform_context') ? {} : ask(context, event, 'model')),
       };
     case 'daemon_idle_pre':
-      return { ...delivered, turns_counted: 0, count: NOTHING_USED };
+      return { ...delivered, turns_counted: 0, count: NOTHING_USED, clock_watch: null };
     case 'daemon_idle_post':
-      return { ...delivered, count: startClock(context.count, event.at_ms) };
+      return { ...delivered, ...clockStarted(context, event) };
     case 'loop_exit':
       return { ...delivered, ...(context.run_started && context.pinned ? ask(context, event, 'closing') : {}) };
     default:
@@ -370,6 +380,22 @@ function paid(context: SessionContext, usage: Usage): Partial<SessionContext> {
     total_cost: add(context.total_cost),
     count: spend(context.count, usage, price),
   };
+}
+
+function clockStarted(context: SessionContext, event: PlacedEvent): Partial<SessionContext> {
+  return watchClock(context, event, startClock(context.count, event.at_ms));
+}
+
+function clockStopped(context: SessionContext, event: PlacedEvent): Partial<SessionContext> {
+  return { count: stopClock(context.count, event.at_ms), clock_watch: null };
+}
+
+/** With a time budget somebody must say when its next threshold is there: a run that waits makes no records. */
+function watchClock(context: SessionContext, event: PlacedEvent, count: BudgetCount): Partial<SessionContext> {
+  const due_at_ms = nextTimeThresholdMs(context, count, event.at_ms);
+  if (due_at_ms === null) return { count, clock_watch: null };
+  const index = nextIndex(context, event);
+  return { count, clock_watch: { id: `${event.n}-${index}`, epoch: context.epoch, due_at_ms }, next_effect: index + 1 };
 }
 
 function thresholdTold(context: SessionContext, event: EventOf<'budget_threshold'>): Partial<SessionContext> {

@@ -185,8 +185,10 @@ function effectLine(effect: Effect): string {
   const about =
     effect.kind === 'call_tool'
       ? ` ${effect.callId}`
-      : effect.kind === 'consult'
-        ? ` ${effect.point}${effect.callId === undefined ? '' : ` ${effect.callId}`}`
-        : '';
+      : effect.kind === 'watch_clock'
+        ? ` ${effect.dueAtMs}`
+        : effect.kind === 'consult'
+          ? ` ${effect.point}${effect.callId === undefined ? '' : ` ${effect.callId}`}`
+          : '';
   return `${effect.kind}${about}${effect.abort ? ' aborted' : ''}`;
 }
