@@ -189,6 +189,8 @@ function effectLine(effect: Effect): string {
         ? ` ${effect.dueAtMs}`
         : effect.kind === 'consult'
           ? ` ${effect.point}${effect.callId === undefined ? '' : ` ${effect.callId}`}`
-          : '';
+          : effect.kind === 'timer'
+            ? ` ${effect.what} at ${effect.dueAtMs}`
+            : '';
   return `${effect.kind}${about}${effect.abort ? ' aborted' : ''}`;
 }
