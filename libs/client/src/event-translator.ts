@@ -216,6 +216,7 @@ class Translator implements EventTranslator {
       // Detail that an interface may look up in the record; nothing of it is news to a reader.
       case 'persona_changed':
       case 'prices_changed':
+      case 'time_reached':
       case 'stop_condition_held':
       case 'stop_predicates_asked':
       case 'stop_predicates_answered':

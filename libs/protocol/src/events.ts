@@ -371,6 +371,8 @@ export const EVENT_SCHEMAS = {
     /** What the next answer needs at least, where that is more than is left. */
     needed: z.number().positive().optional(),
   }),
+  /** A time for which the time budget has waited is there. */
+  time_reached: event('time_reached', { effect_id: effectId }),
   /** The turn ends the run, unless its last seam delivers something. */
   stop_condition_held: event('stop_condition_held', { turn, condition: StopCondition }),
   stop_predicates_asked: event('stop_predicates_asked', { turn, effect_id: effectId, predicates: z.array(z.string()) }),

@@ -5,6 +5,7 @@
 import {
   CallAccepted,
   CallOutcome,
+  ClockOutcome,
   CloseOutcome,
   CompactOutcome,
   ConsultOutcome,
@@ -25,6 +26,7 @@ const SCHEMAS: { readonly [T in Outcome['type']]: z.ZodType } = {
   consult_outcome: ConsultOutcome,
   close_outcome: CloseOutcome,
   stop_outcome: StopOutcome,
+  clock_outcome: ClockOutcome,
 };
 
 /**

@@ -2,7 +2,8 @@
 import type { JsonObject } from '@coxswain/protocol';
 import { describe, expect, test } from 'vitest';
 import { ask, call, say } from './fake-model.ts';
-import { refOf, testBed } from './test-bed.ts';
+import { taking } from './fake-tools.ts';
+import { ASKING, refOf, testBed } from './test-bed.ts';
 
 const PRICES = [
   { model: 'fake/cheap*', input: 1, output: 1 },
@@ -140,4 +141,33 @@ test('the count survives a crash of the host', async () => {
   await bed.time.advance(5_000);
   expect((await bed.lines()).at(-1)).toBe('agent_end budget_exceeded');
   expect((await bed.eventsOf('budget_threshold')).map(({ percent }) => percent)).toEqual([50, 80, 95, 100]);
+});
+
+describe('time runs out while a run waits:', () => {
+  test('for an approval', async () => {
+    const bed = testBed();
+    bed.models.answers = [ask(call('c1', 'ask'))];
+    bed.tools = { ask: {} };
+    await bed.host();
+    await bed.start({ permissions: ASKING, limits: { wall_time_ms: 60_000 } });
+    await bed.time.advance(59_999);
+    expect((await bed.lines()).at(-1)).toBe('budget_threshold wall_time_ms 95%');
+    await bed.time.advance(1);
+    expect((await bed.lines()).at(-1)).toBe('agent_end budget_exceeded');
+  });
+
+  test('for a tool, also when another host has taken the session over', async () => {
+    const bed = testBed();
+    bed.tools = { read: { traits: { idempotent: true }, run: taking(3_600_000) } };
+    bed.models.answers = [ask(call('c1', 'read'))];
+    const first = await bed.host();
+    await bed.start({ limits: { wall_time_ms: 60_000 } });
+    await bed.time.advance(20_000);
+    first.abandon();
+    await bed.time.advance(20_000);
+    await bed.host();
+    await bed.time.advance(20_000);
+    expect((await bed.lines()).at(-1)).toBe('agent_end budget_exceeded');
+    expect((await bed.eventsOf('budget_threshold')).map(({ used }) => used)).toEqual([40_000, 48_000, 57_000, 60_000]);
+  });
 });

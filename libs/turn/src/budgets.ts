@@ -118,14 +118,17 @@ function neededNext({ count, pinned }: SessionContext, budget: Budget): number {
   return costNanoUsd(price, { input_tokens: tokens, output_tokens: 0, cached_input_tokens: tokens });
 }
 
-/** When the clock reaches the next threshold of the time budget; null without one, and while the clock stands still. */
-export function nextTimeThresholdMs(context: SessionContext): number | null {
+/**
+ * When the running clock reaches the next threshold of the time budget that it has not reached at `atMs`; null where
+ * there is none, and while the clock stands still.
+ */
+export function nextTimeThresholdMs(context: SessionContext, count: BudgetCount, atMs: number): number | null {
   const budgets = context.pinned?.budgets;
   const limit = budgets?.limits.wall_time_ms;
-  const { running_since_ms: since, counted_ms, told: said } = context.count;
-  if (!budgets || limit === undefined || since === null) return null;
-  const percent = budgets.thresholds.find((candidate) => candidate > said.wall_time_ms);
-  return percent === undefined ? null : since + part(limit, percent) - counted_ms;
+  if (!budgets || limit === undefined || count.running_since_ms === null) return null;
+  const elapsed = elapsedMs(count, atMs);
+  const percent = budgets.thresholds.find((candidate) => part(limit, candidate) > elapsed);
+  return percent === undefined ? null : count.running_since_ms + part(limit, percent) - count.counted_ms;
 }
 
 /** `percent` of a limit, rounded up, without leaving the whole numbers that a double holds. */

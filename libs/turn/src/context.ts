@@ -239,6 +239,8 @@ export interface SessionContext {
   readonly run_cost: number | null;
   readonly total_cost: number | null;
   readonly count: BudgetCount;
+  /** Waits for the next threshold of the time budget. */
+  readonly clock_watch: (OpenEffect & { readonly due_at_ms: number }) | null;
   /** Whether the open turn's answer asked for calls. */
   readonly batch_open: boolean;
   readonly calls: readonly CallRow[];
@@ -340,6 +342,7 @@ export function emptyContext(sessionId: string): SessionContext {
     run_cost: 0,
     total_cost: 0,
     count: NOTHING_USED,
+    clock_watch: null,
     batch_open: false,
     calls: [],
     edited: [],

@@ -69,6 +69,9 @@ export function decide(state: SessionState, input: Input, atMs: number): Decisio
     case 'close_outcome':
       if (state.context.closing?.id !== input.effect_id) return late(input.effect_id);
       return events({ type: 'tools_closed', effect_id: input.effect_id, notes: input.notes });
+    case 'clock_outcome':
+      if (state.context.clock_watch?.id !== input.effect_id || state.context.aborting) return late(input.effect_id);
+      return events({ type: 'time_reached', effect_id: input.effect_id });
     case 'stop_outcome':
       return decideStop(state.context, input);
     case 'owned':

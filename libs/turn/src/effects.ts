@@ -58,6 +58,7 @@ export type Effect =
       readonly hooks: readonly string[];
       readonly payload: JsonObject;
     })
+  | (EffectHead & { readonly kind: 'watch_clock'; readonly dueAtMs: number })
   | (EffectHead & { readonly kind: 'check_stop'; readonly predicates: readonly string[] })
   | (EffectHead & { readonly kind: 'close_tools' })
   | (EffectHead & { readonly kind: 'timer'; readonly dueAtMs: number; readonly what: TimerPurpose });
@@ -125,6 +126,10 @@ export function effectsOf(state: SessionState): readonly Effect[] {
       hooks,
       payload,
     });
+  }
+  if (context.clock_watch && !context.aborting) {
+    const { id, epoch, due_at_ms } = context.clock_watch;
+    effects.push({ kind: 'watch_clock', id, epoch, dueAtMs: due_at_ms, abort: null });
   }
   if (context.stop_check) effects.push({ kind: 'check_stop', ...context.stop_check, abort });
   if (context.closing) effects.push({ kind: 'close_tools', ...context.closing, abort: null });

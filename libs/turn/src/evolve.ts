@@ -5,7 +5,15 @@
  * E2  Effect ids are `<record n>-<index>`: the event that asks for an effect takes the next index of its record.
  */
 import { BOUNDS, callsOf, costNanoUsd, type EventOf, type SessionEvent, textOf, type Usage } from '@coxswain/protocol';
-import { exhaustion, NOTHING_USED, spend, startClock, stopClock } from './budgets.ts';
+import {
+  type BudgetCount,
+  exhaustion,
+  NOTHING_USED,
+  nextTimeThresholdMs,
+  spend,
+  startClock,
+  stopClock,
+} from './budgets.ts';
 import { passDue } from './compaction.ts';
 import {
   type CallRow,
@@ -100,6 +108,8 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
       return context.pinned
         ? { pinned: { ...context.pinned, price: event.price, price_fingerprint: event.fingerprint } }
         : {};
+    case 'time_reached':
+      return watchClock(context, event, context.count);
     case 'stop_condition_held':
       return { stop_held: true };
     case 'stop_predicates_asked':
@@ -122,7 +132,7 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
         ...(context.pinned ? { pinned: { ...context.pinned, hooks_fingerprint: event.fingerprint } } : {}),
       };
     case 'agent_start':
-      return { run_started: true, provision: null, count: startClock(context.count, event.at_ms) };
+      return { run_started: true, provision: null, ...clockStarted(context, event) };
     case 'turn_start':
       return {
         turn: event.turn,
@@ -236,7 +246,7 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
         idle_timer: null,
         waking: null,
         stop_check: null,
-        count: stopClock(context.count, event.at_ms),
+        ...clockStopped(context, event),
       };
     case 'steering_received':
     case 'reminder_injected': {
@@ -288,9 +298,9 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
       return { suspend, ...(event.command_id === undefined ? {} : remember(context, event.command_id)) };
     }
     case 'suspended':
-      return { ...suspended(context, event), count: stopClock(context.count, event.at_ms) };
+      return { ...suspended(context, event), ...clockStopped(context, event) };
     case 'resumed':
-      return { ...resumed(context, event), count: startClock(context.count, event.at_ms) };
+      return { ...resumed(context, event), ...clockStarted(context, event) };
     case 'signal_received': {
       const { command_id, name, data } = event;
       const signal = { command_id, name, ...(data === undefined ? {} : { data }) };
@@ -358,9 +368,9 @@ function checkpointed(
         ...(q.isHooked(context, 'transform_context') ? {} : ask(context, event, 'model')),
       };
     case 'daemon_idle_pre':
-      return { ...delivered, turns_counted: 0, ...idling(context, event) };
+      return { ...delivered, turns_counted: 0, clock_watch: null, ...idling(context, event) };
     case 'daemon_idle_post':
-      return { ...delivered, idle_timer: null, count: startClock(context.count, event.at_ms) };
+      return { ...delivered, idle_timer: null, ...clockStarted(context, event) };
     case 'loop_exit':
       return { ...delivered, ...(context.run_started && context.pinned ? ask(context, event, 'closing') : {}) };
     default:
@@ -417,6 +427,22 @@ function paid(context: SessionContext, usage: Usage): Partial<SessionContext> {
     total_cost: add(context.total_cost),
     count: spend(context.count, usage, price),
   };
+}
+
+function clockStarted(context: SessionContext, event: PlacedEvent): Partial<SessionContext> {
+  return watchClock(context, event, startClock(context.count, event.at_ms));
+}
+
+function clockStopped(context: SessionContext, event: PlacedEvent): Partial<SessionContext> {
+  return { count: stopClock(context.count, event.at_ms), clock_watch: null };
+}
+
+/** With a time budget somebody must say when its next threshold is there: a run that waits makes no records. */
+function watchClock(context: SessionContext, event: PlacedEvent, count: BudgetCount): Partial<SessionContext> {
+  const due_at_ms = nextTimeThresholdMs(context, count, event.at_ms);
+  if (due_at_ms === null) return { count, clock_watch: null };
+  const index = nextIndex(context, event);
+  return { count, clock_watch: { id: `${event.n}-${index}`, epoch: context.epoch, due_at_ms }, next_effect: index + 1 };
 }
 
 function thresholdTold(context: SessionContext, event: EventOf<'budget_threshold'>): Partial<SessionContext> {
@@ -543,7 +569,7 @@ function timerFired(context: SessionContext, event: EventOf<'timer_fired'>): Par
 
 /** A daemon that begins to wait asks to be woken after its interval; one for which something waits goes on at once. */
 function idling(context: SessionContext, event: PlacedEvent): Partial<SessionContext> {
-  if (q.anythingWaits(context)) return { count: startClock(NOTHING_USED, event.at_ms) };
+  if (q.anythingWaits(context)) return watchClock(context, event, startClock(NOTHING_USED, event.at_ms));
   const intervalMs = context.pinned?.wake_interval_ms;
   if (intervalMs === undefined) return { count: NOTHING_USED };
   const index = nextIndex(context, event);

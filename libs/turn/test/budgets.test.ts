@@ -11,6 +11,7 @@ import {
   later,
   type Move,
   modelStopped,
+  owned,
   prompted,
   provisioned,
   reminded,
@@ -21,6 +22,7 @@ import {
   started,
   steered,
   suspended,
+  timeReached,
   toolsClosed,
   using,
 } from './moves.ts';
@@ -312,6 +314,51 @@ describe('time', () => {
       steered('m'),
     );
     expect(budgetsOf(session.state.context)).toEqual([{ budget: 'wall_time_ms', used: 10, limit: 1_000 }]);
+  });
+});
+
+describe('the clock tells of a threshold by itself', () => {
+  const around = { budgets: { wall_time_ms: 1_000 } };
+
+  test('while a run waits for a person, and ends it there', () => {
+    given(running(around), asked(call('a', 'ask')), later(500))
+      .when(timeReached)
+      .thenJournal('time_reached', 'budget_threshold wall_time_ms 50%')
+      .thenEffects('watch_clock 800')
+      .when(later(300), timeReached)
+      .thenEffects('watch_clock 950')
+      .when(later(150), timeReached, later(50), timeReached, toolsClosed)
+      .thenIncludes('budget_threshold wall_time_ms 100%', 'call_ended a aborted', 'agent_end budget_exceeded');
+  });
+
+  test('waits again where it was a little early', () => {
+    given(running(around), later(499))
+      .when(timeReached)
+      .thenJournal('time_reached')
+      .thenEffects('call_model', 'watch_clock 500');
+  });
+
+  test('is not waited for while the session is suspended, and later by as much when it goes on', () => {
+    given(running(around), later(100), suspended(), steered('m'))
+      .when(answered(), later(10_000))
+      .thenEffects()
+      .when(resumed())
+      .thenEffects('call_model', 'watch_clock 10500');
+  });
+
+  test('is not waited for by a daemon that idles, nor by a run without a time budget', () => {
+    given(running({ ...around, daemon: true }))
+      .when(answered())
+      .thenEffects();
+    given(running({ budgets: { tokens: 5_000 } }))
+      .when(owned(2))
+      .thenEffects('call_model');
+  });
+
+  test('says nothing to a run that is ending', () => {
+    given(running(around), asked(call('a', 'read')))
+      .when(cancelled())
+      .thenEffects('call_tool a aborted');
   });
 });
 

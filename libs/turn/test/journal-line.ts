@@ -139,6 +139,7 @@ export function journalLine(event: SessionEvent): string {
       );
     case 'persona_changed':
     case 'prices_changed':
+    case 'time_reached':
     case 'tools_changed':
     case 'hooks_changed':
     case 'tools_closed':

@@ -424,6 +424,14 @@ function open<T>(effect: T | null, what: string): T {
   return effect;
 }
 
+// ---- time ----
+
+/** The time for which the time budget waits is there. */
+export const timeReached: Move = (state) => ({
+  type: 'clock_outcome',
+  effect_id: open(state.context.clock_watch, 'watch_clock').id,
+});
+
 // ---- stop conditions ----
 
 /** The predicates that were asked answer, in order: whether they hold, or why they failed. */

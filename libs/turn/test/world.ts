@@ -38,6 +38,7 @@ import {
   started,
   steered,
   suspended,
+  timeReached,
   timerFires,
   toolsClosed,
 } from './moves.ts';
@@ -71,6 +72,7 @@ export function possibilities(state: SessionState, around: Surroundings, id: () 
     ['trouble', 'owned', owned(state.context.epoch + 1)],
     ['trouble', 'session failed', sessionFailed],
   ];
+  if (state.context.clock_watch && !state.context.aborting) moves.push(['work', 'time reached', timeReached]);
   if (state.context.stop_check) {
     moves.push(['work', 'predicates do not hold', predicatesSaid(false)]);
     moves.push(['work', 'predicates hold', predicatesSaid(true)]);

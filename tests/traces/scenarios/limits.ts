@@ -68,7 +68,6 @@ export const LIMITS: readonly Scenario[] = [
       await stage.host();
       await stage.start({ limits: { wall_time_ms: 1_000 } });
       await stage.wait(1_000);
-      await stage.send('steer', { body: 'Slower.' });
     },
   },
   {
