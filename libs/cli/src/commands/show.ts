@@ -52,7 +52,7 @@ function forPeople(status: SessionStatus): string {
   for (const { kind, mode, body, command_id } of status.pending) {
     rows.push([
       'pending',
-      `${kind}${mode ? ` (${mode})` : ''} ${printable(body).replaceAll('\n', '⏎')} [${command_id}]`,
+      `${kind}${mode ? ` (${mode})` : ''} ${summarizeArgs(body)} [${command_id}]`,
     ]);
   }
   return table(rows);
