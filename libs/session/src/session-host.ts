@@ -4,7 +4,14 @@
  */
 import { setMaxListeners } from 'node:events';
 import type { Doorbell, Ids, StrayCommand } from '@coxswain/ports';
-import { type Outcome, positionalCommandId, type SessionRef, type SessionStatus, strayField, subjects } from '@coxswain/protocol';
+import {
+  type Outcome,
+  positionalCommandId,
+  type SessionRef,
+  type SessionStatus,
+  strayField,
+  subjects,
+} from '@coxswain/protocol';
 import type { CommitBounds } from './commit.ts';
 import { loadSession, readRecord } from './load-session.ts';
 import { type Dropped, type RunnerPorts, SessionRunner } from './session-runner.ts';

@@ -22,7 +22,9 @@ export const run: CommandRun = async (invocation) => {
   const file = resolve(typedIn(invocation.env), asked);
   const kind = await kindOf(file);
   if ((kind === null || kind === 'folder') && !ID_PATTERN.test(asked)) {
-    throw usageError(`${kind === null ? `there is no file ${asked}` : `${asked} is a folder`}; give a session, an exported file, or - for standard input`);
+    throw usageError(
+      `${kind === null ? `there is no file ${asked}` : `${asked} is a folder`}; give a session, an exported file, or - for standard input`,
+    );
   }
   // It can be read but once, so nobody looks beforehand whether a bus is needed.
   if (kind === 'pipe') return tell(invocation, () => replayJournal(linesOf(createReadStream(file))));

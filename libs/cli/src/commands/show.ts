@@ -50,10 +50,7 @@ function forPeople(status: SessionStatus): string {
     rows.push(['approval', `${call_id} ${tool} ${summarizeArgs(args)}`]);
   }
   for (const { kind, mode, body, command_id } of status.pending) {
-    rows.push([
-      'pending',
-      `${kind}${mode ? ` (${mode})` : ''} ${summarizeArgs(body)} [${command_id}]`,
-    ]);
+    rows.push(['pending', `${kind}${mode ? ` (${mode})` : ''} ${summarizeArgs(body)} [${command_id}]`]);
   }
   return table(rows);
 }
