@@ -60,8 +60,19 @@ test('a server that is killed takes cox up with it, which says so', async () => 
   process.kill((await readConnection(stateDir))?.pid as number, 'SIGKILL');
   expect((await child.exited).code, child.told).toBe(1);
   expect(child.stderr).toMatch(/nats-server ended by itself/);
+  // There is nobody left to be told that partitions are let go.
+  expect(child.stderr).not.toContain('could not be unpinned');
   // The folder is free again.
   await up(stateDir);
+});
+
+test('streams that are deleted under cox up end it, with a code', async () => {
+  const { child, ready } = await up(await scratchFolder('up'));
+  const nc = await connectBare({ servers: new URL(ready.nats_url).host, token: new URL(ready.nats_url).username });
+  await nc.request('$JS.API.STREAM.DELETE.COX_COMMANDS');
+  await nc.close();
+  expect((await child.exited).code, child.told).toBe(1);
+  expect(child.stderr).toMatch(/cox: streams_gone: /);
 });
 
 test('two instances side by side know nothing of each other; the port is the one asked for', async () => {

@@ -87,3 +87,10 @@ test('a name is looked for in personas/ and else left to the host', async () => 
   expect(await choosePersona('elsewhere', folder)).toBe('elsewhere');
   await expect(choosePersona('./none.yaml', folder)).rejects.toThrow('cannot be read');
 });
+
+test('what is neither a name nor a path is said to be neither', async () => {
+  await expect(choosePersona('a b', folder)).rejects.toMatchObject({
+    exitCode: 2,
+    message: expect.stringContaining('a file has a dot or a slash'),
+  });
+});

@@ -54,10 +54,14 @@ function rejectionIn(events: readonly SessionEvent[]): Pick<Receipt, 'stage' | '
   };
 }
 
-/** How an event ends the waiting of an injection, if it does. */
-function settledBy(event: SessionEvent, commandId: CommandId): Pick<Receipt, 'stage' | 'seam' | 'turn'> | null {
-  if (event.type !== 'message_injected' || event.command_id !== commandId) return null;
-  return { stage: 'delivered', seam: event.seam, turn: event.turn };
+/** How an event ends the waiting of an injection, if it does: it is put in at a seam, or a hook has blocked it. */
+function settledBy(
+  event: SessionEvent,
+  commandId: CommandId,
+): Pick<Receipt, 'stage' | 'seam' | 'turn' | 'reason'> | null {
+  if (!('command_id' in event) || event.command_id !== commandId) return null;
+  if (event.type === 'injection_blocked') return { stage: 'blocked', reason: event.reason };
+  return 'seam' in event ? { stage: 'delivered', seam: event.seam, turn: event.turn } : null;
 }
 
 /** What is waited for, and how. */

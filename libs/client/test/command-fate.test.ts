@@ -50,6 +50,12 @@ describe('what the journal says of a command', () => {
     });
   });
 
+  test('blocked by a hook, with its reason', () => {
+    const blocked = { type: 'injection_blocked', command_id: ID, reason: 'no' };
+    const told = { ...head, stage: 'blocked', n: 2, reason: 'no' };
+    expect(fateAfter({ n: 1, verb: 'steer' }, { n: 2, events: [blocked] }, { n: 3, state: 'stopped' })).toEqual(told);
+  });
+
   test('kept for the next run, as long as there is none', () => {
     const kept = { ...head, stage: 'accepted', n: 1, pending_for_next_run: true };
     expect(fateAfter({ n: 1, verb: 'steer', state: 'stopped' })).toEqual(kept);

@@ -67,7 +67,8 @@ export interface CommandSender {
   /**
    * Stores a command durably.
    * @returns its position and the command id it is known by: the one given here, else the position's
-   * (`<stream>-<created ms>-<seq>`). An `id` in the body is not looked at.
+   * (`<stream>-<created ms>-<seq>`). An `id` in the body, by which the session would
+   * go, is not looked at.
    * @throws when the store does not acknowledge it within its bound.
    */
   send(

@@ -458,6 +458,11 @@ export const ERROR_CATALOGUE = {
     'Ends with 1, quoting its log; the sessions are kept.',
     'See the log, and start `cox up` again.',
   ),
+  streams_gone: exception(
+    'The streams of the sessions were deleted under a host that lives.',
+    'Stops the host, and `cox up` with 1.',
+    'Start it again, which makes them anew; restore a backup first where the sessions are needed.',
+  ),
   revoked: outcome(
     'A command was taken back before it was delivered.',
     'Never delivers it.',

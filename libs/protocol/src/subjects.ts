@@ -166,6 +166,14 @@ export function parseStoredCommand(subject: string): StoredCommandAddress | null
   return { ref, verb, isTimer: timerId !== undefined };
 }
 
+/** Which token of a subject that names no session is wrong: of one as published, or as stored. */
+export function strayField(subject: string): 'tenant' | 'session' | 'verb' {
+  const [, second, third, fourth] = subject.split('.');
+  const [tenant = '', session = ''] = subject.startsWith('cox.') ? [second, fourth] : [third, fourth];
+  if (!ID_PATTERN.test(tenant)) return 'tenant';
+  return ID_PATTERN.test(session) ? 'verb' : 'session';
+}
+
 /** Reads a journal's subject; null where it is none. */
 export function parseJournalSubject(subject: string): SessionRef | null {
   const [root, , tenant, sessionId, ...rest] = subject.split('.');

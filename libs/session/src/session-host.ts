@@ -4,7 +4,14 @@
  */
 import { setMaxListeners } from 'node:events';
 import type { Doorbell, Ids, StrayCommand } from '@coxswain/ports';
-import { type Outcome, positionalCommandId, type SessionRef, type SessionStatus, subjects } from '@coxswain/protocol';
+import {
+  type Outcome,
+  positionalCommandId,
+  type SessionRef,
+  type SessionStatus,
+  strayField,
+  subjects,
+} from '@coxswain/protocol';
 import type { CommitBounds } from './commit.ts';
 import { loadSession, readRecord } from './load-session.ts';
 import { type Dropped, type RunnerPorts, SessionRunner } from './session-runner.ts';
@@ -143,7 +150,7 @@ class Host implements SessionHost {
 
   /** What reached the command stream and belongs to no session is answered, if it can be, and let go. */
   #stray(command: StrayCommand): void {
-    const subject = command.subject.slice(0, 200);
+    const subject = shortened(command.subject);
     this.#ports.log.warn({ subject, seq: command.seq }, 'a command for no session was rejected');
     if (command.receiptTo) {
       this.#ports.publisher.receipt(command.receiptTo, {
@@ -152,8 +159,8 @@ class Host implements SessionHost {
         command_id: positionalCommandId(this.#ports.inbox.incarnation, command.seq),
         stage: 'rejected',
         code: 'invalid_id',
-        message: `${subject} names no session: ids are 1 to 64 characters of A-Z a-z 0-9 _ -`,
-        field: 'session',
+        message: `${subject} names no session: tenant, session and verb are 1 to 64 characters of A-Z a-z 0-9 _ -`,
+        field: strayField(command.subject),
       });
     }
     command.ack();
@@ -265,4 +272,9 @@ class Host implements SessionHost {
 
 function keyOf(ref: SessionRef): string {
   return subjects.journal(ref);
+}
+
+/** A subject for people: an id that is far too long is not repeated whole. */
+function shortened(subject: string): string {
+  return subject.length <= 200 ? subject : `${subject.slice(0, 120)}… (${subject.length} characters)`;
 }

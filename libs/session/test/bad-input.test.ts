@@ -1,5 +1,5 @@
 /** Bad input on every verb: a coded rejection that names the field, the host lives, nothing is lost. */
-import { BOUNDS, HEADERS, isErrorCode, subjects, VERBS } from '@coxswain/protocol';
+import { BOUNDS, HEADERS, isErrorCode, strayField, subjects, VERBS } from '@coxswain/protocol';
 import { describe, expect, test } from 'vitest';
 import { say } from './fake-model.ts';
 import { INBOX, refOf, testBed } from './test-bed.ts';
@@ -115,6 +115,16 @@ test.each(['', '*', '>', 'a.b', 'a b', 'x'.repeat(65), 'x'.repeat(10_000), 'ün�
     expect(rejected?.command_id).toMatch(/^COX_COMMANDS-\d+-2$/);
   },
 );
+
+test.each([
+  ['cox.a b.session.s1.steer', 'tenant'],
+  ['cox.default.session.a b.steer', 'session'],
+  ['cox.default.session.s1.*', 'verb'],
+  ['cox-cmd.1.a b.s1.steer', 'tenant'],
+  ['cox-cmd.1.default.a b.steer', 'session'],
+])('a subject that reaches no session is answered with the token that is wrong: %s', (subject, field) => {
+  expect(strayField(subject)).toBe(field);
+});
 
 test('where the header and the body name different ids, the body’s is the command’s', async () => {
   const bed = testBed();

@@ -19,3 +19,8 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) {
   // A second one ends the process at once.
   process.once(signal, () => void service.stop().then(() => process.exit(0)));
 }
+void service.failed.then(async (error) => {
+  process.stderr.write(`sessions: ${error.message}\n`);
+  await service.stop();
+  process.exit(1);
+});

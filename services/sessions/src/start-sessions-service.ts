@@ -46,6 +46,8 @@ export interface SessionsService {
   readonly hostId: string;
   /** Sessions that were taken up at the start. */
   readonly recovered: number;
+  /** Resolves where the service can do no more, with why: the streams were deleted. Stop it then. */
+  readonly failed: Promise<Error>;
   /** Stops in order; calls under way may end first, within a bound. */
   stop(): Promise<void>;
 }
@@ -60,6 +62,10 @@ export async function startSessionsService(options: SessionsServiceOptions): Pro
   const { servers, ...credentials } = parseConnectionUrl(options.nats.servers);
   const token = options.nats.token ?? credentials.token;
   const log = createServiceLog(options.log ?? 'file', options.stateDir, env, [token, credentials.password]);
+  let fail: (error: Error) => void = () => undefined;
+  const failed = new Promise<Error>((resolve) => {
+    fail = resolve;
+  });
   const nc = await connectNats({ servers, ...credentials, token, name: 'cox-sessions' });
   try {
     await ensureStreams(nc);
@@ -69,7 +75,7 @@ export async function startSessionsService(options: SessionsServiceOptions): Pro
     const host = createSessionHost(
       {
         journal: await createNatsJournal(nc),
-        inbox: await createNatsInbox(nc, log),
+        inbox: await createNatsInbox(nc, log, fail),
         snapshots: createNatsSnapshots(nc),
         timers: createNatsTimers(nc),
         blobs: createNatsBlobs(nc),
@@ -101,6 +107,7 @@ export async function startSessionsService(options: SessionsServiceOptions): Pro
     return {
       hostId: host.id,
       recovered,
+      failed,
       stop: () => {
         stopping ??= stop();
         return stopping;

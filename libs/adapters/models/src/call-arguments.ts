@@ -14,7 +14,7 @@ export function readArguments(text: string): ReadArguments {
     return checkArguments(JSON.parse(text) as Json);
   } catch {
     // The engine's own words change with its version, and this stands in journals.
-    return unusable('the arguments are not valid JSON');
+    return unusable('The arguments are not valid JSON.');
   }
 }
 
@@ -22,7 +22,7 @@ export function readArguments(text: string): ReadArguments {
 export function checkArguments(value: Json): ReadArguments {
   if (isObject(value)) return { args: value };
   return unusable(
-    `the arguments must be a JSON object, not ${value === null ? 'null' : Array.isArray(value) ? 'a list' : `a ${typeof value}`}`,
+    `The arguments must be a JSON object, not ${value === null ? 'null' : Array.isArray(value) ? 'a list' : `a ${typeof value}`}.`,
   );
 }
 

@@ -1,6 +1,6 @@
 /** Which incarnation of the command stream is there. */
 import { STREAMS } from '@coxswain/protocol';
-import { answerOf, NatsRefusedError } from './nats-status.ts';
+import { answerOf, isStreamNotFound, NatsRefusedError } from './nats-status.ts';
 import type { Wire } from './wire.ts';
 
 /** The command stream's name, and when it was created, milliseconds since 1970, in digits. */
@@ -9,13 +9,19 @@ export interface CommandStreamIncarnation {
   readonly created: string;
 }
 
+/** There is no command stream. */
+export class StreamNotThereError extends NatsRefusedError {}
+
 /**
  * Asks for the command stream's incarnation.
- * @throws NatsUnavailableError, NatsRefusedError where there is no such stream.
+ * @throws NatsUnavailableError, NatsRefusedError, StreamNotThereError where there is no such stream.
  */
 export async function commandStreamIncarnation(wire: Wire): Promise<CommandStreamIncarnation> {
   const subject = `$JS.API.STREAM.INFO.${STREAMS.commands}`;
   const answer = answerOf<{ readonly created?: string }>(await wire.request(subject, new Uint8Array()));
-  if (answer.error) throw new NatsRefusedError(`looking for ${STREAMS.commands}`, answer.error);
+  if (answer.error) {
+    const Refused = isStreamNotFound(answer.error) ? StreamNotThereError : NatsRefusedError;
+    throw new Refused(`looking for ${STREAMS.commands}`, answer.error);
+  }
   return { stream: STREAMS.commands, created: String(Date.parse(answer.created ?? '')) };
 }

@@ -12,5 +12,6 @@ export { createNatsBlobs, createNatsSnapshots } from './nats-storage.ts';
 export { createNatsTimers } from './nats-timers.ts';
 export * from './server/mod.ts';
 export type { StreamSettings } from './stream-configs.ts';
+export { StreamsGoneError } from './streams-gone-error.ts';
 export { watchDeltas } from './watch-deltas.ts';
 export { type WatchEventsOptions, watchEvents } from './watch-events.ts';

@@ -3,10 +3,11 @@ import type { CommandInbox, InboxHandlers, Log, StoredCommand } from '@coxswain/
 import { HEADERS, PARTITIONS, parseStoredCommand, type SessionRef, STREAMS, subjects } from '@coxswain/protocol';
 import type { Msg, NatsConnection } from '@nats-io/nats-core';
 import { commandConsumers, ensureConsumers, PIN_GROUP, partitionConsumer, strayConsumer } from './command-consumers.ts';
-import { commandStreamIncarnation } from './command-stream.ts';
+import { commandStreamIncarnation, StreamNotThereError } from './command-stream.ts';
 import { onConnectionChange } from './connection-changes.ts';
 import { type PartitionPull, startPartitionPull, tickMs } from './partition-pull.ts';
 import { createStreamReader, type StoredMessage } from './stream-reader.ts';
+import { StreamsGoneError } from './streams-gone-error.ts';
 import { wireOf } from './wire.ts';
 
 /** The number under which the consumer of strays is kept beside the partitions'. */
@@ -16,9 +17,14 @@ const readBatch = 128;
 
 /**
  * An inbox for one host. The streams are there already ({@link ensureStreams}).
+ * @param onGone called once where the command stream was deleted, or is another one now: this inbox is of no use then.
  * @throws NatsUnavailableError, NatsRefusedError where there is no command stream.
  */
-export async function createNatsInbox(nc: NatsConnection, log: Log): Promise<CommandInbox> {
+export async function createNatsInbox(
+  nc: NatsConnection,
+  log: Log,
+  onGone: (error: StreamsGoneError) => void = () => undefined,
+): Promise<CommandInbox> {
   const wire = wireOf(nc);
   const reader = createStreamReader(wire, STREAMS.commands);
   const incarnation = await commandStreamIncarnation(wire);
@@ -27,6 +33,8 @@ export async function createNatsInbox(nc: NatsConnection, log: Log): Promise<Com
   let handlers: InboxHandlers | null = null;
   let timer: NodeJS.Timeout | null = null;
   let endListening: () => void = () => undefined;
+  let connected = true;
+  let gone = false;
 
   function delivered(message: Msg, seq: number, ack: () => void): void {
     if (!handlers) return;
@@ -43,15 +51,37 @@ export async function createNatsInbox(nc: NatsConnection, log: Log): Promise<Com
 
   /** Somebody deleted consumers. All are looked after in one go, as they seldom go alone. */
   function mend(): void {
-    if (mending || !handlers) return;
+    if (mending || gone || !handlers) return;
     mending = true;
     // Owned by the inbox: it settles within the wire's bounds, and where it fails a later pull asks for it again.
-    void ensureConsumers(nc, commandConsumers())
-      .then(() => log.warn({}, 'consumers of the command stream were missing and have been made again'))
-      .catch((error: unknown) => log.warn({ error }, 'consumers of the command stream are missing'))
+    void isStillThere()
+      .then(async (there) => {
+        if (!there) return leave();
+        await ensureConsumers(nc, commandConsumers());
+        log.warn({}, 'consumers of the command stream were missing and have been made again');
+      })
+      .catch((error: Error) => log.warn({ error: error.message }, 'consumers of the command stream are missing'))
       .finally(() => {
         mending = false;
       });
+  }
+
+  /** Positions in another incarnation of the stream mean nothing here. */
+  async function isStillThere(): Promise<boolean> {
+    try {
+      return (await commandStreamIncarnation(wire)).created === incarnation.created;
+    } catch (error) {
+      if (error instanceof StreamNotThereError) return false;
+      throw error;
+    }
+  }
+
+  function leave(): void {
+    if (gone) return;
+    gone = true;
+    const error = new StreamsGoneError();
+    log.error({ code: error.code }, error.message);
+    onGone(error);
   }
 
   function start(p: number): void {
@@ -67,7 +97,8 @@ export async function createNatsInbox(nc: NatsConnection, log: Log): Promise<Com
       pulls.delete(p);
       return held;
     });
-    if (nc.isClosed()) return;
+    // Without a server there is nobody to tell, and the pins lapse by themselves within a second.
+    if (nc.isClosed() || !connected || gone) return;
     const payload = new TextEncoder().encode(JSON.stringify({ group: PIN_GROUP }));
     const unpinned = await Promise.allSettled(
       pinned.map((p) => wire.request(`$JS.API.CONSUMER.UNPIN.${STREAMS.commands}.${consumerName(p)}`, payload)),
@@ -93,7 +124,11 @@ export async function createNatsInbox(nc: NatsConnection, log: Log): Promise<Com
         // The connection keeps the process alive while it matters.
         timer.unref();
         endListening = onConnectionChange(nc, {
+          lost() {
+            connected = false;
+          },
           restored() {
+            connected = true;
             for (const pull of pulls.values()) pull.restart();
           },
         });

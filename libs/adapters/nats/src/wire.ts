@@ -63,7 +63,7 @@ export function createWire(nc: NatsConnection, answerTimeoutMs: number): Wire {
       if (!request) return;
       if (statusOf(message) === STATUS.noResponders) {
         pending.delete(token);
-        request.fail(new NatsUnavailableError(`nobody listens on ${request.subject}`));
+        request.fail(new NatsUnavailableError(unheard(request.subject)));
       } else if (request.answer(message)) {
         pending.delete(token);
       } else {
@@ -157,6 +157,11 @@ export function createWire(nc: NatsConnection, answerTimeoutMs: number): Wire {
       });
     },
   };
+}
+
+function unheard(subject: string): string {
+  const why = subject.startsWith('$JS.') ? 'JetStream does not answer: it is off, or its store is gone; ' : '';
+  return `${why}nobody listens on ${subject}`;
 }
 
 /** The prefix that a connection's permissions may bind its inboxes to. */

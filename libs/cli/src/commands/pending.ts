@@ -1,5 +1,5 @@
 /** `cox pending`. */
-import { printable } from '@coxswain/client';
+import { summarizeArgs } from '@coxswain/client';
 import { withBus } from '../instance/open-bus.ts';
 import { findSession } from '../instance/resolve-session.ts';
 import { sessionStatus } from '../instance/session-status.ts';
@@ -21,7 +21,8 @@ export const run: CommandRun = (invocation) =>
         command_id,
         kind,
         mode ?? '',
-        printable(body).replaceAll('\n', '⏎'),
+        // A line for people; --json has it whole.
+        summarizeArgs(body),
       ]);
       standardStreams.out(table(rows));
     }

@@ -21,8 +21,10 @@ export const run: CommandRun = async (invocation) => {
   if (STANDARD_INPUT.has(asked)) return tell(invocation, () => replayJournal(linesOf(standardInput())));
   const file = resolve(typedIn(invocation.env), asked);
   const kind = await kindOf(file);
-  if (kind === null && !ID_PATTERN.test(asked)) {
-    throw usageError(`there is no file ${asked}; give a session, an exported file, or - for standard input`);
+  if ((kind === null || kind === 'folder') && !ID_PATTERN.test(asked)) {
+    throw usageError(
+      `${kind === null ? `there is no file ${asked}` : `${asked} is a folder`}; give a session, an exported file, or - for standard input`,
+    );
   }
   // It can be read but once, so nobody looks beforehand whether a bus is needed.
   if (kind === 'pipe') return tell(invocation, () => replayJournal(linesOf(createReadStream(file))));
@@ -96,10 +98,11 @@ async function hasLargeFields(file: string): Promise<boolean> {
   return false;
 }
 
-async function kindOf(path: string): Promise<'file' | 'pipe' | null> {
+async function kindOf(path: string): Promise<'file' | 'pipe' | 'folder' | null> {
   try {
     const found = await stat(path);
     if (found.isFile()) return 'file';
+    if (found.isDirectory()) return 'folder';
     return found.isFIFO() || found.isCharacterDevice() ? 'pipe' : null;
   } catch {
     // No such file: then a session is meant.

@@ -57,10 +57,7 @@ function forPeople(status: SessionStatus): string {
     rows.push(['approval', `${call_id} ${tool} ${summarizeArgs(args)}`]);
   }
   for (const { kind, mode, body, command_id } of status.pending) {
-    rows.push([
-      'pending',
-      `${kind}${mode ? ` (${mode})` : ''} ${printable(body).replaceAll('\n', '⏎')} [${command_id}]`,
-    ]);
+    rows.push(['pending', `${kind}${mode ? ` (${mode})` : ''} ${summarizeArgs(body)} [${command_id}]`]);
   }
   return table(rows);
 }

@@ -1,5 +1,5 @@
 /** `cox up`. */
-import { connectionUrl } from '@coxswain/adapter-nats';
+import { connectionUrl, parseConnectionUrl } from '@coxswain/adapter-nats';
 import { startEmbedded } from '../instance/embedded.ts';
 import { stateDirOf } from '../instance/state-dir.ts';
 import { stopSignal } from '../instance/stop-signal.ts';
@@ -28,9 +28,10 @@ async function upEmbedded({ flags, env }: Invocation, port: number | undefined):
     standardStreams.err('in another shell: cox run "…" --model provider/name   or   eval "$(cox env)"\n');
     standardStreams.err('stop with Ctrl-C\n');
   }
-  const ended = await Promise.race([told.promise, server.exited]);
+  const ended = await Promise.race([told.promise, server.exited, instance.failed]);
   if (ended !== undefined) {
     await instance.stop();
+    if (ended instanceof Error) throw ended;
     throw new CliError(EXIT.error, 'nats_server_ended', `nats-server ended by itself; its log says:\n${ended.logTail}`);
   }
   told.release();
@@ -43,11 +44,13 @@ async function upOnBus({ flags, env }: Invocation, url: string): Promise<ExitCod
   const stateDir = stateDirOf(flags, env);
   const told = stopSignal();
   const service = await startSessionsService({ nats: { servers: url }, stateDir, log: logTarget() });
-  ready(flags.on('json'), { nats_url: url, token: null, state_dir: stateDir });
+  // No state is kept here: the folder is for the log alone.
+  ready(flags.on('json'), { nats_url: url, token: parseConnectionUrl(url).token ?? null, state_dir: null });
   if (!flags.on('json')) standardStreams.err('cox is up on the given bus; stop with Ctrl-C\n');
-  await told.promise;
+  const failure = await Promise.race([told.promise, service.failed]);
   told.release();
   await service.stop();
+  if (failure) throw failure;
   return EXIT.ok;
 }
 
@@ -56,9 +59,10 @@ function logTarget(): 'file' | 'stderr' {
   return process.stderr.isTTY ? 'file' : 'stderr';
 }
 
-function ready(json: boolean, where: { nats_url: string; token: string | null; state_dir: string }): void {
+function ready(json: boolean, where: { nats_url: string; token: string | null; state_dir: string | null }): void {
   if (!json) return;
   const { token } = where;
-  const url = token === null ? where.nats_url : connectionUrl({ url: where.nats_url, token });
+  const hasToken = token === null || parseConnectionUrl(where.nats_url).token !== undefined;
+  const url = hasToken ? where.nats_url : connectionUrl({ url: where.nats_url, token });
   standardStreams.out(`${JSON.stringify({ type: 'ready', ...where, nats_url: url })}\n`);
 }

@@ -1,8 +1,9 @@
 /** `cox watch`. */
+import { hasEnded, type Session } from '@coxswain/client';
 import { withBus } from '../instance/open-bus.ts';
 import { findSession } from '../instance/resolve-session.ts';
 import { stopSignal } from '../instance/stop-signal.ts';
-import { EXIT } from '../line/cli-error.ts';
+import { EXIT, usageError } from '../line/cli-error.ts';
 import type { CommandRun } from '../line/command-spec.ts';
 import { exitCodeOf } from '../run/exit-code-of.ts';
 import { followSession } from '../run/follow-session.ts';
@@ -15,6 +16,7 @@ export const run: CommandRun = (invocation) => {
   let shown = 0;
   return withBus(invocation, false, async (bus) => {
     const session = await findSession(bus.client, args[0] as string);
+    if (shown === 0 && from !== undefined && !flags.on('follow')) await requireRecord(session, from);
     const { view } = chooseView(flags.on('json'), env);
     const told = stopSignal();
     const leaving = new AbortController();
@@ -42,3 +44,10 @@ export const run: CommandRun = (invocation) => {
     }
   });
 };
+
+/** A record that will never come is not waited for in silence. */
+async function requireRecord(session: Session, from: number): Promise<void> {
+  const newest = await session.newest();
+  if (newest && hasEnded(newest.state) && from > newest.n)
+    throw usageError(`--from ${from}: the session has ${newest.n} records; --follow waits for more`);
+}

@@ -5,6 +5,8 @@ import { findServer, type RunningServer, reportTo, startServer } from '@coxswain
 export interface EmbeddedInstance {
   readonly server: RunningServer;
   readonly stateDir: string;
+  /** Resolves where the services can do no more, with why. */
+  readonly failed: Promise<Error>;
   /** Stops the services, then the server. Calls after the first wait for the same stop. */
   stop(): Promise<void>;
 }
@@ -28,7 +30,7 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedI
   const found = await findServer({ env: own, report: reportTo(process.stderr) });
   if (found.kind !== 'binary') throw new Error('no binary although NATS_URL is not set');
   const server = await startServer({ binary: found.path, stateDir, port });
-  if (!services) return { server, stateDir, stop: () => server.stop() };
+  if (!services) return { server, stateDir, failed: new Promise(() => undefined), stop: () => server.stop() };
   try {
     const { startSessionsService } = await import('@coxswain/sessions');
     const service = await startSessionsService({
@@ -47,6 +49,7 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedI
     return {
       server,
       stateDir,
+      failed: service.failed,
       stop: () => {
         stopping ??= stop();
         return stopping;

@@ -17,7 +17,12 @@ export type PersonaChoice = string | { readonly input: PersonaInput; readonly pe
  * @throws CliError with exit code 2 naming the path of what is wrong.
  */
 export async function choosePersona(given: string, folder: string): Promise<PersonaChoice> {
-  if (!ID_PATTERN.test(given)) return readPersona(resolve(folder, given));
+  if (/[./\\]/.test(given)) return readPersona(resolve(folder, given));
+  if (!ID_PATTERN.test(given)) {
+    throw usageError(
+      `--persona "${given.slice(0, 64)}": a name is 1 to 64 characters of A-Z a-z 0-9 _ -; a file has a dot or a slash`,
+    );
+  }
   for (const candidate of [given, `${given}.yaml`, `${given}.yml`, `${given}.json`]) {
     const path = join(folder, 'personas', candidate);
     if (await exists(path)) return readPersona(path);
