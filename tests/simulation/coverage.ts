@@ -53,6 +53,10 @@ export const MUST_REACH: readonly string[] = [
   'event: suspended',
   'event: resumed',
   'event: hook_vetoed',
+  'event: context_overflowed',
+  'event: compaction_started',
+  'event: compaction_done',
+  'event: compaction_skipped',
   'event: call_args_rewritten',
   'event: call_cancel_requested',
 ];

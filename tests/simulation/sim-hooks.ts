@@ -37,6 +37,8 @@ function verdict(point: HookPoint, payload: JsonObject, random: Random): unknown
   switch (point) {
     case 'user_prompt_submit':
       return random.chance(0.05) ? { block: true, reason: 'no' } : true;
+    case 'pre_compact':
+      return random.chance(0.2) ? { block: true, reason: 'not now' } : true;
     case 'PreToolUse':
       return random.pick([
         undefined,
