@@ -57,6 +57,11 @@ export const MUST_REACH: readonly string[] = [
   'event: compaction_started',
   'event: compaction_done',
   'event: compaction_skipped',
+  'event: guard_ended',
+  'event: injection_blocked',
+  'event: feedback_received',
+  'input: feedback',
+  'receipt: blocked',
   'event: call_args_rewritten',
   'event: call_cancel_requested',
 ];

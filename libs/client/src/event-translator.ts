@@ -8,6 +8,7 @@ import {
   type JournalRecord,
   type Json,
   type Message,
+  readHostNotice,
   type SessionEvent,
   textOf,
 } from '@coxswain/protocol';
@@ -255,7 +256,11 @@ function injectionsAt(seam: string, following: readonly SessionEvent[]): Deliver
 }
 
 function injection(event: Extract<SessionEvent, { type: 'message_injected' }>): DeliveredInjection {
-  return { command_id: event.command_id, origin: event.origin, text: shownText(event.message) };
+  const { command_id, origin } = event;
+  // The frame tells a model that no person speaks; people are told by the origin.
+  const notice = origin === 'feedback' ? readHostNotice(textOf(event.message)) : null;
+  const text = notice ? printable(`${notice.source}: ${notice.body}`) : shownText(event.message);
+  return { command_id, origin, text };
 }
 
 function shownText(message: Message): string {

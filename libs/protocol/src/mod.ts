@@ -9,6 +9,7 @@ export * from './error-catalogue.ts';
 export * from './events.ts';
 export * from './fingerprint.ts';
 export * from './hooks.ts';
+export * from './host-notice.ts';
 export * from './ids.ts';
 export * from './inputs.ts';
 export * from './json.ts';

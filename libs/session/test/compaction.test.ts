@@ -18,7 +18,10 @@ const persona = (compaction: object, more: object = {}) => ({
 });
 const of = (tokens: number) => ({ usage: { input_tokens: tokens, output_tokens: 0 } });
 /** An answer that asks for one call, and after which prompt and answer had so many tokens. */
-const reads = (id: string, tokens: number, args: Json = { id }): Answer => ({ ...ask(call(id, 'read', args)), ...of(tokens) });
+const reads = (id: string, tokens: number, args: Json = { id }): Answer => ({
+  ...ask(call(id, 'read', args)),
+  ...of(tokens),
+});
 const done = say('done', of(100));
 const OVERFLOW = { code: 'context_overflow', message: 'too long' };
 
