@@ -50,6 +50,7 @@ compactions:
     `name: mate
 model: {name: scripted/long.yaml, context_window: 1000}
 compaction: {reserve: 200, keep_turns: 0}
+tools: [read_file]
 `,
   );
   // It serves the whole file.
