@@ -57,6 +57,7 @@ export const MUST_REACH: readonly string[] = [
   'event: compaction_started',
   'event: compaction_done',
   'event: compaction_skipped',
+  'event: files_edited',
   'event: guard_ended',
   'event: injection_blocked',
   'event: feedback_received',

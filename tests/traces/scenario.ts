@@ -1,4 +1,5 @@
 /** What a scenario is: a script for the model, tools, hooks, and what people do meanwhile. */
+import type { StopPredicates } from '@coxswain/ports';
 import type { HookRegistration, JsonObject } from '@coxswain/protocol';
 import type { DeckTool } from './deck-tools.ts';
 import type { Stage } from './stage.ts';
@@ -22,10 +23,12 @@ export interface Scenario {
   readonly turns: readonly JsonObject[];
   /** What compactions are answered. */
   readonly compactions?: readonly JsonObject[];
-  readonly tools?: readonly DeckTool[];
+  readonly tools?: readonly (DeckTool | 'park')[];
   readonly hooks?: readonly TracedHook[];
   /** What the scripted model costs, in USD per million tokens. */
   readonly price?: { readonly input: number; readonly output: number };
+  /** Stop conditions in code. */
+  readonly stopPredicates?: StopPredicates;
   /** Where the surroundings fail. */
   readonly trouble?: Trouble;
   /** What happens, from before the first command. */

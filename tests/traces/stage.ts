@@ -70,6 +70,7 @@ export class Stage {
         journal: this.bus.journal,
         inbox: this.bus.createInbox(),
         snapshots: this.bus.snapshots,
+        timers: this.bus.timers,
         blobs: this.bus.blobs,
         clock: this.#clock,
         ids: { next: () => String(++this.#ids) },
@@ -81,6 +82,7 @@ export class Stage {
         tools: this.#toolSource(),
         // Nothing is read or written there.
         defaultRoot: '/srv/demo',
+        stopPredicates: this.#scenario.stopPredicates,
         prices: this.#scenario.price ? [{ model: 'scripted/*', ...this.#scenario.price }] : [],
       },
       { name },

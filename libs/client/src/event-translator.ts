@@ -164,9 +164,20 @@ class Translator implements EventTranslator {
         return [{ type: 'injection_blocked', command_id, reason: printable(reason), ...from }];
       }
       case 'suspended':
-        return [{ type: 'session_suspended', reason: event.reason ?? null, ...from }];
+        return [
+          {
+            type: 'session_suspended',
+            reason: event.reason ?? null,
+            until: event.until_ms === undefined ? null : new Date(event.until_ms).toISOString(),
+            signal: event.signal ?? null,
+            by_itself: event.call_id !== undefined,
+            ...from,
+          },
+        ];
       case 'resumed':
-        return [{ type: 'session_resumed', ...from }];
+        return [{ type: 'session_resumed', cause: event.cause, slept_ms: event.slept_ms, ...from }];
+      case 'signal_received':
+        return [{ type: 'signal_received', name: event.name, ...from }];
       case 'owned':
         return [{ type: 'host_changed', host: event.host, epoch: event.epoch, ...from }];
       case 'budget_threshold': {
@@ -194,6 +205,9 @@ class Translator implements EventTranslator {
       // Detail that an interface may look up in the record; nothing of it is news to a reader.
       case 'persona_changed':
       case 'prices_changed':
+      case 'stop_condition_held':
+      case 'stop_predicates_asked':
+      case 'stop_predicates_answered':
       case 'tools_changed':
       case 'hooks_changed':
       case 'feedback_received':
@@ -208,6 +222,8 @@ class Translator implements EventTranslator {
       case 'guard_ended':
       case 'run_failed':
       case 'tools_closed':
+      case 'suspend_requested':
+      case 'timer_fired':
         return [];
       default:
         return unknownEvent(event);

@@ -5,6 +5,7 @@ import type { ErrorCode } from './error-catalogue.ts';
 import { CommandId, ID_PATTERN } from './ids.ts';
 import { Json, JsonObject } from './json.ts';
 import { UserMessage } from './messages.ts';
+import { PARKING_FIELDS, refineParking } from './parking.ts';
 import { Permissions } from './permissions.ts';
 import { Limits, McpServers, ModelName, Persona, ToolSelection } from './persona.ts';
 import { type Mode, ModeInput } from './seams.ts';
@@ -37,6 +38,10 @@ export interface Actor {
 
 const Envelope = { id: CommandId.optional(), actor: Actor.optional() };
 const CallIdText = z.string().min(1).max(256);
+const SignalData = Json.refine(
+  (data) => new TextEncoder().encode(JSON.stringify(data)).length <= BOUNDS.signalDataMaxBytes,
+  { error: `may have at most ${BOUNDS.signalDataMaxBytes} bytes as JSON` },
+);
 const Dedupe = z.string().min(1).max(256);
 /** With an interrupt: also ends the model answer that streams and the calls that run. Alone it means an interrupt. */
 const Preempt = z.boolean().optional();
@@ -150,9 +155,13 @@ export const COMMAND_BODIES = {
     inject_reminder: z.boolean().default(true),
     timeout_ms: z.number().int().min(0).max(600_000).default(BOUNDS.abortGraceMs),
   }),
-  suspend: z.strictObject({ ...Envelope, reason: Reason.optional() }),
+  suspend: z.strictObject({ ...Envelope, ...PARKING_FIELDS }).superRefine(refineParking),
   resume: z.strictObject({ ...Envelope }),
-  signal: z.strictObject({ ...Envelope, name: z.string().regex(ID_PATTERN), data: Json.optional() }),
+  signal: z.strictObject({
+    ...Envelope,
+    name: z.string().regex(ID_PATTERN, { error: 'a signal name is 1 to 64 characters of A-Z a-z 0-9 _ -' }),
+    data: SignalData.optional(),
+  }),
   revoke: z.strictObject({ ...Envelope, command_id: CommandId }),
   replace: z.strictObject({ ...Envelope, command_id: CommandId, body: Text }),
   delete: z.strictObject({ ...Envelope, reason: Reason.optional() }),
@@ -172,7 +181,6 @@ export const NOT_YET: Readonly<Record<string, readonly string[] | true>> = {
   steer: ['dedupe_key'],
   followup: ['dedupe_key'],
   approve: ['remember'],
-  signal: true,
   revoke: true,
   replace: true,
   delete: true,
@@ -180,7 +188,6 @@ export const NOT_YET: Readonly<Record<string, readonly string[] | true>> = {
 
 /** Fields of `remind` that are known by name and refused until reminders have them. */
 const NOT_YET_REMINDER_FIELDS = ['tags', 'dedupe_key', 'ttl_turns', 'preserve_on_compact', 'propagate', 'role_hint'];
-const NOT_YET_SUSPEND_FIELDS = ['until', 'on_timeout', 'signal'];
 
 const TEXT_VERBS: ReadonlySet<string> = new Set(['prompt', 'steer', 'followup', 'remind']);
 
@@ -274,8 +281,7 @@ function notYetField(verb: Verb, value: unknown): CommandProblem | null {
   });
   if (later === true) return refuse(verb);
   if (typeof value !== 'object' || value === null) return null;
-  const keys =
-    verb === 'remind' ? NOT_YET_REMINDER_FIELDS : verb === 'suspend' ? NOT_YET_SUSPEND_FIELDS : (later ?? []);
+  const keys = verb === 'remind' ? NOT_YET_REMINDER_FIELDS : (later ?? []);
   const key = keys.find((candidate) => (value as Record<string, unknown>)[candidate] !== undefined);
   if (key) return refuse(key);
   return null;

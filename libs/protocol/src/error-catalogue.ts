@@ -88,6 +88,10 @@ export const ERROR_CATALOGUE = {
   already_cancelled: rejection('The run was cancelled already.', 'Nothing.'),
   not_suspended: rejection('The session is not suspended.', 'Nothing.'),
   already_suspended: rejection('The session is suspended already.', 'Resume it when it should go on.'),
+  too_many_signals: rejection(
+    '64 signals wait already that no suspension has waited for.',
+    'Send only those that a session waits for.',
+  ),
   too_many_pending: rejection('1,000 injections wait already.', 'Wait until some are delivered, or revoke some.'),
   invalid_arguments: rejection(
     'The edited arguments do not fit the tool’s schema.',
@@ -128,6 +132,16 @@ export const ERROR_CATALOGUE = {
     'The run has a limit in USD, and no table says what its model costs.',
     'Ends the run as failed, before the model is asked.',
     'Add the model to a table of prices and name its file in COX_PRICES, or limit tokens instead.',
+  ),
+  predicate_unknown: outcome(
+    'The persona’s stop_when names a predicate that the host’s program has not registered.',
+    'Ends the run as failed, before the model is asked.',
+    'Register it with the host, or name one that the message lists.',
+  ),
+  predicate_failed: outcome(
+    'A predicate of a stop condition threw, did not answer in 5 s, gave neither true nor false, or is not there any more.',
+    'Takes it as not holding and notes it; the run goes on within its limits.',
+    'Mend the predicate.',
   ),
   provision_failed: outcome(
     'The session’s surroundings could not be resolved.',
@@ -250,6 +264,11 @@ export const ERROR_CATALOGUE = {
     'A hook returned a verdict that its point does not take.',
     'The operation fails closed.',
     'See which points take it in the message.',
+  ),
+  suspension_expired: outcome(
+    'A suspended session was not woken in time, and its on_timeout is fail.',
+    'Ends the run in error.',
+    'Send the signal earlier, wait longer, or let it resume instead of fail.',
   ),
   prompt_blocked: outcome(
     'A user_prompt_submit hook blocked the prompt.',
@@ -381,6 +400,57 @@ export const ERROR_CATALOGUE = {
     'See the list in nats_server_not_found.',
   ),
   // The command line and the client
+  usage: exception(
+    'The command line is wrong.',
+    'Starts nothing and ends with 2, saying where.',
+    'Correct it; every command has --help.',
+  ),
+  timeout: exception(
+    'What was waited for did not come in time.',
+    'Stops waiting; what was sent stays sent.',
+    'Look at the session: `cox show`.',
+  ),
+  receipt_timeout: exception(
+    'The command is stored, but no host reported in time what became of it.',
+    'Stops waiting; the command may still take effect.',
+    'Send it again under the same id, or see whether a host runs: `cox doctor`.',
+  ),
+  command_not_stored: exception(
+    'The bus did not acknowledge the command.',
+    'Stops; it may or may not be stored.',
+    'Send it again under the same id, which is safe.',
+  ),
+  bus_not_prepared: exception(
+    'No session host has ever run on this bus.',
+    'Stops.',
+    'Run a host on it: `cox up --nats URL`.',
+  ),
+  no_host: exception(
+    'No session host answers on this bus at the moment.',
+    'Stops; what is stored waits for one.',
+    'Run a host on it: `cox up --nats URL`.',
+  ),
+  not_left_running: exception(
+    'The instance that was to go on in the background did not come up.',
+    'Ends with 1; the sessions are kept.',
+    'See the log that the message names.',
+  ),
+  nats_server_ended: exception(
+    'The nats-server under `cox up` ended by itself.',
+    'Ends with 1, quoting its log; the sessions are kept.',
+    'See the log, and start `cox up` again.',
+  ),
+  revoked: outcome(
+    'A command was taken back before it was delivered.',
+    'Never delivers it.',
+    'Nothing; send it again under a new id if it was meant.',
+  ),
+  rejected: outcome(
+    'The session refused a command and gave no code.',
+    'Changes nothing.',
+    'See its journal: `cox export`.',
+  ),
+  internal: exception('Something failed that has no code.', 'Stops and prints its stack.', 'Report it.'),
   stage_not_reached: exception(
     'The command did not get as far as --wait asked: its run has ended, or nothing runs the session.',
     'Keeps it for the next run, or for whatever runs the session next.',

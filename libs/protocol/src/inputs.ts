@@ -11,9 +11,11 @@ import type { ErrorCode } from './error-catalogue.ts';
 import { HookAnswer, HookTable } from './hooks.ts';
 import { Json, JsonObject } from './json.ts';
 import { AssistantMessage, FilePart, TextPart } from './messages.ts';
+import { ParkRequest } from './parking.ts';
 import { PinnedPermissions } from './permissions.ts';
 import { CompactionStrategy, ModelSettings, Persona } from './persona.ts';
 import { PinnedPrice } from './prices.ts';
+import { TimerInput } from './timers.ts';
 
 const StoredActor = z.strictObject({ name: z.string(), verified: z.boolean() });
 
@@ -79,6 +81,8 @@ export const Provision = z.strictObject({
   parallel_calls: z.number().int().min(1),
   drain: z.strictObject({ steering: z.enum(['all', 'one_at_a_time']), followups: z.enum(['all', 'one_at_a_time']) }),
   daemon: z.boolean(),
+  /** A daemon that idles so long wakes by itself. */
+  wake_interval_ms: z.number().int().positive().optional(),
   /** Absent in journals of before there was compaction: their prompts grow until the provider refuses them. */
   compaction: ResolvedCompaction.optional(),
   root: z.string(),
@@ -176,6 +180,8 @@ export const CallOutcome = z.strictObject({
   edited: z.array(EditedPath).min(1).max(BOUNDS.editedPathsPerCallMax).optional(),
   /** The tool did not stop within its grace; whatever it does from here on is dropped and noted. */
   timed_out: z.literal(true).optional(),
+  /** The call asks its session to be parked at the end of the turn. */
+  park: ParkRequest.optional(),
 });
 /** See {@link CallOutcome}. */
 export type CallOutcome = z.infer<typeof CallOutcome>;
@@ -200,6 +206,25 @@ export const CloseOutcome = z.strictObject({
 });
 /** See {@link CloseOutcome}. */
 export type CloseOutcome = z.infer<typeof CloseOutcome>;
+
+/** What one predicate said of a turn. One that failed does not hold. */
+export const StopAnswer = z.strictObject({
+  predicate: z.string(),
+  holds: z.boolean(),
+  failure: z.strictObject({ code: z.literal('predicate_failed'), message: z.string() }).optional(),
+});
+/** See {@link StopAnswer}. */
+export type StopAnswer = z.infer<typeof StopAnswer>;
+
+/** What the predicates of a run said of a turn: in order, up to the first that holds. */
+export const StopOutcome = z.strictObject({
+  type: z.literal('stop_outcome'),
+  effect_id: effectId,
+  status: z.enum(['checked', 'cancelled']),
+  answers: z.array(StopAnswer).max(BOUNDS.stopConditionsMax),
+});
+/** See {@link StopOutcome}. */
+export type StopOutcome = z.infer<typeof StopOutcome>;
 
 /** A host took the session over. Made by hosts only. */
 export const OwnedInput = z.strictObject({
@@ -243,9 +268,11 @@ export const Input = z.union([
   CallOutcome,
   ConsultOutcome,
   CloseOutcome,
+  StopOutcome,
   OwnedInput,
   FeedbackInput,
   SessionFailedInput,
+  TimerInput,
 ]);
 /** See {@link Input}. */
 export type Input =
@@ -256,12 +283,21 @@ export type Input =
   | CallOutcome
   | ConsultOutcome
   | CloseOutcome
+  | StopOutcome
   | OwnedInput
   | FeedbackInput
-  | SessionFailedInput;
+  | SessionFailedInput
+  | TimerInput;
 
 /** An input that answers an effect. */
-export type Outcome = ProvisionOutcome | ModelOutcome | CompactOutcome | CallOutcome | ConsultOutcome | CloseOutcome;
+export type Outcome =
+  | ProvisionOutcome
+  | ModelOutcome
+  | CompactOutcome
+  | CallOutcome
+  | ConsultOutcome
+  | CloseOutcome
+  | StopOutcome;
 
 /** Arbitrary JSON that stands where a payload is recorded. */
 export const Payload = Json;

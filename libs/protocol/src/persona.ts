@@ -5,6 +5,7 @@ import { ID_PATTERN } from './ids.ts';
 import { JsonObject } from './json.ts';
 import { Glob } from './patterns.ts';
 import { Permissions } from './permissions.ts';
+import { StopCondition } from './stop-conditions.ts';
 
 /** `provider/model`: which provider adapter answers, and which of its models. */
 export const ModelName = z
@@ -138,23 +139,19 @@ export const Persona = z.strictObject({
   steering: z.strictObject({ steering: Drain.default('all'), followups: Drain.default('one_at_a_time') }).optional(),
   compaction: CompactionSettings.optional(),
   transform_context: TransformContext.optional(),
-  stop_when: z
-    .array(
-      z.union([
-        z.strictObject({ text: z.string() }),
-        z.strictObject({ tool: Glob }),
-        z.strictObject({ predicate: z.string() }),
-      ]),
-    )
-    .max(32)
-    .optional(),
+  stop_when: z.array(StopCondition).max(BOUNDS.stopConditionsMax).optional(),
   hooks: z.array(JsonObject).max(BOUNDS.hooksMax).optional(),
   on_finish: z.string().optional(),
   steps: z.array(JsonObject).max(64).optional(),
   handoffs: z.array(z.string().regex(ID_PATTERN)).max(64).optional(),
   /** What becomes of a call whose outcome a crash has left unknown. */
   on_unknown_outcome: z.enum(['interrupted', 'ask']).optional(),
-  daemon: z.strictObject({ wake_interval_ms: z.number().int().positive().optional() }).optional(),
+  daemon: z
+    .strictObject({
+      /** A daemon that nobody has woken for so long wakes by itself. */
+      wake_interval_ms: z.number().int().min(BOUNDS.wakeIntervalMinMs).max(BOUNDS.parkMaxMs).optional(),
+    })
+    .optional(),
 });
 /** See {@link Persona}. */
 export type Persona = z.infer<typeof Persona>;
@@ -164,7 +161,6 @@ export type PersonaInput = z.input<typeof Persona>;
 /** Keys of the schema whose meaning a later release brings. They are refused by name rather than ignored. */
 export const NOT_YET_IN_PERSONA: readonly string[] = [
   'skills',
-  'stop_when',
   'hooks',
   'on_finish',
   'steps',
@@ -178,6 +174,5 @@ export const NOT_YET_IN_LIMITS: readonly string[] = ['children', 'depth'];
 export function notYetInPersona(persona: Persona): string | null {
   for (const key of NOT_YET_IN_PERSONA) if (persona[key as keyof Persona] !== undefined) return key;
   for (const key of NOT_YET_IN_LIMITS) if (persona.limits?.[key as keyof Limits] !== undefined) return `limits.${key}`;
-  if (persona.daemon?.wake_interval_ms !== undefined) return 'daemon.wake_interval_ms';
   return null;
 }

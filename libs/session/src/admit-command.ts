@@ -5,6 +5,7 @@ import {
   BOUNDS,
   type CommandInput,
   type CommandProblem,
+  HEADERS,
   ID_PATTERN,
   INTERNAL_VERBS,
   isInboxSubject,
@@ -13,19 +14,40 @@ import {
   Persona,
   parseCommand,
   positionalCommandId,
+  type TimerInput,
+  TimerPayload,
 } from '@coxswain/protocol';
+
+/**
+ * Reads a due timer; null where it cannot be one of this release's. Only what the store of timers has put into the
+ * inbox may come here: a client's `timer` is a command, and refused as `internal_subject`.
+ */
+export function admitTimer(command: StoredCommand): TimerInput | null {
+  try {
+    const payload = TimerPayload.safeParse(JSON.parse(Buffer.from(command.payload).toString('utf8')));
+    return payload.success ? { type: 'timer', ...payload.data } : null;
+  } catch {
+    return null;
+  }
+}
 
 /** Reads one stored command. Never throws: a command that cannot be read becomes an input that can only be rejected. */
 export function admitCommand(command: StoredCommand, incarnation: CommandInbox['incarnation']): CommandInput {
   const parsed = parseCommand(command.verb, command.payload);
   const position = positionalCommandId(incarnation, command.seq);
-  const asked = command.commandId ?? (parsed.ok ? parsed.id : undefined);
+  const asked = (parsed.ok ? parsed.id : undefined) ?? command.commandId;
   const hostileId = asked !== undefined && !ID_PATTERN.test(asked);
   const receiptTo = command.receiptTo;
   const refusedReceipt = receiptTo !== undefined && !isInboxSubject(receiptTo);
-  const actor: Actor | undefined = (parsed.ok ? parsed.actor : undefined) ?? headerActor(command.actor);
+  const named = parsed.ok ? parsed.actor : undefined;
+  const actor: Actor | undefined = named ?? headerActor(command.actor);
+  const actorTooLong = named === undefined && (command.actor?.trim().length ?? 0) > BOUNDS.actorMaxChars;
   const problem =
-    internal(command) ?? (hostileId ? badId : null) ?? (refusedReceipt ? badReceipt : null) ?? problemOf(parsed);
+    internal(command) ??
+    (hostileId ? badId : null) ??
+    (refusedReceipt ? badReceipt : null) ??
+    (actorTooLong ? badActor : null) ??
+    problemOf(parsed);
   return {
     type: 'command',
     verb: command.verb.slice(0, 64),
@@ -41,6 +63,11 @@ const badId: CommandProblem = {
   code: 'invalid_id',
   message: 'a command id is 1 to 64 characters of A-Z a-z 0-9 _ -',
   field: 'id',
+};
+const badActor: CommandProblem = {
+  code: 'invalid_field',
+  message: `${HEADERS.actor}: may have at most ${BOUNDS.actorMaxChars} characters`,
+  field: HEADERS.actor,
 };
 const badReceipt: CommandProblem = {
   code: 'receipt_subject_refused',

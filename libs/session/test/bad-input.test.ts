@@ -54,9 +54,10 @@ const CASES: readonly Case[] = [
   ['cancel', { reason: 7 }, 'invalid_field', 'reason'],
   ['cancel_call', {}, 'invalid_field', 'call_id'],
   ['cancel_call', { call_id: 'c1', timeout_ms: -1 }, 'invalid_field', 'timeout_ms'],
-  ['suspend', { until: '2030-01-01' }, 'not_yet_available', 'until'],
+  ['suspend', { until: '2030-01-01' }, 'invalid_field', 'until'],
   ['resume', [1], 'invalid_json', 'body'],
-  ['signal', { name: 'x' }, 'not_yet_available', 'signal'],
+  ['signal', { name: 'two words' }, 'invalid_field', 'name'],
+  ['signal', { name: 'x', surprise: 1 }, 'unknown_field', 'surprise'],
   ['revoke', { command_id: 'x' }, 'not_yet_available', 'revoke'],
   ['replace', { command_id: 'x', body: 'y' }, 'not_yet_available', 'replace'],
   ['delete', {}, 'not_yet_available', 'delete'],
@@ -114,6 +115,30 @@ test.each(['', '*', '>', 'a.b', 'a b', 'x'.repeat(65), 'x'.repeat(10_000), 'ün�
     expect(rejected?.command_id).toMatch(/^COX_COMMANDS-\d+-2$/);
   },
 );
+
+test('where the header and the body name different ids, the body’s is the command’s', async () => {
+  const bed = testBed();
+  await bed.host();
+  await bed.start();
+  const subject = subjects.command(refOf(), 'prompt');
+  bed.bus.publish(subject, Buffer.from('{"id":"body","body":"hi"}'), { [HEADERS.commandId]: 'header' });
+  await bed.time.settle();
+  expect((await bed.eventsOf('prompt_received')).at(-1)?.command_id).toBe('body');
+});
+
+test('an actor in the header is bounded like one in the body, and not looked at where the body names one', async () => {
+  const bed = testBed();
+  await bed.host();
+  await bed.start();
+  const subject = subjects.command(refOf(), 'prompt');
+  const long = { [HEADERS.actor]: 'x'.repeat(BOUNDS.actorMaxChars + 1) };
+  bed.bus.publish(subject, Buffer.from('hi'), long);
+  await bed.time.settle();
+  expect(await bed.eventsOf('command_rejected')).toMatchObject([{ code: 'invalid_field', field: 'Cox-Actor' }]);
+  bed.bus.publish(subject, Buffer.from('{"actor":"ada","body":"hi"}'), long);
+  await bed.time.settle();
+  expect((await bed.eventsOf('prompt_received')).at(-1)?.actor).toEqual({ name: 'ada', verified: false });
+});
 
 test.each(['*', '>', 'a b', '', 'x'.repeat(10_000), 'ü'])(
   'a hostile session id reaches no session: it is answered and let go: %j',

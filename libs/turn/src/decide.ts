@@ -12,7 +12,6 @@ import {
   type CallOutcome,
   type CommandInput,
   callsOf,
-  type ErrorCode,
   type Input,
   type JsonObject,
   type Mode,
@@ -29,21 +28,30 @@ import { cancelReminder, resultAfterCancel, settleCancelled } from './cancelled-
 import { decideCompact, decideOverflow, modelFailure, withoutStep } from './compaction.ts';
 import type { SessionContext } from './context.ts';
 import { decideConsult } from './decide-consult.ts';
-import { type Decision, events, late } from './decision.ts';
+import {
+  decideResume,
+  decideSignal,
+  decideSuspend,
+  decideTimer,
+  parkRequested,
+  withoutBadParking,
+} from './decide-suspend.ts';
+import { by, type Decision, events, late, reject, why } from './decision.ts';
 import { withEditedFiles } from './edited-files.ts';
 import { remembered } from './evolve.ts';
 import { decideFeedback } from './feedback.ts';
 import { because, ended, UNSEEN, unstartedRun } from './next.ts';
 import { PREEMPTED } from './preempt.ts';
 import * as q from './queries.ts';
-import { isEnded, leafOf, type SessionState, topStateOf } from './state.ts';
+import { isEnded, type SessionState, topStateOf } from './state.ts';
+import { decideStop, textStop } from './stop-conditions.ts';
 import { MACHINE_VERSION } from './turn-machine.ts';
 
 /** Decides one input of a record that is made at `atMs`, milliseconds since 1970. Pure. */
-export function decide(state: SessionState, input: Input, _atMs: number): Decision {
+export function decide(state: SessionState, input: Input, atMs: number): Decision {
   switch (input.type) {
     case 'command':
-      return decideCommand(state, input);
+      return decideCommand(state, input, atMs);
     case 'provision_outcome':
       return decideProvision(state.context, input);
     case 'model_outcome':
@@ -51,18 +59,22 @@ export function decide(state: SessionState, input: Input, _atMs: number): Decisi
     case 'compact_outcome':
       return decideCompact(state.context, input);
     case 'call_outcome':
-      return withEditedFiles(input, decideCall(state.context, input));
+      return withEditedFiles(input, decideCall(state.context, withoutBadParking(input, atMs)));
     case 'consult_outcome':
       return decideConsult(state.context, input);
     case 'close_outcome':
       if (state.context.closing?.id !== input.effect_id) return late(input.effect_id);
       return events({ type: 'tools_closed', effect_id: input.effect_id, notes: input.notes });
+    case 'stop_outcome':
+      return decideStop(state.context, input);
     case 'owned':
       return decideOwned(state, input);
     case 'feedback':
       return decideFeedback(state.context, input);
     case 'session_failed':
       return decideSessionFailed(state, input);
+    case 'timer':
+      return decideTimer(state, input);
     default:
       return assertNever(input);
   }
@@ -70,7 +82,7 @@ export function decide(state: SessionState, input: Input, _atMs: number): Decisi
 
 // ---- commands ----
 
-function decideCommand(state: SessionState, input: CommandInput): Decision {
+function decideCommand(state: SessionState, input: CommandInput, atMs: number): Decision {
   const { context } = state;
   const previously = remembered(context, input.command_id);
   if (previously !== undefined) return { kind: 'ignored', reason: 'repeated command', previously };
@@ -99,9 +111,11 @@ function decideCommand(state: SessionState, input: CommandInput): Decision {
     case 'cancel_call':
       return decideCancelCall(state, input);
     case 'suspend':
-      return decideSuspend(state, input);
+      return decideSuspend(state, input, atMs);
     case 'resume':
       return decideResume(state, input);
+    case 'signal':
+      return decideSignal(state, input);
     default:
       return reject(input, 'not_yet_available', `${input.verb} is not there yet in this release`, { field: 'verb' });
   }
@@ -115,31 +129,6 @@ function isTooOld(context: SessionContext, commandId: string): boolean {
   const oldest = context.command_ids.find((entry) => UUID_V7.test(entry.slice(0, 36)));
   return oldest !== undefined && commandId < oldest.slice(0, 36);
 }
-
-function reject(
-  input: CommandInput,
-  code: ErrorCode,
-  message: string,
-  extra: { readonly field?: string | undefined; readonly detail?: JsonObject } = {},
-): Decision {
-  return {
-    kind: 'rejected',
-    events: [
-      {
-        type: 'command_rejected',
-        command_id: input.command_id,
-        verb: input.verb,
-        code,
-        message,
-        ...(extra.field === undefined ? {} : { field: extra.field }),
-        ...(extra.detail ? { detail: extra.detail } : {}),
-      },
-    ],
-  };
-}
-
-const by = (input: CommandInput) => (input.actor ? { actor: input.actor } : {});
-const why = (reason: unknown) => (typeof reason === 'string' ? { reason } : {});
 
 function decidePrompt(state: SessionState, input: CommandInput): Decision {
   const { context } = state;
@@ -269,37 +258,6 @@ function decideCancelCall(state: SessionState, input: CommandInput): Decision {
   );
 }
 
-function decideSuspend(state: SessionState, input: CommandInput): Decision {
-  const { context } = state;
-  if (isEnded(state)) return reject(input, 'not_running', 'the session is not running');
-  if (topStateOf(state) === 'suspended' || context.suspend)
-    return reject(input, 'already_suspended', 'the session is suspended, or about to be');
-  if (topStateOf(state) === 'tearing_down') return reject(input, 'not_running', 'the run is ending');
-  return events({
-    type: 'control_outcome',
-    control: 'suspend',
-    command_id: input.command_id,
-    status: 'suspending',
-    target: context.session_id,
-    ...by(input),
-    ...why(input.body.reason),
-  });
-}
-
-function decideResume(state: SessionState, input: CommandInput): Decision {
-  if (isEnded(state)) return reject(input, 'not_running', 'the run has ended; go on with `cox run --session`');
-  if (leafOf(state) !== 'suspended.parked') return reject(input, 'not_suspended', 'the session is not suspended');
-  const outcome: SessionEvent = {
-    type: 'control_outcome',
-    control: 'resume',
-    command_id: input.command_id,
-    status: 'resumed',
-    target: state.context.session_id,
-    ...by(input),
-  };
-  return events(outcome, { type: 'resumed', command_id: input.command_id });
-}
-
 // ---- outcomes ----
 
 function decideProvision(context: SessionContext, outcome: ProvisionOutcome): Decision {
@@ -356,7 +314,8 @@ function decideModel(context: SessionContext, outcome: ModelOutcome): Decision {
     duration_ms: outcome.duration_ms,
     attempts: outcome.attempts,
   };
-  if (whole || context.aborting || context.model.preempted) return events(answer);
+  if (whole) return events(answer, ...textStop(context, message));
+  if (context.aborting || context.model.preempted) return events(answer);
   const error = modelFailure(context, outcome);
   const failed: SessionEvent = { type: 'run_failed', source: 'model', error, stop_reason: 'error' };
   // An answer of which nothing had arrived is no answer.
@@ -400,9 +359,15 @@ function decideCall(context: SessionContext, outcome: CallOutcome): Decision {
   }
   const { status, result } = agreeing(outcome);
   if (q.hooksFor(context, 'PostToolUse', row.tool).length > 0) {
-    return events({ type: 'call_returned', call_id: row.call_id, status, result, duration_ms });
+    return events(
+      { type: 'call_returned', call_id: row.call_id, status, result, duration_ms },
+      ...parkRequested(context, outcome),
+    );
   }
-  return events({ ...head, status, result, is_error: status !== 'ok', ...timedOut });
+  return events(
+    { ...head, status, result, is_error: status !== 'ok', ...timedOut },
+    ...parkRequested(context, outcome),
+  );
 }
 
 // Tools say twice whether they failed, by status and by flag; either is enough.

@@ -1,5 +1,5 @@
 /** Decisions: what `decide` gives back. */
-import type { SessionEvent } from '@coxswain/protocol';
+import type { CommandInput, ErrorCode, JsonObject, SessionEvent } from '@coxswain/protocol';
 
 /** What becomes of an input. `ignored` leaves no record; `previously` is what a repeated command was told the first time. */
 export type Decision =
@@ -16,3 +16,31 @@ export function events(...list: readonly SessionEvent[]): Decision {
 export function late(effectId: string): Decision {
   return { kind: 'ignored', reason: `no open effect ${effectId}` };
 }
+
+/** A command is refused with a catalogued code. */
+export function reject(
+  input: CommandInput,
+  code: ErrorCode,
+  message: string,
+  extra: { readonly field?: string | undefined; readonly detail?: JsonObject } = {},
+): Decision {
+  return {
+    kind: 'rejected',
+    events: [
+      {
+        type: 'command_rejected',
+        command_id: input.command_id,
+        verb: input.verb,
+        code,
+        message,
+        ...(extra.field === undefined ? {} : { field: extra.field }),
+        ...(extra.detail ? { detail: extra.detail } : {}),
+      },
+    ],
+  };
+}
+
+/** Who sent a command, as a member of its events. */
+export const by = (input: CommandInput) => (input.actor ? { actor: input.actor } : {});
+/** A reason, where one is given. */
+export const why = (reason: unknown) => (typeof reason === 'string' ? { reason } : {});

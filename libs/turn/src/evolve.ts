@@ -21,6 +21,7 @@ import { guardEnded, injectionBlocked } from './guard.ts';
 import { preempt } from './preempt.ts';
 import * as q from './queries.ts';
 import { watchAnswer, watchResult, watchTold, watchTurn } from './stall-watch.ts';
+import { wakingFrom, wakingFromInterval } from './suspension.ts';
 import { viewAfter } from './view-account.ts';
 
 /** An event with the record it stands in: its number, and when it was made, milliseconds since 1970. */
@@ -47,6 +48,7 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
         run_usage: NO_USAGE,
         run_cost: 0,
         count: NOTHING_USED,
+        stop_held: false,
         batch_open: false,
         calls: [],
         edited: [],
@@ -60,6 +62,10 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
         failure: null,
         failed_at: null,
         suspend: null,
+        suspension: null,
+        signals: [],
+        idle_timer: null,
+        waking: null,
         stall: NO_STALL,
         ...remember(context, event.command_id),
         ...ask(context, event, 'provision'),
@@ -79,6 +85,8 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
           parallel_calls: provision.parallel_calls,
           drain: provision.drain,
           daemon: provision.daemon,
+          wake_interval_ms: provision.wake_interval_ms,
+          stop_when: provision.definition.stop_when ?? [],
           ...(provision.compaction ? { compaction: provision.compaction } : {}),
           budgets: provision.budgets ?? null,
           price: context.pinned?.price ?? null,
@@ -90,6 +98,15 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
       return context.pinned
         ? { pinned: { ...context.pinned, price: event.price, price_fingerprint: event.fingerprint } }
         : {};
+    case 'stop_condition_held':
+      return { stop_held: true };
+    case 'stop_predicates_asked':
+      return {
+        stop_check: { id: event.effect_id, epoch: context.epoch, predicates: event.predicates },
+        next_effect: nextIndex(context, event) + 1,
+      };
+    case 'stop_predicates_answered':
+      return { stop_check: null, stop_checked: true };
     case 'budget_threshold':
       return thresholdTold(context, event);
     case 'tools_changed':
@@ -111,11 +128,16 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
         turns_counted: context.turns_counted + 1,
         turn_usage: NO_USAGE,
         turn_cost: 0,
+        stop_checked: false,
+        stop_held: false,
         batch_open: false,
         dispatch_skipped: false,
         preempting: false,
         cut_short: false,
         delivered_at_end: 0,
+        waking: null,
+        // A message has kept the session from parking itself.
+        ...(context.suspend?.call_id === undefined ? {} : { suspend: null }),
         overflows: 0,
         pass: null,
       };
@@ -125,6 +147,7 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
     case 'feedback_dropped':
       return { ...feedbackEvolved(context, event), stall: watchTold(context.stall, event.source) };
     case 'message_injected':
+      if (event.origin === 'direct') return told(context, event);
       if (event.origin === 'feedback') return feedbackSaid(context, event.command_id);
       return event.origin === 'followup'
         ? { followups: context.followups.filter((followup) => followup.command_id !== event.command_id) }
@@ -190,6 +213,12 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
         compacting: null,
         closing: null,
         consult: null,
+        suspend: null,
+        suspension: null,
+        signals: [],
+        idle_timer: null,
+        waking: null,
+        stop_check: null,
         count: stopClock(context.count, event.at_ms),
       };
     case 'steering_received':
@@ -200,6 +229,9 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
       const waits = event.preempt && q.awaitsVerdict(context, injection);
       return {
         pending: [...context.pending, waits ? { ...injection, preempt: true } : injection],
+        ...(mode === 'interrupt_immediate' && !q.awaitsVerdict(context, injection)
+          ? interrupted(context, command_id)
+          : {}),
         ...(event.preempt && !waits ? preempt(context) : {}),
         ...remember(context, command_id),
       };
@@ -214,12 +246,13 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
       if (event.point === 'permission_asked' && event.decision === 'allow' && event.call_id) {
         return setCall(context, event.call_id, { granted_by: `hook:${event.hook}` });
       }
+      if (event.point === 'pre_suspend') return { suspend: null };
       if (event.point === 'pre_compact' && context.pass) return { pass: { ...context.pass, vetoed: true } };
       return {};
     case 'injection_blocked':
       return injectionBlocked(context, event.command_id);
     case 'guard_ended':
-      return guardEnded(context, event);
+      return { ...guardEnded(context, event), ...letIn(context, event) };
     case 'consult_ended':
       // The seam before these hooks would have asked for the answer, had there been none.
       if (event.point === 'transform_context' && !context.aborting)
@@ -233,10 +266,21 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
       return remember(context, event.command_id, event.code);
     case 'control_outcome':
       return controlled(context, event);
+    case 'suspend_requested': {
+      const { type: _, n: __, at_ms: ___, ...suspend } = event;
+      return { suspend, ...(event.command_id === undefined ? {} : remember(context, event.command_id)) };
+    }
     case 'suspended':
-      return { suspend: null, count: stopClock(context.count, event.at_ms) };
+      return { ...suspended(context, event), count: stopClock(context.count, event.at_ms) };
     case 'resumed':
-      return { ...remember(context, event.command_id), count: startClock(context.count, event.at_ms) };
+      return { ...resumed(context, event), count: startClock(context.count, event.at_ms) };
+    case 'signal_received': {
+      const { command_id, name, data } = event;
+      const signal = { command_id, name, ...(data === undefined ? {} : { data }) };
+      return { signals: [...context.signals, signal], ...remember(context, command_id) };
+    }
+    case 'timer_fired':
+      return timerFired(context, event);
     case 'run_failed':
       return {
         aborting: true,
@@ -297,9 +341,9 @@ function checkpointed(
         ...(q.isHooked(context, 'transform_context') ? {} : ask(context, event, 'model')),
       };
     case 'daemon_idle_pre':
-      return { ...delivered, turns_counted: 0, count: NOTHING_USED };
+      return { ...delivered, turns_counted: 0, ...idling(context, event) };
     case 'daemon_idle_post':
-      return { ...delivered, count: startClock(context.count, event.at_ms) };
+      return { ...delivered, idle_timer: null, count: startClock(context.count, event.at_ms) };
     case 'loop_exit':
       return { ...delivered, ...(context.run_started && context.pinned ? ask(context, event, 'closing') : {}) };
     default:
@@ -423,8 +467,11 @@ function controlled(context: SessionContext, event: EventOf<'control_outcome'>):
       suspend: null,
     };
   }
-  if (event.control === 'suspend' && event.status === 'suspending') {
-    return { ...remembered, suspend: { command_id: event.command_id, reason: event.reason } };
+  if (event.control === 'resume' && event.status === 'resumed') {
+    const { suspension } = context;
+    return suspension
+      ? { ...remembered, suspension: { ...suspension, resumed_by: event.command_id } }
+      : { ...remembered, suspend: null };
   }
   if (event.control === 'cancel_call' && event.status === 'cancelled') {
     const row = context.calls.find((candidate) => candidate.call_id === event.target);
@@ -439,6 +486,71 @@ function controlled(context: SessionContext, event: EventOf<'control_outcome'>):
     };
   }
   return remembered;
+}
+
+// ---- waits ----
+
+function suspended(context: SessionContext, event: EventOf<'suspended'> & PlacedEvent): Partial<SessionContext> {
+  const { for_ms: _, ...asked } = context.suspend ?? {};
+  const head = { ...asked, since_ms: event.at_ms };
+  const { effect_id, until_ms } = event;
+  if (effect_id === undefined) return { suspend: null, suspension: head, idle_timer: null };
+  return {
+    suspend: null,
+    suspension: { ...head, until_ms, timer: { id: effect_id, epoch: context.epoch } },
+    idle_timer: null,
+    next_effect: nextIndex(context, event) + 1,
+  };
+}
+
+function resumed(context: SessionContext, event: EventOf<'resumed'>): Partial<SessionContext> {
+  const { suspension } = context;
+  return {
+    suspension: null,
+    ...(suspension ? { waking: wakingFrom(suspension, event) } : {}),
+    ...(event.cause === 'signal'
+      ? { signals: context.signals.filter(({ command_id }) => command_id !== event.command_id) }
+      : {}),
+  };
+}
+
+function timerFired(context: SessionContext, event: EventOf<'timer_fired'>): Partial<SessionContext> {
+  const { suspension } = context;
+  if (event.what === 'suspension') return suspension ? { suspension: { ...suspension, expired: true } } : {};
+  const intervalMs = context.pinned?.wake_interval_ms ?? 0;
+  return { idle_timer: null, waking: wakingFromInterval(event.effect_id, intervalMs) };
+}
+
+/** A daemon that begins to wait asks to be woken after its interval; one for which something waits goes on at once. */
+function idling(context: SessionContext, event: PlacedEvent): Partial<SessionContext> {
+  if (q.anythingWaits(context)) return { count: startClock(NOTHING_USED, event.at_ms) };
+  const intervalMs = context.pinned?.wake_interval_ms;
+  if (intervalMs === undefined) return { count: NOTHING_USED };
+  const index = nextIndex(context, event);
+  return {
+    count: NOTHING_USED,
+    idle_timer: { id: `${event.n}-${index}`, epoch: context.epoch, due_at_ms: event.at_ms + intervalMs },
+    next_effect: index + 1,
+  };
+}
+
+/** An interrupt that comes after a suspension was asked for must not be slept through. */
+function interrupted(context: SessionContext, commandId: string): Partial<SessionContext> {
+  const { suspend } = context;
+  return suspend && suspend.interrupted_by === undefined ? { suspend: { ...suspend, interrupted_by: commandId } } : {};
+}
+
+/** An interrupt counts from when hooks have let it in. */
+function letIn(context: SessionContext, event: EventOf<'guard_ended'>): Partial<SessionContext> {
+  if (event.verdict !== 'allowed') return {};
+  const injection = context.pending.find(({ command_id }) => command_id === event.command_id);
+  return injection?.mode === 'interrupt_immediate' ? interrupted(context, event.command_id) : {};
+}
+
+/** What the runtime itself says is recorded at once; of what a wait has left to say it takes the first. */
+function told(context: SessionContext, event: EventOf<'message_injected'>): Partial<SessionContext> {
+  const { waking } = context;
+  return waking?.seam === event.seam ? { waking: { ...waking, messages: waking.messages.slice(1) } } : {};
 }
 
 function setCall(context: SessionContext, callId: string, change: Partial<CallRow>): { calls: readonly CallRow[] } {

@@ -107,15 +107,35 @@ export function journalLine(event: SessionEvent): string {
         event.control === 'cancel_call' && event.target,
         event.reason && `because ${event.reason}`,
       );
+    case 'suspend_requested':
     case 'suspended':
+      return words(
+        event.type,
+        event.command_id ?? event.call_id,
+        event.until_ms !== undefined && `until ${event.until_ms}`,
+        event.signal !== undefined && `or ${event.signal}`,
+      );
     case 'resumed':
-      return `${event.type} ${event.command_id}`;
+      return words('resumed', event.cause, event.command_id);
+    case 'signal_received':
+      return `signal_received ${event.name} ${event.command_id}`;
+    case 'timer_fired':
+      return `timer_fired ${event.what}`;
     case 'run_failed':
       return `run_failed ${event.source} ${event.error.code}`;
     case 'owned':
       return `owned ${event.epoch}`;
     case 'budget_threshold':
       return words('budget_threshold', event.budget, `${event.percent}%`, event.needed !== undefined && 'uncovered');
+    case 'stop_condition_held':
+      return `stop_condition_held ${Object.entries(event.condition).flat().join(' ')}`;
+    case 'stop_predicates_asked':
+      return `stop_predicates_asked ${event.predicates.join(' ')}`;
+    case 'stop_predicates_answered':
+      return words(
+        'stop_predicates_answered',
+        ...event.answers.map(({ predicate, holds, failure }) => `${predicate} ${failure ? 'failed' : holds}`),
+      );
     case 'persona_changed':
     case 'prices_changed':
     case 'tools_changed':

@@ -56,6 +56,9 @@ const IN_RUN: ReadonlySet<string> = new Set([
   'suspended',
   'tools_closed',
   'budget_threshold',
+  'stop_condition_held',
+  'stop_predicates_asked',
+  'stop_predicates_answered',
 ]);
 
 /** The rules by name. */
@@ -111,6 +114,27 @@ export const RULES: Readonly<Record<string, Rule>> = {
         broken.push(place(at));
     }
     return broken;
+  },
+
+  'an answer is cut short only by what is in the journal: a cancel, a failure, or an interrupt that does not wait': (
+    journal,
+  ) => {
+    let ending = false;
+    // Interrupts that do not wait and that nobody has heard yet: what they end, they end before they are delivered.
+    const unheard = new Set<string>();
+    return journal.flatMap(({ n, events }) =>
+      events.flatMap((event) => {
+        if (event.type === 'prompt_received') ending = false;
+        if (event.type === 'run_failed' || (event.type === 'control_outcome' && event.control === 'cancel'))
+          ending = true;
+        if ((event.type === 'steering_received' || event.type === 'reminder_injected') && event.preempt)
+          unheard.add(event.command_id);
+        if (event.type === 'message_injected') unheard.delete(event.command_id);
+        if (event.type !== 'message_complete' || !event.message.partial) return [];
+        const fails = events.some(({ type }) => type === 'run_failed');
+        return ending || fails || unheard.size > 0 ? [] : [place({ n, event })];
+      }),
+    );
   },
 
   'every call that was asked for has exactly one end, in its turn, and starts at most once, before it': (journal) => {
@@ -396,7 +420,8 @@ export const RULES: Readonly<Record<string, Rule>> = {
     return placed(journal).flatMap((at) => {
       const { event } = at;
       if (event.type === 'hook_call' && event.effect_id === consult) return [];
-      if (event.type !== 'hook_call' && event.type !== 'call_started') return [];
+      const asks = event.type === 'hook_call' || event.type === 'call_started' || event.type === 'suspended';
+      if (!asks || event.effect_id === undefined) return [];
       if (event.type === 'hook_call') consult = event.effect_id;
       const twice = ids.has(event.effect_id) || !event.effect_id.startsWith(`${at.n}-`);
       ids.add(event.effect_id);

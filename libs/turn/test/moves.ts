@@ -16,6 +16,7 @@ import {
   type HookTable,
   type Input,
   isHookFailure,
+  type Json,
   type JsonObject,
   type ModelOutcome,
   type PermissionRule,
@@ -25,11 +26,13 @@ import {
   parseVerdict,
   type ResolvedCompaction,
   type RunBudgets,
+  type StopAnswer,
+  type StopCondition,
   type ToolDefinition,
   type ToolTraits,
   type Verb,
 } from '@coxswain/protocol';
-import type { SessionState } from '../src/mod.ts';
+import { type SessionState, timerOf } from '../src/mod.ts';
 
 /** Time passes. */
 export class Later {
@@ -78,7 +81,9 @@ export const cancelled = (id = 'cancel-1', reason?: string) =>
   command('cancel', id, reason === undefined ? {} : { reason });
 export const callCancelled = (callId: string, body: JsonObject = {}, id = `cancel-${callId}`) =>
   command('cancel_call', id, { call_id: callId, ...body });
-export const suspended = (id = 'suspend-1') => command('suspend', id);
+export const suspended = (id = 'suspend-1', body: JsonObject = {}) => command('suspend', id, body);
+export const signalled = (name: string, id = `signal-${name}`, data?: Json) =>
+  command('signal', id, { name, ...(data === undefined ? {} : { data }) });
 export const resumed = (id = 'resume-1') => command('resume', id);
 
 export const approved = (callId: string, body: JsonObject = {}, id = `allow-${callId}`) =>
@@ -122,11 +127,13 @@ export interface Surroundings {
   readonly steering?: 'all' | 'one_at_a_time';
   readonly followups?: 'all' | 'one_at_a_time';
   readonly daemon?: boolean;
+  readonly wakeIntervalMs?: number;
   /** Compaction, in a window that every second prompt passes unless it says otherwise. */
   readonly compaction?: Partial<ResolvedCompaction>;
   readonly budgets?: RunBudgets['limits'];
   readonly thresholds?: readonly number[];
   readonly price?: PinnedPrice;
+  readonly stopWhen?: readonly StopCondition[];
 }
 
 /** The surroundings as a provision. */
@@ -135,7 +142,7 @@ export function provision(around: Surroundings = {}): Provision {
   const fingerprint = (value: unknown) => JSON.stringify(value).length.toString(16);
   return {
     persona: { name: 'coder', version: '1' },
-    definition: { name: 'coder', prompt: '' },
+    definition: { name: 'coder', prompt: '', ...(around.stopWhen ? { stop_when: [...around.stopWhen] } : {}) },
     model: { name: 'scripted/test.yaml' },
     system_prompt: 'You are coder.',
     tools: [...tools],
@@ -145,6 +152,7 @@ export function provision(around: Surroundings = {}): Provision {
     parallel_calls: around.parallelCalls ?? 8,
     drain: { steering: around.steering ?? 'all', followups: around.followups ?? 'one_at_a_time' },
     daemon: around.daemon ?? false,
+    ...(around.wakeIntervalMs === undefined ? {} : { wake_interval_ms: around.wakeIntervalMs }),
     ...(around.compaction
       ? {
           compaction: {
@@ -358,6 +366,14 @@ export const hooksCancelled: Move = (state) => ({
   answers: [],
 });
 
+// ---- timers ----
+
+/** The timer that the session waits for is due. */
+export const timerFires: Move = (state) => {
+  const { id, dueAtMs } = open(timerOf(state), 'timer');
+  return { type: 'timer', effect_id: id, due_at_ms: dueAtMs };
+};
+
 // ---- hosts ----
 
 export const owned = (epoch: number): Input => ({ type: 'owned', epoch, host: `host-${epoch}` });
@@ -377,3 +393,27 @@ function open<T>(effect: T | null, what: string): T {
   if (effect === null) throw new Error(`no ${what} effect is open`);
   return effect;
 }
+
+// ---- stop conditions ----
+
+/** The predicates that were asked answer, in order: whether they hold, or why they failed. */
+export function predicatesSaid(...said: readonly (boolean | string)[]): Move {
+  return (state) => {
+    const { id, predicates } = open(state.context.stop_check, 'check_stop');
+    const answers = said.map((one, index): StopAnswer => {
+      const predicate = predicates[index] as string;
+      return typeof one === 'boolean'
+        ? { predicate, holds: one }
+        : { predicate, holds: false, failure: { code: 'predicate_failed', message: one } };
+    });
+    return { type: 'stop_outcome', effect_id: id, status: 'checked', answers };
+  };
+}
+
+/** The question to the predicates was broken off. */
+export const predicatesStopped: Move = (state) => ({
+  type: 'stop_outcome',
+  effect_id: open(state.context.stop_check, 'check_stop').id,
+  status: 'cancelled',
+  answers: [],
+});

@@ -1,6 +1,6 @@
 /** The world around a session: everything that may happen to it next. Random runs and generated paths choose from it. */
 import { type Input, userText } from '@coxswain/protocol';
-import { isEnded, type SessionState } from '../src/mod.ts';
+import { isEnded, type SessionState, timerOf } from '../src/mod.ts';
 import {
   answered,
   approved,
@@ -23,6 +23,8 @@ import {
   notProvisioned,
   overflowed,
   owned,
+  predicatesSaid,
+  predicatesStopped,
   preempted,
   prompted,
   provisioned,
@@ -31,9 +33,11 @@ import {
   returned,
   type Surroundings,
   sessionFailed,
+  signalled,
   started,
   steered,
   suspended,
+  timerFires,
   toolsClosed,
 } from './moves.ts';
 
@@ -66,7 +70,13 @@ export function possibilities(state: SessionState, around: Surroundings, id: () 
     ['trouble', 'owned', owned(state.context.epoch + 1)],
     ['trouble', 'session failed', sessionFailed],
   ];
+  if (state.context.stop_check) {
+    moves.push(['work', 'predicates do not hold', predicatesSaid(false)]);
+    moves.push(['work', 'predicates hold', predicatesSaid(true)]);
+    moves.push(['trouble', 'predicates fail', predicatesSaid('it threw')]);
+  }
   if (state.context.closing) moves.push(['work', 'tools closed', toolsClosed]);
+  if (timerOf(state)) moves.push(['work', 'timer fires', timerFires]);
   return moves.map(([lane, name, move]) => ({
     lane,
     name,
@@ -84,6 +94,7 @@ export function settlement(state: SessionState): Input | null {
   const running = context.calls.find((row) => row.status === 'running');
   if (running) return made(returned(running.call_id, 'cancelled'));
   if (context.consult) return made(hooksCancelled);
+  if (context.stop_check) return made(predicatesStopped);
   if (context.closing) return made(toolsClosed);
   return null;
 }
@@ -143,6 +154,7 @@ function callMoves(state: SessionState): Named[] {
     const id = row.call_id;
     return [
       ['work', `${id} returns`, returned(id)],
+      ['work', `${id} parks`, returned(id, 'ok', { park: {} })],
       ['work', `${id} edits`, returned(id, 'ok', { edited: ['a.ts', 'b.ts'] })],
       ['work', `${id} fails`, returned(id, 'error')],
       ['work', `${id} is stopped`, returned(id, 'cancelled')],
@@ -164,6 +176,9 @@ function consultMoves(state: SessionState): Named[] {
     file_edited: [],
     session_error: [],
     session_end: [],
+    session_idle: [],
+    pre_suspend: [{ block: true, reason: 'not now' }],
+    post_resume: [],
     pre_finish: [],
     on_unsettled_detected: [],
     post_finish: [],
@@ -207,6 +222,11 @@ function commandMoves(state: SessionState, id: () => string): Named[] {
     ]),
     ['word', 'cancel no call', callCancelled('nobody', {}, id())],
     ['word', 'suspend', suspended(id())],
+    ['word', 'suspend until', suspended(id(), { for_ms: 60_000 })],
+    ['word', 'suspend or fail', suspended(id(), { for_ms: 60_000, on_timeout: 'fail' })],
+    ['word', 'suspend for a signal', suspended(id(), { signal: 'go' })],
+    ['word', 'signal', signalled('go', id())],
+    ['word', 'signal for nobody', signalled('other', id())],
     ['word', 'resume', resumed(id())],
     ['trouble', 'cancel', cancelled(id())],
   ];

@@ -8,6 +8,7 @@ import { HOOKS } from './hooks.ts';
 import { LIMITS } from './limits.ts';
 import { PLAIN_RUNS } from './plain-runs.ts';
 import { SEAM_DELIVERIES } from './seam-deliveries.ts';
+import { SLEEPING } from './sleeping.ts';
 import { STEERING } from './steering.ts';
 
 /** See the top of the file. */
@@ -15,6 +16,7 @@ export const SCENARIOS: readonly Scenario[] = [
   ...PLAIN_RUNS,
   ...SEAM_DELIVERIES,
   ...STEERING,
+  ...SLEEPING,
   ...APPROVALS,
   ...CANCELLING,
   ...FAILURES,
