@@ -36,6 +36,23 @@ beforeAll(async () => {
 `,
   );
   await bed.file('endless.yaml', 'loop: true\nturns: [{calls: [{tool: read_file, args: {path: notes.txt}}]}]');
+  await bed.file(
+    'long.yaml',
+    `turns:
+  - {calls: [{tool: read_file, args: {path: notes.txt}}], usage: {input_tokens: 900, output_tokens: 10}}
+  - {text: The tide is high., usage: {input_tokens: 300, output_tokens: 10}}
+compactions:
+  - {text: 'I have read the notes: the tide is high.'}
+`,
+  );
+  await bed.file(
+    'mate.yaml',
+    `name: mate
+model: {name: scripted/long.yaml, context_window: 1000}
+compaction: {reserve: 200, keep_turns: 0}
+tools: [read_file]
+`,
+  );
   // It serves the whole file.
   up = bed.start(['up', '--json'], { withinMs: 600_000 });
   await up.seen(/"type":"ready"/);
@@ -106,6 +123,15 @@ describe('cox run', () => {
     const { code, stderr } = await bed.run(['run', 'go', '--max-turns', '2', ...model('endless')]);
     expect(code).toBe(4);
     expect(stderr).toContain('stopped (max_turns)');
+  });
+
+  test('says when a session outgrows its window; show says how full it is, and replay needs no summary', async () => {
+    const { code, stderr } = await bed.run(['run', 'go', '--id', 'long', '--persona', './mate.yaml']);
+    expect(code, stderr).toBe(0);
+    expect(stderr).toMatch(/⇣ compacted: 3 messages → summary · ~[\d,]+ → ~[\d,]+ tokens/);
+    const { stdout } = await bed.run(['show', 'long']);
+    expect(stdout).toMatch(/context +~310 of 1,000 tokens in 2 messages, compacted once/);
+    expect((await bed.run(['replay', 'long'])).code).toBe(0);
   });
 
   test('refuses an id that is taken', async () => {

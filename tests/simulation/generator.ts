@@ -14,12 +14,16 @@ export interface PlannedAnswer {
   readonly fails: boolean;
   /** It does not stop when it is told to. */
   readonly deaf: boolean;
+  /** A prompt of more messages is refused as too long. */
+  readonly messagesMax?: number;
 }
 
 /** One session. */
 export interface SessionPlan {
   readonly id: string;
   readonly answers: readonly PlannedAnswer[];
+  /** No summary can be had of it. */
+  readonly summariesFail?: boolean | undefined;
 }
 
 /** One message to the command stream. */
@@ -117,7 +121,7 @@ export function generate(seed: number): Schedule {
     hosts: profile === 'rivals' || profile === 'storm' ? 1 + random.int(2) : 1,
     faults: planFaults(random.fork('faults'), profile),
     hooks: planHooks(random.fork('hooks')),
-    sessions: sessions.map(({ id, answers }) => ({ id, answers })),
+    sessions: sessions.map(({ id, answers, summariesFail }) => ({ id, answers, summariesFail })),
     commands: sessions
       .flatMap(({ commands }) => commands)
       .concat(hostileSubjects(random.fork('hostile')))
@@ -131,9 +135,14 @@ export function generate(seed: number): Schedule {
 // ---- sessions ----
 
 function planSession(random: Random, id: string): SessionPlan & { readonly commands: PlannedCommand[] } {
-  const answers = Array.from({ length: 3 + random.int(7) }, (_, index) => planAnswer(random, index));
+  const context = random.fork('context');
+  const overflows = context.chance(0.2);
+  const answers = Array.from({ length: 3 + random.int(7) }, (_, index) => ({
+    ...planAnswer(random, index),
+    ...(overflows && context.chance(0.3) ? { messagesMax: 1 + context.int(6) } : {}),
+  }));
   const callIds = answers.flatMap(({ calls }) => calls.map((call) => call.call_id));
-  const commands = [command(random, id, 'start', startBody(random), random.between(0, 1_500), 'start-1')];
+  const commands = [command(random, id, 'start', startBody(random, context), random.between(0, 1_500), 'start-1')];
   const count = 3 + random.int(10);
   for (let i = 0; i < count; i++) {
     const atMs = random.between(0, TROUBLE_MS);
@@ -146,7 +155,7 @@ function planSession(random: Random, id: string): SessionPlan & { readonly comma
       commands.push(command(random, id, verb, body, atMs, random.chance(0.8) ? `${verb}-${i}` : null));
     }
   }
-  return { id, answers, commands };
+  return { id, answers, commands, summariesFail: context.chance(0.3) };
 }
 
 function planAnswer(random: Random, index: number): PlannedAnswer {
@@ -169,7 +178,7 @@ function planCall(random: Random, callId: string): CallPart {
   return { ...part, tool: random.pick(TOOL_NAMES), args: { n: random.int(1_000) } };
 }
 
-function startBody(random: Random): JsonObject {
+function startBody(random: Random, context: Random): JsonObject {
   const prompt = random.chance(0.1) ? 'long '.repeat(20_000) : 'hello';
   const maxTurns = random.pick([1, 3, 8, 50, 50]);
   const parallelCalls = random.pick([1, 2, 8]);
@@ -191,6 +200,18 @@ function startBody(random: Random): JsonObject {
       steering: { steering: random.pick(['all', 'one_at_a_time']), followups: random.pick(['all', 'one_at_a_time']) },
       ...(random.chance(0.15) ? { daemon: {} } : {}),
       ...(parallelCalls === 2 ? { on_unknown_outcome: 'ask' } : {}),
+      ...(context.chance(0.5) ? planContext(context) : {}),
+    },
+  };
+}
+
+function planContext(random: Random): JsonObject {
+  return {
+    model: { name: 'sim/model', context_window: random.pick([300, 1_000]) },
+    compaction: {
+      strategy: random.pick(['summary', 'notes', 'clear_tool_results']),
+      keep_turns: random.int(3),
+      reserve: 50,
     },
   };
 }
@@ -286,7 +307,10 @@ function planHooks(random: Random): HookTable {
     'on_unsettled_detected',
     'post_finish',
   ] as const;
-  return Array.from({ length: 1 + random.int(4) }, (_, index) =>
+  const context = random.fork('context');
+  const late = context.chance(0.3) ? [context.pick(['pre_compact', 'post_compact', 'transform_context'] as const)] : [];
+  const shaping = late.map((point) => HookRegistration.parse({ id: 'hook-context', point, timeout_ms: 1_000 }));
+  const others = Array.from({ length: 1 + random.int(4) }, (_, index) =>
     HookRegistration.parse({
       id: `hook-${index}`,
       point: random.pick(points),
@@ -295,6 +319,7 @@ function planHooks(random: Random): HookTable {
       on_error: random.pick(['fail_closed', 'fail_open']),
     }),
   );
+  return [...others, ...shaping];
 }
 
 function planFaults(random: Random, profile: string): FaultRates {

@@ -38,6 +38,8 @@ function verdict(point: HookPoint, payload: JsonObject, random: Random): unknown
     case 'user_prompt_submit':
       // A blocked prompt ends its run, and what could have happened in it.
       return random.chance(payload.origin === 'prompt' ? 0.05 : 0.3) ? { block: true, reason: 'no' } : true;
+    case 'pre_compact':
+      return random.chance(0.2) ? { block: true, reason: 'not now' } : true;
     case 'PreToolUse':
       return random.pick([
         undefined,

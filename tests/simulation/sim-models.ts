@@ -31,9 +31,18 @@ export class SimModels implements Models {
   ): Promise<ModelResult> {
     const problem = unpaired(request.messages);
     if (problem) this.#history.push({ what: 'shown', session: request.sessionId, problem });
-    // Which answer is next stands in the transcript, so that a restarted host goes on at the same place.
-    const given = request.messages.filter((message) => message.role === 'assistant').length;
-    const planned = this.#plans.get(request.sessionId)?.answers[given] ?? PLAIN;
+    const plan = this.#plans.get(request.sessionId);
+    if (request.compaction !== undefined) {
+      await this.#clock.sleep(200, signal);
+      return result(
+        { ...PLAIN, text: `part ${request.compaction}`, fails: plan?.summariesFail ?? false },
+        signal.aborted,
+      );
+    }
+    // Which answer is next stands in the journal, so that a restarted host goes on at the same place.
+    const given = request.answered?.count ?? 0;
+    const planned = plan?.answers[given] ?? PLAIN;
+    if (request.messages.length > (planned.messagesMax ?? Number.POSITIVE_INFINITY)) return refusal(planned);
     await this.#clock.sleep(planned.delayMs, planned.deaf ? undefined : signal);
     if (planned.text !== '') onPart({ type: 'text', text: planned.text });
     return result(planned, signal.aborted && !planned.deaf);
@@ -42,9 +51,20 @@ export class SimModels implements Models {
 
 const PLAIN: PlannedAnswer = { text: 'that is all', calls: [], delayMs: 0, fails: false, deaf: false };
 
+function refusal({ messagesMax }: PlannedAnswer): ModelResult {
+  return {
+    status: 'failed',
+    message: { role: 'assistant', content: [] },
+    finishReason: 'error',
+    usage: { input_tokens: 0, output_tokens: 0 },
+    error: { code: 'context_overflow', message: `more than ${messagesMax} messages` },
+    attempts: 1,
+  };
+}
+
 function result({ text, calls, fails }: PlannedAnswer, stopped: boolean): ModelResult {
   const content: AssistantMessage['content'] = text === '' ? [] : [{ type: 'text', text }];
-  const head = { finishReason: 'stop', usage: { input_tokens: 3, output_tokens: 1 }, attempts: 1 };
+  const head = { finishReason: 'stop', usage: { input_tokens: 0, output_tokens: 1 }, attempts: 1 };
   if (stopped) return { ...head, status: 'cancelled', message: { role: 'assistant', content } };
   if (fails) {
     const error = { code: 'model_unavailable', message: 'gone' };

@@ -173,9 +173,11 @@ export class Transcript {
 
   #answer({ message }: EventOf<'message_complete'>): void {
     this.#transformed = null;
-    this.#answers++;
-    this.#lastAnswer = message;
-    if (message.content.length > 0) this.#messages.push(message);
+    if (message.content.length > 0) {
+      this.#messages.push(message);
+      this.#lastAnswer = message;
+      this.#answers++;
+    }
     const calls = message.partial ? [] : callsOf(message);
     if (calls.length > 0) this.#batch = { order: calls.map((call) => call.call_id), results: new Map(), after: [] };
   }

@@ -1,25 +1,36 @@
-/** What models were shown: calls with their results, and every steer that was delivered, verbatim, ever after. */
-
-import { textOf } from '@coxswain/protocol';
+/**
+ * What models were shown: calls with their results, and every steer of the run, verbatim, in each prompt from its delivery
+ * on, whatever was compacted.
+ */
+import { type EventOf, type Message, textOf } from '@coxswain/protocol';
 import { Transcript } from '@coxswain/session';
 import { unpaired } from '../sim-models.ts';
 import type { Checker } from './check.ts';
-import { eventsOf, ofType } from './check.ts';
+import { eventsOf } from './check.ts';
 
 /** See the top of the file. */
 export const checkShown: Checker = (journal, { history }) => {
   const wrong = history.of('shown').flatMap(({ session, problem }) => (session === journal.session ? [problem] : []));
   const transcript = new Transcript();
-  const placed = eventsOf(journal);
-  for (const { event } of placed) transcript.push(event);
-  const messages = transcript.view();
-  const problem = unpaired(messages);
-  if (problem) wrong.push(problem);
-  const shown = messages.map(textOf);
-  for (const { event } of ofType(placed, 'message_injected')) {
-    if (event.audit_only) continue;
-    const text = textOf(event.message);
-    if (shown.filter((one) => one === text).length === 0) wrong.push(`${event.command_id} is not in the transcript`);
+  /** Said since the run began; and of these, what a compaction may take. */
+  let steers: EventOf<'message_injected'>[] = [];
+  let others: EventOf<'message_injected'>[] = [];
+  const missing = (view: readonly Message[], said: readonly EventOf<'message_injected'>[]) => {
+    const shown = view.map(textOf);
+    return said.filter(({ message }) => !shown.includes(textOf(message))).map(({ command_id }) => command_id);
+  };
+  for (const { event } of eventsOf(journal)) {
+    transcript.push(event);
+    if (event.type === 'prompt_received') steers = [];
+    if (event.type === 'compaction_done' && event.summary !== undefined) others = [];
+    if (event.type === 'message_injected' && !event.audit_only)
+      (event.origin === 'steer' ? steers : others).push(event);
+    // The model is asked behind this seam.
+    if (event.type !== 'loop_checkpoint' || event.kind !== 'post_compact') continue;
+    const view = transcript.view();
+    const problem = unpaired(view);
+    if (problem) wrong.push(problem);
+    for (const id of missing(view, [...steers, ...others])) wrong.push(`${id} is not in the transcript`);
   }
   return wrong;
 };

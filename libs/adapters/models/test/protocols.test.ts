@@ -5,7 +5,7 @@ import { callsOf, type Message, userText } from '@coxswain/protocol';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { createModels } from '../src/mod.ts';
 import { PROTOCOLS } from './protocols.ts';
-import { beginStream, type RawServer, rawServer } from './raw-server.ts';
+import { beginStream, type RawServer, rawServer, sse } from './raw-server.ts';
 import { ask, TOOLS, textOfParts } from './request.ts';
 import { VirtualClock } from './virtual-clock.ts';
 
@@ -29,7 +29,7 @@ afterEach(async () => {
   server = null;
 });
 
-describe.each(PROTOCOLS)('$title', ({ name, hello, end, overloaded }) => {
+describe.each(PROTOCOLS)('$title', ({ name, hello, end, overloaded, tooLong }) => {
   const atMock = () => ({ name, base_url: mock.url });
   const atServer = () => ({ name, base_url: (server as RawServer).url });
   const go = [userText('go')];
@@ -182,6 +182,31 @@ describe.each(PROTOCOLS)('$title', ({ name, hello, end, overloaded }) => {
     });
   });
 
+  test('a prompt that is too long is context_overflow, and not sent again', async () => {
+    server = await rawServer((response) => {
+      response.writeHead(400, { 'content-type': 'application/json' }).end(JSON.stringify(tooLong));
+    });
+    const { result } = await ask(models, atServer(), go);
+    expect(result).toMatchObject({
+      status: 'failed',
+      attempts: 1,
+      error: { code: 'context_overflow', retryable: false },
+      message: { content: [] },
+    });
+  });
+
+  test('another refusal that speaks of tokens and lengths is none', async () => {
+    const message = 'max_tokens: 99999 > 8192, which is the maximum allowed number of output tokens';
+    server = await rawServer((response) => {
+      response.writeHead(400, { 'content-type': 'application/json' });
+      response.end(
+        JSON.stringify({ type: 'error', error: { type: 'invalid_request_error', code: 400, message, status: 'X' } }),
+      );
+    });
+    const { result } = await ask(models, atServer(), go);
+    expect(result.error?.code).toBe('model_request_failed');
+  });
+
   test.each([
     ['a frame that is not JSON', 'data: {"half\n\n'],
     ['a frame of another shape', 'data: {"choices": 5, "candidates": 5}\n\n'],
@@ -265,6 +290,16 @@ describe.each(PROTOCOLS)('$title', ({ name, hello, end, overloaded }) => {
       message: { content: [{ text: 'Hello' }] },
     });
   });
+});
+
+test('a prompt that is found too long only once the stream has begun', async () => {
+  const error = { type: 'invalid_request_error', code: 'context_length_exceeded', message: 'too long', param: null };
+  server = await rawServer((response) => {
+    beginStream(response);
+    response.end(sse({ type: 'error', sequence_number: 1, error }));
+  });
+  const { result } = await ask(models, { name: 'openai/gpt-4o', base_url: server.url }, [userText('go')]);
+  expect(result).toMatchObject({ attempts: 1, error: { code: 'context_overflow' }, message: { content: [] } });
 });
 
 test('an answer that is complete does not wait for a stream that never ends', async () => {

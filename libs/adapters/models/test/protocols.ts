@@ -11,6 +11,8 @@ export interface Protocol {
   readonly end: string;
   /** The frame with which the provider reports that it has too much to do. */
   readonly overloaded: string;
+  /** The body with which the provider refuses a prompt that is too long. */
+  readonly tooLong: object;
 }
 
 const chat = (choice: object) =>
@@ -20,12 +22,20 @@ const CHAT = {
   end: `${chat({ delta: {}, finish_reason: 'stop' })}data: [DONE]\n\n`,
   overloaded: sse({ error: { message: 'slow down', type: 'rate_limit_error', code: 'rate_limit_exceeded' } }),
 };
+const OPENAI_TOO_LONG = {
+  error: {
+    message: 'Your input is too much for this model. Please reduce it.',
+    type: 'invalid_request_error',
+    param: 'messages',
+    code: 'context_length_exceeded',
+  },
+};
 
 const response = { id: 'resp_1', object: 'response', created_at: 1, model: 'm', status: 'in_progress', output: [] };
 const gemini = (candidate: object) => sse({ candidates: [{ index: 0, ...candidate }] });
 
 export const PROTOCOLS: readonly Protocol[] = [
-  { title: 'OpenAI chat', name: 'openai-chat/gpt-4o', ...CHAT },
+  { title: 'OpenAI chat', name: 'openai-chat/gpt-4o', ...CHAT, tooLong: OPENAI_TOO_LONG },
   {
     title: 'OpenAI responses',
     name: 'openai/gpt-4o',
@@ -60,8 +70,22 @@ export const PROTOCOLS: readonly Protocol[] = [
       sequence_number: 5,
       error: { type: 'rate_limit_error', code: 'rate_limit_exceeded', message: 'slow down', param: null },
     }),
+    tooLong: OPENAI_TOO_LONG,
   },
-  { title: 'OpenAI-compatible', name: 'openai-compatible/local', ...CHAT },
+  {
+    title: 'OpenAI-compatible',
+    name: 'openai-compatible/local',
+    ...CHAT,
+    // As vLLM says it.
+    tooLong: {
+      error: {
+        message: "This model's maximum context length is 8192 tokens. However, your request has 9000 input tokens.",
+        type: 'BadRequestError',
+        param: null,
+        code: 400,
+      },
+    },
+  },
   {
     title: 'Anthropic',
     name: 'anthropic/claude-sonnet-4-5',
@@ -93,6 +117,10 @@ export const PROTOCOLS: readonly Protocol[] = [
       .map(sse)
       .join(''),
     overloaded: sse({ type: 'error', error: { type: 'overloaded_error', message: 'Overloaded' } }),
+    tooLong: {
+      type: 'error',
+      error: { type: 'invalid_request_error', message: 'prompt is too long: 210000 tokens > 200000 maximum' },
+    },
   },
   {
     title: 'Gemini',
@@ -102,5 +130,12 @@ export const PROTOCOLS: readonly Protocol[] = [
       gemini({ content: { role: 'model', parts: [{ text: 'lo' }] } }),
     end: gemini({ content: { role: 'model', parts: [{ text: '' }] }, finishReason: 'STOP' }),
     overloaded: sse({ error: { code: 503, message: 'The model is overloaded', status: 'UNAVAILABLE' } }),
+    tooLong: {
+      error: {
+        code: 400,
+        message: 'The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).',
+        status: 'INVALID_ARGUMENT',
+      },
+    },
   },
 ];

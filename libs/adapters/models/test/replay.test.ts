@@ -135,3 +135,28 @@ describe('a journal that cannot be used', () => {
     });
   });
 });
+
+test('compactions are answered with what the journal says of them, failures too', async () => {
+  const settled = (n: number, type: string, input: object) =>
+    JSON.stringify({ n, input: { type: 'compact_outcome', usage, ...input }, events: [{ type }] });
+  const journal = [
+    JOURNAL,
+    settled(5, 'compaction_done', { status: 'complete', text: 'in short' }),
+    settled(6, 'compaction_skipped', { status: 'failed', text: '', error }),
+  ].join('\n');
+  const replaying = createModels({ env: {}, readJournal: async () => journal });
+  const asked = (compaction: number) => ask(replaying, model, [userText('what was')], { compaction });
+  expect((await asked(1)).result).toMatchObject({
+    status: 'complete',
+    message: { content: [{ type: 'text', text: 'in short' }] },
+    usage,
+  });
+  expect((await asked(2)).result).toMatchObject({ status: 'failed', error });
+  expect((await asked(3)).result.error?.code).toBe('replay_exhausted');
+});
+
+test('answers go on after a compaction has taken the first of them out of the transcript', async () => {
+  const answered = { count: 1, last: withCall };
+  const { result } = await ask(models, model, [userText('in short')], { answered });
+  expect(result.message.content).toEqual(half.content);
+});

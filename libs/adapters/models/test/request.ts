@@ -30,6 +30,8 @@ export interface AskOptions {
   readonly tools?: ToolDefinition[];
   readonly effect?: string;
   readonly turn?: number;
+  readonly answered?: ModelRequest['answered'];
+  readonly compaction?: number;
 }
 
 /** Asks a model, and holds its result to the port's contract. */
@@ -47,6 +49,8 @@ export async function ask(
     system: options.system ?? '',
     messages,
     tools: options.tools ?? [],
+    ...(options.answered ? { answered: options.answered } : {}),
+    ...(options.compaction === undefined ? {} : { compaction: options.compaction }),
   };
   const parts: ModelPart[] = [];
   let settled = false;

@@ -297,3 +297,34 @@ describe('a script that does not fit', () => {
     expect(textOfResult(await ask('edited.yaml', [userText('go')]))).toBe('afterwards');
   });
 });
+
+describe('compactions', () => {
+  const summary = (file: string, compaction: number) =>
+    askModel(models, { name: `scripted/${file}` }, [userText('what was')], { compaction });
+
+  test('have answers of their own, one after another', async () => {
+    const file = script('{turns: [{text: one}], compactions: [{text: first}, {text: second}]}');
+    expect(textOfResult(await summary(file, 1))).toBe('first');
+    expect(textOfResult(await summary(file, 2))).toBe('second');
+    expect((await summary(file, 3)).result.error).toMatchObject({
+      code: 'script_exhausted',
+      message: expect.stringContaining('has 2 answers to compactions, and this is number 3'),
+    });
+  });
+
+  test('may fail', async () => {
+    const file = script('{turns: [{text: one}], compactions: [{fail: {kind: server_error}}]}');
+    expect((await summary(file, 1)).result.error).toMatchObject({
+      code: 'model_unavailable',
+      message: expect.stringContaining('compactions[0].fail'),
+    });
+  });
+
+  test('take nothing from the turns: what was played counts, whatever the transcript still shows', async () => {
+    const file = script('turns: [{text: one}, {text: two}]');
+    const { result } = await ask(file, [userText('go')]);
+    const answered = { count: 1, last: result.message };
+    const next = await askModel(models, { name: `scripted/${file}` }, [userText('in short')], { turn: 2, answered });
+    expect(textOfResult(next)).toBe('two');
+  });
+});

@@ -33,8 +33,8 @@ export function failureOf(error: unknown, wire: Wire, provider: string): Failure
       : refused(`${provider} cannot be asked this: ${sentenceOf(error)}`);
   }
   const status = error.statusCode;
-  if (!responded && isRefusal(status) && isContextOverflow(error))
-    return overflow(`${provider} answered ${status}: ${error.message}`);
+  if ((responded || isRefusal(status)) && isContextOverflow(error))
+    return overflow(`${provider} refused the prompt: ${error.message}`);
   if (responded) return inStream(status ?? null, provider, sentenceOf(error));
   return status === undefined
     ? failure('model_unavailable', `${provider} cannot be reached: ${sentenceOf(error)}`, true)

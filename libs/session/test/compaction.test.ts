@@ -1,0 +1,405 @@
+/** What models are shown of a long session, and what they are asked so that it stays short enough. */
+import { type Delta, type Json, type Message, pairingProblem, textOf, userText } from '@coxswain/protocol';
+import { describe, expect, test } from 'vitest';
+import { compactionText } from '../src/ask-compaction.ts';
+import { windowOf } from '../src/context-window.ts';
+import { hook, returns } from './fake-hooks.ts';
+import { type Answer, ask, call, say } from './fake-model.ts';
+import { answer } from './fake-tools.ts';
+import { refOf, type TestBed, testBed } from './test-bed.ts';
+
+const persona = (compaction: object, more: object = {}) => ({
+  persona: {
+    name: 'mate',
+    model: { name: 'fake/model', context_window: 1_000 },
+    compaction: { reserve: 200, ...compaction },
+    ...more,
+  },
+});
+const of = (tokens: number) => ({ usage: { input_tokens: tokens, output_tokens: 0 } });
+/** An answer that asks for one call, and after which prompt and answer had so many tokens. */
+const reads = (id: string, tokens: number, args: Json = { id }): Answer => ({
+  ...ask(call(id, 'read', args)),
+  ...of(tokens),
+});
+const done = say('done', of(100));
+const OVERFLOW = { code: 'context_overflow', message: 'too long' };
+
+/** A message as a line. */
+function line(message: Message): string {
+  const parts = message.content.map((part) =>
+    part.type === 'text' ? part.text : part.type === 'call' ? `<${part.call_id}>` : part.type,
+  );
+  const head = message.role === 'tool' ? `tool ${message.call_id} ${message.status}` : message.role;
+  return `${head}: ${parts.join(' ')}`;
+}
+
+/** A session that runs to its end. */
+async function played(answers: readonly Answer[], settings: object, more: (bed: TestBed) => void = () => {}) {
+  const bed = testBed();
+  bed.models.answers = answers;
+  more(bed);
+  await bed.host();
+  await bed.start(settings as never);
+  await bed.time.advance(10_000);
+  return bed;
+}
+
+/** The requests that asked for an answer, each as its messages' lines. */
+const prompts = (bed: TestBed) =>
+  bed.models.requests.filter((request) => request.compaction === undefined).map(({ messages }) => messages.map(line));
+const summariesAsked = (bed: TestBed) => bed.models.requests.filter((request) => request.compaction !== undefined);
+
+describe('a summary', () => {
+  test('stands for what came before the turns that are kept', async () => {
+    const bed = await played([reads('c1', 100), reads('c2', 900), done], persona({ keep_turns: 1 }), ({ models }) => {
+      models.summaries = [say('Once upon a time.')];
+    });
+    expect(prompts(bed).at(-1)).toEqual([
+      'user: This summary stands for the earlier messages of this session:\n<session-summary>\nOnce upon a time.\n</session-summary>',
+      'assistant: <c2>',
+      'tool c2 ok: read ran',
+    ]);
+  });
+
+  test('is asked for in one text, without tools, and under a key of its own', async () => {
+    const bed = await played([reads('c1', 900, { path: 'a.txt' }), done], persona({ keep_turns: 0 }));
+    const [asked] = summariesAsked(bed);
+    expect(asked?.tools).toEqual([]);
+    expect(asked?.messages.map(({ role }) => role)).toEqual(['user']);
+    expect(textOf(asked?.messages[0] as never)).toContain(
+      '[user] hello\n\n[assistant] [calls read {"path":"a.txt"} as c1]\n\n[result of read c1 (ok)] read ran',
+    );
+    expect(new Set(bed.models.requests.map(({ idempotencyKey }) => idempotencyKey)).size).toBe(3);
+  });
+
+  test('is not shown while it is written, as an answer is', async () => {
+    const heard: Delta[] = [];
+    await played([reads('c1', 900), { ...done, text: 'All clear.' }], persona({ keep_turns: 0 }), ({ models, bus }) => {
+      models.summaries = [say('Once upon a time.')];
+      bus.subscribeDeltas(refOf(), (delta) => heard.push(delta));
+    });
+    expect(heard.map(({ text }) => text)).toEqual(['All clear.']);
+  });
+
+  test('is shown what the summary before it said', async () => {
+    const bed = await played(
+      [reads('c1', 900), reads('c2', 300), reads('c3', 900), done],
+      persona({ keep_turns: 0 }),
+      ({ models }) => {
+        models.summaries = [say('Chapter one.'), say('Chapters one and two.')];
+      },
+    );
+    const [, second] = summariesAsked(bed).map(({ messages }) => textOf(messages[0] as never));
+    expect(second).toMatch(/^Summary of what came before:\nChapter one\.\n\nTranscript:\n\n\[assistant\] \[calls read/);
+    expect(prompts(bed).at(-1)?.join()).toContain('Chapters one and two.');
+    expect(prompts(bed).at(-1)).toHaveLength(1);
+  });
+
+  test('is bounded: what is longer is cut', async () => {
+    const bed = await played([reads('c1', 900), done], persona({ keep_turns: 0 }), ({ models }) => {
+      models.summaries = [say('x'.repeat(40_000))];
+    });
+    const [{ summary } = {}] = await bed.eventsOf('compaction_done');
+    expect(summary).toHaveLength(32 * 1024);
+  });
+});
+
+test('notes are kept up to date by those who wrote them', async () => {
+  const bed = await played(
+    [reads('c1', 900), reads('c2', 300), reads('c3', 900), done],
+    persona({ strategy: 'notes', keep_turns: 0 }),
+    ({ models }) => {
+      models.summaries = [say('Goal: read.'), say('Goal: read. Done: c1, c2.')];
+    },
+  );
+  expect(summariesAsked(bed)[0]?.system).toContain('You keep the notes');
+  expect(textOf(summariesAsked(bed)[1]?.messages[0] as never)).toMatch(/^Notes so far:\nGoal: read\.\n\n/);
+  expect(prompts(bed).at(-1)).toEqual([
+    'user: The notes of this session so far stand for its earlier messages:\n<session-notes>\nGoal: read. Done: c1, c2.\n</session-notes>',
+  ]);
+});
+
+test('cleared results are told by their calls; the newest turns keep theirs', async () => {
+  const bed = await played(
+    [reads('c1', 400, { path: 'a.txt' }), reads('c2', 900), done],
+    persona({ strategy: 'clear_tool_results', keep_turns: 1 }),
+    (each) => {
+      each.tools = { read: { run: async () => answer('x'.repeat(500)) } };
+    },
+  );
+  expect(prompts(bed).at(-1)).toEqual([
+    'user: hello',
+    'assistant: <c1>',
+    'tool c1 ok: [Cleared to save room: 500 characters, the result of read {"path":"a.txt"}]',
+    'assistant: <c2>',
+    `tool c2 ok: ${'x'.repeat(500)}`,
+  ]);
+  expect(summariesAsked(bed)).toEqual([]);
+});
+
+describe('a delivered steer', () => {
+  test('stands word for word in every later prompt of its run, through every compaction', async () => {
+    const bed = testBed();
+    bed.models.answers = [
+      { ...reads('c1', 900), delayMs: 100 },
+      reads('c2', 300),
+      reads('c3', 900),
+      reads('c4', 300),
+      done,
+    ];
+    bed.models.summaries = [say('one'), say('two')];
+    await bed.host();
+    await bed.start(persona({ keep_turns: 0 }));
+    await bed.send('steer', 'keep to starboard');
+    await bed.time.advance(10_000);
+    expect(await bed.eventsOf('compaction_done')).toHaveLength(2);
+    const later = prompts(bed).slice(1);
+    expect(later).toHaveLength(4);
+    for (const prompt of later) expect(prompt.filter((line) => line === 'user: keep to starboard')).toHaveLength(1);
+  });
+
+  test('is a message like others once its run has ended', async () => {
+    const bed = testBed();
+    bed.models.answers = [{ ...say('fine', of(50)), delayMs: 100 }, say('fine', of(900)), done];
+    bed.models.summaries = [say('one')];
+    await bed.host();
+    await bed.start(persona({ keep_turns: 0 }));
+    await bed.send('steer', 'keep to starboard');
+    await bed.time.advance(10_000);
+    await bed.send('prompt', 'and on');
+    await bed.time.advance(10_000);
+    expect(prompts(bed).at(-1)).toHaveLength(2);
+    expect(prompts(bed).at(-1)?.at(-1)).toBe('user: and on');
+  });
+});
+
+test('a recovered session is shown what it was shown, and asks for no second summary', async () => {
+  const bed = testBed();
+  bed.models.answers = [reads('c1', 900), { ...done, delayMs: 60_000 }];
+  bed.models.summaries = [say('Once upon a time.')];
+  const first = await bed.host();
+  await bed.start(persona({ keep_turns: 0 }));
+  await bed.time.advance(1_000);
+  const before = bed.models.requests.at(-1);
+  expect(before?.messages).toHaveLength(1);
+  first.abandon();
+  await bed.host();
+  await bed.time.advance(1_000);
+  expect(bed.models.requests.at(-1)).not.toBe(before);
+  expect(bed.models.requests.at(-1)).toEqual(before);
+  expect(summariesAsked(bed)).toHaveLength(1);
+});
+
+test('a summary that cannot be had costs a turn nothing but the attempt', async () => {
+  const bed = await played([reads('c1', 900), done], persona({ keep_turns: 0 }), ({ models }) => {
+    models.summaries = [{ fail: { code: 'model_unavailable', message: 'gone' } }];
+  });
+  expect(await bed.lines()).toContain('compaction_skipped window model_unavailable');
+  expect(prompts(bed).at(-1)).toEqual(['user: hello', 'assistant: <c1>', 'tool c1 ok: read ran']);
+  expect(await bed.lines()).toContain('agent_end end_turn');
+});
+
+describe('a prompt that the provider refuses as too long', () => {
+  test('is compacted and sent once more, in the same turn', async () => {
+    const bed = await played([reads('c1', 50), done], persona({}), ({ models }) => {
+      models.refusals = [null, OVERFLOW];
+      models.summaries = [say('short')];
+    });
+    expect(prompts(bed).map((prompt) => prompt.length)).toEqual([1, 3, 1]);
+    expect(await bed.lines()).toEqual(
+      expect.arrayContaining(['context_overflowed 2', 'message_complete "done"', 'agent_end end_turn']),
+    );
+  });
+
+  test('ends the run when it is refused again', async () => {
+    const bed = await played([reads('c1', 50), done], persona({}), ({ models }) => {
+      models.refusals = [null, OVERFLOW, OVERFLOW];
+      models.summaries = [say('short')];
+    });
+    expect(prompts(bed)).toHaveLength(3);
+    expect((await bed.eventsOf('agent_end'))[0]).toMatchObject({
+      stop_reason: 'error',
+      error: { code: 'context_overflow', message: 'too long (a compaction did not make it short enough)' },
+    });
+  });
+});
+
+describe('transform_context of a persona', () => {
+  const shaped = (transform_context: object) => persona({}, { transform_context });
+
+  test('leaves out turns, but not the run’s prompt and its steers', async () => {
+    const bed = testBed();
+    bed.models.answers = [{ ...reads('c1', 50), delayMs: 100 }, reads('c2', 50), reads('c3', 50), done];
+    await bed.host();
+    await bed.start(shaped({ last_n_turns: 1 }));
+    await bed.send('steer', 'keep to starboard');
+    await bed.time.advance(10_000);
+    expect(prompts(bed).at(-1)).toEqual([
+      'user: hello',
+      'user: keep to starboard',
+      'assistant: <c3>',
+      'tool c3 ok: read ran',
+    ]);
+    for (const request of bed.models.requests) expect(pairingProblem(request.messages)).toBeNull();
+  });
+
+  test('cuts results, and says so', async () => {
+    const bed = await played([reads('c1', 50), done], shaped({ max_tool_result_chars: 4 }));
+    const [, , result] = bed.models.requests.at(-1)?.messages ?? [];
+    expect(result?.content.map((part) => (part as { text: string }).text)).toEqual([
+      'read',
+      '[… 4 more characters left out]',
+    ]);
+  });
+
+  test('drops what was thought before the newest user message, and what hangs on it', async () => {
+    const bed = await played(
+      [{ ...say('fine', of(50)), reasoning: 'hm' }, { ...reads('c1', 50), reasoning: 'so' }, done],
+      shaped({ drop_reasoning: true }),
+    );
+    await bed.send('prompt', 'and on');
+    await bed.time.advance(1_000);
+    const assistants = bed.models.requests.at(-1)?.messages.filter(({ role }) => role === 'assistant');
+    expect(assistants?.map(({ content }) => content.map((part) => part.type))).toEqual([
+      ['text'],
+      ['reasoning', 'call'],
+    ]);
+  });
+
+  test('changes neither the journal nor the view', async () => {
+    const bed = await played([reads('c1', 50), done], shaped({ max_tool_result_chars: 1 }));
+    expect(JSON.stringify(await bed.eventsOf('call_ended'))).toContain('read ran');
+  });
+});
+
+describe('transform_context hooks', () => {
+  const hooked = (bed: TestBed, handler: (typeof bed.hooks.handlers)[string], more = {}) => {
+    bed.hooks.registrations = [hook('transform_context', 'shape', more)];
+    bed.hooks.handlers = { shape: handler };
+  };
+  const newest = (bed: TestBed) => bed.models.requests.at(-1)?.messages.map(line);
+
+  test('are given the messages, and say which the request shows; the tape tells them by their places', async () => {
+    const bed = await played([reads('c1', 50), done], {}, (each) =>
+      hooked(each, async ({ messages = [] }) => ({
+        status: 'returned',
+        raw: { messages: [...messages.slice(-2), userText('mind the gap')] },
+      })),
+    );
+    expect(newest(bed)).toEqual(['assistant: <c1>', 'tool c1 ok: read ran', 'user: mind the gap']);
+    const [, taped] = await bed.eventsOf('hook_returned');
+    expect(taped?.verdict).toEqual({ kind: 'replace_messages', messages: [1, 2, userText('mind the gap')] });
+    expect(taped).not.toHaveProperty('raw');
+  });
+
+  test('chain: the second sees what the first has left', async () => {
+    const bed = await played([done], {}, (each) => {
+      each.hooks.registrations = [hook('transform_context', 'one'), hook('transform_context', 'two')];
+      each.hooks.handlers = {
+        one: returns({ messages: [userText('one')] }),
+        two: async ({ messages = [] }) => ({
+          status: 'returned',
+          raw: { messages: [...messages, userText('two')] },
+        }),
+      };
+    });
+    expect(newest(bed)).toEqual(['user: one', 'user: two']);
+  });
+
+  test.each([
+    [
+      'a result without its call',
+      { messages: [{ role: 'tool', call_id: 'x', tool: 'read', status: 'ok', is_error: false, content: [] }] },
+    ],
+    ['no message at all', { messages: [] }],
+    ['a misspelt key', { mesages: [] }],
+    ['too much of its own', { messages: [userText('x'.repeat(70_000))] }],
+  ])('%s is no verdict: the run ends before anything is sent', async (_, raw) => {
+    const bed = await played([done], {}, (each) => hooked(each, returns(raw)));
+    expect(bed.models.requests).toEqual([]);
+    expect((await bed.eventsOf('agent_end'))[0]?.error?.code).toBe('verdict_invalid');
+  });
+
+  test('that fail open leave the request as it is', async () => {
+    const bed = await played([done], {}, (each) => hooked(each, returns({ mesages: [] }), { on_error: 'fail_open' }));
+    expect(newest(bed)).toEqual(['user: hello']);
+  });
+
+  test('are not asked again for a request that a crash cut short', async () => {
+    const bed = testBed();
+    bed.models.answers = [{ ...done, delayMs: 60_000 }];
+    hooked(bed, returns({ messages: [userText('only this')] }));
+    const first = await bed.host();
+    await bed.start();
+    const before = newest(bed);
+    first.abandon();
+    await bed.host();
+    await bed.time.advance(1_000);
+    expect(bed.models.requests).toHaveLength(2);
+    expect(newest(bed)).toEqual(before);
+    expect(newest(bed)).toEqual(['user: only this']);
+    expect(bed.hooks.asked).toHaveLength(1);
+  });
+});
+
+describe('the window of a model', () => {
+  test.each([
+    ['anthropic/claude-sonnet-4-5', 200_000, 'model'],
+    ['openai/gpt-4o-mini', 128_000, 'model'],
+    ['openai/gpt-4.1', 1_047_576, 'model'],
+    ['openai/gpt-4', 8_192, 'model'],
+    ['openai/o3', 200_000, 'model'],
+    ['google/gemini-2.5-flash', 1_048_576, 'model'],
+    ['openai-compatible/anthropic/claude-3.5-sonnet', 200_000, 'model'],
+    ['openai-compatible/qwen3', 128_000, 'default'],
+    ['scripted/claude-demo.yaml', 128_000, 'default'],
+  ])('%s', (name, window, window_from) => {
+    expect(windowOf({ name })).toEqual({ window, window_from });
+    expect(windowOf({ name, context_window: 4_096 })).toEqual({ window: 4_096, window_from: 'persona' });
+  });
+
+  test('stands in the journal with the run’s persona, and in the status', async () => {
+    const bed = testBed();
+    const host = await bed.host();
+    await bed.start(persona({}));
+    const [{ provision } = {}] = await bed.eventsOf('persona_changed');
+    expect(provision?.compaction).toEqual({
+      strategy: 'summary',
+      keep_turns: 2,
+      window: 1_000,
+      window_from: 'persona',
+      reserve: 200,
+    });
+    expect((await host.status(refOf()))?.context).toMatchObject({ window: 1_000, messages: 2, compactions: 0 });
+  });
+
+  test('a reserve that fills it is refused before the run begins', async () => {
+    const bed = testBed();
+    await bed.host();
+    await bed.start(persona({ reserve: 1_000 }));
+    expect((await bed.eventsOf('run_failed'))[0]?.error).toEqual({
+      code: 'provision_failed',
+      message: 'compaction.reserve is 1000 tokens, and the window of fake/model has no more than 1000',
+    });
+    expect(bed.models.requests).toEqual([]);
+  });
+});
+
+describe('the text that is summarised', () => {
+  const many = Array.from({ length: 10 }, (_, index) => userText(`message ${index} ${'x'.repeat(100)}`));
+
+  test('holds the newest where there is not room for all, and says how many are missing', () => {
+    const text = compactionText({ summary: null, messages: many }, 'summary', 500);
+    expect(text.length).toBeLessThan(600);
+    expect(text).toContain('earlier messages are left out]');
+    expect(text).toContain('message 9');
+    expect(text).not.toContain('message 0');
+  });
+
+  test('holds no message beyond its share', () => {
+    const text = compactionText({ summary: null, messages: [userText('y'.repeat(50_000))] }, 'summary', 1_000_000);
+    expect(text.length).toBeLessThan(17_000);
+    expect(text).toContain('[… cut]');
+  });
+});
