@@ -1,5 +1,15 @@
 /** What a user interface shows of a session, one thing after another. Made by the event translator alone. */
-import type { CallStatus, Json, Mode, SeamKind, StateValue, StopReason, Usage } from '@coxswain/protocol';
+import type {
+  CallStatus,
+  ControlVerb,
+  ExpiryReason,
+  Json,
+  Mode,
+  SeamKind,
+  StateValue,
+  StopReason,
+  Usage,
+} from '@coxswain/protocol';
 
 /** The record that a UI event comes from; pieces of a running answer come from none yet. */
 export interface FromRecord {
@@ -78,6 +88,14 @@ export type UiEvent =
       readonly mode: Mode | null;
       readonly actor: string | null;
     } & FromRecord)
+  /** It will not be delivered: a newer one with its dedupe key stands in its place. */
+  | ({ readonly type: 'injection_collapsed'; readonly command_id: string; readonly into: string } & FromRecord)
+  /** A reminder that prompts have shown is shown no longer; `deduped` where a newer one has taken its place. */
+  | ({
+      readonly type: 'reminder_ended';
+      readonly command_id: string;
+      readonly reason: ExpiryReason | 'deduped';
+    } & FromRecord)
   /** A seam was passed and something was delivered there, or calls were stopped there. Other passes are not shown. */
   | ({
       readonly type: 'seam_delivered';
@@ -95,7 +113,7 @@ export type UiEvent =
     } & FromRecord)
   | ({
       readonly type: 'control_reported';
-      readonly control: 'cancel' | 'cancel_call' | 'suspend' | 'resume';
+      readonly control: ControlVerb;
       readonly status: string;
       readonly target: string;
       readonly tool: string | null;

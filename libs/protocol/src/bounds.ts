@@ -4,6 +4,8 @@ export const BOUNDS = {
   commandBodyMaxBytes: 256 * 1024,
   /** Injections (steers, reminders, follow-ups) that wait in one session. */
   pendingInjectionsMax: 1_000,
+  /** Reminders of one session that wait or are shown. */
+  remindersLiveMax: 256,
   /** Free-text reasons: of a cancel, a denial, a suspension. */
   reasonMaxBytes: 2 * 1024,
   /** Calls in one batch; the calls beyond it get error results. */

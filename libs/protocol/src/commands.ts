@@ -7,6 +7,7 @@ import { Json, JsonObject } from './json.ts';
 import { UserMessage } from './messages.ts';
 import { Permissions } from './permissions.ts';
 import { Limits, McpServers, ModelName, Persona, ToolSelection } from './persona.ts';
+import { REMINDER_FIELDS } from './reminders.ts';
 import { ModeInput } from './seams.ts';
 
 const Text = z.string().refine((text) => text.trim().length > 0, { error: 'must not be empty' });
@@ -114,7 +115,13 @@ export const COMMAND_BODIES = {
     preempt: z.boolean().optional(),
     dedupe_key: Dedupe.optional(),
   }),
-  remind: z.strictObject({ ...Envelope, body: Text, mode: ModeInput.default('finish_step') }),
+  remind: z.strictObject({
+    ...Envelope,
+    body: Text,
+    mode: ModeInput.default('finish_step'),
+    dedupe_key: Dedupe.optional(),
+    ...REMINDER_FIELDS,
+  }),
   followup: z.strictObject({ ...Envelope, body: Text, dedupe_key: Dedupe.optional() }),
   approve: z.strictObject({
     ...Envelope,
@@ -151,25 +158,13 @@ export type CommandBody<V extends Verb> = Omit<z.infer<(typeof COMMAND_BODIES)[V
 /** Verbs, and keys of bodies, that are in the schema but that a later release carries out. */
 export const NOT_YET: Readonly<Record<string, readonly string[] | true>> = {
   start: ['fork'],
-  steer: ['preempt', 'dedupe_key'],
-  followup: ['dedupe_key'],
+  steer: ['preempt'],
+  remind: ['preempt'],
   approve: ['remember'],
   signal: true,
-  revoke: true,
-  replace: true,
   delete: true,
 };
 
-/** Fields of `remind` that are known by name and refused until reminders have them. */
-const NOT_YET_REMINDER_FIELDS = [
-  'tags',
-  'dedupe_key',
-  'ttl_turns',
-  'preserve_on_compact',
-  'propagate',
-  'role_hint',
-  'preempt',
-];
 const NOT_YET_SUSPEND_FIELDS = ['until', 'on_timeout', 'signal'];
 
 const TEXT_VERBS: ReadonlySet<string> = new Set(['prompt', 'steer', 'followup', 'remind']);
@@ -264,8 +259,7 @@ function notYetField(verb: Verb, value: unknown): CommandProblem | null {
   });
   if (later === true) return refuse(verb);
   if (typeof value !== 'object' || value === null) return null;
-  const keys =
-    verb === 'remind' ? NOT_YET_REMINDER_FIELDS : verb === 'suspend' ? NOT_YET_SUSPEND_FIELDS : (later ?? []);
+  const keys = verb === 'suspend' ? NOT_YET_SUSPEND_FIELDS : (later ?? []);
   const key = keys.find((candidate) => (value as Record<string, unknown>)[candidate] !== undefined);
   if (key) return refuse(key);
   return null;

@@ -89,6 +89,22 @@ export const ERROR_CATALOGUE = {
   already_cancelled: rejection('The run was cancelled already.', 'Nothing.'),
   not_suspended: rejection('The session is not suspended.', 'Nothing.'),
   already_suspended: rejection('The session is suspended already.', 'Resume it when it should go on.'),
+  already_delivered: rejection(
+    'What the command names is in the transcript already.',
+    'Nothing can be taken back; steer again. A reminder that is still shown can be revoked.',
+  ),
+  already_revoked: rejection(
+    'What the command names was revoked already, or collapsed into a newer one with its dedupe key.',
+    'Nothing.',
+  ),
+  unknown_command_id: rejection(
+    'The session knows no steer, reminder or follow-up of this id, or has forgotten it.',
+    '`cox pending` lists what waits.',
+  ),
+  too_many_reminders: rejection(
+    '256 reminders wait or are shown already.',
+    'Revoke some, or give them a dedupe_key or ttl_turns.',
+  ),
   too_many_pending: rejection('1,000 injections wait already.', 'Wait until some are delivered, or revoke some.'),
   invalid_arguments: rejection(
     'The edited arguments do not fit the tool’s schema.',

@@ -9,11 +9,14 @@ import { HookFailure, HookPoint, HookTable, Verdict } from './hooks.ts';
 import { Failure, Provision, ToolResult, Usage } from './inputs.ts';
 import { Json, JsonObject } from './json.ts';
 import { AssistantMessage, ReminderMessage, UserMessage } from './messages.ts';
+import { ExpiryReason, STORED_REMINDER_FIELDS } from './reminders.ts';
 import { Mode, SeamKind } from './seams.ts';
 
 const Actor = z.strictObject({ name: z.string(), verified: z.boolean() });
 const turn = z.number().int().nonnegative();
 const effectId = z.string();
+/** When the record was made, ISO 8601. */
+const at = z.string();
 
 /** How a run ended. */
 export const StopReason = z.enum([
@@ -28,6 +31,32 @@ export const StopReason = z.enum([
 ]);
 /** See {@link StopReason}. */
 export type StopReason = z.infer<typeof StopReason>;
+
+/** Commands that act on the session, on a call or on another command rather than say something to a model. */
+export const ControlVerb = z.enum(['cancel', 'cancel_call', 'suspend', 'resume', 'revoke', 'replace']);
+/** See {@link ControlVerb}. */
+export type ControlVerb = z.infer<typeof ControlVerb>;
+
+/** What became of a control. Those that were refused have the code of their rejection. */
+export const ControlStatus = z.enum([
+  'cancelled',
+  'already_cancelled',
+  'not_found',
+  'timeout',
+  'suspending',
+  'suspended',
+  'already_suspended',
+  'resumed',
+  'not_running',
+  'not_suspended',
+  'revoked',
+  'replaced',
+  'already_revoked',
+  'already_delivered',
+  'unknown_command_id',
+]);
+/** See {@link ControlStatus}. */
+export type ControlStatus = z.infer<typeof ControlStatus>;
 
 /** Why a call was refused, as the model and the journal are told. */
 export const Denial = z.strictObject({
@@ -134,23 +163,63 @@ export const EVENT_SCHEMAS = {
     command_id: z.string(),
     body: z.string(),
     mode: Mode,
+    dedupe_key: z.string().optional(),
     actor: Actor.optional(),
+    at,
   }),
   reminder_injected: event('reminder_injected', {
     command_id: z.string(),
     body: z.string(),
     mode: Mode,
+    ...STORED_REMINDER_FIELDS,
     actor: Actor.optional(),
+    at,
   }),
-  followup_received: event('followup_received', { command_id: z.string(), body: z.string(), actor: Actor.optional() }),
+  followup_received: event('followup_received', {
+    command_id: z.string(),
+    body: z.string(),
+    dedupe_key: z.string().optional(),
+    actor: Actor.optional(),
+    at,
+  }),
+  /** A newer injection of its kind has the same dedupe key, and stands in its place; it will never be delivered. */
+  injection_collapsed: event('injection_collapsed', {
+    command_id: z.string(),
+    into: z.string(),
+    dedupe_key: z.string(),
+  }),
   message_injected: event('message_injected', {
     command_id: z.string(),
-    origin: z.enum(['steer', 'remind', 'followup', 'feedback', 'direct']),
+    origin: z.enum(['steer', 'followup', 'feedback', 'direct']),
     seam: z.string(),
     turn,
     message: z.discriminatedUnion('role', [UserMessage, ReminderMessage]),
+    /** The command that gave it another text than it came with. */
+    replaced_by: z.string().optional(),
     /** In the transcript for the record, never rendered to a model. */
     audit_only: z.literal(true).optional(),
+  }),
+  /** A reminder is delivered: it stands in the transcript, and every prompt shows it until it expires. */
+  reminder_fired: event('reminder_fired', {
+    command_id: z.string(),
+    seam: z.string(),
+    turn,
+    message: ReminderMessage,
+    replaced_by: z.string().optional(),
+    /** In the transcript for the record, never rendered to a model. */
+    audit_only: z.literal(true).optional(),
+  }),
+  /** A reminder that was shown makes way for a newer one with its dedupe key. */
+  reminder_deduped: event('reminder_deduped', { command_id: z.string(), by: z.string() }),
+  /** A reminder is shown no longer. */
+  reminder_expired: event('reminder_expired', { command_id: z.string(), reason: ExpiryReason }),
+  /** A child session is born with a reminder of its parent's. */
+  reminder_inherited: event('reminder_inherited', {
+    command_id: z.string(),
+    /** The session that it comes from. */
+    from: z.string(),
+    body: z.string(),
+    ...STORED_REMINDER_FIELDS,
   }),
   approval_requested: event('approval_requested', {
     call_id: z.string(),
@@ -204,20 +273,14 @@ export const EVENT_SCHEMAS = {
     detail: JsonObject.optional(),
   }),
   control_outcome: event('control_outcome', {
-    control: z.enum(['cancel', 'cancel_call', 'suspend', 'resume']),
+    control: ControlVerb,
     command_id: z.string(),
-    status: z.enum([
-      'cancelled',
-      'already_cancelled',
-      'not_found',
-      'timeout',
-      'suspending',
-      'suspended',
-      'already_suspended',
-      'resumed',
-    ]),
+    status: ControlStatus,
+    /** What it was aimed at: the session's id, a call's, or another command's. */
     target: z.string(),
     tool: z.string().optional(),
+    /** The text that a `replace` has put in the place of its target's. */
+    body: z.string().optional(),
     actor: Actor.optional(),
     reason: z.string().optional(),
   }),
@@ -249,3 +312,9 @@ export const SessionEvent = z.discriminatedUnion(
     ...(typeof EVENT_SCHEMAS)['turn_start'][],
   ],
 ) as unknown as z.ZodType<SessionEvent>;
+
+/** Whether an event says that someone's injection is in the transcript. What hooks and the runtime say is none. */
+export function isDelivery(event: SessionEvent): event is EventOf<'message_injected'> | EventOf<'reminder_fired'> {
+  if (event.type === 'reminder_fired') return true;
+  return event.type === 'message_injected' && (event.origin === 'steer' || event.origin === 'followup');
+}

@@ -16,6 +16,7 @@ export * from './permissions.ts';
 export * from './persona.ts';
 export * from './receipts.ts';
 export * from './record.ts';
+export * from './reminders.ts';
 export * from './seams.ts';
 export * from './session-status.ts';
 export * from './subjects.ts';

@@ -123,6 +123,8 @@ describe('what every body may carry', () => {
     cancel_call: { call_id: 'c' },
     suspend: {},
     resume: {},
+    revoke: { command_id: 'm' },
+    replace: { command_id: 'm', body: 'x' },
   };
 
   test('is tested here for every verb that this release carries out', () => {
@@ -234,7 +236,8 @@ describe('bad input is refused with the field named:', () => {
     ['steer', { body: 'x', mode: '' }, 'invalid_mode mode'],
     ['steer', { body: 'x', mode: null }, 'invalid_mode mode'],
     ['steer', { body: 'x', preempt: true }, 'not_yet_available preempt'],
-    ['steer', { body: 'x', dedupe_key: 'd' }, 'not_yet_available dedupe_key'],
+    ['steer', { body: 'x', dedupe_key: 7 }, 'invalid_field dedupe_key'],
+    ['replace', { command_id: 'm', body: ' ' }, 'empty_body body'],
     ['remind', { body: 'x', mode: 'soon' }, 'invalid_mode mode'],
     ['remind', { body: 'x', tagz: [] }, 'unknown_field tagz'],
     ['followup', { body: '' }, 'empty_body body'],
@@ -268,14 +271,38 @@ describe('bad input is refused with the field named:', () => {
     },
   );
 
-  test.each(['tags', 'dedupe_key', 'ttl_turns', 'preserve_on_compact', 'propagate', 'role_hint', 'preempt'])(
-    'remind with %s, which a later release brings',
-    (field) => {
-      expect(verdict('remind', { body: 'x', [field]: 'v' })).toBe(`not_yet_available ${field}`);
-    },
-  );
+  test.each([
+    [{ tags: 'deploy' }, 'tags'],
+    [{ tags: [''] }, 'tags.0'],
+    [{ tags: Array(33).fill('t') }, 'tags'],
+    [{ tags: ['x'.repeat(65)] }, 'tags.0'],
+    [{ dedupe_key: '' }, 'dedupe_key'],
+    [{ dedupe_key: 'x'.repeat(257) }, 'dedupe_key'],
+    [{ ttl_turns: 0 }, 'ttl_turns'],
+    [{ ttl_turns: 1.5 }, 'ttl_turns'],
+    [{ ttl_turns: '3' }, 'ttl_turns'],
+    [{ preserve_on_compact: 'yes' }, 'preserve_on_compact'],
+    [{ propagate: 'children' }, 'propagate'],
+    [{ role_hint: 'user' }, 'role_hint'],
+  ])('remind with %j', (fields, field) => {
+    expect(verdict('remind', { body: 'x', ...fields })).toBe(`invalid_field ${field}`);
+  });
 
-  test.each(['signal', 'revoke', 'replace', 'delete'])('%s, which a later release brings', (verb) => {
+  test('remind with a field that reminders do not have, by its name', () => {
+    expect(verdict('remind', { body: 'x', ttl: 3 })).toBe('unknown_field ttl');
+    expect(verdict('remind', { body: 'x', preempt: true })).toBe('not_yet_available preempt');
+  });
+
+  test.each([
+    ['revoke', {}, 'command_id'],
+    ['revoke', { command_id: 'a.b' }, 'command_id'],
+    ['replace', { command_id: 'm' }, 'body'],
+    ['replace', { body: 'x' }, 'command_id'],
+  ])('%s %j', (verb, body, field) => {
+    expect(verdict(verb, body)).toBe(`invalid_field ${field}`);
+  });
+
+  test.each(['signal', 'delete'])('%s, which a later release brings', (verb) => {
     expect(verdict(verb, {})).toBe(`not_yet_available ${verb}`);
   });
 

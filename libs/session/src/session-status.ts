@@ -23,8 +23,15 @@ export function statusOf(state: SessionState, n: number, at: string): SessionSta
       .filter((row) => row.status === 'parked')
       .map((row) => ({ call_id: row.call_id, tool: row.tool, args: row.args, requested_by: row.requested_by ?? '' })),
     pending: [
-      ...context.pending.map(({ command_id, kind, body, mode }) => ({ command_id, kind, body, mode })),
-      ...context.followups.map(({ command_id, body }) => ({ command_id, kind: 'followup' as const, body })),
+      ...context.pending.map(({ reminder, ...injection }) => ({
+        ...injection,
+        ...(reminder ? { ...reminder, tags: [...reminder.tags] } : {}),
+      })),
+      ...context.followups.map((followup) => ({ ...followup, kind: 'followup' as const })),
     ],
+    reminders: context.reminders.map(({ run: _run, turn: _turn, shown: _shown, due: _due, ...reminder }) => ({
+      ...reminder,
+      tags: [...reminder.tags],
+    })),
   };
 }

@@ -12,12 +12,14 @@ import type {
   JsonObject,
   Mode,
   PinnedPermissions,
+  ReminderFields,
   StartSettings,
   StopReason,
   ToolResult,
   ToolTraits,
   Usage,
 } from '@coxswain/protocol';
+import type { LiveReminder } from './reminders.ts';
 
 /** An injection that waits for a seam. */
 export interface PendingInjection {
@@ -26,6 +28,13 @@ export interface PendingInjection {
   readonly body: string;
   readonly mode: Mode;
   readonly actor?: Actor | undefined;
+  /** When it was received, ISO 8601. */
+  readonly at: string;
+  readonly dedupe_key?: string | undefined;
+  /** The command that gave it another text than it came with. */
+  readonly replaced_by?: string | undefined;
+  /** Only a reminder has it. */
+  readonly reminder?: Omit<ReminderFields, 'dedupe_key'> | undefined;
 }
 
 /** A follow-up that waits for the run to come to a plain answer. */
@@ -33,6 +42,9 @@ export interface PendingFollowup {
   readonly command_id: string;
   readonly body: string;
   readonly actor?: Actor | undefined;
+  readonly at: string;
+  readonly dedupe_key?: string | undefined;
+  readonly replaced_by?: string | undefined;
 }
 
 /** Someone asked for a call that is in flight to be cancelled. */
@@ -147,6 +159,8 @@ export interface SessionContext {
   /** Taken from `pending` by the last checkpoint, and not yet said in a message_injected. */
   readonly delivering: readonly PendingInjection[];
   readonly delivering_seam: string;
+  /** Delivered reminders that prompts show. */
+  readonly reminders: readonly LiveReminder[];
   /** Calls that the last checkpoint skipped and that have no result yet. */
   readonly skipping: readonly string[];
   readonly provision: OpenEffect | null;
@@ -160,7 +174,7 @@ export interface SessionContext {
   readonly failure: Failure | null;
   readonly failed_at: number | null;
   readonly suspend: { readonly command_id: string; readonly reason?: string | undefined } | null;
-  /** The newest command ids, `<id>` or `<id>!<reject code>`, oldest first. */
+  /** The newest command ids, oldest first: `<id>`, `<id>!<reject code>`; of an injection `<id>~`, `<id>~revoked`. */
   readonly command_ids: readonly string[];
 }
 
@@ -196,6 +210,7 @@ export function emptyContext(sessionId: string): SessionContext {
     followups: [],
     delivering: [],
     delivering_seam: '',
+    reminders: [],
     skipping: [],
     provision: null,
     model: null,

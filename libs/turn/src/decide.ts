@@ -12,10 +12,8 @@ import {
   type CallOutcome,
   type CommandInput,
   callsOf,
-  type ErrorCode,
   type Input,
   type JsonObject,
-  type Mode,
   type ModelOutcome,
   type OwnedInput,
   type ProvisionOutcome,
@@ -28,18 +26,20 @@ import {
 import { cancelReminder, resultAfterCancel, settleCancelled } from './cancelled-call.ts';
 import type { SessionContext } from './context.ts';
 import { decideConsult } from './decide-consult.ts';
+import { decideInjection, decideReplace, decideRevoke } from './decide-injections.ts';
 import { type Decision, events, late } from './decision.ts';
 import { remembered } from './evolve.ts';
 import { because, ended, UNSEEN, unstartedRun } from './next.ts';
 import * as q from './queries.ts';
+import { reject, rejectControl } from './rejection.ts';
 import { isEnded, leafOf, type SessionState, topStateOf } from './state.ts';
 import { MACHINE_VERSION } from './turn-machine.ts';
 
 /** Decides one input of a record that is made at `atMs`, milliseconds since 1970. Pure. */
-export function decide(state: SessionState, input: Input, _atMs: number): Decision {
+export function decide(state: SessionState, input: Input, atMs: number): Decision {
   switch (input.type) {
     case 'command':
-      return decideCommand(state, input);
+      return decideCommand(state, input, atMs);
     case 'provision_outcome':
       return decideProvision(state.context, input);
     case 'model_outcome':
@@ -62,7 +62,7 @@ export function decide(state: SessionState, input: Input, _atMs: number): Decisi
 
 // ---- commands ----
 
-function decideCommand(state: SessionState, input: CommandInput): Decision {
+function decideCommand(state: SessionState, input: CommandInput, atMs: number): Decision {
   const { context } = state;
   const previously = remembered(context, input.command_id);
   if (previously !== undefined) return { kind: 'ignored', reason: 'repeated command', previously };
@@ -83,7 +83,7 @@ function decideCommand(state: SessionState, input: CommandInput): Decision {
     case 'steer':
     case 'remind':
     case 'followup':
-      return decideInjection(context, input);
+      return decideInjection(context, input, atMs);
     case 'approve':
       return decideApproval(state, input);
     case 'cancel':
@@ -94,6 +94,10 @@ function decideCommand(state: SessionState, input: CommandInput): Decision {
       return decideSuspend(state, input);
     case 'resume':
       return decideResume(state, input);
+    case 'revoke':
+      return decideRevoke(context, input);
+    case 'replace':
+      return decideReplace(context, input);
     default:
       return reject(input, 'not_yet_available', `${input.verb} is not there yet in this release`, { field: 'verb' });
   }
@@ -106,28 +110,6 @@ function isTooOld(context: SessionContext, commandId: string): boolean {
   if (context.command_ids.length < BOUNDS.commandIdsRemembered || !UUID_V7.test(commandId)) return false;
   const oldest = context.command_ids.find((entry) => UUID_V7.test(entry.slice(0, 36)));
   return oldest !== undefined && commandId < oldest.slice(0, 36);
-}
-
-function reject(
-  input: CommandInput,
-  code: ErrorCode,
-  message: string,
-  extra: { readonly field?: string | undefined; readonly detail?: JsonObject } = {},
-): Decision {
-  return {
-    kind: 'rejected',
-    events: [
-      {
-        type: 'command_rejected',
-        command_id: input.command_id,
-        verb: input.verb,
-        code,
-        message,
-        ...(extra.field === undefined ? {} : { field: extra.field }),
-        ...(extra.detail ? { detail: extra.detail } : {}),
-      },
-    ],
-  };
 }
 
 const by = (input: CommandInput) => (input.actor ? { actor: input.actor } : {});
@@ -149,17 +131,6 @@ function decidePrompt(state: SessionState, input: CommandInput): Decision {
     ...by(input),
     ...(input.verb === 'start' ? { settings: settings as unknown as StartSettings } : {}),
   });
-}
-
-function decideInjection(context: SessionContext, input: CommandInput): Decision {
-  if (context.pending.length + context.followups.length >= BOUNDS.pendingInjectionsMax) {
-    return reject(input, 'too_many_pending', `${BOUNDS.pendingInjectionsMax} injections wait already`);
-  }
-  const body = input.body.body as string;
-  const head = { command_id: input.command_id, body, ...by(input) };
-  if (input.verb === 'followup') return events({ type: 'followup_received', ...head });
-  const mode = input.body.mode as Mode;
-  return events({ type: input.verb === 'steer' ? 'steering_received' : 'reminder_injected', ...head, mode });
 }
 
 function decideApproval(state: SessionState, input: CommandInput): Decision {
@@ -198,8 +169,8 @@ function decideCancel(state: SessionState, input: CommandInput): Decision {
   const cancelled = context.stop_reason === 'cancelled';
   if (isEnded(state)) {
     return cancelled
-      ? reject(input, 'already_cancelled', 'the run was cancelled already')
-      : reject(input, 'not_running', 'the session is not running');
+      ? rejectControl(input, context.session_id, 'already_cancelled', 'the run was cancelled already')
+      : rejectControl(input, context.session_id, 'not_running', 'the session is not running');
   }
   return events({
     type: 'control_outcome',
@@ -257,10 +228,11 @@ function decideCancelCall(state: SessionState, input: CommandInput): Decision {
 
 function decideSuspend(state: SessionState, input: CommandInput): Decision {
   const { context } = state;
-  if (isEnded(state)) return reject(input, 'not_running', 'the session is not running');
+  if (isEnded(state)) return rejectControl(input, context.session_id, 'not_running', 'the session is not running');
   if (topStateOf(state) === 'suspended' || context.suspend)
-    return reject(input, 'already_suspended', 'the session is suspended, or about to be');
-  if (topStateOf(state) === 'tearing_down') return reject(input, 'not_running', 'the run is ending');
+    return rejectControl(input, context.session_id, 'already_suspended', 'the session is suspended, or about to be');
+  if (topStateOf(state) === 'tearing_down')
+    return rejectControl(input, context.session_id, 'not_running', 'the run is ending');
   return events({
     type: 'control_outcome',
     control: 'suspend',
@@ -273,8 +245,15 @@ function decideSuspend(state: SessionState, input: CommandInput): Decision {
 }
 
 function decideResume(state: SessionState, input: CommandInput): Decision {
-  if (isEnded(state)) return reject(input, 'not_running', 'the run has ended; go on with `cox run --session`');
-  if (leafOf(state) !== 'suspended.parked') return reject(input, 'not_suspended', 'the session is not suspended');
+  if (isEnded(state))
+    return rejectControl(
+      input,
+      state.context.session_id,
+      'not_running',
+      'the run has ended; go on with `cox run --session`',
+    );
+  if (leafOf(state) !== 'suspended.parked')
+    return rejectControl(input, state.context.session_id, 'not_suspended', 'the session is not suspended');
   const outcome: SessionEvent = {
     type: 'control_outcome',
     control: 'resume',

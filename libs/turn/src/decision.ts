@@ -1,10 +1,12 @@
 /** Decisions: what `decide` gives back. */
 import type { SessionEvent } from '@coxswain/protocol';
 
+type CommandRejected = Extract<SessionEvent, { type: 'command_rejected' }>;
+
 /** What becomes of an input. `ignored` leaves no record; `previously` is what a repeated command was told the first time. */
 export type Decision =
   | { readonly kind: 'events'; readonly events: readonly SessionEvent[] }
-  | { readonly kind: 'rejected'; readonly events: readonly [Extract<SessionEvent, { type: 'command_rejected' }>] }
+  | { readonly kind: 'rejected'; readonly events: readonly [CommandRejected, ...SessionEvent[]] }
   | { readonly kind: 'ignored'; readonly reason: string; readonly previously?: string };
 
 /** A decision for these events. */

@@ -6,6 +6,16 @@
  */
 import { BOUNDS, callsOf, type EventOf, type SessionEvent, textOf, type Usage } from '@coxswain/protocol';
 import { type CallRow, NO_USAGE, type OpenEffect, type SessionContext } from './context.ts';
+import {
+  collapse,
+  fired,
+  inherits,
+  injectionEntry,
+  takenBack,
+  waitsFrom,
+  withoutReminder,
+} from './evolve-injections.ts';
+import { countDownAtTurnEnd, showReminders } from './reminders.ts';
 
 /** An event with the record it stands in: its number, and when it was made, milliseconds since 1970. */
 export type PlacedEvent = SessionEvent & { readonly n: number; readonly at_ms: number };
@@ -124,22 +134,25 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
     case 'approval_decided':
       return decided(context, event);
     case 'turn_end':
-      return { turn_open: false };
+      return { turn_open: false, reminders: countDownAtTurnEnd(context.reminders) };
     case 'agent_end':
       return { stop_reason: event.stop_reason, provision: null, model: null, closing: null, consult: null };
     case 'steering_received':
-    case 'reminder_injected': {
-      const { command_id, body, mode, actor } = event;
-      const kind = event.type === 'steering_received' ? 'steer' : 'remind';
+    case 'reminder_injected':
+    case 'followup_received':
       return {
-        pending: [...context.pending, { command_id, kind, body, mode, actor }],
-        ...remember(context, command_id),
+        ...waitsFrom(context, event),
+        ...remember(context, event.command_id, injectionEntry(event.command_id)),
       };
-    }
-    case 'followup_received': {
-      const { command_id, body, actor } = event;
-      return { followups: [...context.followups, { command_id, body, actor }], ...remember(context, command_id) };
-    }
+    case 'injection_collapsed':
+      return collapse(context, event);
+    case 'reminder_fired':
+      return fired(context, event);
+    case 'reminder_inherited':
+      return inherits(context, event);
+    case 'reminder_deduped':
+    case 'reminder_expired':
+      return withoutReminder(context, event.command_id);
     case 'hook_call':
       return hookAsked(context, event);
     case 'hook_vetoed':
@@ -150,7 +163,7 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
     case 'consult_ended':
       return { consult: null, ...(event.call_id ? consulted(context, event.call_id, event.point) : {}) };
     case 'command_rejected':
-      return remember(context, event.command_id, event.code);
+      return remember(context, event.command_id, `${event.command_id}!${event.code}`);
     case 'control_outcome':
       return controlled(context, event);
     case 'suspended':
@@ -200,7 +213,7 @@ function checkpointed(
     case 'iteration_end':
       return { ...delivered, delivered_at_end: ids.length };
     case 'post_compact':
-      return { ...delivered, ...ask(context, event, 'model') };
+      return { ...delivered, reminders: showReminders(context.reminders), ...ask(context, event, 'model') };
     case 'daemon_idle_pre':
       return { ...delivered, turns_counted: 0 };
     case 'loop_exit':
@@ -277,6 +290,7 @@ function consulted(
 }
 
 function controlled(context: SessionContext, event: EventOf<'control_outcome'>): Partial<SessionContext> {
+  if (event.control === 'revoke' || event.control === 'replace') return ofInjection(context, event);
   const remembered = remember(context, event.command_id);
   if (event.control === 'cancel' && event.status === 'cancelled') {
     const stopReason = context.failure ? context.stop_reason : 'cancelled';
@@ -327,10 +341,14 @@ function ask(
   return what === 'provision' ? { ...next, provision: effect } : { ...next, closing: effect };
 }
 
-/** Keeps the newest command ids, the bound's worth of them. Rejected ones carry their code. */
-function remember(context: SessionContext, commandId: string, code?: string): { command_ids: readonly string[] } {
+function ofInjection(context: SessionContext, event: EventOf<'control_outcome'>): Partial<SessionContext> {
+  const change = takenBack(context, event);
+  return { ...change, ...remember({ ...context, ...change }, event.command_id) };
+}
+
+/** Keeps the newest command ids, the bound's worth of them, each as the entry says. */
+function remember(context: SessionContext, commandId: string, entry = commandId): { command_ids: readonly string[] } {
   const ids = context.command_ids;
-  const entry = code === undefined ? commandId : `${commandId}!${code}`;
   // Several events of one command may name it; only the first adds it.
   if (remembered(context, commandId) !== undefined) return { command_ids: ids };
   return { command_ids: [...(ids.length < BOUNDS.commandIdsRemembered ? ids : ids.slice(1)), entry] };
@@ -342,7 +360,7 @@ export function remembered(context: SessionContext, commandId: string): string |
   for (let i = ids.length - 1; i >= 0; i--) {
     const entry = ids[i] as string;
     if (!entry.startsWith(commandId)) continue;
-    if (entry.length === commandId.length) return 'accepted';
+    if (entry.length === commandId.length || entry[commandId.length] === '~') return 'accepted';
     if (entry[commandId.length] === '!') return entry.slice(commandId.length + 1);
   }
   return undefined;

@@ -5,6 +5,7 @@ export type { Decision } from './decision.ts';
 export { type AbortOrder, type Effect, effectsOf, openEffectIds } from './effects.ts';
 export { next } from './next.ts';
 export { anythingInFlight } from './queries.ts';
+export { countDownAtCompaction, inheritedReminders, type LiveReminder } from './reminders.ts';
 export {
   applyEvent,
   DerivationUnboundedError,

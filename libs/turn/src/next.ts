@@ -13,7 +13,7 @@ import {
   type HookRegistration,
   type Json,
   type JsonObject,
-  type Message,
+  type ReminderMessage,
   type SeamKind,
   type SessionEvent,
   type StopReason,
@@ -22,6 +22,7 @@ import {
 } from '@coxswain/protocol';
 import type { CallRow, PendingInjection, SessionContext } from './context.ts';
 import * as q from './queries.ts';
+import { nextExpiry, supersededBy } from './reminders.ts';
 import { leafOf, type SessionState } from './state.ts';
 import { MACHINE_VERSION } from './turn-machine.ts';
 
@@ -94,28 +95,36 @@ function owed(context: SessionContext): SessionEvent | null {
     if (row) return ended(row, 'skipped', 'Skipped: a message arrived before this call was started. See it below.');
   }
   const injection = context.delivering[0];
-  if (!injection) return null;
-  const auditOnly = injection.mode === 'audit_only';
-  return {
-    type: 'message_injected',
-    command_id: injection.command_id,
-    origin: injection.kind,
-    seam: context.delivering_seam,
-    turn: context.turn,
-    message: rendered(injection),
-    ...(auditOnly ? { audit_only: true } : {}),
-  };
+  return injection ? delivery(context, injection) : nextExpiry(context);
 }
 
-function rendered(injection: PendingInjection): Extract<Message, { role: 'user' | 'reminder' }> {
+function delivery(context: SessionContext, injection: PendingInjection): SessionEvent {
+  const { command_id, body, replaced_by } = injection;
+  const head = { command_id, seam: context.delivering_seam, turn: context.turn };
+  const tail = {
+    ...(replaced_by === undefined ? {} : { replaced_by }),
+    ...(injection.mode === 'audit_only' ? { audit_only: true as const } : {}),
+  };
   switch (injection.kind) {
     case 'steer':
-      return userText(injection.body);
-    case 'remind':
-      return { role: 'reminder', content: [{ type: 'text', text: injection.body }] };
+      return { type: 'message_injected', ...head, origin: 'steer', message: userText(body), ...tail };
+    case 'remind': {
+      const older = tail.audit_only ? undefined : supersededBy(context, injection);
+      if (older) return { type: 'reminder_deduped', command_id: older.command_id, by: command_id };
+      return { type: 'reminder_fired', ...head, message: reminderMessage(injection), ...tail };
+    }
     default:
       return assertNever(injection.kind);
   }
+}
+
+function reminderMessage({ body, reminder }: PendingInjection): ReminderMessage {
+  const hint = reminder?.role_hint ?? 'system';
+  return {
+    role: 'reminder',
+    content: [{ type: 'text', text: body }],
+    ...(hint === 'system' ? {} : { role_hint: hint }),
+  };
 }
 
 // ---- seams ----
@@ -266,6 +275,7 @@ function takeFollowup(context: SessionContext): SessionEvent | null {
     seam: 'steering_check',
     turn: context.turn,
     message: userText(followup.body),
+    ...(followup.replaced_by === undefined ? {} : { replaced_by: followup.replaced_by }),
   };
 }
 

@@ -53,6 +53,16 @@ export function journalLine(event: SessionEvent): string {
       return `${event.type} ${event.command_id} ${event.mode}`;
     case 'followup_received':
       return `followup_received ${event.command_id}`;
+    case 'injection_collapsed':
+      return `injection_collapsed ${event.command_id} into ${event.into}`;
+    case 'reminder_fired':
+      return words('reminder_fired', event.command_id, `at ${event.seam}`, event.audit_only && 'audit');
+    case 'reminder_deduped':
+      return `reminder_deduped ${event.command_id} by ${event.by}`;
+    case 'reminder_expired':
+      return `reminder_expired ${event.command_id} ${event.reason}`;
+    case 'reminder_inherited':
+      return `reminder_inherited ${event.command_id} from ${event.from}`;
     case 'message_injected':
       return words('message_injected', event.command_id, event.origin, `at ${event.seam}`, event.audit_only && 'audit');
     case 'hook_call':
@@ -77,7 +87,7 @@ export function journalLine(event: SessionEvent): string {
         'control_outcome',
         event.control,
         event.status,
-        event.control === 'cancel_call' && event.target,
+        /^(cancel_call|revoke|replace)$/.test(event.control) && event.target,
         event.reason && `because ${event.reason}`,
       );
     case 'suspended':

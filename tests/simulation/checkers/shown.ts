@@ -4,7 +4,7 @@ import { textOf } from '@coxswain/protocol';
 import { Transcript } from '@coxswain/session';
 import { unpaired } from '../sim-models.ts';
 import type { Checker } from './check.ts';
-import { eventsOf, ofType } from './check.ts';
+import { eventsOf } from './check.ts';
 
 /** See the top of the file. */
 export const checkShown: Checker = (journal, { history }) => {
@@ -16,8 +16,14 @@ export const checkShown: Checker = (journal, { history }) => {
   const problem = unpaired(messages);
   if (problem) wrong.push(problem);
   const shown = messages.map(textOf);
-  for (const { event } of ofType(placed, 'message_injected')) {
-    if (event.audit_only) continue;
+  const over = new Set(
+    placed.flatMap(({ event }) =>
+      event.type === 'reminder_expired' || event.type === 'reminder_deduped' ? [event.command_id] : [],
+    ),
+  );
+  for (const { event } of placed) {
+    if (event.type !== 'message_injected' && event.type !== 'reminder_fired') continue;
+    if (event.audit_only || over.has(event.command_id)) continue;
     const text = textOf(event.message);
     if (shown.filter((one) => one === text).length === 0) wrong.push(`${event.command_id} is not in the transcript`);
   }

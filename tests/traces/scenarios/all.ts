@@ -4,6 +4,7 @@ import { APPROVALS } from './approvals.ts';
 import { CANCELLING } from './cancelling.ts';
 import { FAILURES } from './failures.ts';
 import { HOOKS } from './hooks.ts';
+import { INJECTIONS } from './injections.ts';
 import { PLAIN_RUNS } from './plain-runs.ts';
 import { SEAM_DELIVERIES } from './seam-deliveries.ts';
 import { STEERING } from './steering.ts';
@@ -13,6 +14,7 @@ export const SCENARIOS: readonly Scenario[] = [
   ...PLAIN_RUNS,
   ...SEAM_DELIVERIES,
   ...STEERING,
+  ...INJECTIONS,
   ...APPROVALS,
   ...CANCELLING,
   ...FAILURES,
