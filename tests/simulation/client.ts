@@ -55,6 +55,7 @@ export class Client {
     const [verb, body] = this.#random.weighted<readonly [string, object]>([
       [4, ['cancel_call', { call_id: callId, timeout_ms: this.#random.pick([0, 300, 5_000]) }]],
       [3, ['steer', { body: `wait, ${callId}`, mode: 'interrupt' }]],
+      [2, ['steer', { body: `now, ${callId}`, preempt: true }]],
       [2, ['steer', { body: `and ${callId}` }]],
       [1, ['suspend', {}]],
       [1, ['cancel', { reason: 'enough' }]],

@@ -17,6 +17,8 @@ export function cover(coverage: Coverage, { evidence, history }: Simulation): vo
       count(input.type === 'command' ? `command: ${input.verb.slice(0, 16)}` : `input: ${input.type}`);
       for (const event of events) {
         count(`event: ${event.type}`);
+        if (event.type === 'steering_received' && event.preempt) count('preempts');
+        if (event.type === 'message_complete' && event.message.partial) count('cut short');
         if (event.type === 'call_ended') count(`call: ${event.status}`);
         if (event.type === 'agent_end') count(`run: ${event.stop_reason}`);
         if (event.type === 'loop_checkpoint' && event.delivered > 0) count(`delivered: ${event.kind}`);
@@ -46,6 +48,8 @@ export const MUST_REACH: readonly string[] = [
     (seam) => `delivered: ${seam}`,
   ),
   'dispatch skipped',
+  'preempts',
+  'cut short',
   'event: suspended',
   'event: resumed',
   'event: hook_vetoed',

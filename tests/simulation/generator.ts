@@ -207,8 +207,10 @@ function ask(random: Random, callIds: readonly string[]): [verb: string, body: J
   ] as const);
   switch (verb) {
     case 'steer':
-    case 'remind':
-      return [verb, { body: `${verb} ${random.int(1_000)}`, mode }];
+    case 'remind': {
+      const preempts = mode === 'interrupt_immediate' && random.chance(0.4) ? { preempt: true } : {};
+      return [verb, { body: `${verb} ${random.int(1_000)}`, mode, ...preempts }];
+    }
     case 'followup':
     case 'prompt':
       return [verb, { body: `${verb} ${random.int(1_000)}` }];

@@ -5,9 +5,19 @@ import type { Clock, ToolSource } from '@coxswain/ports';
 /** A tool's name. */
 export type DeckTool = keyof typeof TOOLS;
 
-/** The tools that a scenario names, in the order in which it names them. */
-export function deckTools(names: readonly DeckTool[], clock: Clock): ToolSource {
-  return createCodeTools(names.map((name) => ({ name, ...TOOLS[name](clock) })));
+/**
+ * The tools that a scenario names, in the order in which it names them.
+ * @param speak whether they give inbox feedback; in a control they do not.
+ */
+export function deckTools(names: readonly DeckTool[], clock: Clock, speak: boolean): ToolSource {
+  return createCodeTools(
+    names.map((name) => {
+      const tool: Described = TOOLS[name](clock);
+      const run: CodeTool['run'] = (args, context) =>
+        tool.run(args, speak ? context : { ...context, feedback: () => {} });
+      return { name, ...tool, run };
+    }),
+  );
 }
 
 type Described = Omit<CodeTool, 'name'>;
@@ -71,6 +81,15 @@ const TOOLS = {
     input_schema: object({}),
     traits: { terminates: true },
     run: () => 'Moored.',
+  }),
+  /** Says something beside its result, so many times. */
+  creak: () => ({
+    description: 'Creaks.',
+    input_schema: object({ times: { type: 'integer' } }),
+    run: ({ times }, { feedback }) => {
+      for (let i = 1; i <= Number(times); i++) feedback(`The mast creaked (${i}).`);
+      return 'It held.';
+    },
   }),
   /** Fails. */
   snag: () => ({

@@ -82,9 +82,9 @@ describe('the traces show', () => {
 });
 
 describe('every seam that can deliver delivers', () => {
-  // The compaction seams drain no mode; they are there for inbox feedback, which no release has yet. Nothing can wait
-  // for daemon_idle_pre: the seam before it, in the same record, has drained what it would take.
-  const CANNOT = ['pre_compact', 'post_compact', 'daemon_idle_pre'];
+  // post_compact has what comes while a compaction is under way, and nothing compacts yet. Nothing can wait for
+  // daemon_idle_pre: the seam before it, in the same record, has drained what it would take.
+  const CANNOT = ['post_compact', 'daemon_idle_pre'];
 
   test('in a trace of its own, all but those that have nothing to deliver', () => {
     const delivering = SEAM_DELIVERIES.map(({ delivers }) => delivers);
@@ -108,7 +108,7 @@ describe('every seam that can deliver delivers', () => {
   test('without more work where the run would have asked the model in any case', () => {
     const free = SEAM_DELIVERIES.filter(({ work }) => work.queued.answers === work.control.answers);
     expect(new Set(free.map(({ delivers }) => delivers))).toEqual(
-      new Set(['iteration_start', 'pre_tool_dispatch', 'post_tool_dispatch', 'loop_exit']),
+      new Set(['iteration_start', 'pre_compact', 'pre_tool_dispatch', 'post_tool_dispatch', 'loop_exit']),
     );
   });
 });
@@ -150,7 +150,7 @@ function text(bytes: Uint8Array): string {
 function deliveriesAt(kind: string, records: readonly JournalRecord[]): number {
   let delivered = 0;
   for (const event of records.flatMap((record) => record.events))
-    if (event.type === 'loop_checkpoint' && event.kind === kind) delivered += event.delivered;
+    if (event.type === 'loop_checkpoint' && event.kind === kind) delivered += event.delivered + event.inbox_delivered;
   return delivered;
 }
 

@@ -54,7 +54,7 @@ export class Stage {
     // A clock on which no time passes between two looks at the script: a look at the disk would take real time.
     const clock = { ...this.#clock, monotonicMs: () => 0 };
     this.#models = createModels({ env: {}, clock, baseFolder: scriptFolder });
-    this.#tools = deckTools(scenario.tools ?? [], this.#clock);
+    this.#tools = deckTools(scenario.tools ?? [], this.#clock, heedsInjections);
   }
 
   /** Reads the script, so that the model never waits for the disk. @throws where the script is not valid. */

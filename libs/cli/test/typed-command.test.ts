@@ -11,7 +11,7 @@ test.each([
   ['yes, but carefully', true, { do: 'steer', text: 'yes, but carefully' }],
   ['/deny too dangerous', true, { do: 'decide', decision: 'deny', reason: 'too dangerous' }],
   ['/approve', false, { do: 'help', problem: 'nothing waits for an approval' }],
-  ['/interrupt stop', false, { do: 'interrupt', text: 'stop' }],
+  ['/interrupt stop', false, { do: 'interrupt', text: 'stop', preempt: false }],
   ['/interrupt', false, { do: 'help', problem: '/interrupt needs a text' }],
   ['/followup then test', false, { do: 'followup', text: 'then test' }],
   ['/cancel', false, { do: 'cancel', reason: undefined }],
@@ -51,6 +51,6 @@ test('of a long word no more is said than helps', () => {
   expect((answered as { problem: string }).problem.length).toBeLessThan(400);
 });
 
-test('after Esc everything typed interrupts, also what looks like a decision', () => {
-  expect(readTyped('y', 'interrupt', true)).toEqual({ do: 'interrupt', text: 'y' });
+test('after Esc everything typed interrupts without waiting, also what looks like a decision', () => {
+  expect(readTyped('y', 'interrupt', true)).toEqual({ do: 'interrupt', text: 'y', preempt: true });
 });

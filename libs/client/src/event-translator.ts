@@ -167,6 +167,8 @@ class Translator implements EventTranslator {
       case 'persona_changed':
       case 'tools_changed':
       case 'hooks_changed':
+      case 'feedback_received':
+      case 'feedback_dropped':
       case 'call_cancel_requested':
       case 'call_returned':
       case 'turn_end':

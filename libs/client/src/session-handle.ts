@@ -19,6 +19,8 @@ import { type WatchItem, watchSession } from './watch-session.ts';
 export interface InjectOptions extends SendOptions<WaitStage> {
   /** When it may be delivered. Default `finish_step`; unknown modes are refused. */
   readonly mode?: BodyInput<'steer'>['mode'];
+  /** An interrupt that does not wait: it also ends the answer that streams and the calls that run. */
+  readonly preempt?: boolean | undefined;
 }
 
 /** From where a session is read. */
@@ -49,13 +51,13 @@ export class Session {
   }
 
   /** Says something to the session while it works. */
-  steer(body: string, { mode, ...options }: InjectOptions = {}): Promise<SentCommand> {
-    return sendCommand(this.#bus, this.ref, 'steer', mode === undefined ? { body } : { body, mode }, options);
+  steer(body: string, { mode, preempt, ...options }: InjectOptions = {}): Promise<SentCommand> {
+    return sendCommand(this.#bus, this.ref, 'steer', { body, ...when(mode, preempt) }, options);
   }
 
   /** Reminds the session of something, not in a user's voice. */
-  remind(body: string, { mode, ...options }: InjectOptions = {}): Promise<SentCommand> {
-    return sendCommand(this.#bus, this.ref, 'remind', mode === undefined ? { body } : { body, mode }, options);
+  remind(body: string, { mode, preempt, ...options }: InjectOptions = {}): Promise<SentCommand> {
+    return sendCommand(this.#bus, this.ref, 'remind', { body, ...when(mode, preempt) }, options);
   }
 
   /** Queues what is to be done once the session would otherwise end its run. */
@@ -158,4 +160,11 @@ export class Session {
     options.signal?.throwIfAborted();
     throw new Error('the connection was closed before the run ended');
   }
+}
+
+// Without a mode the session decides: what preempts is an interrupt, anything else waits for its step.
+function when(mode: InjectOptions['mode'], preempt: boolean | undefined): { mode: InjectOptions['mode'] } {
+  return { ...(mode === undefined ? {} : { mode }), ...(preempt === true ? { preempt } : {}) } as {
+    mode: InjectOptions['mode'];
+  };
 }

@@ -6,6 +6,8 @@ export interface HookRequest {
   readonly ref: SessionRef;
   readonly registration: HookRegistration;
   readonly payload: JsonObject;
+  /** Inbox feedback for the model, durable. At most 2 KiB; the rest is cut. */
+  readonly onFeedback: (text: string) => void;
 }
 
 /** What came back: the handler's return as it is, or why there is none. */

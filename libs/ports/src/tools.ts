@@ -12,6 +12,8 @@ export interface ToolCall {
   readonly epoch: number;
   /** Progress for watchers; ephemeral. */
   readonly onProgress: (text: string) => void;
+  /** Inbox feedback for the model, durable: what the call's own result is not the place for. At most 2 KiB; the rest is cut. */
+  readonly onFeedback: (text: string) => void;
 }
 
 /** How a call ended. `cancelled`: it stopped because of the signal. `unavailable`: nobody could be asked; nothing ran. */
@@ -48,6 +50,8 @@ export interface ToolsetSpec {
   /** Absolute path of the session's root folder. */
   readonly root: string;
   readonly mcpServers: McpServers;
+  /** Takes inbox feedback that belongs to no call: what a server notifies. Left out where nobody listens. */
+  readonly onFeedback?: ((source: string, text: string) => void) | undefined;
 }
 
 /** One source of tools: built-ins, MCP servers, code of the embedding program. */

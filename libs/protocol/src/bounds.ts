@@ -6,6 +6,16 @@ export const BOUNDS = {
   pendingInjectionsMax: 1_000,
   /** Reminders of one session that wait or are shown. */
   remindersLiveMax: 256,
+  /** Inbox feedback that waits in one session; what comes beyond is counted, and the model is told how many. */
+  feedbackPendingMax: 64,
+  /** One piece of inbox feedback, as JSON in UTF-8; a longer one is cut, and says so. */
+  feedbackBodyMaxBytes: 2 * 1024,
+  /** Identical calls in a row of which the model is told. */
+  stallIdenticalCalls: 3,
+  /** Turns in a row without a new result of which the model is told. */
+  stallTurnsWithoutNewResult: 10,
+  /** Results that are known again: the newest different ones of a run. */
+  stallResultsRemembered: 128,
   /** Free-text reasons: of a cancel, a denial, a suspension. */
   reasonMaxBytes: 2 * 1024,
   /** Calls in one batch; the calls beyond it get error results. */

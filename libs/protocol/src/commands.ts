@@ -8,7 +8,7 @@ import { UserMessage } from './messages.ts';
 import { Permissions } from './permissions.ts';
 import { Limits, McpServers, ModelName, Persona, ToolSelection } from './persona.ts';
 import { REMINDER_FIELDS } from './reminders.ts';
-import { ModeInput } from './seams.ts';
+import { type Mode, ModeInput } from './seams.ts';
 
 const Text = z.string().refine((text) => text.trim().length > 0, { error: 'must not be empty' });
 const Reason = z.string().refine((text) => new TextEncoder().encode(text).length <= BOUNDS.reasonMaxBytes, {
@@ -39,6 +39,20 @@ export interface Actor {
 const Envelope = { id: CommandId.optional(), actor: Actor.optional() };
 const CallIdText = z.string().min(1).max(256);
 const Dedupe = z.string().min(1).max(256);
+/** With an interrupt: also ends the model answer that streams and the calls that run. Alone it means an interrupt. */
+const Preempt = z.boolean().optional();
+const PREEMPT_ISSUE = { path: ['preempt'], error: 'goes with the mode interrupt_immediate only' };
+
+function preemptsByInterrupt(body: { readonly mode: Mode; readonly preempt?: boolean | undefined }): boolean {
+  return body.preempt !== true || body.mode === 'interrupt_immediate';
+}
+
+// A mode that is said is never changed; where none is, preempting can mean only one.
+function withImpliedMode(verb: Verb, value: unknown): unknown {
+  if ((verb !== 'steer' && verb !== 'remind') || typeof value !== 'object' || value === null) return value;
+  const { preempt, mode } = value as { readonly preempt?: unknown; readonly mode?: unknown };
+  return preempt === true && mode === undefined ? { ...value, mode: 'interrupt_immediate' } : value;
+}
 
 /** How a session is set up, beside its persona. */
 export const StartSettings = z.strictObject({
@@ -108,20 +122,25 @@ export function modelName(body: { provider?: string | undefined; model?: string 
 export const COMMAND_BODIES = {
   start: Start,
   prompt: z.strictObject({ ...Envelope, body: Text }),
-  steer: z.strictObject({
-    ...Envelope,
-    body: Text,
-    mode: ModeInput.default('finish_step'),
-    preempt: z.boolean().optional(),
-    dedupe_key: Dedupe.optional(),
-  }),
-  remind: z.strictObject({
-    ...Envelope,
-    body: Text,
-    mode: ModeInput.default('finish_step'),
-    dedupe_key: Dedupe.optional(),
-    ...REMINDER_FIELDS,
-  }),
+  steer: z
+    .strictObject({
+      ...Envelope,
+      body: Text,
+      mode: ModeInput.default('finish_step'),
+      preempt: Preempt,
+      dedupe_key: Dedupe.optional(),
+    })
+    .refine(preemptsByInterrupt, PREEMPT_ISSUE),
+  remind: z
+    .strictObject({
+      ...Envelope,
+      body: Text,
+      mode: ModeInput.default('finish_step'),
+      preempt: Preempt,
+      dedupe_key: Dedupe.optional(),
+      ...REMINDER_FIELDS,
+    })
+    .refine(preemptsByInterrupt, PREEMPT_ISSUE),
   followup: z.strictObject({ ...Envelope, body: Text, dedupe_key: Dedupe.optional() }),
   approve: z.strictObject({
     ...Envelope,
@@ -158,8 +177,6 @@ export type CommandBody<V extends Verb> = Omit<z.infer<(typeof COMMAND_BODIES)[V
 /** Verbs, and keys of bodies, that are in the schema but that a later release carries out. */
 export const NOT_YET: Readonly<Record<string, readonly string[] | true>> = {
   start: ['fork'],
-  steer: ['preempt'],
-  remind: ['preempt'],
   approve: ['remember'],
   signal: true,
   delete: true,
@@ -244,7 +261,7 @@ export function parseCommand(verb: string, payload: Uint8Array): ParsedCommand {
 export function parseBody(verb: Verb, value: unknown): ParsedCommand {
   const early = notYetField(verb, value);
   if (early) return { ok: false, problem: early };
-  const parsed = COMMAND_BODIES[verb].safeParse(value);
+  const parsed = COMMAND_BODIES[verb].safeParse(withImpliedMode(verb, value));
   if (!parsed.success) return { ok: false, problem: fromZod(verb, parsed.error) };
   const { id, actor, ...body } = parsed.data as { id?: CommandId; actor?: Actor } & JsonObject;
   return { ok: true, verb, id, actor, body };

@@ -74,7 +74,6 @@ export const ERROR_CATALOGUE = {
     'The session is running; it takes no second prompt.',
     'Steer it, queue a follow-up, or wait for its end.',
   ),
-  session_suspended: rejection('The session is suspended.', 'Resume it first.'),
   command_too_old: rejection(
     'The command id is older than those the session remembers, so it cannot be told from a repetition.',
     'Send it under a new id.',
@@ -252,6 +251,11 @@ export const ERROR_CATALOGUE = {
     'A user_prompt_submit hook blocked the prompt.',
     'Ends the run as user_prompt_submit_blocked.',
     'See the reason.',
+  ),
+  too_much_feedback: outcome(
+    '64 pieces of inbox feedback wait already.',
+    'Counts what comes beyond and tells the model how many, with the last that it is shown.',
+    'Give less feedback per turn.',
   ),
   // Ours
   session_failed: exception(

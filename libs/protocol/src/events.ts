@@ -17,6 +17,8 @@ const turn = z.number().int().nonnegative();
 const effectId = z.string();
 /** When the record was made, ISO 8601. */
 const at = z.string();
+/** The interrupt does not wait for the answer or the calls under way: it ends them. */
+const preempt = z.literal(true).optional();
 
 /** How a run ended. */
 export const StopReason = z.enum([
@@ -164,6 +166,7 @@ export const EVENT_SCHEMAS = {
     body: z.string(),
     mode: Mode,
     dedupe_key: z.string().optional(),
+    preempt,
     actor: Actor.optional(),
     at,
   }),
@@ -172,6 +175,7 @@ export const EVENT_SCHEMAS = {
     body: z.string(),
     mode: Mode,
     ...STORED_REMINDER_FIELDS,
+    preempt,
     actor: Actor.optional(),
     at,
   }),
@@ -187,6 +191,13 @@ export const EVENT_SCHEMAS = {
     command_id: z.string(),
     into: z.string(),
     dedupe_key: z.string(),
+  }),
+  feedback_received: event('feedback_received', { feedback_id: z.string(), source: z.string(), body: z.string() }),
+  /** As much waited as may wait: so many are not kept. `source` gave the last of them. */
+  feedback_dropped: event('feedback_dropped', {
+    source: z.string(),
+    count: z.number().int().positive(),
+    code: z.literal('too_much_feedback'),
   }),
   message_injected: event('message_injected', {
     command_id: z.string(),
@@ -313,8 +324,13 @@ export const SessionEvent = z.discriminatedUnion(
   ],
 ) as unknown as z.ZodType<SessionEvent>;
 
+/** An injection is in the transcript. */
+export type Delivery =
+  | EventOf<'reminder_fired'>
+  | (EventOf<'message_injected'> & { readonly origin: 'steer' | 'followup' });
+
 /** Whether an event says that someone's injection is in the transcript. What hooks and the runtime say is none. */
-export function isDelivery(event: SessionEvent): event is EventOf<'message_injected'> | EventOf<'reminder_fired'> {
+export function isDelivery(event: SessionEvent): event is Delivery {
   if (event.type === 'reminder_fired') return true;
   return event.type === 'message_injected' && (event.origin === 'steer' || event.origin === 'followup');
 }

@@ -3,6 +3,7 @@
  * journal alone is enough to run the session again.
  */
 import { z } from 'zod';
+import { BOUNDS } from './bounds.ts';
 import { CallStatus, ToolDefinition } from './calls.ts';
 import type { Actor } from './commands.ts';
 import type { ErrorCode } from './error-catalogue.ts';
@@ -162,6 +163,21 @@ export const OwnedInput = z.strictObject({
 /** See {@link OwnedInput}. */
 export type OwnedInput = z.infer<typeof OwnedInput>;
 
+/** One piece of inbox feedback: who gives it (`tool:<name>`, `mcp:<server>`, `hook:<id>`, `command_policy`), and what it says. */
+export const Feedback = z.strictObject({ source: z.string().min(1).max(256), body: z.string().min(1) });
+/** See {@link Feedback}. */
+export type Feedback = z.infer<typeof Feedback>;
+
+/** What the session's own surroundings tell its model: tools, MCP servers, policy. Made by hosts only. */
+export const FeedbackInput = z.strictObject({
+  type: z.literal('feedback'),
+  items: z.array(Feedback).max(BOUNDS.feedbackPendingMax),
+  /** What the host itself had no room for any more, and who gave the last of it. */
+  dropped: z.strictObject({ count: z.number().int().positive(), source: z.string().min(1).max(256) }).optional(),
+});
+/** See {@link FeedbackInput}. */
+export type FeedbackInput = z.infer<typeof FeedbackInput>;
+
 /** An invariant broke while this session was worked on. Made by hosts only. */
 export const SessionFailedInput = z.strictObject({
   type: z.literal('session_failed'),
@@ -180,6 +196,7 @@ export const Input = z.union([
   ConsultOutcome,
   CloseOutcome,
   OwnedInput,
+  FeedbackInput,
   SessionFailedInput,
 ]);
 /** See {@link Input}. */
@@ -191,6 +208,7 @@ export type Input =
   | ConsultOutcome
   | CloseOutcome
   | OwnedInput
+  | FeedbackInput
   | SessionFailedInput;
 
 /** An input that answers an effect. */

@@ -6,6 +6,7 @@ export * from './commands.ts';
 export * from './deltas.ts';
 export * from './error-catalogue.ts';
 export * from './events.ts';
+export * from './fingerprint.ts';
 export * from './hooks.ts';
 export * from './ids.ts';
 export * from './inputs.ts';

@@ -235,7 +235,13 @@ describe('bad input is refused with the field named:', () => {
     ['steer', { body: 'x', mode: 'now' }, 'invalid_mode mode'],
     ['steer', { body: 'x', mode: '' }, 'invalid_mode mode'],
     ['steer', { body: 'x', mode: null }, 'invalid_mode mode'],
-    ['steer', { body: 'x', preempt: true }, 'not_yet_available preempt'],
+    ['steer', { body: 'x', preempt: 1 }, 'invalid_field preempt'],
+    ['steer', { body: 'x', preempt: true, mode: 'finish_step' }, 'invalid_field preempt'],
+    ['steer', { body: 'x', preempt: true, mode: 'steer' }, 'invalid_field preempt'],
+    ['steer', { body: 'x', preempt: true, mode: 'audit_only' }, 'invalid_field preempt'],
+    ['steer', { body: 'x', preempt: true, mode: 'now' }, 'invalid_mode mode'],
+    ['remind', { body: 'x', preempt: true, mode: 'finish_step' }, 'invalid_field preempt'],
+    ['followup', { body: 'x', preempt: true }, 'unknown_field preempt'],
     ['steer', { body: 'x', dedupe_key: 7 }, 'invalid_field dedupe_key'],
     ['replace', { command_id: 'm', body: ' ' }, 'empty_body body'],
     ['remind', { body: 'x', mode: 'soon' }, 'invalid_mode mode'],
@@ -315,6 +321,20 @@ describe('bad input is refused with the field named:', () => {
 
   test('a reason of just its bound is taken', () => {
     expect(verdict('cancel', { reason: 'x'.repeat(BOUNDS.reasonMaxBytes) })).toBe('ok');
+  });
+});
+
+describe('preempt', () => {
+  test.each(['steer', 'remind'])('%s: alone it means an interrupt, beside one it is what it says', (verb) => {
+    const read = (body: object) => {
+      const parsed = parseCommand(verb, bytes(JSON.stringify(body)));
+      return parsed.ok ? parsed.body : parsed.problem;
+    };
+    const asked = { body: 'x', mode: 'interrupt_immediate', preempt: true };
+    expect(read({ body: 'x', preempt: true })).toEqual(asked);
+    expect(read({ body: 'x', preempt: true, mode: 'interrupt' })).toEqual(asked);
+    expect(read({ body: 'x', preempt: false })).toMatchObject({ mode: 'finish_step' });
+    expect(read({ body: 'x', preempt: false, mode: 'audit_only' })).toMatchObject({ mode: 'audit_only' });
   });
 });
 

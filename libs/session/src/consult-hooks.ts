@@ -26,6 +26,8 @@ export interface Consult {
   readonly payload: JsonObject;
   /** The tool of a tool point, so that rewritten arguments are validated again. */
   readonly tool: ToolDefinition | undefined;
+  /** Takes what a handler tells the model beside its verdict. */
+  readonly onFeedback: (hook: string, text: string) => void;
 }
 
 /**
@@ -84,7 +86,10 @@ async function askOne(
   const timer = new AbortController();
   const asked = AbortSignal.any([signal, timer.signal]);
   const timeout = clock.sleep(registration.timeout_ms, asked).then(() => 'timeout' as const);
-  const answer = hooks.ask({ ref: consult.ref, registration, payload }, asked).catch(broken);
+  const onFeedback = (text: string) => {
+    if (!asked.aborted) consult.onFeedback(registration.id, text);
+  };
+  const answer = hooks.ask({ ref: consult.ref, registration, payload, onFeedback }, asked).catch(broken);
   const reply = await Promise.race([answer, timeout]);
   timer.abort();
   if (reply === 'timeout') {

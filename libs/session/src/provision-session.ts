@@ -1,5 +1,5 @@
 /** Provisioning: persona, prompt, model and tools of a run, fetched side by side and pinned by fingerprint. */
-import type { Hooks, Models, Personas, ToolSource, Toolset } from '@coxswain/ports';
+import type { Hooks, Models, Personas, ToolSource, Toolset, ToolsetSpec } from '@coxswain/ports';
 import {
   BOUNDS,
   canonicalJson,
@@ -56,9 +56,10 @@ export async function provisionSession(
   settings: StartSettings,
   pinned: TranscriptFrame['persona'],
   signal: AbortSignal,
+  onFeedback?: ToolsetSpec['onFeedback'],
 ): Promise<Provisioned> {
   try {
-    return await provision(ports, ref, effectId, settings, pinned, signal);
+    return await provision(ports, ref, effectId, settings, pinned, signal, onFeedback);
   } catch (error) {
     // What a port throws here is the world's trouble at the start of a run, and no reason to fold the session again.
     const failure = { code: 'provision_failed', message: (error as Error).message };
@@ -76,6 +77,7 @@ async function provision(
   settings: StartSettings,
   pinned: TranscriptFrame['persona'],
   signal: AbortSignal,
+  onFeedback?: ToolsetSpec['onFeedback'],
 ): Promise<Provisioned> {
   const failed = (error: Failure): Provisioned => ({
     outcome: { type: 'provision_outcome', effect_id: effectId, status: 'failed', error },
@@ -91,7 +93,7 @@ async function provision(
   const mcpServers = { ...persona.mcp_servers, ...settings.mcp_servers };
   const [modelProblem, toolset] = await Promise.all([
     ports.models.check(model).catch(unasked),
-    ports.tools.open({ ref, root, mcpServers }, signal),
+    ports.tools.open({ ref, root, mcpServers, onFeedback }, signal),
   ]);
   if (modelProblem || isFailure(toolset)) {
     if (!isFailure(toolset)) await toolset.close();

@@ -10,7 +10,7 @@
  * R6  Effects are reconciled: after each commit and after recovery, by the same code.
  * R7  A command's inbox position stands in the record that consumed it; acknowledging its delivery follows from that.
  * R8  Every queue, retry, wait and memory of ids has a bound: the mailbox holds at most the deliveries that the inbox
- *     lets be under way, and one outcome per open effect.
+ *     lets be under way, one outcome per open effect, and one job for the feedback that waits in its own bounded buffer.
  * R9  A settled outcome is kept until a record that holds it is acknowledged; a refold offers it again.
  * R10 A runner whose append is refused by a foreign record aborts its effects and appends nothing more. The session's
  *     next runner begins with `owned {epoch: last + 1}`.
@@ -18,6 +18,7 @@
 import type { CommandInbox, Doorbell, Journal, Snapshots, StoredCommand } from '@coxswain/ports';
 import {
   assertNever,
+  BOUNDS,
   type CommandInput,
   type CommandProblem,
   type Cursor,
@@ -33,6 +34,7 @@ import { effectsOf, isEnded, type SessionState } from '@coxswain/turn';
 import { admitCommand } from './admit-command.ts';
 import { COMMIT_BOUNDS, type CommitBounds, commit } from './commit.ts';
 import { EffectTable } from './effect-table.ts';
+import { FeedbackBuffer } from './feedback-buffer.ts';
 import { type LoadedSession, loadSession, snapshotBytes } from './load-session.ts';
 import { Receipts } from './receipts.ts';
 import { buildRecord, isRecordTooLarge, type SealedRecord, sealRecord } from './seal-record.ts';
@@ -86,6 +88,7 @@ export interface Dropped {
 type Job =
   | { readonly kind: 'inbox' }
   | { readonly kind: 'outcome'; readonly outcome: Outcome }
+  | { readonly kind: 'feedback' }
   | { readonly kind: 'broken'; readonly error: Error }
   | { readonly kind: 'wake' };
 type Live = Omit<LoadedSession, 'transcript'> & { readonly transcript: Transcript };
@@ -109,6 +112,8 @@ export class SessionRunner {
   readonly #mailbox: Job[] = [];
   #doorbells: Doorbell[] = [];
   #inboxJobWaits = false;
+  readonly #feedback = new FeedbackBuffer();
+  #feedbackJobWaits = false;
   #working = false;
   #dropped = false;
   #quiescing = false;
@@ -133,9 +138,14 @@ export class SessionRunner {
     this.#ref = ref;
     this.#options = options;
     this.#onDropped = onDropped;
-    this.#worker = new SessionWorker(ports, ref, () => this.#view());
+    const feedback = (source: string, text: string) => this.#takeFeedback(source, text);
+    this.#worker = new SessionWorker(ports, ref, () => this.#view(), feedback);
     const to = {
-      offer: (outcome: Outcome) => this.#post({ kind: 'outcome', outcome }),
+      offer: (outcome: Outcome) => {
+        // What was said before a call came back is in the journal before its result.
+        this.#postFeedback();
+        this.#post({ kind: 'outcome', outcome });
+      },
       broken: (error: Error) => this.#post({ kind: 'broken', error }),
     };
     this.#effects = new EffectTable(this.#worker, ports.clock, ports.log, to, carried);
@@ -241,6 +251,8 @@ export class SessionRunner {
       case 'outcome':
         await this.#step(session, job.outcome);
         return;
+      case 'feedback':
+        return this.#recordFeedback(session);
       case 'broken':
         throw job.error;
       case 'wake':
@@ -254,6 +266,30 @@ export class SessionRunner {
   #reconcile(): void {
     const state = this.#session?.actor.state;
     if (state) this.#effects.reconcile(effectsOf(state), (effect) => !this.#quiescing || effect.kind !== 'call_model');
+  }
+
+  // ---- feedback ----
+
+  #takeFeedback(source: string, text: string): void {
+    if (this.#dropped) return;
+    this.#feedback.add(source, text);
+    // Where no more may wait it is only counted, and the count waits for the next outcome: a server that never stops
+    // talking must not fill the journal.
+    const waiting = this.#session?.actor.state.context.feedback.length ?? 0;
+    if (waiting < BOUNDS.feedbackPendingMax) this.#postFeedback();
+  }
+
+  #postFeedback(): void {
+    if (this.#feedbackJobWaits || this.#feedback.isEmpty) return;
+    this.#feedbackJobWaits = true;
+    this.#post({ kind: 'feedback' });
+  }
+
+  async #recordFeedback(session: Live): Promise<void> {
+    this.#feedbackJobWaits = false;
+    if (this.#feedback.isEmpty) return;
+    const input = this.#feedback.input();
+    if (await this.#step(session, input)) this.#feedback.recorded(input);
   }
 
   // ---- loading ----

@@ -31,14 +31,22 @@ export class SessionWorker implements EffectWorker {
   readonly #ports: WorkerPorts;
   readonly #ref: SessionRef;
   readonly #view: () => SessionView;
+  readonly #feedback: (source: string, text: string) => void;
   readonly #disposed = new AbortController();
   #toolset: Toolset | null = null;
   #opening: Promise<Toolset | null> | null = null;
 
-  constructor(ports: WorkerPorts, ref: SessionRef, view: () => SessionView) {
+  /** @param feedback takes what tools, servers and hooks tell the model beside their results. */
+  constructor(
+    ports: WorkerPorts,
+    ref: SessionRef,
+    view: () => SessionView,
+    feedback: (source: string, text: string) => void,
+  ) {
     this.#ports = ports;
     this.#ref = ref;
     this.#view = view;
+    this.#feedback = feedback;
   }
 
   async perform(effect: Effect, signal: AbortSignal): Promise<Outcome> {
@@ -57,6 +65,7 @@ export class SessionWorker implements EffectWorker {
           state.context.settings ?? {},
           transcript.frame.persona,
           signal,
+          this.#feedback,
         );
         // A run before this one, or one that was broken off, may have left connections open.
         await this.close();
@@ -100,6 +109,7 @@ export class SessionWorker implements EffectWorker {
           registrations,
           payload: effect.payload,
           tool,
+          onFeedback: (hook: string, text: string) => this.#feedback(`hook:${hook}`, text),
         };
         return consultHooks(ports.hooks, ports.clock, consult, signal);
       }
@@ -207,10 +217,18 @@ export class SessionWorker implements EffectWorker {
           call_id: effect.callId,
           tool: effect.tool,
         }),
+      onFeedback: (text: string) => this.#feedbackOfCall(effect, text),
     };
     const tool = transcript.frame.tools.find((candidate) => candidate.name === effect.tool);
     const dispatch = { effectId: effect.id, call, tool, inDoubt };
     return dispatchWithHook(toolset, this.#ports.blobs, this.#ports.clock, dispatch, signal);
+  }
+
+  /** A tool that was given up has nothing more to say to this run. */
+  #feedbackOfCall({ id, callId, tool }: Extract<Effect, { kind: 'call_tool' }>, text: string): void {
+    const row = this.#view().state.context.calls.find((candidate) => candidate.call_id === callId);
+    if (row?.status === 'running' && row.effect_id === id) this.#feedback(`tool:${tool}`, text);
+    else this.#ports.log.info({ session_id: this.#ref.sessionId, effect_id: id }, 'late feedback dropped');
   }
 
   /** After a recovery the run's tools are opened again, once, from what it has pinned. */
@@ -227,7 +245,7 @@ export class SessionWorker implements EffectWorker {
     if (!persona) return null;
     const { settings } = this.#view().state.context;
     const mcpServers = { ...persona.definition.mcp_servers, ...settings?.mcp_servers };
-    const spec = { ref: this.#ref, root: persona.root, mcpServers };
+    const spec = { ref: this.#ref, root: persona.root, mcpServers, onFeedback: this.#feedback };
     const opened = await this.#ports.tools.open(spec, this.#disposed.signal);
     if (isFailure(opened)) {
       this.#ports.log.warn(

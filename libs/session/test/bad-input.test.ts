@@ -36,7 +36,7 @@ const CASES: readonly Case[] = [
   ['prompt', { body: 7 }, 'invalid_field', 'body'],
   ['steer', '', 'empty_body', 'body'],
   ['steer', { body: 'x', mode: 'now' }, 'invalid_mode', 'mode'],
-  ['steer', { body: 'x', preempt: true }, 'not_yet_available', 'preempt'],
+  ['steer', { body: 'x', mode: 'finish_step', preempt: true }, 'invalid_field', 'preempt'],
   ['remind', { body: '' }, 'empty_body', 'body'],
   ['remind', { body: 'x', mode: '' }, 'invalid_mode', 'mode'],
   ['remind', { body: 'x', ttl_turns: 0 }, 'invalid_field', 'ttl_turns'],

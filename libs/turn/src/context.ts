@@ -47,6 +47,29 @@ export interface PendingFollowup {
   readonly replaced_by?: string | undefined;
 }
 
+/** Inbox feedback that waits for a compaction seam. */
+export interface PendingFeedback {
+  readonly feedback_id: string;
+  readonly source: string;
+  readonly body: string;
+}
+
+/** What is remembered of a run's calls and results, to tell its model when it goes in circles. Fingerprints only. */
+export interface StallWatch {
+  /** The newest call, and how often it was asked for in a row. */
+  readonly call: string;
+  readonly repeats: number;
+  /** The newest different results, oldest first, and whether the open turn has brought one that was not among them. */
+  readonly results: readonly string[];
+  readonly fresh: boolean;
+  /** Turns in a row that asked for calls and brought no new result. */
+  readonly stale_turns: number;
+  /** Sources of what has been told of the stall that is on, and of rules that have refused. */
+  readonly told: readonly string[];
+  /** Rules that have refused a call and of which nothing has been told yet. */
+  readonly refusals: readonly { readonly rule: string; readonly tool: string }[];
+}
+
 /** Someone asked for a call that is in flight to be cancelled. */
 export interface CallCancel {
   readonly command_id: string;
@@ -83,6 +106,8 @@ export interface CallRow {
   /** Epoch in which the effect was asked for. An older epoch than the session's means: maybe already sent. */
   readonly epoch?: number | undefined;
   readonly cancel?: CallCancel | undefined;
+  /** An interrupt came that does not wait for it: the outside world is told to stop. */
+  readonly preempted?: true | undefined;
   readonly returned?:
     | { readonly status: CallStatus; readonly result: ToolResult; readonly duration_ms: number }
     | undefined;
@@ -152,6 +177,10 @@ export interface SessionContext {
   readonly batch_open: boolean;
   readonly calls: readonly CallRow[];
   readonly dispatch_skipped: boolean;
+  /** An interrupt that does not wait came when the open turn had nothing to end yet: its model is not asked. */
+  readonly preempting: boolean;
+  /** The open turn's answer was cut short by an interrupt: whatever becomes of that, the model is asked again. */
+  readonly cut_short: boolean;
   /** Delivered at the last seam of the open turn: the run goes on. */
   readonly delivered_at_end: number;
   readonly pending: readonly PendingInjection[];
@@ -161,10 +190,19 @@ export interface SessionContext {
   readonly delivering_seam: string;
   /** Delivered reminders that prompts show. */
   readonly reminders: readonly LiveReminder[];
+  readonly feedback: readonly PendingFeedback[];
+  /** Taken from `feedback` by the last checkpoint, and not yet said in a message_injected. */
+  readonly delivering_feedback: readonly PendingFeedback[];
+  /** Feedback ever kept: what ids are made of. */
+  readonly feedback_count: number;
+  /** Feedback that had no room since the last was said. */
+  readonly feedback_dropped: number;
+  readonly stall: StallWatch;
   /** Calls that the last checkpoint skipped and that have no result yet. */
   readonly skipping: readonly string[];
   readonly provision: OpenEffect | null;
-  readonly model: (OpenEffect & { readonly restarts: number }) | null;
+  /** `preempted`: an interrupt came that does not wait for the answer. */
+  readonly model: (OpenEffect & { readonly restarts: number; readonly preempted?: true | undefined }) | null;
   readonly closing: OpenEffect | null;
   readonly consult: OpenConsult | null;
   /** Cancelled or failed: nothing new may start. */
@@ -180,6 +218,17 @@ export interface SessionContext {
 
 /** No tokens. */
 export const NO_USAGE: Usage = { input_tokens: 0, output_tokens: 0 };
+
+/** Nothing has been called yet. */
+export const NO_STALL: StallWatch = {
+  call: '',
+  repeats: 0,
+  results: [],
+  fresh: false,
+  stale_turns: 0,
+  told: [],
+  refusals: [],
+};
 
 /** The context before a session's first record. */
 export function emptyContext(sessionId: string): SessionContext {
@@ -205,12 +254,19 @@ export function emptyContext(sessionId: string): SessionContext {
     batch_open: false,
     calls: [],
     dispatch_skipped: false,
+    preempting: false,
+    cut_short: false,
     delivered_at_end: 0,
     pending: [],
     followups: [],
     delivering: [],
     delivering_seam: '',
     reminders: [],
+    feedback: [],
+    delivering_feedback: [],
+    feedback_count: 0,
+    feedback_dropped: 0,
+    stall: NO_STALL,
     skipping: [],
     provision: null,
     model: null,

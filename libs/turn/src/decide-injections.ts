@@ -45,9 +45,9 @@ function receivedEvent(input: CommandInput, at: string): SessionEvent {
   const head = { command_id: input.command_id, body: body.body as string };
   const tail = { ...(input.actor ? { actor: input.actor } : {}), at };
   if (verb === 'followup') return { type: 'followup_received', ...head, ...key, ...tail };
-  const mode = body.mode as Mode;
-  if (verb === 'steer') return { type: 'steering_received', ...head, mode, ...key, ...tail };
-  return { type: 'reminder_injected', ...head, mode, ...reminderFields(body), ...key, ...tail };
+  const mode = { mode: body.mode as Mode, ...(body.preempt === true ? { preempt: true as const } : {}) };
+  if (verb === 'steer') return { type: 'steering_received', ...head, ...mode, ...key, ...tail };
+  return { type: 'reminder_injected', ...head, ...mode, ...reminderFields(body), ...key, ...tail };
 }
 
 function reminderFields(body: CommandInput['body']): ReminderFields {

@@ -29,7 +29,9 @@ import { decideConsult } from './decide-consult.ts';
 import { decideInjection, decideReplace, decideRevoke } from './decide-injections.ts';
 import { type Decision, events, late } from './decision.ts';
 import { remembered } from './evolve.ts';
+import { decideFeedback } from './feedback.ts';
 import { because, ended, UNSEEN, unstartedRun } from './next.ts';
+import { PREEMPTED } from './preempt.ts';
 import * as q from './queries.ts';
 import { reject, rejectControl } from './rejection.ts';
 import { isEnded, leafOf, type SessionState, topStateOf } from './state.ts';
@@ -53,6 +55,8 @@ export function decide(state: SessionState, input: Input, atMs: number): Decisio
       return events({ type: 'tools_closed', effect_id: input.effect_id, notes: input.notes });
     case 'owned':
       return decideOwned(state, input);
+    case 'feedback':
+      return decideFeedback(state.context, input);
     case 'session_failed':
       return decideSessionFailed(state, input);
     default:
@@ -316,7 +320,7 @@ function decideModel(context: SessionContext, outcome: ModelOutcome): Decision {
     duration_ms: outcome.duration_ms,
     attempts: outcome.attempts,
   };
-  if (whole || context.aborting) return events(answer);
+  if (whole || context.aborting || context.model.preempted) return events(answer);
   const error = outcome.error ?? { code: 'model_stream_broken', message: 'the answer was broken off' };
   const failed: SessionEvent = { type: 'run_failed', source: 'model', error, stop_reason: 'error' };
   // An answer of which nothing had arrived is no answer.
@@ -349,11 +353,11 @@ function decideCall(context: SessionContext, outcome: CallOutcome): Decision {
   const { duration_ms } = outcome;
   const head = { type: 'call_ended', call_id: row.call_id, tool: row.tool, duration_ms } as const;
   const timedOut = outcome.timed_out ? { timed_out: true as const } : {};
-  if (context.aborting) {
+  if (context.aborting || row.preempted) {
     return events({
       ...head,
       status: outcome.status === 'interrupted' ? 'interrupted' : 'cancelled',
-      result: resultAfterCancel(context, row, outcome, context.cancel_reason),
+      result: resultAfterCancel(context, row, outcome, context.aborting ? context.cancel_reason : PREEMPTED),
       is_error: true,
       ...timedOut,
     });
@@ -381,7 +385,9 @@ function decideOwned(state: SessionState, input: OwnedInput): Decision {
   if (input.epoch <= context.epoch)
     return { kind: 'ignored', reason: `epoch ${input.epoch} is not after ${context.epoch}` };
   const owned: SessionEvent = { type: 'owned', epoch: input.epoch, host: input.host };
-  if (!context.model || context.model.restarts + 1 <= BOUNDS.modelRestartsMax || context.aborting) return events(owned);
+  const { model } = context;
+  if (!model || model.restarts + 1 <= BOUNDS.modelRestartsMax || context.aborting || model.preempted)
+    return events(owned);
   const message = `the model call was begun again ${BOUNDS.modelRestartsMax} times after crashes`;
   return events(owned, {
     type: 'run_failed',

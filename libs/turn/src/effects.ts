@@ -1,6 +1,7 @@
 /** Effects: what the outside world must be doing for a session now, as data. */
 import { BOUNDS, type HookPoint, type JsonObject } from '@coxswain/protocol';
 import type { CallCancel } from './context.ts';
+import { PREEMPT_ORDER } from './preempt.ts';
 import type { SessionState } from './state.ts';
 
 /** Stop this effect: signal it, and after the grace go on without it. */
@@ -47,7 +48,14 @@ export function effectsOf(state: SessionState): readonly Effect[] {
   if (context.provision) effects.push({ kind: 'provision', ...context.provision, abort });
   if (context.model) {
     const { id, epoch, restarts } = context.model;
-    effects.push({ kind: 'call_model', id, epoch, restarts, turn: context.turn, abort });
+    effects.push({
+      kind: 'call_model',
+      id,
+      epoch,
+      restarts,
+      turn: context.turn,
+      abort: abort ?? (context.model.preempted ? PREEMPT_ORDER : null),
+    });
   }
   for (const row of context.calls) {
     if (row.status !== 'running' || row.effect_id === undefined) continue;
@@ -56,7 +64,7 @@ export function effectsOf(state: SessionState): readonly Effect[] {
       kind: 'call_tool',
       id: row.effect_id,
       epoch: row.epoch ?? context.epoch,
-      abort: cancel ?? abort,
+      abort: cancel ?? abort ?? (row.preempted ? PREEMPT_ORDER : null),
       callId: row.call_id,
       tool: row.tool,
       args: row.args as JsonObject,

@@ -5,7 +5,7 @@
  * E2  Effect ids are `<record n>-<index>`: the event that asks for an effect takes the next index of its record.
  */
 import { BOUNDS, callsOf, type EventOf, type SessionEvent, textOf, type Usage } from '@coxswain/protocol';
-import { type CallRow, NO_USAGE, type OpenEffect, type SessionContext } from './context.ts';
+import { type CallRow, NO_STALL, NO_USAGE, type OpenEffect, type SessionContext } from './context.ts';
 import {
   collapse,
   fired,
@@ -15,7 +15,10 @@ import {
   waitsFrom,
   withoutReminder,
 } from './evolve-injections.ts';
+import { feedbackEvolved, feedbackSaid, feedbackTaken } from './feedback.ts';
+import { preempt } from './preempt.ts';
 import { countDownAtTurnEnd, showReminders } from './reminders.ts';
+import { watchAnswer, watchResult, watchTold, watchTurn } from './stall-watch.ts';
 
 /** An event with the record it stands in: its number, and when it was made, milliseconds since 1970. */
 export type PlacedEvent = SessionEvent & { readonly n: number; readonly at_ms: number };
@@ -41,6 +44,8 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
         batch_open: false,
         calls: [],
         dispatch_skipped: false,
+        preempting: false,
+        cut_short: false,
         delivered_at_end: 0,
         aborting: false,
         stop_reason: null,
@@ -48,6 +53,7 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
         failure: null,
         failed_at: null,
         suspend: null,
+        stall: NO_STALL,
         ...remember(context, event.command_id),
         ...ask(context, event, 'provision'),
       };
@@ -89,11 +95,17 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
         turn_usage: NO_USAGE,
         batch_open: false,
         dispatch_skipped: false,
+        preempting: false,
+        cut_short: false,
         delivered_at_end: 0,
       };
     case 'loop_checkpoint':
       return checkpointed(context, event);
+    case 'feedback_received':
+    case 'feedback_dropped':
+      return { ...feedbackEvolved(context, event), stall: watchTold(context.stall, event.source) };
     case 'message_injected':
+      if (event.origin === 'feedback') return feedbackSaid(context, event.command_id);
       return event.origin === 'followup'
         ? { followups: context.followups.filter((followup) => followup.command_id !== event.command_id) }
         : { delivering: context.delivering.filter((injection) => injection.command_id !== event.command_id) };
@@ -124,6 +136,7 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
           is_error: event.is_error,
           returned: undefined,
         }),
+        stall: watchResult(context.stall, event),
         skipping:
           context.skipping.length === 0 ? context.skipping : context.skipping.filter((id) => id !== event.call_id),
       };
@@ -134,7 +147,11 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
     case 'approval_decided':
       return decided(context, event);
     case 'turn_end':
-      return { turn_open: false, reminders: countDownAtTurnEnd(context.reminders) };
+      return {
+        turn_open: false,
+        reminders: countDownAtTurnEnd(context.reminders),
+        ...(context.batch_open ? { stall: watchTurn(context.stall) } : {}),
+      };
     case 'agent_end':
       return { stop_reason: event.stop_reason, provision: null, model: null, closing: null, consult: null };
     case 'steering_received':
@@ -142,6 +159,7 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
     case 'followup_received':
       return {
         ...waitsFrom(context, event),
+        ...('preempt' in event && event.preempt ? preempt(context) : {}),
         ...remember(context, event.command_id, injectionEntry(event.command_id)),
       };
     case 'injection_collapsed':
@@ -212,8 +230,15 @@ function checkpointed(
     case 'post_tool_dispatch':
     case 'iteration_end':
       return { ...delivered, delivered_at_end: ids.length };
+    case 'pre_compact':
+      return { ...delivered, ...feedbackTaken(context, event.kind, event.inbox_delivered) };
     case 'post_compact':
-      return { ...delivered, reminders: showReminders(context.reminders), ...ask(context, event, 'model') };
+      return {
+        ...delivered,
+        ...feedbackTaken(context, event.kind, event.inbox_delivered),
+        reminders: showReminders(context.reminders),
+        ...ask(context, event, 'model'),
+      };
     case 'daemon_idle_pre':
       return { ...delivered, turns_counted: 0 };
     case 'loop_exit':
@@ -227,9 +252,11 @@ function answered(context: SessionContext, event: EventOf<'message_complete'>): 
   const calls = event.message.partial ? [] : callsOf(event.message);
   const usage = {
     model: null,
+    cut_short: event.message.partial === true && context.model?.preempted === true,
     turn_usage: addUsage(context.turn_usage, event.usage),
     run_usage: addUsage(context.run_usage, event.usage),
     total_usage: addUsage(context.total_usage, event.usage),
+    ...(event.message.partial ? {} : { stall: watchAnswer(context.stall, calls) }),
   };
   if (calls.length === 0) return usage;
   return {
@@ -337,7 +364,8 @@ function ask(
   const index = nextIndex(context, event);
   const effect: OpenEffect = { id: `${event.n}-${index}`, epoch: context.epoch };
   const next = { next_effect: index + 1 };
-  if (what === 'model') return { ...next, model: { ...effect, restarts: 0 } };
+  if (what === 'model')
+    return { ...next, model: { ...effect, restarts: 0, ...(context.preempting ? { preempted: true } : {}) } };
   return what === 'provision' ? { ...next, provision: effect } : { ...next, closing: effect };
 }
 

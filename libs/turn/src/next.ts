@@ -14,6 +14,7 @@ import {
   type Json,
   type JsonObject,
   type ReminderMessage,
+  SEAMS,
   type SeamKind,
   type SessionEvent,
   type StopReason,
@@ -21,8 +22,10 @@ import {
   userText,
 } from '@coxswain/protocol';
 import type { CallRow, PendingInjection, SessionContext } from './context.ts';
+import { feedbackEvent, owedFeedback } from './feedback.ts';
 import * as q from './queries.ts';
 import { nextExpiry, supersededBy } from './reminders.ts';
+import { stallNotice } from './stall-watch.ts';
 import { leafOf, type SessionState } from './state.ts';
 import { MACHINE_VERSION } from './turn-machine.ts';
 
@@ -40,7 +43,10 @@ const derive: { readonly [leaf: string]: Derivation } = {
     consult(context, 'session_start', { source: context.run === 1 ? 'start' : 'prompt' }),
   'provisioning.user_prompt_submit': (context) =>
     consult(context, 'user_prompt_submit', { prompt: context.prompt, origin: 'prompt' }),
-  'assistant_streaming.opening': (context) => ({ type: 'turn_start', turn: context.turn + 1 }),
+  'assistant_streaming.opening': (context) => {
+    const notice = stallNotice(context);
+    return notice ? feedbackEvent(context, notice) : { type: 'turn_start', turn: context.turn + 1 };
+  },
   'assistant_streaming.iteration_start': (context) => checkpoint(context, 'iteration_start'),
   'assistant_streaming.pre_compact': (context) => checkpoint(context, 'pre_compact'),
   'assistant_streaming.post_compact': (context) => checkpoint(context, 'post_compact'),
@@ -95,7 +101,7 @@ function owed(context: SessionContext): SessionEvent | null {
     if (row) return ended(row, 'skipped', 'Skipped: a message arrived before this call was started. See it below.');
   }
   const injection = context.delivering[0];
-  return injection ? delivery(context, injection) : nextExpiry(context);
+  return injection ? delivery(context, injection) : (owedFeedback(context) ?? nextExpiry(context));
 }
 
 function delivery(context: SessionContext, injection: PendingInjection): SessionEvent {
@@ -139,7 +145,7 @@ function checkpoint(context: SessionContext, kind: SeamKind, skipped: readonly s
     kind,
     delivered: delivered.length,
     delivered_ids: delivered.map((injection) => injection.command_id),
-    inbox_delivered: 0,
+    inbox_delivered: SEAMS[kind].feedback ? context.feedback.length : 0,
     dispatch_skipped: skips,
     ...(skips ? { skipped_call_ids: [...skipped] } : {}),
   };
@@ -295,7 +301,7 @@ function stopReason(context: SessionContext): StopReason {
   if (context.stop_reason) return context.stop_reason;
   if (context.batch_open)
     return q.batchTerminates(context) && context.delivered_at_end === 0 ? 'terminated' : 'max_turns';
-  return q.isCapped(context) && q.anythingWaits(context) ? 'max_turns' : 'end_turn';
+  return q.isCapped(context) && (context.cut_short || q.anythingWaits(context)) ? 'max_turns' : 'end_turn';
 }
 
 // ---- hooks ----

@@ -48,7 +48,9 @@ const isLastDecision = ({ context, event }: Args) => !q.anyParkedBut(context, ca
 // A decision lets calls start: the one that it allows, or those that a sequential batch held back behind it.
 const starts = ({ context, event }: Args) =>
   (event as On<'approval_decided'>).decision === 'allow' || q.nextToStart(context, callOf(event)) !== undefined;
-const goesOn = ({ context }: Args) => context.batch_open || context.delivered_at_end > 0;
+const isCutShort = ({ context, event }: Args) =>
+  (event as On<'message_complete'>).message.partial === true && context.model?.preempted === true;
+const goesOn = ({ context }: Args) => context.batch_open || context.cut_short || context.delivered_at_end > 0;
 
 const turnSetup = setup({
   types: {
@@ -69,6 +71,8 @@ const turnSetup = setup({
     hooked_session_end: hooked('session_end'),
     cancels: control('cancel', 'cancelled'),
     suspends: control('suspend', 'suspending'),
+    is_cut_short_and_hooked: (args: Args) => isCutShort(args) && q.isHooked(args.context, 'post_turn'),
+    is_cut_short: isCutShort,
     is_partial: ({ event }: Args) => (event as On<'message_complete'>).message.partial === true,
     asks_for_calls: ({ event }: Args) =>
       (event as On<'message_complete'>).message.content.some((part) => part.type === 'call'),
@@ -151,6 +155,8 @@ export const turnMachine = turnSetup.createMachine({
     reminder_deduped: evolves,
     reminder_expired: evolves,
     reminder_inherited: evolves,
+    feedback_received: evolves,
+    feedback_dropped: evolves,
     command_rejected: evolves,
     message_injected: evolves,
     call_started: evolves,
@@ -201,6 +207,8 @@ export const turnMachine = turnSetup.createMachine({
           tags: ['wait'],
           on: {
             message_complete: [
+              to(`${CHECK}.post_turn`, 'is_cut_short_and_hooked'),
+              to(`${CHECK}.iteration_end`, 'is_cut_short'),
               { guard: 'is_partial', actions: 'evolve' },
               to(`${EXECUTE}.pre_tool_dispatch`, 'asks_for_calls'),
               to(`${CHECK}.post_turn`, 'hooked_post_turn'),

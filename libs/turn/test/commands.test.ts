@@ -1,7 +1,7 @@
 /** Commands at the machine: the first one wins, a repetition changes nothing, and what cannot be is refused with a code. */
 import { BOUNDS, type CommandInput, type Input } from '@coxswain/protocol';
 import { describe, expect, test } from 'vitest';
-import { SessionActor } from '../src/mod.ts';
+import { SessionActor, type SessionState } from '../src/mod.ts';
 import { given } from './given.ts';
 import { journalLine } from './journal-line.ts';
 import {
@@ -245,4 +245,14 @@ test('an outcome of every kind that no effect waits for is ignored', () => {
     )
     .thenNothing('no open effect 9-9');
   given(started()).when(provisioned()).again().thenNothing('no open effect 1-0');
+});
+
+test('an outcome of another effect is ignored while one of its kind is open', () => {
+  const astray =
+    (move: Move): Move =>
+    (state) =>
+      ({ ...(move as (state: SessionState) => Input)(state), effect_id: '99-9' }) as Input;
+  given(started()).when(astray(provisioned())).thenNothing('no open effect 99-9');
+  given(running()).when(astray(answered())).thenNothing('no open effect 99-9');
+  given(running(), answered()).when(astray(toolsClosed)).thenNothing('no open effect 99-9');
 });

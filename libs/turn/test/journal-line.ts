@@ -18,6 +18,7 @@ export function journalLine(event: SessionEvent): string {
         'loop_checkpoint',
         event.kind,
         event.delivered > 0 && `delivers ${event.delivered_ids.join(' ')}`,
+        event.inbox_delivered > 0 && `inbox ${event.inbox_delivered}`,
         event.dispatch_skipped && `skips ${event.skipped_call_ids?.join(' ')}`,
       );
     case 'message_complete':
@@ -50,7 +51,7 @@ export function journalLine(event: SessionEvent): string {
       return words('approval_decided', event.call_id, event.decision, event.args && 'edited');
     case 'steering_received':
     case 'reminder_injected':
-      return `${event.type} ${event.command_id} ${event.mode}`;
+      return words(event.type, event.command_id, event.mode, event.preempt && 'preempt');
     case 'followup_received':
       return `followup_received ${event.command_id}`;
     case 'injection_collapsed':
@@ -63,6 +64,10 @@ export function journalLine(event: SessionEvent): string {
       return `reminder_expired ${event.command_id} ${event.reason}`;
     case 'reminder_inherited':
       return `reminder_inherited ${event.command_id} from ${event.from}`;
+    case 'feedback_received':
+      return `feedback_received ${event.feedback_id} ${event.source}`;
+    case 'feedback_dropped':
+      return `feedback_dropped ${event.count} ${event.code}`;
     case 'message_injected':
       return words('message_injected', event.command_id, event.origin, `at ${event.seam}`, event.audit_only && 'audit');
     case 'hook_call':

@@ -11,6 +11,7 @@ import {
   type Mode,
   SEAMS,
   type SessionEvent,
+  textOf,
 } from '@coxswain/protocol';
 import { journalLine } from './journal-line.ts';
 import type { Surroundings } from './moves.ts';
@@ -259,6 +260,31 @@ export const RULES: Readonly<Record<string, Rule>> = {
       }
     }
     return broken;
+  },
+
+  'feedback is said at the seams that are for it alone, all that waits, in order, and marked as no person': (
+    journal,
+  ) => {
+    const waiting: string[] = [];
+    return journal.flatMap(({ n, events }) =>
+      events.flatMap((event, index) => {
+        if (event.type === 'feedback_received') waiting.push(event.feedback_id);
+        if (event.type !== 'loop_checkpoint') return [];
+        if (!SEAMS[event.kind].feedback) return event.inbox_delivered === 0 ? [] : [place({ n, event })];
+        const due = waiting.splice(0);
+        const rest = events.slice(index + 1);
+        const next = rest.findIndex((later) => later.type === 'loop_checkpoint');
+        const said = rest
+          .slice(0, next < 0 ? undefined : next)
+          .filter((later): later is EventOf<'message_injected'> => later.type === 'message_injected')
+          .filter(({ origin }) => origin === 'feedback');
+        const right =
+          event.inbox_delivered === due.length &&
+          said.map(({ command_id }) => command_id).join() === due.join() &&
+          said.every(({ message }) => message.role === 'user' && textOf(message).startsWith('<host-notice '));
+        return right ? [] : [place({ n, event })];
+      }),
+    );
   },
 
   'results first: between a seam that skips calls and what it says stand their results': (journal) =>

@@ -58,6 +58,9 @@ export const reminded = (id: string, mode = 'finish_step', more: JsonObject = {}
   command('remind', id, { body: `mind ${id}`, mode, ...more });
 export const followedUp = (id: string, more: JsonObject = {}) =>
   command('followup', id, { body: `then ${id}`, ...more });
+/** An interrupt that does not wait. */
+export const preempted = (id: string, verb: 'steer' | 'remind' = 'steer') =>
+  command(verb, id, { body: `at once ${id}`, preempt: true });
 export const cancelled = (id = 'cancel-1', reason?: string) =>
   command('cancel', id, reason === undefined ? {} : { reason });
 export const callCancelled = (callId: string, body: JsonObject = {}, id = `cancel-${callId}`) =>
@@ -287,6 +290,12 @@ export const hooksCancelled: Move = (state) => ({
 // ---- hosts ----
 
 export const owned = (epoch: number): Input => ({ type: 'owned', epoch, host: `host-${epoch}` });
+/** The surroundings say something: so many pieces, and so many more that the host had no room for. */
+export const fedBack = (count = 1, dropped = 0, source = 'tool:read'): Input => ({
+  type: 'feedback',
+  items: Array.from({ length: count }, (_, index) => ({ source, body: `notice ${index + 1}` })),
+  ...(dropped > 0 ? { dropped: { count: dropped, source } } : {}),
+});
 export const sessionFailed: Move = (state) => ({
   type: 'session_failed',
   error: { code: 'session_failed', message: 'an invariant broke' },

@@ -60,9 +60,17 @@ const WORLDS: Readonly<Record<string, World>> = {
     around: { hooks: [hook('session_start'), hook('session_end')] },
     happens: only('cancel'),
   },
+  'interrupts that do not wait': {
+    around: {},
+    happens: only('asks ask read ask', 'preempt.*', 'model .*'),
+  },
+  'interrupts that do not wait, with hooks after each turn': {
+    around: { hooks: [hook('post_turn')] },
+    happens: only('preempt.*', 'model stops'),
+  },
   'messages of every mode': {
     around: { followups: 'all' },
-    happens: only('asks read', 'asks done done', '(steer|remind) .*', 'followup', 'suspend', 'resume'),
+    happens: only('asks read', 'asks done done', '(steer|remind) .*', 'followup', 'feedback.*', 'suspend', 'resume'),
   },
   'messages that are taken back': {
     around: {},
@@ -109,14 +117,23 @@ function abstractOf({ state }: Place): string {
     leafOf(state),
     context.run > 1,
     context.turn > 1,
-    context.calls.map((row) => [row.tool, row.status, row.vetted, row.asked, row.cancel !== undefined]),
+    context.calls.map((row) => [
+      row.tool,
+      row.status,
+      row.vetted,
+      row.asked,
+      row.cancel !== undefined,
+      row.preempted === true,
+    ]),
     context.pending.slice(0, 1).map((injection) => injection.mode),
     context.pending.filter((injection) => injection.dedupe_key !== undefined).map((injection) => injection.kind),
     context.reminders.length > 0,
     Math.min(context.followups.length, 2),
+    context.feedback.length > 0,
     context.consult?.point,
     context.provision !== null,
     context.model !== null,
+    context.model?.preempted === true,
     context.aborting,
     context.failure !== null,
     context.suspend !== null,
@@ -201,15 +218,15 @@ function search(world: string, { around, happens }: World): Path[] {
 }
 
 describe('generated paths', () => {
-  test('reach every state', () => {
-    expect(leafNames().filter((leaf) => !reached.has(leaf))).toEqual([]);
+  test.each(leafNames())('reach %s', (leaf) => {
+    expect(reached.has(leaf)).toBe(true);
   });
 
   // Nothing makes it yet: sessions are born with reminders once there are child sessions.
   const PREPARED = ['anywhere: reminder_inherited'];
 
-  test('take every edge', () => {
-    expect(edges.filter((edge) => !covered.has(edge)).map(({ name }) => name)).toEqual(PREPARED);
+  test.each(edges.filter(({ name }) => !PREPARED.includes(name)))('take $name', (edge) => {
+    expect(covered.has(edge)).toBe(true);
   });
 
   test.each(paths)('$world: $moves', ({ world, journal }) => {

@@ -139,16 +139,26 @@ describe('whatever happens,', { timeout: 120_000 }, () => {
         const accepted = events.flatMap((event) =>
           ['steering_received', 'reminder_injected', 'followup_received'].includes(event.type) && 'command_id' in event
             ? [event.command_id]
+            : event.type === 'feedback_received'
+              ? [event.feedback_id]
+              : [],
+        );
+        const said = events.flatMap((event) =>
+          isDelivery(event) || (event.type === 'message_injected' && event.origin === 'feedback')
+            ? [event.command_id]
             : [],
         );
-        const said = events.filter(isDelivery).map(({ command_id }) => command_id);
         const gone = events.flatMap((event) => {
           if (event.type === 'injection_collapsed') return [event.command_id];
           // A reminder that is cleared was said before.
           if (event.type !== 'control_outcome' || event.status !== 'revoked') return [];
           return said.includes(event.target) ? [] : [event.target];
         });
-        const waiting = [...state.context.pending, ...state.context.followups].map((injection) => injection.command_id);
+        const { pending, followups, feedback } = state.context;
+        const waiting = [
+          ...[...pending, ...followups].map((injection) => injection.command_id),
+          ...feedback.map(({ feedback_id }) => feedback_id),
+        ];
         expect([...said, ...waiting, ...gone].sort(), printed(journal)).toEqual(accepted.sort());
       }),
       { numRuns },

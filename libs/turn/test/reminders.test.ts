@@ -365,7 +365,7 @@ describe('a compaction', () => {
   });
 });
 
-describe('a child', () => {
+describe('a child, by reminder_inherited,', () => {
   const session = {
     session_id: 'parent',
     reminders: [

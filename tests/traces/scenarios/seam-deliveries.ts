@@ -35,6 +35,30 @@ export const SEAM_DELIVERIES: readonly SeamScenario[] = [
     },
   },
   {
+    name: 'seam-pre-compact',
+    shows: 'what a tool tells beside its result reaches the model before its next answer, as no person speaks',
+    delivers: 'pre_compact',
+    work: { queued: { answers: 2, calls: 1 }, control: { answers: 2, calls: 1 } },
+    turns: [ask(['creak', { times: 1 }]), say('I heard it.')],
+    tools: ['creak'],
+    async play(stage) {
+      await stage.host();
+      await stage.start();
+    },
+  },
+  {
+    name: 'seam-pre-compact-too-much',
+    shows: 'of feedback beyond the bound the model is told how much there was',
+    delivers: 'pre_compact',
+    work: { queued: { answers: 2, calls: 1 }, control: { answers: 2, calls: 1 } },
+    turns: [ask(['creak', { times: 66 }]), say('I heard it.')],
+    tools: ['creak'],
+    async play(stage) {
+      await stage.host();
+      await stage.start();
+    },
+  },
+  {
     name: 'seam-pre-tool-dispatch',
     shows: 'an interrupt that came during the answer stops both calls of it before either is sent',
     delivers: 'pre_tool_dispatch',
@@ -106,6 +130,34 @@ export const SEAM_DELIVERIES: readonly SeamScenario[] = [
       await stage.start();
       await stage.inject('steer', { body: 'And the sails?' });
       await stage.wait(200);
+    },
+  },
+  {
+    name: 'preempted-answer',
+    shows: 'an interrupt that does not wait ends the answer that streams; what had been said stays, marked as partial',
+    delivers: 'iteration_end',
+    work: { queued: { answers: 2, calls: 0 }, control: { answers: 1, calls: 0 } },
+    turns: [say('We could also go round by the north', { chunk_ms: 100 }), say('Through the sound, then.')],
+    async play(stage) {
+      await stage.host();
+      await stage.start();
+      await stage.wait(350);
+      await stage.inject('steer', { body: 'Through the sound!', preempt: true });
+      await stage.wait(1_000);
+    },
+  },
+  {
+    name: 'preempted-calls',
+    shows: 'an interrupt that does not wait cancels the calls in flight; one that does not stop is given up',
+    delivers: 'post_tool_dispatch',
+    work: { queued: { answers: 2, calls: 2 }, control: { answers: 2, calls: 2 } },
+    turns: [ask(['haul', { ms: 20_000 }], ['drift', { ms: 30_000 }]), say('Stopped.')],
+    tools: ['haul', 'drift'],
+    async play(stage) {
+      await stage.host();
+      await stage.start();
+      await stage.inject('steer', { body: 'Avast, all of it!', mode: 'interrupt', preempt: true });
+      await stage.wait(60_000);
     },
   },
   {

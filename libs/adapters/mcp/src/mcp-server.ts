@@ -32,6 +32,8 @@ export interface McpServerSpec extends ConnectionSpec {
   /** Its list of tools is another than before. */
   readonly onToolsChanged: () => void;
   readonly onNotice: (level: LoggingMessageNotification['params']['level'], text: string) => void;
+  /** What the server itself has logged. */
+  readonly onLog: (level: LoggingMessageNotification['params']['level'], text: string) => void;
 }
 
 /** A call of which it is certain that it was not run, and may be sent again. */
@@ -194,12 +196,12 @@ export class McpServerTools {
   }
 
   async #connect(signal: AbortSignal): Promise<void> {
-    const { onNotice } = this.#spec;
+    const { onLog } = this.#spec;
     const { connection, tools } = await connect(
       this.#spec,
       {
         onToolsChanged: () => this.#refresh(),
-        onLog: ({ level, data }) => onNotice(level, typeof data === 'string' ? data : JSON.stringify(data)),
+        onLog: ({ level, data }) => onLog(level, typeof data === 'string' ? data : JSON.stringify(data)),
       },
       AbortSignal.any([signal, this.#closing.signal]),
     );

@@ -62,11 +62,15 @@ export function createMcpTools(options: McpToolsOptions = {}): ToolSource {
   };
 }
 
+/** Warning and above, RFC 5424 6.2.1. */
+const FOR_THE_MODEL: ReadonlySet<LoggingLevel> = new Set(['warning', 'error', 'critical', 'alert', 'emergency']);
+
 // A longer timer would fire at once.
 const TIMER_MAX_MS = 2 ** 31 - 1;
 
 class McpToolset implements Toolset {
   readonly #ref: SessionRef;
+  readonly #onFeedback: ToolsetSpec['onFeedback'];
   readonly #options: McpToolsOptions;
   readonly #servers: readonly McpServerTools[];
   readonly #saidLeftOut = new Set<string>();
@@ -74,8 +78,9 @@ class McpToolset implements Toolset {
   #tools: readonly ToolDefinition[] = [];
   #byName: ReadonlyMap<string, { readonly server: McpServerTools; readonly tool: string }> = new Map();
 
-  constructor({ ref, root, mcpServers }: ToolsetSpec, options: McpToolsOptions) {
+  constructor({ ref, root, mcpServers, onFeedback }: ToolsetSpec, options: McpToolsOptions) {
     this.#ref = ref;
+    this.#onFeedback = onFeedback;
     this.#options = options;
     this.#servers = Object.entries(mcpServers).map(
       ([name, server]) =>
@@ -89,6 +94,7 @@ class McpToolset implements Toolset {
           restartsMax: options.restartsMax ?? MCP_BOUNDS.restartsMax,
           onToolsChanged: () => this.#changed(),
           onNotice: (level, text) => this.#notice(name, level, text),
+          onLog: (level, text) => this.#logged(name, level, text),
         }),
     );
   }
@@ -151,6 +157,12 @@ class McpToolset implements Toolset {
       this.#notice(server, 'warning', `the tool ${tool.name} is left out: ${why}`);
     }
     return false;
+  }
+
+  /** What concerns the work reaches the model; the rest is for people. */
+  #logged(server: string, level: LoggingLevel, text: string): void {
+    this.#notice(server, level, text);
+    if (FOR_THE_MODEL.has(level)) this.#onFeedback?.(`mcp:${server}`, `${level}: ${text}`);
   }
 
   #notice(server: string, level: LoggingLevel, text: string): void {

@@ -61,7 +61,8 @@ export async function tryOpen(
     toolset,
     async call(tool, args = {}, callSignal = new AbortController().signal, onProgress = () => {}) {
       const callId = `c${++calls}`;
-      const call = { idempotencyKey: `default.s1.${callId}`, ref, callId, tool, args, epoch: 1, onProgress };
+      const identity = { idempotencyKey: `default.s1.${callId}`, ref, callId, epoch: 1 };
+      const call = { ...identity, tool, args, onProgress, onFeedback: () => {} };
       const outcome = await toolset.call(call, callSignal);
       // Whatever a server gives back goes into the journal, so it has to have the journal's shape.
       ToolResult.parse(outcome.result);

@@ -19,6 +19,8 @@ export interface CallContext {
   readonly ref: SessionRef;
   /** Shows a line to watchers; ephemeral. */
   readonly progress: (text: string) => void;
+  /** Tells the model something that is not the call's result; it is shown before the next answer. */
+  readonly feedback: (text: string) => void;
 }
 
 /** One tool and the function that runs it. */
@@ -82,6 +84,7 @@ async function runOne(tool: FunctionTool, request: ToolCall, signal: AbortSignal
       idempotencyKey: request.idempotencyKey,
       ref: request.ref,
       progress: request.onProgress,
+      feedback: request.onFeedback,
     });
   } catch (error) {
     if (signal.aborted) return cancelled('cancelled');

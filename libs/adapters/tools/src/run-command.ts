@@ -37,7 +37,7 @@ export function runCommandTool(options: RunCommandOptions): BuiltInTool<ReturnTy
       'are ended with it. Of long output the beginning and the end are kept.',
     parameters: parametersFor(byDefault, maximum),
     traits: {},
-    async run({ command, timeout_ms = byDefault, cwd = '.' }, { root, bounds, signal, progress }) {
+    async run({ command, timeout_ms = byDefault, cwd = '.' }, { root, bounds, signal, progress, feedback }) {
       if (command.includes('\0')) throw new ToolProblem('invalid_call_arguments', 'the command holds a NUL byte');
       const folder = await root.openFolder(cwd);
       await folder.close();
@@ -64,7 +64,9 @@ export function runCommandTool(options: RunCommandOptions): BuiltInTool<ReturnTy
       } finally {
         shown.stop();
       }
-      return commandOutcome(end, output, timeout_ms, bounds.textMaxBytes);
+      const written = shownOutput(output, bounds.textMaxBytes);
+      for (const notice of policyNotices(command, end, written, timeout_ms, maximum)) feedback(notice);
+      return commandOutcome(end, written, timeout_ms);
     },
   };
 }
@@ -93,12 +95,23 @@ function parametersFor(byDefault: number, maximum: number) {
   } as const;
 }
 
-function commandOutcome(end: GroupEnd, output: KeptOutput, timeoutMs: number, maxBytes: number): ToolOutcome {
+/** What a command wrote, as the model is shown it. */
+interface ShownOutput {
+  readonly text: string;
+  readonly isCut: boolean;
+  readonly total: number;
+}
+
+function shownOutput(output: KeptOutput, maxBytes: number): ShownOutput {
   const { head, tail, dropped, total } = output.kept();
   // Without a gap the two are decoded as one, so that no character is halved between them.
   const [beginning, ending] =
     dropped > 0 ? [readable(head), readable(tail)] : [readable(Buffer.concat([head, tail])), ''];
   const text = middleCut(beginning, ending, dropped, maxBytes);
+  return { text, isCut: text !== beginning + ending, total };
+}
+
+function commandOutcome(end: GroupEnd, { text, total }: ShownOutput, timeoutMs: number): ToolOutcome {
   const notes = [endInWords(end, timeoutMs)];
   if (text === '') notes.push('[no output]');
   if (end.leftovers) notes.push('[processes that it left in the background were ended]');
@@ -116,6 +129,33 @@ function endInWords({ why, exitCode, exitSignal }: GroupEnd, timeoutMs: number):
   if (why === 'timeout') return `[timed out after ${timeoutMs} ms; the command and all it started were ended]`;
   if (why === 'aborted') return '[cancelled; the command and all it started were ended]';
   return exitCode === null ? `[ended by ${exitSignal}]` : `[exit code ${exitCode}]`;
+}
+
+const COMMAND_SHOWN_CHARS = 200;
+
+/** What the host's policy on commands did to this one, and what the model can do about it. */
+function policyNotices(
+  command: string,
+  end: GroupEnd,
+  { isCut, total }: ShownOutput,
+  timeoutMs: number,
+  timeoutMaxMs: number,
+): string[] {
+  const shown = command.length <= COMMAND_SHOWN_CHARS ? command : `${command.slice(0, COMMAND_SHOWN_CHARS)}…`;
+  const notices: string[] = [];
+  if (end.why === 'timeout') {
+    const more =
+      timeoutMs < timeoutMaxMs
+        ? `Commands that need longer take timeout_ms, up to ${timeoutMaxMs}.`
+        : 'That is the longest that this host allows: divide the work.';
+    notices.push(`The command was ended after ${timeoutMs} ms: ${shown}\n${more}`);
+  }
+  if (isCut) {
+    notices.push(
+      `Of the command's output, ${total} bytes, only the beginning and the end are shown: ${shown}\nTo see the rest, filter it, or write it to a file and read that in parts.`,
+    );
+  }
+  return notices;
 }
 
 function readable(bytes: Buffer): string {

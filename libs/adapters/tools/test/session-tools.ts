@@ -26,6 +26,8 @@ export async function freshGround(): Promise<Ground> {
 /** An opened toolset and the short way to call it. */
 export interface SessionTools {
   readonly toolset: Toolset;
+  /** What the tools told the model beside their results. */
+  readonly feedback: readonly string[];
   call(tool: string, args: JsonObject, signal?: AbortSignal, onProgress?: (text: string) => void): Promise<ToolOutcome>;
 }
 
@@ -36,11 +38,14 @@ export async function openTools(source: ToolSource, root: string): Promise<Sessi
   if (!('call' in toolset)) throw new Error(`not opened: ${toolset.code} ${toolset.message}`);
   onTestFinished(async () => expect(await toolset.close()).toEqual([]));
   let calls = 0;
+  const feedback: string[] = [];
   return {
     toolset,
+    feedback,
     async call(tool, args, signal = new AbortController().signal, onProgress = () => {}) {
       const callId = `c${++calls}`;
-      const call = { idempotencyKey: `default.s1.${callId}`, ref: spec.ref, callId, tool, args, epoch: 1, onProgress };
+      const identity = { idempotencyKey: `default.s1.${callId}`, ref: spec.ref, callId, epoch: 1 };
+      const call = { ...identity, tool, args, onProgress, onFeedback: (text: string) => feedback.push(text) };
       const outcome = await toolset.call(call, signal);
       // Whatever a tool gives back goes into the journal, so it has to have the journal's shape.
       ToolResult.parse(outcome.result);

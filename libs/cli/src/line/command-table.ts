@@ -39,10 +39,11 @@ const RUNNING = {
 const INJECTING = {
   ...BUS,
   mode: { value: 'MODE', help: 'finish_step (default), interrupt_immediate or audit_only' },
+  preempt: { help: 'An interrupt that does not wait: also ends the answer that streams and the calls that run' },
   wait: { value: 'STAGE', help: 'stored, accepted (default) or delivered' },
   'command-id': { value: 'ID', help: 'The command’s id; sending the same again changes nothing' },
 } satisfies Record<string, FlagSpec>;
-const { mode: _mode, ...FOLLOWING_UP } = INJECTING;
+const { mode: _mode, preempt: _preempt, ...FOLLOWING_UP } = INJECTING;
 
 const COMMANDING = { ...BUS, 'command-id': INJECTING['command-id'] } satisfies Record<string, FlagSpec>;
 const REASON: FlagSpec = { value: 'TEXT', help: 'Why; it is recorded' };
@@ -94,6 +95,7 @@ export const COMMANDS: readonly CommandSpec[] = [
     examples: [
       'cox steer k3f9 "try a different approach"',
       'cox steer k3f9 "stop, the other file" --mode interrupt_immediate',
+      'cox steer k3f9 "stop talking, run the tests" --preempt',
     ],
     load: () => import('../commands/steer.ts'),
   },

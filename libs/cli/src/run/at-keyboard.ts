@@ -138,7 +138,7 @@ export class AtKeyboard implements Participant {
         await this.#session.steer(command.text);
         return;
       case 'interrupt':
-        await this.#session.steer(command.text, { mode: 'interrupt_immediate' });
+        await this.#session.steer(command.text, { mode: 'interrupt_immediate', preempt: command.preempt });
         return;
       case 'followup':
         await this.#session.followup(command.text);

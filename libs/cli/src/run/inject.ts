@@ -1,6 +1,6 @@
 /** Steers, reminders and follow-ups from the command line. */
 import type { InjectOptions, SentCommand, Session } from '@coxswain/client';
-import type { ExitCode } from '../line/cli-error.ts';
+import { type ExitCode, usageError } from '../line/cli-error.ts';
 import type { Invocation } from '../line/command-spec.ts';
 import { textOrInput } from './read-input.ts';
 import { sendToSession } from './send-to-session.ts';
@@ -14,6 +14,9 @@ export async function inject(
   send: (session: Session, text: string, options: InjectOptions) => Promise<SentCommand>,
 ): Promise<ExitCode> {
   const mode = invocation.flags.oneOf('mode', MODES);
+  const preempt = invocation.flags.on('preempt') || undefined;
+  if (preempt && mode !== undefined && mode !== 'interrupt' && mode !== 'interrupt_immediate')
+    throw usageError(`--preempt goes with --mode interrupt_immediate, not ${mode}`);
   const text = await textOrInput(invocation.args[1] as string, `the ${what}`);
-  return sendToSession(invocation, (session, options) => send(session, text, { ...options, mode }));
+  return sendToSession(invocation, (session, options) => send(session, text, { ...options, mode, preempt }));
 }

@@ -4,7 +4,8 @@ import type { LineKind } from '../terminal/line-editor.ts';
 
 /** A line, understood. */
 export type TypedCommand =
-  | { readonly do: 'steer' | 'interrupt' | 'followup' | 'remind'; readonly text: string }
+  | { readonly do: 'steer' | 'followup' | 'remind'; readonly text: string }
+  | { readonly do: 'interrupt'; readonly text: string; readonly preempt: boolean }
   | { readonly do: 'decide'; readonly decision: 'allow' | 'deny'; readonly reason: string | undefined }
   | { readonly do: 'cancel'; readonly reason: string | undefined }
   | { readonly do: 'cancel_call'; readonly callId: string | undefined }
@@ -27,7 +28,7 @@ const WORDS = [
 
 /** What people are told when they ask. */
 export const TYPED_HELP = [
-  'type to steer · Esc, then type, to interrupt · Ctrl-C to detach or cancel',
+  'type to steer · Esc, then type, to interrupt what is being said or done · Ctrl-C to detach or cancel',
   '/interrupt TEXT · /followup TEXT · /remind TEXT · /approve · /deny [REASON] · /cancel [REASON] · /cancel-call [ID] · /suspend · /resume · /detach',
   '//word sends /word as a text',
 ].join('\n');
@@ -39,7 +40,8 @@ export const TYPED_HELP = [
 export function readTyped(line: string, kind: LineKind, asked: boolean): TypedCommand {
   const text = line.trim();
   if (text === '') return { do: 'nothing' };
-  if (kind === 'interrupt') return { do: 'interrupt', text };
+  // Who reaches for Esc wants to be heard now.
+  if (kind === 'interrupt') return { do: 'interrupt', text, preempt: true };
   if (asked && /^y(es)?$/i.test(text)) return { do: 'decide', decision: 'allow', reason: undefined };
   if (asked && /^no?$/i.test(text)) return { do: 'decide', decision: 'deny', reason: undefined };
   const slash = /^\/([\p{L}\p{N}_-]+)(?:\s+([\s\S]*))?$/u.exec(text);
@@ -52,7 +54,8 @@ export function readTyped(line: string, kind: LineKind, asked: boolean): TypedCo
     case 'followup':
     case 'remind':
       if (rest === undefined) return { do: 'help', problem: `/${word} needs a text` };
-      return { do: word as 'interrupt' | 'followup' | 'remind', text: rest };
+      if (word === 'interrupt') return { do: word, text: rest, preempt: false };
+      return { do: word as 'followup' | 'remind', text: rest };
     case 'approve':
     case 'deny':
       if (!asked) return { do: 'help', problem: 'nothing waits for an approval' };

@@ -1,0 +1,170 @@
+/** Inbox feedback on its way: from tools, servers and hooks into the journal, and to the model before its next answer. */
+import type { ToolCall } from '@coxswain/ports';
+import { BOUNDS, type FeedbackInput, textOf } from '@coxswain/protocol';
+import { expect, test } from 'vitest';
+import { hook } from './fake-hooks.ts';
+import { ask, call, say } from './fake-model.ts';
+import { answer, deaf } from './fake-tools.ts';
+import { type TestBed, testBed } from './test-bed.ts';
+
+/** A session whose one call of `read` does this; the model answers plainly after it. */
+async function run(during: (call: ToolCall, bed: TestBed) => void): Promise<TestBed> {
+  const bed = testBed();
+  bed.tools = {
+    read: {
+      run: async (toolCall) => {
+        during(toolCall, bed);
+        return answer('read');
+      },
+    },
+  };
+  bed.models.answers = [ask(call('c1', 'read')), say('done')];
+  await bed.host();
+  await bed.start();
+  return bed;
+}
+
+/** What the model was shown at its second request beyond the prompt and the call's result. */
+function shown(bed: TestBed): string[] {
+  const messages = bed.models.requests[1]?.messages ?? [];
+  return messages
+    .slice(1)
+    .filter(({ role }) => role === 'user')
+    .map(textOf);
+}
+
+async function feedbackInputs(bed: TestBed): Promise<FeedbackInput[]> {
+  return (await bed.records()).flatMap(({ input }) => (input.type === 'feedback' ? [input] : []));
+}
+
+test('what a tool tells beside its result stands in the journal before it, and reaches the next request', async () => {
+  const bed = await run(({ onFeedback }) => onFeedback('the index is an hour old'));
+  expect(await bed.lines()).toEqual(
+    expect.arrayContaining([
+      'feedback_received feedback:1 tool:read',
+      'call_ended c1 ok',
+      'loop_checkpoint pre_compact inbox 1',
+      'message_injected feedback:1 feedback at pre_compact',
+    ]),
+  );
+  const lines = await bed.lines();
+  expect(lines.indexOf('feedback_received feedback:1 tool:read')).toBeLessThan(lines.indexOf('call_ended c1 ok'));
+  expect(shown(bed)).toEqual([expect.stringMatching(/^<host-notice from="tool:read">[\s\S]*the index is an hour old/)]);
+});
+
+test('without feedback the same run has as many requests and calls, and no notice', async () => {
+  const bed = await run(() => {});
+  const told = await run(({ onFeedback }) => onFeedback('the index is an hour old'));
+  expect(shown(bed)).toEqual([]);
+  expect(bed.models.requests).toHaveLength(told.models.requests.length);
+  expect(bed.toolSource.runs).toHaveLength(told.toolSource.runs.length);
+});
+
+test('what a server notifies outside of calls reaches the model too', async () => {
+  const bed = await run((_call, bed) =>
+    bed.toolSource.specs[0]?.onFeedback?.('mcp:every', 'warning: the disk is nearly full'),
+  );
+  expect(await bed.lines()).toContain('feedback_received feedback:1 mcp:every');
+  expect(shown(bed)).toEqual([expect.stringContaining('warning: the disk is nearly full')]);
+});
+
+test('what a hook tells beside its verdict reaches the model too', async () => {
+  const bed = testBed();
+  bed.hooks.registrations = [hook('PostToolUse', 'lint')];
+  bed.hooks.handlers = {
+    lint: async ({ onFeedback }) => {
+      onFeedback('the file has two warnings now');
+      return { status: 'returned', raw: true };
+    },
+  };
+  bed.models.answers = [ask(call('c1', 'read')), say('done')];
+  await bed.host();
+  await bed.start();
+  expect(await bed.lines()).toContain('feedback_received feedback:1 hook:lint');
+  expect(shown(bed)).toEqual([expect.stringContaining('the file has two warnings now')]);
+});
+
+test.each([
+  ['below', 'x'.repeat(BOUNDS.feedbackBodyMaxBytes - 1), false],
+  ['at', 'x'.repeat(BOUNDS.feedbackBodyMaxBytes), false],
+  ['over', 'x'.repeat(BOUNDS.feedbackBodyMaxBytes + 1), true],
+  ['over, as a record counts it,', '\u0001'.repeat(BOUNDS.feedbackBodyMaxBytes), true],
+  ['over, in characters of four bytes,', '\u{1f6a2}'.repeat(BOUNDS.feedbackBodyMaxBytes), true],
+])('%s the bound of one piece', async (_where, text, isCut) => {
+  const [event] = await (await run(({ onFeedback }) => onFeedback(text))).eventsOf('feedback_received');
+  const { body = '' } = event ?? {};
+  expect(Buffer.byteLength(JSON.stringify(body)) - 2).toBeLessThanOrEqual(BOUNDS.feedbackBodyMaxBytes);
+  expect(body.endsWith(' [cut]')).toBe(isCut);
+  // A character that was cut in two would not survive UTF-8.
+  expect(Buffer.from(body, 'utf8').toString('utf8')).toBe(body);
+  if (!isCut) expect(body).toBe(text);
+});
+
+test('nothing is said with an empty text', async () => {
+  expect(await feedbackInputs(await run(({ onFeedback }) => onFeedback(' \n')))).toEqual([]);
+});
+
+test('a tool that never stops talking costs one record, and what is too much is counted', async () => {
+  const bed = await run(({ onFeedback }) => {
+    for (let i = 1; i <= 1_000; i++) onFeedback(`line ${i}`);
+  });
+  const [input, ...more] = await feedbackInputs(bed);
+  expect(more).toEqual([]);
+  expect(input?.items).toHaveLength(BOUNDS.feedbackPendingMax);
+  expect(input?.dropped).toEqual({ count: 1_000 - BOUNDS.feedbackPendingMax, source: 'tool:read' });
+  expect(shown(bed)).toHaveLength(BOUNDS.feedbackPendingMax);
+  expect(shown(bed).at(-1)).toContain(`[${1_000 - BOUNDS.feedbackPendingMax} more notices were dropped`);
+});
+
+test('once as much waits as may wait, only the count is recorded, before the next outcome', async () => {
+  const bed = testBed();
+  bed.tools = {
+    read: {
+      run: async ({ onFeedback }, _signal, clock) => {
+        for (let i = 1; i <= BOUNDS.feedbackPendingMax; i++) onFeedback(`line ${i}`);
+        for (let second = 0; second < 20; second++) {
+          await clock.sleep(1_000);
+          onFeedback('and again');
+        }
+        return answer('read');
+      },
+    },
+  };
+  bed.models.answers = [ask(call('c1', 'read')), say('done')];
+  await bed.host();
+  await bed.start();
+  await bed.time.advance(60_000);
+  expect(await bed.eventsOf('feedback_dropped')).toMatchObject([{ count: 20, source: 'tool:read' }]);
+  expect(await feedbackInputs(bed)).toHaveLength(2);
+  expect(shown(bed).at(-1)).toContain('[20 more notices were dropped');
+});
+
+test('a call that was given up has nothing more to say', async () => {
+  const bed = testBed();
+  bed.tools = {
+    read: {
+      run: async (toolCall, signal, clock) => {
+        const late = await deaf(60_000)(toolCall, signal, clock);
+        toolCall.onFeedback('too late');
+        return late;
+      },
+    },
+  };
+  bed.models.answers = [ask(call('c1', 'read')), say('done')];
+  await bed.host();
+  await bed.start();
+  await bed.send('cancel_call', { call_id: 'c1', timeout_ms: 100 });
+  await bed.time.advance(120_000);
+  expect(await bed.lines()).toContain('agent_end end_turn');
+  expect(await feedbackInputs(bed)).toEqual([]);
+  expect(bed.log.map(({ message }) => message)).toContain('late feedback dropped');
+});
+
+test('feedback is for hosts: a client that publishes it is refused', async () => {
+  const bed = testBed();
+  await bed.host();
+  await bed.start();
+  const id = await bed.send('feedback', { items: [{ source: 'tool:read', body: 'obey me' }] });
+  expect(bed.told(id)).toEqual(['rejected internal_subject']);
+  expect(await feedbackInputs(bed)).toEqual([]);
+});

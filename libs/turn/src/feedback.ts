@@ -1,0 +1,97 @@
+/**
+ * Inbox feedback: what a session's own surroundings tell its model. It waits in a bounded queue and is delivered at the
+ * compaction seams; what finds no room is counted, and the model is told how many with the last that it is shown.
+ */
+import {
+  BOUNDS,
+  type EventOf,
+  type Feedback,
+  type FeedbackInput,
+  type SessionEvent,
+  userText,
+} from '@coxswain/protocol';
+import type { PendingFeedback, SessionContext } from './context.ts';
+import { type Decision, events } from './decision.ts';
+
+/** Decides feedback of hosts: as much as there is room for is kept, in order. Pure. */
+export function decideFeedback(context: SessionContext, input: FeedbackInput): Decision {
+  if (context.run === 0) return { kind: 'ignored', reason: 'there is no such session' };
+  const room = Math.max(0, BOUNDS.feedbackPendingMax - context.feedback.length);
+  const list: SessionEvent[] = input.items.slice(0, room).map((item, index) => kept(context, item, index));
+  const beyond = input.items.slice(room);
+  const count = beyond.length + (input.dropped?.count ?? 0);
+  const last = input.dropped ?? beyond.at(-1);
+  if (last && count > 0) list.push(notKept(last.source, count));
+  return list.length === 0 ? { kind: 'ignored', reason: 'no feedback' } : events(...list);
+}
+
+/** The event of one piece of feedback that the machine itself gives. */
+export function feedbackEvent(context: SessionContext, item: Feedback): SessionEvent {
+  return context.feedback.length < BOUNDS.feedbackPendingMax ? kept(context, item, 0) : notKept(item.source, 1);
+}
+
+// The colon keeps these ids apart from those of commands, which cannot have one.
+function kept(context: SessionContext, { source, body }: Feedback, index: number): EventOf<'feedback_received'> {
+  return { type: 'feedback_received', feedback_id: `feedback:${context.feedback_count + index + 1}`, source, body };
+}
+
+function notKept(source: string, count: number): EventOf<'feedback_dropped'> {
+  return { type: 'feedback_dropped', source, count, code: 'too_much_feedback' };
+}
+
+/** The next piece of feedback that the last checkpoint owes, as the model is shown it. */
+export function owedFeedback(context: SessionContext): SessionEvent | null {
+  const [feedback, ...more] = context.delivering_feedback;
+  if (!feedback) return null;
+  return {
+    type: 'message_injected',
+    command_id: feedback.feedback_id,
+    origin: 'feedback',
+    seam: context.delivering_seam,
+    turn: context.turn,
+    message: userText(rendered(feedback, more.length === 0 ? context.feedback_dropped : 0)),
+  };
+}
+
+const TAG = 'host-notice';
+
+// A provider knows only users and assistants, so the text itself has to say that no person speaks. What a server or a
+// tool wrote must not be able to end the notice and go on in a person's voice.
+function rendered({ source, body }: PendingFeedback, dropped: number): string {
+  const inside = body.replaceAll(new RegExp(`<(\\s*/?\\s*${TAG})`, 'gi'), '&lt;$1');
+  const missing =
+    dropped === 0
+      ? ''
+      : `\n[${dropped} more ${dropped === 1 ? 'notice was' : 'notices were'} dropped: only ${BOUNDS.feedbackPendingMax} wait at a time.]`;
+  const from = source.replaceAll(/[<>"&]/g, '_');
+  return `<${TAG} from="${from}">\nNot from a person. The session's surroundings report:\n${inside}${missing}\n</${TAG}>`;
+}
+
+/** What feedback events do to the context. */
+export function feedbackEvolved(
+  context: SessionContext,
+  event: EventOf<'feedback_received'> | EventOf<'feedback_dropped'>,
+): Partial<SessionContext> {
+  if (event.type === 'feedback_dropped') return { feedback_dropped: context.feedback_dropped + event.count };
+  const { feedback_id, source, body } = event;
+  return {
+    feedback: [...context.feedback, { feedback_id, source, body }],
+    feedback_count: context.feedback_count + 1,
+  };
+}
+
+/** A checkpoint has taken the oldest `count` from the queue. */
+export function feedbackTaken(context: SessionContext, kind: string, count: number): Partial<SessionContext> {
+  if (count === 0) return {};
+  return {
+    delivering_feedback: context.feedback.slice(0, count),
+    delivering_seam: kind,
+    feedback: context.feedback.slice(count),
+  };
+}
+
+/** One piece has been said. The last says how many had no room. */
+export function feedbackSaid(context: SessionContext, feedbackId: string): Partial<SessionContext> {
+  const delivering = context.delivering_feedback.filter((feedback) => feedback.feedback_id !== feedbackId);
+  return { delivering_feedback: delivering, ...(delivering.length === 0 ? { feedback_dropped: 0 } : {}) };
+}

@@ -1,0 +1,28 @@
+/**
+ * Interrupts that do not wait (`preempt`): they end the model answer that streams, or the calls in flight, and are then
+ * delivered at the seam that comes next anyway. Hooks, gate and people are not hurried: they are asked about what has
+ * not begun, and the stop seam stands behind them.
+ *
+ * P1  It ends what runs when it comes, once; what begins after its delivery is not its affair.
+ * P2  What an answer had said by then stays, marked as partial; its unfinished calls are dropped.
+ * P3  A call in flight ends `cancelled`. One that had returned keeps its result: there is nothing left to end.
+ */
+import { BOUNDS } from '@coxswain/protocol';
+import type { SessionContext } from './context.ts';
+import type { AbortOrder } from './effects.ts';
+import * as q from './queries.ts';
+
+/** Why an effect is stopped that an interrupt does not wait for, in the words that models and tools are given. */
+export const PREEMPTED = 'a message came that does not wait';
+
+/** What tells the outside world to stop, and how long it may take. */
+export const PREEMPT_ORDER: AbortOrder = { reason: PREEMPTED, graceMs: BOUNDS.abortGraceMs };
+
+/** The members of the context that the arrival of such an interrupt changes, beside the queue. */
+export function preempt(context: SessionContext): Partial<SessionContext> {
+  // On the way down everything has been told to stop already.
+  if (context.aborting) return {};
+  if (context.model) return { model: { ...context.model, preempted: true } };
+  if (!context.calls.some(q.isInFlight)) return { preempting: context.turn_open };
+  return { calls: context.calls.map((row) => (q.isInFlight(row) ? { ...row, preempted: true } : row)) };
+}

@@ -1,0 +1,366 @@
+/** Interrupts that do not wait: they end the answer that streams and the calls in flight, and are delivered at the next seam. */
+import { BOUNDS } from '@coxswain/protocol';
+import { describe, expect, test } from 'vitest';
+import { effectsOf, leafOf } from '../src/mod.ts';
+import { given } from './given.ts';
+import {
+  answered,
+  approved,
+  asked,
+  call,
+  callCancelled,
+  cancelled,
+  hook,
+  hooksSaid,
+  type Move,
+  modelFailed,
+  modelStopped,
+  owned,
+  preempted,
+  prompted,
+  provisioned,
+  resumed,
+  returned,
+  running,
+  started,
+  steered,
+  suspended,
+  toolsClosed,
+} from './moves.ts';
+
+describe('while the model answers', () => {
+  test('it ends the answer: partial text is kept and marked, unfinished calls are dropped, iteration_end delivers', () => {
+    given(running(), preempted('m'))
+      .when(modelStopped('I was about', call('a', 'read')))
+      .thenJournal(
+        'message_complete partial "I was about"',
+        'loop_checkpoint iteration_end delivers m',
+        'message_injected m steer at iteration_end',
+        'turn_end 1',
+        'turn_start 2',
+        'loop_checkpoint iteration_start',
+        'loop_checkpoint pre_compact',
+        'loop_checkpoint post_compact',
+      )
+      .thenNever('call_started', 'call_ended', 'run_failed')
+      .thenEffects('call_model');
+  });
+
+  test('the model is told to stop in the record in which it comes, and has its grace', () => {
+    const { session } = given(running())
+      .when(preempted('m'))
+      .thenJournal('steering_received m interrupt_immediate preempt')
+      .thenEffects('call_model aborted');
+    expect(effectsOf(session.state)[0]?.abort?.graceMs).toBe(BOUNDS.abortGraceMs);
+  });
+
+  test('a plain interrupt lets it finish', () => {
+    given(running()).when(steered('m', 'interrupt_immediate')).thenEffects('call_model');
+  });
+
+  test('a reminder may do the same, and stays a reminder', () => {
+    given(running(), preempted('m', 'remind'))
+      .when(modelStopped('half'))
+      .thenIncludes('message_complete partial "half"', 'message_injected m remind at iteration_end', 'turn_start 2');
+  });
+
+  test('an answer of which nothing had come is complete, empty and partial: one per turn', () => {
+    given(running(), preempted('m'))
+      .when(modelStopped())
+      .thenIncludes('message_complete partial', 'loop_checkpoint iteration_end delivers m')
+      .thenCount('message_complete', 1)
+      .thenCount('turn_end', 1);
+  });
+
+  test('an answer that was whole before it could be stopped is kept whole', () => {
+    given(running(), preempted('m'))
+      .when(answered('all of it'))
+      .thenIncludes('message_complete "all of it"', 'loop_checkpoint iteration_end delivers m', 'turn_start 2')
+      .thenNever('message_complete partial');
+  });
+
+  test('and its calls, which were whole too, are skipped at the stop seam', () => {
+    given(running(), preempted('m'))
+      .when(asked(call('a', 'read'), call('b', 'ask')))
+      .thenIncludes(
+        'loop_checkpoint pre_tool_dispatch delivers m skips a b',
+        'call_ended a skipped',
+        'call_ended b skipped',
+        'turn_end 1 dispatch_skipped',
+        'turn_start 2',
+      )
+      .thenNever('call_started');
+  });
+
+  test('a model that breaks down while it is stopped is not what ends the run', () => {
+    given(running(), preempted('m'))
+      .when(modelFailed('half'))
+      .thenIncludes('message_complete partial "half"', 'loop_checkpoint iteration_end delivers m', 'turn_start 2')
+      .thenNever('run_failed');
+  });
+
+  test('what came before it is delivered with it, in order', () => {
+    given(running(), steered('first'), preempted('second'), steered('third'))
+      .when(modelStopped())
+      .thenIncludes('loop_checkpoint iteration_end delivers first second third');
+  });
+
+  test('post_turn hooks see the turn that was cut short', () => {
+    given(running({ hooks: [hook('post_turn')] }), preempted('m'), modelStopped('half'))
+      .when(hooksSaid(undefined))
+      .thenJournal(
+        'hook_returned post_turn post_turn no_objection',
+        'consult_ended post_turn',
+        'loop_checkpoint iteration_end delivers m',
+        'message_injected m steer at iteration_end',
+        'turn_end 1',
+        'turn_start 2',
+        'loop_checkpoint iteration_start',
+        'loop_checkpoint pre_compact',
+        'loop_checkpoint post_compact',
+      );
+  });
+
+  test('two in a row end one answer, once, and are delivered together', () => {
+    given(running(), preempted('m'), preempted('n'))
+      .when(modelStopped('half'))
+      .thenIncludes('loop_checkpoint iteration_end delivers m n', 'turn_start 2')
+      .thenCount('message_complete', 1)
+      .thenCount('turn_end', 1);
+  });
+
+  test('where steering is delivered one at a time, the answer after it is not ended for the second', () => {
+    given(running({ steering: 'one_at_a_time' }), preempted('m'), preempted('n'), modelStopped('half'))
+      .when()
+      .thenCount('message_injected m steer at iteration_end', 1)
+      .thenCount('message_injected n steer at iteration_start', 1)
+      .thenEffects('call_model');
+  });
+
+  test('a repetition changes nothing', () => {
+    given(running(), preempted('m')).when(preempted('m')).thenNothing('repeated command');
+    given(running(), preempted('m'), modelStopped()).when(preempted('m')).thenNothing('repeated command');
+  });
+
+  test('in the last turn that the cap allows it ends the answer, and waits for the next run', () => {
+    given(running({ maxTurns: 1 }), preempted('m'))
+      .when(modelStopped('half'))
+      .thenIncludes('message_complete partial "half"', 'loop_checkpoint iteration_end', 'turn_end 1')
+      .when(toolsClosed)
+      .thenJournal('tools_closed', 'agent_end max_turns pending 1')
+      .when(prompted(), provisioned())
+      .thenIncludes('loop_checkpoint iteration_start delivers m')
+      .thenEffects('call_model');
+  });
+
+  test('a suspension that was asked for takes place after its delivery', () => {
+    given(running(), suspended(), preempted('m'))
+      .when(modelStopped('half'))
+      .thenIncludes('message_injected m steer at iteration_end', 'turn_end 1', 'suspended suspend-1')
+      .thenState('suspended.parked');
+  });
+
+  test('a host that takes over stops the answer, however often hosts have crashed over it', () => {
+    const crashes: Move = Array.from({ length: BOUNDS.modelRestartsMax }, (_, i) => owned(i + 2));
+    given(running(), crashes, preempted('m'))
+      .when(owned(BOUNDS.modelRestartsMax + 2))
+      .thenNever('run_failed')
+      .thenEffects('call_model aborted');
+  });
+
+  test('a cancel goes over it: the message waits for the next run', () => {
+    given(running(), preempted('m'), cancelled())
+      .when(modelStopped('half'), toolsClosed)
+      .thenIncludes('message_complete partial "half"', 'turn_end 1', 'agent_end cancelled pending 1')
+      .thenNever('message_injected');
+  });
+});
+
+describe('while calls run', () => {
+  const two: Move = [running(), asked(call('a', 'read'), call('b', 'read'))];
+
+  test('it cancels them, siblings too; post_tool_dispatch delivers it once all have let go', () => {
+    given(two)
+      .when(preempted('m'))
+      .thenJournal('steering_received m interrupt_immediate preempt')
+      .thenEffects('call_tool a aborted', 'call_tool b aborted')
+      .when(returned('b', 'cancelled'))
+      .thenJournal('call_ended b cancelled')
+      .when(returned('a', 'cancelled'))
+      .thenIncludes(
+        'call_ended a cancelled',
+        'loop_checkpoint post_tool_dispatch delivers m',
+        'message_injected m steer at post_tool_dispatch',
+        'turn_end 1',
+        'turn_start 2',
+      );
+  });
+
+  test('a plain interrupt lets them finish', () => {
+    given(two).when(steered('m', 'interrupt_immediate')).thenEffects('call_tool a', 'call_tool b');
+  });
+
+  test('the model is told that the host stopped them, and what they had answered by then', () => {
+    given(two, preempted('m'))
+      .when(returned('a'), returned('b', 'cancelled'))
+      .thenEvent('call_ended', {
+        call_id: 'a',
+        status: 'cancelled',
+        is_error: true,
+        result: {
+          content: [
+            { type: 'text', text: 'Cancelled by the host: a message came that does not wait.' },
+            { type: 'text', text: 'result of a' },
+          ],
+          is_error: true,
+        },
+      });
+  });
+
+  test('a call that does not stop within its grace is given up, and its late result is dropped', () => {
+    given(running(), asked(call('a', 'read')), preempted('m'))
+      .when(returned('a', 'cancelled', { timed_out: true }))
+      .thenIncludes('call_ended a cancelled timed_out', 'loop_checkpoint post_tool_dispatch delivers m')
+      .again()
+      .thenNothing('no open effect 3-0');
+  });
+
+  test('one that nobody can say what became of stays interrupted', () => {
+    given(running(), asked(call('a', 'read')), preempted('m'))
+      .when(returned('a', 'interrupted'))
+      .thenIncludes('call_ended a interrupted', 'loop_checkpoint post_tool_dispatch delivers m');
+  });
+
+  test('calls that wait for room never start: the stop seam delivers it as soon as there would be room', () => {
+    given(running({ parallelCalls: 1 }), asked(call('a', 'read'), call('b', 'read')), preempted('m'))
+      .when(returned('a', 'cancelled'))
+      .thenIncludes(
+        'call_ended a cancelled',
+        'loop_checkpoint pre_tool_dispatch delivers m skips b',
+        'call_ended b skipped',
+        'message_injected m steer at pre_tool_dispatch',
+        'turn_end 1 dispatch_skipped',
+      )
+      .thenNever('call_started b');
+  });
+
+  test('a call that has come back keeps its result: hooks look at it in peace', () => {
+    given(running({ hooks: [hook('PostToolUse')] }), asked(call('a', 'read'), call('b', 'read')), returned('a'))
+      .when(preempted('m'))
+      .thenEffects('call_tool b aborted', 'consult PostToolUse a')
+      .when(hooksSaid({ result: 'seen' }), returned('b', 'cancelled'))
+      .thenIncludes('call_ended a ok', 'call_ended b cancelled', 'loop_checkpoint post_tool_dispatch delivers m');
+  });
+
+  test('a result that hooks were to see first is not shown because someone was in a hurry', () => {
+    given(running({ hooks: [hook('PostToolUse')] }), asked(call('a', 'read')), preempted('m'))
+      .when(returned('a'))
+      .thenEvent('call_ended', {
+        status: 'cancelled',
+        result: {
+          content: [{ type: 'text', text: 'Cancelled by the host: a message came that does not wait.' }],
+          is_error: true,
+        },
+      })
+      .thenNever('hook_call');
+  });
+
+  test('who cancels one of them as well is answered as ever', () => {
+    given(two, preempted('m'), callCancelled('a', { reason: 'mine', inject_reminder: false }))
+      .when(returned('a', 'cancelled'))
+      .thenJournal('call_ended a cancelled', 'control_outcome cancel_call cancelled a because mine');
+  });
+
+  test('a batch that would have ended the run does not: the sender is owed a turn', () => {
+    given(running(), asked(call('a', 'done')), preempted('m'))
+      .when(returned('a', 'cancelled'))
+      .thenIncludes('message_injected m steer at post_tool_dispatch', 'turn_start 2');
+  });
+});
+
+describe('while calls are parked', () => {
+  test('it is delivered at once; parked calls are skipped, and what runs is cancelled', () => {
+    given(running(), asked(call('a', 'ask'), call('b', 'read')))
+      .when(preempted('m'))
+      .thenJournal(
+        'steering_received m interrupt_immediate preempt',
+        'loop_checkpoint pre_tool_dispatch delivers m skips a',
+        'approval_decided a superseded',
+        'call_ended a skipped',
+        'message_injected m steer at pre_tool_dispatch',
+      )
+      .thenEffects('call_tool b aborted')
+      .when(returned('b', 'cancelled'))
+      .thenIncludes('call_ended b cancelled', 'loop_checkpoint post_tool_dispatch', 'turn_end 1 dispatch_skipped')
+      .when(approved('a'))
+      .thenJournal('command_rejected not_pending allow-a');
+  });
+});
+
+describe('where nothing runs that it could end', () => {
+  test.each([
+    ['PreToolUse', 'read', undefined],
+    ['gate_tool_calls', 'read', [{ allow: true }]],
+    ['permission_asked', 'ask', { decision: 'allow' }],
+  ] as const)('during %s hooks and gate are let finish, and the stop seam delivers it', (point, toolName, said) => {
+    given(running({ hooks: [hook(point)] }), asked(call('a', toolName)))
+      .when(preempted('m'))
+      .thenEffects(`consult ${point}${point === 'gate_tool_calls' ? '' : ' a'}`)
+      .when(hooksSaid(said))
+      .thenIncludes('loop_checkpoint pre_tool_dispatch delivers m skips a', 'turn_start 2')
+      .thenNever('call_started', 'message_complete partial')
+      .thenEffects('call_model');
+  });
+
+  test('during provisioning it is delivered at iteration_start, and the model answers', () => {
+    given(started(), preempted('m'))
+      .when(provisioned())
+      .thenIncludes('loop_checkpoint iteration_start delivers m')
+      .thenEffects('call_model')
+      .when(answered())
+      .thenIncludes('message_complete "fine"');
+  });
+
+  test('during post_turn hooks of a plain answer it is delivered at iteration_end', () => {
+    given(running({ hooks: [hook('post_turn')] }), answered(), preempted('m'))
+      .when(hooksSaid(undefined))
+      .thenIncludes('loop_checkpoint iteration_end delivers m', 'turn_start 2')
+      .thenEffects('call_model');
+  });
+
+  test('it wakes a daemon that idles', () => {
+    given(running({ daemon: true }), answered())
+      .when(preempted('m'))
+      .thenIncludes('loop_checkpoint daemon_idle_post delivers m', 'turn_start 2')
+      .thenEffects('call_model');
+  });
+
+  test('it wakes a suspended session', () => {
+    given(running(), suspended(), answered())
+      .when(preempted('m'))
+      .thenIncludes('resumed m', 'turn_start 2', 'loop_checkpoint iteration_start delivers m')
+      .thenEffects('call_model')
+      .when(resumed())
+      .thenJournal('command_rejected not_suspended resume-1');
+  });
+
+  test.each([
+    ['unwinding', [running(), cancelled()], [modelStopped(), toolsClosed]],
+    ['closing tools', [running(), answered()], [toolsClosed]],
+  ] as const)('in the teardown (%s) it waits for the next run, and ends nothing there', (_name, way, end) => {
+    given(way as Move)
+      .when(preempted('m'), ...(end as readonly Move[]))
+      .thenNever('message_injected')
+      .when(prompted(), provisioned())
+      .thenIncludes('loop_checkpoint iteration_start delivers m')
+      .thenEffects('call_model');
+  });
+
+  test('in an ended session it waits for the next run', () => {
+    const outcome = given(running(), answered(), toolsClosed).when(preempted('m'));
+    outcome.thenJournal('steering_received m interrupt_immediate preempt').thenState('stopped');
+    outcome.when(prompted(), provisioned()).thenIncludes('loop_checkpoint iteration_start delivers m');
+    outcome.thenEffects('call_model');
+    expect(leafOf(outcome.session.state)).toBe('assistant_streaming.streaming');
+  });
+});

@@ -1,0 +1,233 @@
+/**
+ * Faults that somebody could make in the turn machine, each a text of its source and what would stand there instead.
+ * `npm run faults` plants one after another and expects the suite to catch each.
+ */
+
+/** One fault. `find` stands exactly once in `file`, a source file of libs/turn. */
+export interface PlantedFault {
+  readonly name: string;
+  readonly file: string;
+  readonly find: string;
+  readonly instead: string;
+}
+
+/** All faults, by the file they are planted in. */
+export const PLANTED_FAULTS: readonly PlantedFault[] = [
+  // ---- next.ts: what follows, and in which order ----
+  {
+    name: 'what was delivered is said before what was skipped has its result',
+    file: 'next.ts',
+    find: '  const skipped = context.skipping[0];\n',
+    instead: '  const skipped = context.delivering.length > 0 ? undefined : context.skipping[0];\n',
+  },
+  {
+    name: 'a checkpoint that delivers skips no call',
+    file: 'next.ts',
+    find: 'const skips = delivered.length > 0 && skipped.length > 0;',
+    instead: 'const skips = false;',
+  },
+  {
+    name: 'a checkpoint skips calls without delivering anything',
+    file: 'next.ts',
+    find: 'const skips = delivered.length > 0 && skipped.length > 0;',
+    instead: 'const skips = skipped.length > 0;',
+  },
+  {
+    name: 'a skipped call that is parked keeps its question open',
+    file: 'next.ts',
+    find: "if (row?.status === 'parked') return { type: 'approval_decided', call_id: skipped, decision: 'superseded' };",
+    instead: '',
+  },
+  {
+    name: 'calls of unknown tools go on to hooks and gate',
+    file: 'next.ts',
+    find: '=> refuseMalformed(context) ?? dispatchCheckpoint(context)',
+    instead: '=> dispatchCheckpoint(context)',
+  },
+  {
+    name: 'a call starts before a denied one has its result',
+    file: 'next.ts',
+    find: '  if (refused) return refuse(context, refused);\n',
+    instead: '  if (refused && !q.nextToStart(context)) return refuse(context, refused);\n',
+  },
+  {
+    name: 'an aborted run leaves parked calls parked',
+    file: 'next.ts',
+    find: "if (row.status === 'parked') return { type: 'approval_decided', call_id: row.call_id, decision: 'aborted' };",
+    instead: "if (row.status === 'parked') continue;",
+  },
+  {
+    name: 'a turn that was skipped does not say so at its end',
+    file: 'next.ts',
+    find: "...(context.dispatch_skipped ? { dispatch_skipped: true, skip_reason: 'interrupt_immediate' } : {}),",
+    instead: '',
+  },
+  // ---- queries.ts: the rules ----
+  {
+    name: 'a queue is drained at the cap',
+    file: 'queries.ts',
+    find: "if ((seam === 'post_tool_dispatch' || seam === 'iteration_end') && isCapped(context)) return NOTHING;",
+    instead: '',
+  },
+  {
+    name: 'the cap lets one turn more through',
+    file: 'queries.ts',
+    find: 'return context.turns_counted >= (context.pinned?.max_turns ?? 1);',
+    instead: 'return context.turns_counted > (context.pinned?.max_turns ?? 1);',
+  },
+  {
+    name: 'one at a time takes the newest',
+    file: 'queries.ts',
+    find: 'matching.slice(0, 1)',
+    instead: 'matching.slice(-1)',
+  },
+  {
+    name: 'a seam delivers what its catalogue does not name',
+    file: 'queries.ts',
+    find: 'context.pending.filter((injection) => modes.includes(injection.mode))',
+    instead: 'context.pending.filter((injection) => modes.length > 0)',
+  },
+  {
+    name: 'a batch terminates although one of its calls failed',
+    file: 'queries.ts',
+    find: "if (row.ended !== 'ok' || !context.tools[row.tool]?.terminates) return false;",
+    instead: 'if (!context.tools[row.tool]?.terminates) return false;',
+  },
+  {
+    name: 'denied calls keep a batch from terminating',
+    file: 'queries.ts',
+    find: "if (row.ended === 'denied' || row.ended === 'skipped') continue;",
+    instead: "if (row.ended === 'skipped') continue;",
+  },
+  {
+    name: 'a batch of which everything was refused terminates',
+    file: 'queries.ts',
+    find: '  return ran > 0;',
+    instead: '  return true;',
+  },
+  {
+    name: 'a sequential batch runs side by side',
+    file: 'queries.ts',
+    find: 'const limit = sequential ? 1 : (context.pinned?.parallel_calls ?? 1);',
+    instead: 'const limit = context.pinned?.parallel_calls ?? 1;',
+  },
+  {
+    name: 'a parked call of a sequential batch is overtaken',
+    file: 'queries.ts',
+    find: "else if (sequential && row.status === 'parked') heldBack = true;",
+    instead: '',
+  },
+  // ---- turn-machine.ts: ways and guards ----
+  {
+    name: 'steering delivered after a batch does not keep a terminating run going',
+    file: 'turn-machine.ts',
+    find: 'checkpoint(event).delivered === 0 && q.batchTerminates(context)',
+    instead: 'q.batchTerminates(context)',
+  },
+  {
+    name: 'the last decision is taken for one of several',
+    file: 'turn-machine.ts',
+    find: '=> !q.anyParkedBut(context, callOf(event) ?? null);',
+    instead: '=> q.anyParkedBut(context, callOf(event) ?? null);',
+  },
+  {
+    name: 'an interrupt waits for the open approvals',
+    file: 'turn-machine.ts',
+    find: "            steering_received: [to('pre_tool_dispatch', 'interrupts'), evolves],\n",
+    instead: '            steering_received: evolves,\n',
+  },
+  {
+    name: 'a wholly skipped batch passes post_tool_dispatch',
+    file: 'turn-machine.ts',
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: the source's own text
+    find: "              to(`${CHECK}.closing`, 'skips'),\n              to(`${EXECUTE}.post_tool_dispatch`, 'batch_has_ended'),",
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: the source's own text
+    instead: '              to(`${EXECUTE}.post_tool_dispatch`),',
+  },
+  {
+    name: 'follow-ups go before steering',
+    file: 'turn-machine.ts',
+    find: "              to(STREAM, 'goes_on'),\n              to(DOWN, 'is_capped'),\n              to('follow_up', 'followup_waits'),",
+    instead:
+      "              to('follow_up', 'followup_waits'),\n              to(STREAM, 'goes_on'),\n              to(DOWN, 'is_capped'),",
+  },
+  {
+    name: 'the cap is not looked at before follow-ups',
+    file: 'turn-machine.ts',
+    find: "              to(DOWN, 'is_capped'),\n              to('follow_up', 'followup_waits'),",
+    instead: "              to('follow_up', 'followup_waits'),\n              to(DOWN, 'is_capped'),",
+  },
+  {
+    name: 'a seam is left out: answers are asked for before post_compact',
+    file: 'turn-machine.ts',
+    find: "pre_compact: { tags: ['seam'], on: { loop_checkpoint: to('post_compact') } },",
+    instead: "pre_compact: { tags: ['seam'], on: { loop_checkpoint: to('streaming') } },",
+  },
+  {
+    name: 'an error ends in stopped',
+    file: 'turn-machine.ts',
+    find: "agent_end: [to('#session.failed', 'ends_in_error'), to('#session.stopped')]",
+    instead: "agent_end: to('#session.stopped')",
+  },
+  // ---- evolve.ts and decide.ts: what is remembered, what is admitted ----
+  {
+    name: 'a repeated command is taken a second time',
+    file: 'decide.ts',
+    find: "if (previously !== undefined) return { kind: 'ignored', reason: 'repeated command', previously };",
+    instead: '',
+  },
+  {
+    name: 'a late outcome counts for whatever model call is open',
+    file: 'decide.ts',
+    find: 'if (context.model?.id !== outcome.effect_id) return late(outcome.effect_id);',
+    instead: 'if (!context.model) return late(outcome.effect_id);',
+  },
+  {
+    name: 'a second decision overrules the first',
+    file: 'decide.ts',
+    find: '  if (row.decided) {\n    const who',
+    instead: '  if (row.decided && row.status !== "ended") {\n    const who',
+  },
+  {
+    name: 'a broken-off answer keeps its unfinished calls',
+    file: 'decide.ts',
+    find: "content: outcome.message.content.filter((part) => part.type !== 'call'), partial: true }",
+    instead: 'content: outcome.message.content, partial: true }',
+  },
+  {
+    name: 'what the approver wrote over the arguments is not what runs',
+    file: 'evolve.ts',
+    find: '      ...(event.args ? { args: event.args } : {}),\n',
+    instead: '',
+  },
+  {
+    name: 'a crash while the model answers is not counted',
+    file: 'evolve.ts',
+    find: 'restarts: context.model.restarts + 1',
+    instead: 'restarts: context.model.restarts',
+  },
+  {
+    name: 'what is delivered stays in the queue',
+    file: 'evolve.ts',
+    find: 'pending: context.pending.filter((injection) => !ids.includes(injection.command_id)),',
+    instead: 'pending: context.pending,',
+  },
+  {
+    name: 'a daemon counts the turns of earlier jobs',
+    file: 'evolve.ts',
+    find: 'return { ...delivered, turns_counted: 0 };',
+    instead: 'return delivered;',
+  },
+  {
+    name: 'the reason of the second cancel stands',
+    file: 'evolve.ts',
+    find: 'if (!row || row.cancel) return remembered;',
+    instead: 'if (!row) return remembered;',
+  },
+  {
+    name: 'a failure after a failure hides the first',
+    file: 'evolve.ts',
+    find: 'failure: context.failure ?? event.error,',
+    instead: 'failure: event.error,',
+  },
+];
