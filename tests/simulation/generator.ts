@@ -275,7 +275,12 @@ function planHooks(random: Random): HookTable {
     'permission_asked',
     'PostToolUse',
     'post_turn',
+    'file_edited',
+    'session_error',
     'session_end',
+    'pre_finish',
+    'on_unsettled_detected',
+    'post_finish',
   ] as const;
   return Array.from({ length: 1 + random.int(4) }, (_, index) =>
     HookRegistration.parse({

@@ -18,20 +18,22 @@ interface SimTool {
   /** It runs at the worker. */
   readonly remote?: boolean;
   readonly fails?: boolean;
+  /** It edits a file. */
+  readonly edits?: boolean;
   /** Bytes of its answer. */
   readonly bytes?: number;
 }
 
 const TOOLS: Readonly<Record<string, SimTool>> = {
   look: { takesMs: 600, traits: { idempotent: true } },
-  count: { takesMs: 2_000 },
+  count: { takesMs: 2_000, edits: true },
   stubborn: { takesMs: 8_000, deaf: true },
   remote_count: { takesMs: 3_000, remote: true },
   remote_look: { takesMs: 3_000, remote: true, traits: { idempotent: true } },
   ask_count: { takesMs: 1_000 },
   ask_look: { takesMs: 300, traits: { idempotent: true } },
   forbidden: { takesMs: 0 },
-  finish: { takesMs: 50, traits: { terminates: true } },
+  finish: { takesMs: 50, traits: { terminates: true }, edits: true },
   in_order: { takesMs: 500, traits: { sequential: true } },
   big: { takesMs: 100, bytes: 90_000 },
   fails: { takesMs: 100, fails: true },
@@ -150,7 +152,7 @@ async function runTool(
   signal: AbortSignal,
 ): Promise<ToolOutcome> {
   const { idempotencyKey: key, callId, tool, args, epoch, ref } = call;
-  const { takesMs, deaf, fails, bytes } = TOOLS[tool] as SimTool;
+  const { takesMs, deaf, fails, edits, bytes } = TOOLS[tool] as SimTool;
   const run: ToolRun = {
     session: ref.sessionId,
     key,
@@ -172,5 +174,6 @@ async function runTool(
   run.answered = text;
   run.answeredMs = world.elapsedMs();
   world.history.push({ what: 'answered', key, text: text.slice(0, 40) });
-  return answer(text, fails ? 'error' : 'ok');
+  const edited = edits ? { edited: [`file-${number % 3}`] } : {};
+  return { ...answer(text, fails ? 'error' : 'ok'), ...edited };
 }

@@ -36,6 +36,15 @@ const TOOLS = {
     input_schema: object({ at: { type: 'string' } }),
     run: ({ at }) => `Nothing unusual at ${at}.`,
   }),
+  /** Writes in the ship's books, and says so. */
+  log: () => ({
+    description: 'Writes the log.',
+    input_schema: object({ books: { type: 'array', items: { type: 'string' } } }),
+    run: ({ books }, { edited }) => {
+      for (const book of books as string[]) edited(book);
+      return 'Written.';
+    },
+  }),
   /** Takes its time, and stops when it is told to. */
   haul: (clock) => ({
     description: 'Hauls.',

@@ -171,6 +171,7 @@ class Translator implements EventTranslator {
       case 'feedback_dropped':
       case 'call_cancel_requested':
       case 'call_returned':
+      case 'files_edited':
       case 'turn_end':
       case 'hook_call':
       case 'hook_returned':

@@ -20,6 +20,8 @@ export interface ToolCall {
 export interface ToolOutcome {
   readonly status: 'ok' | 'error' | 'cancelled' | 'unavailable';
   readonly result: ToolResult;
+  /** Files that it has edited, relative to the root, whatever became of the call: file_edited hooks are told. */
+  readonly edited?: readonly string[];
 }
 
 /** What is known of a call that an earlier owner of the session may have sent. */

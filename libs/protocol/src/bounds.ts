@@ -32,6 +32,10 @@ export const BOUNDS = {
   commandIdsRemembered: 4_096,
   /** Turns of one run when the persona does not say. */
   maxTurnsDefault: 50,
+  /** Files that one call may say it has edited; those beyond are dropped. */
+  editedPathsPerCallMax: 64,
+  /** Files of one turn of which file_edited hooks are told; those beyond stand in the journal only. */
+  editedPathsPerTurnMax: 256,
   /** Grace between the abort signal and giving a call or a model answer up. */
   abortGraceMs: 5_000,
   /** How often a model call is started again after crashes of its host before the run fails. */

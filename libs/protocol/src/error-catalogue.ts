@@ -371,6 +371,22 @@ export const ERROR_CATALOGUE = {
     'Tries the next source.',
     'See the list in nats_server_not_found.',
   ),
+  // The steering file
+  steering_file_unusable: exception(
+    'The steering file is no file, or cannot be read, moved or written beside.',
+    'Says so once and looks again.',
+    'Put an ordinary file there, in a folder that may be written to.',
+  ),
+  steering_file_held: exception(
+    'Another process reads this steering file already.',
+    'Leaves it to that one, and takes over when it has gone.',
+    'Nothing, or give another --steering-file.',
+  ),
+  steering_not_sent: exception(
+    'The bus did not take a line of the steering file.',
+    'Leaves it in the file and tries again.',
+    'Check the bus: `cox doctor`.',
+  ),
   state_dir_unusable: exception(
     'The state folder cannot be made or written, or is no folder.',
     'Stops, saying why.',

@@ -6,7 +6,7 @@ import { z } from 'zod';
 import { CallStatus, ToolDefinition } from './calls.ts';
 import { StartSettings } from './commands.ts';
 import { HookFailure, HookPoint, HookTable, Verdict } from './hooks.ts';
-import { Failure, Provision, ToolResult, Usage } from './inputs.ts';
+import { EditedPath, Failure, Provision, ToolResult, Usage } from './inputs.ts';
 import { Json, JsonObject } from './json.ts';
 import { AssistantMessage, ReminderMessage, UserMessage } from './messages.ts';
 import { ExpiryReason, STORED_REMINDER_FIELDS } from './reminders.ts';
@@ -248,6 +248,7 @@ export const EVENT_SCHEMAS = {
     /** The arguments as the approver edited them. */
     args: JsonObject.optional(),
   }),
+  files_edited: event('files_edited', { call_id: z.string(), paths: z.array(EditedPath).min(1) }),
   call_args_rewritten: event('call_args_rewritten', { call_id: z.string(), args: JsonObject, by: z.string() }),
   hook_call: event('hook_call', {
     hook: z.string(),

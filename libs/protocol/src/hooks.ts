@@ -14,7 +14,12 @@ export const HOOK_POINTS = [
   'permission_asked',
   'PostToolUse',
   'post_turn',
+  'file_edited',
+  'session_error',
   'session_end',
+  'pre_finish',
+  'on_unsettled_detected',
+  'post_finish',
 ] as const;
 /** One hook point. */
 export const HookPoint = z.enum(HOOK_POINTS);

@@ -119,6 +119,9 @@ export const ToolResult = z.strictObject({
 /** See {@link ToolResult}. */
 export type ToolResult = z.infer<typeof ToolResult>;
 
+/** A file that a call has edited, relative to the root. */
+export const EditedPath = z.string().min(1).max(4_096);
+
 /** The outcome of one call. */
 export const CallOutcome = z.strictObject({
   type: z.literal('call_outcome'),
@@ -127,6 +130,8 @@ export const CallOutcome = z.strictObject({
   status: CallStatus.extract(['ok', 'error', 'cancelled', 'interrupted']),
   result: ToolResult,
   duration_ms: z.number().nonnegative(),
+  /** Files that it has edited, relative to the root: sorted, each once. */
+  edited: z.array(EditedPath).min(1).max(BOUNDS.editedPathsPerCallMax).optional(),
   /** The tool did not stop within its grace; whatever it does from here on is dropped and noted. */
   timed_out: z.literal(true).optional(),
 });

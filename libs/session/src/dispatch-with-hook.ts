@@ -1,6 +1,6 @@
 /** `dispatchWithHook`: the only caller of tools. What it is given has passed hooks, gate and people; it runs exactly that. */
 import type { Blobs, Clock, ToolCall, ToolOutcome, Toolset } from '@coxswain/ports';
-import { BOUNDS, type CallOutcome, type ToolDefinition, type ToolResult } from '@coxswain/protocol';
+import { BOUNDS, type CallOutcome, EditedPath, type ToolDefinition, type ToolResult } from '@coxswain/protocol';
 import { sha256Hex } from './seal-record.ts';
 
 /** One admitted call and the circumstances of its dispatch. */
@@ -28,14 +28,22 @@ export async function dispatchWithHook(
   const startedMs = clock.monotonicMs();
   const outcome = await run(toolset, clock, dispatch, signal);
   const status = outcome.status === 'unavailable' ? 'error' : outcome.status;
+  const edited = editedPaths(outcome.edited);
   return {
     type: 'call_outcome',
     effect_id: effectId,
     call_id: call.callId,
     status,
     result: await bounded(blobs, outcome.result),
+    ...(edited.length > 0 ? { edited } : {}),
     duration_ms: Math.max(0, Math.round((clock.monotonicMs() - startedMs) * 1_000) / 1_000),
   };
+}
+
+// What a tool says of the files that it has edited must never cost its result.
+function editedPaths(said: readonly string[] = []): string[] {
+  const paths = said.filter((path) => EditedPath.safeParse(path).success);
+  return [...new Set(paths)].sort().slice(0, BOUNDS.editedPathsPerCallMax);
 }
 
 type Ended = Omit<ToolOutcome, 'status'> & { readonly status: ToolOutcome['status'] | 'interrupted' };

@@ -4,6 +4,7 @@ import { BOUNDS, type ConsultOutcome, type HookAnswer, type HookTable, type Json
 import { describe, expect, test } from 'vitest';
 import { type Handler, hook, returns, silent, throws } from './fake-hooks.ts';
 import { ask, call, say } from './fake-model.ts';
+import { answer } from './fake-tools.ts';
 import { type TestBed, testBed } from './test-bed.ts';
 
 /** Runs one call of `read` past these hooks. */
@@ -209,7 +210,12 @@ describe('every point is consulted in its place', () => {
       'permission_asked',
       'PostToolUse',
       'post_turn',
+      'file_edited',
+      'session_error',
       'session_end',
+      'pre_finish',
+      'on_unsettled_detected',
+      'post_finish',
     ] as const;
     const bed = testBed();
     bed.hooks.registrations = all.map((point) => hook(point, point));
@@ -218,10 +224,16 @@ describe('every point is consulted in its place', () => {
       permission_asked: returns({ decision: 'allow' }),
       PostToolUse: returns('redacted'),
     };
+    const edits = async () => ({ ...answer('read ran'), edited: ['src/b.ts', 'src/a.ts', 'src/b.ts'] });
+    bed.tools = { read: { run: edits } };
     bed.models.answers = [ask(call('c1', 'read')), say('done')];
     await bed.host();
     await bed.start({ permissions: { rules: [{ tool: '*', action: 'ask' }] } });
-    expect(asked(bed)).toEqual([...all.slice(0, 7), 'post_turn', 'session_end']);
+    const turn = ['post_turn', 'file_edited', 'file_edited', 'post_turn'];
+    // Nothing failed and nothing waits: two points are not the case.
+    const end = ['session_end', 'pre_finish', 'post_finish'];
+    expect(asked(bed)).toEqual([...all.slice(0, 6), ...turn, ...end]);
+    expect(bed.hooks.asked.flatMap(({ payload }) => payload.path ?? [])).toEqual(['src/a.ts', 'src/b.ts']);
     expect(JSON.stringify(bed.models.requests.at(-1)?.messages)).toContain('redacted');
     expect(JSON.stringify(bed.models.requests.at(-1)?.messages)).not.toContain('read ran');
   });

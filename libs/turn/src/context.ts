@@ -176,6 +176,8 @@ export interface SessionContext {
   /** Whether the open turn's answer asked for calls. */
   readonly batch_open: boolean;
   readonly calls: readonly CallRow[];
+  /** Files that calls have edited and that file_edited hooks have not been told of: sorted, each once. */
+  readonly edited: readonly string[];
   readonly dispatch_skipped: boolean;
   /** An interrupt that does not wait came when the open turn had nothing to end yet: its model is not asked. */
   readonly preempting: boolean;
@@ -253,6 +255,7 @@ export function emptyContext(sessionId: string): SessionContext {
     total_usage: NO_USAGE,
     batch_open: false,
     calls: [],
+    edited: [],
     dispatch_skipped: false,
     preempting: false,
     cut_short: false,

@@ -58,7 +58,12 @@ function consequences(context: SessionContext, consult: OpenConsult, outcome: Co
   switch (consult.point) {
     case 'session_start':
     case 'post_turn':
+    case 'file_edited':
+    case 'session_error':
     case 'session_end':
+    case 'pre_finish':
+    case 'on_unsettled_detected':
+    case 'post_finish':
       return [];
     case 'user_prompt_submit':
       return context.aborting ? [] : promptGuarded(context, outcome);

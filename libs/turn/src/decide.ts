@@ -28,6 +28,7 @@ import type { SessionContext } from './context.ts';
 import { decideConsult } from './decide-consult.ts';
 import { decideInjection, decideReplace, decideRevoke } from './decide-injections.ts';
 import { type Decision, events, late } from './decision.ts';
+import { withEditedFiles } from './edited-files.ts';
 import { remembered } from './evolve.ts';
 import { decideFeedback } from './feedback.ts';
 import { because, ended, UNSEEN, unstartedRun } from './next.ts';
@@ -47,7 +48,7 @@ export function decide(state: SessionState, input: Input, atMs: number): Decisio
     case 'model_outcome':
       return decideModel(state.context, input);
     case 'call_outcome':
-      return decideCall(state.context, input);
+      return withEditedFiles(input, decideCall(state.context, input));
     case 'consult_outcome':
       return decideConsult(state.context, input);
     case 'close_outcome':

@@ -6,6 +6,7 @@
  */
 import { BOUNDS, callsOf, type EventOf, type SessionEvent, textOf, type Usage } from '@coxswain/protocol';
 import { type CallRow, NO_STALL, NO_USAGE, type OpenEffect, type SessionContext } from './context.ts';
+import { editedFiles } from './edited-files.ts';
 import {
   collapse,
   fired,
@@ -43,6 +44,7 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
         run_usage: NO_USAGE,
         batch_open: false,
         calls: [],
+        edited: [],
         dispatch_skipped: false,
         preempting: false,
         cut_short: false,
@@ -140,6 +142,8 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
         skipping:
           context.skipping.length === 0 ? context.skipping : context.skipping.filter((id) => id !== event.call_id),
       };
+    case 'files_edited':
+      return { edited: editedFiles(context, event.paths) };
     case 'call_args_rewritten':
       return setCall(context, event.call_id, { args: event.args });
     case 'approval_requested':
@@ -179,7 +183,11 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
       }
       return {};
     case 'consult_ended':
-      return { consult: null, ...(event.call_id ? consulted(context, event.call_id, event.point) : {}) };
+      return {
+        consult: null,
+        ...(event.call_id ? consulted(context, event.call_id, event.point) : {}),
+        ...(event.point === 'file_edited' ? { edited: context.edited.slice(1) } : {}),
+      };
     case 'command_rejected':
       return remember(context, event.command_id, `${event.command_id}!${event.code}`);
     case 'control_outcome':

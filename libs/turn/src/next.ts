@@ -22,6 +22,7 @@ import {
   userText,
 } from '@coxswain/protocol';
 import type { CallRow, PendingInjection, SessionContext } from './context.ts';
+import { type EndingPoint, endingPayload } from './ending.ts';
 import { feedbackEvent, owedFeedback } from './feedback.ts';
 import * as q from './queries.ts';
 import { nextExpiry, supersededBy } from './reminders.ts';
@@ -60,6 +61,7 @@ const derive: { readonly [leaf: string]: Derivation } = {
   'function_awaiting_approval.parked': runCalls,
   'function_awaiting_approval.pre_tool_dispatch': dispatchCheckpoint,
   'steering_check.post_turn': (context) => consult(context, 'post_turn', {}),
+  'steering_check.file_edited': consultEdited,
   'steering_check.iteration_end': (context) => checkpoint(context, 'iteration_end'),
   'steering_check.closing': turnEnd,
   'steering_check.follow_up': takeFollowup,
@@ -76,8 +78,13 @@ const derive: { readonly [leaf: string]: Derivation } = {
   'tearing_down.unwinding': abortUnsent,
   'tearing_down.turn_closing': (context) =>
     context.turn_open ? turnEnd(context) : context.run_started ? null : unstartedRun(context),
+  'tearing_down.file_edited': consultEdited,
   'tearing_down.loop_exit': (context) => checkpoint(context, 'loop_exit'),
-  'tearing_down.session_end': (context) => consult(context, 'session_end', { stop_reason: stopReason(context) }),
+  'tearing_down.session_error': consultEnding('session_error'),
+  'tearing_down.session_end': consultEnding('session_end'),
+  'tearing_down.pre_finish': consultEnding('pre_finish'),
+  'tearing_down.on_unsettled_detected': consultEnding('on_unsettled_detected'),
+  'tearing_down.post_finish': consultEnding('post_finish'),
   'tearing_down.ending': (context) => ({
     type: 'agent_end',
     run: context.run,
@@ -363,4 +370,14 @@ function consultReturned(context: SessionContext, row: CallRow): SessionEvent | 
 function gateConsult(context: SessionContext): SessionEvent | null {
   const calls = context.calls.filter((row) => row.status === 'proposed' && !row.problem).map(toolPayload);
   return consult(context, 'gate_tool_calls', { calls });
+}
+
+/** One consult per file: a handler's pattern and its answer are about one. */
+function consultEdited(context: SessionContext): SessionEvent | null {
+  const [path] = context.edited;
+  return path === undefined ? null : consult(context, 'file_edited', { path });
+}
+
+function consultEnding(point: EndingPoint): Derivation {
+  return (context) => consult(context, point, endingPayload(context, point, stopReason(context)));
 }

@@ -13,6 +13,7 @@
 import type { EventOf, EventType, HookPoint } from '@coxswain/protocol';
 import { assign, setup } from 'xstate';
 import { emptyContext, type SessionContext } from './context.ts';
+import { type EndingPoint, passes } from './ending.ts';
 import { evolve, type PlacedEvent } from './evolve.ts';
 import * as q from './queries.ts';
 
@@ -31,6 +32,10 @@ const hooked =
   (point: HookPoint) =>
   ({ context }: Args) =>
     q.isHooked(context, point);
+const passing =
+  (point: EndingPoint) =>
+  ({ context }: Args) =>
+    passes(context, point);
 const control =
   (name: On<'control_outcome'>['control'], status: On<'control_outcome'>['status']) =>
   ({ event }: Args) =>
@@ -68,7 +73,9 @@ const turnSetup = setup({
     hooked_gate_tool_calls: ({ context }: Args) =>
       q.isHooked(context, 'gate_tool_calls') && context.calls.some((row) => row.status === 'proposed'),
     hooked_post_turn: hooked('post_turn'),
-    hooked_session_end: hooked('session_end'),
+    has_edits: ({ context }: Args) => context.edited.length > 0,
+    has_more_edits: ({ context }: Args) => context.edited.length > 1,
+    has_no_edits: ({ context }: Args) => context.edited.length === 0,
     cancels: control('cancel', 'cancelled'),
     suspends: control('suspend', 'suspending'),
     is_cut_short_and_hooked: (args: Args) => isCutShort(args) && q.isHooked(args.context, 'post_turn'),
@@ -113,8 +120,12 @@ const turnSetup = setup({
     has_work: (args: Args) => goesOn(args) || args.context.delivering.length > 0 || q.steeringWaits(args.context),
     is_quiet: ({ context }: Args) => !q.anythingInFlight(context) && q.openCalls(context).length === 0,
     turn_is_closed: ({ context }: Args) => !context.turn_open && context.run_started,
-    closed_and_hooked: ({ context }: Args) => context.closing === null && q.isHooked(context, 'session_end'),
     is_closed: ({ context }: Args) => context.closing === null,
+    passes_session_error: passing('session_error'),
+    passes_session_end: passing('session_end'),
+    passes_pre_finish: passing('pre_finish'),
+    passes_on_unsettled_detected: passing('on_unsettled_detected'),
+    passes_post_finish: passing('post_finish'),
     ends_in_error: ({ event }: Args) => (event as On<'agent_end'>).stop_reason === 'error',
   },
 });
@@ -133,7 +144,8 @@ const CHECK = '#session.steering_check';
 const DOWN = '#session.tearing_down';
 
 /** A turn is over: its results stand, and nothing but the decision how to go on is left. */
-const afterBatch = [to(`${CHECK}.post_turn`, 'hooked_post_turn'), to(`${CHECK}.closing`)] as const;
+const afterTurn = [to(`${CHECK}.file_edited`, 'has_edits'), to(`${CHECK}.closing`)] as const;
+const afterBatch = [to(`${CHECK}.post_turn`, 'hooked_post_turn'), ...afterTurn] as const;
 /** The calls of a batch that hooks have not refused go to the seam, after whatever wait there was. */
 const afterGate = [to(`${EXECUTE}.permission_asked`, 'has_calls_to_ask'), to(`${EXECUTE}.dispatching`)] as const;
 const afterVetting = [to(`${EXECUTE}.gate_tool_calls`, 'hooked_gate_tool_calls'), ...afterGate] as const;
@@ -162,6 +174,7 @@ export const turnMachine = turnSetup.createMachine({
     call_started: evolves,
     call_cancel_requested: evolves,
     call_returned: evolves,
+    files_edited: evolves,
     call_args_rewritten: evolves,
     call_ended: evolves,
     approval_requested: evolves,
@@ -304,7 +317,14 @@ export const turnMachine = turnSetup.createMachine({
     steering_check: {
       initial: 'closing',
       states: {
-        post_turn: { tags: ['wait'], on: { consult_ended: [to('iteration_end', 'was_plain_answer'), to('closing')] } },
+        post_turn: {
+          tags: ['wait'],
+          on: { consult_ended: [to('iteration_end', 'was_plain_answer'), ...afterTurn] },
+        },
+        file_edited: {
+          tags: ['wait'],
+          on: { consult_ended: [{ guard: 'has_more_edits', actions: 'evolve' }, to('closing')] },
+        },
         iteration_end: { tags: ['seam'], on: { loop_checkpoint: to('closing') } },
         closing: {
           on: {
@@ -371,18 +391,45 @@ export const turnMachine = turnSetup.createMachine({
         },
         turn_closing: {
           on: { turn_end: evolves, agent_start: evolves },
-          always: { guard: 'turn_is_closed', target: 'loop_exit' },
+          always: { guard: 'turn_is_closed', target: 'file_edited' },
+        },
+        /** Of a turn that came to no boundary of its own. */
+        file_edited: {
+          tags: ['wait'],
+          on: { consult_ended: [{ guard: 'has_more_edits', actions: 'evolve' }, to('loop_exit')] },
+          always: { guard: 'has_no_edits', target: 'loop_exit' },
         },
         loop_exit: { tags: ['seam'], on: { loop_checkpoint: to('closing_tools') } },
         closing_tools: {
           tags: ['wait'],
           on: { tools_closed: evolves },
-          always: [
-            { guard: 'closed_and_hooked', target: 'session_end' },
-            { guard: 'is_closed', target: 'ending' },
-          ],
+          always: { guard: 'is_closed', target: 'session_error' },
         },
-        session_end: { tags: ['wait'], on: { consult_ended: to('ending') } },
+        session_error: {
+          tags: ['wait'],
+          on: { consult_ended: to('session_end') },
+          always: { guard: 'passes_session_error', target: 'session_end' },
+        },
+        session_end: {
+          tags: ['wait'],
+          on: { consult_ended: to('pre_finish') },
+          always: { guard: 'passes_session_end', target: 'pre_finish' },
+        },
+        pre_finish: {
+          tags: ['wait'],
+          on: { consult_ended: to('on_unsettled_detected') },
+          always: { guard: 'passes_pre_finish', target: 'on_unsettled_detected' },
+        },
+        on_unsettled_detected: {
+          tags: ['wait'],
+          on: { consult_ended: to('post_finish') },
+          always: { guard: 'passes_on_unsettled_detected', target: 'post_finish' },
+        },
+        post_finish: {
+          tags: ['wait'],
+          on: { consult_ended: to('ending') },
+          always: { guard: 'passes_post_finish', target: 'ending' },
+        },
         ending: { on: { agent_end: [to('#session.failed', 'ends_in_error'), to('#session.stopped')] } },
       },
     },

@@ -43,10 +43,34 @@ const WAITING: Readonly<Record<string, Move>> = {
   'function_execute.running': [running({ parallelCalls: 1 }), asked(call('a', 'read'), call('b', 'read'))],
   'function_awaiting_approval.parked': [running(), asked(call('a', 'ask'), call('b', 'read'))],
   'steering_check.post_turn': [running({ hooks: [hook('post_turn')] }), answered()],
+  'steering_check.file_edited': [
+    running({ hooks: [hook('file_edited')] }),
+    asked(call('a', 'read')),
+    returned('a', 'ok', { edited: ['a.ts'] }),
+  ],
   'daemon_idle.waiting': [running({ daemon: true }), answered()],
   'suspended.parked': [running(), suspended(), answered()],
   'tearing_down.unwinding': [running(), sessionFailed],
+  'tearing_down.file_edited': [
+    running({ hooks: [hook('file_edited')] }),
+    asked(call('a', 'done')),
+    returned('a', 'ok', { edited: ['a.ts'] }),
+  ],
   'tearing_down.closing_tools': [running(), answered()],
+  'tearing_down.session_error': [
+    running({ hooks: [hook('session_error')] }),
+    sessionFailed,
+    modelStopped(),
+    toolsClosed,
+  ],
+  'tearing_down.pre_finish': [running({ hooks: [hook('pre_finish')] }), answered(), toolsClosed],
+  'tearing_down.on_unsettled_detected': [
+    running({ hooks: [hook('on_unsettled_detected')] }),
+    answered(),
+    steered('late'),
+    toolsClosed,
+  ],
+  'tearing_down.post_finish': [running({ hooks: [hook('post_finish')] }), answered(), toolsClosed],
   'tearing_down.session_end': [running({ hooks: [hook('session_end')] }), answered(), toolsClosed],
 };
 const ENDED = ['stopped', 'failed'];
@@ -91,14 +115,18 @@ describe('cancel', () => {
       const cancel = outcome.when(cancelled('x', 'enough'));
       expect(leafOf(cancel.session.state)).toMatch(/^tearing_down/);
       for (const effect of effectsOf(cancel.session.state)) {
-        if (effect.kind !== 'close_tools') expect(effect.abort, effect.kind).not.toBeNull();
+        // Who is told of a failure is told of it also where someone cancels what has failed already.
+        const isOfEnd =
+          effect.kind === 'close_tools' || (effect.kind === 'consult' && effect.point === 'session_error');
+        if (!isOfEnd) expect(effect.abort, effect.kind).not.toBeNull();
       }
       letGo(cancel.session);
+      const { pending } = cancel.session.state.context;
       cancel
         .thenState(failed ? 'failed' : 'stopped')
         .thenIncludes(
           'control_outcome cancel cancelled because enough',
-          failed ? 'agent_end error' : 'agent_end cancelled',
+          `agent_end ${failed ? 'error' : 'cancelled'}${pending.length > 0 ? ` pending ${pending.length}` : ''}`,
         )
         .thenCount('agent_end', 1)
         .thenCount('agent_start', 1);

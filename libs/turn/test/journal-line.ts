@@ -36,6 +36,8 @@ export function journalLine(event: SessionEvent): string {
     case 'call_cancel_requested':
     case 'call_args_rewritten':
       return `${event.type} ${event.call_id}`;
+    case 'files_edited':
+      return `files_edited ${event.call_id} ${event.paths.join(' ')}`;
     case 'call_returned':
       return `call_returned ${event.call_id} ${event.status}`;
     case 'call_ended':

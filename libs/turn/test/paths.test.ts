@@ -31,6 +31,13 @@ const HOOKS = [
   hook('post_turn'),
   hook('session_end'),
 ];
+const ENDING = [
+  hook('session_error'),
+  hook('session_end'),
+  hook('pre_finish'),
+  hook('on_unsettled_detected'),
+  hook('post_finish'),
+];
 const without = (...points: readonly string[]) => HOOKS.filter(({ point }) => !points.includes(point));
 
 const WORLDS: Readonly<Record<string, World>> = {
@@ -67,6 +74,18 @@ const WORLDS: Readonly<Record<string, World>> = {
   'interrupts that do not wait, with hooks after each turn': {
     around: { hooks: [hook('post_turn')] },
     happens: only('preempt.*', 'model stops'),
+  },
+  'hooks around the end': {
+    around: { hooks: ENDING },
+    happens: only('model fails', 'followup', 'cancel', 'hooks broken off'),
+  },
+  'hooks on edited files': {
+    around: { hooks: [hook('file_edited')] },
+    happens: only('asks read', 'asks done done', '. edits', 'cancel'),
+  },
+  'hooks on edited files, and after each turn': {
+    around: { hooks: [hook('post_turn'), hook('file_edited')] },
+    happens: only('asks read', 'asks ask read ask', '. edits', 'cancel'),
   },
   'messages of every mode': {
     around: { followups: 'all' },
@@ -129,6 +148,7 @@ function abstractOf({ state }: Place): string {
     context.pending.filter((injection) => injection.dedupe_key !== undefined).map((injection) => injection.kind),
     context.reminders.length > 0,
     Math.min(context.followups.length, 2),
+    context.edited.length,
     context.feedback.length > 0,
     context.consult?.point,
     context.provision !== null,

@@ -28,7 +28,12 @@ const HOOKS = [
   hook('permission_asked', 'perm'),
   hook('PostToolUse', 'post', { pattern: 'r*' }),
   hook('post_turn'),
+  hook('file_edited'),
+  hook('session_error'),
   hook('session_end'),
+  hook('pre_finish'),
+  hook('on_unsettled_detected'),
+  hook('post_finish'),
 ];
 
 const surroundings: fc.Arbitrary<Surroundings> = fc.record({

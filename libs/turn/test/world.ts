@@ -127,6 +127,7 @@ function callMoves(state: SessionState): Named[] {
     const id = row.call_id;
     return [
       ['work', `${id} returns`, returned(id)],
+      ['work', `${id} edits`, returned(id, 'ok', { edited: ['a.ts', 'b.ts'] })],
       ['work', `${id} fails`, returned(id, 'error')],
       ['work', `${id} is stopped`, returned(id, 'cancelled')],
       ['work', `${id} does not stop`, returned(id, 'cancelled', { timed_out: true })],
@@ -141,7 +142,12 @@ function consultMoves(state: SessionState): Named[] {
   const verdicts: readonly unknown[] = {
     session_start: [],
     post_turn: [],
+    file_edited: [],
+    session_error: [],
     session_end: [],
+    pre_finish: [],
+    on_unsettled_detected: [],
+    post_finish: [],
     user_prompt_submit: [{ block: true, reason: 'no' }],
     PreToolUse: [{ deny: 'no' }, { args: { rewritten: true } }],
     gate_tool_calls: [

@@ -39,6 +39,49 @@ export const HOOKS: readonly Scenario[] = [
     },
   },
   {
+    name: 'hooks-on-edited-files',
+    shows: 'each file that a batch edited is shown once to hooks at the end of its turn, in the order of their names',
+    turns: [ask(['log', { books: ['log/day', 'log/cargo'] }], ['log', { books: ['log/day'] }]), say('Written up.')],
+    tools: ['log'],
+    hooks: [at('post_turn'), at('file_edited')],
+    async play(stage) {
+      await stage.host();
+      await stage.start();
+    },
+  },
+  {
+    name: 'hooks-on-files-edited-last',
+    shows: 'a run that a tool ends, or a person, still shows hooks the files that its last turn edited',
+    turns: [ask(['log', { books: ['log/day'] }], ['haul', { ms: 10_000 }])],
+    tools: ['log', 'haul'],
+    hooks: [at('file_edited')],
+    async play(stage) {
+      await stage.host();
+      await stage.start();
+      await stage.send('cancel', { reason: 'fog' });
+    },
+  },
+  {
+    name: 'hooks-around-the-end',
+    shows:
+      'a run that failed while a follow-up waited: session_error, session_end, pre_finish, what is unsettled, post_finish',
+    turns: [say('We are aground and', { delay_ms: 100, fail: { kind: 'garbage' } })],
+    hooks: [
+      at('post_finish'),
+      at('on_unsettled_detected'),
+      at('pre_finish'),
+      at('pre_finish', { block: true }, { id: 'objects' }),
+      at('session_end'),
+      at('session_error'),
+    ],
+    async play(stage) {
+      await stage.host();
+      await stage.start();
+      await stage.send('followup', 'Then coal her.');
+      await stage.wait(200);
+    },
+  },
+  {
     name: 'hooks-block-the-prompt',
     shows: 'a prompt is blocked before any model sees it; hooks behind the veto are not asked',
     turns: [say('Never said.')],

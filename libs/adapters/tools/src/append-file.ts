@@ -27,7 +27,7 @@ export const appendFileTool: BuiltInTool<typeof parameters> = {
   description: 'Adds text at the end of a file inside the root folder. Nothing of what is in it is changed.',
   parameters,
   fileArgument: 'path',
-  async run({ path, content }, { root }) {
+  async run({ path, content }, { root, edited }) {
     const bytes = Buffer.from(content, 'utf8');
     if (bytes.length > TOOL_BOUNDS.writeMaxBytes) {
       throw new ToolProblem(
@@ -38,6 +38,7 @@ export const appendFileTool: BuiltInTool<typeof parameters> = {
     const place = await root.openPlace(path);
     try {
       const { size, isNew } = await inTurn(resolve(root.path, place.path), () => append(place, bytes));
+      edited(place.path);
       return succeeded(`added ${bytes.length} bytes to ${place.path}, which now has ${size}`, [], {
         path: place.path,
         appended_bytes: bytes.length,

@@ -31,17 +31,16 @@ export const editFileTool: BuiltInTool<typeof parameters> = {
     'unless old_text occurs exactly once or replace_all is set.',
   parameters,
   fileArgument: 'path',
-  async run({ path, old_text, new_text, replace_all = false }, { root }) {
+  async run({ path, old_text, new_text, replace_all = false }, { root, edited }) {
     if (old_text === new_text) {
       throw new ToolProblem('invalid_call_arguments', 'old_text and new_text are the same', { field: 'new_text' });
     }
     const { path: located } = await root.locate(path);
-    const edited = await inTurn(resolve(root.path, located), () =>
-      edit(root, located, old_text, new_text, replace_all),
-    );
-    const { replaced } = edited;
-    const text = `replaced ${replaced === 1 ? 'one occurrence' : `${replaced} occurrences`} in ${edited.path}`;
-    return succeeded(text, [], { ...edited });
+    const done = await inTurn(resolve(root.path, located), () => edit(root, located, old_text, new_text, replace_all));
+    edited(done.path);
+    const { replaced } = done;
+    const text = `replaced ${replaced === 1 ? 'one occurrence' : `${replaced} occurrences`} in ${done.path}`;
+    return succeeded(text, [], { ...done });
   },
 };
 

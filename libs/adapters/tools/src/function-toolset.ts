@@ -19,6 +19,8 @@ export interface CallContext {
   readonly ref: SessionRef;
   /** Shows a line to watchers; ephemeral. */
   readonly progress: (text: string) => void;
+  /** Says that it has edited a file, by its path relative to the root, so that file_edited hooks are told. */
+  readonly edited: (path: string) => void;
   /** Tells the model something that is not the call's result; it is shown before the next answer. */
   readonly feedback: (text: string) => void;
 }
@@ -77,6 +79,18 @@ export function functionToolset(tools: readonly FunctionTool[]): Toolset {
 }
 
 async function runOne(tool: FunctionTool, request: ToolCall, signal: AbortSignal): Promise<ToolOutcome> {
+  // A function that fails after it has edited a file has edited it all the same.
+  const edited: string[] = [];
+  const outcome = await outcomeOfRun(tool, request, signal, edited);
+  return edited.length > 0 ? { ...outcome, edited } : outcome;
+}
+
+async function outcomeOfRun(
+  tool: FunctionTool,
+  request: ToolCall,
+  signal: AbortSignal,
+  edited: string[],
+): Promise<ToolOutcome> {
   try {
     return await tool.run(request.args, {
       signal,
@@ -84,6 +98,9 @@ async function runOne(tool: FunctionTool, request: ToolCall, signal: AbortSignal
       idempotencyKey: request.idempotencyKey,
       ref: request.ref,
       progress: request.onProgress,
+      edited: (path) => {
+        if (edited.length < BOUNDS.editedPathsPerCallMax) edited.push(path);
+      },
       feedback: request.onFeedback,
     });
   } catch (error) {

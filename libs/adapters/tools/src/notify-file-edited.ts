@@ -14,8 +14,9 @@ export const notifyFileEditedTool: BuiltInTool<typeof parameters> = {
     'or edit_file, for example by a command, so that whatever checks edited files looks at it. Changes nothing.',
   parameters,
   traits: { idempotent: true },
-  async run({ path }, { root }) {
+  async run({ path }, { root, edited }) {
     const located = await root.locate(path);
+    edited(located.path);
     const text = located.exists ? `noted that ${located.path} was edited` : `noted that ${located.path} was deleted`;
     return succeeded(text, [], { path: located.path, exists: located.exists });
   },

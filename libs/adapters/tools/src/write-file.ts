@@ -32,7 +32,7 @@ export const writeFileTool: BuiltInTool<typeof parameters> = {
   fileArgument: 'path',
   // The same content again leaves the same file.
   traits: { idempotent: true },
-  async run({ path, content, encoding = 'utf8' }, { root }) {
+  async run({ path, content, encoding = 'utf8' }, { root, edited }) {
     const bytes = encoding === 'base64' ? fromBase64(content) : Buffer.from(content, 'utf8');
     if (bytes.length > TOOL_BOUNDS.writeMaxBytes) {
       throw new ToolProblem(
@@ -43,6 +43,7 @@ export const writeFileTool: BuiltInTool<typeof parameters> = {
     const place = await root.openPlace(path);
     try {
       const isNew = await inTurn(resolve(root.path, place.path), () => replaceFile(place, bytes));
+      edited(place.path);
       return succeeded(`${isNew ? 'created' : 'replaced'} ${place.path}, ${bytes.length} bytes`, [], {
         path: place.path,
         bytes: bytes.length,

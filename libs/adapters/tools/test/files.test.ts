@@ -1,6 +1,7 @@
 /** The file tools: what they read, write, change and say. */
 import { chmod, mkdir, readdir, readFile, stat, symlink, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { JsonObject } from '@coxswain/protocol';
 import { sessionRef, ToolDefinition } from '@coxswain/protocol';
 import { describe, expect, test } from 'vitest';
 import { createBuiltInTools } from '../src/mod.ts';
@@ -340,6 +341,19 @@ describe('notify_file_edited', () => {
     expect(textOf(await call('notify_file_edited', { path: 'gone.txt' }))).toBe('noted that gone.txt was deleted');
     expect((await stat(join(root, 'a.txt'))).mtimeMs).toBe(1_000);
   });
+});
+
+test('whatever edits a file says which, relative to the root, and only if it did', async () => {
+  const { root, call } = await builtIns();
+  await writeFile(join(root, 'a.txt'), 'one');
+  const edited = async (name: string, args: JsonObject) => (await call(name, args)).edited;
+  expect(await edited('write_file', { path: './src/../b.txt', content: 'b' })).toEqual(['b.txt']);
+  expect(await edited('append_file', { path: 'b.txt', content: 'c' })).toEqual(['b.txt']);
+  expect(await edited('edit_file', { path: 'a.txt', old_text: 'one', new_text: '1' })).toEqual(['a.txt']);
+  expect(await edited('notify_file_edited', { path: 'gone.txt' })).toEqual(['gone.txt']);
+  expect(await edited('edit_file', { path: 'a.txt', old_text: 'two', new_text: '2' })).toBeUndefined();
+  expect(await edited('write_file', { path: '../out.txt', content: 'b' })).toBeUndefined();
+  expect(await edited('read_file', { path: 'a.txt' })).toBeUndefined();
 });
 
 describe('list_files', () => {

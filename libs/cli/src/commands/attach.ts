@@ -3,10 +3,12 @@ import { withBus } from '../instance/open-bus.ts';
 import { findSession } from '../instance/resolve-session.ts';
 import type { CommandRun } from '../line/command-spec.ts';
 import { takePart } from '../run/take-part.ts';
+import { namedSteeringFile } from '../steering-file/steer-from-file.ts';
 
 /** Joins a session. Where no instance runs, one is started, which goes on with the session. */
 export const run: CommandRun = (invocation) => {
   const from = invocation.flags.whole('from', { min: 1, max: Number.MAX_SAFE_INTEGER });
+  namedSteeringFile(invocation);
   let shown = 0;
   return withBus(invocation, true, async (bus) => {
     const session = await findSession(bus.client, invocation.args[0] as string);

@@ -16,6 +16,7 @@ import { AtKeyboard } from '../run/at-keyboard.ts';
 import { exitCodeOf } from '../run/exit-code-of.ts';
 import { type FollowEnd, followSession } from '../run/follow-session.ts';
 import { keysFound } from '../run/start-body.ts';
+import { steerFromFile } from '../steering-file/steer-from-file.ts';
 import { Screen } from '../terminal/screen.ts';
 import { plainView, type SessionView, terminalView } from '../terminal/session-view.ts';
 import { isInteractive } from '../terminal/streams.ts';
@@ -40,7 +41,9 @@ export async function playDemo(invocation: Invocation): Promise<ExitCode> {
     return await withBusOnce({ flags: invocation.flags, env }, true, async (bus) => {
       const { session } = await bus.client.startSession(story.body, { wait: 'accepted' });
       const pasted = (command: string) => pastedCommand(command, bus, invocation.env);
-      const end = interactive ? await byHand(session, invocation.env, pasted) : await byItself(session, bus, say);
+      const file = await steerFromFile(invocation, bus.stateDir, session, say);
+      const playing = interactive ? byHand(session, invocation.env, pasted) : byItself(session, bus, say);
+      const end = await playing.finally(() => file.close());
       if (end.kind !== 'ended') {
         say('left before the end');
         return EXIT.detached;

@@ -18,6 +18,11 @@ const ASKING = {
   'on-ask': { value: 'deny|wait', help: 'What to do with an approval that nobody can answer (exit 6)' },
 } satisfies Record<string, FlagSpec>;
 
+const STEERING_FILE: FlagSpec = {
+  value: 'PATH',
+  help: 'Lines written to this file steer (AGENT_STEERING_FILE; STATE/steering/SESSION.steering)',
+};
+
 const RUNNING = {
   ...BUS,
   port: PORT,
@@ -33,6 +38,7 @@ const RUNNING = {
   deny: { value: 'GLOB', help: 'Tools that are refused', repeatable: true },
   'max-turns': { value: 'N', help: 'At most so many turns (50)' },
   detach: { help: 'Start it and leave it running' },
+  'steering-file': STEERING_FILE,
   ...ASKING,
 } satisfies Record<string, FlagSpec>;
 
@@ -66,7 +72,13 @@ export const COMMANDS: readonly CommandSpec[] = [
     name: 'attach',
     args: ['<session>'],
     help: 'Join a session: what has been, what comes, steering and approvals',
-    flags: { ...BUS, port: PORT, ...ASKING, from: { value: 'N', help: 'Begin at this record' } },
+    flags: {
+      ...BUS,
+      port: PORT,
+      ...ASKING,
+      from: { value: 'N', help: 'Begin at this record' },
+      'steering-file': STEERING_FILE,
+    },
     load: () => import('../commands/attach.ts'),
   },
   {

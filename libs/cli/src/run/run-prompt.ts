@@ -5,6 +5,7 @@ import { type OpenBus, withBus } from '../instance/open-bus.ts';
 import { findSession } from '../instance/resolve-session.ts';
 import { CliError, EXIT, type ExitCode, usageError } from '../line/cli-error.ts';
 import type { Invocation } from '../line/command-spec.ts';
+import { namedSteeringFile } from '../steering-file/steer-from-file.ts';
 import { standardStreams } from '../terminal/streams.ts';
 import { sessionIdOf, startBody } from './start-body.ts';
 import { takePart } from './take-part.ts';
@@ -20,6 +21,9 @@ export async function runPrompt(invocation: Invocation, prompt: string): Promise
   const { flags } = invocation;
   const begin = await prepare(invocation, prompt);
   flags.oneOf('on-ask', ['deny', 'wait']);
+  if (namedSteeringFile(invocation) && flags.on('steering-file') && flags.on('detach')) {
+    throw usageError('--steering-file needs somebody who stays; with --detach, cox attach watches it');
+  }
   let begun: { readonly id: string; readonly n: number | undefined } | null = null;
   let shown = 0;
   return withBus(invocation, true, async (bus) => {

@@ -5,6 +5,7 @@ import type { OpenBus } from '../instance/open-bus.ts';
 import { stopSignal } from '../instance/stop-signal.ts';
 import { EXIT, type ExitCode } from '../line/cli-error.ts';
 import type { Invocation } from '../line/command-spec.ts';
+import { steerFromFile } from '../steering-file/steer-from-file.ts';
 import { chooseView, isInteractive } from '../terminal/streams.ts';
 import { nobody } from './answer-nobody.ts';
 import { AtKeyboard } from './at-keyboard.ts';
@@ -48,6 +49,7 @@ export async function takePart(
     void task.finally(() => sends.delete(task));
   };
   const participant: Participant = keyboard ?? nobody(session, view, onAsk, own);
+  const file = await steerFromFile({ flags, env }, bus.stateDir, session, (text) => view.notice(text));
   let end: FollowEnd;
   try {
     end = await followSession({
@@ -59,6 +61,7 @@ export async function takePart(
     });
   } finally {
     told.release();
+    await file.close();
     view.close();
     await keyboard?.close();
     await Promise.all(sends);

@@ -1,0 +1,39 @@
+/** The steering file of a session that this process takes part in. */
+import { dirname, join, resolve } from 'node:path';
+import { makeFolder } from '@coxswain/adapter-nats';
+import type { Session } from '@coxswain/client';
+import { typedIn } from '../instance/state-dir.ts';
+import { usageError } from '../line/cli-error.ts';
+import type { Invocation } from '../line/command-spec.ts';
+import { type WatchedSteeringFile, watchSteeringFile } from './steering-file.ts';
+
+type Where = Pick<Invocation, 'flags' | 'env'>;
+
+/** The file that `--steering-file` or `AGENT_STEERING_FILE` names, or null: then every session has one of its own. */
+export function namedSteeringFile({ flags, env }: Where): string | null {
+  const named = flags.text('steering-file');
+  if (named?.trim() === '') throw usageError('--steering-file needs a path');
+  const path = named ?? (env.AGENT_STEERING_FILE || undefined);
+  return path === undefined ? null : resolve(typedIn(env), path);
+}
+
+/** Watches the session's steering file until it is closed. */
+export async function steerFromFile(
+  where: Where,
+  stateDir: string,
+  session: Session,
+  notice: (text: string) => void,
+): Promise<WatchedSteeringFile> {
+  const named = namedSteeringFile(where);
+  const path = named ?? join(stateDir, 'steering', `${session.id}.steering`);
+  if (named === null) {
+    // Without the folder nothing can be written to it; what stands in the way is told at the first look.
+    await makeFolder(dirname(path)).catch(() => undefined);
+  }
+  return watchSteeringFile({
+    path,
+    sessionId: session.id,
+    send: (text, id) => session.steer(text, { id, actor: 'steering-file' }),
+    notice,
+  });
+}

@@ -1,0 +1,420 @@
+/** The steering file: what is written to it goes out once, in order, and is cleared only when the bus has it. */
+import {
+  appendFile,
+  chmod,
+  mkdir,
+  mkdtemp,
+  open,
+  readdir,
+  readFile,
+  rename,
+  rm,
+  stat,
+  symlink,
+  truncate,
+  writeFile,
+} from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { SteeringFile, watchSteeringFile } from '../src/steering-file/steering-file.ts';
+
+let folder: string;
+let path: string;
+let nowMs: number;
+/** The bus: what it holds, by command id. */
+let stored: Map<string, string>;
+let sends: string[];
+let notices: string[];
+let down: Error | null;
+let whileSending: (text: string) => Promise<void>;
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'cox-steering-'));
+  path = join(folder, 's1.steering');
+  nowMs = 0;
+  stored = new Map();
+  sends = [];
+  notices = [];
+  down = null;
+  whileSending = async () => undefined;
+});
+afterEach(() => rm(folder, { recursive: true, force: true }));
+
+const options = (sessionId = 's1') => ({
+  path,
+  sessionId,
+  nowMs: () => nowMs,
+  notice: (text: string) => void notices.push(text),
+  send: async (text: string, id: string) => {
+    if (down) throw down;
+    sends.push(text);
+    if (!stored.has(id)) stored.set(id, text);
+    await whileSending(text);
+  },
+});
+const watcher = () => new SteeringFile(options());
+/** What the session would see: each id once, in order. */
+const heard = () => [...stored.values()];
+const left = () => readFile(path, 'utf8');
+const refused = () => readFile(`${path}.refused`, 'utf8');
+const bus = Object.assign(new Error('no answer'), { code: 'command_not_stored' });
+
+describe('what is written', () => {
+  test('is sent line by line, and then the file is there and empty', async () => {
+    await writeFile(path, 'first\nsecond\r\n\n  \nthird\n');
+    await watcher().look();
+    expect(heard()).toEqual(['first', 'second', 'third']);
+    expect(await left()).toBe('');
+  });
+
+  test('to a file that is made only later is sent too', async () => {
+    const file = watcher();
+    await file.look();
+    expect(notices).toEqual([]);
+    await appendFile(path, 'hello\n');
+    await file.look();
+    expect(heard()).toEqual(['hello']);
+  });
+
+  test('in a folder that is made only later is sent too', async () => {
+    path = join(folder, 'later', 's1.steering');
+    const file = watcher();
+    await file.look();
+    await mkdir(join(folder, 'later'));
+    await writeFile(path, 'hello\n');
+    await file.look();
+    expect(heard()).toEqual(['hello']);
+    expect(notices).toEqual([]);
+  });
+
+  test('twice is two messages', async () => {
+    const file = watcher();
+    for (let time = 0; time < 3; time++) {
+      await appendFile(path, 'go on\n');
+      await file.look();
+    }
+    expect(heard()).toEqual(['go on', 'go on', 'go on']);
+  });
+
+  test('keeps the permissions of the file', async () => {
+    await writeFile(path, 'a\n');
+    await chmod(path, 0o660);
+    await watcher().look();
+    expect((await stat(path)).mode & 0o777).toBe(0o660);
+  });
+});
+
+describe('a line without its end', () => {
+  test('is waited for', async () => {
+    const file = watcher();
+    await writeFile(path, 'whole\nstop at the');
+    await file.look();
+    expect(heard()).toEqual(['whole']);
+    nowMs += 1_999;
+    await appendFile(path, ' next step\n');
+    await file.look();
+    expect(heard()).toEqual(['whole', 'stop at the next step']);
+    expect(await left()).toBe('');
+  });
+
+  test('is taken as it is when nothing more comes for two seconds', async () => {
+    const file = watcher();
+    await writeFile(path, 'no newline');
+    await file.look();
+    nowMs += 1_999;
+    await file.look();
+    expect(heard()).toEqual([]);
+    nowMs += 1;
+    await file.look();
+    expect(heard()).toEqual(['no newline']);
+    expect(await left()).toBe('');
+  });
+
+  test('that grows is waited for anew', async () => {
+    const file = watcher();
+    for (const piece of ['a', 'b', 'c']) {
+      await appendFile(path, piece);
+      await file.look();
+      nowMs += 1_500;
+      await file.look();
+    }
+    expect(heard()).toEqual([]);
+    nowMs += 500;
+    await file.look();
+    expect(heard()).toEqual(['abc']);
+  });
+});
+
+describe('the bus', () => {
+  test('that does not take a line leaves it in the file, and the person is told once', async () => {
+    const file = watcher();
+    await writeFile(path, 'hold on\n');
+    down = bus;
+    await file.look();
+    await file.look();
+    expect(await left()).toBe('hold on\n');
+    expect(notices).toEqual([expect.stringMatching(/^steering_not_sent: no answer; it stays in /)]);
+    down = null;
+    await file.look();
+    expect(heard()).toEqual(['hold on']);
+    expect(await left()).toBe('');
+  });
+
+  test('has every line before the file is cleared', async () => {
+    await writeFile(path, 'a\nb\n');
+    const seen: string[] = [];
+    whileSending = async () => void seen.push(await left());
+    await watcher().look();
+    expect(seen).toEqual(['a\nb\n', 'a\nb\n']);
+  });
+});
+
+describe('several writers', () => {
+  test('lose nothing: what comes while lines are sent is sent too', async () => {
+    await writeFile(path, 'a\n');
+    whileSending = async (text) => {
+      if (text.length < 4) await appendFile(path, `${text}a\n`);
+    };
+    await watcher().look();
+    expect(heard()).toEqual(['a', 'aa', 'aaa', 'aaaa']);
+    expect(await left()).toBe('');
+  });
+
+  test('may keep the file open over its clearing', async () => {
+    const writer = await open(path, 'a');
+    const file = watcher();
+    try {
+      await writer.write('one\n');
+      await file.look();
+      await writer.write('two\n');
+      await appendFile(path, 'three\n');
+      await file.look();
+      expect(heard().toSorted()).toEqual(['one', 'three', 'two']);
+      expect(await left()).toBe('');
+    } finally {
+      await writer.close();
+    }
+  });
+
+  test('a hundred of them, writing while it is read', async () => {
+    const file = watcher();
+    const texts = Array.from({ length: 100 }, (_, index) => `message ${index}`);
+    const written = Promise.all(texts.map((text) => appendFile(path, `${text}\n`)));
+    const looked = (async () => {
+      for (let i = 0; i < 20; i++) await file.look();
+    })();
+    await Promise.all([written, looked]);
+    await file.look();
+    await file.look();
+    expect(heard().toSorted()).toEqual(texts.toSorted());
+  });
+});
+
+describe('editors', () => {
+  test('that put a new file in its place are followed', async () => {
+    const file = watcher();
+    await writeFile(path, 'old\nunfinished');
+    await file.look();
+    await writeFile(join(folder, 'draft'), 'new\n');
+    await rename(join(folder, 'draft'), path);
+    await file.look();
+    expect(heard()).toEqual(['old', 'new']);
+    expect(await left()).toBe('');
+  });
+
+  test('that write it anew in its place are followed', async () => {
+    const file = watcher();
+    await writeFile(path, 'first draft\nunfinished');
+    await file.look();
+    await writeFile(path, 'other words\nmore of them\n');
+    await file.look();
+    expect(heard()).toEqual(['first draft', 'other words', 'more of them']);
+  });
+
+  test('a file that is cut off begins anew', async () => {
+    const file = watcher();
+    await writeFile(path, 'one\nunfinished');
+    await file.look();
+    await truncate(path, 0);
+    await file.look();
+    await appendFile(path, 'two\n');
+    await file.look();
+    expect(heard()).toEqual(['one', 'two']);
+  });
+
+  test('that put a file in its place at the very moment of clearing lose nothing', async () => {
+    await writeFile(path, 'sent\n');
+    await writeFile(join(folder, 'draft'), 'put in its place\n');
+    whileSending = async (text) => {
+      if (text === 'sent') await rename(join(folder, 'draft'), path);
+    };
+    const file = watcher();
+    await file.look();
+    await file.look();
+    expect(heard()).toEqual(['sent', 'put in its place']);
+  });
+});
+
+describe('what cannot be sent', () => {
+  test('because it is no text is moved aside, with a code, and the next line goes out', async () => {
+    await writeFile(path, Buffer.from([0x61, 0xff, 0x0a, 0x62, 0x0a]));
+    await watcher().look();
+    expect(heard()).toEqual(['b']);
+    expect(notices).toEqual([`invalid_utf8: a line is not UTF-8 text; it was moved to ${path}.refused`]);
+    expect(await readFile(`${path}.refused`)).toEqual(Buffer.from([0x61, 0xff, 0x0a]));
+  });
+
+  test.each([
+    [262_144 - 256, 'x'],
+    [262_144 - 255, null],
+    [900_000, null],
+  ])('because it is too long: a line of %i bytes', async (size, taken) => {
+    await writeFile(path, `${'x'.repeat(size)}\nafter\n`);
+    await watcher().look();
+    expect(heard()).toEqual(taken === null ? ['after'] : ['x'.repeat(size), 'after']);
+    if (taken === null) {
+      expect(await refused()).toBe(`${'x'.repeat(size)}\n`);
+      expect(notices).toEqual([expect.stringMatching(/^body_too_large: a line of \d+ bytes, 261888 can be sent/)]);
+    }
+    expect(await left()).toBe('');
+  });
+
+  test('because it is too long and has no end stays where it is until it has one', async () => {
+    const file = watcher();
+    await writeFile(path, 'x'.repeat(300_000));
+    await file.look();
+    nowMs += 60_000;
+    await file.look();
+    expect((await left()).length).toBe(300_000);
+    expect(notices).toEqual([expect.stringMatching(/^body_too_large: a line has 300000 bytes and no end/)]);
+    await appendFile(path, '\nafter\n');
+    await file.look();
+    expect(heard()).toEqual(['after']);
+    expect((await refused()).length).toBe(300_001);
+  });
+
+  test('because the session’s own bound refuses it, is moved aside too', async () => {
+    const file = new SteeringFile({
+      ...options(),
+      send: async () => Promise.reject(Object.assign(new Error('too much'), { code: 'body_too_large' })),
+    });
+    await writeFile(path, 'escapes\n');
+    await file.look();
+    expect(await refused()).toBe('escapes\n');
+    expect(await left()).toBe('');
+  });
+
+  test('because there is a folder in its place is told once', async () => {
+    await mkdir(path);
+    const file = watcher();
+    await file.look();
+    await file.look();
+    expect(notices).toEqual([`steering_file_unusable: ${path} is not a file`]);
+  });
+});
+
+describe('after a crash', () => {
+  /** Crashes at the n-th write of the state, as if the process had been killed there. */
+  const crashing = (after: number) => {
+    let sent = 0;
+    return new SteeringFile({
+      ...options(),
+      send: async (text, id) => {
+        await options().send(text, id);
+        if (++sent === after) throw new Error('killed');
+      },
+    });
+  };
+
+  test.each([1, 2, 3])('just after line %i was acknowledged, nothing is heard twice', async (after) => {
+    await writeFile(path, 'a\nb\nc\n');
+    const first = crashing(after);
+    await first.look();
+    await first.release();
+    await watcher().look();
+    expect(sends.length).toBe(4);
+    expect(heard()).toEqual(['a', 'b', 'c']);
+    expect(await left()).toBe('');
+  });
+
+  test('between moving the file aside and writing that down, nothing is heard twice and nothing is lost', async () => {
+    await writeFile(path, 'a\nb\npart');
+    const first = watcher();
+    await first.look();
+    await first.release();
+    // What a kill leaves: the file is moved, the state still speaks of it as the current one.
+    await appendFile(path, 'ly\n');
+    await rename(path, `${path}.sent`);
+    await writeFile(path, 'c\n');
+    await watcher().look();
+    expect(heard()).toEqual(['a', 'b', 'partly', 'c']);
+    expect(sends).toEqual(['a', 'b', 'partly', 'c']);
+  });
+
+  test('the same text in the new file is another message', async () => {
+    await writeFile(path, 'again\n');
+    const first = watcher();
+    await first.look();
+    await first.release();
+    await writeFile(path, 'again\n');
+    await watcher().look();
+    expect(heard()).toEqual(['again', 'again']);
+  });
+
+  test('a state that cannot be read costs at most a repetition', async () => {
+    await writeFile(path, 'a\n');
+    await writeFile(`${path}.state`, '{"v": 9');
+    await watcher().look();
+    expect(heard()).toEqual(['a']);
+  });
+});
+
+test('where the file cannot be moved it is emptied in its place, and the same text again is another message', async () => {
+  const real = join(folder, 'real');
+  await writeFile(real, 'via a link\n');
+  await symlink(real, path);
+  const file = watcher();
+  await file.look();
+  expect(await readFile(real, 'utf8')).toBe('');
+  await appendFile(real, 'via a link\n');
+  await file.look();
+  expect(heard()).toEqual(['via a link', 'via a link']);
+});
+
+test('one process at a time: who comes second says so, and takes over when the first has gone', async () => {
+  const first = watcher();
+  await first.look();
+  const second = watcher();
+  await writeFile(path, 'for the first\n');
+  await second.look();
+  expect(heard()).toEqual([]);
+  expect(notices).toEqual([`steering_file_held: process ${process.pid} reads ${path} already`]);
+  await first.look();
+  await first.release();
+  await appendFile(path, 'for the second\n');
+  await second.look();
+  expect(heard()).toEqual(['for the first', 'for the second']);
+});
+
+test('a claim of a process that has died is removed', async () => {
+  await writeFile(`${path}.claim-1-dead`, JSON.stringify({ pid: 2 ** 22 + 1, birth: 'long ago' }));
+  await writeFile(path, 'hello\n');
+  await watcher().look();
+  expect(heard()).toEqual(['hello']);
+  expect((await readdir(folder)).filter((name) => name.includes('.claim-'))).toHaveLength(1);
+});
+
+test('watched, it is taken up when it changes, and given up at the end', async () => {
+  let told: () => void = () => undefined;
+  const came = new Promise<void>((resolve) => {
+    told = resolve;
+  });
+  whileSending = async () => told();
+  const watched = watchSteeringFile({ ...options(), nowMs: () => performance.now() });
+  await writeFile(path, 'hello\n');
+  await came;
+  await watched.close();
+  expect(heard()).toEqual(['hello']);
+  expect((await readdir(folder)).filter((name) => name.includes('.claim-'))).toEqual([]);
+});
