@@ -22,6 +22,8 @@ export interface Scenario {
   readonly turns: readonly JsonObject[];
   readonly tools?: readonly DeckTool[];
   readonly hooks?: readonly TracedHook[];
+  /** What the scripted model costs, in USD per million tokens. */
+  readonly price?: { readonly input: number; readonly output: number };
   /** Where the surroundings fail. */
   readonly trouble?: Trouble;
   /** What happens, from before the first command. */

@@ -65,7 +65,7 @@ test.each([
   ['skills: [a]', 'skills'],
   ['hooks: [{}]', 'hooks'],
   ['handoffs: [b]', 'handoffs'],
-  ['limits: {usd: 3}', 'limits.usd'],
+  ['limits: {children: 3}', 'limits.children'],
   ['daemon: {wake_interval_ms: 5}', 'daemon.wake_interval_ms'],
   ['stop_when: [{text: x}]', 'stop_when'],
 ])('what a later release brings is refused by name: %s', async (text, name) => {

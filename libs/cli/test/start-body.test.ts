@@ -44,6 +44,39 @@ test('the flags make the body of a start; the root is where the person typed', a
   });
 });
 
+test('limits of tokens, money and time', async () => {
+  const made = await body('--model a/b --max-tokens 5000 --max-usd 0.50 --max-time 90s'.split(' '));
+  expect(made).toMatchObject({ limits: { tokens: 5_000, usd: 0.5, wall_time_ms: 90_000 } });
+  expect(await body(['--model', 'a/b'])).not.toHaveProperty('limits');
+});
+
+test.each([
+  ['500ms', 500],
+  ['1.5s', 1_500],
+  ['5m', 300_000],
+  ['2h', 7_200_000],
+  ['1d', 86_400_000],
+  ['365d', 31_536_000_000],
+])('--max-time %s is %i ms', async (text, ms) => {
+  expect(await body(['--model', 'a/b', '--max-time', text])).toMatchObject({ limits: { wall_time_ms: ms } });
+});
+
+test.each([
+  ['--max-time', '90', /unit, such as 500ms, 90s/],
+  ['--max-time', '0s', /unit/],
+  ['--max-time', '366d', /unit/],
+  ['--max-time', '-1s', /unit/],
+  ['--max-usd', '$5', /sum from/],
+  ['--max-usd', '0', /sum from/],
+  ['--max-usd', '1e3', /sum from/],
+  ['--max-usd', '1000000.1', /sum from/],
+  ['--max-tokens', '0', /whole number/],
+  ['--max-tokens', '1.5', /whole number/],
+])('%s %s is refused, naming the flag', async (flag, text, problem) => {
+  await expect(body(['--model', 'a/b', `${flag}=${text}`])).rejects.toThrow(problem);
+  await expect(body(['--model', 'a/b', `${flag}=${text}`])).rejects.toThrow(flag);
+});
+
 test('--root is taken from where the person typed', async () => {
   expect(await body(['--model', 'a/b', '--root', 'sub'])).toMatchObject({ root: join(folder, 'sub') });
 });

@@ -1,6 +1,8 @@
 import { createEventTranslator, type UiEvent } from '@coxswain/client';
 import { GENESIS_HASH, type JournalRecord, type SessionEvent } from '@coxswain/protocol';
 import { describe, expect, test } from 'vitest';
+import { usageTable } from '../src/commands/usage.ts';
+import { budgetLine, dollars } from '../src/terminal/event-lines.ts';
 import { Screen } from '../src/terminal/screen.ts';
 import { jsonView, plainView } from '../src/terminal/session-view.ts';
 import { createStyle } from '../src/terminal/style.ts';
@@ -35,6 +37,7 @@ const end: UiEvent = {
   stop_reason: 'end_turn',
   turns: 2,
   usage,
+  cost_usd: null,
   pending: 0,
   error: null,
   reason: null,
@@ -143,5 +146,47 @@ describe('on a screen', () => {
     lower.line('x');
     lower.close();
     expect(written().replaceAll('\r\u001b[K', '|')).toBe('⠋ thinking|x\n⠋ thinking|');
+  });
+});
+
+describe('what was used', () => {
+  test('is a line for each run, and one for all', () => {
+    const one = { run: 1, persona: 'mate', model: 'a/b', turns: 1, usage, cost_usd: 0.0123, stop_reason: null };
+    const runs = [one, { ...one, run: 2, turns: 2, cost_usd: null, stop_reason: 'budget_exceeded' as const }];
+    expect(usageTable({ runs, usage, cost_usd: null })).toBe(
+      [
+        'run 1  1,200 in  0 cached  5 out  $0.0123          1 turn on a/b   goes on\n',
+        'run 2  1,200 in  0 cached  5 out  price not known  2 turns on a/b  stopped (budget_exceeded)\n',
+        'all    1,200 in  0 cached  5 out  price not known\n',
+      ].join(''),
+    );
+  });
+
+  test.each([
+    [0, '$0.00'],
+    [0.000_012, '$0.000012'],
+    [0.012_345, '$0.0123'],
+    [1, '$1.00'],
+    [12.345, '$12.35'],
+  ])('%d USD is %s', (usd, text) => {
+    expect(dollars(usd)).toBe(text);
+  });
+
+  test('a budget says its unit', () => {
+    expect(budgetLine({ budget: 'tokens', used: 1_234, limit: 5_000 })).toBe('1,234 of 5,000 tokens');
+    expect(budgetLine({ budget: 'usd', used: 0.1, limit: 2 })).toBe('$0.1 of $2.00');
+    expect(budgetLine({ budget: 'wall_time_ms', used: 3_400, limit: 60_000 })).toBe('3.4 s of 1 min 0 s');
+  });
+
+  test('a threshold is a line, the last one is left to the end of the run', () => {
+    const { written, streams } = capture();
+    const view = plainView(streams, plain);
+    const told = { type: 'budget_reported', budget: 'tokens', percent: 80, used: 80, limit: 100, ...from } as const;
+    view.live([told, { ...told, percent: 100 }, { ...end, stop_reason: 'budget_exceeded', cost_usd: 0.5 } as UiEvent]);
+    view.close();
+    expect(written.err).toBe(
+      '  ! 80% of the budget: 80 of 100 tokens\n' +
+        '● stopped (budget_exceeded) · 2 turns · 1,200 tokens in, 5 out · $0.5\n',
+    );
   });
 });

@@ -158,13 +158,31 @@ class Translator implements EventTranslator {
         return [{ type: 'session_resumed', ...from }];
       case 'owned':
         return [{ type: 'host_changed', host: event.host, epoch: event.epoch, ...from }];
+      case 'budget_threshold': {
+        const { budget, percent, used, limit } = event;
+        return [{ type: 'budget_reported', budget, percent, used, limit, ...from }];
+      }
       case 'agent_end': {
-        const { run, stop_reason, turns, usage, pending, reason } = event;
+        const { run, stop_reason, turns, usage, pending, reason, cost_usd = null } = event;
         const error = event.error ? { code: event.error.code, message: printable(event.error.message) } : null;
-        return [{ type: 'run_ended', run, stop_reason, turns, usage, pending, error, reason: reason ?? null, ...from }];
+        return [
+          {
+            type: 'run_ended',
+            run,
+            stop_reason,
+            turns,
+            usage,
+            cost_usd,
+            pending,
+            error,
+            reason: reason ?? null,
+            ...from,
+          },
+        ];
       }
       // Detail that an interface may look up in the record; nothing of it is news to a reader.
       case 'persona_changed':
+      case 'prices_changed':
       case 'tools_changed':
       case 'hooks_changed':
       case 'feedback_received':

@@ -23,4 +23,5 @@ export type { BodyInput, SendOptions, SentCommand, WaitStage } from './send-comm
 export { type InjectOptions, type ReadFrom, Session } from './session-handle.ts';
 export { describeState, hasEnded, type SessionListing, topState } from './session-listing.ts';
 export type { DeliveredInjection, FromRecord, UiEvent, UiEventOf } from './ui-events.ts';
+export { type RunUsage, UsageCollector, type UsageReport } from './usage-report.ts';
 export type { WatchItem } from './watch-session.ts';

@@ -9,6 +9,8 @@ export interface RunResult {
   readonly text: string;
   readonly turns: number;
   readonly usage: Usage;
+  /** USD; only where the price is known. */
+  readonly costUsd?: number;
   /** Injections that wait for the next run. */
   readonly pending: number;
   readonly error?: { readonly code: string; readonly message: string };
@@ -39,6 +41,7 @@ export class ResultCollector {
           text: this.#text,
           turns: event.turns,
           usage: event.usage,
+          ...(event.cost_usd === undefined ? {} : { costUsd: event.cost_usd }),
           pending: event.pending,
           ...(event.error === undefined ? {} : { error: { code: event.error.code, message: event.error.message } }),
           n: record.n,

@@ -1,5 +1,6 @@
 /** What a user interface shows of a session, one thing after another. Made by the event translator alone. */
 import type {
+  Budget,
   CallStatus,
   ControlVerb,
   ExpiryReason,
@@ -130,11 +131,21 @@ export type UiEvent =
   | ({ readonly type: 'session_resumed' } & FromRecord)
   | ({ readonly type: 'host_changed'; readonly host: string; readonly epoch: number } & FromRecord)
   | ({
+      readonly type: 'budget_reported';
+      readonly budget: Budget;
+      readonly percent: number;
+      /** Tokens, USD or milliseconds, as the budget's name says. */
+      readonly used: number;
+      readonly limit: number;
+    } & FromRecord)
+  | ({
       readonly type: 'run_ended';
       readonly run: number;
       readonly stop_reason: StopReason;
       readonly turns: number;
       readonly usage: Usage;
+      /** USD; null where the price is not known. */
+      readonly cost_usd: number | null;
       /** Injections that wait for the next run. */
       readonly pending: number;
       readonly error: { readonly code: string; readonly message: string } | null;

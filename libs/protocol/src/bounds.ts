@@ -54,6 +54,12 @@ export const BOUNDS = {
   toolsMax: 512,
   /** Hook registrations that one session sees. */
   hooksMax: 256,
+  /** Rows of a table of prices. */
+  pricesMax: 1_024,
+  /** Stop conditions of one persona. */
+  stopConditionsMax: 32,
+  /** How long a predicate of a stop condition may take. */
+  predicateTimeoutMs: 5_000,
   /** Actor names. */
   actorMaxChars: 256,
 } as const;

@@ -140,6 +140,11 @@ export const ERROR_CATALOGUE = {
     'Ends the run as failed in provisioning.',
     'Check the server’s command and its stderr, quoted in the message.',
   ),
+  price_unknown: outcome(
+    'The run has a limit in USD, and no table says what its model costs.',
+    'Ends the run as failed, before the model is asked.',
+    'Add the model to a table of prices and name its file in COX_PRICES, or limit tokens instead.',
+  ),
   provision_failed: outcome(
     'The session’s surroundings could not be resolved.',
     'Ends the run as failed.',
@@ -309,6 +314,11 @@ export const ERROR_CATALOGUE = {
     'Restore the object store.',
   ),
   // Starting up
+  prices_unreadable: exception(
+    'The file that COX_PRICES names cannot be read, or is no table of prices.',
+    'Stops, naming what is wrong.',
+    'Correct the file: prices: [{model, input, output, cached_input}].',
+  ),
   nats_server_not_found: exception(
     'No nats-server could be found or fetched.',
     'Stops and lists what was tried.',

@@ -3,12 +3,14 @@
  * mapping between the two.
  */
 import { z } from 'zod';
+import { Budget } from './budgets.ts';
 import { CallStatus, ToolDefinition } from './calls.ts';
 import { StartSettings } from './commands.ts';
 import { HookFailure, HookPoint, HookTable, Verdict } from './hooks.ts';
 import { EditedPath, Failure, Provision, ToolResult, Usage } from './inputs.ts';
 import { Json, JsonObject } from './json.ts';
 import { AssistantMessage, ReminderMessage, UserMessage } from './messages.ts';
+import { PinnedPrice } from './prices.ts';
 import { ExpiryReason, STORED_REMINDER_FIELDS } from './reminders.ts';
 import { Mode, SeamKind } from './seams.ts';
 
@@ -17,6 +19,8 @@ const turn = z.number().int().nonnegative();
 const effectId = z.string();
 /** When the record was made, ISO 8601. */
 const at = z.string();
+/** Only where the prices of all that was used are known. */
+const cost_usd = z.number().nonnegative().optional();
 /** The interrupt does not wait for the answer or the calls under way: it ends them. */
 const preempt = z.literal(true).optional();
 
@@ -86,10 +90,12 @@ export const EVENT_SCHEMAS = {
   }),
   persona_changed: event('persona_changed', {
     fingerprint: z.string(),
-    provision: Provision.omit({ tools: true, hooks: true }),
+    provision: Provision.omit({ tools: true, hooks: true, price: true }),
   }),
   tools_changed: event('tools_changed', { fingerprint: z.string(), tools: z.array(ToolDefinition) }),
   hooks_changed: event('hooks_changed', { fingerprint: z.string(), table: HookTable }),
+  /** The price of the run's model; null where it is not known any more. */
+  prices_changed: event('prices_changed', { fingerprint: z.string(), price: PinnedPrice.nullable() }),
   agent_start: event('agent_start', {
     run: z.number().int().positive(),
     machine_version: z.number().int().positive(),
@@ -146,6 +152,7 @@ export const EVENT_SCHEMAS = {
   turn_end: event('turn_end', {
     turn,
     usage: Usage,
+    cost_usd,
     dispatch_skipped: z.literal(true).optional(),
     skip_reason: z.literal('interrupt_immediate').optional(),
   }),
@@ -154,6 +161,7 @@ export const EVENT_SCHEMAS = {
     stop_reason: StopReason,
     turns: z.number().int().nonnegative(),
     usage: Usage,
+    cost_usd,
     /** Injections that wait for the next run. */
     pending: z.number().int().nonnegative(),
     error: Failure.optional(),
@@ -302,6 +310,16 @@ export const EVENT_SCHEMAS = {
     source: z.enum(['provisioning', 'model', 'session', 'prompt']),
     error: Failure,
     stop_reason: StopReason,
+  }),
+  /** Once per budget and threshold in a run. At 100 percent the run ends. */
+  budget_threshold: event('budget_threshold', {
+    budget: Budget,
+    percent: z.number().int().min(1).max(100),
+    /** Tokens, USD or milliseconds, as the budget's name says. */
+    used: z.number().nonnegative(),
+    limit: z.number().positive(),
+    /** What the next answer needs at least, where that is more than is left. */
+    needed: z.number().positive().optional(),
   }),
   tools_closed: event('tools_closed', { effect_id: effectId, notes: z.array(z.string()) }),
   owned: event('owned', { epoch: z.number().int().positive(), host: z.string() }),

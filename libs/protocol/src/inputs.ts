@@ -4,6 +4,7 @@
  */
 import { z } from 'zod';
 import { BOUNDS } from './bounds.ts';
+import { RunBudgets } from './budgets.ts';
 import { CallStatus, ToolDefinition } from './calls.ts';
 import type { Actor } from './commands.ts';
 import type { ErrorCode } from './error-catalogue.ts';
@@ -12,6 +13,7 @@ import { Json, JsonObject } from './json.ts';
 import { AssistantMessage, FilePart, TextPart } from './messages.ts';
 import { PinnedPermissions } from './permissions.ts';
 import { ModelSettings, Persona } from './persona.ts';
+import { PinnedPrice } from './prices.ts';
 
 const StoredActor = z.strictObject({ name: z.string(), verified: z.boolean() });
 
@@ -65,7 +67,17 @@ export const Provision = z.strictObject({
   drain: z.strictObject({ steering: z.enum(['all', 'one_at_a_time']), followups: z.enum(['all', 'one_at_a_time']) }),
   daemon: z.boolean(),
   root: z.string(),
-  fingerprints: z.strictObject({ persona: z.string(), prompt: z.string(), tools: z.string(), hooks: z.string() }),
+  /** Only where the run has a budget. */
+  budgets: RunBudgets.optional(),
+  /** Only where the model's price is known. */
+  price: PinnedPrice.optional(),
+  fingerprints: z.strictObject({
+    persona: z.string(),
+    prompt: z.string(),
+    tools: z.string(),
+    hooks: z.string(),
+    price: z.string().optional(),
+  }),
 });
 /** See {@link Provision}. */
 export type Provision = z.infer<typeof Provision>;

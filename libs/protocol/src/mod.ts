@@ -1,5 +1,6 @@
 /** The protocol: everything that goes over a wire or into a journal, and nothing else. */
 export * from './bounds.ts';
+export * from './budgets.ts';
 export * from './calls.ts';
 export * from './canonical-json.ts';
 export * from './commands.ts';
@@ -15,6 +16,7 @@ export * from './messages.ts';
 export * from './patterns.ts';
 export * from './permissions.ts';
 export * from './persona.ts';
+export * from './prices.ts';
 export * from './receipts.ts';
 export * from './record.ts';
 export * from './reminders.ts';

@@ -57,14 +57,17 @@ export const ToolSelection = z.strictObject({
 /** See {@link ToolSelection}. */
 export type ToolSelection = z.infer<typeof ToolSelection>;
 
-/** Bounds of one session. */
+/** Bounds of each run of a session. */
 export const Limits = z.strictObject({
   max_turns: z.number().int().min(1).max(1_000_000).optional(),
   /** Calls of one batch that run at the same time. */
   parallel_calls: z.number().int().min(1).max(BOUNDS.callsPerBatchMax).optional(),
-  tokens: z.number().int().positive().optional(),
-  usd: z.number().positive().optional(),
-  wall_time_ms: z.number().int().positive().optional(),
+  /** Tokens in and out, cached ones included. */
+  tokens: z.number().int().positive().max(1e12).optional(),
+  /** USD; needs a known price of the model. */
+  usd: z.number().min(0.000_001).max(1_000_000).optional(),
+  /** From a run's start to its end, waiting for tools and approvals included. */
+  wall_time_ms: z.number().int().positive().max(31_536_000_000).optional(),
   children: z.number().int().nonnegative().optional(),
   depth: z.number().int().nonnegative().optional(),
 });
@@ -96,7 +99,8 @@ export const Persona = z.strictObject({
   mcp_servers: McpServers.optional(),
   permissions: Permissions.optional(),
   limits: Limits.optional(),
-  budget_thresholds: z.array(z.number().min(1).max(100)).max(16).optional(),
+  /** Percentages at which a run says how much of a budget it has used; at 100 it ends in any case. */
+  budget_thresholds: z.array(z.number().int().min(1).max(100)).max(16).optional(),
   steering: z.strictObject({ steering: Drain.default('all'), followups: Drain.default('one_at_a_time') }).optional(),
   compaction: z
     .strictObject({
@@ -131,7 +135,6 @@ export type PersonaInput = z.input<typeof Persona>;
 /** Keys of the schema whose meaning a later release brings. They are refused by name rather than ignored. */
 export const NOT_YET_IN_PERSONA: readonly string[] = [
   'skills',
-  'budget_thresholds',
   'compaction',
   'stop_when',
   'hooks',
@@ -141,7 +144,7 @@ export const NOT_YET_IN_PERSONA: readonly string[] = [
   'on_unknown_outcome',
 ];
 /** Members of `limits` whose meaning a later release brings. */
-export const NOT_YET_IN_LIMITS: readonly string[] = ['tokens', 'usd', 'wall_time_ms', 'children', 'depth'];
+export const NOT_YET_IN_LIMITS: readonly string[] = ['children', 'depth'];
 
 /** The path of the first part of a persona that this release does not carry out, or null. */
 export function notYetInPersona(persona: Persona): string | null {

@@ -1,5 +1,6 @@
 /** What `get_state` answers and lists show of a session. */
 import { z } from 'zod';
+import { Budget } from './budgets.ts';
 import { StopReason } from './events.ts';
 import { Usage } from './inputs.ts';
 import { Json } from './json.ts';
@@ -22,7 +23,12 @@ export const SessionStatus = z.strictObject({
   model: z.string().nullable(),
   stop_reason: StopReason.nullable(),
   error: z.strictObject({ code: z.string(), message: z.string() }).nullable(),
+  /** Of all runs. */
   usage: Usage,
+  /** USD of all runs; null where a price was not known. */
+  cost_usd: z.number().nonnegative().nullable(),
+  /** What the run has used of its budgets, as of the newest record: tokens, USD or milliseconds. */
+  budgets: z.array(z.strictObject({ budget: Budget, used: z.number().nonnegative(), limit: z.number().positive() })),
   calls: z.array(z.strictObject({ call_id: z.string(), tool: z.string(), status: z.string() })),
   approvals: z.array(z.strictObject({ call_id: z.string(), tool: z.string(), args: Json, requested_by: z.string() })),
   pending: z.array(

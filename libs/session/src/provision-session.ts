@@ -10,13 +10,17 @@ import {
   modelName,
   notYetInPersona,
   type Persona,
+  type PinnedPrice,
+  type PriceTable,
   type Provision,
   type ProvisionOutcome,
+  pinnedPrice,
   pinPermissions,
   type SessionRef,
   type StartSettings,
   type ToolDefinition,
 } from '@coxswain/protocol';
+import { type RunLimits, runLimits } from './run-limits.ts';
 import { sha256Hex } from './seal-record.ts';
 import type { TranscriptFrame } from './transcript.ts';
 
@@ -30,6 +34,8 @@ export interface ProvisionPorts {
   readonly defaultRoot: string;
   /** `provider/name` for sessions whose start and persona name none. */
   readonly defaultModel?: string | undefined;
+  /** What models cost; the first row that matches holds. Without a row a model's cost is not known. */
+  readonly prices?: PriceTable | undefined;
 }
 
 /** The outcome, and the tools that were opened on the way. The caller closes them. */
@@ -89,6 +95,10 @@ async function provision(
   if (isFailure(model)) return failed(model);
   const mode = promptOfMode(settings, persona);
   if (isFailure(mode)) return failed(mode);
+  const limits = runLimits(settings, persona);
+  const row = ports.prices?.find((candidate) => globMatches(candidate.model, model.name));
+  const price = row && pinnedPrice(row);
+  if (limits.budgets?.limits.nano_usd !== undefined && !price) return failed(priceUnknown(model));
   const root = pinned?.root ?? settings.root ?? ports.defaultRoot;
   const mcpServers = { ...persona.mcp_servers, ...settings.mcp_servers };
   const [modelProblem, toolset] = await Promise.all([
@@ -104,8 +114,15 @@ async function provision(
     return { outcome: { type: 'provision_outcome', effect_id: effectId, status: 'cancelled' }, toolset: null };
   }
   const tools = selectTools(toolset.tools, settings, persona);
-  const resolved = pin(settings, persona, model, mode, root, tools, hookTable(ports.hooks));
+  const resolved = pin(settings, persona, model, mode, root, tools, hookTable(ports.hooks), limits, price);
   return { outcome: { type: 'provision_outcome', effect_id: effectId, status: 'ok', provision: resolved }, toolset };
+}
+
+function priceUnknown({ name }: ModelSettings): Failure {
+  return {
+    code: 'price_unknown',
+    message: `limits.usd needs the price of ${name}, which no table has: add a row {model: "${name}", input: …, output: …}, USD per million tokens, to a file and name it in COX_PRICES`,
+  };
 }
 
 // The tools that are opened beside it must be closed again, so this failure has to be a value too.
@@ -186,6 +203,8 @@ function pin(
   root: string,
   tools: readonly ToolDefinition[],
   hooks: HookTable,
+  limits: RunLimits,
+  price: PinnedPrice | undefined,
 ): Provision {
   const system = [persona.prompt, mode].filter((text) => text.trim() !== '').join('\n\n');
   const version = persona.version ?? sha256Hex(canonicalJson(persona)).slice(0, 16);
@@ -195,8 +214,7 @@ function pin(
     model,
     system_prompt: system,
     permissions: pinPermissions(persona.permissions, settings.permissions),
-    max_turns: settings.max_turns ?? settings.limits?.max_turns ?? persona.limits?.max_turns ?? BOUNDS.maxTurnsDefault,
-    parallel_calls: settings.limits?.parallel_calls ?? persona.limits?.parallel_calls ?? BOUNDS.callsPerBatchMax,
+    ...limits,
     drain: persona.steering ?? { steering: 'all' as const, followups: 'one_at_a_time' as const },
     daemon: persona.daemon !== undefined,
     root,
@@ -205,11 +223,13 @@ function pin(
     ...pinned,
     tools: [...tools],
     hooks,
+    ...(price ? { price } : {}),
     fingerprints: {
       persona: sha256Hex(canonicalJson(pinned)),
       prompt: sha256Hex(system),
       tools: sha256Hex(canonicalJson(tools)),
       hooks: sha256Hex(canonicalJson(hooks)),
+      ...(price ? { price: sha256Hex(canonicalJson(price)) } : {}),
     },
   };
 }

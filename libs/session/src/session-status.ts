@@ -1,6 +1,6 @@
 /** A session as seen from outside, from its state after a committed record. */
-import type { SessionStatus, StateValue } from '@coxswain/protocol';
-import type { SessionState } from '@coxswain/turn';
+import { type SessionStatus, type StateValue, usdOf } from '@coxswain/protocol';
+import { budgetsOf, type SessionState } from '@coxswain/turn';
 
 /** The status after the record that `n` and `at` name. */
 export function statusOf(state: SessionState, n: number, at: string): SessionStatus {
@@ -18,6 +18,10 @@ export function statusOf(state: SessionState, n: number, at: string): SessionSta
     stop_reason: context.stop_reason,
     error: context.failure ? { code: context.failure.code, message: context.failure.message } : null,
     usage: context.total_usage,
+    cost_usd: context.total_cost === null ? null : usdOf(context.total_cost),
+    budgets: budgetsOf(context).map(({ budget, used, limit }) =>
+      budget === 'usd' ? { budget, used: usdOf(used), limit: usdOf(limit) } : { budget, used, limit },
+    ),
     calls: context.calls.map((row) => ({ call_id: row.call_id, tool: row.tool, status: row.ended ?? row.status })),
     approvals: context.calls
       .filter((row) => row.status === 'parked')

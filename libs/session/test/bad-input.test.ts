@@ -29,7 +29,7 @@ const CASES: readonly Case[] = [
   ['start', { prompt: 'a', model: 'no-slash' }, 'invalid_field', 'model'],
   ['start', { prompt: 'a', fork: { session: 's2', n: 1 } }, 'not_yet_available', 'fork'],
   ['start', { prompt: 'a', persona: { name: 'p', skills: ['x'] } }, 'not_yet_available', 'persona.skills'],
-  ['start', { prompt: 'a', limits: { usd: 1 } }, 'not_yet_available', 'limits.usd'],
+  ['start', { prompt: 'a', limits: { depth: 1 } }, 'not_yet_available', 'limits.depth'],
   ['start', { messages: [{ role: 'assistant', content: [] }] }, 'invalid_field', 'messages.0.role'],
   ['prompt', '', 'empty_body', 'body'],
   ['prompt', { body: ' \n' }, 'empty_body', 'body'],

@@ -12,13 +12,16 @@ import type {
   JsonObject,
   Mode,
   PinnedPermissions,
+  PinnedPrice,
   ReminderFields,
+  RunBudgets,
   StartSettings,
   StopReason,
   ToolResult,
   ToolTraits,
   Usage,
 } from '@coxswain/protocol';
+import { type BudgetCount, NOTHING_USED } from './budgets.ts';
 import type { LiveReminder } from './reminders.ts';
 
 /** An injection that waits for a seam. */
@@ -146,6 +149,9 @@ export interface Pinned {
   readonly parallel_calls: number;
   readonly drain: { readonly steering: 'all' | 'one_at_a_time'; readonly followups: 'all' | 'one_at_a_time' };
   readonly daemon: boolean;
+  readonly budgets: RunBudgets | null;
+  readonly price: PinnedPrice | null;
+  readonly price_fingerprint: string;
 }
 
 /** The context. Snake case, as it is data that snapshots hold. */
@@ -173,6 +179,11 @@ export interface SessionContext {
   readonly turn_usage: Usage;
   readonly run_usage: Usage;
   readonly total_usage: Usage;
+  /** Nano-USD; null where a price was not known. */
+  readonly turn_cost: number | null;
+  readonly run_cost: number | null;
+  readonly total_cost: number | null;
+  readonly count: BudgetCount;
   /** Whether the open turn's answer asked for calls. */
   readonly batch_open: boolean;
   readonly calls: readonly CallRow[];
@@ -253,6 +264,10 @@ export function emptyContext(sessionId: string): SessionContext {
     turn_usage: NO_USAGE,
     run_usage: NO_USAGE,
     total_usage: NO_USAGE,
+    turn_cost: 0,
+    run_cost: 0,
+    total_cost: 0,
+    count: NOTHING_USED,
     batch_open: false,
     calls: [],
     edited: [],

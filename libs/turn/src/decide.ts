@@ -284,7 +284,7 @@ function decideProvision(context: SessionContext, outcome: ProvisionOutcome): De
   }
   const { provision } = outcome;
   const { fingerprints } = provision;
-  const { tools, hooks, ...rest } = provision;
+  const { tools, hooks, price, ...rest } = provision;
   const list: SessionEvent[] = [];
   const pinned = context.pinned;
   if (pinned?.persona_fingerprint !== fingerprints.persona || pinned.prompt_fingerprint !== fingerprints.prompt) {
@@ -294,6 +294,9 @@ function decideProvision(context: SessionContext, outcome: ProvisionOutcome): De
     list.push({ type: 'tools_changed', fingerprint: fingerprints.tools, tools });
   if (pinned?.hooks_fingerprint !== fingerprints.hooks)
     list.push({ type: 'hooks_changed', fingerprint: fingerprints.hooks, table: hooks });
+  const priceFingerprint = fingerprints.price ?? '';
+  if ((pinned?.price_fingerprint ?? '') !== priceFingerprint)
+    list.push({ type: 'prices_changed', fingerprint: priceFingerprint, price: price ?? null });
   list.push({
     type: 'agent_start',
     run: context.run,

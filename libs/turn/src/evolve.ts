@@ -4,7 +4,8 @@
  * E1  An event only states a fact; evolve never refuses one.
  * E2  Effect ids are `<record n>-<index>`: the event that asks for an effect takes the next index of its record.
  */
-import { BOUNDS, callsOf, type EventOf, type SessionEvent, textOf, type Usage } from '@coxswain/protocol';
+import { BOUNDS, callsOf, costNanoUsd, type EventOf, type SessionEvent, textOf, type Usage } from '@coxswain/protocol';
+import { exhaustion, NOTHING_USED, spend, startClock, stopClock } from './budgets.ts';
 import { type CallRow, NO_STALL, NO_USAGE, type OpenEffect, type SessionContext } from './context.ts';
 import { editedFiles } from './edited-files.ts';
 import {
@@ -42,6 +43,8 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
         turn_open: false,
         turns_counted: 0,
         run_usage: NO_USAGE,
+        run_cost: 0,
+        count: NOTHING_USED,
         batch_open: false,
         calls: [],
         edited: [],
@@ -74,9 +77,18 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
           parallel_calls: provision.parallel_calls,
           drain: provision.drain,
           daemon: provision.daemon,
+          budgets: provision.budgets ?? null,
+          price: context.pinned?.price ?? null,
+          price_fingerprint: context.pinned?.price_fingerprint ?? '',
         },
       };
     }
+    case 'prices_changed':
+      return context.pinned
+        ? { pinned: { ...context.pinned, price: event.price, price_fingerprint: event.fingerprint } }
+        : {};
+    case 'budget_threshold':
+      return thresholdTold(context, event);
     case 'tools_changed':
       return {
         tools: Object.fromEntries(event.tools.map((tool) => [tool.name, tool.traits])),
@@ -88,13 +100,14 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
         ...(context.pinned ? { pinned: { ...context.pinned, hooks_fingerprint: event.fingerprint } } : {}),
       };
     case 'agent_start':
-      return { run_started: true, provision: null };
+      return { run_started: true, provision: null, count: startClock(context.count, event.at_ms) };
     case 'turn_start':
       return {
         turn: event.turn,
         turn_open: true,
         turns_counted: context.turns_counted + 1,
         turn_usage: NO_USAGE,
+        turn_cost: 0,
         batch_open: false,
         dispatch_skipped: false,
         preempting: false,
@@ -157,7 +170,14 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
         ...(context.batch_open ? { stall: watchTurn(context.stall) } : {}),
       };
     case 'agent_end':
-      return { stop_reason: event.stop_reason, provision: null, model: null, closing: null, consult: null };
+      return {
+        stop_reason: event.stop_reason,
+        provision: null,
+        model: null,
+        closing: null,
+        consult: null,
+        count: stopClock(context.count, event.at_ms),
+      };
     case 'steering_received':
     case 'reminder_injected':
     case 'followup_received':
@@ -193,9 +213,9 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
     case 'control_outcome':
       return controlled(context, event);
     case 'suspended':
-      return { suspend: null };
+      return { suspend: null, count: stopClock(context.count, event.at_ms) };
     case 'resumed':
-      return remember(context, event.command_id);
+      return { ...remember(context, event.command_id), count: startClock(context.count, event.at_ms) };
     case 'run_failed':
       return {
         aborting: true,
@@ -248,7 +268,9 @@ function checkpointed(
         ...ask(context, event, 'model'),
       };
     case 'daemon_idle_pre':
-      return { ...delivered, turns_counted: 0 };
+      return { ...delivered, turns_counted: 0, count: NOTHING_USED };
+    case 'daemon_idle_post':
+      return { ...delivered, count: startClock(context.count, event.at_ms) };
     case 'loop_exit':
       return { ...delivered, ...(context.run_started && context.pinned ? ask(context, event, 'closing') : {}) };
     default:
@@ -264,6 +286,7 @@ function answered(context: SessionContext, event: EventOf<'message_complete'>): 
     turn_usage: addUsage(context.turn_usage, event.usage),
     run_usage: addUsage(context.run_usage, event.usage),
     total_usage: addUsage(context.total_usage, event.usage),
+    ...paid(context, event.usage),
     ...(event.message.partial ? {} : { stall: watchAnswer(context.stall, calls) }),
   };
   if (calls.length === 0) return usage;
@@ -280,6 +303,26 @@ function answered(context: SessionContext, event: EventOf<'message_complete'>): 
       }),
     ),
   };
+}
+
+function paid(context: SessionContext, usage: Usage): Partial<SessionContext> {
+  const price = context.pinned?.price ?? null;
+  const cost = price ? costNanoUsd(price, usage) : null;
+  const add = (sum: number | null) => (sum === null || cost === null ? null : sum + cost);
+  return {
+    turn_cost: add(context.turn_cost),
+    run_cost: add(context.run_cost),
+    total_cost: add(context.total_cost),
+    count: spend(context.count, usage, price),
+  };
+}
+
+function thresholdTold(context: SessionContext, event: EventOf<'budget_threshold'>): Partial<SessionContext> {
+  const { count } = context;
+  const told = { count: { ...count, told: { ...count.told, [event.budget]: event.percent } } };
+  return event.percent < 100
+    ? told
+    : { ...told, aborting: true, stop_reason: 'budget_exceeded', cancel_reason: exhaustion(event), suspend: null };
 }
 
 function decided(context: SessionContext, event: EventOf<'approval_decided'>): Partial<SessionContext> {
@@ -328,6 +371,8 @@ function controlled(context: SessionContext, event: EventOf<'control_outcome'>):
   if (event.control === 'revoke' || event.control === 'replace') return ofInjection(context, event);
   const remembered = remember(context, event.command_id);
   if (event.control === 'cancel' && event.status === 'cancelled') {
+    // A budget that is used up has ended the run already, and says why.
+    if (context.stop_reason === 'budget_exceeded') return remembered;
     const stopReason = context.failure ? context.stop_reason : 'cancelled';
     return {
       ...remembered,

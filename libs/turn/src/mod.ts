@@ -1,4 +1,5 @@
 /** The turn machine and the pure functions around it. Nothing else decides anything. */
+export { type BudgetState, budgetsOf } from './budgets.ts';
 export { type CallRow, emptyContext, type OpenConsult, type SessionContext } from './context.ts';
 export { decide } from './decide.ts';
 export type { Decision } from './decision.ts';

@@ -19,8 +19,10 @@ import {
   type SessionEvent,
   type StopReason,
   type ToolResult,
+  usdOf,
   userText,
 } from '@coxswain/protocol';
+import { reachedThreshold, uncoveredAnswer } from './budgets.ts';
 import type { CallRow, PendingInjection, SessionContext } from './context.ts';
 import { type EndingPoint, endingPayload } from './ending.ts';
 import { feedbackEvent, owedFeedback } from './feedback.ts';
@@ -33,7 +35,14 @@ import { MACHINE_VERSION } from './turn-machine.ts';
 /** The one event that follows, or null. Pure. */
 export function next(state: SessionState): SessionEvent | null {
   const { context } = state;
-  return owed(context) ?? derive[leafOf(state)]?.(context) ?? null;
+  const leaf = leafOf(state);
+  return owed(context) ?? budgetTold(context, leaf) ?? derive[leaf]?.(context) ?? null;
+}
+
+// A run that is ending tells no more: its end says what it has used.
+function budgetTold(context: SessionContext, leaf: string): SessionEvent | null {
+  if (!context.pinned?.budgets || !context.run_started || context.aborting) return null;
+  return leaf === 'stopped' || leaf === 'failed' || leaf.startsWith('tearing_down') ? null : reachedThreshold(context);
 }
 
 type Derivation = (context: SessionContext) => SessionEvent | null;
@@ -63,7 +72,7 @@ const derive: { readonly [leaf: string]: Derivation } = {
   'steering_check.post_turn': (context) => consult(context, 'post_turn', {}),
   'steering_check.file_edited': consultEdited,
   'steering_check.iteration_end': (context) => checkpoint(context, 'iteration_end'),
-  'steering_check.closing': turnEnd,
+  'steering_check.closing': (context) => (q.wouldGoOn(context) ? uncoveredAnswer(context) : null) ?? turnEnd(context),
   'steering_check.follow_up': takeFollowup,
   'daemon_idle.daemon_idle_pre': (context) => checkpoint(context, 'daemon_idle_pre'),
   'daemon_idle.daemon_idle_post': (context) => checkpoint(context, 'daemon_idle_post'),
@@ -91,6 +100,7 @@ const derive: { readonly [leaf: string]: Derivation } = {
     stop_reason: stopReason(context),
     turns: context.turn,
     usage: context.run_usage,
+    ...cost(context, context.run_cost),
     pending: context.pending.length + context.followups.length,
     ...(context.failure ? { error: context.failure } : {}),
     ...(context.failed_at === null ? {} : { failed_at: context.failed_at }),
@@ -274,8 +284,14 @@ function turnEnd(context: SessionContext): SessionEvent {
     type: 'turn_end',
     turn: context.turn,
     usage: context.turn_usage,
+    ...cost(context, context.turn_cost),
     ...(context.dispatch_skipped ? { dispatch_skipped: true, skip_reason: 'interrupt_immediate' } : {}),
   };
+}
+
+// Without a price nothing is said: 0 would be a claim.
+function cost(context: SessionContext, nanoUsd: number | null): { readonly cost_usd?: number } {
+  return nanoUsd === null || !context.pinned?.price ? {} : { cost_usd: usdOf(nanoUsd) };
 }
 
 function takeFollowup(context: SessionContext): SessionEvent | null {
@@ -307,8 +323,12 @@ export function unstartedRun(context: SessionContext): SessionEvent {
 function stopReason(context: SessionContext): StopReason {
   if (context.stop_reason) return context.stop_reason;
   if (context.batch_open)
-    return q.batchTerminates(context) && context.delivered_at_end === 0 ? 'terminated' : 'max_turns';
-  return q.isCapped(context) && (context.cut_short || q.anythingWaits(context)) ? 'max_turns' : 'end_turn';
+    return q.batchTerminates(context) && context.delivered_at_end === 0 ? 'terminated' : cap(context);
+  return q.isCapped(context) && (context.cut_short || q.anythingWaits(context)) ? cap(context) : 'end_turn';
+}
+
+function cap(context: SessionContext): StopReason {
+  return q.isAtLastTurn(context) ? 'max_turns' : 'budget_exceeded';
 }
 
 // ---- hooks ----

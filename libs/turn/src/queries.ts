@@ -10,6 +10,7 @@ import {
   SEAMS,
   type SeamKind,
 } from '@coxswain/protocol';
+import { uncoveredAnswer } from './budgets.ts';
 import type { CallRow, PendingFollowup, PendingInjection, SessionContext } from './context.ts';
 
 /** The registrations that a point consults, in order. `target` is the tool's name at tool points, the persona's elsewhere. */
@@ -183,9 +184,20 @@ export function anythingWaits(context: SessionContext): boolean {
   return context.followups.length > 0 || steeringWaits(context);
 }
 
-/** Whether the open turn is the last that the cap allows. */
-export function isCapped(context: SessionContext): boolean {
+/** Whether the open turn is the last that max_turns allows. */
+export function isAtLastTurn(context: SessionContext): boolean {
   return context.turns_counted >= (context.pinned?.max_turns ?? 1);
+}
+
+/** Whether the open turn is the last: by max_turns, or because no budget is left for the answer of another. */
+export function isCapped(context: SessionContext): boolean {
+  return isAtLastTurn(context) || uncoveredAnswer(context) !== null;
+}
+
+/** Whether a run would go on after its open turn, were it not capped. */
+export function wouldGoOn(context: SessionContext): boolean {
+  const { batch_open, cut_short, delivered_at_end } = context;
+  return !isAtLastTurn(context) && (batch_open || cut_short || delivered_at_end > 0 || anythingWaits(context));
 }
 
 /** The next follow-up to take, or undefined. */

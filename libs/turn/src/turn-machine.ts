@@ -121,6 +121,7 @@ const turnSetup = setup({
     is_quiet: ({ context }: Args) => !q.anythingInFlight(context) && q.openCalls(context).length === 0,
     turn_is_closed: ({ context }: Args) => !context.turn_open && context.run_started,
     is_closed: ({ context }: Args) => context.closing === null,
+    is_used_up: ({ event }: Args) => (event as On<'budget_threshold'>).percent === 100,
     passes_session_error: passing('session_error'),
     passes_session_end: passing('session_end'),
     passes_pre_finish: passing('pre_finish'),
@@ -159,6 +160,7 @@ export const turnMachine = turnSetup.createMachine({
     // What may happen at any time while a run is on. States that go somewhere on one of these say so themselves.
     control_outcome: [to('.tearing_down', 'cancels'), evolves],
     run_failed: to('.tearing_down'),
+    budget_threshold: [to('.tearing_down', 'is_used_up'), evolves],
     steering_received: evolves,
     reminder_injected: evolves,
     followup_received: evolves,
@@ -195,6 +197,7 @@ export const turnMachine = turnSetup.createMachine({
             persona_changed: evolves,
             tools_changed: evolves,
             hooks_changed: evolves,
+            prices_changed: evolves,
             agent_start: [
               to('session_start', 'hooked_session_start'),
               to('user_prompt_submit', 'hooked_user_prompt_submit'),

@@ -16,7 +16,7 @@ import {
   type SessionState,
 } from '../src/mod.ts';
 import { journalLine } from './journal-line.ts';
-import type { Move } from './moves.ts';
+import { Later, type Move } from './moves.ts';
 
 const SESSION_ID = 's1';
 
@@ -30,12 +30,15 @@ export type Step = Pick<JournalRecord, 'n' | 'input' | 'events'> & {
 export class Session {
   readonly steps: Step[] = [];
   state: SessionState = emptyState(SESSION_ID);
+  /** The time of the next record. */
+  atMs = 0;
   readonly #actor = new SessionActor(SESSION_ID);
 
   /** Makes moves, in order. */
   make(...moves: readonly Move[]): this {
     for (const move of moves) {
-      if (Array.isArray(move)) this.make(...(move as readonly Move[]));
+      if (move instanceof Later) this.atMs += move.ms;
+      else if (Array.isArray(move)) this.make(...(move as readonly Move[]));
       else this.#put(typeof move === 'function' ? move(this.state) : (move as Input));
     }
     return this;
@@ -50,11 +53,11 @@ export class Session {
     this.lastInput = input;
     expect(Input.safeParse(input).error, JSON.stringify(input)).toBeUndefined();
     const n = this.steps.length + 1;
-    const { decision, events } = this.#actor.step(input, n, 0);
+    const { decision, events } = this.#actor.step(input, n, this.atMs);
     let folded = this.state;
     for (const event of events) {
       expect(SessionEvent.safeParse(event).error, JSON.stringify(event)).toBeUndefined();
-      folded = applyEvent(folded, event, n, 0);
+      folded = applyEvent(folded, event, n, this.atMs);
     }
     expect({ value: folded.value, context: folded.context }).toEqual(this.#actor.store());
     this.state = folded;

@@ -104,7 +104,10 @@ export function journalLine(event: SessionEvent): string {
       return `run_failed ${event.source} ${event.error.code}`;
     case 'owned':
       return `owned ${event.epoch}`;
+    case 'budget_threshold':
+      return words('budget_threshold', event.budget, `${event.percent}%`, event.needed !== undefined && 'uncovered');
     case 'persona_changed':
+    case 'prices_changed':
     case 'tools_changed':
     case 'hooks_changed':
     case 'tools_closed':

@@ -56,6 +56,7 @@ const IN_RUN: ReadonlySet<string> = new Set([
   'approval_decided',
   'suspended',
   'tools_closed',
+  'budget_threshold',
 ]);
 
 function drop(waiting: { id: string }[], id: string): void {
@@ -340,6 +341,29 @@ export const RULES: Readonly<Record<string, Rule>> = {
       const restarts = event.type === 'loop_checkpoint' && event.kind === 'daemon_idle_pre';
       if (event.type === 'prompt_received' || restarts) turns = 0;
       return event.type === 'turn_start' && ++turns > max_turns ? [place(at)] : [];
+    });
+  },
+
+  'each threshold of a budget is told once in a run or job, in order, and nothing is begun after the last': (
+    journal,
+  ) => {
+    const told = new Map<string, number>();
+    let spent = false;
+    return placed(journal).flatMap((at) => {
+      const { event } = at;
+      const restarts = event.type === 'loop_checkpoint' && event.kind === 'daemon_idle_pre';
+      if (event.type === 'prompt_received' || restarts) {
+        told.clear();
+        spent = false;
+      }
+      if (event.type === 'budget_threshold') {
+        const before = told.get(event.budget) ?? 0;
+        told.set(event.budget, event.percent);
+        if (spent || event.percent <= before) return [place(at)];
+        spent = event.percent === 100;
+      }
+      if (spent && (event.type === 'turn_start' || event.type === 'call_started')) return [place(at)];
+      return spent && event.type === 'agent_end' && event.stop_reason !== 'budget_exceeded' ? [place(at)] : [];
     });
   },
 

@@ -6,6 +6,7 @@ import {
   type AssistantMessage,
   type CallOutcome,
   type CommandInput,
+  DEFAULT_THRESHOLDS,
   DEFAULT_TRAITS,
   type ErrorCode,
   type HookAnswer,
@@ -17,17 +18,30 @@ import {
   type JsonObject,
   type ModelOutcome,
   type PermissionRule,
+  type PinnedPrice,
   type Provision,
   parseBody,
   parseVerdict,
+  type RunBudgets,
   type ToolDefinition,
   type ToolTraits,
   type Verb,
 } from '@coxswain/protocol';
 import type { SessionState } from '../src/mod.ts';
 
+/** Time passes. */
+export class Later {
+  readonly ms: number;
+  constructor(ms: number) {
+    this.ms = ms;
+  }
+}
+
+/** So many milliseconds pass. */
+export const later = (ms: number): Move => new Later(ms);
+
 /** One move, or several in order. */
-export type Move = Input | ((state: SessionState) => Input) | readonly Move[];
+export type Move = Input | Later | ((state: SessionState) => Input) | readonly Move[];
 
 // ---- commands ----
 
@@ -113,6 +127,9 @@ export interface Surroundings {
   readonly steering?: 'all' | 'one_at_a_time';
   readonly followups?: 'all' | 'one_at_a_time';
   readonly daemon?: boolean;
+  readonly budgets?: RunBudgets['limits'];
+  readonly thresholds?: readonly number[];
+  readonly price?: PinnedPrice;
 }
 
 /** The surroundings as a provision. */
@@ -132,7 +149,12 @@ export function provision(around: Surroundings = {}): Provision {
     drain: { steering: around.steering ?? 'all', followups: around.followups ?? 'one_at_a_time' },
     daemon: around.daemon ?? false,
     root: '/',
+    ...(around.budgets
+      ? { budgets: { limits: around.budgets, thresholds: [...(around.thresholds ?? DEFAULT_THRESHOLDS)] } }
+      : {}),
+    ...(around.price ? { price: around.price } : {}),
     fingerprints: {
+      ...(around.price ? { price: fingerprint(around.price) } : {}),
       persona: fingerprint(around),
       prompt: 'p',
       tools: fingerprint(tools),
@@ -197,6 +219,13 @@ const textParts = (text: string) => (text === '' ? [] : [{ type: 'text' as const
 
 /** The model answers plainly. */
 export const answered = (text = 'fine') => modelOutcome(textParts(text), {});
+/** An outcome with other usage than usual. */
+export function using(inputTokens: number, outputTokens: number, move: Move): Move {
+  return (state) => {
+    const outcome = (move as (state: SessionState) => ModelOutcome)(state);
+    return { ...outcome, usage: { input_tokens: inputTokens, output_tokens: outputTokens } };
+  };
+}
 /** The model asks for calls. */
 export const asked = (...calls: readonly CallPart[]) => modelOutcome([...calls], { finish_reason: 'tool_calls' });
 /** The model breaks down, after it has said something or nothing. */

@@ -103,6 +103,13 @@ const WORLDS: Readonly<Record<string, World>> = {
     around: { daemon: true, maxTurns: 2 },
     happens: only('(steer|remind) .*', 'followup', 'suspend', 'resume', 'cancel', 'cancel no call'),
   },
+  'a budget': {
+    around: {
+      budgets: { tokens: 20 },
+      price: { pattern: '*', input_micro_usd: 1, cached_input_micro_usd: 1, output_micro_usd: 1 },
+    },
+    happens: only('asks read', 'steer finish_step'),
+  },
   trouble: {
     around: {},
     happens: only(

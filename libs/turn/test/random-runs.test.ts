@@ -43,6 +43,7 @@ const surroundings: fc.Arbitrary<Surroundings> = fc.record({
   steering: fc.constantFrom('all' as const, 'one_at_a_time' as const),
   followups: fc.constantFrom('all' as const, 'one_at_a_time' as const),
   daemon: fc.boolean(),
+  budgets: fc.oneof(fc.constant({}), fc.record({ tokens: fc.integer({ min: 1, max: 60 }) })),
 });
 
 /** What happens next: mostly work, often a word, now and then trouble. */

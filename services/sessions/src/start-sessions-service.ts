@@ -1,7 +1,8 @@
 /** The sessions service: a session host wired to NATS, models, MCP servers and the built-in tools. Wiring only. */
+import { resolve } from 'node:path';
 import { createMcpTools } from '@coxswain/adapter-mcp';
 import { createIds, createSystemClock } from '@coxswain/adapter-memory';
-import { createModels } from '@coxswain/adapter-models';
+import { createModels, KNOWN_PRICES, readPrices } from '@coxswain/adapter-models';
 import {
   connectNats,
   createNatsBlobs,
@@ -15,6 +16,7 @@ import {
 } from '@coxswain/adapter-nats';
 import { combineToolSources, createBuiltInTools } from '@coxswain/adapter-tools';
 import type { Hooks, Personas } from '@coxswain/ports';
+import type { PriceTable } from '@coxswain/protocol';
 import { createSessionHost } from '@coxswain/session';
 import { createServiceLog, type LogTarget } from './service-log.ts';
 
@@ -31,6 +33,8 @@ export interface SessionsServiceOptions {
   readonly env?: NodeJS.ProcessEnv | undefined;
   /** The root of sessions that name none, and where relative paths of scripts begin; the working directory by default. */
   readonly defaultRoot?: string | undefined;
+  /** What models cost, before the rows of the file that COX_PRICES names and of the built-in table. */
+  readonly prices?: PriceTable | undefined;
 }
 
 /** A service that runs. */
@@ -49,6 +53,7 @@ export interface SessionsService {
  */
 export async function startSessionsService(options: SessionsServiceOptions): Promise<SessionsService> {
   const env = options.env ?? process.env;
+  const ownPrices = env.COX_PRICES ? await readPrices(resolve(options.defaultRoot ?? '.', env.COX_PRICES)) : [];
   const { servers, ...credentials } = parseConnectionUrl(options.nats.servers);
   const token = options.nats.token ?? credentials.token;
   const log = createServiceLog(options.log ?? 'file', options.stateDir, env, [token, credentials.password]);
@@ -74,6 +79,7 @@ export async function startSessionsService(options: SessionsServiceOptions): Pro
         log,
         defaultRoot,
         defaultModel: env.COX_MODEL || undefined,
+        prices: [...(options.prices ?? []), ...ownPrices, ...KNOWN_PRICES],
       },
       { name: options.hostName ?? 'host' },
     );

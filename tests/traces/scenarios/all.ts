@@ -5,6 +5,7 @@ import { CANCELLING } from './cancelling.ts';
 import { FAILURES } from './failures.ts';
 import { HOOKS } from './hooks.ts';
 import { INJECTIONS } from './injections.ts';
+import { LIMITS } from './limits.ts';
 import { PLAIN_RUNS } from './plain-runs.ts';
 import { SEAM_DELIVERIES } from './seam-deliveries.ts';
 import { STEERING } from './steering.ts';
@@ -19,4 +20,5 @@ export const SCENARIOS: readonly Scenario[] = [
   ...CANCELLING,
   ...FAILURES,
   ...HOOKS,
+  ...LIMITS,
 ];

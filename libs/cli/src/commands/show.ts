@@ -6,7 +6,7 @@ import { findSession } from '../instance/resolve-session.ts';
 import { foldStatus, sessionStatus } from '../instance/session-status.ts';
 import { EXIT } from '../line/cli-error.ts';
 import type { CommandRun } from '../line/command-spec.ts';
-import { effort } from '../terminal/event-lines.ts';
+import { budgetLine, effort } from '../terminal/event-lines.ts';
 import { standardStreams } from '../terminal/streams.ts';
 import { ago, table } from '../terminal/table.ts';
 
@@ -29,7 +29,8 @@ function forPeople(status: SessionStatus): string {
     ['run', `${status.run}, turn ${status.turn}`],
     ['persona', status.persona ?? 'none yet'],
     ['model', status.model ?? 'none yet'],
-    ['used', effort(status.turn, status.usage)],
+    ['used', effort(status.turn, status.usage, status.cost_usd)],
+    ...status.budgets.map((state) => ['budget', budgetLine(state)]),
     ['record', `${status.n}, ${ago(status.at)}, epoch ${status.epoch}`],
   ];
   if (status.error) rows.push(['error', `${status.error.code}: ${printable(status.error.message)}`]);

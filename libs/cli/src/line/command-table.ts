@@ -37,6 +37,9 @@ const RUNNING = {
   ask: { value: 'GLOB', help: 'Tools that wait for an approval', repeatable: true },
   deny: { value: 'GLOB', help: 'Tools that are refused', repeatable: true },
   'max-turns': { value: 'N', help: 'At most so many turns (50)' },
+  'max-tokens': { value: 'N', help: 'At most so many tokens, in and out; a limit that ends the run exits 4' },
+  'max-usd': { value: 'SUM', help: 'At most so much money; the model’s price must be known' },
+  'max-time': { value: 'TIME', help: 'At most so long, waiting included: 90s, 5m, 2h' },
   detach: { help: 'Start it and leave it running' },
   'steering-file': STEERING_FILE,
   ...ASKING,
@@ -186,6 +189,13 @@ export const COMMANDS: readonly CommandSpec[] = [
     help: 'List what waits to be delivered to a session',
     flags: BUS,
     load: () => import('../commands/pending.ts'),
+  },
+  {
+    name: 'usage',
+    args: ['<session>'],
+    help: 'What a session has used: tokens and money, run by run',
+    flags: BUS,
+    load: () => import('../commands/usage.ts'),
   },
   {
     name: 'replay',

@@ -7,6 +7,8 @@ export interface GivenFlag {
   readonly value: string | true;
 }
 
+const UNIT_MS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+
 /** Typed access to flags that have been checked against their command. */
 export class Flags {
   readonly #given: readonly GivenFlag[];
@@ -35,6 +37,29 @@ export class Flags {
       throw usageError(`--${name} takes a whole number from ${bounds.min} to ${bounds.max}, not "${text}"`);
     }
     return value;
+  }
+
+  /** A sum within bounds, or undefined. */
+  amount(name: string, bounds: { readonly min: number; readonly max: number }): number | undefined {
+    const text = this.text(name);
+    if (text === undefined) return undefined;
+    const value = /^(\d{1,15}(\.\d{1,9})?|\.\d{1,9})$/.test(text) ? Number(text) : Number.NaN;
+    if (!(value >= bounds.min && value <= bounds.max)) {
+      throw usageError(`--${name} takes a sum from ${bounds.min} to ${bounds.max}, for example 0.50, not "${text}"`);
+    }
+    return value;
+  }
+
+  /** A time such as 500ms, 90s, 5m, 2h or 1d in milliseconds, or undefined. */
+  duration(name: string, bounds: { readonly minMs: number; readonly maxMs: number }): number | undefined {
+    const text = this.text(name);
+    if (text === undefined) return undefined;
+    const [, number = '', unit = ''] = /^(\d{1,12}(?:\.\d{1,3})?)(ms|s|m|h|d)$/.exec(text) ?? [];
+    const ms = number === '' ? Number.NaN : Math.round(Number(number) * (UNIT_MS[unit] ?? Number.NaN));
+    if (!(ms >= bounds.minMs && ms <= bounds.maxMs)) {
+      throw usageError(`--${name} takes a time with its unit, such as 500ms, 90s, 5m, 2h or 1d, not "${text}"`);
+    }
+    return ms;
   }
 
   /** One of a few words, or undefined. */

@@ -52,7 +52,20 @@ export async function startBody(
     ...(mcp === undefined ? {} : { mcp_servers: await readMcpFile(resolve(folder, mcp)) }),
     ...(rules.length === 0 ? {} : { permissions: { rules } }),
     ...(maxTurns === undefined ? {} : { max_turns: maxTurns }),
+    ...limitsOf(flags),
   };
+}
+
+function limitsOf(flags: Invocation['flags']): Pick<BodyInput<'start'>, 'limits'> {
+  const tokens = flags.whole('max-tokens', { min: 1, max: 1e12 });
+  const usd = flags.amount('max-usd', { min: 0.000_001, max: 1_000_000 });
+  const wallTimeMs = flags.duration('max-time', { minMs: 1, maxMs: 31_536_000_000 });
+  const limits = {
+    ...(tokens === undefined ? {} : { tokens }),
+    ...(usd === undefined ? {} : { usd }),
+    ...(wallTimeMs === undefined ? {} : { wall_time_ms: wallTimeMs }),
+  };
+  return Object.keys(limits).length === 0 ? {} : { limits };
 }
 
 /** The id that `--id` gives the new session. */

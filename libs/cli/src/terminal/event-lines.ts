@@ -1,6 +1,6 @@
 /** What people read of a session: one line for most events. */
 import type { UiEvent, UiEventOf } from '@coxswain/client';
-import type { StopReason, Usage } from '@coxswain/protocol';
+import type { Budget, StopReason, Usage } from '@coxswain/protocol';
 import type { Style } from './style.ts';
 
 /** The line of an event, or null for one that is shown otherwise or not at all. */
@@ -48,6 +48,9 @@ export function eventLine(event: UiEvent, style: Style): string | null {
       return style.yellow('  ▶ resumed');
     case 'host_changed':
       return style.dim(`  (host ${event.host} goes on with it)`);
+    case 'budget_reported':
+      // The end of the run, which follows, says the rest.
+      return event.percent === 100 ? null : style.yellow(`  ! ${event.percent}% of the budget: ${budgetLine(event)}`);
     case 'run_ended':
       return runEnded(event, style);
     // The views show these in their own ways.
@@ -65,10 +68,33 @@ export function endState(reason: StopReason): string {
   return `${reason === 'error' ? 'failed' : 'stopped'} (${reason})`;
 }
 
-/** `3 turns · 1,234 tokens in, 56 out`. */
-export function effort(turns: number, usage: Usage): string {
-  const count = (tokens: number) => tokens.toLocaleString('en-US');
-  return `${turns} turn${turns === 1 ? '' : 's'} · ${count(usage.input_tokens)} tokens in, ${count(usage.output_tokens)} out`;
+/** `3 turns · 1,234 tokens in, 56 out · $0.0123`. */
+export function effort(turns: number, usage: Usage, costUsd: number | null = null): string {
+  const cost = costUsd === null ? '' : ` · ${dollars(costUsd)}`;
+  return `${turns} turn${turns === 1 ? '' : 's'} · ${tokens(usage.input_tokens)} tokens in, ${tokens(usage.output_tokens)} out${cost}`;
+}
+
+/** `1,234 of 5,000 tokens`, `$0.12 of $0.50`, `3.4 s of 1 min 0 s`. */
+export function budgetLine(state: { readonly budget: Budget; readonly used: number; readonly limit: number }): string {
+  const { budget, used, limit } = state;
+  switch (budget) {
+    case 'tokens':
+      return `${tokens(used)} of ${tokens(limit)} tokens`;
+    case 'usd':
+      return `${dollars(used)} of ${dollars(limit)}`;
+    case 'wall_time_ms':
+      return `${duration(used)} of ${duration(limit)}`;
+  }
+}
+
+/** `1,234`. */
+export function tokens(count: number): string {
+  return count.toLocaleString('en-US');
+}
+
+/** `$1.50`, `$0.0123`: what is less than a dollar with as many digits as say something. */
+export function dollars(usd: number): string {
+  return `$${usd >= 1 || usd === 0 ? usd.toFixed(2) : String(Number(usd.toPrecision(3)))}`;
 }
 
 function callEnded(event: UiEventOf<'call_ended'>, style: Style): string {
@@ -105,7 +131,9 @@ function seamDelivered(event: UiEventOf<'seam_delivered'>, style: Style): string
 function runEnded(event: UiEventOf<'run_ended'>, style: Style): string {
   const failed = event.stop_reason === 'error';
   const colour = failed ? style.red : event.stop_reason === 'cancelled' ? style.yellow : style.green;
-  const lines = [`${colour(`● ${endState(event.stop_reason)}`)} ${style.dim(`· ${effort(event.turns, event.usage)}`)}`];
+  const lines = [
+    `${colour(`● ${endState(event.stop_reason)}`)} ${style.dim(`· ${effort(event.turns, event.usage, event.cost_usd)}`)}`,
+  ];
   if (event.error) lines.push(style.red(`  ${event.error.code}: ${event.error.message}`));
   else if (event.reason !== null) lines.push(style.dim(`  ${event.reason}`));
   if (event.pending > 0) {

@@ -1,0 +1,32 @@
+/** A table of prices from a file: YAML or JSON, `prices: [{model, input, output, cached_input?}]`. */
+import { readFile, stat } from 'node:fs/promises';
+import { PriceTable } from '@coxswain/protocol';
+import { parse } from 'yaml';
+import { z } from 'zod';
+
+const FILE_MAX_BYTES = 1024 * 1024;
+const PriceFile = z.strictObject({ prices: PriceTable });
+
+/** The file of prices cannot be read, or is no table of prices. */
+export class PricesUnreadableError extends Error {
+  readonly code = 'prices_unreadable';
+}
+
+/**
+ * Reads a table of prices.
+ * @throws PricesUnreadableError naming the file and what is wrong with it.
+ */
+export async function readPrices(path: string): Promise<PriceTable> {
+  let value: unknown;
+  try {
+    const { size } = await stat(path);
+    if (size > FILE_MAX_BYTES) throw new Error(`it has ${size} bytes, at most ${FILE_MAX_BYTES} are read`);
+    // JSON is YAML. The bound on aliases keeps a small file from becoming a large value.
+    value = parse(await readFile(path, 'utf8'), { maxAliasCount: 100 });
+  } catch (error) {
+    throw new PricesUnreadableError(`prices ${path}: ${(error as Error).message.trimEnd()}`);
+  }
+  const parsed = PriceFile.safeParse(value);
+  if (parsed.success) return parsed.data.prices;
+  throw new PricesUnreadableError(`prices ${path}: ${z.prettifyError(parsed.error)}`);
+}

@@ -1,0 +1,39 @@
+/** The limits of a run: the tighter of what its start and its persona say. A start never loosens a persona. */
+import {
+  BOUNDS,
+  DEFAULT_THRESHOLDS,
+  type Limits,
+  nanoUsdOf,
+  type Persona,
+  type Provision,
+  type StartSettings,
+} from '@coxswain/protocol';
+
+/** What of a provision bounds a run. */
+export type RunLimits = Pick<Provision, 'max_turns' | 'parallel_calls' | 'budgets'>;
+
+/** Resolves the limits of a run. */
+export function runLimits(settings: StartSettings, persona: Persona): RunLimits {
+  const tightest = (name: keyof Limits, ...more: readonly (number | undefined)[]): number | undefined => {
+    const said = [persona.limits?.[name], settings.limits?.[name], ...more].filter((value) => value !== undefined);
+    return said.length === 0 ? undefined : Math.min(...said);
+  };
+  const tokens = tightest('tokens');
+  const usd = tightest('usd');
+  const wallTimeMs = tightest('wall_time_ms');
+  const limits = {
+    ...(tokens === undefined ? {} : { tokens }),
+    ...(usd === undefined ? {} : { nano_usd: nanoUsdOf(usd) }),
+    ...(wallTimeMs === undefined ? {} : { wall_time_ms: wallTimeMs }),
+  };
+  return {
+    max_turns: tightest('max_turns', settings.max_turns) ?? BOUNDS.maxTurnsDefault,
+    parallel_calls: tightest('parallel_calls') ?? BOUNDS.callsPerBatchMax,
+    ...(Object.keys(limits).length === 0 ? {} : { budgets: { limits, thresholds: thresholdsOf(persona) } }),
+  };
+}
+
+function thresholdsOf(persona: Persona): number[] {
+  // A run ends at 100 whether its persona wants to hear of it or not.
+  return [...new Set([...(persona.budget_thresholds ?? DEFAULT_THRESHOLDS), 100])].sort((a, b) => a - b);
+}

@@ -1,0 +1,158 @@
+/**
+ * Budgets of a run: what it has used of them, when it must say so, and when it must end.
+ *
+ * B1  A budget counts from the start of a run; in a daemon, from the last time that it idled, as turns do.
+ * B2  Time stands still while a session is suspended or idle: nobody works, and nobody is kept waiting by it.
+ * B3  All sums are whole numbers: tokens, nano-USD, milliseconds.
+ * B4  Each threshold of a budget is told once. At 100 percent the run ends with what it has.
+ */
+import {
+  BUDGETS,
+  type Budget,
+  costNanoUsd,
+  type PinnedPrice,
+  type SessionEvent,
+  type Usage,
+  usdOf,
+} from '@coxswain/protocol';
+import type { SessionContext } from './context.ts';
+
+/** What counts against the budgets of a run. */
+export interface BudgetCount {
+  readonly tokens: number;
+  readonly nano_usd: number;
+  /** Milliseconds before the clock was stopped last. */
+  readonly counted_ms: number;
+  /** Since when the clock runs; null while it stands still. */
+  readonly running_since_ms: number | null;
+  /** The highest threshold that was told, by budget. */
+  readonly told: { readonly [budget in Budget]: number };
+  /** Input tokens of the newest answer: a transcript only grows, so the next one needs no less. 0: not known. */
+  readonly prompt_tokens: number;
+}
+
+/** Nothing used, and the clock not started. */
+export const NOTHING_USED: BudgetCount = {
+  tokens: 0,
+  nano_usd: 0,
+  counted_ms: 0,
+  running_since_ms: null,
+  told: { tokens: 0, usd: 0, wall_time_ms: 0 },
+  prompt_tokens: 0,
+};
+
+/** The count once an answer has been paid for. */
+export function spend(count: BudgetCount, usage: Usage, price: PinnedPrice | null): BudgetCount {
+  return {
+    ...count,
+    tokens: count.tokens + usage.input_tokens + usage.output_tokens,
+    nano_usd: count.nano_usd + (price ? costNanoUsd(price, usage) : 0),
+    // An answer that was broken off says nothing of its prompt.
+    prompt_tokens: usage.input_tokens > 0 ? usage.input_tokens : count.prompt_tokens,
+  };
+}
+
+/** The count with its clock running from now on. */
+export function startClock(count: BudgetCount, atMs: number): BudgetCount {
+  return count.running_since_ms === null ? { ...count, running_since_ms: atMs } : count;
+}
+
+/** The count with its clock stopped. */
+export function stopClock(count: BudgetCount, atMs: number): BudgetCount {
+  return { ...count, counted_ms: elapsedMs(count, atMs), running_since_ms: null };
+}
+
+// Hosts' clocks differ, so a record may be older than the one before it; time never runs backwards here.
+function elapsedMs(count: BudgetCount, atMs: number): number {
+  return count.counted_ms + (count.running_since_ms === null ? 0 : Math.max(0, atMs - count.running_since_ms));
+}
+
+/** One budget of a run: its limit and what is used of it, in whole units. */
+export interface BudgetState {
+  readonly budget: Budget;
+  readonly used: number;
+  readonly limit: number;
+}
+
+/** The budgets that a run has, as of its newest record. */
+export function budgetsOf(context: SessionContext): readonly BudgetState[] {
+  const limits = context.pinned?.budgets?.limits;
+  if (!limits) return NONE;
+  const { count } = context;
+  const used = { tokens: count.tokens, usd: count.nano_usd, wall_time_ms: elapsedMs(count, context.at_ms) };
+  const limit = { tokens: limits.tokens, usd: limits.nano_usd, wall_time_ms: limits.wall_time_ms };
+  return BUDGETS.flatMap((budget) => {
+    const most = limit[budget];
+    return most === undefined ? [] : [{ budget, used: used[budget], limit: most }];
+  });
+}
+const NONE: readonly BudgetState[] = [];
+
+/** The next threshold that has been reached and not been told, or null. */
+export function reachedThreshold(context: SessionContext): SessionEvent | null {
+  const thresholds = context.pinned?.budgets?.thresholds;
+  if (!thresholds) return null;
+  for (const state of budgetsOf(context)) {
+    const percent = thresholds.find((candidate) => candidate > context.count.told[state.budget]);
+    if (percent !== undefined && state.used >= part(state.limit, percent)) return told(state, percent);
+  }
+  return null;
+}
+
+/** The end of a run whose budget cannot cover what another answer needs at least, or null. */
+export function uncoveredAnswer(context: SessionContext): SessionEvent | null {
+  for (const state of budgetsOf(context)) {
+    const needed = neededNext(context, state.budget);
+    if (needed > 0 && state.limit - state.used < needed) return told(state, 100, needed);
+  }
+  return null;
+}
+
+// At its cheapest the next prompt is the last one again, all of it cached.
+function neededNext({ count, pinned }: SessionContext, budget: Budget): number {
+  const { prompt_tokens: tokens } = count;
+  if (budget === 'tokens') return tokens;
+  if (budget === 'wall_time_ms' || !pinned?.price) return 0;
+  const { input_micro_usd, cached_input_micro_usd } = pinned.price;
+  const price = { ...pinned.price, cached_input_micro_usd: Math.min(input_micro_usd, cached_input_micro_usd) };
+  return costNanoUsd(price, { input_tokens: tokens, output_tokens: 0, cached_input_tokens: tokens });
+}
+
+/** When the clock reaches the next threshold of the time budget; null without one, and while the clock stands still. */
+export function nextTimeThresholdMs(context: SessionContext): number | null {
+  const budgets = context.pinned?.budgets;
+  const limit = budgets?.limits.wall_time_ms;
+  const { running_since_ms: since, counted_ms, told: said } = context.count;
+  if (!budgets || limit === undefined || since === null) return null;
+  const percent = budgets.thresholds.find((candidate) => candidate > said.wall_time_ms);
+  return percent === undefined ? null : since + part(limit, percent) - counted_ms;
+}
+
+/** `percent` of a limit, rounded up, without leaving the whole numbers that a double holds. */
+function part(limit: number, percent: number): number {
+  const hundredths = Math.floor(limit / 100);
+  return hundredths * percent + Math.ceil(((limit % 100) * percent) / 100);
+}
+
+function told({ budget, used, limit }: BudgetState, percent: number, needed?: number): SessionEvent {
+  const shown = (amount: number) => (budget === 'usd' ? usdOf(amount) : amount);
+  return {
+    type: 'budget_threshold',
+    budget,
+    percent,
+    used: shown(used),
+    limit: shown(limit),
+    ...(needed === undefined ? {} : { needed: shown(needed) }),
+  };
+}
+
+/** Why a run ends, for people and models. */
+export function exhaustion(event: Extract<SessionEvent, { type: 'budget_threshold' }>): string {
+  const { budget, used, limit, needed } = event;
+  const name = { tokens: 'token budget', usd: 'budget in USD', wall_time_ms: 'time budget' }[budget];
+  const unit = budget === 'wall_time_ms' ? ' ms' : '';
+  const figures = `${used}${unit} of ${limit}${unit} used`;
+  return needed === undefined
+    ? `the ${name} is used up: ${figures}`
+    : `the ${name} cannot cover another answer: ${figures}, at least ${needed} more needed`;
+}

@@ -1,0 +1,341 @@
+/** Budgets of a run: tokens, money, time; thresholds once each, and a clean end. */
+import { describe, expect, test } from 'vitest';
+import { budgetsOf } from '../src/mod.ts';
+import { given } from './given.ts';
+import {
+  answered,
+  asked,
+  call,
+  cancelled,
+  followedUp,
+  later,
+  type Move,
+  modelStopped,
+  prompted,
+  provisioned,
+  reminded,
+  resumed,
+  returned,
+  running,
+  sessionFailed,
+  started,
+  steered,
+  suspended,
+  toolsClosed,
+  using,
+} from './moves.ts';
+
+const PRICE = {
+  pattern: 'scripted/*',
+  input_micro_usd: 3_000_000,
+  cached_input_micro_usd: 300_000,
+  output_micro_usd: 15_000_000,
+};
+/** One turn that uses so many tokens, and goes on. */
+const turn = (input: number, output: number, id = 'a'): Move => [
+  using(input, output, asked(call(id, 'read'))),
+  returned(id),
+];
+
+describe('a threshold', () => {
+  test('is told once, with what is used', () => {
+    given(running({ budgets: { tokens: 100 } }), turn(20, 20))
+      .when(using(10, 5, asked(call('b', 'read'))))
+      .thenIncludes('message_complete asks b', 'budget_threshold tokens 50%', 'call_started b')
+      .thenEvent('budget_threshold', { budget: 'tokens', percent: 50, used: 55, limit: 100 })
+      .when(returned('b'), using(10, 5, asked(call('c', 'read'))))
+      .thenCount('budget_threshold', 1);
+  });
+
+  test('is told with all that were passed at once, in order', () => {
+    given(running({ budgets: { tokens: 100 } }))
+      .when(using(10, 86, asked(call('a', 'read'))))
+      .thenIncludes('budget_threshold tokens 50%', 'budget_threshold tokens 80%', 'budget_threshold tokens 95%')
+      .thenCount('budget_threshold', 3)
+      .thenEffects('call_tool a');
+  });
+
+  test('is the persona’s own', () => {
+    given(running({ budgets: { tokens: 100 }, thresholds: [33, 100] }))
+      .when(turn(30, 2))
+      .thenNever('budget_threshold')
+      .when(turn(0, 1, 'b'))
+      .thenIncludes('budget_threshold tokens 33%');
+  });
+
+  test('is told once per run: the next run begins at nothing', () => {
+    given(
+      running({ budgets: { tokens: 100 } }),
+      using(10, 40, answered()),
+      toolsClosed,
+      prompted(),
+      provisioned({ budgets: { tokens: 100 } }),
+    )
+      .when(using(10, 40, answered()), toolsClosed)
+      .thenIncludes('budget_threshold tokens 50%', 'agent_end end_turn')
+      .thenCount('budget_threshold', 2);
+  });
+
+  test('is rounded up: a third of a budget is not reached before', () => {
+    given(running({ budgets: { tokens: 10 }, thresholds: [33, 100] }))
+      .when(using(0, 3, asked(call('a', 'read'))))
+      .thenNever('budget_threshold')
+      .when(returned('a'), using(0, 1, asked(call('b', 'read'))))
+      .thenIncludes('budget_threshold tokens 33%');
+  });
+
+  test('tells nothing where there is no budget', () => {
+    given(running())
+      .when(using(1e9, 1e9, answered()), toolsClosed)
+      .thenNever('budget_threshold');
+  });
+});
+
+describe('at 100 percent the run ends with what it has', () => {
+  test('calls that the last answer asked for are not started, and have their results', () => {
+    given(running({ budgets: { tokens: 100 } }))
+      .when(using(50, 50, asked(call('a', 'read'), call('b', 'ask'))), toolsClosed)
+      .thenJournal(
+        'message_complete asks a b',
+        'budget_threshold tokens 50%',
+        'budget_threshold tokens 80%',
+        'budget_threshold tokens 95%',
+        'budget_threshold tokens 100%',
+        'call_ended a aborted',
+        'call_ended b aborted',
+        'turn_end 1',
+        'loop_checkpoint loop_exit',
+        'tools_closed',
+        'agent_end budget_exceeded',
+      )
+      .thenEvent('agent_end', { reason: 'the token budget is used up: 100 of 100 used', turns: 1 })
+      .thenState('stopped');
+  });
+
+  test('at one token less it does not', () => {
+    given(running({ budgets: { tokens: 100 } }))
+      .when(using(0, 99, asked(call('a', 'read'))))
+      .thenIncludes('call_started a');
+  });
+
+  test('an answer that uses the last of it is kept whole', () => {
+    given(running({ budgets: { tokens: 100 } }))
+      .when(using(50, 60, answered('all of it')), toolsClosed)
+      .thenIncludes(
+        'message_complete "all of it"',
+        'budget_threshold tokens 100%',
+        'turn_end 1',
+        'agent_end budget_exceeded',
+      );
+  });
+
+  test('no queue is drained: what waits is there for the next run', () => {
+    given(running({ budgets: { tokens: 100 } }), steered('m'), followedUp('f'))
+      .when(using(50, 60, answered()), toolsClosed)
+      .thenIncludes('agent_end budget_exceeded pending 2')
+      .thenNever('message_injected')
+      .when(prompted(), provisioned({ budgets: { tokens: 100 } }))
+      .thenIncludes('loop_checkpoint iteration_start delivers m');
+  });
+
+  test('a cancel that comes after changes nothing of how it ended', () => {
+    given(running({ budgets: { wall_time_ms: 1_000 } }), asked(call('a', 'read')), later(1_000), steered('m'))
+      .when(cancelled(), returned('a', 'cancelled'), toolsClosed)
+      .thenIncludes('agent_end budget_exceeded pending 1');
+  });
+
+  test('a run that was cancelled tells of no budget any more', () => {
+    given(running({ budgets: { tokens: 10 } }), cancelled())
+      .when(using(50, 50, modelStopped('half')), toolsClosed)
+      .thenIncludes('agent_end cancelled')
+      .thenNever('budget_threshold');
+  });
+
+  test('a run that fails tells of no budget any more', () => {
+    given(running({ budgets: { wall_time_ms: 10 } }), later(50))
+      .when(sessionFailed)
+      .thenNever('budget_threshold');
+  });
+});
+
+describe('no answer is begun that a budget cannot cover', () => {
+  // A prompt only grows: the next one needs at least the input tokens of the last one.
+  test('the run ends after the turn whose successor needs more than is left; its calls run', () => {
+    given(running({ budgets: { tokens: 100 } }), using(40, 21, asked(call('a', 'read'))))
+      .when(returned('a'), toolsClosed)
+      .thenIncludes(
+        'call_ended a ok',
+        'loop_checkpoint post_tool_dispatch',
+        'budget_threshold tokens 100% uncovered',
+        'turn_end 1',
+        'agent_end budget_exceeded',
+      )
+      .thenEvent('budget_threshold', { percent: 100, used: 61, limit: 100, needed: 40 })
+      .thenEvent('agent_end', {
+        reason: 'the token budget cannot cover another answer: 61 of 100 used, at least 40 more needed',
+      })
+      .thenCount('turn_start', 1);
+  });
+
+  test('with just as much left as it needs it is begun', () => {
+    given(running({ budgets: { tokens: 100 } }), using(40, 20, asked(call('a', 'read'))))
+      .when(returned('a'))
+      .thenIncludes('turn_start 2')
+      .thenEffects('call_model');
+  });
+
+  test('the last seam delivers nothing then: steering stays for the next run', () => {
+    given(running({ budgets: { tokens: 100 } }), steered('m'), using(60, 1, answered()))
+      .when(toolsClosed)
+      .thenIncludes('agent_end budget_exceeded pending 1')
+      .thenNever('message_injected');
+  });
+
+  test('a plain answer for which nothing waits ends the run as it would without a budget', () => {
+    given(running({ budgets: { tokens: 100 } }))
+      .when(using(60, 1, answered()), toolsClosed)
+      .thenIncludes('loop_checkpoint iteration_end', 'agent_end end_turn')
+      .thenNever('budget_threshold tokens 100%');
+  });
+
+  test('money counts at the price of cached input: the least that it can cost', () => {
+    // 100,000 tokens in: $0.30, or $0.03 from the cache; $0.32 leaves less than that.
+    given(running({ budgets: { nano_usd: 320_000_000 }, price: PRICE }), using(100_000, 0, asked(call('a', 'read'))))
+      .when(returned('a'))
+      .thenEvent('budget_threshold', { budget: 'usd', percent: 100, used: 0.3, limit: 0.32, needed: 0.03 });
+    given(running({ budgets: { nano_usd: 330_000_000 }, price: PRICE }), using(100_000, 0, asked(call('a', 'read'))))
+      .when(returned('a'))
+      .thenIncludes('turn_start 2');
+  });
+});
+
+describe('money', () => {
+  test('the price enters the journal once, before the run begins', () => {
+    given(started())
+      .when(provisioned({ price: PRICE }))
+      .thenIncludes('persona_changed', 'prices_changed', 'agent_start run 1')
+      .when(answered(), toolsClosed, prompted(), provisioned({ price: PRICE }))
+      .thenCount('prices_changed', 1)
+      .when(answered(), toolsClosed, prompted('p3'), provisioned())
+      .thenCount('prices_changed', 2)
+      .thenEvent('prices_changed', { price: null });
+  });
+
+  test('the cost stands in the end of each turn and of the run', () => {
+    given(running({ price: PRICE }), turn(1_000, 100))
+      .when(using(2_000, 10, answered()), toolsClosed)
+      .thenEvent('turn_end', { turn: 2, cost_usd: 0.00615 })
+      .thenEvent('agent_end', { cost_usd: 0.01065 });
+  });
+
+  test('without a price nothing is said of the cost', () => {
+    const { session } = given(running()).when(using(1_000, 100, answered()), toolsClosed);
+    expect(session.state.context.total_cost).toBeNull();
+    expect(JSON.stringify(session.steps.map(({ events }) => events))).not.toContain('cost_usd');
+  });
+
+  test('a budget in USD ends the run', () => {
+    given(running({ budgets: { nano_usd: 10_000_000 }, price: PRICE }))
+      .when(using(1_000, 500, answered()), toolsClosed)
+      .thenEvent('budget_threshold', { budget: 'usd', percent: 100, used: 0.0105, limit: 0.01 })
+      .thenIncludes('agent_end budget_exceeded');
+  });
+
+  test('is summed in whole numbers: sixty answers cost exactly sixty times one', () => {
+    const session = given(running({ price: { ...PRICE, input_micro_usd: 37_500 }, maxTurns: 100 }));
+    const many = Array.from({ length: 60 }, (_, i) => turn(1, 0, `c${i}`));
+    expect(session.when(...many).session.state.context.run_cost).toBe(60 * 38);
+  });
+});
+
+describe('time', () => {
+  test('counts from the start of the run, also while it waits for a person', () => {
+    given(running({ budgets: { wall_time_ms: 1_000 } }), later(400), asked(call('a', 'ask')), later(99))
+      .when(reminded('r1'))
+      .thenNever('budget_threshold')
+      .when(later(1), reminded('r2'))
+      .thenEvent('budget_threshold', { budget: 'wall_time_ms', percent: 50, used: 500, limit: 1_000 })
+      .when(later(500), reminded('r3'), toolsClosed)
+      .thenIncludes(
+        'budget_threshold wall_time_ms 80%',
+        'budget_threshold wall_time_ms 95%',
+        'budget_threshold wall_time_ms 100%',
+        'approval_decided a aborted',
+        'call_ended a aborted',
+        'agent_end budget_exceeded pending 3',
+      );
+  });
+
+  test('aborts calls that run, and keeps what they give', () => {
+    given(
+      running({ budgets: { wall_time_ms: 1_000 } }),
+      asked(call('a', 'read'), call('b', 'read')),
+      returned('a'),
+      later(1_000),
+    )
+      .when(steered('m'))
+      .thenEffects('call_tool b aborted')
+      .when(returned('b', 'cancelled'), toolsClosed)
+      .thenIncludes('call_ended b cancelled', 'turn_end 1', 'agent_end budget_exceeded pending 1');
+  });
+
+  test('aborts an answer that is still streaming, and keeps its text', () => {
+    given(running({ budgets: { wall_time_ms: 1_000 } }), later(1_000), steered('m'))
+      .when(modelStopped('half'), toolsClosed)
+      .thenIncludes('message_complete partial "half"', 'turn_end 1', 'agent_end budget_exceeded pending 1');
+  });
+
+  test('stands still while the session is suspended', () => {
+    given(
+      running({ budgets: { wall_time_ms: 1_000 } }),
+      later(300),
+      steered('m'),
+      suspended(),
+      answered(),
+      later(86_400_000),
+    )
+      .when(resumed(), later(199), reminded('r1'))
+      .thenNever('budget_threshold')
+      .when(later(1), reminded('r2'))
+      .thenEvent('budget_threshold', { percent: 50, used: 500 });
+  });
+
+  test('never runs backwards when a host’s clock is behind', () => {
+    given(running({ budgets: { wall_time_ms: 1_000 } }), later(-5_000))
+      .when(reminded('r'))
+      .thenNever('budget_threshold');
+  });
+
+  test('does not count once the run has ended', () => {
+    const { session } = given(running({ budgets: { wall_time_ms: 1_000 } }), later(10), answered(), toolsClosed).when(
+      later(60_000),
+      steered('m'),
+    );
+    expect(budgetsOf(session.state.context)).toEqual([{ budget: 'wall_time_ms', used: 10, limit: 1_000 }]);
+  });
+});
+
+describe('a daemon', () => {
+  const around = { daemon: true, budgets: { tokens: 100, wall_time_ms: 1_000 } };
+
+  test('counts each job from its last idling, in tokens and in time', () => {
+    given(running(around), using(10, 50, answered()), later(86_400_000))
+      .when(followedUp('f'), using(10, 50, answered()))
+      .thenIncludes('budget_threshold tokens 50%')
+      .thenCount('budget_threshold', 2)
+      .thenState('daemon_idle.waiting');
+  });
+
+  test('ends by a budget like any other', () => {
+    given(running(around), answered(), later(5_000), followedUp('f'), later(1_000))
+      .when(steered('m'), modelStopped(), toolsClosed)
+      .thenIncludes('budget_threshold wall_time_ms 100%', 'agent_end budget_exceeded pending 1');
+  });
+});
+
+test('several budgets stand side by side; the first that is used up ends the run', () => {
+  given(running({ budgets: { tokens: 1_000, nano_usd: 10_000_000, wall_time_ms: 60_000 }, price: PRICE }))
+    .when(using(100, 640, answered()), toolsClosed)
+    .thenIncludes('budget_threshold tokens 50%', 'budget_threshold usd 50%', 'agent_end end_turn')
+    .thenCount('budget_threshold', 4);
+});
