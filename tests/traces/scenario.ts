@@ -6,7 +6,7 @@ import type { Stage } from './stage.ts';
 /** One hook of a scenario. */
 export interface TracedHook {
   readonly registration: Partial<HookRegistration> & Pick<HookRegistration, 'id' | 'point'>;
-  /** What the handler returns; an `Error` is thrown. */
+  /** What the handler returns, or a function that says it of the payload; an `Error` is thrown. */
   readonly returns?: unknown;
   /** How long it takes; without it the answer is there at once. */
   readonly afterMs?: number;

@@ -168,12 +168,13 @@ function hooksOf(hooks: readonly TracedHook[], clock: Clock): Hooks {
   const table = hooks.map(({ registration }) => HookRegistration.parse(registration));
   return {
     table: () => table,
-    async ask({ registration }, signal) {
+    async ask({ registration, payload }, signal) {
       const hook = hooks.find((candidate) => candidate.registration.id === registration.id);
       if (hook?.afterMs !== undefined) await clock.sleep(hook.afterMs, signal);
-      return hook?.returns instanceof Error
-        ? { status: 'failed', code: 'hook_threw', message: hook.returns.message }
-        : { status: 'returned', raw: hook?.returns };
+      const returns = typeof hook?.returns === 'function' ? hook.returns(payload) : hook?.returns;
+      return returns instanceof Error
+        ? { status: 'failed', code: 'hook_threw', message: returns.message }
+        : { status: 'returned', raw: returns };
     },
   };
 }

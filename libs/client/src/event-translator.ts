@@ -152,6 +152,10 @@ class Translator implements EventTranslator {
         return [{ type: 'reminder_ended', command_id: event.command_id, reason: 'deduped', ...from }];
       case 'reminder_expired':
         return [{ type: 'reminder_ended', command_id: event.command_id, reason: event.reason, ...from }];
+      case 'injection_blocked': {
+        const { command_id, reason } = event;
+        return [{ type: 'injection_blocked', command_id, reason: printable(reason), ...from }];
+      }
       case 'suspended':
         return [{ type: 'session_suspended', reason: event.reason ?? null, ...from }];
       case 'resumed':
@@ -194,6 +198,7 @@ class Translator implements EventTranslator {
       case 'hook_call':
       case 'hook_returned':
       case 'consult_ended':
+      case 'guard_ended':
       case 'run_failed':
       case 'tools_closed':
       case 'reminder_fired':

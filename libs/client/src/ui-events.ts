@@ -127,6 +127,8 @@ export type UiEvent =
       readonly call_id: string | null;
       readonly reason: string | null;
     } & FromRecord)
+  /** A hook has blocked a steer or a follow-up. */
+  | ({ readonly type: 'injection_blocked'; readonly command_id: string; readonly reason: string } & FromRecord)
   | ({ readonly type: 'session_suspended'; readonly reason: string | null } & FromRecord)
   | ({ readonly type: 'session_resumed' } & FromRecord)
   | ({ readonly type: 'host_changed'; readonly host: string; readonly epoch: number } & FromRecord)

@@ -93,7 +93,7 @@ export const ERROR_CATALOGUE = {
     'Nothing can be taken back; steer again. A reminder that is still shown can be revoked.',
   ),
   already_revoked: rejection(
-    'What the command names was revoked already, or collapsed into a newer one with its dedupe key.',
+    'What the command names was revoked, collapsed into a newer one with its dedupe key, or blocked by a hook.',
     'Nothing.',
   ),
   unknown_command_id: rejection(

@@ -263,6 +263,8 @@ export const EVENT_SCHEMAS = {
     point: HookPoint,
     effect_id: effectId,
     call_id: z.string().optional(),
+    /** The steer or follow-up that the guard asks about. */
+    command_id: z.string().optional(),
     payload: JsonObject,
   }),
   hook_returned: event('hook_returned', {
@@ -270,6 +272,7 @@ export const EVENT_SCHEMAS = {
     point: HookPoint,
     effect_id: effectId,
     call_id: z.string().optional(),
+    command_id: z.string().optional(),
     verdict: Verdict.optional(),
     raw: Json.optional(),
     failure: HookFailure.optional(),
@@ -280,8 +283,17 @@ export const EVENT_SCHEMAS = {
     hook: z.string(),
     point: HookPoint,
     call_id: z.string().optional(),
+    command_id: z.string().optional(),
     decision: z.string(),
     reason: z.string().optional(),
+  }),
+  /** A `user_prompt_submit` hook has blocked a steer or a follow-up: it is never delivered. */
+  injection_blocked: event('injection_blocked', { command_id: z.string(), reason: z.string() }),
+  /** The consult about a steer or follow-up is over. `none`: it was broken off, or what it was about waits no more. */
+  guard_ended: event('guard_ended', {
+    command_id: z.string(),
+    effect_id: effectId,
+    verdict: z.enum(['allowed', 'blocked', 'none']),
   }),
   consult_ended: event('consult_ended', { point: HookPoint, effect_id: effectId, call_id: z.string().optional() }),
   command_rejected: event('command_rejected', {

@@ -108,6 +108,8 @@ function fateIn(event: SessionEvent): { readonly of: string; readonly told: Fate
     const reason = actor ? `revoked by ${actor.name}` : 'revoked';
     return { of: target, told: { stage: 'revoked', reason, detail: { revoked_by: command_id } } };
   }
+  if (event.type === 'injection_blocked')
+    return { of: event.command_id, told: { stage: 'blocked', reason: event.reason } };
   return null;
 }
 

@@ -27,11 +27,11 @@ export function statusOf(state: SessionState, n: number, at: string): SessionSta
       .filter((row) => row.status === 'parked')
       .map((row) => ({ call_id: row.call_id, tool: row.tool, args: row.args, requested_by: row.requested_by ?? '' })),
     pending: [
-      ...context.pending.map(({ reminder, ...injection }) => ({
+      ...context.pending.map(({ reminder, preempt: _preempt, allowed: _allowed, ...injection }) => ({
         ...injection,
         ...(reminder ? { ...reminder, tags: [...reminder.tags] } : {}),
       })),
-      ...context.followups.map((followup) => ({ ...followup, kind: 'followup' as const })),
+      ...context.followups.map(({ allowed: _allowed, ...followup }) => ({ ...followup, kind: 'followup' as const })),
     ],
     reminders: context.reminders.map(({ run: _run, turn: _turn, shown: _shown, due: _due, ...reminder }) => ({
       ...reminder,

@@ -38,6 +38,10 @@ export interface PendingInjection {
   readonly replaced_by?: string | undefined;
   /** Only a reminder has it. */
   readonly reminder?: Omit<ReminderFields, 'dedupe_key'> | undefined;
+  /** It ends what runs, once it is let in. Kept only while its verdict is awaited. */
+  readonly preempt?: true | undefined;
+  /** `user_prompt_submit` hooks have let it in. */
+  readonly allowed?: true | undefined;
 }
 
 /** A follow-up that waits for the run to come to a plain answer. */
@@ -48,6 +52,8 @@ export interface PendingFollowup {
   readonly at: string;
   readonly dedupe_key?: string | undefined;
   readonly replaced_by?: string | undefined;
+  /** `user_prompt_submit` hooks have let it in. */
+  readonly allowed?: true | undefined;
 }
 
 /** Inbox feedback that waits for a compaction seam. */
@@ -124,6 +130,8 @@ export interface OpenConsult {
   readonly epoch: number;
   readonly point: HookPoint;
   readonly call_id?: string | undefined;
+  /** The steer or follow-up that it is about: it is the guard's. */
+  readonly command_id?: string | undefined;
   readonly hooks: readonly string[];
   readonly payload: JsonObject;
   /** Asked while the run was unwinding already: what ended the run is no reason to stop asking. */

@@ -10,6 +10,7 @@ import {
 import { settleCancelled } from './cancelled-call.ts';
 import type { CallRow, OpenConsult, SessionContext } from './context.ts';
 import { type Decision, events, late } from './decision.ts';
+import { guardDecided } from './guard.ts';
 import { because, denied, ended, UNSEEN } from './next.ts';
 import * as q from './queries.ts';
 
@@ -22,14 +23,22 @@ export function decideConsult(context: SessionContext, outcome: ConsultOutcome):
   const answers = unwanted ? outcome.answers : answersOf(consult, outcome);
   return events(
     ...answers.map((answer) => hookReturned(consult, answer)),
-    ...consequences(context, consult, { ...outcome, answers }),
-    {
-      type: 'consult_ended',
-      point: consult.point,
-      effect_id: consult.effect_id,
-      ...(consult.call_id === undefined ? {} : { call_id: consult.call_id }),
-    },
+    ...(isGuards(consult)
+      ? guardDecided(context, consult, outcome, blocked(context, answers))
+      : ending(context, consult, { ...outcome, answers })),
   );
+}
+
+function isGuards(consult: OpenConsult): consult is OpenConsult & { readonly command_id: string } {
+  return consult.command_id !== undefined;
+}
+
+function ending(context: SessionContext, consult: OpenConsult, outcome: ConsultOutcome): SessionEvent[] {
+  const { point, effect_id, call_id } = consult;
+  return [
+    ...consequences(context, consult, outcome),
+    { type: 'consult_ended', point, effect_id, ...(call_id === undefined ? {} : { call_id }) },
+  ];
 }
 
 // One answer per registration that was asked. One that is missing has failed: silence must not admit anything.
@@ -47,6 +56,7 @@ function hookReturned(consult: OpenConsult, answer: HookAnswer): SessionEvent {
     point: consult.point,
     effect_id: consult.effect_id,
     ...(consult.call_id === undefined ? {} : { call_id: consult.call_id }),
+    ...(consult.command_id === undefined ? {} : { command_id: consult.command_id }),
     ...answer,
   };
 }
@@ -98,24 +108,24 @@ function vetoed(point: HookPoint, hook: string, decision: string, reason?: strin
 }
 
 function promptGuarded(context: SessionContext, outcome: ConsultOutcome): SessionEvent[] {
-  for (const answer of outcome.answers) {
-    const closed = failsClosed(context, 'user_prompt_submit', answer);
-    if (!closed && answer.verdict?.kind !== 'block') continue;
-    const reason = closed
-      ? answer.failure?.message
-      : answer.verdict?.kind === 'block'
-        ? answer.verdict.reason
-        : undefined;
-    const error = {
-      code: closed ? (answer.failure?.code ?? 'hook_unavailable') : 'prompt_blocked',
-      message: `${answer.hook} blocked the prompt${because(reason)}`,
-    };
-    return [
-      vetoed('user_prompt_submit', answer.hook, 'block', reason),
-      { type: 'run_failed', source: 'prompt', error, stop_reason: 'user_prompt_submit_blocked' },
-    ];
+  const block = blocked(context, outcome.answers);
+  if (!block) return [];
+  const { hook, reason, code } = block;
+  const error = { code, message: `${hook} blocked the prompt${because(reason)}` };
+  return [
+    vetoed('user_prompt_submit', hook, 'block', reason),
+    { type: 'run_failed', source: 'prompt', error, stop_reason: 'user_prompt_submit_blocked' },
+  ];
+}
+
+/** The first that blocks what is submitted, by its verdict or because it failed and fails closed. */
+function blocked(context: SessionContext, answers: readonly HookAnswer[]) {
+  for (const { hook, verdict, failure, ...rest } of answers) {
+    if (failure && failsClosed(context, 'user_prompt_submit', { hook, failure, ...rest }))
+      return { hook, reason: failure.message, code: failure.code };
+    if (verdict?.kind === 'block') return { hook, reason: verdict.reason, code: 'prompt_blocked' };
   }
-  return [];
+  return null;
 }
 
 function vetted(context: SessionContext, row: CallRow, outcome: ConsultOutcome): SessionEvent[] {

@@ -110,7 +110,13 @@ function rejectFate(input: CommandInput, target: string, fate: 'delivered' | 're
     case 'delivered':
       return rejectControl(input, target, 'already_delivered', `${target} is in the transcript already`, field);
     case 'revoked':
-      return rejectControl(input, target, 'already_revoked', `${target} was taken back already`, field);
+      return rejectControl(
+        input,
+        target,
+        'already_revoked',
+        `${target} will not be delivered: it was revoked, collapsed or blocked`,
+        field,
+      );
     case 'unknown':
       return rejectControl(input, target, 'unknown_command_id', `no injection of the id ${target} is known`, field);
   }

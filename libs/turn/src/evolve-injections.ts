@@ -1,6 +1,7 @@
 /** What injections do to the context: how they wait, collapse, are taken back, and how reminders live. */
 import type { EventOf } from '@coxswain/protocol';
 import type { PendingInjection, SessionContext } from './context.ts';
+import * as q from './queries.ts';
 import { type LiveReminder, liveReminder } from './reminders.ts';
 
 type Change = Partial<SessionContext>;
@@ -14,6 +15,14 @@ export function injectionEntry(commandId: string): string {
   return `${commandId}${INJECTION}`;
 }
 
+/** Whether what would end what runs has to wait for its verdict first. */
+export function isHeldBack(
+  context: SessionContext,
+  event: { readonly type: string; readonly preempt?: true | undefined },
+): boolean {
+  return event.type === 'steering_received' && event.preempt === true && q.isGuarded(context);
+}
+
 /** An injection waits from now on. */
 export function waitsFrom(
   context: SessionContext,
@@ -23,7 +32,10 @@ export function waitsFrom(
   const head = { command_id, body, actor, at, ...(dedupe_key === undefined ? {} : { dedupe_key }) };
   if (event.type === 'followup_received') return { followups: [...context.followups, head] };
   const { mode } = event;
-  if (event.type === 'steering_received') return { pending: [...context.pending, { ...head, kind: 'steer', mode }] };
+  if (event.type === 'steering_received') {
+    const preempt = isHeldBack(context, event) ? { preempt: true as const } : {};
+    return { pending: [...context.pending, { ...head, kind: 'steer', mode, ...preempt }] };
+  }
   const { tags, ttl_turns, preserve_on_compact, propagate, role_hint } = event;
   const reminder = {
     tags,
@@ -65,8 +77,9 @@ export function takenBack(context: SessionContext, event: EventOf<'control_outco
     };
   }
   if (event.status !== 'replaced' || body === undefined) return {};
+  // What hooks have let in was another text.
   const replaced = <T extends { readonly command_id: string }>(one: T): T =>
-    one.command_id === target ? { ...one, body, replaced_by: command_id } : one;
+    one.command_id === target ? { ...one, body, replaced_by: command_id, allowed: undefined } : one;
   return { pending: context.pending.map(replaced), followups: context.followups.map(replaced) };
 }
 
@@ -96,6 +109,11 @@ export function inherits(context: SessionContext, event: EventOf<'reminder_inher
 /** A reminder's life is over. */
 export function withoutReminder(context: SessionContext, commandId: string): Change {
   return { reminders: context.reminders.filter(({ command_id }) => command_id !== commandId) };
+}
+
+/** It neither waits nor was delivered: hooks have blocked it. */
+export function neverDelivered(context: SessionContext, commandId: string): Change {
+  return { command_ids: withFate(context, commandId, REVOKED) };
 }
 
 function withFate(context: SessionContext, commandId: string, fate: string): readonly string[] {

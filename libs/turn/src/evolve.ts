@@ -13,11 +13,14 @@ import {
   fired,
   inherits,
   injectionEntry,
+  isHeldBack,
+  neverDelivered,
   takenBack,
   waitsFrom,
   withoutReminder,
 } from './evolve-injections.ts';
 import { feedbackEvolved, feedbackSaid, feedbackTaken } from './feedback.ts';
+import { guardEnded, injectionBlocked } from './guard.ts';
 import { preempt } from './preempt.ts';
 import { countDownAtTurnEnd, showReminders } from './reminders.ts';
 import { watchAnswer, watchResult, watchTold, watchTurn } from './stall-watch.ts';
@@ -183,7 +186,7 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
     case 'followup_received':
       return {
         ...waitsFrom(context, event),
-        ...('preempt' in event && event.preempt ? preempt(context) : {}),
+        ...('preempt' in event && event.preempt && !isHeldBack(context, event) ? preempt(context) : {}),
         ...remember(context, event.command_id, injectionEntry(event.command_id)),
       };
     case 'injection_collapsed':
@@ -202,6 +205,10 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
         return setCall(context, event.call_id, { granted_by: `hook:${event.hook}` });
       }
       return {};
+    case 'injection_blocked':
+      return { ...injectionBlocked(context, event.command_id), ...neverDelivered(context, event.command_id) };
+    case 'guard_ended':
+      return guardEnded(context, event);
     case 'consult_ended':
       return {
         consult: null,
@@ -242,7 +249,7 @@ function checkpointed(
   event: EventOf<'loop_checkpoint'> & PlacedEvent,
 ): Partial<SessionContext> {
   const ids = event.delivered_ids;
-  const delivered =
+  const delivered: Partial<SessionContext> =
     ids.length === 0
       ? {}
       : {
@@ -255,6 +262,11 @@ function checkpointed(
       return event.dispatch_skipped
         ? { ...delivered, dispatch_skipped: true, skipping: event.skipped_call_ids ?? [] }
         : delivered;
+    case 'iteration_start': {
+      // What did not wait was delivered before there was anything to end.
+      const waits = (delivered.pending ?? context.pending).some(({ mode }) => mode === 'interrupt_immediate');
+      return { ...delivered, preempting: context.preempting && waits };
+    }
     case 'post_tool_dispatch':
     case 'iteration_end':
       return { ...delivered, delivered_at_end: ids.length };
@@ -349,6 +361,7 @@ function hookAsked(context: SessionContext, event: EventOf<'hook_call'> & Placed
       epoch: context.epoch,
       point: event.point,
       ...(event.call_id ? { call_id: event.call_id } : {}),
+      ...(event.command_id ? { command_id: event.command_id } : {}),
       hooks: [event.hook],
       payload: event.payload,
       ...(context.aborting ? { of_end: true } : {}),

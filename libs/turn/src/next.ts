@@ -26,6 +26,7 @@ import { reachedThreshold, uncoveredAnswer } from './budgets.ts';
 import type { CallRow, PendingInjection, SessionContext } from './context.ts';
 import { type EndingPoint, endingPayload } from './ending.ts';
 import { feedbackEvent, owedFeedback } from './feedback.ts';
+import { guardConsult } from './guard.ts';
 import * as q from './queries.ts';
 import { nextExpiry, supersededBy } from './reminders.ts';
 import { stallNotice } from './stall-watch.ts';
@@ -36,7 +37,13 @@ import { MACHINE_VERSION } from './turn-machine.ts';
 export function next(state: SessionState): SessionEvent | null {
   const { context } = state;
   const leaf = leafOf(state);
-  return owed(context) ?? budgetTold(context, leaf) ?? derive[leaf]?.(context) ?? null;
+  return (
+    owed(context) ??
+    budgetTold(context, leaf) ??
+    guardConsult(context, leaf, effectId(context)) ??
+    derive[leaf]?.(context) ??
+    null
+  );
 }
 
 // A run that is ending tells no more: its end says what it has used.
@@ -81,7 +88,7 @@ const derive: { readonly [leaf: string]: Derivation } = {
     return { type: 'suspended', command_id, ...(reason === undefined ? {} : { reason }) };
   },
   'suspended.parked': (context) => {
-    const waker = context.pending.find((injection) => injection.mode === 'interrupt_immediate');
+    const waker = q.waker(context);
     return waker ? { type: 'resumed', command_id: waker.command_id } : null;
   },
   'tearing_down.unwinding': abortUnsent,
@@ -152,7 +159,8 @@ function reminderMessage({ body, reminder }: PendingInjection): ReminderMessage 
 
 // ---- seams ----
 
-function checkpoint(context: SessionContext, kind: SeamKind, skipped: readonly string[] = []): SessionEvent {
+function checkpoint(context: SessionContext, kind: SeamKind, skipped: readonly string[] = []): SessionEvent | null {
+  if (q.waitsForVerdict(context, kind)) return null;
   const delivered = q.deliverable(context, kind);
   const skips = delivered.length > 0 && skipped.length > 0;
   return {
@@ -169,7 +177,7 @@ function checkpoint(context: SessionContext, kind: SeamKind, skipped: readonly s
 }
 
 /** The stop seam: if it delivers, every call that has not been started is skipped. */
-function dispatchCheckpoint(context: SessionContext): SessionEvent {
+function dispatchCheckpoint(context: SessionContext): SessionEvent | null {
   const unstarted = context.calls.filter(
     (row) => row.status === 'proposed' || row.status === 'parked' || row.status === 'allowed',
   );
@@ -296,7 +304,7 @@ function cost(context: SessionContext, nanoUsd: number | null): { readonly cost_
 
 function takeFollowup(context: SessionContext): SessionEvent | null {
   const followup = q.nextFollowup(context);
-  if (!followup) return null;
+  if (!followup || q.followupAwaitsVerdict(context)) return null;
   return {
     type: 'message_injected',
     command_id: followup.command_id,

@@ -163,8 +163,29 @@ export function unaskedHook(context: SessionContext, point: HookPoint, target: s
   return hooksFor(context, point, target)[asked];
 }
 
-/** What a pass of a seam delivers, by mode, drain policy and the cap. */
+/** Whether hooks must let a message in that is accepted now: a prompt's guard guards steers and follow-ups too. */
+export function isGuarded(context: SessionContext): boolean {
+  return isHooked(context, 'user_prompt_submit');
+}
+
+/** Whether hooks have yet to let this one in. Reminders are no prompts, and pass. */
+export function awaitsVerdict(context: SessionContext, injection: PendingInjection | PendingFollowup): boolean {
+  return !injection.allowed && !('kind' in injection && injection.kind === 'remind') && isGuarded(context);
+}
+
+/** What a pass of a seam delivers, by mode, drain policy and the cap. Never what hooks have yet to let in, nor what stands behind it. */
 export function deliverable(context: SessionContext, seam: SeamKind): readonly PendingInjection[] {
+  const due = dueAt(context, seam);
+  const unseen = due.findIndex((injection) => awaitsVerdict(context, injection));
+  return unseen < 0 ? due : due.slice(0, unseen);
+}
+
+/** Whether a seam must wait: it would deliver what hooks have yet to let in. A run that is unwinding waits for nobody. */
+export function waitsForVerdict(context: SessionContext, seam: SeamKind): boolean {
+  return !context.aborting && dueAt(context, seam).some((injection) => awaitsVerdict(context, injection));
+}
+
+function dueAt(context: SessionContext, seam: SeamKind): readonly PendingInjection[] {
   if (context.pending.length === 0) return NOTHING;
   // At the cap no queue is drained: the last seams of the last turn pass with nothing delivered.
   if ((seam === 'post_tool_dispatch' || seam === 'iteration_end') && isCapped(context)) return NOTHING;
@@ -174,9 +195,34 @@ export function deliverable(context: SessionContext, seam: SeamKind): readonly P
 }
 const NOTHING: readonly PendingInjection[] = [];
 
-/** Whether something waits that a turn would take up. */
+const isSteering = (injection: PendingInjection) => injection.mode !== 'audit_only';
+
+/** Whether something waits that a turn would take up, let in or not. */
 export function steeringWaits(context: SessionContext): boolean {
-  return context.pending.some((injection) => injection.mode !== 'audit_only');
+  return context.pending.some(isSteering);
+}
+
+/** Whether something waits that a turn would take up now. */
+export function steeringIsLetIn(context: SessionContext): boolean {
+  return context.pending.some((injection) => isSteering(injection) && !awaitsVerdict(context, injection));
+}
+
+/** Whether hooks have yet to say of some steering whether a turn takes it up. */
+export function steeringAwaitsVerdict(context: SessionContext): boolean {
+  return context.pending.some((injection) => isSteering(injection) && awaitsVerdict(context, injection));
+}
+
+/** Whether hooks have yet to let in what would be taken before or with the next follow-up. */
+export function followupAwaitsVerdict(context: SessionContext): boolean {
+  const next = context.pinned?.drain.followups === 'all' ? context.followups : context.followups.slice(0, 1);
+  return steeringAwaitsVerdict(context) || next.some((followup) => awaitsVerdict(context, followup));
+}
+
+/** The interrupt that wakes a session that is suspended. */
+export function waker(context: SessionContext): PendingInjection | undefined {
+  return context.pending.find(
+    (injection) => injection.mode === 'interrupt_immediate' && !awaitsVerdict(context, injection),
+  );
 }
 
 /** Whether something waits that would make a run go on, were it not capped. */

@@ -115,9 +115,20 @@ const turnSetup = setup({
     takes_more_followups: ({ context }: Args) =>
       context.pinned?.drain.followups === 'all' && context.followups.length > 1,
     is_daemon: ({ context }: Args) => context.pinned?.daemon === true,
-    wakes: ({ event }: Args) => !('mode' in event) || event.mode !== 'audit_only',
+    // What hooks have yet to let in wakes nobody; its verdict does.
+    wakes: ({ context, event }: Args) =>
+      (!('mode' in event) || event.mode !== 'audit_only') &&
+      (event.type === 'reminder_injected' || !q.isGuarded(context)),
+    lets_in: ({ context, event }: Args) => {
+      const { command_id, verdict } = event as On<'guard_ended'>;
+      const injection = context.pending.find((candidate) => candidate.command_id === command_id);
+      return verdict === 'allowed' && injection?.mode !== 'audit_only';
+    },
     interrupts: ({ event }: Args) => 'mode' in event && event.mode === 'interrupt_immediate',
-    has_work: (args: Args) => goesOn(args) || args.context.delivering.length > 0 || q.steeringWaits(args.context),
+    has_work: (args: Args) => goesOn(args) || args.context.delivering.length > 0 || q.steeringIsLetIn(args.context),
+    is_daemon_and_judged: ({ context }: Args) => context.pinned?.daemon === true && !q.steeringAwaitsVerdict(context),
+    is_judged: ({ context }: Args) => !q.steeringAwaitsVerdict(context),
+    nothing_is_parked: ({ context }: Args) => !q.anyParkedBut(context, null),
     is_quiet: ({ context }: Args) => !q.anythingInFlight(context) && q.openCalls(context).length === 0,
     turn_is_closed: ({ context }: Args) => !context.turn_open && context.run_started,
     is_closed: ({ context }: Args) => context.closing === null,
@@ -185,6 +196,8 @@ export const turnMachine = turnSetup.createMachine({
     hook_returned: evolves,
     hook_vetoed: evolves,
     consult_ended: evolves,
+    injection_blocked: evolves,
+    guard_ended: evolves,
     owned: evolves,
   },
   states: {
@@ -253,12 +266,25 @@ export const turnMachine = turnSetup.createMachine({
         },
         pre_tool_use: {
           tags: ['wait'],
-          on: { consult_ended: [{ guard: 'has_calls_to_vet', actions: 'evolve' }, ...afterVetting] },
+          on: {
+            consult_ended: [{ guard: 'has_calls_to_vet', actions: 'evolve' }, ...afterVetting],
+            // While the guard was asked first, what was to be asked about may have been cancelled. So in the next two.
+            guard_ended: [{ guard: 'has_calls_to_vet', actions: 'evolve' }, ...afterVetting],
+          },
         },
-        gate_tool_calls: { tags: ['wait'], on: { consult_ended: afterGate } },
+        gate_tool_calls: {
+          tags: ['wait'],
+          on: {
+            consult_ended: afterGate,
+            guard_ended: [{ guard: 'hooked_gate_tool_calls', actions: 'evolve' }, to('dispatching')],
+          },
+        },
         permission_asked: {
           tags: ['wait'],
-          on: { consult_ended: [{ guard: 'has_calls_to_ask', actions: 'evolve' }, to('dispatching')] },
+          on: {
+            consult_ended: [{ guard: 'has_calls_to_ask', actions: 'evolve' }, to('dispatching')],
+            guard_ended: [{ guard: 'has_calls_to_ask', actions: 'evolve' }, to('dispatching')],
+          },
         },
         /** The second pass of pre_tool_dispatch: something was waited for since the first. */
         dispatching: {
@@ -311,6 +337,9 @@ export const turnMachine = turnSetup.createMachine({
               to(`${CHECK}.closing`, 'skips_batch'),
               to(`${EXECUTE}.post_tool_dispatch`, 'skips_rest'),
               to(`${EXECUTE}.running`, 'skips'),
+              // The seam may have waited for a verdict, and people have decided meanwhile.
+              to(`${EXECUTE}.post_tool_dispatch`, 'batch_has_ended'),
+              to(`${EXECUTE}.running`, 'nothing_is_parked'),
               to('parked'),
             ],
           },
@@ -342,15 +371,25 @@ export const turnMachine = turnSetup.createMachine({
             ],
           },
         },
-        follow_up: { on: { message_injected: [{ guard: 'takes_more_followups', actions: 'evolve' }, to(STREAM)] } },
+        follow_up: {
+          tags: ['wait'],
+          on: {
+            message_injected: [{ guard: 'takes_more_followups', actions: 'evolve' }, to(STREAM)],
+            // It was waited for, and more may have come in meanwhile.
+            guard_ended: to('resuming'),
+          },
+        },
         /** No turn is open: the session woke from a daemon's idling or from a suspension. */
         resuming: {
+          tags: ['wait'],
           always: [
+            { guard: 'suspend_asked', target: '#session.suspended' },
             { guard: 'is_capped', target: DOWN },
             { guard: 'has_work', target: STREAM },
             { guard: 'followup_waits', target: 'follow_up' },
-            { guard: 'is_daemon', target: '#session.daemon_idle' },
-            { target: DOWN },
+            // Whether a turn takes up what came is not known before its verdict is.
+            { guard: 'is_daemon_and_judged', target: '#session.daemon_idle' },
+            { guard: 'is_judged', target: DOWN },
           ],
         },
       },
@@ -365,7 +404,8 @@ export const turnMachine = turnSetup.createMachine({
           on: {
             steering_received: [to('daemon_idle_post', 'wakes'), evolves],
             reminder_injected: [to('daemon_idle_post', 'wakes'), evolves],
-            followup_received: to('daemon_idle_post'),
+            followup_received: [to('daemon_idle_post', 'wakes'), evolves],
+            guard_ended: [to('daemon_idle_post', 'lets_in'), evolves],
             control_outcome: [to(DOWN, 'cancels'), to('#session.suspended', 'suspends'), evolves],
           },
         },

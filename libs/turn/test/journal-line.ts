@@ -72,19 +72,23 @@ export function journalLine(event: SessionEvent): string {
       return `feedback_dropped ${event.count} ${event.code}`;
     case 'message_injected':
       return words('message_injected', event.command_id, event.origin, `at ${event.seam}`, event.audit_only && 'audit');
+    case 'injection_blocked':
+      return `injection_blocked ${event.command_id}: ${event.reason}`;
+    case 'guard_ended':
+      return `guard_ended ${event.command_id} ${event.verdict}`;
     case 'hook_call':
-      return words('hook_call', event.hook, event.point, event.call_id);
+      return words('hook_call', event.hook, event.point, event.call_id ?? event.command_id);
     case 'hook_returned':
       return words(
         'hook_returned',
         event.hook,
         event.point,
-        event.call_id,
+        event.call_id ?? event.command_id,
         event.failure?.code ?? event.verdict?.kind,
         event.not_run && 'not_run',
       );
     case 'hook_vetoed':
-      return words('hook_vetoed', event.hook, event.point, event.call_id, event.decision);
+      return words('hook_vetoed', event.hook, event.point, event.call_id ?? event.command_id, event.decision);
     case 'consult_ended':
       return words('consult_ended', event.point, event.call_id);
     case 'command_rejected':

@@ -229,6 +229,7 @@ export const RULES: Readonly<Record<string, Rule>> = {
             waiting[place] = newer;
           }
         }
+        if (event.type === 'injection_blocked') drop(waiting, event.command_id);
         if (event.type !== 'loop_checkpoint') continue;
         const matching = waiting.filter(({ mode }) => SEAMS[event.kind].drains.includes(mode)).map(({ id }) => id);
         const { delivered_ids: ids } = event;
@@ -262,6 +263,30 @@ export const RULES: Readonly<Record<string, Rule>> = {
     }
     return broken;
   },
+  'no steer and no follow-up that a guard has not let in is said, and no call starts while it asks about an interrupt':
+    (journal, around) => {
+      if (!(around.hooks ?? []).some(({ point }) => point === 'user_prompt_submit')) return [];
+      const judged = new Map<string, string>();
+      // A run that ended before its surroundings were known has no hooks.
+      let known = false;
+      const interrupts = new Set<string>();
+      return placed(journal).flatMap((at) => {
+        const { event } = at;
+        if (event.type === 'hooks_changed') known = true;
+        if (event.type === 'steering_received' && event.mode === 'interrupt_immediate')
+          interrupts.add(event.command_id);
+        if (event.type === 'injection_blocked') interrupts.delete(event.command_id);
+        if (event.type === 'guard_ended' && event.verdict !== 'none') {
+          const twice = judged.has(event.command_id);
+          judged.set(event.command_id, event.verdict);
+          interrupts.delete(event.command_id);
+          if (twice) return [place(at)];
+        }
+        if (event.type === 'call_started' && interrupts.size > 0) return [`${place(at)}: ${[...interrupts].join()}`];
+        if (!known || event.type !== 'message_injected' || !['steer', 'followup'].includes(event.origin)) return [];
+        return judged.get(event.command_id) === 'allowed' ? [] : [place(at)];
+      });
+    },
 
   'feedback is said at the seams that are for it alone, all that waits, in order, and marked as no person': (
     journal,
@@ -374,6 +399,11 @@ export const RULES: Readonly<Record<string, Rule>> = {
       if (event.type === 'hook_call') {
         if (open && (open.effect_id !== event.effect_id || open.point !== event.point)) return [place(at)];
         open = event;
+      }
+      if (event.type === 'guard_ended') {
+        const matches = open?.effect_id === event.effect_id && open.command_id === event.command_id;
+        open = null;
+        return matches ? [] : [place(at)];
       }
       if (event.type === 'consult_ended') {
         const matches = open?.effect_id === event.effect_id && open.point === event.point;

@@ -54,9 +54,13 @@ const WORLDS: Readonly<Record<string, World>> = {
     around: { hooks: HOOKS },
     happens: only('asks ask read ask', 'asks read', 'hooks say .*', 'cancel .', 'steer interrupt.*'),
   },
+  'a guard beside the gate': {
+    around: { hooks: [hook('user_prompt_submit'), hook('gate_tool_calls')] },
+    happens: only('asks read', 'cancel .', 'steer audit_only'),
+  },
   'hooks, but no gate': {
     around: { hooks: without('gate_tool_calls', 'session_start') },
-    happens: only('asks ask read ask', 'asks read', 'cancel .'),
+    happens: only('asks ask read ask', 'asks read', 'cancel .', 'steer audit_only'),
   },
   'a gate alone': {
     around: { hooks: [hook('gate_tool_calls')] },
@@ -94,6 +98,27 @@ const WORLDS: Readonly<Record<string, World>> = {
   'messages that are taken back': {
     around: {},
     happens: only('keyed .*', 'revoke .*', 'replace .*'),
+  },
+  'a guarded door': {
+    around: { hooks: [hook('user_prompt_submit')] },
+    happens: only(
+      'asks ask',
+      'asks read',
+      'hooks say .*',
+      'steer .*',
+      'followup',
+      '(allow|deny) .',
+      'cancel',
+      'hooks broken off',
+    ),
+  },
+  'a guarded door, while the session sleeps': {
+    around: { hooks: [hook('user_prompt_submit')], followups: 'all' },
+    happens: only('hooks say .*', 'steer [fi].*', 'followup', 'suspend', 'resume'),
+  },
+  'a guarded daemon': {
+    around: { hooks: [hook('user_prompt_submit')], daemon: true },
+    happens: only('hooks say .*', 'steer .*', 'remind finish_step', 'followup', 'suspend', 'resume'),
   },
   'at the cap': {
     around: { maxTurns: 1 },
@@ -158,6 +183,9 @@ function abstractOf({ state }: Place): string {
     context.edited.length,
     context.feedback.length > 0,
     context.consult?.point,
+    context.consult?.command_id !== undefined,
+    context.pending.slice(0, 1).map((injection) => [injection.kind, injection.allowed]),
+    context.followups.slice(0, 1).map((followup) => followup.allowed),
     context.provision !== null,
     context.model !== null,
     context.model?.preempted === true,

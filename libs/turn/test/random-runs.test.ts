@@ -160,12 +160,13 @@ describe('whatever happens,', { timeout: 120_000 }, () => {
           if (event.type !== 'control_outcome' || event.status !== 'revoked') return [];
           return said.includes(event.target) ? [] : [event.target];
         });
+        const blocked = events.flatMap((event) => (event.type === 'injection_blocked' ? [event.command_id] : []));
         const { pending, followups, feedback } = state.context;
         const waiting = [
           ...[...pending, ...followups].map((injection) => injection.command_id),
           ...feedback.map(({ feedback_id }) => feedback_id),
         ];
-        expect([...said, ...waiting, ...gone].sort(), printed(journal)).toEqual(accepted.sort());
+        expect([...said, ...blocked, ...waiting, ...gone].sort(), printed(journal)).toEqual(accepted.sort());
       }),
       { numRuns },
     );

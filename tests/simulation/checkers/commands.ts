@@ -6,7 +6,7 @@ import { isDelivery, type JournalRecord } from '@coxswain/protocol';
 import { SessionActor } from '@coxswain/turn';
 import type { SentCommand } from '../history.ts';
 import type { Checker, Journal, Placed } from './check.ts';
-import { eventsOf } from './check.ts';
+import { eventsOf, ofType } from './check.ts';
 
 /** See the top of the file. */
 export const checkCommands: Checker = (journal, { history }) => {
@@ -60,6 +60,7 @@ function tookEffect(journal: Journal, consumed: readonly JournalRecord[]): strin
     }),
   );
   const moved = new Set(placed.flatMap(({ event }) => (event.type === 'injection_collapsed' ? [event.into] : [])));
+  const blocked = new Set(ofType(placed, 'injection_blocked').map(({ event }) => event.command_id));
   const orders = new Map<string, { received: string[]; delivered: string[] }>();
   const order = (mode: string) => {
     const known = orders.get(mode) ?? { received: [], delivered: [] };
@@ -87,7 +88,7 @@ function tookEffect(journal: Journal, consumed: readonly JournalRecord[]): strin
         const times = delivered.filter((one) => one === id).length;
         // A reminder that is still shown can be taken back after its delivery.
         const gone = takenBack.has(id) && !(verb === 'remind' && times === 1) ? 1 : 0;
-        if (times + (waiting.has(id) ? 1 : 0) + gone !== 1)
+        if (times + (waiting.has(id) ? 1 : 0) + gone + (blocked.has(id) ? 1 : 0) !== 1)
           wrong.push(`${id} (${verb}) was delivered ${times} times and ${waiting.has(id) ? 'still' : 'does not'} wait`);
         break;
       }

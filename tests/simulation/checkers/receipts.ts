@@ -26,6 +26,8 @@ export const checkReceipts: Checker = (journal, { history }) => {
     );
     if (stage === 'revoked' && !takenBack) wrong.push(`${id} was told revoked, and record ${n} does not take it back`);
     if (rejected !== (stage === 'rejected')) wrong.push(`${id} was told ${stage}, and record ${n} says otherwise`);
+    const blocked = events.some((event) => event.type === 'injection_blocked' && event.command_id === id);
+    if ((stage === 'blocked') !== blocked) wrong.push(`${id} was told ${stage}, and record ${n} says otherwise`);
     if (stage === 'delivered' && !injected) wrong.push(`${id} was told delivered, and record ${n} does not deliver it`);
   }
   return wrong;

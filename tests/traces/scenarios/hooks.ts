@@ -1,5 +1,5 @@
 /** Hooks at every point: answers, vetoes, rewrites, failures. */
-import type { HookPoint, HookRegistration } from '@coxswain/protocol';
+import type { HookPoint, HookRegistration, JsonObject } from '@coxswain/protocol';
 import { ask, type Scenario, say, type TracedHook } from '../scenario.ts';
 import { asking } from '../stage.ts';
 
@@ -15,6 +15,10 @@ const at = (
     ...(afterMs === undefined ? {} : { afterMs }),
   };
 };
+
+/** A guard that knows whose word it takes. */
+const notFromAshore = ({ prompt }: JsonObject) =>
+  String(prompt).includes('from ashore') ? { block: true, reason: 'no orders from ashore' } : true;
 
 /** See the top of the file. */
 export const HOOKS: readonly Scenario[] = [
@@ -93,6 +97,46 @@ export const HOOKS: readonly Scenario[] = [
     async play(stage) {
       await stage.host();
       await stage.start();
+    },
+  },
+  {
+    name: 'hooks-guard-the-door',
+    shows:
+      'a guard is asked about a steer, an interrupt and two follow-ups; a call waits for its verdict, and so does the end',
+    turns: [
+      { ...ask(['haul', { ms: 10 }]), delay_ms: 100 },
+      say('Stopped. Ready.', { delay_ms: 100 }),
+      say('And the log is written.'),
+    ],
+    tools: ['haul'],
+    hooks: [at('user_prompt_submit', notFromAshore, { id: 'door', afterMs: 60 })],
+    async play(stage) {
+      await stage.host();
+      await stage.start();
+      await stage.wait(60);
+      await stage.send('steer', { body: 'Word from ashore: come about.' });
+      await stage.send('steer', { body: 'Avast!', mode: 'interrupt' });
+      await stage.wait(150);
+      await stage.send('followup', { body: 'Word from ashore: and now home.' });
+      await stage.send('followup', { body: 'Write the log.' });
+      await stage.wait(400);
+    },
+  },
+  {
+    name: 'hooks-guard-a-sleeper',
+    shows:
+      'what came while the session was suspended is blocked after it was resumed: the run ends without a turn for it',
+    turns: [say('Moored.', { delay_ms: 100 })],
+    hooks: [at('user_prompt_submit', notFromAshore, { id: 'door', afterMs: 60 })],
+    async play(stage) {
+      await stage.host();
+      await stage.start();
+      await stage.wait(60);
+      await stage.send('suspend');
+      await stage.wait(100);
+      await stage.send('steer', { body: 'Word from ashore: cast off.' });
+      await stage.send('resume');
+      await stage.wait(100);
     },
   },
   {

@@ -42,6 +42,8 @@ export function eventLine(event: UiEvent, style: Style): string | null {
       );
     case 'hook_vetoed':
       return style.yellow(`  ! hook ${event.hook} at ${event.point}: vetoed${quoted(event.reason)}`);
+    case 'injection_blocked':
+      return style.yellow(`  ! ${event.command_id} was blocked: ${event.reason}`);
     case 'session_suspended':
       return style.yellow(`  ‖ suspended${quoted(event.reason)}`);
     case 'session_resumed':

@@ -1,0 +1,486 @@
+/** The guard: `user_prompt_submit` sees every steer and follow-up before a model does. */
+import { describe, expect, test } from 'vitest';
+import { given } from './given.ts';
+import {
+  answered,
+  approved,
+  asked,
+  call,
+  callCancelled,
+  cancelled,
+  command,
+  denied,
+  Failing,
+  followedUp,
+  hook,
+  hooksCancelled,
+  hooksSaid,
+  type Move,
+  modelStopped,
+  prompted,
+  provisioned,
+  reminded,
+  resumed,
+  returned,
+  running,
+  type Surroundings,
+  started,
+  steered,
+  suspended,
+  toolsClosed,
+} from './moves.ts';
+
+const INTERRUPT = 'interrupt_immediate';
+const GUARD = hook('user_prompt_submit', 'door');
+const ALLOW = hooksSaid(undefined);
+const BLOCK = hooksSaid({ block: true, reason: 'no orders from ashore' });
+
+/** A run behind the guard: the prompt has been let in. */
+const guarded = (around: Surroundings = {}): Move => [
+  running({ ...around, hooks: [GUARD, ...(around.hooks ?? [])] }),
+  ALLOW,
+];
+
+describe('what is accepted is asked about at once', () => {
+  test.each([
+    ['a steer', steered('m'), 'steering_received m finish_step', 'steer', 'do m'],
+    ['a follow-up', followedUp('m'), 'followup_received m', 'followup', 'then m'],
+    ['a note for the record', steered('m', 'audit_only'), 'steering_received m audit_only', 'steer', 'do m'],
+  ])('%s, with its text and how it came', (_what, move, line, origin, prompt) => {
+    given(guarded())
+      .when(move)
+      .thenJournal(line, 'hook_call door user_prompt_submit m')
+      .thenEffects('call_model', 'consult user_prompt_submit')
+      .thenEvent('hook_call', {
+        command_id: 'm',
+        payload: { event: 'user_prompt_submit', session: { id: 's1' }, persona: 'coder', turn: 1, prompt, origin },
+      });
+  });
+
+  test('a reminder is no prompt: nobody is asked', () => {
+    given(guarded()).when(reminded('m')).thenJournal('reminder_injected m finish_step');
+  });
+
+  test('nor is anybody where no hook is registered for it', () => {
+    given(running({ hooks: [hook('post_turn')] }))
+      .when(steered('m'))
+      .thenJournal('steering_received m finish_step');
+  });
+
+  test('every registration in order, until one blocks', () => {
+    const second = hook('user_prompt_submit', 'second', { priority: 1 });
+    given(running({ hooks: [GUARD, second] }), hooksSaid(undefined, undefined), steered('m'))
+      .when(hooksSaid({ block: true }))
+      .thenJournal(
+        'hook_returned door user_prompt_submit m block',
+        'hook_returned second user_prompt_submit m not_run',
+        'hook_vetoed door user_prompt_submit m block',
+        'injection_blocked m: blocked by door',
+        'guard_ended m blocked',
+      );
+  });
+
+  test('one at a time, interrupts first, then in order', () => {
+    given(guarded(), steered('a'), followedUp('b'), steered('c'), steered('d', INTERRUPT))
+      .when(ALLOW)
+      .thenIncludes('guard_ended a allowed', 'hook_call door user_prompt_submit d')
+      .when(ALLOW)
+      .thenIncludes('guard_ended d allowed', 'hook_call door user_prompt_submit c')
+      .when(ALLOW)
+      .thenIncludes('guard_ended c allowed', 'hook_call door user_prompt_submit b');
+  });
+});
+
+describe('a verdict', () => {
+  test('that lets it in makes it deliverable', () => {
+    given(guarded(), steered('m'), ALLOW)
+      .when(answered())
+      .thenIncludes('loop_checkpoint iteration_end delivers m', 'message_injected m steer at iteration_end');
+  });
+
+  test('that blocks it takes it away, for good', () => {
+    given(guarded(), steered('m'))
+      .when(BLOCK)
+      .thenJournal(
+        'hook_returned door user_prompt_submit m block',
+        'hook_vetoed door user_prompt_submit m block',
+        'injection_blocked m: door: no orders from ashore',
+        'guard_ended m blocked',
+      )
+      .when(answered(), toolsClosed)
+      .thenIncludes('agent_end end_turn')
+      .thenNever('message_injected');
+  });
+
+  test('a hook that fails closed blocks', () => {
+    given(guarded(), steered('m'))
+      .when(hooksSaid(new Failing()))
+      .thenIncludes('injection_blocked m: door: hook_timeout', 'guard_ended m blocked');
+  });
+
+  test('a hook that fails open lets it in', () => {
+    const open = hook('user_prompt_submit', 'door', { on_error: 'fail_open' });
+    given(running({ hooks: [open] }), ALLOW, steered('m'))
+      .when(hooksSaid(new Failing()))
+      .thenJournal('hook_returned door user_prompt_submit m hook_timeout', 'guard_ended m allowed');
+  });
+
+  test('a hook that gives no answer blocks', () => {
+    given(guarded(), steered('m'))
+      .when(hooksCancelled)
+      .thenIncludes('injection_blocked m: door: it gave no answer', 'guard_ended m blocked');
+  });
+
+  test('comes once: the same outcome again changes nothing', () => {
+    given(guarded(), steered('m')).when(ALLOW).again().thenNothing();
+  });
+});
+
+describe('a seam that would deliver waits for the verdict:', () => {
+  test('iteration_end', () => {
+    given(guarded(), steered('m'))
+      .when(answered())
+      .thenJournal('message_complete "fine"')
+      .thenState('steering_check.iteration_end')
+      .when(ALLOW)
+      .thenIncludes('guard_ended m allowed', 'loop_checkpoint iteration_end delivers m', 'turn_end 1', 'turn_start 2');
+  });
+
+  test('post_tool_dispatch', () => {
+    given(guarded(), asked(call('a', 'read')), steered('m'))
+      .when(returned('a'))
+      .thenJournal('call_ended a ok')
+      .when(ALLOW)
+      .thenIncludes('guard_ended m allowed', 'loop_checkpoint post_tool_dispatch delivers m');
+  });
+
+  test('pre_tool_dispatch, for an interrupt: no call starts meanwhile', () => {
+    given(guarded(), steered('m', INTERRUPT))
+      .when(asked(call('a', 'read')))
+      .thenJournal('message_complete asks a')
+      .thenState('function_execute.pre_tool_dispatch')
+      .when(ALLOW)
+      .thenIncludes('guard_ended m allowed', 'loop_checkpoint pre_tool_dispatch delivers m skips a')
+      .thenNever('call_started');
+  });
+
+  test('pre_tool_dispatch does not wait for what it would not deliver', () => {
+    given(guarded(), steered('m'))
+      .when(asked(call('a', 'read')))
+      .thenIncludes('loop_checkpoint pre_tool_dispatch', 'call_started a');
+  });
+
+  test('loop_exit, for a note for the record', () => {
+    given(guarded(), answeredWhileAsked('m'))
+      .when(ALLOW)
+      .thenIncludes('guard_ended m allowed', 'loop_checkpoint loop_exit delivers m');
+  });
+
+  test('what is blocked leaves the seam with nothing to deliver: the run ends, without another turn', () => {
+    given(guarded(), steered('m'), answered())
+      .when(BLOCK, toolsClosed)
+      .thenIncludes('injection_blocked m: door: no orders from ashore', 'loop_checkpoint iteration_end', 'turn_end 1')
+      .thenIncludes('agent_end end_turn')
+      .thenNever('turn_start 2', 'message_injected');
+  });
+
+  test('of two the first does not pass the second: first in, first out', () => {
+    given(guarded(), steered('a'), steered('b'), ALLOW)
+      .when(answered())
+      .thenJournal('message_complete "fine"')
+      .when(ALLOW)
+      .thenIncludes('loop_checkpoint iteration_end delivers a b');
+  });
+
+  test('one at a time, only the first is waited for', () => {
+    given(guarded({ steering: 'one_at_a_time' }), steered('a'), steered('b'), ALLOW)
+      .when(answered())
+      .thenIncludes('loop_checkpoint iteration_end delivers a', 'turn_start 2');
+  });
+
+  test('at the cap nothing is delivered, so nothing is waited for', () => {
+    given(guarded({ maxTurns: 1 }), steered('m'))
+      .when(answered())
+      .thenIncludes('loop_checkpoint iteration_end', 'turn_end 1')
+      .when(ALLOW, toolsClosed)
+      .thenIncludes('guard_ended m allowed', 'agent_end max_turns pending 1');
+  });
+});
+
+function answeredWhileAsked(id: string): Move {
+  return [steered(id, 'audit_only'), answered()];
+}
+
+describe('an interrupt stops an approved call, although its verdict takes time:', () => {
+  const parked = [guarded(), asked(call('a', 'ask'), call('b', 'ask'))];
+
+  test('while parked, the calls stay as they are until it is let in', () => {
+    given(...parked)
+      .when(steered('m', INTERRUPT))
+      .thenJournal('steering_received m interrupt_immediate', 'hook_call door user_prompt_submit m')
+      .when(ALLOW)
+      .thenIncludes(
+        'guard_ended m allowed',
+        'loop_checkpoint pre_tool_dispatch delivers m skips a b',
+        'approval_decided a superseded',
+        'call_ended a skipped',
+        'approval_decided b superseded',
+        'call_ended b skipped',
+        'message_injected m steer at pre_tool_dispatch',
+      );
+  });
+
+  test('an approval that comes while it is asked about starts nothing', () => {
+    given(...parked, steered('m', INTERRUPT))
+      .when(approved('a'))
+      .thenJournal('approval_decided a allow')
+      .when(ALLOW)
+      .thenIncludes('loop_checkpoint pre_tool_dispatch delivers m skips a b', 'call_ended a skipped')
+      .thenNever('call_started');
+  });
+
+  test('nor does the last decision of all', () => {
+    given(...parked, steered('m', INTERRUPT), approved('a'))
+      .when(denied('b'))
+      .thenJournal('approval_decided b deny')
+      .when(ALLOW)
+      .thenIncludes('call_ended a skipped', 'call_ended b skipped')
+      .thenNever('call_started');
+  });
+
+  test('blocked, what was approved meanwhile runs', () => {
+    given(...parked, steered('m', INTERRUPT), approved('a'))
+      .when(BLOCK)
+      .thenIncludes('guard_ended m blocked', 'loop_checkpoint pre_tool_dispatch', 'call_started a')
+      .thenState('function_awaiting_approval.parked');
+  });
+
+  test('blocked, and all decided meanwhile: the batch goes on', () => {
+    given(...parked, steered('m', INTERRUPT), approved('a'), denied('b'))
+      .when(BLOCK)
+      .thenIncludes('loop_checkpoint pre_tool_dispatch', 'call_started a')
+      .thenState('function_execute.running')
+      .when(returned('a'))
+      .thenIncludes('loop_checkpoint post_tool_dispatch');
+  });
+
+  test('blocked, and all ended meanwhile: the turn goes on', () => {
+    given(...parked, steered('m', INTERRUPT), callCancelled('a'), callCancelled('b'))
+      .when(BLOCK)
+      .thenIncludes('loop_checkpoint pre_tool_dispatch', 'loop_checkpoint post_tool_dispatch', 'turn_end 1');
+  });
+
+  test('during the hooks of calls: the guard waits its turn and goes before the next hook, then nothing starts', () => {
+    const around = { hooks: [hook('PreToolUse', 'pre')] };
+    given(guarded(around), asked(call('a', 'read'), call('b', 'read')))
+      .when(steered('m', INTERRUPT))
+      .thenJournal('steering_received m interrupt_immediate')
+      .when(ALLOW)
+      .thenIncludes('consult_ended PreToolUse a', 'hook_call door user_prompt_submit m')
+      .when(ALLOW)
+      .thenIncludes('guard_ended m allowed', 'hook_call pre PreToolUse b')
+      .when(ALLOW)
+      .thenIncludes('loop_checkpoint pre_tool_dispatch delivers m skips a b')
+      .thenNever('call_started');
+  });
+
+  test('during the gate', () => {
+    given(guarded({ hooks: [hook('gate_tool_calls', 'gate')] }), asked(call('a', 'read')), steered('m', INTERRUPT))
+      .when(hooksSaid([{ allow: true }]))
+      .thenIncludes('consult_ended gate_tool_calls', 'hook_call door user_prompt_submit m')
+      .thenState('function_execute.dispatching')
+      .when(ALLOW)
+      .thenIncludes('loop_checkpoint pre_tool_dispatch delivers m skips a')
+      .thenNever('call_started');
+  });
+
+  test('a call that is cancelled before its own hooks could be asked holds nothing up', () => {
+    given(guarded({ hooks: [hook('PreToolUse', 'pre')] }), steered('m'), asked(call('a', 'read')))
+      .when(callCancelled('a', { inject_reminder: false }), ALLOW)
+      .thenIncludes(
+        'guard_ended m allowed',
+        'loop_checkpoint pre_tool_dispatch',
+        'loop_checkpoint post_tool_dispatch delivers m',
+      );
+  });
+
+  test('one that does not wait ends what runs as soon as it is let in, and not before', () => {
+    given(guarded())
+      .when(command('steer', 'm', { body: 'stop', mode: INTERRUPT, preempt: true }))
+      .thenEffects('call_model', 'consult user_prompt_submit')
+      .when(ALLOW)
+      .thenEffects('call_model aborted')
+      .when(modelStopped('half'))
+      .thenIncludes('message_complete partial "half"', 'loop_checkpoint iteration_end delivers m', 'turn_start 2')
+      .thenEffects('call_model');
+  });
+
+  test('one that does not wait and is blocked ends nothing', () => {
+    given(guarded(), command('steer', 'm', { body: 'stop', mode: INTERRUPT, preempt: true }))
+      .when(BLOCK)
+      .thenEffects('call_model');
+  });
+
+  test('one that does not wait and is let in before the model is asked ends nothing', () => {
+    given(guarded(), command('steer', 'm', { body: 'stop', mode: INTERRUPT, preempt: true }), cancelled())
+      .when(modelStopped(), hooksCancelled, toolsClosed, prompted(), provisioned({ hooks: [GUARD] }), ALLOW)
+      .thenIncludes('turn_start 1')
+      .when(ALLOW)
+      .thenIncludes('loop_checkpoint iteration_start delivers m')
+      .thenEffects('call_model');
+  });
+});
+
+describe('follow-ups', () => {
+  test('the run waits for the verdict before it ends, and goes on in place', () => {
+    given(guarded(), followedUp('f'))
+      .when(answered())
+      .thenIncludes('turn_end 1')
+      .thenState('steering_check.follow_up')
+      .when(ALLOW)
+      .thenIncludes('guard_ended f allowed', 'message_injected f followup at steering_check', 'turn_start 2');
+  });
+
+  test('a blocked one does not: the run ends', () => {
+    given(guarded(), followedUp('f'), answered())
+      .when(BLOCK, toolsClosed)
+      .thenIncludes('guard_ended f blocked', 'agent_end end_turn')
+      .thenNever('turn_start 2');
+  });
+
+  test('behind a blocked one the next is taken', () => {
+    given(guarded(), followedUp('f'), followedUp('g'), answered())
+      .when(BLOCK)
+      .thenIncludes('guard_ended f blocked', 'hook_call door user_prompt_submit g')
+      .when(ALLOW)
+      .thenIncludes('message_injected g followup at steering_check', 'turn_start 2');
+  });
+
+  test('steering that comes while it is asked about goes first', () => {
+    given(guarded(), followedUp('f'), answered(), steered('m'))
+      .when(ALLOW)
+      .thenIncludes('guard_ended f allowed', 'hook_call door user_prompt_submit m')
+      .thenState('steering_check.follow_up')
+      .when(ALLOW)
+      .thenIncludes('turn_start 2', 'loop_checkpoint iteration_start delivers m')
+      .thenNever('message_injected f');
+  });
+
+  test('where all are taken together, all verdicts are waited for', () => {
+    given(guarded({ followups: 'all' }), followedUp('f'), followedUp('g'), answered(), ALLOW)
+      .when(ALLOW)
+      .thenIncludes('message_injected f followup at steering_check', 'message_injected g followup at steering_check');
+  });
+
+  test('a suspension that is asked for meanwhile comes first', () => {
+    given(guarded(), followedUp('f'), answered(), suspended())
+      .when(ALLOW)
+      .thenIncludes('guard_ended f allowed', 'suspended suspend-1')
+      .thenNever('message_injected f');
+  });
+});
+
+describe('a session that waits', () => {
+  test('as a daemon is woken by the verdict, not by the message', () => {
+    given(guarded({ daemon: true }), answered())
+      .when(steered('m'))
+      .thenState('daemon_idle.waiting')
+      .when(ALLOW)
+      .thenIncludes(
+        'guard_ended m allowed',
+        'loop_checkpoint daemon_idle_post',
+        'turn_start 2',
+        'message_injected m steer at iteration_start',
+      );
+  });
+
+  test('as a daemon is not woken by what is blocked', () => {
+    given(guarded({ daemon: true }), answered(), followedUp('f'))
+      .when(BLOCK)
+      .thenState('daemon_idle.waiting')
+      .thenNever('turn_start 2');
+  });
+
+  test('suspended is woken by an interrupt that was let in', () => {
+    given(guarded(), suspended(), answered())
+      .when(steered('m', INTERRUPT))
+      .thenState('suspended.parked')
+      .when(ALLOW)
+      .thenIncludes('guard_ended m allowed', 'resumed m', 'message_injected m steer at iteration_start');
+  });
+
+  test('suspended and resumed while a steer is asked about, it waits for the verdict before it says what is next', () => {
+    given(guarded(), suspended(), answered(), steered('m'))
+      .when(resumed())
+      .thenState('steering_check.resuming')
+      .when(BLOCK, toolsClosed)
+      .thenIncludes('guard_ended m blocked', 'agent_end end_turn')
+      .thenNever('turn_start 2');
+  });
+});
+
+describe('where no run goes on', () => {
+  const over: Move = [guarded(), answered(), toolsClosed];
+
+  test('nobody is asked; when the next run begins, the guard is', () => {
+    given(over)
+      .when(steered('m'))
+      .thenJournal('steering_received m finish_step')
+      .thenEffects()
+      .when(prompted(), provisioned({ hooks: [GUARD] }), ALLOW)
+      .thenIncludes('consult_ended user_prompt_submit', 'hook_call door user_prompt_submit m', 'turn_start 1')
+      .thenState('assistant_streaming.iteration_start')
+      .when(ALLOW)
+      .thenIncludes('loop_checkpoint iteration_start delivers m');
+  });
+
+  test('hooks that the next run does not have any more are not waited for', () => {
+    given(over, steered('m'))
+      .when(prompted(), provisioned())
+      .thenIncludes('loop_checkpoint iteration_start delivers m');
+  });
+
+  test('a cancel breaks the guard off; what it was about is asked about again in the next run', () => {
+    given(guarded(), steered('m'))
+      .when(cancelled())
+      .thenEffects('call_model aborted', 'consult user_prompt_submit aborted')
+      .when(hooksCancelled, modelStopped(), toolsClosed)
+      .thenIncludes('guard_ended m none', 'agent_end cancelled pending 1')
+      .when(prompted(), provisioned({ hooks: [GUARD] }), ALLOW)
+      .thenIncludes('hook_call door user_prompt_submit m');
+  });
+
+  test('a verdict that was there before the cancel reached the hook stands', () => {
+    given(guarded(), steered('m'), cancelled())
+      .when(BLOCK, modelStopped(), toolsClosed)
+      .thenIncludes('injection_blocked m: door: no orders from ashore', 'agent_end cancelled');
+  });
+
+  test('a run that is unwinding asks nobody about what comes then', () => {
+    given(guarded(), cancelled())
+      .when(steered('m'), modelStopped(), toolsClosed)
+      .thenIncludes('agent_end cancelled pending 1')
+      .thenNever('hook_call door user_prompt_submit m');
+  });
+
+  test('a note for the record that was not let in when its run was cancelled waits for the next', () => {
+    given(guarded(), steered('m', 'audit_only'), cancelled())
+      .when(hooksCancelled, modelStopped(), toolsClosed)
+      .thenIncludes('loop_checkpoint loop_exit', 'agent_end cancelled pending 1')
+      .thenNever('message_injected');
+  });
+
+  test('before the first run nothing is asked before its surroundings are known', () => {
+    given(started(), steered('m'))
+      .when(provisioned({ hooks: [hook('session_start'), GUARD] }))
+      .thenIncludes('hook_call session_start session_start')
+      .when(ALLOW, ALLOW)
+      .thenIncludes('consult_ended user_prompt_submit', 'hook_call door user_prompt_submit m');
+  });
+});
+
+test('the prompt itself is asked about as before, as a prompt', () => {
+  given()
+    .when(running({ hooks: [GUARD] }))
+    .thenEvent('hook_call', { payload: expect.objectContaining({ prompt: 'hello', origin: 'prompt' }) as never });
+});
