@@ -205,6 +205,31 @@ describe('steering', () => {
   });
 });
 
+describe('a stage that --wait names', () => {
+  test('and that cannot be reached in this run ends with 1 and says what becomes of the command', async () => {
+    await bed.run(['run', 'go', '--id', 'over', ...model('quick')]);
+    const ended = await bed.run(['steer', 'over', 'late', '--wait', 'delivered', '--json']);
+    expect(ended.code).toBe(1);
+    expect(jsonLines(ended.stdout)).toMatchObject([
+      { type: 'receipt', stage: 'accepted', pending_for_next_run: true },
+      { type: 'error', code: 'stage_not_reached', exit_code: 1 },
+    ]);
+    const elsewhere = ['--state-dir', join(bed.folder, 'nobody-here')];
+    await bed.run(['run', 'go', '--id', 'alone', ...model('quick'), ...elsewhere]);
+    const stored = await bed.run(['steer', 'alone', 'late', '--wait', 'delivered', ...elsewhere]);
+    expect(stored).toMatchObject({ code: 1, stderr: expect.stringContaining('stage_not_reached') });
+    expect((await bed.run(['steer', 'alone', 'late', ...elsewhere])).code).toBe(0);
+  });
+});
+
+test('a repeated --command-id answers with what became of the first', async () => {
+  await bed.run(['run', 'go', '--id', 'twice', ...model('edit')]);
+  for (const again of ['', ' (repeated: nothing changed)']) {
+    const approved = await bed.run(['approve', 'twice', '--command-id', 'yes']);
+    expect(approved).toMatchObject({ code: 0, stdout: `twice: accepted${again}\n` });
+  }
+});
+
 describe('afterwards', () => {
   test('replay says byte-identical; an exported journal that was tampered with stops at the record', async () => {
     await bed.run(['run', 'go', '--id', 'replayed', '--allow', '*', ...model('edit')]);

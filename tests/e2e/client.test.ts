@@ -134,6 +134,48 @@ describe('commands', () => {
     expect(await session.result({ after: first.receipt?.n as number })).toMatchObject({ run: 2 });
   });
 
+  test('sent twice under one id are answered at once with what became of the first', async () => {
+    const session = await start('waits');
+    await vi.waitFor(async () => expect((await session.state()).calls).toMatchObject([{ status: 'running' }]), 5_000);
+    const first = await session.steer('look', { id: 'look', wait: 'accepted' });
+    const repeated = { duplicate: true, receipt: { n: first.receipt?.n, message: 'repeated: nothing changed' } };
+    expect(await session.steer('look', { id: 'look', wait: 'accepted' })).toMatchObject(repeated);
+    // Neither of the two is told by a receipt: the journal says it.
+    const delivered = session.steer('look', { id: 'look', wait: 'delivered' });
+    const [call] = (await session.state()).calls;
+    await session.cancelCall(call?.call_id as string, {}, { id: 'stop', wait: 'accepted' });
+    const end = { duplicate: true, receipt: { stage: 'delivered', seam: 'post_tool_dispatch', turn: 1 } };
+    expect(await delivered).toMatchObject(end);
+    await session.result();
+    expect(await session.steer('look', { id: 'look', wait: 'delivered' })).toMatchObject(end);
+    const refused = { callId: 'c9', decision: 'allow' } as const;
+    for (const _time of [1, 2]) {
+      await expect(session.approve(refused, { id: 'no', wait: 'accepted' })).rejects.toMatchObject({
+        code: 'not_pending',
+        field: 'call_id',
+      });
+    }
+    const unknown = client.session('unknown-twice');
+    for (const _time of [1, 2]) {
+      await expect(unknown.steer('x', { id: 'x', wait: 'accepted' })).rejects.toMatchObject({
+        code: 'session_not_found',
+      });
+    }
+  });
+
+  test('are not waited for beyond the end of the run: they are kept for the next', async () => {
+    const ended = await start('quick');
+    await ended.result();
+    const kept = { receipt: { stage: 'accepted', pending_for_next_run: true } };
+    expect(await ended.steer('late', { wait: 'delivered' })).toMatchObject(kept);
+    const running = await start('waits');
+    await vi.waitFor(async () => expect((await running.state()).calls).toMatchObject([{ status: 'running' }]), 5_000);
+    const sent = running.followup('more', { wait: 'delivered' });
+    await vi.waitFor(async () => expect((await running.state()).pending).toHaveLength(1), 5_000);
+    await running.cancel();
+    expect(await sent).toMatchObject(kept);
+  });
+
   test('that do not fit are refused before they are sent, or by the session, with a code', async () => {
     const session = await start('quick');
     await session.result();

@@ -19,7 +19,18 @@ const first = whole(values.seed ?? '1', '--seed');
 const count = whole(values.seeds ?? (values.seed === undefined ? '300' : '1'), '--seeds');
 
 const beganMs = performance.now();
-const totals = { records: 0, runs: 0, crashes: 0, takenOver: 0, sent: 0, virtualMs: 0 };
+const totals = {
+  sessions: 0,
+  answers: 0,
+  turns: 0,
+  ends: 0,
+  records: 0,
+  runs: 0,
+  crashes: 0,
+  takenOver: 0,
+  sent: 0,
+  virtualMs: 0,
+};
 const coverage: Coverage = new Map();
 for (let seed = first; seed < first + count; seed++) {
   const simulation = await simulate(seed);
@@ -34,6 +45,10 @@ for (let seed = first; seed < first + count; seed++) {
 }
 const seconds = (performance.now() - beganMs) / 1_000;
 console.log(`${count} seeds from ${first}: nothing wrong, ${(count / seconds).toFixed(1)} seeds a second`);
+console.log(
+  `${totals.sessions} sessions: ${totals.answers} answers, ${totals.turns} turns and ${totals.ends} runs, each with one end; ` +
+    'every call with its result in every prompt',
+);
 console.log(
   `${totals.records} records, ${totals.sent} commands, ${totals.runs} tool runs, ${totals.crashes} hosts killed, ` +
     `${totals.takenOver} sessions taken over, ${Math.round(totals.virtualMs / 60_000)} virtual minutes`,
@@ -52,6 +67,14 @@ function add(simulation: Simulation): void {
   totals.crashes += history.of('host').filter(({ did }) => did === 'is killed').length;
   for (const { records } of evidence.journals) {
     totals.records += records.length;
+    if (records.length > 0) totals.sessions++;
+    for (const { events } of records) {
+      for (const { type } of events) {
+        if (type === 'message_complete') totals.answers++;
+        if (type === 'turn_end') totals.turns++;
+        if (type === 'agent_end') totals.ends++;
+      }
+    }
     totals.takenOver += records.filter(({ input }) => input.type === 'owned').length;
   }
 }

@@ -21,7 +21,10 @@ export interface Trace {
 export async function recordTrace(scenario: Scenario, heedsInjections = true): Promise<Trace> {
   const folder = await mkdtemp(join(tmpdir(), 'trace-'));
   // JSON is YAML, which is what a script is written in.
-  await writeFile(join(folder, SCRIPT), JSON.stringify({ turns: scenario.turns }));
+  await writeFile(
+    join(folder, SCRIPT),
+    JSON.stringify({ turns: scenario.turns, compactions: scenario.compactions ?? [] }),
+  );
   const stage = new Stage(scenario, folder, heedsInjections);
   try {
     await stage.readScript();

@@ -20,6 +20,8 @@ export interface Scenario {
   readonly shows: string;
   /** The model's answers, as docs/guides/scripted-models.md describes turns. */
   readonly turns: readonly JsonObject[];
+  /** What compactions are answered. */
+  readonly compactions?: readonly JsonObject[];
   readonly tools?: readonly DeckTool[];
   readonly hooks?: readonly TracedHook[];
   /** What the scripted model costs, in USD per million tokens. */

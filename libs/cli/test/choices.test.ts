@@ -20,6 +20,9 @@ describe('a session is named by a unique beginning of its id', () => {
   test('several are told', () => {
     expect(() => matchPrefix('k3f', ids)).toThrow('"k3f" could mean k3f9aa, k3f9ab; give more of the id');
   });
+  test('an empty id is a mistake in the command line, also where there is only one session', () => {
+    expect(() => matchPrefix('', ['k3'])).toThrow(expect.objectContaining({ exitCode: 2, code: 'usage' }));
+  });
   test('none is an error that says where to look', () => {
     expect(() => matchPrefix('q', ids)).toThrow('session_not_found');
   });
@@ -32,6 +35,9 @@ describe('a call needs no id when only one can be meant', () => {
   test('by the beginning of its id', () => expect(chooseCall('c1_2', two)).toBe('c1_2'));
   test('an unknown id is passed on, for the session to say what it knows', () => {
     expect(chooseCall('gone', two)).toBe('gone');
+  });
+  test('an empty id is a mistake, also where there is only one call', () => {
+    expect(() => chooseCall('', one)).toThrow(expect.objectContaining({ exitCode: 2, code: 'usage' }));
   });
   test('none, several and ambiguous are refused', () => {
     expect(() => chooseCall(undefined, [])).toThrow('not_pending');

@@ -152,6 +152,23 @@ class Translator implements EventTranslator {
         return [{ type: 'reminder_ended', command_id: event.command_id, reason: 'deduped', ...from }];
       case 'reminder_expired':
         return [{ type: 'reminder_ended', command_id: event.command_id, reason: event.reason, ...from }];
+      case 'context_overflowed':
+        return [{ type: 'context_overflowed', turn: event.turn, message: printable(event.error.message), ...from }];
+      case 'compaction_started':
+        return [{ type: 'compaction_begun', turn: event.turn, strategy: event.strategy, ...from }];
+      case 'compaction_done': {
+        const { turn, mode, strategy, tokens_before, tokens_after, archived, instead_of } = event;
+        const instead = instead_of
+          ? printable(`${instead_of.strategy} failed: ${instead_of.error.code}: ${instead_of.error.message}`)
+          : null;
+        return [
+          { type: 'context_compacted', turn, mode, strategy, tokens_before, tokens_after, archived, instead, ...from },
+        ];
+      }
+      case 'compaction_skipped': {
+        const reason = printable(`${event.error.code}: ${event.error.message}`);
+        return [{ type: 'compaction_skipped', turn: event.turn, reason, ...from }];
+      }
       case 'injection_blocked': {
         const { command_id, reason } = event;
         return [{ type: 'injection_blocked', command_id, reason: printable(reason), ...from }];

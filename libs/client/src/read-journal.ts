@@ -62,12 +62,23 @@ export async function* readJournal(
 
 /** The newest record of a session, or null where there is none. Read where writes are decided. */
 export async function lastRecord(bus: JournalBus, ref: SessionRef): Promise<JournalRecord | null> {
+  const bytes = await lastBytes(bus, ref);
+  return bytes === null ? null : decodeRecord(bytes);
+}
+
+/** The number of a session's newest record, also of one that this release cannot read; 0 where there is none. */
+export async function lastNumber(bus: JournalBus, ref: SessionRef): Promise<number> {
+  const bytes = await lastBytes(bus, ref);
+  return bytes === null ? 0 : (numberOf(bytes) ?? 0);
+}
+
+async function lastBytes(bus: JournalBus, ref: SessionRef): Promise<Uint8Array | null> {
   const manager = await jetstreamManager(bus.nc, { checkAPI: false, timeout: READ_TIMEOUT_MS });
   try {
     const message = await manager.streams.getMessage(journalStreamOf(ref.sessionId), {
       last_by_subj: subjects.journal(ref),
     });
-    return message === null ? null : decodeRecord(message.data);
+    return message === null ? null : message.data;
   } catch (error) {
     if (isStreamNotFound(error)) return null;
     throw error;

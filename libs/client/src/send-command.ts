@@ -22,7 +22,9 @@ import {
   ReceiptTimeoutError,
   SessionNotFoundError,
 } from './client-errors.ts';
+import { awaitFate } from './command-fate.ts';
 import { newCommandId } from './fresh-ids.ts';
+import { lastNumber } from './read-journal.ts';
 
 /** What a verb's body may look like as a caller writes it, before defaults. */
 export type BodyInput<V extends Verb> = (typeof COMMAND_BODIES)[V]['_zod']['input'];
@@ -35,11 +37,14 @@ export interface SendOptions<Stage extends WaitStage = 'stored' | 'accepted'> {
   readonly actor?: string | undefined;
   /**
    * `stored` (the default): the bus has it durably. `accepted`: the session has recorded it; a rejection throws.
-   * `delivered`: it stands in the transcript, which may take as long as the running turn does.
+   * `delivered`: it stands in the transcript, which may take as long as the running turn does; where the run has ended
+   * or ends before, the receipt says `accepted` and `pending_for_next_run`.
    */
   readonly wait?: Stage | undefined;
   /** How long a receipt is waited for, after the command is stored. Default 30,000. */
   readonly timeoutMs?: number | undefined;
+  /** How long the session may take to accept what is to be `delivered`. Default: as long as `timeoutMs`. */
+  readonly acceptedWithinMs?: number | undefined;
   /** Ends the waiting for a receipt; what was sent stays sent. */
   readonly signal?: AbortSignal | undefined;
 }
@@ -52,7 +57,7 @@ export interface SentCommand {
   readonly commandId: CommandId;
   /** Its position in the command stream. */
   readonly seq: number;
-  /** The bus had this command already; nothing was stored a second time. */
+  /** The bus had this command already; nothing was stored a second time. A receipt tells what became of the first. */
   readonly duplicate: boolean;
   /** The receipt that was waited for; absent with `wait: 'stored'`. */
   readonly receipt?: Receipt;
@@ -90,12 +95,46 @@ export async function sendCommand<V extends Verb>(
   // The inbox listens before the command goes out: the receipt may be quicker than the store's acknowledgement.
   const inbox = createInbox(bus.inboxPrefix);
   const receipts = new ReceiptInbox(bus.nc, inbox, ref, commandId, wait);
+  const leaving = new AbortController();
+  let fate: Promise<Receipt | null> = Promise.resolve(null);
   try {
+    const before = wait === 'delivered' ? await lastNumber(bus, ref) : 0;
     const sent = await store(bus, ref, verb, payload, commandId, inbox);
-    return { ...sent, receipt: await receipts.settled(options.timeoutMs ?? RECEIPT_TIMEOUT_MS, options.signal) };
+    const told = receipts.settled(options.timeoutMs ?? RECEIPT_TIMEOUT_MS, options.signal, options.acceptedWithinMs);
+    if (sent.duplicate && (await wasRefusedUnrecorded(bus, ref, sent.seq)))
+      throw new SessionNotFoundError(ref.sessionId);
+    // No host hears of what the bus drops as a repetition, and no receipt says that the run has ended in between.
+    if (sent.duplicate || wait === 'delivered') {
+      // Under an id of the caller's it may have come long ago.
+      const from = sent.duplicate || options.id !== undefined ? 1 : before + 1;
+      const onAccepted = () => receipts.accepted();
+      fate = awaitFate(bus, ref, { commandId, awaited: wait, from, onAccepted, signal: leaving.signal });
+    }
+    const receipt = await Promise.race([told, fate.then((found) => (found ? settledReceipt(found, ref) : told))]);
+    return { ...sent, receipt: sent.duplicate ? { ...receipt, message: REPEATED } : receipt };
   } finally {
+    leaving.abort();
     receipts.close();
+    await fate.catch(() => undefined);
   }
+}
+
+/** What a host says of a repetition, too. */
+const REPEATED = 'repeated: nothing changed';
+
+function settledReceipt(receipt: Receipt, ref: SessionRef): Receipt {
+  const failure = failureOf(receipt, ref);
+  if (failure) throw failure;
+  return receipt;
+}
+
+/** Whether a command was taken from the stream without leaving a record: there is no such session. */
+async function wasRefusedUnrecorded(bus: CommandBus, ref: SessionRef, seq: number): Promise<boolean> {
+  if ((await lastNumber(bus, ref)) > 0) return false;
+  const manager = await jetstreamManager(bus.nc, { checkAPI: false });
+  if ((await manager.streams.getMessage(STREAMS.commands, { seq })) !== null) return false;
+  // It is deleted after its record is there; the record may have come between the two looks.
+  return (await lastNumber(bus, ref)) === 0;
 }
 
 function checkedCommandId(id: string): CommandId {
@@ -161,8 +200,10 @@ class ReceiptInbox {
   readonly #settled: Promise<Receipt>;
   readonly #unsubscribe: () => void;
   #timer: NodeJS.Timeout | undefined;
+  #acceptedTimer: NodeJS.Timeout | undefined;
   #giveUp: (error: Error) => void = () => undefined;
   #release: () => void = () => undefined;
+  #isAccepted = false;
 
   readonly #commandId: CommandId;
   readonly #awaited: 'accepted' | 'delivered';
@@ -188,6 +229,7 @@ class ReceiptInbox {
           const failure = failureOf(receipt, ref);
           if (failure) reject(failure);
           else if (receipt.stage === awaited || receipt.stage === 'delivered') resolve(receipt);
+          else this.accepted();
         },
       });
       unsubscribe = () => subscription.unsubscribe();
@@ -197,7 +239,13 @@ class ReceiptInbox {
     this.#unsubscribe = () => unsubscribe();
   }
 
-  settled(timeoutMs: number, signal: AbortSignal | undefined): Promise<Receipt> {
+  /** The session has it: what is waited for now is its delivery. */
+  accepted(): void {
+    clearTimeout(this.#acceptedTimer);
+    this.#isAccepted = true;
+  }
+
+  settled(timeoutMs: number, signal: AbortSignal | undefined, acceptedWithinMs?: number): Promise<Receipt> {
     const aborted = () => this.#giveUp(signal?.reason as Error);
     if (signal?.aborted) aborted();
     signal?.addEventListener('abort', aborted, { once: true });
@@ -206,11 +254,16 @@ class ReceiptInbox {
       () => this.#giveUp(new ReceiptTimeoutError(this.#commandId, this.#awaited, timeoutMs)),
       timeoutMs,
     );
+    if (acceptedWithinMs !== undefined && !this.#isAccepted) {
+      const late = () => this.#giveUp(new ReceiptTimeoutError(this.#commandId, 'accepted', acceptedWithinMs));
+      this.#acceptedTimer = setTimeout(late, acceptedWithinMs);
+    }
     return this.#settled;
   }
 
   close(): void {
     clearTimeout(this.#timer);
+    clearTimeout(this.#acceptedTimer);
     this.#release();
     this.#unsubscribe();
   }

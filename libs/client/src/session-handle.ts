@@ -1,5 +1,6 @@
 /** One session, as a client holds it: its commands, its events, its state and its result. */
-import type { Delta, JournalRecord, SessionRef, SessionStatus } from '@coxswain/protocol';
+import type { CommandId, Delta, JournalRecord, Receipt, SessionRef, SessionStatus } from '@coxswain/protocol';
+import { CommandFate } from './command-fate.ts';
 import { deltas } from './live-deltas.ts';
 import { queryState } from './query-state.ts';
 import { followJournal, type JournalBus, lastRecord, readJournal, type StoredJournalRecord } from './read-journal.ts';
@@ -130,6 +131,14 @@ export class Session {
   /** Records and deltas in one sequence, for an event translator. */
   watch({ from, signal }: ReadFrom = {}): AsyncGenerator<WatchItem, void, undefined> {
     return watchSession(this.#bus, this.ref, from, signal);
+  }
+
+  /** What became of a command, by the records that are stored now; null where none of them holds it. */
+  async receiptOf(commandId: string): Promise<Receipt | null> {
+    const fate = new CommandFate(commandId as CommandId);
+    let receipt: Receipt | null = null;
+    for await (const { record } of readJournal(this.#bus, this.ref)) receipt = fate.add(record);
+    return receipt;
   }
 
   /** The newest record, or null where there is no such session. */

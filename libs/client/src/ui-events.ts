@@ -2,6 +2,8 @@
 import type {
   Budget,
   CallStatus,
+  CompactionMode,
+  CompactionStrategy,
   ControlVerb,
   ExpiryReason,
   Json,
@@ -127,6 +129,24 @@ export type UiEvent =
       readonly call_id: string | null;
       readonly reason: string | null;
     } & FromRecord)
+  /** The provider refused the prompt as too long; what came before is compacted, and the prompt sent once more. */
+  | ({ readonly type: 'context_overflowed'; readonly turn: number; readonly message: string } & FromRecord)
+  /** A model is asked for a summary of, or notes on, what came before. */
+  | ({ readonly type: 'compaction_begun'; readonly turn: number; readonly strategy: CompactionStrategy } & FromRecord)
+  | ({
+      readonly type: 'context_compacted';
+      readonly turn: number;
+      readonly mode: CompactionMode;
+      readonly strategy: CompactionStrategy;
+      /** Estimates of the prompt before and after. */
+      readonly tokens_before: number;
+      readonly tokens_after: number;
+      /** Messages that were replaced. */
+      readonly archived: number;
+      /** Why it was not done as the persona asks, where it was not. */
+      readonly instead: string | null;
+    } & FromRecord)
+  | ({ readonly type: 'compaction_skipped'; readonly turn: number; readonly reason: string } & FromRecord)
   /** A hook has blocked a steer or a follow-up. */
   | ({ readonly type: 'injection_blocked'; readonly command_id: string; readonly reason: string } & FromRecord)
   | ({ readonly type: 'session_suspended'; readonly reason: string | null } & FromRecord)

@@ -1,11 +1,13 @@
 /** The hook port. */
-import type { HookRegistration, HookTable, JsonObject, SessionRef } from '@coxswain/protocol';
+import type { HookRegistration, HookTable, JsonObject, Message, SessionRef } from '@coxswain/protocol';
 
 /** One question to one registration. */
 export interface HookRequest {
   readonly ref: SessionRef;
   readonly registration: HookRegistration;
   readonly payload: JsonObject;
+  /** At `transform_context`: what the request would show, as the handlers before this one have left it. */
+  readonly messages?: readonly Message[];
   /** Inbox feedback for the model, durable. At most 2 KiB; the rest is cut. */
   readonly onFeedback: (text: string) => void;
 }

@@ -12,6 +12,13 @@ export interface ModelRequest {
   /** The view of the transcript, oldest first. Calls and results are paired; injected messages follow the results. */
   readonly messages: readonly Message[];
   readonly tools: readonly ToolDefinition[];
+  /**
+   * How many answers the session's models have given, and the newest of them, whether or not `messages` still hold it.
+   * For models that play what was written before.
+   */
+  readonly answered?: { readonly count: number; readonly last: AssistantMessage | null };
+  /** Set where a compaction asks: which of the session's it is, from 1. */
+  readonly compaction?: number;
 }
 
 /** One piece of a streaming answer. */

@@ -52,6 +52,14 @@ export const BOUNDS = {
   permissionRulesMax: 256,
   /** Tools of one session. */
   toolsMax: 512,
+  /** Turns that a compaction may be told to leave as they are. */
+  keepTurnsMax: 100,
+  /** What a pass's summary or notes may have; a longer answer is cut. */
+  summaryMaxChars: 32 * 1024,
+  /** What a transform_context hook may return, what it keeps included. */
+  transformedViewMaxBytes: 32 * 1024 * 1024,
+  /** Messages of its own that transform_context hooks may put into one request, as JSON; what they keep is not counted. */
+  transformedMessagesMaxBytes: 64 * 1024,
   /** Hook registrations that one session sees. */
   hooksMax: 256,
   /** Rows of a table of prices. */

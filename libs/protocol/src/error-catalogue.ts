@@ -155,6 +155,21 @@ export const ERROR_CATALOGUE = {
     'Ends the run as failed.',
     'See the message, which quotes the provider.',
   ),
+  context_overflow: outcome(
+    'The provider refused the prompt: it is longer than the model’s context window.',
+    'Compacts what came before and sends the prompt once more; where nothing can be compacted, a hook vetoed it, or the provider refuses again, ends the run as failed.',
+    'Say less at once, bound tool results, set `model.context_window`, or choose a model with a larger window.',
+  ),
+  summary_empty: outcome(
+    'The model was asked to summarise older messages, and answered without a word.',
+    'Clears old tool results instead, or goes on without a compaction.',
+    'Use another model, or the strategy clear_tool_results.',
+  ),
+  compaction_aborted: outcome(
+    'The run was ended while older messages were being summarised.',
+    'Goes on ending the run; the view stays as it was.',
+    'Nothing.',
+  ),
   model_rate_limited: outcome(
     'The provider answered 429 until the retries were used up.',
     'Retries with back-off, honouring retry-after; then ends the run as failed.',
@@ -380,6 +395,12 @@ export const ERROR_CATALOGUE = {
     'A program that fetching needs has failed.',
     'Tries the next source.',
     'See the list in nats_server_not_found.',
+  ),
+  // The command line and the client
+  stage_not_reached: exception(
+    'The command did not get as far as --wait asked: its run has ended, or nothing runs the session.',
+    'Keeps it for the next run, or for whatever runs the session next.',
+    'Nothing, or go on with the session as the message says.',
   ),
   // The steering file
   steering_file_unusable: exception(

@@ -10,6 +10,7 @@ import { HookFailure, HookPoint, HookTable, Verdict } from './hooks.ts';
 import { EditedPath, Failure, Provision, ToolResult, Usage } from './inputs.ts';
 import { Json, JsonObject } from './json.ts';
 import { AssistantMessage, ReminderMessage, UserMessage } from './messages.ts';
+import { CompactionStrategy } from './persona.ts';
 import { PinnedPrice } from './prices.ts';
 import { ExpiryReason, STORED_REMINDER_FIELDS } from './reminders.ts';
 import { Mode, SeamKind } from './seams.ts';
@@ -75,6 +76,24 @@ export const Denial = z.strictObject({
 /** See {@link Denial}. */
 export type Denial = z.infer<typeof Denial>;
 
+/** Why a compaction is made: the prompt is estimated to pass the window less the reserve, or the provider has refused it. */
+export const CompactionMode = z.enum(['window', 'overflow']);
+/** See {@link CompactionMode}. */
+export type CompactionMode = z.infer<typeof CompactionMode>;
+
+const count = z.number().int().nonnegative();
+/** What every event of a compaction says of it. Tokens are estimates. */
+const Pass = {
+  turn,
+  mode: CompactionMode,
+  strategy: CompactionStrategy,
+  tokens_before: count,
+  window: count,
+  reserve: count,
+  /** Closed turns before the open one that stay as they are. */
+  kept_turns: count,
+};
+
 const event = <T extends string, S extends z.ZodRawShape>(type: T, shape: S) =>
   z.strictObject({ type: z.literal(type), ...shape });
 
@@ -123,6 +142,42 @@ export const EVENT_SCHEMAS = {
     body_streamed: z.boolean(),
     duration_ms: z.number().nonnegative(),
     attempts: z.number().int().nonnegative(),
+  }),
+  /** The provider refused the prompt as too long: a compaction follows, and the prompt is sent once more. */
+  context_overflowed: event('context_overflowed', {
+    turn,
+    error: Failure,
+    /** What the prompt had been estimated to have. */
+    tokens: count,
+    usage: Usage,
+    attempts: count,
+    duration_ms: z.number().nonnegative(),
+    /** What came beside the refusal, without a word in it: it stands in no transcript. */
+    message: AssistantMessage.optional(),
+  }),
+  /** A model step was asked for what is to stand in the place of older messages. */
+  compaction_started: event('compaction_started', { ...Pass, effect_id: effectId }),
+  /** From here on models are shown another view of what came before. The journal keeps all of it. */
+  compaction_done: event('compaction_done', {
+    ...Pass,
+    tokens_after: count,
+    /** Messages that were replaced: by the summary or notes, or each result by a stub. */
+    archived: count,
+    /** Messages that the view has now. */
+    remaining: count,
+    /** The summary or the notes. */
+    summary: z.string().optional(),
+    usage: Usage.optional(),
+    attempts: count.optional(),
+    duration_ms: z.number().nonnegative().optional(),
+    /** What the persona asks for, and why it could not be had. */
+    instead_of: z.strictObject({ strategy: CompactionStrategy, error: Failure }).optional(),
+  }),
+  /** A compaction came to nothing; the view stays as it was. */
+  compaction_skipped: event('compaction_skipped', {
+    ...Pass,
+    error: Failure,
+    usage: Usage.optional(),
   }),
   call_started: event('call_started', { call_id: z.string(), tool: z.string(), args: Json, effect_id: effectId }),
   call_cancel_requested: event('call_cancel_requested', {
@@ -224,6 +279,8 @@ export const EVENT_SCHEMAS = {
     seam: z.string(),
     turn,
     message: ReminderMessage,
+    /** It outlives a compaction. */
+    preserve_on_compact: z.literal(true).optional(),
     replaced_by: z.string().optional(),
     /** In the transcript for the record, never rendered to a model. */
     audit_only: z.literal(true).optional(),

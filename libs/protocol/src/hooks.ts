@@ -3,12 +3,16 @@ import { z } from 'zod';
 import { BOUNDS } from './bounds.ts';
 import { ID_PATTERN } from './ids.ts';
 import { Json, JsonObject } from './json.ts';
+import { Message } from './messages.ts';
 import { Glob } from './patterns.ts';
 
 /** The points at which the turn machine consults hooks, in the spelling of the journal. */
 export const HOOK_POINTS = [
   'session_start',
   'user_prompt_submit',
+  'pre_compact',
+  'post_compact',
+  'transform_context',
   'PreToolUse',
   'gate_tool_calls',
   'permission_asked',
@@ -62,6 +66,11 @@ export const Verdict = z.discriminatedUnion('kind', [
     is_error: z.boolean().optional(),
   }),
   z.strictObject({
+    kind: z.literal('replace_messages'),
+    /** What the request shows: messages of the view by their place in it, or others in full. */
+    messages: z.array(z.union([z.number().int().nonnegative(), Message])),
+  }),
+  z.strictObject({
     kind: z.literal('gate'),
     calls: z.array(z.union([z.strictObject({ allow: z.boolean(), reason: z.string().optional() }), z.null()])),
   }),
@@ -92,6 +101,8 @@ export const HookAnswer = z.strictObject({
 /** See {@link HookAnswer}. */
 export type HookAnswer = z.infer<typeof HookAnswer>;
 
+const BLOCKING: readonly HookPoint[] = ['user_prompt_submit', 'pre_compact'];
+
 const RETURNS: ReadonlyArray<{
   readonly schema: z.ZodType<Verdict, unknown>;
   readonly keys: readonly string[];
@@ -99,7 +110,7 @@ const RETURNS: ReadonlyArray<{
 }> = [
   {
     keys: ['block', 'reason'],
-    points: ['user_prompt_submit'],
+    points: BLOCKING,
     schema: z
       .strictObject({ block: z.literal(true), reason: z.string().optional() })
       .transform(({ reason }): Verdict => ({ kind: 'block', ...(reason === undefined ? {} : { reason }) })),
@@ -126,6 +137,13 @@ const RETURNS: ReadonlyArray<{
     schema: z.strictObject({ args: JsonObject }).transform(({ args }): Verdict => ({ kind: 'rewrite_args', args })),
   },
   {
+    keys: ['messages'],
+    points: ['transform_context'],
+    schema: z
+      .strictObject({ messages: z.array(Message).min(1) })
+      .transform(({ messages }): Verdict => ({ kind: 'replace_messages', messages })),
+  },
+  {
     keys: ['result', 'is_error'],
     points: ['PostToolUse'],
     schema: z.strictObject({ result: z.string().optional(), is_error: z.boolean().optional() }).transform(
@@ -147,7 +165,7 @@ export function parseVerdict(point: HookPoint, raw: unknown): Verdict | HookFail
   if (point === 'gate_tool_calls') return parseGate(raw);
   if (raw === undefined || raw === null || raw === true) return { kind: 'no_objection' };
   if (raw === false) {
-    return point === 'user_prompt_submit' ? { kind: 'block' } : notAllowed(point, 'false', ['user_prompt_submit']);
+    return BLOCKING.includes(point) ? { kind: 'block' } : notAllowed(point, 'false', BLOCKING);
   }
   if (typeof raw === 'string') {
     return point === 'PostToolUse'

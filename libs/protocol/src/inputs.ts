@@ -12,7 +12,7 @@ import { HookAnswer, HookTable } from './hooks.ts';
 import { Json, JsonObject } from './json.ts';
 import { AssistantMessage, FilePart, TextPart } from './messages.ts';
 import { PinnedPermissions } from './permissions.ts';
-import { ModelSettings, Persona } from './persona.ts';
+import { CompactionStrategy, ModelSettings, Persona } from './persona.ts';
 import { PinnedPrice } from './prices.ts';
 
 const StoredActor = z.strictObject({ name: z.string(), verified: z.boolean() });
@@ -52,6 +52,19 @@ export type CommandInput = Omit<z.infer<typeof CommandInput>, 'problem' | 'actor
   problem?: { code: ErrorCode; message: string; field?: string | undefined } | undefined;
 };
 
+/** How a run keeps its prompts within the window of its model. */
+export const ResolvedCompaction = z.strictObject({
+  strategy: CompactionStrategy,
+  keep_turns: z.number().int().nonnegative(),
+  /** Tokens that the model takes, and where that figure is from. */
+  window: z.number().int().positive(),
+  window_from: z.enum(['persona', 'model', 'default']),
+  /** Tokens of it that are kept free for the answer. */
+  reserve: z.number().int().nonnegative(),
+});
+/** See {@link ResolvedCompaction}. */
+export type ResolvedCompaction = z.infer<typeof ResolvedCompaction>;
+
 /** A session's surroundings, resolved and pinned for a run. */
 export const Provision = z.strictObject({
   persona: z.strictObject({ name: z.string(), version: z.string() }),
@@ -66,6 +79,8 @@ export const Provision = z.strictObject({
   parallel_calls: z.number().int().min(1),
   drain: z.strictObject({ steering: z.enum(['all', 'one_at_a_time']), followups: z.enum(['all', 'one_at_a_time']) }),
   daemon: z.boolean(),
+  /** Absent in journals of before there was compaction: their prompts grow until the provider refuses them. */
+  compaction: ResolvedCompaction.optional(),
   root: z.string(),
   /** Only where the run has a budget. */
   budgets: RunBudgets.optional(),
@@ -120,6 +135,21 @@ export const ModelOutcome = z.strictObject({
 });
 /** See {@link ModelOutcome}. */
 export type ModelOutcome = z.infer<typeof ModelOutcome>;
+
+/** The outcome of the model step of a compaction: the summary or the notes that stand for older messages. */
+export const CompactOutcome = z.strictObject({
+  type: z.literal('compact_outcome'),
+  effect_id: effectId,
+  status: z.enum(['complete', 'failed', 'cancelled']),
+  /** Empty unless complete. */
+  text: z.string(),
+  usage: Usage,
+  error: Failure.optional(),
+  attempts: z.number().int().nonnegative(),
+  duration_ms: z.number().nonnegative(),
+});
+/** See {@link CompactOutcome}. */
+export type CompactOutcome = z.infer<typeof CompactOutcome>;
 
 /** What a tool gave back. */
 export const ToolResult = z.strictObject({
@@ -209,6 +239,7 @@ export const Input = z.union([
   CommandInput,
   ProvisionOutcome,
   ModelOutcome,
+  CompactOutcome,
   CallOutcome,
   ConsultOutcome,
   CloseOutcome,
@@ -221,6 +252,7 @@ export type Input =
   | CommandInput
   | ProvisionOutcome
   | ModelOutcome
+  | CompactOutcome
   | CallOutcome
   | ConsultOutcome
   | CloseOutcome
@@ -229,7 +261,7 @@ export type Input =
   | SessionFailedInput;
 
 /** An input that answers an effect. */
-export type Outcome = ProvisionOutcome | ModelOutcome | CallOutcome | ConsultOutcome | CloseOutcome;
+export type Outcome = ProvisionOutcome | ModelOutcome | CompactOutcome | CallOutcome | ConsultOutcome | CloseOutcome;
 
 /** Arbitrary JSON that stands where a payload is recorded. */
 export const Payload = Json;

@@ -105,3 +105,19 @@ export function textOf(message: Message): string {
 export function callsOf(message: AssistantMessage): CallPart[] {
   return message.content.filter((part): part is CallPart => part.type === 'call');
 }
+
+/** Why no provider would take these messages: a call without its result, or a result without its call; or null. */
+export function pairingProblem(messages: readonly Message[]): string | null {
+  let open: string[] = [];
+  for (const message of messages) {
+    if (message.role === 'tool') {
+      const at = open.indexOf(message.call_id);
+      if (at < 0) return `the result of ${message.call_id} does not follow its call`;
+      open.splice(at, 1);
+      continue;
+    }
+    if (open.length > 0) return `call ${open[0]} has no result before the next ${message.role} message`;
+    if (message.role === 'assistant') open = callsOf(message).map((call) => call.call_id);
+  }
+  return open.length > 0 ? `call ${open[0]} has no result` : null;
+}

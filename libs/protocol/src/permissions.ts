@@ -33,6 +33,11 @@ export const PinnedPermissions = z.strictObject({
   default: PermissionAction,
   /** Where both speak: the index of the persona's first rule, and the default that it names. The start loosens neither. */
   persona: z.strictObject({ from: z.number().int().nonnegative(), default: PermissionAction.optional() }).optional(),
+  /**
+   * A default that somebody named counts for what is built in, too. Absent where nobody did, where it allows and so takes
+   * nothing away, and in older journals.
+   */
+  default_covers: z.literal('built_ins').optional(),
 });
 /** See {@link PinnedPermissions}. */
 export type PinnedPermissions = z.infer<typeof PinnedPermissions>;
@@ -46,11 +51,13 @@ export function pinPermissions(persona: Permissions | undefined, start: Permissi
   const asked = start?.rules ?? [];
   const defaults = [named, start?.default].filter((action) => action !== undefined);
   const bothSpeak = asked.length > 0 && (own.length > 0 || named !== undefined);
+  const stricter = (one: PermissionAction, other: PermissionAction) => (isStricter(other, one) ? other : one);
+  const action = defaults.length === 0 ? null : defaults.reduce(stricter);
   return {
     rules: [...asked, ...own],
-    default:
-      defaults.length === 0 ? DEFAULT_ACTION : defaults.reduce((one, other) => (isStricter(other, one) ? other : one)),
+    default: action ?? DEFAULT_ACTION,
     ...(bothSpeak ? { persona: { from: asked.length, ...(named === undefined ? {} : { default: named }) } } : {}),
+    ...(action === null || action === 'allow' ? {} : { default_covers: 'built_ins' as const }),
   };
 }
 
@@ -79,25 +86,27 @@ export interface Ruling {
   readonly rule: string;
 }
 
+type Ruled = Permissions & Pick<PinnedPermissions, 'persona' | 'default_covers'>;
+
 /**
- * Decides one call by rules: the given ones in order, then the built-in ones, then the default. A rule of the start holds
- * where the persona says nothing stricter.
+ * Decides one call by rules: the given ones in order, then the built-in ones, then the default; a default of `deny` goes
+ * before the built-in ones. A rule of the start holds where the persona says nothing stricter.
  */
-export function ruleOn(
-  permissions: Permissions & Pick<PinnedPermissions, 'persona'>,
-  tool: string,
-  args: Json,
-): Ruling {
-  const { rules, persona } = permissions;
+export function ruleOn(permissions: Ruled, tool: string, args: Json): Ruling {
   const matches = (rule: PermissionRule) => ruleMatches(rule, tool, args);
-  const first = rulingOf(rules, 0, matches);
+  const first = rulingOf(permissions.rules, 0, matches);
   if (first !== null) {
-    const own = persona === undefined ? null : wordOf(persona, rules, matches);
+    const own = wordOf(permissions, matches);
     return own !== null && isStricter(own.action, first.action) ? own : first;
   }
+  const { default: action = DEFAULT_ACTION, default_covers } = permissions;
+  const builtIn = default_covers === 'built_ins' && action === 'deny' ? null : builtInOn(matches);
+  return builtIn ?? { action, rule: 'default' };
+}
+
+function builtInOn(matches: (rule: PermissionRule) => boolean): Ruling | null {
   const builtIn = BUILT_IN_RULES.find(matches);
-  if (builtIn) return { action: builtIn.action, rule: `built_in:${builtIn.tool}` };
-  return { action: permissions.default ?? DEFAULT_ACTION, rule: 'default' };
+  return builtIn === undefined ? null : { action: builtIn.action, rule: `built_in:${builtIn.tool}` };
 }
 
 function rulingOf(
@@ -110,15 +119,19 @@ function rulingOf(
   return rule === undefined ? null : { action: rule.action, rule: `rules[${index}]` };
 }
 
-/** What the persona itself says of a call. What is built in is not its word: a start may say otherwise. */
-function wordOf(
-  persona: NonNullable<PinnedPermissions['persona']>,
-  rules: readonly PermissionRule[],
-  matches: (rule: PermissionRule) => boolean,
-): Ruling | null {
+/**
+ * What the persona itself says of a call: by its first rule, else by the default that it names. Of what is built in that
+ * default takes nothing away unless it denies.
+ */
+function wordOf({ persona, rules, default_covers }: Ruled, matches: (rule: PermissionRule) => boolean): Ruling | null {
+  if (persona === undefined) return null;
   const own = rulingOf(rules, persona.from, matches);
-  if (own !== null || persona.default === undefined || BUILT_IN_RULES.some(matches)) return own;
-  return { action: persona.default, rule: 'default' };
+  if (own !== null || persona.default === undefined) return own;
+  const word = { action: persona.default, rule: 'default' };
+  const builtIn = builtInOn(matches);
+  if (builtIn === null) return word;
+  if (default_covers === undefined) return null;
+  return persona.default !== 'deny' && isStricter(word.action, builtIn.action) ? builtIn : word;
 }
 
 function ruleMatches(rule: PermissionRule, tool: string, args: Json): boolean {

@@ -21,6 +21,8 @@ export const ModelSettings = z.strictObject({
   base_url: z.url({ protocol: /^https?$/ }).optional(),
   temperature: z.number().min(0).max(2).optional(),
   max_output_tokens: z.number().int().positive().optional(),
+  /** Tokens that a prompt and its answer may have together, where the model's family does not say it, or says it wrong. */
+  context_window: z.number().int().min(256).max(100_000_000).optional(),
   /** Handed to the provider as it stands, under the provider's own key. */
   provider_options: z.record(z.string(), JsonObject).optional(),
 });
@@ -74,6 +76,38 @@ export const Limits = z.strictObject({
 /** See {@link Limits}. */
 export type Limits = z.infer<typeof Limits>;
 
+/** How older messages are replaced in what the model is shown, once the prompt would fill its context window. */
+export const CompactionStrategy = z.enum(['summary', 'clear_tool_results', 'notes']);
+/** See {@link CompactionStrategy}. */
+export type CompactionStrategy = z.infer<typeof CompactionStrategy>;
+
+/** What a persona says of compaction. */
+export const CompactionSettings = z.strictObject({
+  strategy: CompactionStrategy.default('summary'),
+  /** Tokens of the window that are kept free for the answer. */
+  reserve: z.number().int().positive().optional(),
+  /** Turns, counted back from the open one, that a pass leaves as they are. */
+  keep_turns: z.number().int().min(0).max(BOUNDS.keepTurnsMax).default(2),
+});
+/** See {@link CompactionSettings}. */
+export type CompactionSettings = z.infer<typeof CompactionSettings>;
+
+/** What is left out of every request, whatever the window; the journal keeps it all. */
+export const TransformContext = z
+  .strictObject({
+    /** Leave out what the model thought aloud before the newest user message. */
+    drop_reasoning: z.boolean().optional(),
+    /** Cut the text of each tool result after so many characters. */
+    max_tool_result_chars: z.number().int().min(1).optional(),
+    /** Show only the open turn and so many before it. */
+    last_n_turns: z.number().int().min(0).max(1_000_000).optional(),
+  })
+  .refine((settings) => Object.values(settings).some((value) => value !== undefined), {
+    error: 'needs at least one of drop_reasoning, max_tool_result_chars, last_n_turns',
+  });
+/** See {@link TransformContext}. */
+export type TransformContext = z.infer<typeof TransformContext>;
+
 const Drain = z.enum(['all', 'one_at_a_time']);
 
 /** A persona, as it stands in a file or in code. Unknown keys are refused. */
@@ -102,13 +136,8 @@ export const Persona = z.strictObject({
   /** Percentages at which a run says how much of a budget it has used; at 100 it ends in any case. */
   budget_thresholds: z.array(z.number().int().min(1).max(100)).max(16).optional(),
   steering: z.strictObject({ steering: Drain.default('all'), followups: Drain.default('one_at_a_time') }).optional(),
-  compaction: z
-    .strictObject({
-      strategy: z.enum(['summary', 'clear_tool_results', 'notes']).default('summary'),
-      reserve: z.number().int().positive().optional(),
-      keep_turns: z.number().int().min(0).default(2),
-    })
-    .optional(),
+  compaction: CompactionSettings.optional(),
+  transform_context: TransformContext.optional(),
   stop_when: z
     .array(
       z.union([
@@ -135,7 +164,6 @@ export type PersonaInput = z.input<typeof Persona>;
 /** Keys of the schema whose meaning a later release brings. They are refused by name rather than ignored. */
 export const NOT_YET_IN_PERSONA: readonly string[] = [
   'skills',
-  'compaction',
   'stop_when',
   'hooks',
   'on_finish',

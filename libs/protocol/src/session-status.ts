@@ -23,8 +23,17 @@ export const SessionStatus = z.strictObject({
   model: z.string().nullable(),
   stop_reason: StopReason.nullable(),
   error: z.strictObject({ code: z.string(), message: z.string() }).nullable(),
+  /** The record in which what failed, failed. */
+  failed_at: z.number().int().positive().nullable(),
   /** Of all runs. */
   usage: Usage,
+  /** What the next prompt is estimated to have, of how much, and how often what came before was compacted. */
+  context: z.strictObject({
+    tokens: z.number().int().nonnegative(),
+    window: z.number().int().positive().nullable(),
+    messages: z.number().int().nonnegative(),
+    compactions: z.number().int().nonnegative(),
+  }),
   /** USD of all runs; null where a price was not known. */
   cost_usd: z.number().nonnegative().nullable(),
   /** What the run has used of its budgets, as of the newest record: tokens, USD or milliseconds. */

@@ -73,7 +73,8 @@ describe('what a start says', () => {
   const together = (persona: Said | undefined, start: Said | undefined) =>
     PinnedPermissions.parse(pinPermissions(persona && Permissions.parse(persona), start && Permissions.parse(start)));
 
-  const cases: [what: string, persona: Said | undefined, start: Said, tool: string, action: string, by: string][] = [
+  type Case = [what: string, persona: Said | undefined, start: Said, tool: string, action: string, by: string];
+  const cases: Case[] = [
     [
       'denies what is allowed',
       { rules: [rule('*', 'allow')] },
@@ -140,7 +141,49 @@ describe('what a start says', () => {
     ],
     [
       'allows what only asks as built in',
-      { default: 'deny' },
+      { rules: [rule('y', 'ask')] },
+      { rules: [rule('run_command', 'allow')] },
+      'run_command',
+      'allow',
+      'rules[0]',
+    ],
+    ...(['run_command', 'read_file'] as const).map(
+      (tool): Case => [
+        `allows nothing against a named deny, also not what is built in: ${tool}`,
+        { default: 'deny' },
+        { rules: [rule('*', 'allow')] },
+        tool,
+        'deny',
+        'default',
+      ],
+    ),
+    [
+      'allows what is built in where the persona’s rules do, whatever it denies by default',
+      { rules: [rule('run_command', 'allow')], default: 'deny' },
+      { rules: [rule('*', 'allow')] },
+      'run_command',
+      'allow',
+      'rules[0]',
+    ],
+    [
+      'does not allow what asks, as built in and by a named default',
+      { default: 'ask' },
+      { rules: [rule('*', 'allow')] },
+      'run_command',
+      'ask',
+      'default',
+    ],
+    [
+      'leaves looking allowed under a named ask',
+      { default: 'ask' },
+      { rules: [rule('*', 'allow')] },
+      'read_file',
+      'allow',
+      'rules[0]',
+    ],
+    [
+      'allows what asks as built in under a named allow',
+      { default: 'allow' },
       { rules: [rule('run_command', 'allow')] },
       'run_command',
       'allow',
@@ -178,7 +221,28 @@ describe('what a start says', () => {
   test('stands alone in what is pinned where the other says nothing', () => {
     const rules = [rule('x', 'allow')];
     expect(together(undefined, { rules })).toEqual({ rules, default: 'ask' });
-    expect(together({ rules, default: 'deny' }, undefined)).toEqual({ rules, default: 'deny' });
-    expect(together({ rules, default: 'allow' }, { default: 'ask' })).toEqual({ rules, default: 'ask' });
+    const named = { default_covers: 'built_ins' };
+    expect(together({ rules, default: 'deny' }, undefined)).toEqual({ rules, default: 'deny', ...named });
+    expect(together({ rules, default: 'allow' }, { default: 'ask' })).toEqual({ rules, default: 'ask', ...named });
+  });
+});
+
+describe('a named default', () => {
+  test.each([
+    ['deny', 'read_file', 'deny', 'default'],
+    ['deny', 'run_command', 'deny', 'default'],
+    ['ask', 'read_file', 'allow', 'built_in:read_file'],
+    ['allow', 'run_command', 'ask', 'built_in:run_command'],
+  ] as const)('of %s: %s is %s', (named, tool, action, by) => {
+    const persona = Permissions.parse({ default: named });
+    expect(ruleOn(pinPermissions(persona, undefined), tool, {})).toEqual({ action, rule: by });
+    expect(ruleOn(pinPermissions(undefined, persona), tool, {})).toEqual({ action, rule: by });
+  });
+
+  test('counts in older journals as it did when they were written: not for what is built in', () => {
+    const rules = [{ tool: '*', action: 'allow' as const }];
+    const old = PinnedPermissions.parse({ rules, default: 'deny', persona: { from: 1, default: 'deny' } });
+    expect(ruleOn(old, 'run_command', {})).toEqual({ action: 'allow', rule: 'rules[0]' });
+    expect(ruleOn(PinnedPermissions.parse({ rules: [], default: 'deny' }), 'read_file', {}).action).toBe('allow');
   });
 });

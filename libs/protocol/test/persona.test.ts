@@ -86,7 +86,6 @@ describe('a persona', () => {
 describe('what a later release brings is in the schema and refused by name:', () => {
   const later: Readonly<Record<string, object>> = {
     skills: { skills: ['review'] },
-    compaction: { compaction: {} },
     stop_when: { stop_when: [{ text: 'DONE' }] },
     hooks: { hooks: [{}] },
     on_finish: { on_finish: './done.js#done' },
@@ -109,5 +108,31 @@ describe('what a later release brings is in the schema and refused by name:', ()
       'daemon.wake_interval_ms',
     ];
     expect(Object.keys(later)).toEqual(paths);
+  });
+});
+
+describe('what a persona says of its context', () => {
+  test('a compaction has its defaults', () => {
+    expect(read({ name: 'a', compaction: {} }).compaction).toEqual({ strategy: 'summary', keep_turns: 2 });
+  });
+
+  test.each<[string, Record<string, unknown>, string]>([
+    ['an unknown strategy', { compaction: { strategy: 'forget' } }, 'compaction.strategy'],
+    ['no turns less than none', { compaction: { keep_turns: -1 } }, 'compaction.keep_turns'],
+    ['more turns than are counted', { compaction: { keep_turns: 101 } }, 'compaction.keep_turns'],
+    ['a reserve of nothing', { compaction: { reserve: 0 } }, 'compaction.reserve'],
+    ['a window that takes no prompt', { model: { name: 'a/b', context_window: 255 } }, 'model'],
+    ['a transform_context that does nothing', { transform_context: {} }, 'transform_context'],
+    ['a transform_context that nobody knows', { transform_context: { drop: true } }, 'transform_context'],
+    ['results without a character', { transform_context: { max_tool_result_chars: 0 } }, 'transform_context'],
+  ])('%s is refused by name', (_, part, path) => {
+    const parsed = Persona.safeParse({ name: 'a', ...part });
+    expect(parsed.error?.issues.map((issue) => issue.path.join('.'))).toEqual(
+      expect.arrayContaining([expect.stringContaining(path)]),
+    );
+  });
+
+  test('as many turns as are counted are taken', () => {
+    expect(read({ name: 'a', compaction: { keep_turns: 100 } }).compaction?.keep_turns).toBe(100);
   });
 });

@@ -3,6 +3,7 @@ import type { Clock, HookReply, Hooks } from '@coxswain/ports';
 import {
   BOUNDS,
   type ConsultOutcome,
+  canonicalJson,
   type HookAnswer,
   type HookFailure,
   type HookPoint,
@@ -10,6 +11,8 @@ import {
   isHookFailure,
   type Json,
   type JsonObject,
+  type Message,
+  pairingProblem,
   parseVerdict,
   type SessionRef,
   type ToolDefinition,
@@ -26,6 +29,8 @@ export interface Consult {
   readonly payload: JsonObject;
   /** The tool of a tool point, so that rewritten arguments are validated again. */
   readonly tool: ToolDefinition | undefined;
+  /** At `transform_context`: what the request would show. */
+  readonly messages?: readonly Message[] | undefined;
   /** Takes what a handler tells the model beside its verdict. */
   readonly onFeedback: (hook: string, text: string) => void;
 }
@@ -44,12 +49,13 @@ export async function consultHooks(
   let payload = consult.payload;
   let ended = false;
   let rewrittenArgs: JsonObject | undefined;
+  let { messages } = consult;
   for (const registration of consult.registrations) {
     if (ended || signal.aborted) {
       answers.push({ hook: registration.id, not_run: true });
       continue;
     }
-    const answer = await askOne(hooks, clock, consult, registration, payload, signal);
+    const answer = await askOne(hooks, clock, consult, registration, { payload, messages }, signal);
     if (payload !== consult.payload) answer.payload = payload;
     answers.push(answer);
     const { verdict } = answer;
@@ -58,6 +64,7 @@ export async function consultHooks(
       rewrittenArgs = verdict.args;
       payload = { ...payload, tool: { ...(payload.tool as JsonObject), args: verdict.args } };
     }
+    if (verdict?.kind === 'replace_messages') messages = shownBy(verdict.messages, consult.messages ?? []);
     if (verdict?.kind === 'rewrite_result') payload = withResult(payload, verdict);
   }
   const problem = rewrittenArgs && consult.tool ? argumentsProblem(consult.tool, rewrittenArgs) : null;
@@ -75,7 +82,7 @@ async function askOne(
   clock: Clock,
   consult: Consult,
   registration: HookRegistration,
-  payload: JsonObject,
+  { payload, messages }: { readonly payload: JsonObject; readonly messages: readonly Message[] | undefined },
   signal: AbortSignal,
 ): Promise<HookAnswer> {
   const bytes = Buffer.byteLength(JSON.stringify(payload), 'utf8');
@@ -89,7 +96,8 @@ async function askOne(
   const onFeedback = (text: string) => {
     if (!asked.aborted) consult.onFeedback(registration.id, text);
   };
-  const answer = hooks.ask({ ref: consult.ref, registration, payload, onFeedback }, asked).catch(broken);
+  const request = { ref: consult.ref, registration, payload, onFeedback, ...(messages ? { messages } : {}) };
+  const answer = hooks.ask(request, asked).catch(broken);
   const reply = await Promise.race([answer, timeout]);
   timer.abort();
   if (reply === 'timeout') {
@@ -99,9 +107,12 @@ async function askOne(
     return failed(registration, { code: 'hook_timeout', message });
   }
   if (reply.status === 'failed') return failed(registration, { code: reply.code, message: reply.message });
-  const raw = jsonOf(reply.raw);
-  const parsed = raw.ok ? parseVerdict(consult.point, raw.value) : raw.failure;
-  const said = raw.ok && raw.value !== undefined ? { raw: raw.value } : {};
+  const raw = jsonOf(reply.raw, consult.messages ? BOUNDS.transformedViewMaxBytes : BOUNDS.hookPayloadMaxBytes);
+  const parsed = raw.ok ? onTape(parseVerdict(consult.point, raw.value), consult.messages) : raw.failure;
+  // A whole view is told by places in it, or not at all.
+  const isTooMuch = raw.ok && raw.bytes > BOUNDS.hookPayloadMaxBytes;
+  const isRetold = 'kind' in parsed && parsed.kind === 'replace_messages';
+  const said = raw.ok && raw.value !== undefined && !isTooMuch && !isRetold ? { raw: raw.value } : {};
   return isHookFailure(parsed)
     ? { ...failed(registration, parsed), ...said }
     : { hook: registration.id, verdict: parsed, ...said };
@@ -117,13 +128,16 @@ function failed(registration: HookRegistration, failure: HookFailure): HookAnswe
 }
 
 // What a handler returns must be recordable: anything that JSON cannot hold is no verdict.
-function jsonOf(raw: unknown): { ok: true; value: Json | undefined } | { ok: false; failure: HookFailure } {
+function jsonOf(
+  raw: unknown,
+  maxBytes: number,
+): { ok: true; value: Json | undefined; bytes: number } | { ok: false; failure: HookFailure } {
   try {
     const text = JSON.stringify(raw);
-    if (text === undefined) return { ok: true, value: undefined };
+    if (text === undefined) return { ok: true, value: undefined, bytes: 0 };
     const bytes = Buffer.byteLength(text, 'utf8');
-    if (bytes <= BOUNDS.hookPayloadMaxBytes) return { ok: true, value: JSON.parse(text) as Json };
-    const message = `the return has ${bytes} bytes, at most ${BOUNDS.hookPayloadMaxBytes} are taken`;
+    if (bytes <= maxBytes) return { ok: true, value: JSON.parse(text) as Json, bytes };
+    const message = `the return has ${bytes} bytes, at most ${maxBytes} are taken`;
     return { ok: false, failure: { code: 'verdict_invalid', message } };
   } catch (error) {
     return {
@@ -131,6 +145,35 @@ function jsonOf(raw: unknown): { ok: true; value: Json | undefined } | { ok: fal
       failure: { code: 'verdict_invalid', message: `the return is not JSON: ${(error as Error).message}` },
     };
   }
+}
+
+/**
+ * What a transform_context hook returned, as the tape holds it: messages that stand in the view by their places, the
+ * others in full, so that a tape does not hold every view a second time.
+ */
+function onTape(parsed: Verdict | HookFailure, view: readonly Message[] | undefined): Verdict | HookFailure {
+  if (isHookFailure(parsed) || parsed.kind !== 'replace_messages' || !view) return parsed;
+  const invalid = (message: string): HookFailure => ({
+    code: 'verdict_invalid',
+    message: `transform_context: ${message}`,
+  });
+  const problem = pairingProblem(parsed.messages as readonly Message[]);
+  if (problem) return invalid(problem);
+  const places = new Map(view.map((message, place) => [canonicalJson(message), place]));
+  let bytes = 0;
+  const messages = parsed.messages.map((message) => {
+    const text = canonicalJson(message);
+    const place = places.get(text);
+    if (place === undefined) bytes += Buffer.byteLength(text, 'utf8');
+    return place ?? message;
+  });
+  return bytes <= BOUNDS.transformedMessagesMaxBytes
+    ? { kind: 'replace_messages', messages }
+    : invalid(`messages of its own have ${bytes} bytes, at most ${BOUNDS.transformedMessagesMaxBytes} are taken`);
+}
+
+function shownBy(taped: readonly (number | Message)[], view: readonly Message[]): readonly Message[] {
+  return taped.flatMap((message) => (typeof message === 'number' ? (view[message] ?? []) : message));
 }
 
 function endsChain(verdict: Verdict | undefined): boolean {

@@ -20,6 +20,7 @@ import {
   type StartSettings,
   type ToolDefinition,
 } from '@coxswain/protocol';
+import { compactionProblem, resolveCompaction } from './context-window.ts';
 import { type RunLimits, runLimits } from './run-limits.ts';
 import { sha256Hex } from './seal-record.ts';
 import type { TranscriptFrame } from './transcript.ts';
@@ -93,6 +94,8 @@ async function provision(
   if (isFailure(persona)) return failed(persona);
   const model = pinned ? pinned.model : chooseModel(settings, persona, ports.defaultModel);
   if (isFailure(model)) return failed(model);
+  const compaction = compactionProblem(persona.compaction, model);
+  if (compaction) return failed(compaction);
   const mode = promptOfMode(settings, persona);
   if (isFailure(mode)) return failed(mode);
   const limits = runLimits(settings, persona);
@@ -217,6 +220,7 @@ function pin(
     ...limits,
     drain: persona.steering ?? { steering: 'all' as const, followups: 'one_at_a_time' as const },
     daemon: persona.daemon !== undefined,
+    compaction: resolveCompaction(persona.compaction, model),
     root,
   };
   return {

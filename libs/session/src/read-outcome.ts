@@ -5,6 +5,7 @@
 import {
   CallOutcome,
   CloseOutcome,
+  CompactOutcome,
   ConsultOutcome,
   ModelOutcome,
   type Outcome,
@@ -16,6 +17,7 @@ import { textOutcome } from './dispatch-with-hook.ts';
 const SCHEMAS: { readonly [T in Outcome['type']]: z.ZodType } = {
   provision_outcome: ProvisionOutcome,
   model_outcome: ModelOutcome,
+  compact_outcome: CompactOutcome,
   call_outcome: CallOutcome,
   consult_outcome: ConsultOutcome,
   close_outcome: CloseOutcome,
@@ -45,6 +47,17 @@ export function readOutcome(outcome: Outcome): Outcome {
         usage: { input_tokens: 0, output_tokens: 0 },
         body_streamed: outcome.body_streamed === true,
         error: { code: 'model_stream_broken', message: `the answer cannot be read: ${problem}` },
+        attempts: 1,
+        duration_ms: 0,
+      };
+    case 'compact_outcome':
+      return {
+        type: 'compact_outcome',
+        effect_id,
+        status: 'failed',
+        text: '',
+        usage: { input_tokens: 0, output_tokens: 0 },
+        error: { code: 'model_stream_broken', message: `the summary cannot be read: ${problem}` },
         attempts: 1,
         duration_ms: 0,
       };

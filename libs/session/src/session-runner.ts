@@ -265,7 +265,11 @@ export class SessionRunner {
 
   #reconcile(): void {
     const state = this.#session?.actor.state;
-    if (state) this.#effects.reconcile(effectsOf(state), (effect) => !this.#quiescing || effect.kind !== 'call_model');
+    if (state)
+      this.#effects.reconcile(
+        effectsOf(state),
+        (effect) => !this.#quiescing || !['call_model', 'compact'].includes(effect.kind),
+      );
   }
 
   // ---- feedback ----

@@ -1,6 +1,6 @@
 /** A session as seen from outside, from its state after a committed record. */
 import { type SessionStatus, type StateValue, usdOf } from '@coxswain/protocol';
-import { budgetsOf, type SessionState } from '@coxswain/turn';
+import { budgetsOf, messagesOf, type SessionState } from '@coxswain/turn';
 
 /** The status after the record that `n` and `at` name. */
 export function statusOf(state: SessionState, n: number, at: string): SessionStatus {
@@ -17,7 +17,14 @@ export function statusOf(state: SessionState, n: number, at: string): SessionSta
     model: context.pinned?.model ?? null,
     stop_reason: context.stop_reason,
     error: context.failure ? { code: context.failure.code, message: context.failure.message } : null,
+    failed_at: context.failed_at,
     usage: context.total_usage,
+    context: {
+      tokens: context.view.tokens,
+      window: context.pinned?.compaction?.window ?? null,
+      messages: messagesOf(context.view),
+      compactions: context.view.passes,
+    },
     cost_usd: context.total_cost === null ? null : usdOf(context.total_cost),
     budgets: budgetsOf(context).map(({ budget, used, limit }) =>
       budget === 'usd' ? { budget, used: usdOf(used), limit: usdOf(limit) } : { budget, used, limit },
@@ -33,9 +40,11 @@ export function statusOf(state: SessionState, n: number, at: string): SessionSta
       })),
       ...context.followups.map(({ allowed: _allowed, ...followup }) => ({ ...followup, kind: 'followup' as const })),
     ],
-    reminders: context.reminders.map(({ run: _run, turn: _turn, shown: _shown, due: _due, ...reminder }) => ({
-      ...reminder,
-      tags: [...reminder.tags],
-    })),
+    reminders: context.reminders.map(
+      ({ run: _run, turn: _turn, age: _age, shown: _shown, due: _due, ...reminder }) => ({
+        ...reminder,
+        tags: [...reminder.tags],
+      }),
+    ),
   };
 }

@@ -2,6 +2,7 @@
 import type { Blobs, Clock, Hooks, Log, ModelRequest, Models, Publisher, Toolset } from '@coxswain/ports';
 import { BOUNDS, type Message, type Outcome, type SessionRef, type ToolDefinition } from '@coxswain/protocol';
 import type { Effect, SessionState } from '@coxswain/turn';
+import { askCompaction } from './ask-compaction.ts';
 import { askModel } from './ask-model.ts';
 import { consultHooks } from './consult-hooks.ts';
 import { dispatchWithHook, INTERRUPTED, textOutcome } from './dispatch-with-hook.ts';
@@ -75,7 +76,7 @@ export class SessionWorker implements EffectWorker {
       case 'call_model': {
         const { persona, tools } = transcript.frame;
         if (!persona) throw new Error('a model call without a persona');
-        const { length } = transcript;
+        const view = transcript.viewLater();
         let messages: readonly Message[] | null = null;
         const request: ModelRequest = {
           idempotencyKey: this.#key(effect.id),
@@ -85,15 +86,21 @@ export class SessionWorker implements EffectWorker {
           system: persona.system_prompt,
           // Copied when it is looked at: what the runner itself does in a turn does not grow with the session.
           get messages() {
-            messages ??= transcript.view(length);
+            messages ??= view();
             return messages;
           },
           tools,
+          answered: transcript.answered,
         };
         const ask = { ref: this.#ref, effectId: effect.id, epoch: state.context.epoch, request };
         const backoffMs = restartBackoffMs(effect.restarts);
         if (backoffMs > 0) await ports.clock.sleep(backoffMs, signal);
         return askModel(ports.models, ports.publisher, ports.clock, ask, signal);
+      }
+      case 'compact': {
+        const backoffMs = restartBackoffMs(effect.restarts);
+        if (backoffMs > 0) await ports.clock.sleep(backoffMs, signal);
+        return askCompaction(ports.models, ports.clock, this.#key(effect.id), effect, transcript, this.#ref, signal);
       }
       case 'call_tool':
         return this.#callTool(effect, state, transcript, signal);
@@ -109,6 +116,7 @@ export class SessionWorker implements EffectWorker {
           registrations,
           payload: effect.payload,
           tool,
+          ...(effect.point === 'transform_context' ? { messages: transcript.view() } : {}),
           onFeedback: (hook: string, text: string) => this.#feedback(`hook:${hook}`, text),
         };
         return consultHooks(ports.hooks, ports.clock, consult, signal);
@@ -131,6 +139,16 @@ export class SessionWorker implements EffectWorker {
           finish_reason: 'cancelled',
           usage: { input_tokens: 0, output_tokens: 0 },
           body_streamed: false,
+          attempts: 0,
+          duration_ms: 0,
+        };
+      case 'compact':
+        return {
+          type: 'compact_outcome',
+          effect_id: effect.id,
+          status: 'cancelled',
+          text: '',
+          usage: { input_tokens: 0, output_tokens: 0 },
           attempts: 0,
           duration_ms: 0,
         };

@@ -1,17 +1,27 @@
 /**
- * The transcript: the messages of a session as models are shown them, built from events alone. Append-only; a call is
- * never parted from its result, and what was injected into an open batch follows the batch's results. That a reminder has
- * expired is one more entry, so that what was shown before can still be told.
+ * The transcript: the messages of a session as models are shown them, built from events alone. A call is never parted
+ * from its result, and what was injected into an open batch follows the batch's results.
+ *
+ * Only a compaction and the end of a reminder change what stands there already: the one puts a summary, or stubs, in the
+ * place of whole turns (P2 in the turn machine's compaction), the other takes the reminder out. What is dropped here, the
+ * journal has.
  */
 import {
+  type AssistantMessage,
   callsOf,
   type EventOf,
+  type Json,
   type Message,
+  type ReminderMessage,
   type SessionEvent,
   type ToolDefinition,
   type ToolMessage,
   type ToolResult,
+  type UserMessage,
+  userText,
 } from '@coxswain/protocol';
+import { isClearable, pinOf } from '@coxswain/turn';
+import { shapeView } from './shape-view.ts';
 
 /** A run's surroundings as its last `persona_changed` and `tools_changed` say. */
 export interface TranscriptFrame {
@@ -19,38 +29,67 @@ export interface TranscriptFrame {
   readonly tools: readonly ToolDefinition[];
 }
 
+/** What a compaction is to replace. */
+export interface OlderMessages {
+  /** The summary or notes of the compaction before. */
+  readonly summary: string | null;
+  /** The messages after it, up to the turns that are kept. */
+  readonly messages: readonly Message[];
+}
+
 interface OpenBatch {
   readonly order: readonly string[];
   readonly results: Map<string, ToolMessage>;
-  readonly after: Entry[];
+  readonly after: Message[];
 }
 
-/** A message; a reminder with its id, so that it can expire; or the id of one that has. */
-type Entry =
-  | { readonly message: Message; readonly reminder?: string }
-  | { readonly message?: undefined; readonly expired: string };
+const NONE: ReadonlySet<Message> = new Set();
 
 /** A session's transcript. Feed it every event, in order. */
 export class Transcript {
-  readonly #entries: Entry[] = [];
-  #expired = 0;
+  /** Append-only between two such changes, so that a length is enough to remember what it held. */
+  #messages: Message[] = [];
+  /** Where turns end, in messages. The first is the end of what the last compaction left. */
+  #turnEnds: number[] = [0];
+  /** The summary or notes that the messages begin with. */
+  #summary: string | null = null;
+  /** Messages that stay as they are, and for how long. */
+  readonly #pins = new Map<Message, 'run' | 'session'>();
+  /** Reminders that are shown, by the command that brought them. */
+  readonly #reminders = new Map<string, ReminderMessage>();
+  /** The messages that opened the run. */
+  #prompt: readonly Message[] = [];
   #batch: OpenBatch | null = null;
   #frame: TranscriptFrame = { persona: null, tools: [] };
+  #answers = 0;
+  #lastAnswer: AssistantMessage | null = null;
+  /** What transform_context hooks want the next request to show. */
+  #transformed: readonly (number | Message)[] | null = null;
 
-  /** What a model request shows, oldest first, as it stood when there were `length` entries: a copy that later events do not change. */
-  view(length = this.#entries.length): readonly Message[] {
-    const messages: Message[] = [];
-    const expired = this.#expired === 0 ? NONE : this.#expiredBefore(length);
-    for (let i = 0; i < length; i++) {
-      const entry = this.#entries[i] as Entry;
-      if (entry.message && !(entry.reminder !== undefined && expired.has(entry.reminder))) messages.push(entry.message);
-    }
-    return messages;
+  /** What a request would show now. */
+  view(): readonly Message[] {
+    return this.viewLater()();
   }
 
-  /** How many entries stand in it: messages, and reminders' ends. */
+  /** The same, made when it is asked for: later events do not change it. Costs nothing until then. */
+  viewLater(): () => readonly Message[] {
+    const settings = this.#frame.persona?.definition.transform_context;
+    const leavesOut = settings?.last_n_turns !== undefined;
+    const view = {
+      messages: this.#messages,
+      length: this.#messages.length,
+      turnEnds: this.#turnEnds,
+      turns: this.#turnEnds.length,
+      summarized: this.#summary !== null,
+      always: leavesOut ? new Set<Message>([...this.#pins.keys(), ...this.#prompt]) : NONE,
+    };
+    const transformed = this.#transformed;
+    return () => shapeView(view, settings, transformed);
+  }
+
+  /** How many messages stand in it. */
   get length(): number {
-    return this.#entries.length;
+    return this.#messages.length;
   }
 
   /** Persona and tools of the run. */
@@ -58,11 +97,22 @@ export class Transcript {
     return this.#frame;
   }
 
+  /** How many answers the session's models have given, and the newest of them, whatever the view still shows. */
+  get answered(): { readonly count: number; readonly last: AssistantMessage | null } {
+    return { count: this.#answers, last: this.#lastAnswer };
+  }
+
+  /** What a compaction that keeps so many turns is to replace. */
+  older(keptTurns: number): OlderMessages {
+    const from = this.#summary === null ? 0 : 1;
+    return { summary: this.#summary, messages: this.#messages.slice(from, this.#cut(keptTurns)) };
+  }
+
   /** Takes one event in. */
   push(event: SessionEvent): void {
     switch (event.type) {
       case 'prompt_received':
-        for (const message of event.messages) this.#add({ message });
+        this.#beginRun(event);
         break;
       case 'persona_changed':
         this.#frame = { ...this.#frame, persona: event.provision };
@@ -73,30 +123,81 @@ export class Transcript {
       case 'message_complete':
         this.#answer(event);
         break;
+      case 'context_overflowed':
+        if (event.message) this.#lastAnswer = event.message;
+        this.#transformed = null;
+        break;
       case 'call_ended':
         this.#result(event);
         break;
       case 'message_injected':
-        if (!event.audit_only) this.#add({ message: event.message });
+        if (!event.audit_only) this.#inject(event);
         break;
       case 'reminder_fired':
-        if (!event.audit_only) this.#add({ message: event.message, reminder: event.command_id });
+        if (event.audit_only) break;
+        this.#reminders.set(event.command_id, event.message);
+        this.#inject(event);
         break;
       case 'reminder_inherited':
-        this.#add({ message: inherited(event), reminder: event.command_id });
+        this.#inherit(event);
         break;
       case 'reminder_deduped':
       case 'reminder_expired':
-        this.#expired++;
-        this.#add({ expired: event.command_id });
+        this.#forget(event.command_id);
+        break;
+      case 'turn_end':
+        this.#turnEnds.push(this.#messages.length);
+        this.#transformed = null;
+        break;
+      case 'compaction_done':
+        this.#compact(event);
+        break;
+      case 'hook_returned':
+        if (event.verdict?.kind === 'replace_messages') this.#transformed = event.verdict.messages;
         break;
       default:
         break;
     }
   }
 
+  #beginRun({ messages }: EventOf<'prompt_received'>): void {
+    for (const [message, how] of this.#pins) if (how === 'run') this.#pins.delete(message);
+    this.#prompt = messages;
+    for (const message of messages) this.#add(message);
+  }
+
+  #inject(event: EventOf<'message_injected'> | EventOf<'reminder_fired'>): void {
+    const pin = pinOf(event);
+    if (pin) this.#pins.set(event.message, pin);
+    this.#add(event.message);
+  }
+
+  #inherit({ command_id, body, role_hint, preserve_on_compact }: EventOf<'reminder_inherited'>): void {
+    const message: ReminderMessage = { role: 'reminder', content: [{ type: 'text', text: body }], role_hint };
+    if (preserve_on_compact) this.#pins.set(message, 'session');
+    this.#reminders.set(command_id, message);
+    this.#add(message);
+  }
+
+  // As with a compaction: the request that is under way keeps the list it knows.
+  #forget(commandId: string): void {
+    const message = this.#reminders.get(commandId);
+    if (!message) return;
+    this.#reminders.delete(commandId);
+    this.#pins.delete(message);
+    const waits = this.#batch?.after.indexOf(message) ?? -1;
+    if (waits >= 0) this.#batch?.after.splice(waits, 1);
+    const at = this.#messages.lastIndexOf(message);
+    if (at < 0) return;
+    this.#messages = [...this.#messages.slice(0, at), ...this.#messages.slice(at + 1)];
+    this.#turnEnds = this.#turnEnds.map((end) => (end > at ? end - 1 : end));
+  }
+
   #answer({ message }: EventOf<'message_complete'>): void {
-    if (message.content.length > 0) this.#entries.push({ message });
+    this.#transformed = null;
+    this.#answers++;
+    this.#lastAnswer = message;
+    if (message.content.length > 0) this.#messages.push(message);
     const calls = message.partial ? [] : callsOf(message);
     if (calls.length > 0) this.#batch = { order: calls.map((call) => call.call_id), results: new Map(), after: [] };
   }
@@ -106,32 +207,73 @@ export class Transcript {
     if (!batch) return;
     batch.results.set(event.call_id, toolMessage(event));
     if (batch.results.size < batch.order.length) return;
-    for (const callId of batch.order) {
-      this.#entries.push({ message: batch.results.get(callId) as ToolMessage });
-    }
-    this.#entries.push(...batch.after);
+    for (const callId of batch.order) this.#messages.push(batch.results.get(callId) as ToolMessage);
+    this.#messages.push(...batch.after);
     this.#batch = null;
   }
 
-  #add(entry: Entry): void {
-    if (this.#batch) this.#batch.after.push(entry);
-    else this.#entries.push(entry);
+  #add(message: UserMessage | ReminderMessage): void {
+    if (this.#batch) this.#batch.after.push(message);
+    else this.#messages.push(message);
   }
 
-  #expiredBefore(length: number): ReadonlySet<string> {
-    const expired = new Set<string>();
-    for (let i = 0; i < length; i++) {
-      const entry = this.#entries[i] as Entry;
-      if (!entry.message) expired.add(entry.expired);
+  // ---- compaction ----
+
+  #cut(keptTurns: number): number {
+    return this.#turnEnds[Math.max(0, this.#turnEnds.length - 1 - keptTurns)] as number;
+  }
+
+  // The request that is under way may not have looked at its messages yet, so the list it knows is left as it is.
+  #compact(event: EventOf<'compaction_done'>): void {
+    const cut = this.#cut(event.kept_turns);
+    const before = this.#messages.slice(0, cut);
+    const rest = this.#messages.slice(cut);
+    let older: Message[];
+    if (event.strategy === 'clear_tool_results') {
+      older = cleared(before);
+    } else {
+      this.#summary = event.summary ?? '';
+      older = [summaryMessage(event.strategy, this.#summary), ...before.filter((message) => this.#pins.has(message))];
     }
-    return expired;
+    const moved = older.length - cut;
+    const kept = this.#turnEnds.slice(Math.max(0, this.#turnEnds.length - 1 - event.kept_turns));
+    this.#turnEnds = kept.map((end) => end + moved);
+    this.#messages = [...older, ...rest];
   }
 }
 
-const NONE: ReadonlySet<string> = new Set();
+/** The message that stands for what was summarised. */
+export function summaryMessage(strategy: 'summary' | 'notes', text: string): UserMessage {
+  const [tag, what] =
+    strategy === 'notes'
+      ? ['session-notes', 'The notes of this session so far stand for its earlier messages:']
+      : ['session-summary', 'This summary stands for the earlier messages of this session:'];
+  return userText(`${what}\n<${tag}>\n${text}\n</${tag}>`);
+}
 
-function inherited({ body, role_hint }: EventOf<'reminder_inherited'>): Message {
-  return { role: 'reminder', content: [{ type: 'text', text: body }], role_hint };
+const STUB_ARGS_CHARS = 120;
+
+function cleared(messages: readonly Message[]): Message[] {
+  const args = new Map<string, Json>();
+  return messages.map((message) => {
+    if (message.role === 'assistant') for (const call of callsOf(message)) args.set(call.call_id, call.args);
+    return message.role === 'tool' && isClearable(message.content) ? stub(message, args.get(message.call_id)) : message;
+  });
+}
+
+// It names the call, so that the model can make it again if it needs the result after all.
+function stub(message: ToolMessage, args: Json | undefined): ToolMessage {
+  let chars = 0;
+  let files = 0;
+  for (const part of message.content) {
+    if (part.type === 'text') chars += part.text.length;
+    else files++;
+  }
+  const shown = JSON.stringify(args ?? {});
+  const short = shown.length > STUB_ARGS_CHARS ? `${shown.slice(0, STUB_ARGS_CHARS)}…` : shown;
+  const size = [chars > 0 && `${chars} characters`, files > 0 && `${files} file${files === 1 ? '' : 's'}`];
+  const text = `[Cleared to save room: ${size.filter(Boolean).join(' and ')}, the result of ${message.tool} ${short}]`;
+  return { ...message, content: [{ type: 'text', text }] };
 }
 
 function toolMessage(event: EventOf<'call_ended'>): ToolMessage {

@@ -14,6 +14,7 @@ import type {
   PinnedPermissions,
   PinnedPrice,
   ReminderFields,
+  ResolvedCompaction,
   RunBudgets,
   StartSettings,
   StopReason,
@@ -22,7 +23,9 @@ import type {
   Usage,
 } from '@coxswain/protocol';
 import { type BudgetCount, NOTHING_USED } from './budgets.ts';
+import type { Pass } from './compaction.ts';
 import type { LiveReminder } from './reminders.ts';
+import { EMPTY_VIEW, type ViewAccount } from './view-account.ts';
 
 /** An injection that waits for a seam. */
 export interface PendingInjection {
@@ -157,6 +160,7 @@ export interface Pinned {
   readonly parallel_calls: number;
   readonly drain: { readonly steering: 'all' | 'one_at_a_time'; readonly followups: 'all' | 'one_at_a_time' };
   readonly daemon: boolean;
+  readonly compaction?: ResolvedCompaction | undefined;
   readonly budgets: RunBudgets | null;
   readonly price: PinnedPrice | null;
   readonly price_fingerprint: string;
@@ -221,9 +225,17 @@ export interface SessionContext {
   readonly stall: StallWatch;
   /** Calls that the last checkpoint skipped and that have no result yet. */
   readonly skipping: readonly string[];
+  /** What models are shown, in figures. */
+  readonly view: ViewAccount;
+  /** The compaction of the open turn, from the seam before it to the seam after it. */
+  readonly pass: Pass | null;
+  /** How often the provider has refused the open turn's prompt as too long. */
+  readonly overflows: number;
   readonly provision: OpenEffect | null;
   /** `preempted`: an interrupt came that does not wait for the answer. */
   readonly model: (OpenEffect & { readonly restarts: number; readonly preempted?: true | undefined }) | null;
+  /** The model step of the compaction that is under way. */
+  readonly compacting: (OpenEffect & { readonly restarts: number }) | null;
   readonly closing: OpenEffect | null;
   readonly consult: OpenConsult | null;
   /** Cancelled or failed: nothing new may start. */
@@ -294,8 +306,12 @@ export function emptyContext(sessionId: string): SessionContext {
     feedback_dropped: 0,
     stall: NO_STALL,
     skipping: [],
+    view: EMPTY_VIEW,
+    pass: null,
+    overflows: 0,
     provision: null,
     model: null,
+    compacting: null,
     closing: null,
     consult: null,
     aborting: false,

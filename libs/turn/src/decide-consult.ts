@@ -8,6 +8,7 @@ import {
   type ToolResult,
 } from '@coxswain/protocol';
 import { settleCancelled } from './cancelled-call.ts';
+import { afterVeto } from './compaction.ts';
 import type { CallRow, OpenConsult, SessionContext } from './context.ts';
 import { type Decision, events, late } from './decision.ts';
 import { guardDecided } from './guard.ts';
@@ -67,6 +68,7 @@ function consequences(context: SessionContext, consult: OpenConsult, outcome: Co
   const open = row && row.status !== 'ended' ? row : undefined;
   switch (consult.point) {
     case 'session_start':
+    case 'post_compact':
     case 'post_turn':
     case 'file_edited':
     case 'session_error':
@@ -75,6 +77,10 @@ function consequences(context: SessionContext, consult: OpenConsult, outcome: Co
     case 'on_unsettled_detected':
     case 'post_finish':
       return [];
+    case 'pre_compact':
+      return context.aborting ? [] : compactionVetted(context, outcome);
+    case 'transform_context':
+      return context.aborting ? [] : contextTransformed(context, outcome);
     case 'user_prompt_submit':
       return context.aborting ? [] : promptGuarded(context, outcome);
     case 'PreToolUse':
@@ -126,6 +132,27 @@ function blocked(context: SessionContext, answers: readonly HookAnswer[]) {
     if (verdict?.kind === 'block') return { hook, reason: verdict.reason, code: 'prompt_blocked' };
   }
   return null;
+}
+
+// A hook that fails closed refuses the pass: what it would have had to say of what is archived is not known.
+function compactionVetted(context: SessionContext, outcome: ConsultOutcome): SessionEvent[] {
+  for (const answer of outcome.answers) {
+    const { verdict, failure } = answer;
+    const closed = failsClosed(context, 'pre_compact', answer);
+    if (!closed && verdict?.kind !== 'block') continue;
+    const reason = verdict?.kind === 'block' ? verdict.reason : failure?.message;
+    return [vetoed('pre_compact', answer.hook, 'block', reason), ...afterVeto(context, answer.hook)];
+  }
+  return [];
+}
+
+// What a hook wanted to keep from the model is not known when it fails, so nothing is sent.
+function contextTransformed(context: SessionContext, outcome: ConsultOutcome): SessionEvent[] {
+  const failed = outcome.answers.find((answer) => failsClosed(context, 'transform_context', answer));
+  if (!failed?.failure) return [];
+  const { code, message } = failed.failure;
+  const error = { code, message: `${failed.hook} could not transform the context: ${message}` };
+  return [{ type: 'run_failed', source: 'model', error, stop_reason: 'error' }];
 }
 
 function vetted(context: SessionContext, row: CallRow, outcome: ConsultOutcome): SessionEvent[] {

@@ -24,6 +24,7 @@ import {
   userText,
 } from '@coxswain/protocol';
 import { cancelReminder, resultAfterCancel, settleCancelled } from './cancelled-call.ts';
+import { decideCompact, decideOverflow, modelFailure, withoutStep } from './compaction.ts';
 import type { SessionContext } from './context.ts';
 import { decideConsult } from './decide-consult.ts';
 import { decideInjection, decideReplace, decideRevoke } from './decide-injections.ts';
@@ -47,6 +48,8 @@ export function decide(state: SessionState, input: Input, atMs: number): Decisio
       return decideProvision(state.context, input);
     case 'model_outcome':
       return decideModel(state.context, input);
+    case 'compact_outcome':
+      return decideCompact(state.context, input);
     case 'call_outcome':
       return withEditedFiles(input, decideCall(state.context, input));
     case 'consult_outcome':
@@ -310,6 +313,8 @@ function decideProvision(context: SessionContext, outcome: ProvisionOutcome): De
 
 function decideModel(context: SessionContext, outcome: ModelOutcome): Decision {
   if (context.model?.id !== outcome.effect_id) return late(outcome.effect_id);
+  const overflowed = decideOverflow(context, outcome);
+  if (overflowed) return overflowed;
   const whole = outcome.status === 'complete' && !outcome.message.partial && !context.aborting;
   const message: AssistantMessage = whole
     ? withUniqueCallIds(outcome.message)
@@ -325,7 +330,7 @@ function decideModel(context: SessionContext, outcome: ModelOutcome): Decision {
     attempts: outcome.attempts,
   };
   if (whole || context.aborting || context.model.preempted) return events(answer);
-  const error = outcome.error ?? { code: 'model_stream_broken', message: 'the answer was broken off' };
+  const error = modelFailure(context, outcome);
   const failed: SessionEvent = { type: 'run_failed', source: 'model', error, stop_reason: 'error' };
   // An answer of which nothing had arrived is no answer.
   return message.content.length > 0 ? events(answer, failed) : events(failed);
@@ -389,7 +394,11 @@ function decideOwned(state: SessionState, input: OwnedInput): Decision {
   if (input.epoch <= context.epoch)
     return { kind: 'ignored', reason: `epoch ${input.epoch} is not after ${context.epoch}` };
   const owned: SessionEvent = { type: 'owned', epoch: input.epoch, host: input.host };
-  const { model } = context;
+  const { compacting, model, pass } = context;
+  if (compacting && pass && compacting.restarts + 1 > BOUNDS.modelRestartsMax && !context.aborting) {
+    const message = `the summary was begun again ${BOUNDS.modelRestartsMax} times after crashes`;
+    return events(owned, ...withoutStep(context, pass, { code: 'model_restarts_exhausted', message }));
+  }
   if (!model || model.restarts + 1 <= BOUNDS.modelRestartsMax || context.aborting || model.preempted)
     return events(owned);
   const message = `the model call was begun again ${BOUNDS.modelRestartsMax} times after crashes`;

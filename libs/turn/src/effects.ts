@@ -1,5 +1,5 @@
 /** Effects: what the outside world must be doing for a session now, as data. */
-import { BOUNDS, type HookPoint, type JsonObject } from '@coxswain/protocol';
+import { BOUNDS, type CompactionStrategy, type HookPoint, type JsonObject } from '@coxswain/protocol';
 import type { CallCancel } from './context.ts';
 import { PREEMPT_ORDER } from './preempt.ts';
 import type { SessionState } from './state.ts';
@@ -23,6 +23,15 @@ interface EffectHead {
 export type Effect =
   | (EffectHead & { readonly kind: 'provision' })
   | (EffectHead & { readonly kind: 'call_model'; readonly turn: number; readonly restarts: number })
+  | (EffectHead & {
+      readonly kind: 'compact';
+      readonly turn: number;
+      readonly restarts: number;
+      readonly strategy: CompactionStrategy;
+      readonly keptTurns: number;
+      /** Which of the session's compactions by a model step this is, from 1. */
+      readonly step: number;
+    })
   | (EffectHead & {
       readonly kind: 'call_tool';
       readonly callId: string;
@@ -56,6 +65,12 @@ export function effectsOf(state: SessionState): readonly Effect[] {
       turn: context.turn,
       abort: abort ?? (context.model.preempted ? PREEMPT_ORDER : null),
     });
+  }
+  if (context.compacting && context.pass) {
+    const { id, epoch, restarts } = context.compacting;
+    const { strategy, kept_turns: keptTurns } = context.pass;
+    const { turn, view } = context;
+    effects.push({ kind: 'compact', id, epoch, restarts, turn, strategy, keptTurns, step: view.steps, abort });
   }
   for (const row of context.calls) {
     if (row.status !== 'running' || row.effect_id === undefined) continue;

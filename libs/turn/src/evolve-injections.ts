@@ -2,7 +2,8 @@
 import type { EventOf } from '@coxswain/protocol';
 import type { PendingInjection, SessionContext } from './context.ts';
 import * as q from './queries.ts';
-import { type LiveReminder, liveReminder } from './reminders.ts';
+import { countDownAtCompaction, type LiveReminder, liveReminder } from './reminders.ts';
+import { viewWithoutReminder } from './view-account.ts';
 
 type Change = Partial<SessionContext>;
 
@@ -106,9 +107,20 @@ export function inherits(context: SessionContext, event: EventOf<'reminder_inher
   return { reminders: [...context.reminders, liveReminder(event, 0, 0)] };
 }
 
-/** A reminder's life is over. */
+/** A reminder's life is over. What a compaction took is out of the view already. */
 export function withoutReminder(context: SessionContext, commandId: string): Change {
-  return { reminders: context.reminders.filter(({ command_id }) => command_id !== commandId) };
+  const gone = context.reminders.find(({ command_id }) => command_id === commandId);
+  if (!gone) return {};
+  const reminders = context.reminders.filter((one) => one !== gone);
+  if (gone.due === 'compaction') return { reminders };
+  return { reminders, view: viewWithoutReminder(context.view, gone.body, gone.preserve_on_compact, gone.age) };
+}
+
+/** A compaction has replaced a part of the view: everything but its newest turns, or only results in it. */
+export function compacted(context: SessionContext, event: EventOf<'compaction_done'>): Change {
+  const kept = Math.min(event.kept_turns, context.view.closed.length);
+  const stays = ({ age }: LiveReminder) => event.strategy === 'clear_tool_results' || age <= kept;
+  return { reminders: countDownAtCompaction(context.reminders, stays) };
 }
 
 /** It neither waits nor was delivered: hooks have blocked it. */

@@ -6,10 +6,12 @@
  */
 import { BOUNDS, callsOf, costNanoUsd, type EventOf, type SessionEvent, textOf, type Usage } from '@coxswain/protocol';
 import { exhaustion, NOTHING_USED, spend, startClock, stopClock } from './budgets.ts';
+import { passDue } from './compaction.ts';
 import { type CallRow, NO_STALL, NO_USAGE, type OpenEffect, type SessionContext } from './context.ts';
 import { editedFiles } from './edited-files.ts';
 import {
   collapse,
+  compacted,
   fired,
   inherits,
   injectionEntry,
@@ -22,15 +24,18 @@ import {
 import { feedbackEvolved, feedbackSaid, feedbackTaken } from './feedback.ts';
 import { guardEnded, injectionBlocked } from './guard.ts';
 import { preempt } from './preempt.ts';
+import * as q from './queries.ts';
 import { countDownAtTurnEnd, showReminders } from './reminders.ts';
 import { watchAnswer, watchResult, watchTold, watchTurn } from './stall-watch.ts';
+import { viewAfter } from './view-account.ts';
 
 /** An event with the record it stands in: its number, and when it was made, milliseconds since 1970. */
 export type PlacedEvent = SessionEvent & { readonly n: number; readonly at_ms: number };
 
 /** The members of the context that an event changes. */
 export function evolve(context: SessionContext, event: PlacedEvent): Partial<SessionContext> {
-  const change = changeOf(context, event);
+  const view = viewAfter(context.view, event, context.pinned?.compaction);
+  const change = view === context.view ? changeOf(context, event) : { ...changeOf(context, event), view };
   return event.n === context.n ? change : { next_effect: 0, ...change, n: event.n, at_ms: event.at_ms };
 }
 
@@ -80,6 +85,7 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
           parallel_calls: provision.parallel_calls,
           drain: provision.drain,
           daemon: provision.daemon,
+          ...(provision.compaction ? { compaction: provision.compaction } : {}),
           budgets: provision.budgets ?? null,
           price: context.pinned?.price ?? null,
           price_fingerprint: context.pinned?.price_fingerprint ?? '',
@@ -116,6 +122,8 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
         preempting: false,
         cut_short: false,
         delivered_at_end: 0,
+        overflows: 0,
+        pass: null,
       };
     case 'loop_checkpoint':
       return checkpointed(context, event);
@@ -129,6 +137,18 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
         : { delivering: context.delivering.filter((injection) => injection.command_id !== event.command_id) };
     case 'message_complete':
       return answered(context, event);
+    case 'context_overflowed':
+      return { model: null, overflows: context.overflows + 1, ...spent(context, event.usage) };
+    case 'compaction_started':
+      return ask(context, event, 'compacting');
+    case 'compaction_done': {
+      const { archived, remaining, usage } = event;
+      const pass = context.pass ? { ...context.pass, strategy: event.strategy, done: { archived, remaining } } : null;
+      // The next prompt is another than the last.
+      return { compacting: null, pass, ...compacted(context, event), ...summaryPaid(context, usage, 0) };
+    }
+    case 'compaction_skipped':
+      return { compacting: null, ...summaryPaid(context, event.usage, context.count.prompt_tokens) };
     case 'call_started':
       return {
         ...setCall(context, event.call_id, { status: 'running', effect_id: event.effect_id, epoch: context.epoch }),
@@ -177,6 +197,7 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
         stop_reason: event.stop_reason,
         provision: null,
         model: null,
+        compacting: null,
         closing: null,
         consult: null,
         count: stopClock(context.count, event.at_ms),
@@ -204,12 +225,16 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
       if (event.point === 'permission_asked' && event.decision === 'allow' && event.call_id) {
         return setCall(context, event.call_id, { granted_by: `hook:${event.hook}` });
       }
+      if (event.point === 'pre_compact' && context.pass) return { pass: { ...context.pass, vetoed: true } };
       return {};
     case 'injection_blocked':
       return { ...injectionBlocked(context, event.command_id), ...neverDelivered(context, event.command_id) };
     case 'guard_ended':
       return guardEnded(context, event);
     case 'consult_ended':
+      // The seam before these hooks would have asked for the answer, had there been none.
+      if (event.point === 'transform_context' && !context.aborting)
+        return { consult: null, ...ask(context, event, 'model') };
       return {
         consult: null,
         ...(event.call_id ? consulted(context, event.call_id, event.point) : {}),
@@ -238,6 +263,9 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
       return {
         epoch: event.epoch,
         ...(context.model ? { model: { ...context.model, restarts: context.model.restarts + 1 } } : {}),
+        ...(context.compacting
+          ? { compacting: { ...context.compacting, restarts: context.compacting.restarts + 1 } }
+          : {}),
       };
     case 'hook_returned':
       return {};
@@ -271,13 +299,14 @@ function checkpointed(
     case 'iteration_end':
       return { ...delivered, delivered_at_end: ids.length };
     case 'pre_compact':
-      return { ...delivered, ...feedbackTaken(context, event.kind, event.inbox_delivered) };
+      return { ...delivered, ...feedbackTaken(context, event.kind, event.inbox_delivered), pass: passDue(context) };
     case 'post_compact':
       return {
         ...delivered,
         ...feedbackTaken(context, event.kind, event.inbox_delivered),
+        pass: null,
         reminders: showReminders(context.reminders),
-        ...ask(context, event, 'model'),
+        ...(q.isHooked(context, 'transform_context') ? {} : ask(context, event, 'model')),
       };
     case 'daemon_idle_pre':
       return { ...delivered, turns_counted: 0, count: NOTHING_USED };
@@ -290,15 +319,27 @@ function checkpointed(
   }
 }
 
+function spent(context: SessionContext, usage: Usage): Partial<SessionContext> {
+  return {
+    turn_usage: addUsage(context.turn_usage, usage),
+    run_usage: addUsage(context.run_usage, usage),
+    total_usage: addUsage(context.total_usage, usage),
+    ...paid(context, usage),
+  };
+}
+
+// What a summary's own prompt had says nothing of the session's.
+function summaryPaid(context: SessionContext, usage: Usage | undefined, promptTokens: number): Partial<SessionContext> {
+  const paidFor = usage ? spent(context, usage) : {};
+  return { ...paidFor, count: { ...(paidFor.count ?? context.count), prompt_tokens: promptTokens } };
+}
+
 function answered(context: SessionContext, event: EventOf<'message_complete'>): Partial<SessionContext> {
   const calls = event.message.partial ? [] : callsOf(event.message);
   const usage = {
     model: null,
     cut_short: event.message.partial === true && context.model?.preempted === true,
-    turn_usage: addUsage(context.turn_usage, event.usage),
-    run_usage: addUsage(context.run_usage, event.usage),
-    total_usage: addUsage(context.total_usage, event.usage),
-    ...paid(context, event.usage),
+    ...spent(context, event.usage),
     ...(event.message.partial ? {} : { stall: watchAnswer(context.stall, calls) }),
   };
   if (calls.length === 0) return usage;
@@ -425,13 +466,14 @@ export function nextIndex(context: SessionContext, event: { readonly n: number }
 function ask(
   context: SessionContext,
   event: PlacedEvent,
-  what: 'provision' | 'model' | 'closing',
+  what: 'provision' | 'model' | 'compacting' | 'closing',
 ): Partial<SessionContext> {
   const index = nextIndex(context, event);
   const effect: OpenEffect = { id: `${event.n}-${index}`, epoch: context.epoch };
   const next = { next_effect: index + 1 };
   if (what === 'model')
     return { ...next, model: { ...effect, restarts: 0, ...(context.preempting ? { preempted: true } : {}) } };
+  if (what === 'compacting') return { ...next, compacting: { ...effect, restarts: 0 } };
   return what === 'provision' ? { ...next, provision: effect } : { ...next, closing: effect };
 }
 

@@ -4,6 +4,7 @@ export { type CallRow, emptyContext, type OpenConsult, type SessionContext } fro
 export { decide } from './decide.ts';
 export type { Decision } from './decision.ts';
 export { type AbortOrder, type Effect, effectsOf, openEffectIds } from './effects.ts';
+export { isClearable } from './estimate-tokens.ts';
 export { next } from './next.ts';
 export { anythingInFlight } from './queries.ts';
 export { countDownAtCompaction, inheritedReminders, type LiveReminder } from './reminders.ts';
@@ -18,3 +19,4 @@ export {
 } from './session-actor.ts';
 export { isEnded, leafOf, type SessionState, topStateOf } from './state.ts';
 export { MACHINE_VERSION, turnMachine } from './turn-machine.ts';
+export { messagesOf, pinOf, type ViewAccount, type ViewPart } from './view-account.ts';

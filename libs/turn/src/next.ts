@@ -23,6 +23,7 @@ import {
   userText,
 } from '@coxswain/protocol';
 import { reachedThreshold, uncoveredAnswer } from './budgets.ts';
+import { nextOfPass, passPayload } from './compaction.ts';
 import type { CallRow, PendingInjection, SessionContext } from './context.ts';
 import { type EndingPoint, endingPayload } from './ending.ts';
 import { feedbackEvent, owedFeedback } from './feedback.ts';
@@ -32,6 +33,7 @@ import { nextExpiry, supersededBy } from './reminders.ts';
 import { stallNotice } from './stall-watch.ts';
 import { leafOf, type SessionState } from './state.ts';
 import { MACHINE_VERSION } from './turn-machine.ts';
+import { messagesOf } from './view-account.ts';
 
 /** The one event that follows, or null. Pure. */
 export function next(state: SessionState): SessionEvent | null {
@@ -66,6 +68,14 @@ const derive: { readonly [leaf: string]: Derivation } = {
   },
   'assistant_streaming.iteration_start': (context) => checkpoint(context, 'iteration_start'),
   'assistant_streaming.pre_compact': (context) => checkpoint(context, 'pre_compact'),
+  'assistant_streaming.vetting_compaction': (context) => consult(context, 'pre_compact', passPayload(context)),
+  'assistant_streaming.compacting': (context) => nextOfPass(context, effectId(context)),
+  'assistant_streaming.compacted': (context) => consult(context, 'post_compact', passPayload(context)),
+  'assistant_streaming.transforming': (context) =>
+    consult(context, 'transform_context', {
+      message_count: messagesOf(context.view),
+      estimated_tokens: context.view.tokens,
+    }),
   'assistant_streaming.post_compact': (context) => checkpoint(context, 'post_compact'),
   'function_execute.pre_tool_dispatch': (context) => refuseMalformed(context) ?? dispatchCheckpoint(context),
   'function_execute.pre_tool_use': (context) => consultCall(context, 'PreToolUse', q.nextToVet(context)),
@@ -141,7 +151,8 @@ function delivery(context: SessionContext, injection: PendingInjection): Session
     case 'remind': {
       const older = tail.audit_only ? undefined : supersededBy(context, injection);
       if (older) return { type: 'reminder_deduped', command_id: older.command_id, by: command_id };
-      return { type: 'reminder_fired', ...head, message: reminderMessage(injection), ...tail };
+      const pinned = injection.reminder?.preserve_on_compact ? { preserve_on_compact: true as const } : {};
+      return { type: 'reminder_fired', ...head, message: reminderMessage(injection), ...pinned, ...tail };
     }
     default:
       return assertNever(injection.kind);

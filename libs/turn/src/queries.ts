@@ -267,6 +267,10 @@ export function batchTerminates(context: SessionContext): boolean {
 /** Whether the outside world is still working for this run, tool connections aside. */
 export function anythingInFlight(context: SessionContext): boolean {
   return (
-    context.model !== null || context.provision !== null || context.consult !== null || context.calls.some(isInFlight)
+    context.model !== null ||
+    context.compacting !== null ||
+    context.provision !== null ||
+    context.consult !== null ||
+    context.calls.some(isInFlight)
   );
 }

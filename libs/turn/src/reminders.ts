@@ -18,6 +18,8 @@ export interface LiveReminder extends ReminderFields {
   /** The run and turn in which it was delivered; 0 and 0 for one that the session was born with. */
   readonly run: number;
   readonly turn: number;
+  /** Turns that have ended since. */
+  readonly age: number;
   /** A prompt has shown it (L1). */
   readonly shown: boolean;
   /** Turns that will still show it; absent where they do not count. */
@@ -47,6 +49,7 @@ export function liveReminder(
     role_hint,
     run,
     turn,
+    age: 0,
     shown: false,
   };
 }
@@ -58,7 +61,7 @@ export function showReminders(live: Live): Live {
 
 /** A turn has ended. */
 export function countDownAtTurnEnd(live: Live): Live {
-  return live.some(({ ttl_left }) => ttl_left !== undefined) ? live.map(countDown) : live;
+  return live.length === 0 ? live : live.map((one) => countDown({ ...one, age: one.age + 1 }));
 }
 
 /**

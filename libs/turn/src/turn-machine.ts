@@ -12,6 +12,7 @@
  */
 import type { EventOf, EventType, HookPoint } from '@coxswain/protocol';
 import { assign, setup } from 'xstate';
+import { passDue } from './compaction.ts';
 import { emptyContext, type SessionContext } from './context.ts';
 import { type EndingPoint, passes } from './ending.ts';
 import { evolve, type PlacedEvent } from './evolve.ts';
@@ -72,6 +73,11 @@ const turnSetup = setup({
     hooked_user_prompt_submit: hooked('user_prompt_submit'),
     hooked_gate_tool_calls: ({ context }: Args) =>
       q.isHooked(context, 'gate_tool_calls') && context.calls.some((row) => row.status === 'proposed'),
+    compacts_and_hooked: ({ context }: Args) => passDue(context) !== null && q.isHooked(context, 'pre_compact'),
+    compacts: ({ context }: Args) => passDue(context) !== null,
+    pass_is_vetoed: ({ context }: Args) => context.pass?.vetoed === true,
+    hooked_post_compact: hooked('post_compact'),
+    hooked_transform_context: hooked('transform_context'),
     hooked_post_turn: hooked('post_turn'),
     has_edits: ({ context }: Args) => context.edited.length > 0,
     has_more_edits: ({ context }: Args) => context.edited.length > 1,
@@ -230,8 +236,34 @@ export const turnMachine = turnSetup.createMachine({
       states: {
         opening: { on: { turn_start: to('iteration_start') } },
         iteration_start: { tags: ['seam'], on: { loop_checkpoint: to('pre_compact') } },
-        pre_compact: { tags: ['seam'], on: { loop_checkpoint: to('post_compact') } },
-        post_compact: { tags: ['seam'], on: { loop_checkpoint: to('streaming') } },
+        pre_compact: {
+          tags: ['seam'],
+          on: {
+            loop_checkpoint: [
+              to('vetting_compaction', 'compacts_and_hooked'),
+              to('compacting', 'compacts'),
+              to('post_compact'),
+            ],
+          },
+        },
+        vetting_compaction: {
+          tags: ['wait'],
+          on: { consult_ended: [to('post_compact', 'pass_is_vetoed'), to('compacting')] },
+        },
+        compacting: {
+          tags: ['wait'],
+          on: {
+            compaction_started: evolves,
+            compaction_done: [to('compacted', 'hooked_post_compact'), to('post_compact')],
+            compaction_skipped: to('post_compact'),
+          },
+        },
+        compacted: { tags: ['wait'], on: { consult_ended: to('post_compact') } },
+        post_compact: {
+          tags: ['seam'],
+          on: { loop_checkpoint: [to('transforming', 'hooked_transform_context'), to('streaming')] },
+        },
+        transforming: { tags: ['wait'], on: { consult_ended: to('streaming') } },
         streaming: {
           tags: ['wait'],
           on: {
@@ -243,6 +275,8 @@ export const turnMachine = turnSetup.createMachine({
               to(`${CHECK}.post_turn`, 'hooked_post_turn'),
               to(`${CHECK}.iteration_end`),
             ],
+            // P1: the same turn's prompt, once more and shorter.
+            context_overflowed: to('pre_compact'),
           },
         },
       },
@@ -429,7 +463,7 @@ export const turnMachine = turnSetup.createMachine({
       states: {
         unwinding: {
           tags: ['wait'],
-          on: { message_complete: evolves, agent_start: evolves },
+          on: { message_complete: evolves, compaction_skipped: evolves, agent_start: evolves },
           always: { guard: 'is_quiet', target: 'turn_closing' },
         },
         turn_closing: {

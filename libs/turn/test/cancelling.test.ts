@@ -8,9 +8,11 @@ import {
   answered,
   approved,
   asked,
+  askedAt,
   call,
   callCancelled,
   cancelled,
+  compacted,
   Failing,
   followedUp,
   hook,
@@ -31,12 +33,23 @@ import {
 } from './moves.ts';
 import { settlement } from './world.ts';
 
+/** The second prompt passes the window. */
+const compacting = (...points: Parameters<typeof hook>[0][]): Move => [
+  running({ compaction: {}, hooks: points.map((point) => hook(point)) }),
+  askedAt(90, call('a', 'read')),
+  returned('a'),
+];
+
 /** A way to every state in which a session waits. Where it does not wait nothing can arrive: a record is one step. */
 const WAITING: Readonly<Record<string, Move>> = {
   'provisioning.resolving': started(),
   'provisioning.session_start': [started(), provisioned({ hooks: [hook('session_start')] })],
   'provisioning.user_prompt_submit': [started(), provisioned({ hooks: [hook('user_prompt_submit')] })],
   'assistant_streaming.streaming': running(),
+  'assistant_streaming.vetting_compaction': [compacting('pre_compact')],
+  'assistant_streaming.compacting': [compacting()],
+  'assistant_streaming.compacted': [compacting('post_compact'), compacted()],
+  'assistant_streaming.transforming': running({ hooks: [hook('transform_context')] }),
   'function_execute.pre_tool_use': [running({ hooks: [hook('PreToolUse')] }), asked(call('a', 'read'))],
   'function_execute.gate_tool_calls': [running({ hooks: [hook('gate_tool_calls')] }), asked(call('a', 'read'))],
   'function_execute.permission_asked': [running({ hooks: [hook('permission_asked')] }), asked(call('a', 'ask'))],

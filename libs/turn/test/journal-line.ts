@@ -31,6 +31,22 @@ export function journalLine(event: SessionEvent): string {
             .map((call) => call.call_id)
             .join(' ')}`,
       );
+    case 'context_overflowed':
+      return `context_overflowed ${event.turn}`;
+    case 'compaction_started':
+      return `compaction_started ${event.mode} ${event.strategy} keeps ${event.kept_turns}`;
+    case 'compaction_done':
+      return words(
+        'compaction_done',
+        event.mode,
+        event.strategy,
+        `keeps ${event.kept_turns}`,
+        `archives ${event.archived}`,
+        `leaves ${event.remaining}`,
+        event.instead_of && `instead of ${event.instead_of.strategy}: ${event.instead_of.error.code}`,
+      );
+    case 'compaction_skipped':
+      return `compaction_skipped ${event.mode} ${event.error.code}`;
     case 'call_started':
     case 'approval_requested':
     case 'call_cancel_requested':

@@ -6,6 +6,7 @@ import {
   type AssistantMessage,
   type CallOutcome,
   type CommandInput,
+  type CompactOutcome,
   DEFAULT_THRESHOLDS,
   DEFAULT_TRAITS,
   type ErrorCode,
@@ -22,6 +23,7 @@ import {
   type Provision,
   parseBody,
   parseVerdict,
+  type ResolvedCompaction,
   type RunBudgets,
   type ToolDefinition,
   type ToolTraits,
@@ -127,6 +129,8 @@ export interface Surroundings {
   readonly steering?: 'all' | 'one_at_a_time';
   readonly followups?: 'all' | 'one_at_a_time';
   readonly daemon?: boolean;
+  /** Compaction, in a window that every second prompt passes unless it says otherwise. */
+  readonly compaction?: Partial<ResolvedCompaction>;
   readonly budgets?: RunBudgets['limits'];
   readonly thresholds?: readonly number[];
   readonly price?: PinnedPrice;
@@ -148,6 +152,18 @@ export function provision(around: Surroundings = {}): Provision {
     parallel_calls: around.parallelCalls ?? 8,
     drain: { steering: around.steering ?? 'all', followups: around.followups ?? 'one_at_a_time' },
     daemon: around.daemon ?? false,
+    ...(around.compaction
+      ? {
+          compaction: {
+            strategy: 'summary' as const,
+            keep_turns: 0,
+            window: 100,
+            window_from: 'persona' as const,
+            reserve: 20,
+            ...around.compaction,
+          },
+        }
+      : {}),
     root: '/',
     ...(around.budgets
       ? { budgets: { limits: around.budgets, thresholds: [...(around.thresholds ?? DEFAULT_THRESHOLDS)] } }
@@ -237,6 +253,39 @@ export const modelFailed = (text = '', ...calls: readonly CallPart[]) =>
 /** The model has stopped because it was told to. */
 export const modelStopped = (text = '', ...calls: readonly CallPart[]) =>
   modelOutcome([...textParts(text), ...calls], { status: 'cancelled' });
+
+/** The provider refuses the prompt as too long. */
+export const overflowed = (text = '') =>
+  modelOutcome(textParts(text), {
+    status: 'failed',
+    error: { code: 'context_overflow', message: 'too long' },
+    usage: { input_tokens: 0, output_tokens: 0 },
+  });
+
+/** The model answers, and its provider reports that prompt and answer had so many tokens. */
+export const answeredAt = (tokens: number, text = 'fine') =>
+  modelOutcome(textParts(text), { usage: { input_tokens: tokens - 1, output_tokens: 1 } });
+/** The same of an answer that asks for calls. */
+export const askedAt = (tokens: number, ...calls: readonly CallPart[]) =>
+  modelOutcome([...calls], { usage: { input_tokens: tokens - 1, output_tokens: 1 }, finish_reason: 'tool_calls' });
+
+/** The model step of a compaction comes back. */
+export function compacted(text = 'what was', more: Partial<CompactOutcome> = {}): Move {
+  return (state) => ({
+    type: 'compact_outcome',
+    effect_id: open(state.context.compacting, 'compact').id,
+    status: 'complete',
+    text,
+    usage: { input_tokens: 7, output_tokens: 3 },
+    attempts: 1,
+    duration_ms: 4,
+    ...more,
+  });
+}
+
+/** The model step of a compaction fails. */
+export const notCompacted = (status: 'failed' | 'cancelled' = 'failed') =>
+  compacted('', { status, ...(status === 'failed' ? { error: { code: 'model_unavailable', message: 'gone' } } : {}) });
 
 // ---- tools ----
 

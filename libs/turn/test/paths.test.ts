@@ -16,6 +16,8 @@ import { type Possibility, possibilities } from './world.ts';
 interface World {
   readonly around: Surroundings;
   readonly happens: RegExp;
+  /** Turns after which nothing new is met; one, unless it says otherwise. */
+  readonly turns?: number;
 }
 
 const WAY = 'start|prompt|provisioned|answers|tools closed|hooks have no objection|. returns';
@@ -98,6 +100,16 @@ const WORLDS: Readonly<Record<string, World>> = {
   'messages that are taken back': {
     around: {},
     happens: only('keyed .*', 'revoke .*', 'replace .*'),
+  },
+  'compactions with hooks': {
+    around: { compaction: {}, hooks: [hook('pre_compact'), hook('post_compact'), hook('transform_context')] },
+    happens: only('answers at length', 'hooks say .*', 'hooks fail', 'summary .*', 'prompt overflows', 'cancel'),
+    turns: 2,
+  },
+  compactions: {
+    around: { compaction: {} },
+    happens: only('answers at length', 'summary .*', 'prompt overflows', 'cancel'),
+    turns: 2,
   },
   'a guarded door': {
     around: { hooks: [hook('user_prompt_submit')] },
@@ -188,6 +200,10 @@ function abstractOf({ state }: Place): string {
     context.followups.slice(0, 1).map((followup) => followup.allowed),
     context.provision !== null,
     context.model !== null,
+    context.compacting !== null,
+    context.view.closed.length + context.view.older.messages > 0,
+    context.view.tokens > 80,
+    context.overflows,
     context.model?.preempted === true,
     context.aborting,
     context.failure !== null,
@@ -195,9 +211,9 @@ function abstractOf({ state }: Place): string {
   ]);
 }
 
-/** A second turn or run meets nothing new. */
-function isOver({ state: { context } }: Place): boolean {
-  return context.turn > 1 || context.run > 1;
+/** A second run meets nothing new, nor does a second turn in most worlds. */
+function isOver({ state: { context } }: Place, turns: number): boolean {
+  return context.turn > turns || context.run > 1;
 }
 
 interface Path {
@@ -213,7 +229,7 @@ const covered = new Set<Edge>();
 /** The paths that took an edge, or reached a state, before any other did. */
 const paths: Path[] = Object.entries(WORLDS).flatMap(([name, world]) => search(name, world));
 
-function search(world: string, { around, happens }: World): Path[] {
+function search(world: string, { around, happens, turns = 1 }: World): Path[] {
   const known = new WeakMap<Place, Possibility[]>();
   const movesIn = (place: Place): Possibility[] => {
     let ids = 0;
@@ -247,7 +263,7 @@ function search(world: string, { around, happens }: World): Path[] {
       events: ({ context }) => movesIn(context).map(({ name }) => ({ type: name })),
       serializeState: ({ context }) => abstractOf(context),
       serializeEvent: ({ type }) => type,
-      stopWhen: ({ context }) => isOver(context),
+      stopWhen: ({ context }) => isOver(context, turns),
     },
   );
   for (const { steps: taken } of shortest) {
@@ -255,7 +271,7 @@ function search(world: string, { around, happens }: World): Path[] {
     const way = [start];
     for (const move of moves) way.push(step(way.at(-1) as Place, move));
     const here = way.at(-1) as Place;
-    const ahead = isOver(here) ? [] : movesIn(here).map(({ name }) => [name, step(here, name)] as const);
+    const ahead = isOver(here, turns) ? [] : movesIn(here).map(({ name }) => [name, step(here, name)] as const);
     for (const [move, place] of [[null, here] as const, ...ahead]) {
       const takes = place.taken.transitions.flatMap((transition) => edgeOf.get(transition) ?? []);
       const isNew = takes.some((edge) => !covered.has(edge)) || place.taken.leaves.some((leaf) => !reached.has(leaf));

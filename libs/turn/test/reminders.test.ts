@@ -335,6 +335,7 @@ function live(id: string, more: Partial<LiveReminder> = {}): LiveReminder {
     role_hint: 'system',
     run: 1,
     turn: 1,
+    age: 1,
     shown: true,
     ...more,
   };

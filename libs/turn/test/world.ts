@@ -1,13 +1,15 @@
 /** The world around a session: everything that may happen to it next. Random runs and generated paths choose from it. */
-import type { Input } from '@coxswain/protocol';
+import { type Input, userText } from '@coxswain/protocol';
 import { isEnded, type SessionState } from '../src/mod.ts';
 import {
   answered,
   approved,
   asked,
+  askedAt,
   call,
   callCancelled,
   cancelled,
+  compacted,
   denied,
   Failing,
   fedBack,
@@ -17,7 +19,9 @@ import {
   type Move,
   modelFailed,
   modelStopped,
+  notCompacted,
   notProvisioned,
+  overflowed,
   owned,
   preempted,
   prompted,
@@ -55,6 +59,7 @@ export function possibilities(state: SessionState, around: Surroundings, id: () 
   const moves: Named[] = [
     ...provisionMoves(state, around),
     ...modelMoves(state),
+    ...compactionMoves(state),
     ...callMoves(state),
     ...consultMoves(state),
     ...commandMoves(state, id),
@@ -77,6 +82,7 @@ export function settlement(state: SessionState): Input | null {
   const made = (move: Move): Input => (typeof move === 'function' ? move(state) : (move as Input));
   if (context.provision) return made(notProvisioned('cancelled'));
   if (context.model) return made(modelStopped());
+  if (context.compacting) return made(notCompacted('cancelled'));
   const running = context.calls.find((row) => row.status === 'running');
   if (running) return made(returned(running.call_id, 'cancelled'));
   if (context.consult) return made(hooksCancelled);
@@ -115,9 +121,21 @@ function modelMoves(state: SessionState): Named[] {
         asked(...batch),
       ],
     ),
+    // An answer after which the next prompt would pass a small window.
+    ['work', 'answers at length', askedAt(90, call('a', 'read'))],
+    ['trouble', 'prompt overflows', overflowed()],
     ['trouble', 'model fails', modelFailed()],
     ['trouble', 'model fails half-way', modelFailed('half', call('a', 'read'))],
     ['trouble', 'model stops', modelStopped('half', call('a', 'read'))],
+  ];
+}
+
+function compactionMoves(state: SessionState): Named[] {
+  if (!state.context.compacting) return [];
+  return [
+    ['work', 'summary comes', compacted()],
+    ['trouble', 'summary fails', notCompacted()],
+    ['trouble', 'summary is broken off', notCompacted('cancelled')],
   ];
 }
 
@@ -141,6 +159,9 @@ function consultMoves(state: SessionState): Named[] {
   if (!consult) return [];
   const verdicts: readonly unknown[] = {
     session_start: [],
+    pre_compact: [{ block: true, reason: 'not now' }],
+    post_compact: [],
+    transform_context: [{ messages: [userText('only this')] }],
     post_turn: [],
     file_edited: [],
     session_error: [],

@@ -2,6 +2,7 @@
 import type { Scenario } from '../scenario.ts';
 import { APPROVALS } from './approvals.ts';
 import { CANCELLING } from './cancelling.ts';
+import { COMPACTION } from './compaction.ts';
 import { FAILURES } from './failures.ts';
 import { HOOKS } from './hooks.ts';
 import { INJECTIONS } from './injections.ts';
@@ -20,5 +21,6 @@ export const SCENARIOS: readonly Scenario[] = [
   ...CANCELLING,
   ...FAILURES,
   ...HOOKS,
+  ...COMPACTION,
   ...LIMITS,
 ];

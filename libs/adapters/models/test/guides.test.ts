@@ -1,7 +1,7 @@
 /** What the guides and the examples show is read by the code that they describe. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { ModelSettings } from '@coxswain/protocol';
+import { CompactionStrategy, ModelSettings, Persona, TransformContext } from '@coxswain/protocol';
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { createModels } from '../src/mod.ts';
@@ -31,6 +31,13 @@ test('the settings in the guide are settings', () => {
   for (const yaml of yamlOf(guide('models.md'))) {
     expect(ModelSettings.safeParse((parse(yaml) as { model: unknown }).model).error).toBeUndefined();
   }
+});
+
+test('the persona in the guide on context is a persona, and the guide names each strategy and setting', () => {
+  const text = guide('context.md');
+  for (const yaml of yamlOf(text)) expect(Persona.safeParse(parse(yaml)).error).toBeUndefined();
+  for (const name of [...CompactionStrategy.options, ...Object.keys(TransformContext.shape)])
+    expect(text).toContain(`| \`${name}\``);
 });
 
 test('the guide names each provider', async () => {

@@ -21,6 +21,13 @@ export const run: CommandRun = (invocation) => {
   });
 };
 
+function contextLine({ tokens, window, messages, compactions }: SessionStatus['context']): string {
+  const count = (value: number) => value.toLocaleString('en-US');
+  const of = window === null ? '' : ` of ${count(window)}`;
+  const passes = compactions === 0 ? '' : `, compacted ${compactions === 1 ? 'once' : `${compactions} times`}`;
+  return `~${count(tokens)}${of} tokens in ${count(messages)} messages${passes}`;
+}
+
 function forPeople(status: SessionStatus): string {
   const child = typeof status.state === 'string' ? '' : Object.values(status.state)[0];
   const rows: string[][] = [
@@ -31,9 +38,13 @@ function forPeople(status: SessionStatus): string {
     ['model', status.model ?? 'none yet'],
     ['used', effort(status.turn, status.usage, status.cost_usd)],
     ...status.budgets.map((state) => ['budget', budgetLine(state)]),
+    ['context', contextLine(status.context)],
     ['record', `${status.n}, ${ago(status.at)}, epoch ${status.epoch}`],
   ];
-  if (status.error) rows.push(['error', `${status.error.code}: ${printable(status.error.message)}`]);
+  if (status.error) {
+    const at = status.failed_at === null ? '' : ` (at record ${status.failed_at})`;
+    rows.push(['error', `${status.error.code}: ${printable(status.error.message)}${at}`]);
+  }
   for (const { call_id, tool, status: state } of status.calls) rows.push(['call', `${call_id} ${tool} ${state}`]);
   for (const { call_id, tool, args } of status.approvals) {
     rows.push(['approval', `${call_id} ${tool} ${summarizeArgs(args)}`]);

@@ -1,11 +1,13 @@
 /** Sessions by the beginning of their id. */
 import type { Client, Session } from '@coxswain/client';
-import { CliError, EXIT } from '../line/cli-error.ts';
+import { CliError, EXIT, usageError } from '../line/cli-error.ts';
 
 const SHOWN_MAX = 8;
 
 /** The one id that a prefix means: the id itself, else the only one that begins with it. */
 export function matchPrefix(prefix: string, ids: readonly string[]): string {
+  // Everything begins with nothing: a variable that is not set must not mean the only session there is.
+  if (prefix === '') throw usageError('the session’s id is empty; cox sessions lists them');
   if (ids.includes(prefix)) return prefix;
   const matching = ids.filter((id) => id.startsWith(prefix));
   const [only] = matching;

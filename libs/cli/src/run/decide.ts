@@ -29,6 +29,7 @@ export function chooseCall(
   calls: readonly { readonly call_id: string; readonly tool: string }[],
 ): string {
   const listed = () => calls.map(({ call_id, tool }) => `${call_id} (${tool})`).join(', ');
+  if (given === '') throw usageError('the call’s id is empty; leave it out where only one call can be meant');
   if (given !== undefined) {
     if (calls.some(({ call_id }) => call_id === given)) return given;
     const matching = calls.filter(({ call_id }) => call_id.startsWith(given));

@@ -1,8 +1,9 @@
 /** Sends one command to a session that a command line names, and tells what became of it. */
 import { newCommandId, type SendOptions, type SentCommand, type Session, type WaitStage } from '@coxswain/client';
+import { CommandId, type Receipt } from '@coxswain/protocol';
 import { type OpenBus, withBus } from '../instance/open-bus.ts';
 import { findSession } from '../instance/resolve-session.ts';
-import { EXIT, type ExitCode } from '../line/cli-error.ts';
+import { CliError, EXIT, type ExitCode } from '../line/cli-error.ts';
 import type { Invocation } from '../line/command-spec.ts';
 import { standardStreams } from '../terminal/streams.ts';
 import { commandIdOf } from './start-body.ts';
@@ -23,30 +24,59 @@ export function sendToSession(
 ): Promise<ExitCode> {
   const asked = invocation.flags.oneOf('wait', ['stored', 'accepted', 'delivered']) ?? 'accepted';
   // One id for every attempt: sending the same again changes nothing.
-  const id = commandIdOf(invocation) ?? newCommandId();
+  const given = commandIdOf(invocation);
+  const id = given ?? newCommandId();
   return withBus(invocation, false, async (bus) => {
     const session = await findSession(bus.client, invocation.args[0] as string);
     // Where nothing runs sessions, the command lies ready for whatever runs them next: no receipt will come today.
     const wait = bus.hosted ? asked : 'stored';
     const timeoutMs = wait === 'delivered' ? DELIVERED_WITHIN_MS : ACCEPTED_WITHIN_MS;
-    const sent = await send(session, { id, wait, timeoutMs, signal: bus.gone }, bus);
+    const bounds = { timeoutMs, acceptedWithinMs: ACCEPTED_WITHIN_MS, signal: bus.gone };
+    const sent = await send(session, { id, wait, ...bounds }, bus).catch((error) => repetition(session, given, error));
     tell(invocation, session, sent, bus);
+    if (invocation.flags.on('wait')) requireStage(sent.receipt, asked, session);
     return then && bus.hosted ? then(session, sent) : EXIT.ok;
   });
+}
+
+/** What was asked for by name and not reached is no success, though nothing is lost. */
+function requireStage(receipt: Receipt | undefined, asked: WaitStage, session: Session): void {
+  const stored = receipt === undefined && asked !== 'stored';
+  const kept = receipt?.pending_for_next_run === true && asked === 'delivered';
+  if (!stored && !kept) return;
+  const why = stored
+    ? `it is stored, and nothing runs this session now; cox attach ${session.id} or cox up goes on with it`
+    : `the run has ended, and it is kept for the next: cox run "…" --session ${session.id}`;
+  throw new CliError(EXIT.error, 'stage_not_reached', `stage_not_reached: not ${asked}: ${why}`);
+}
+
+/**
+ * A repetition that names no call finds none that waits any more; what became of the first one is its answer.
+ * @throws the error itself where there was no first one.
+ */
+async function repetition(session: Session, commandId: string | undefined, error: unknown): Promise<SentCommand> {
+  if (commandId === undefined || !(error instanceof CliError) || error.code !== 'not_pending') throw error;
+  const receipt = await session.receiptOf(commandId);
+  if (receipt?.stage !== 'accepted') throw error;
+  return { commandId: CommandId.parse(commandId), seq: 0, duplicate: true, receipt };
 }
 
 function tell({ flags }: Invocation, session: Session, sent: SentCommand, bus: OpenBus): void {
   const { commandId, seq, receipt } = sent;
   if (flags.on('json')) {
-    const line = receipt ?? { type: 'receipt', session_id: session.id, command_id: commandId, stage: 'stored', seq };
+    const line = receipt ?? {
+      ...{ type: 'receipt', session_id: session.id, command_id: commandId, stage: 'stored', seq },
+      ...(sent.duplicate ? { message: 'repeated: nothing changed' } : {}),
+    };
     standardStreams.out(`${JSON.stringify(line)}\n`);
     return;
   }
   const what = receipt === undefined ? 'stored' : receipt.stage;
   const where = receipt?.seam === undefined ? '' : ` at ${receipt.seam} of turn ${receipt.turn}`;
   const later = receipt?.pending_for_next_run ? '; the session has ended, so it waits for the next run' : '';
+  const again = sent.duplicate ? ' (repeated: nothing changed)' : '';
   const idle = bus.hosted ? '' : '; nothing runs this session now: cox attach or cox up goes on with it';
-  standardStreams.out(`${session.id}: ${what}${where}${later}${idle}\n`);
+  standardStreams.out(`${session.id}: ${what}${where}${again}${later}${idle}\n`);
 }
 
 /** For commands that are not delivered anywhere: they are followed until they are accepted. */

@@ -42,6 +42,14 @@ export function eventLine(event: UiEvent, style: Style): string | null {
       );
     case 'hook_vetoed':
       return style.yellow(`  ! hook ${event.hook} at ${event.point}: vetoed${quoted(event.reason)}`);
+    case 'context_overflowed':
+      return style.yellow(`  ! the prompt is too long for the model: ${firstLine(event.message)}`);
+    case 'compaction_begun':
+      return style.dim(`  ⇣ compacting: ${event.strategy === 'notes' ? 'writing notes' : 'summarising'} …`);
+    case 'context_compacted':
+      return style.dim(compacted(event));
+    case 'compaction_skipped':
+      return style.yellow(`  ! not compacted: ${firstLine(event.reason)}`);
     case 'injection_blocked':
       return style.yellow(`  ! ${event.command_id} was blocked: ${event.reason}`);
     case 'session_suspended':
@@ -97,6 +105,14 @@ export function tokens(count: number): string {
 /** `$1.50`, `$0.0123`: what is less than a dollar with as many digits as say something. */
 export function dollars(usd: number): string {
   return `$${usd >= 1 || usd === 0 ? usd.toFixed(2) : String(Number(usd.toPrecision(3)))}`;
+}
+
+function compacted(event: UiEventOf<'context_compacted'>): string {
+  const { strategy, tokens_before, tokens_after, archived, instead } = event;
+  const what =
+    strategy === 'clear_tool_results' ? `${archived} old results cleared` : `${archived} messages → ${strategy}`;
+  const tokens = `~${tokens_before.toLocaleString('en-US')} → ~${tokens_after.toLocaleString('en-US')} tokens`;
+  return `  ⇣ compacted: ${what} · ${tokens}${instead === null ? '' : ` (${firstLine(instead)})`}`;
 }
 
 function callEnded(event: UiEventOf<'call_ended'>, style: Style): string {

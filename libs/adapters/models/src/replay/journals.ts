@@ -1,13 +1,13 @@
 /** Recorded journals by name: files, or what a reader of the embedder's finds. */
 import type { Failure } from '@coxswain/protocol';
 import type { FileKind } from '../kept-files.ts';
-import { type RecordedAnswer, readAnswers } from './recorded-answers.ts';
+import { type RecordedSession, readAnswers } from './recorded-answers.ts';
 
 /** Reads the answers of a journal. Never rejects. */
-export type Journals = (name: string) => Promise<readonly RecordedAnswer[] | Failure>;
+export type Journals = (name: string) => Promise<RecordedSession | Failure>;
 
 /** Journals in files. */
-export const JOURNAL_FILE: FileKind<readonly RecordedAnswer[]> = {
+export const JOURNAL_FILE: FileKind<RecordedSession> = {
   // Larger ones do not fit into one string of Node's.
   maxBytes: 512 * 1024 * 1024,
   parse: readAnswers,
@@ -18,7 +18,7 @@ const JOURNALS_KEPT_MAX = 64;
 
 /** Journals that `read` finds, each read once. */
 export function readJournals(read: (name: string) => Promise<string>): Journals {
-  const kept = new Map<string, readonly RecordedAnswer[]>();
+  const kept = new Map<string, RecordedSession>();
   return async (name) => {
     const before = kept.get(name);
     if (before) return before;

@@ -1,5 +1,5 @@
-/** A recorded journal's answers, in order. */
-import { EVENT_SCHEMAS, type EventOf, type Failure, type Json } from '@coxswain/protocol';
+/** A recorded journal's answers and summaries, in order. */
+import { EVENT_SCHEMAS, type EventOf, type Failure, type Json, type Usage } from '@coxswain/protocol';
 
 /** One answer as it was recorded. */
 export interface RecordedAnswer {
@@ -10,9 +10,32 @@ export interface RecordedAnswer {
   readonly error: Failure | null;
 }
 
+/** What a compaction's model step was answered. */
+export interface RecordedSummary {
+  readonly text: string;
+  readonly usage: Usage;
+  readonly error: Failure | null;
+}
+
+/** Everything that a journal's models have said. */
+export interface RecordedSession {
+  readonly answers: readonly RecordedAnswer[];
+  readonly summaries: readonly RecordedSummary[];
+}
+
+const NO_USAGE: Usage = { input_tokens: 0, output_tokens: 0 };
+/** Either ends a compaction, and a record holds one of them at most. */
+const SETTLES: ReadonlySet<string> = new Set(['compaction_done', 'compaction_skipped']);
+
 interface ReadableRecord {
   readonly n?: Json;
-  readonly input?: { readonly type?: Json; readonly status?: Json; readonly error?: Failure };
+  readonly input?: {
+    readonly type?: Json;
+    readonly status?: Json;
+    readonly error?: Failure;
+    readonly text?: string;
+    readonly usage?: Usage;
+  };
   readonly events?: readonly { readonly type?: Json }[];
 }
 
@@ -20,19 +43,22 @@ interface ReadableRecord {
  * Reads the answers of a journal's records, one JSON object a line; or the failure `record_unreadable`, naming the
  * line. Only what answers are made of is read, so that a journal of another release is still good for it.
  */
-export function readAnswers(name: string, jsonLines: string): readonly RecordedAnswer[] | Failure {
-  const answers: RecordedAnswer[] = [];
+export function readAnswers(name: string, jsonLines: string): RecordedSession | Failure {
+  const session = { answers: [], summaries: [] };
   for (const [index, line] of jsonLines.split('\n').entries()) {
     if (line.trim() === '') continue;
-    const problem = addAnswers(line, answers);
+    const problem = addAnswers(line, session);
     if (problem) {
       return { code: 'record_unreadable', message: `journal ${name}, line ${index + 1}: ${problem}`, retryable: false };
     }
   }
-  return answers;
+  return session;
 }
 
-function addAnswers(line: string, answers: RecordedAnswer[]): string | null {
+function addAnswers(
+  line: string,
+  { answers, summaries }: { readonly answers: RecordedAnswer[]; readonly summaries: RecordedSummary[] },
+): string | null {
   let record: ReadableRecord | null;
   try {
     record = JSON.parse(line) as ReadableRecord | null;
@@ -41,6 +67,11 @@ function addAnswers(line: string, answers: RecordedAnswer[]): string | null {
   }
   if (!Array.isArray(record?.events)) return 'a record has a list of events, this line has none';
   for (const event of record.events as { type?: Json }[]) {
+    const input = record.input;
+    if (input?.type === 'compact_outcome' && SETTLES.has(event?.type as string)) {
+      const { text = '', usage = NO_USAGE, error = null } = input;
+      summaries.push({ text, usage, error });
+    }
     if (event?.type !== 'message_complete') continue;
     const parsed = EVENT_SCHEMAS.message_complete.safeParse(event);
     if (!parsed.success) return `message_complete: ${parsed.error.issues[0]?.message ?? 'does not fit'}`;

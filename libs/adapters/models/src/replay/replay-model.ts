@@ -2,7 +2,7 @@
 import type { Model, ModelResult } from '@coxswain/ports';
 import type { AssistantMessage, Failure, Message } from '@coxswain/protocol';
 import type { Journals } from './journals.ts';
-import type { RecordedAnswer } from './recorded-answers.ts';
+import type { RecordedAnswer, RecordedSummary } from './recorded-answers.ts';
 
 /** The model of one journal. */
 export function replayModel(name: string, journals: Journals): Model {
@@ -10,12 +10,13 @@ export function replayModel(name: string, journals: Journals): Model {
     async stream(request, onPart, signal) {
       const recorded = await journals(name);
       if ('code' in recorded) return failed([], recorded);
-      const place = answersIn(request.messages);
-      const answer = recorded[place];
+      if (request.compaction !== undefined) return compaction(name, recorded.summaries, request.compaction);
+      const place = request.answered?.count ?? answersIn(request.messages);
+      const answer = recorded.answers[place];
       if (!answer) {
         return failed([], {
           code: 'replay_exhausted',
-          message: `journal ${name} has ${recorded.length} answers, and this session asks for number ${place + 1}`,
+          message: `journal ${name} has ${recorded.answers.length} answers, and this session asks for number ${place + 1}`,
           retryable: false,
         });
       }
@@ -34,6 +35,20 @@ function answersIn(messages: readonly Message[]): number {
   let count = 0;
   for (const message of messages) if (message.role === 'assistant') count++;
   return count;
+}
+
+function compaction(name: string, recorded: readonly RecordedSummary[], asked: number): ModelResult {
+  const summary = recorded[asked - 1];
+  if (summary?.error) return failed([], summary.error);
+  if (summary) {
+    const message: AssistantMessage = { role: 'assistant', content: [{ type: 'text', text: summary.text }] };
+    return { status: 'complete', message, finishReason: 'stop', usage: summary.usage, attempts: 1 };
+  }
+  return failed([], {
+    code: 'replay_exhausted',
+    message: `journal ${name} has ${recorded.length} summaries, and this session asks for number ${asked}`,
+    retryable: false,
+  });
 }
 
 // A message without content is left out of transcripts, and the answer would be given again and again.

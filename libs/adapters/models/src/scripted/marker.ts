@@ -43,8 +43,17 @@ export interface Progress {
   readonly answers: number;
 }
 
-/** Reads the progress of a script from the newest markers of a transcript. */
-export function progressOf(messages: readonly Message[], file: string): Progress {
+/** Reads the progress of a script from the newest markers of a transcript, and from the newest answer of all. */
+export function progressOf(messages: readonly Message[], file: string, last: AssistantMessage | null = null): Progress {
+  const shown = shownProgress(messages, file);
+  const newest = last && markerOf(last);
+  if (!newest || newest.answer <= shown.answers) return shown;
+  return newest.file === file
+    ? { marker: newest, at: -1, answers: newest.answer }
+    : { ...shown, answers: newest.answer };
+}
+
+function shownProgress(messages: readonly Message[], file: string): Progress {
   let answers: number | null = null;
   for (let at = messages.length - 1; at >= 0; at--) {
     const message = messages[at] as Message;

@@ -1,12 +1,20 @@
 /** Which turn of a script answers a request. */
-import { type Failure, type Message, regexMatches, textOf } from '@coxswain/protocol';
+import { type AssistantMessage, type Failure, type Message, regexMatches, textOf } from '@coxswain/protocol';
 import { type Marker, type Progress, progressOf } from './marker.ts';
 import { type Ranges, withMember } from './ranges.ts';
 import type { Script } from './script.ts';
 
-/** The first unused turn whose `match` holds, as the marker of the message that plays it; or `script_exhausted`. */
-export function nextTurn(script: Script, messages: readonly Message[], requestTurn: number): Marker | Failure {
-  const progress = progressOf(messages, script.file);
+/**
+ * The first unused turn whose `match` holds, as the marker of the message that plays it; or `script_exhausted`.
+ * @param last the session's newest answer, which may no longer stand among the messages, or never have.
+ */
+export function nextTurn(
+  script: Script,
+  messages: readonly Message[],
+  requestTurn: number,
+  last: AssistantMessage | null = null,
+): Marker | Failure {
+  const progress = progressOf(messages, script.file, last);
   return script.sequential
     ? nextInOrder(script, progress, requestTurn)
     : nextMatching(script, messages, progress, requestTurn);

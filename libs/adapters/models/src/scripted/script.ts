@@ -14,6 +14,7 @@ export const FAULT_KINDS = [
   'no_final_frame',
   'timeout',
   'error',
+  'context_overflow',
 ] as const;
 /** See {@link FAULT_KINDS}. */
 export type FaultKind = (typeof FAULT_KINDS)[number];
@@ -60,8 +61,17 @@ export const ScriptedTurn = z
 /** See {@link ScriptedTurn}. */
 export type ScriptedTurn = z.infer<typeof ScriptedTurn>;
 
+/** One answer to a compaction: a summary or notes, or why there is none. */
+export const ScriptedCompaction = z
+  .strictObject(ScriptedTurn.shape)
+  .pick({ text: true, delay_ms: true, usage: true, fail: true })
+  .refine((compaction) => compaction.text !== undefined || compaction.fail, {
+    error: 'a compaction needs at least one of text, fail',
+  });
+
 const ScriptFile = z.strictObject({
   turns: z.array(ScriptedTurn).min(1).max(1_000_000),
+  compactions: z.array(ScriptedCompaction).max(10_000).default([]),
   loop: z.boolean().default(false),
 });
 
@@ -70,6 +80,8 @@ export interface Script {
   /** As the model's name gives it; it stands in messages and in markers. */
   readonly file: string;
   readonly turns: readonly ScriptedTurn[];
+  /** What compactions are answered, one after another. */
+  readonly compactions: readonly ScriptedTurn[];
   /** Begins again when no turn is left. */
   readonly loop: boolean;
   /** No turn has a `match`, so the turns are played in order. */
@@ -89,8 +101,8 @@ export function parseScript(file: string, yaml: string): Script | Failure {
     // The first few are enough to mend a script by; a broken generator could give thousands.
     return scriptInvalid(file, parsed.error.issues.slice(0, 5).map(describeIssue).join('; '));
   }
-  const { turns, loop } = parsed.data;
-  return { file, turns, loop, sequential: turns.every((turn) => turn.match === undefined) };
+  const { turns, compactions, loop } = parsed.data;
+  return { file, turns, compactions, loop, sequential: turns.every((turn) => turn.match === undefined) };
 }
 
 /** Scripts in files. */

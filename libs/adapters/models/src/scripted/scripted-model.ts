@@ -16,9 +16,16 @@ export function scriptedModel(scripts: KeptFiles<Script>, path: string, file: st
     async stream(request, onPart, signal) {
       const script = scripts.kept(path) ?? (await scripts.load(path, file));
       if ('code' in script) return failed([], NO_USAGE, script);
-      const marker = nextTurn(script, request.messages, request.turn);
+      const { compaction } = request;
+      if (compaction !== undefined) {
+        const turn = script.compactions[compaction - 1];
+        if (!turn) return failed([], NO_USAGE, compactionsExhausted(script, compaction));
+        const marker = { file, turn: compaction - 1, answer: request.answered?.count ?? 0 };
+        return play(script, turn, marker, 'compactions', onPart, signal, clock);
+      }
+      const marker = nextTurn(script, request.messages, request.turn, request.answered?.last ?? null);
       if ('code' in marker) return failed([], NO_USAGE, marker);
-      return play(script, marker, onPart, signal, clock);
+      return play(script, script.turns[marker.turn] as ScriptedTurn, marker, 'turns', onPart, signal, clock);
     },
   };
 }
@@ -27,12 +34,13 @@ type Content = AssistantMessage['content'];
 
 async function play(
   script: Script,
+  turn: ScriptedTurn,
   marker: Marker,
+  list: 'turns' | 'compactions',
   onPart: (part: ModelPart) => void,
   signal: AbortSignal,
   clock: Clock,
 ): Promise<ModelResult> {
-  const turn = script.turns[marker.turn] as ScriptedTurn;
   const timeline = timelineOf(turn);
   const usage: Usage = turn.usage ?? NO_USAGE;
   const said = new Said(marker);
@@ -51,7 +59,10 @@ async function play(
   }
   await waitUntil(endOf(timeline));
   if (signal.aborted) return cancelled(said.content(), usage);
-  if (timeline.fault) return failed(said.content(), usage, faultOf(timeline.fault.kind, said.anything, script, marker));
+  if (timeline.fault) {
+    const where = `${list}[${marker.turn}].fail of script ${script.file}`;
+    return failed(said.content(), usage, faultOf(timeline.fault.kind, said.anything, where));
+  }
 
   const calls = turn.calls ?? [];
   for (const [index, call] of calls.entries()) {
@@ -133,11 +144,20 @@ function cancelled(content: Content, usage: Usage): ModelResult {
   };
 }
 
-function faultOf(kind: FaultKind, saidAnything: boolean, script: Script, marker: Marker): Failure {
+function compactionsExhausted(script: Script, asked: number): Failure {
+  const { length } = script.compactions;
+  return {
+    code: 'script_exhausted',
+    message: `script ${script.file} has ${length} answer${length === 1 ? '' : 's'} to compactions, and this is number ${asked}`,
+    retryable: false,
+  };
+}
+
+function faultOf(kind: FaultKind, saidAnything: boolean, where: string): Failure {
   const [code, what, retryable] = FAULTS[kind];
   return {
     code: kind === 'network' && saidAnything ? 'model_stream_broken' : code,
-    message: `${what} (turns[${marker.turn}].fail of script ${script.file})`,
+    message: `${what} (${where})`,
     retryable,
   };
 }
@@ -150,4 +170,5 @@ const FAULTS: Readonly<Record<FaultKind, readonly [code: string, what: string, r
   no_final_frame: ['model_stream_broken', 'the stream ended without a final frame', true],
   timeout: ['model_timeout', 'the provider sent nothing for too long', true],
   error: ['model_request_failed', 'the provider answered 400', false],
+  context_overflow: ['context_overflow', 'the provider refused the prompt as too long', false],
 };

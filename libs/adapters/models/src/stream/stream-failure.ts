@@ -1,6 +1,7 @@
 /** What went wrong with an attempt, as one of the catalogue's codes. Vendors' statuses are read here and nowhere else. */
 import { APICallError } from '@ai-sdk/provider';
 import type { Failure } from '@coxswain/protocol';
+import { isContextOverflow } from './context-overflow.ts';
 import type { Wire } from './wire.ts';
 
 const MESSAGE_MAX_CHARS = 2_000;
@@ -32,10 +33,17 @@ export function failureOf(error: unknown, wire: Wire, provider: string): Failure
       : refused(`${provider} cannot be asked this: ${sentenceOf(error)}`);
   }
   const status = error.statusCode;
+  if (!responded && isRefusal(status) && isContextOverflow(error))
+    return overflow(`${provider} answered ${status}: ${error.message}`);
   if (responded) return inStream(status ?? null, provider, sentenceOf(error));
   return status === undefined
     ? failure('model_unavailable', `${provider} cannot be reached: ${sentenceOf(error)}`, true)
     : ofStatus(status, `${provider} answered ${status}: ${error.message}`);
+}
+
+/** Whether a status says that the request itself is at fault. */
+function isRefusal(status: number | undefined): boolean {
+  return status === 400 || status === 413 || status === 422;
 }
 
 /** Whether a status says that the provider has too much to do. */
@@ -55,6 +63,7 @@ function ofStatus(status: number, message: string): Failure {
 }
 
 function reported(error: unknown, provider: string): Failure {
+  if (isContextOverflow(error)) return overflow(`${provider} refused the prompt: ${sentenceOf(error)}`);
   if (APICallError.isInstance(error)) return inStream(error.statusCode ?? null, provider, error.message);
   const { statusCode, type, code } = (typeof error === 'object' && error !== null ? error : {}) as {
     statusCode?: unknown;
@@ -86,6 +95,10 @@ const STATUS_OF_TYPE: ReadonlyMap<unknown, number> = new Map([
 
 function broken(provider: string, why: string): Failure {
   return failure('model_stream_broken', `${provider} broke its answer off: ${why}`, true);
+}
+
+function overflow(message: string): Failure {
+  return failure('context_overflow', message, false);
 }
 
 function refused(message: string): Failure {

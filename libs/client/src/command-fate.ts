@@ -1,0 +1,89 @@
+/**
+ * What became of a command, read from the journal: for whoever gets no receipt, because the bus had the command already
+ * or because the run ended before it was delivered.
+ */
+import type { CommandId, JournalRecord, Receipt, SessionEvent, SessionRef } from '@coxswain/protocol';
+import { followJournal, type JournalBus, lastNumber } from './read-journal.ts';
+import { hasEnded } from './session-listing.ts';
+
+const INJECTIONS: ReadonlySet<string> = new Set(['steer', 'remind', 'followup']);
+
+/** Takes a session's records in order and tells how far one of its commands has come. */
+export class CommandFate {
+  readonly #commandId: CommandId;
+  #receipt: Receipt | null = null;
+  #waits = false;
+
+  constructor(commandId: CommandId) {
+    this.#commandId = commandId;
+  }
+
+  /** @returns the receipt as it stands after this record; null where the command has not come yet. */
+  add(record: JournalRecord): Receipt | null {
+    const head = { type: 'receipt' as const, session_id: record.session_id, command_id: this.#commandId };
+    const { input } = record;
+    if (this.#receipt === null && input.type === 'command' && input.command_id === this.#commandId) {
+      const rejected = rejectionIn(record.events);
+      this.#waits = rejected === null && INJECTIONS.has(input.verb);
+      this.#receipt = { ...head, n: record.n, ...(rejected ?? { stage: 'accepted' }) };
+    }
+    for (const event of record.events) {
+      const settled = this.#waits ? settledBy(event, this.#commandId) : null;
+      if (settled === null) continue;
+      this.#waits = false;
+      this.#receipt = { ...head, n: record.n, ...settled };
+    }
+    if (this.#waits && this.#receipt) {
+      const { pending_for_next_run: _before, ...receipt } = this.#receipt;
+      this.#receipt = hasEnded(record.state) ? { ...receipt, pending_for_next_run: true } : receipt;
+    }
+    return this.#receipt;
+  }
+}
+
+function rejectionIn(events: readonly SessionEvent[]): Pick<Receipt, 'stage' | 'code' | 'message'> | null {
+  const rejected = events.find((event) => event.type === 'command_rejected');
+  if (rejected?.type !== 'command_rejected') return null;
+  const { code, message, field, detail } = rejected;
+  return {
+    stage: 'rejected',
+    code,
+    message,
+    ...(field === undefined ? {} : { field }),
+    ...(detail === undefined ? {} : { detail }),
+  };
+}
+
+/** How an event ends the waiting of an injection, if it does. */
+function settledBy(event: SessionEvent, commandId: CommandId): Pick<Receipt, 'stage' | 'seam' | 'turn'> | null {
+  if (event.type !== 'message_injected' || event.command_id !== commandId) return null;
+  return { stage: 'delivered', seam: event.seam, turn: event.turn };
+}
+
+/** What is waited for, and how. */
+export interface AwaitedFate {
+  readonly commandId: CommandId;
+  readonly awaited: 'accepted' | 'delivered';
+  /** The first record that can hold the command. */
+  readonly from: number;
+  readonly onAccepted: () => void;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Follows the journal until the command has come as far as is asked, or can come no further in the run that is or was:
+ * then the receipt says `pending_for_next_run`. Null where the signal has ended it.
+ */
+export async function awaitFate(bus: JournalBus, ref: SessionRef, asked: AwaitedFate): Promise<Receipt | null> {
+  // Ends of runs before the newest record are history: a later run may have delivered it.
+  const present = await lastNumber(bus, ref);
+  const fate = new CommandFate(asked.commandId);
+  for await (const { record } of followJournal(bus, ref, asked.from, asked.signal)) {
+    const receipt = fate.add(record);
+    if (receipt === null) continue;
+    asked.onAccepted();
+    if (receipt.stage !== 'accepted' || asked.awaited === 'accepted') return receipt;
+    if (receipt.pending_for_next_run && record.n >= present) return receipt;
+  }
+  return null;
+}

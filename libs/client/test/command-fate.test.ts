@@ -1,0 +1,67 @@
+import type { CommandId, JournalRecord } from '@coxswain/protocol';
+import { describe, expect, test } from 'vitest';
+import { CommandFate } from '../src/command-fate.ts';
+
+type Part = Pick<JournalRecord, 'n'> & { readonly verb?: string; readonly events?: object[]; readonly state?: string };
+
+const ID = 'mine' as CommandId;
+
+function fateAfter(...parts: readonly Part[]) {
+  const fate = new CommandFate(ID);
+  let receipt: unknown = null;
+  for (const { n, verb, events = [], state = 'step_stream' } of parts) {
+    const input = verb === undefined ? { type: 'owned' } : { type: 'command', verb, command_id: ID, body: {} };
+    receipt = fate.add({ session_id: 's', n, input, events, state } as unknown as JournalRecord);
+  }
+  return receipt;
+}
+
+const injected = { type: 'message_injected', command_id: ID, origin: 'steer', seam: 'post_tool_dispatch', turn: 2 };
+const head = { type: 'receipt', session_id: 's', command_id: ID };
+
+describe('what the journal says of a command', () => {
+  test('nothing before it has come', () => {
+    expect(fateAfter({ n: 1 }, { n: 2, events: [{ ...injected, command_id: 'another' }] })).toBeNull();
+  });
+
+  test('accepted in the record that holds it, also when more follows', () => {
+    expect(fateAfter({ n: 1 }, { n: 2, verb: 'steer' }, { n: 3 })).toEqual({ ...head, stage: 'accepted', n: 2 });
+  });
+
+  test('rejected, with what was said of it; a repetition later changes nothing', () => {
+    const rejected = { type: 'command_rejected', code: 'not_pending', message: 'why', field: 'call_id' };
+    expect(fateAfter({ n: 4, verb: 'approve', events: [rejected] }, { n: 5, verb: 'approve' })).toEqual({
+      ...head,
+      stage: 'rejected',
+      n: 4,
+      code: 'not_pending',
+      message: 'why',
+      field: 'call_id',
+    });
+  });
+
+  test('delivered, where and in which turn', () => {
+    expect(fateAfter({ n: 1, verb: 'steer' }, { n: 2, events: [injected], state: 'stopped' })).toEqual({
+      ...head,
+      stage: 'delivered',
+      n: 2,
+      seam: 'post_tool_dispatch',
+      turn: 2,
+    });
+  });
+
+  test('kept for the next run, as long as there is none', () => {
+    const kept = { ...head, stage: 'accepted', n: 1, pending_for_next_run: true };
+    expect(fateAfter({ n: 1, verb: 'steer', state: 'stopped' })).toEqual(kept);
+    expect(fateAfter({ n: 1, verb: 'steer' }, { n: 2, state: 'failed' })).toEqual(kept);
+    expect(fateAfter({ n: 1, verb: 'steer', state: 'stopped' }, { n: 2 })).toEqual({
+      ...head,
+      stage: 'accepted',
+      n: 1,
+    });
+  });
+
+  test('a command that is not delivered anywhere waits for nothing', () => {
+    expect(fateAfter({ n: 1, verb: 'cancel', state: 'stopped' })).toEqual({ ...head, stage: 'accepted', n: 1 });
+  });
+});

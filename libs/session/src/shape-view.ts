@@ -1,0 +1,84 @@
+/**
+ * What a request shows of a view: less, where the persona's `transform_context` says so, and what its hooks said last.
+ * Nothing here changes the view itself, and so nothing of it is journalled a second time.
+ */
+import type { AssistantMessage, Message, ToolMessage, TransformContext } from '@coxswain/protocol';
+
+/** A view as it stood at some moment: the list is only added to, so lengths are enough. */
+export interface ShownView {
+  readonly messages: readonly Message[];
+  readonly length: number;
+  /** Where its turns end, and how many of these ends there were. */
+  readonly turnEnds: readonly number[];
+  readonly turns: number;
+  /** Whether it begins with a summary. */
+  readonly summarized: boolean;
+  /** What is shown whatever turns are left out: the run's prompt, its steers, preserved reminders. */
+  readonly always: ReadonlySet<Message>;
+}
+
+/** The messages of a request. `replaced`: what hooks want it to be, by places in the shaped view or in full. */
+export function shapeView(
+  view: ShownView,
+  settings: TransformContext | undefined,
+  replaced: readonly (number | Message)[] | null,
+): readonly Message[] {
+  const shaped = settings ? shapedBy(settings, view) : view.messages.slice(0, view.length);
+  if (!replaced) return shaped;
+  return replaced.flatMap((kept) => (typeof kept === 'number' ? (shaped[kept] ?? []) : kept));
+}
+
+function shapedBy(settings: TransformContext, view: ShownView): readonly Message[] {
+  let messages =
+    settings.last_n_turns === undefined ? view.messages.slice(0, view.length) : newest(view, settings.last_n_turns);
+  const { max_tool_result_chars: chars } = settings;
+  if (chars !== undefined)
+    messages = messages.map((message) => (message.role === 'tool' ? shortened(message, chars) : message));
+  return settings.drop_reasoning ? withoutReasoning(messages) : messages;
+}
+
+function newest(view: ShownView, turns: number): readonly Message[] {
+  const at = view.turns - 1 - turns;
+  const cut = at < 0 ? 0 : (view.turnEnds[at] as number);
+  const shown: Message[] = [];
+  for (let i = 0; i < view.length; i++) {
+    const message = view.messages[i] as Message;
+    if (i >= cut || (i === 0 && view.summarized) || view.always.has(message)) shown.push(message);
+  }
+  return shown;
+}
+
+function shortened(message: ToolMessage, chars: number): ToolMessage {
+  const total = message.content.reduce((sum, part) => sum + (part.type === 'text' ? part.text.length : 0), 0);
+  if (total <= chars) return message;
+  let left = chars;
+  const content: ToolMessage['content'] = [];
+  for (const part of message.content) {
+    const text = part.type === 'text' ? part.text.slice(0, left) : '';
+    if (part.type !== 'text') content.push(part);
+    else if (text !== '') content.push({ ...part, text });
+    left -= text.length;
+  }
+  content.push({ type: 'text', text: `[… ${total - chars} more characters left out]` });
+  return { ...message, content };
+}
+
+// Since the newest user message the model is at work on one thing, and some providers refuse a call, or their newest
+// answer, whose reasoning is gone.
+function withoutReasoning(messages: readonly Message[]): readonly Message[] {
+  const asked = messages.findLastIndex((message) => message.role === 'user');
+  const answered = messages.findLastIndex((message) => message.role === 'assistant');
+  const end = Math.min(asked, answered);
+  return messages.flatMap((message, index) => {
+    if (message.role !== 'assistant' || index >= end) return message;
+    const content = message.content.filter((part) => part.type !== 'reasoning');
+    if (content.length === message.content.length) return message;
+    return content.length === 0 ? [] : { ...message, content: content.map(unsigned) };
+  });
+}
+
+// A provider's own ids tie a part to the reasoning before it.
+function unsigned(part: AssistantMessage['content'][number]): AssistantMessage['content'][number] {
+  const { provider_metadata: _, ...rest } = part;
+  return rest;
+}

@@ -1,0 +1,179 @@
+/**
+ * Compaction: when it is due, what it replaces, and what comes of its model step.
+ *
+ * P1  One is considered each turn, between the seams pre_compact and post_compact, and once more after the provider
+ *     has refused the turn's prompt as too long.
+ * P2  It replaces whole turns, oldest first, and never more than what stands before the turns that are kept. Only a
+ *     refused prompt makes it keep fewer turns than the persona says, and then no fewer than it must.
+ * P3  A model step that fails is no reason to stop: old results are cleared instead, or the view stays as it is.
+ */
+import {
+  type CompactionMode,
+  type CompactionStrategy,
+  type CompactOutcome,
+  type Failure,
+  type ModelOutcome,
+  type SessionEvent,
+  textOf,
+  type Usage,
+} from '@coxswain/protocol';
+import type { SessionContext } from './context.ts';
+import { type Decision, events, late } from './decision.ts';
+import { messagesOf, patience, replacement } from './view-account.ts';
+
+/** A compaction that is due or under way. */
+export interface Pass {
+  readonly mode: CompactionMode;
+  readonly strategy: CompactionStrategy;
+  readonly tokens_before: number;
+  readonly window: number;
+  readonly reserve: number;
+  readonly kept_turns: number;
+  /** A hook refused it. */
+  readonly vetoed?: true | undefined;
+  /** What it has done, once it has. */
+  readonly done?: { readonly archived: number; readonly remaining: number } | undefined;
+}
+
+/** The compaction that the next prompt needs, or null. */
+export function passDue(context: SessionContext): Pass | null {
+  const compaction = context.pinned?.compaction;
+  if (!compaction) return null;
+  const { strategy, window, reserve } = compaction;
+  const { view } = context;
+  const pass = { strategy, tokens_before: view.tokens, window, reserve };
+  if (context.overflows === 0) {
+    const kept = Math.min(compaction.keep_turns, view.closed.length);
+    const isDue =
+      view.tokens > Math.max(window - reserve, view.next_pass_at) && gain(context, strategy, kept) > least(window);
+    return isDue ? { ...pass, mode: 'window', kept_turns: kept } : null;
+  }
+  for (let kept = Math.min(compaction.keep_turns, view.closed.length); kept >= 0; kept--) {
+    if (gain(context, strategy, kept) > 0) return { ...pass, mode: 'overflow', kept_turns: kept };
+  }
+  return null;
+}
+
+// Tokens that would be freed, before whatever is put in their place; 0 where nothing would be replaced.
+function gain({ view }: SessionContext, strategy: CompactionStrategy, keptTurns: number): number {
+  const { archived, tokens_after } = replacement(view, strategy, keptTurns, null);
+  return archived === 0 ? 0 : Math.max(1, view.tokens - tokens_after);
+}
+
+// A pass that frees less would soon be followed by the next, each with a model step of its own.
+function least(window: number): number {
+  return Math.floor(patience(window) / 2);
+}
+
+/** What follows in a compaction that no hook has vetoed: its model step, or its end. Null while the step is waited for. */
+export function nextOfPass(context: SessionContext, effectId: string): SessionEvent | null {
+  const { pass } = context;
+  if (!pass || context.compacting) return null;
+  if (pass.strategy === 'clear_tool_results') return done(context, pass, pass.strategy);
+  return { type: 'compaction_started', ...said(context, pass), effect_id: effectId };
+}
+
+/** What hooks are told of a compaction. */
+export function passPayload(context: SessionContext): { [key: string]: string | number } {
+  const { pass, view } = context;
+  return {
+    mode: pass?.mode ?? 'window',
+    strategy: pass?.strategy ?? 'summary',
+    message_count: messagesOf(view),
+    estimated_tokens: view.tokens,
+    ...pass?.done,
+  };
+}
+
+/** Decides the outcome of the open compaction's model step. Pure. */
+export function decideCompact(context: SessionContext, outcome: CompactOutcome): Decision {
+  const { pass } = context;
+  if (context.compacting?.id !== outcome.effect_id || !pass) return late(outcome.effect_id);
+  const { usage, attempts, duration_ms } = outcome;
+  if (context.aborting) {
+    const error = { code: 'compaction_aborted', message: 'the run was ended while older messages were summarised' };
+    return events({ type: 'compaction_skipped', ...said(context, pass), error, usage });
+  }
+  const text = outcome.text.trim();
+  if (outcome.status === 'complete' && text !== '')
+    return events(done(context, pass, pass.strategy, { summary: text, usage, attempts, duration_ms }));
+  const error = outcome.error ?? {
+    code: outcome.status === 'complete' ? 'summary_empty' : 'model_stream_broken',
+    message: outcome.status === 'complete' ? 'the summary has no text' : 'the summary was broken off',
+  };
+  return events(...withoutStep(context, pass, error, usage));
+}
+
+/** What becomes of a compaction whose model step has failed (P3). */
+export function withoutStep(context: SessionContext, pass: Pass, error: Failure, usage?: Usage): SessionEvent[] {
+  const instead_of = { strategy: pass.strategy, error };
+  const spent = usage ? { usage } : {};
+  if (gain(context, 'clear_tool_results', pass.kept_turns) > 0)
+    return [done(context, pass, 'clear_tool_results', { ...spent, instead_of })];
+  const skipped: SessionEvent = { type: 'compaction_skipped', ...said(context, pass), error, ...spent };
+  if (pass.mode === 'window') return [skipped];
+  return [skipped, overflowFailed(`the prompt is too long for the model, and compacting it failed: ${error.message}`)];
+}
+
+/** A hook has refused the open compaction: a prompt that the provider has refused cannot go out as it is. */
+export function afterVeto(context: SessionContext, hook: string): SessionEvent[] {
+  return context.pass?.mode === 'overflow'
+    ? [overflowFailed(`the prompt is too long for the model, and hook ${hook} vetoed its compaction`)]
+    : [];
+}
+
+/** The provider has refused the prompt as too long: the turn goes on with a compaction. Null where it cannot, or where that is not what happened. */
+export function decideOverflow(context: SessionContext, outcome: ModelOutcome): Decision | null {
+  if (!isOverflow(outcome) || context.aborting || context.model?.preempted || context.overflows > 0) return null;
+  // What has been shown cannot be unsaid; an answer that had begun is not begun again.
+  if (textOf(outcome.message) !== '' || !passDue({ ...context, overflows: 1 })) return null;
+  const { message, usage, attempts, duration_ms } = outcome;
+  const error = outcome.error ?? { code: 'context_overflow', message: '' };
+  return events({
+    type: 'context_overflowed',
+    turn: context.turn,
+    error,
+    tokens: context.view.tokens,
+    usage,
+    attempts,
+    duration_ms,
+    ...(message.content.length > 0 ? { message } : {}),
+  });
+}
+
+/** Why the model's answer failed; of a prompt that is too long also what was done about it. */
+export function modelFailure(context: SessionContext, outcome: ModelOutcome): Failure {
+  const error = outcome.error ?? { code: 'model_stream_broken', message: 'the answer was broken off' };
+  if (!isOverflow(outcome)) return error;
+  const why = context.overflows > 0 ? 'a compaction did not make it short enough' : 'nothing older is left to compact';
+  return { ...error, message: `${error.message} (${why})` };
+}
+
+function isOverflow({ status, error }: ModelOutcome): boolean {
+  return status === 'failed' && error?.code === 'context_overflow';
+}
+
+function overflowFailed(message: string): SessionEvent {
+  return { type: 'run_failed', source: 'model', error: { code: 'context_overflow', message }, stop_reason: 'error' };
+}
+
+function said({ turn }: SessionContext, pass: Pass) {
+  const { mode, strategy, tokens_before, window, reserve, kept_turns } = pass;
+  return { turn, mode, strategy, tokens_before, window, reserve, kept_turns };
+}
+
+function done(
+  context: SessionContext,
+  pass: Pass,
+  strategy: CompactionStrategy,
+  more: Partial<Extract<SessionEvent, { type: 'compaction_done' }>> = {},
+): SessionEvent {
+  const { summary = null } = more;
+  return {
+    type: 'compaction_done',
+    ...said(context, pass),
+    strategy,
+    ...replacement(context.view, strategy, pass.kept_turns, summary),
+    ...more,
+  };
+}

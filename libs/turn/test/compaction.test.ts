@@ -1,0 +1,375 @@
+/** Compaction: when it is due, what it keeps, what fails, and prompts that the provider refuses as too long. */
+import type { SessionEvent } from '@coxswain/protocol';
+import { describe, expect, test } from 'vitest';
+import { messagesOf } from '../src/mod.ts';
+import { given } from './given.ts';
+import {
+  answered,
+  answeredAt,
+  askedAt,
+  call,
+  cancelled,
+  compacted,
+  Failing,
+  followedUp,
+  hook,
+  hooksCancelled,
+  hooksSaid,
+  type Move,
+  notCompacted,
+  overflowed,
+  owned,
+  returned,
+  running,
+  steered,
+  toolsClosed,
+} from './moves.ts';
+
+const LONG = { result: { content: [{ type: 'text' as const, text: 'x'.repeat(500) }], is_error: false } };
+/** A turn with one call whose answer had so many tokens. */
+const turn = (tokens: number, id = 'a', more = {}): Move => [
+  askedAt(tokens, call(id, 'read')),
+  returned(id, 'ok', more),
+];
+const small = { compaction: {} };
+
+describe('a compaction is due', () => {
+  test('when the estimate passes the window less the reserve, between its two seams', () => {
+    given(running(small))
+      .when(turn(85))
+      .thenIncludes('turn_start 2', 'loop_checkpoint pre_compact', 'compaction_started window summary keeps 0')
+      .thenNever('compaction_done')
+      .thenState('assistant_streaming.compacting')
+      .thenEffects('compact')
+      .when(compacted())
+      .thenJournal('compaction_done window summary keeps 0 archives 3 leaves 1', 'loop_checkpoint post_compact')
+      .thenEffects('call_model');
+  });
+
+  test('not when it only reaches it: what came since the report is estimated and added', () => {
+    // The result of 11 characters adds 3 tokens and 4 for its message.
+    given(running(small)).when(turn(73)).thenNever('compaction_started').thenEffects('call_model');
+    given(running(small)).when(turn(74)).thenCount('compaction_started', 1);
+  });
+
+  test('not while nothing stands before the turns that are kept', () => {
+    given(running({ compaction: { keep_turns: 2 } }))
+      .when(turn(90))
+      .thenNever('compaction_started')
+      .when(turn(90, 'b'))
+      .thenNever('compaction_started')
+      .when(turn(90, 'c'))
+      .thenIncludes('compaction_started window summary keeps 2');
+  });
+
+  test('not where the run has no compaction, as in journals of before there was one', () => {
+    given(running()).when(turn(1_000_000)).thenNever('compaction_started').thenEffects('call_model');
+  });
+
+  test('once a turn, and after one that was not enough not before the prompt has grown', () => {
+    const around = { compaction: { window: 1_000, reserve: 200 } };
+    given(running(around), turn(900), compacted('x'.repeat(4_000)))
+      .when(turn(860, 'b'))
+      .thenNever('compaction_skipped')
+      .thenCount('compaction_started', 1)
+      .when(turn(2_500, 'c'))
+      .thenCount('compaction_started', 2);
+  });
+
+  test('by what no provider reports too: messages, the system prompt and tools are estimated', () => {
+    const silent = { input_tokens: 0, output_tokens: 0 };
+    const quiet: Move = (state) => {
+      const move = answered('x'.repeat(400));
+      return { ...(move as (s: typeof state) => object)(state), usage: silent } as never;
+    };
+    given(running({ compaction: { window: 150, reserve: 20 } }), steered('s1'))
+      .when(quiet)
+      .thenIncludes('turn_start 2')
+      .thenCount('compaction_started', 1);
+  });
+});
+
+describe('what a compaction leaves', () => {
+  test('the last turns, and every steer of the run', () => {
+    given(running({ compaction: { keep_turns: 1 } }), steered('s1'), turn(50), steered('s2'))
+      .when(turn(90, 'b'))
+      .when(compacted())
+      .thenJournal('compaction_done window summary keeps 1 archives 3 leaves 5', 'loop_checkpoint post_compact');
+  });
+
+  test('results as stubs, where that is the strategy: no model is asked', () => {
+    given(running({ compaction: { strategy: 'clear_tool_results' } }))
+      .when(turn(90, 'a', LONG))
+      .thenIncludes(
+        'loop_checkpoint pre_compact',
+        'compaction_done window clear_tool_results keeps 0 archives 1 leaves 3',
+        'loop_checkpoint post_compact',
+      )
+      .thenEffects('call_model');
+  });
+
+  test('short results are no longer than a stub: there is nothing to clear', () => {
+    given(running({ compaction: { strategy: 'clear_tool_results' } }))
+      .when(turn(90))
+      .thenNever('compaction_done')
+      .thenEffects('call_model');
+  });
+
+  test('what the step cost is part of the run', () => {
+    given(running(small), turn(90), compacted())
+      .when(answered(), toolsClosed)
+      .thenEvent('agent_end', { usage: { input_tokens: 89 + 7 + 10, output_tokens: 1 + 3 + 1 } });
+  });
+});
+
+describe('a model step that fails', () => {
+  test('has old results cleared instead', () => {
+    given(running(small), turn(90, 'a', LONG))
+      .when(notCompacted())
+      .thenJournal(
+        'compaction_done window clear_tool_results keeps 0 archives 1 leaves 3 instead of summary: model_unavailable',
+        'loop_checkpoint post_compact',
+      );
+  });
+
+  test('leaves the view as it is where there is nothing to clear', () => {
+    given(running(small), turn(90))
+      .when(notCompacted())
+      .thenJournal('compaction_skipped window model_unavailable', 'loop_checkpoint post_compact')
+      .thenEffects('call_model');
+  });
+
+  test('without a word is one that failed', () => {
+    given(running(small), turn(90)).when(compacted(' \n ')).thenIncludes('compaction_skipped window summary_empty');
+  });
+
+  test('is not asked for again in every turn', () => {
+    given(running(small), turn(90), notCompacted())
+      .when(turn(88, 'b'))
+      .thenCount('compaction_started', 1)
+      .when(turn(110, 'c'))
+      .thenCount('compaction_started', 2);
+  });
+
+  test('is begun again by the next host, but not for ever', () => {
+    const owners = Array.from({ length: 10 }, (_, index) => owned(index + 2));
+    given(running(small), turn(90), ...owners)
+      .when(owned(12))
+      .thenJournal('owned 12', 'compaction_skipped window model_restarts_exhausted', 'loop_checkpoint post_compact');
+  });
+
+  test('that comes late changes nothing', () => {
+    given(running(small), turn(90), compacted())
+      .when({
+        type: 'compact_outcome',
+        effect_id: '4-0',
+        status: 'complete',
+        text: 'late',
+        usage: { input_tokens: 0, output_tokens: 0 },
+        attempts: 1,
+        duration_ms: 0,
+      })
+      .thenNothing();
+  });
+
+  test('is aborted with the run, and its cost is counted', () => {
+    given(running(small), turn(90))
+      .when(cancelled())
+      .thenEffects('compact aborted')
+      .when(compacted())
+      .thenJournal('compaction_skipped window compaction_aborted', 'turn_end 2', 'loop_checkpoint loop_exit')
+      .thenEvent('turn_end', { usage: { input_tokens: 7, output_tokens: 3 } });
+  });
+});
+
+describe('hooks', () => {
+  const hooked = (...points: Parameters<typeof hook>[0][]) => ({ ...small, hooks: points.map((point) => hook(point)) });
+
+  test('are not asked where there is nothing to compact', () => {
+    given(running(hooked('pre_compact', 'post_compact')))
+      .when(turn(20))
+      .thenNever('hook_call');
+  });
+
+  test('are told what is about to happen, and what has happened', () => {
+    given(running(hooked('pre_compact', 'post_compact')))
+      .when(turn(90))
+      .thenEvent('hook_call', {
+        payload: {
+          event: 'pre_compact',
+          session: { id: 's1' },
+          persona: 'coder',
+          turn: 2,
+          mode: 'window',
+          strategy: 'summary',
+          message_count: 3,
+          estimated_tokens: 97,
+        },
+      })
+      .when(hooksSaid(undefined), compacted())
+      .thenIncludes('compaction_done window summary keeps 0 archives 3 leaves 1', 'hook_call post_compact post_compact')
+      .thenNever('loop_checkpoint post_compact 2')
+      .thenEvent('hook_call', {
+        payload: expect.objectContaining({ archived: 3, remaining: 1, message_count: 1 }) as never,
+      })
+      .when(hooksSaid(undefined))
+      .thenIncludes('consult_ended post_compact', 'loop_checkpoint post_compact')
+      .thenEffects('call_model');
+  });
+
+  test.each([
+    ['a veto', { block: true, reason: 'no' }],
+    ['false', false],
+    ['a failure that fails closed', new Failing()],
+  ])('%s skips this pass, and the next turn is asked anew', (_, said) => {
+    given(running(hooked('pre_compact')), turn(90))
+      .when(hooksSaid(said))
+      .thenIncludes(
+        'hook_vetoed pre_compact pre_compact block',
+        'consult_ended pre_compact',
+        'loop_checkpoint post_compact',
+      )
+      .thenNever('compaction_started')
+      .thenEffects('call_model')
+      .when(turn(95, 'b'))
+      .thenCount('hook_call pre_compact', 2);
+  });
+
+  test('a failure that fails open is no veto', () => {
+    given(running({ ...small, hooks: [hook('pre_compact', 'pre', { on_error: 'fail_open' })] }), turn(90))
+      .when(hooksSaid(new Failing()))
+      .thenIncludes('compaction_started window summary keeps 0');
+  });
+
+  test('broken off by a cancel refuse nothing', () => {
+    given(running(hooked('pre_compact')), turn(90))
+      .when(cancelled(), hooksCancelled)
+      .thenNever('hook_vetoed', 'run_failed');
+  });
+
+  test('at transform_context are asked before every answer', () => {
+    given(running(hooked('transform_context')))
+      .when(hooksSaid({ messages: [{ role: 'user', content: [{ type: 'text', text: 'only this' }] }] }))
+      .thenJournal(
+        'hook_returned transform_context transform_context replace_messages',
+        'consult_ended transform_context',
+      )
+      .thenEffects('call_model')
+      .when(turn(20))
+      .thenIncludes('loop_checkpoint post_compact', 'hook_call transform_context transform_context')
+      .thenEffects('consult transform_context');
+  });
+
+  test('at transform_context that fail closed end the run: what they would have kept back is not known', () => {
+    given(running(hooked('transform_context')))
+      .when(hooksSaid(new Failing()))
+      .thenIncludes('run_failed model hook_timeout', 'turn_end 1')
+      .thenNever('message_complete');
+  });
+
+  test('at transform_context that fail open change nothing', () => {
+    given(running({ ...small, hooks: [hook('transform_context', 't', { on_error: 'fail_open' })] }))
+      .when(hooksSaid(new Failing()))
+      .thenNever('run_failed')
+      .thenEffects('call_model');
+  });
+});
+
+describe('a prompt that the provider refuses as too long', () => {
+  test('is compacted, whatever was estimated, and sent once more in the same turn', () => {
+    given(running(small), turn(20))
+      .when(overflowed())
+      .thenJournal('context_overflowed 2', 'loop_checkpoint pre_compact', 'compaction_started overflow summary keeps 0')
+      .when(compacted())
+      .thenIncludes('compaction_done overflow summary keeps 0 archives 3 leaves 1', 'loop_checkpoint post_compact')
+      .thenEffects('call_model')
+      .when(answered())
+      .thenIncludes('message_complete "fine"')
+      .thenCount('turn_start', 2);
+  });
+
+  test('keeps fewer turns than it should only where nothing older is left', () => {
+    given(running({ compaction: { keep_turns: 2 } }), turn(20), turn(20, 'b'), turn(20, 'c'))
+      .when(overflowed())
+      .thenIncludes('compaction_started overflow summary keeps 2');
+    given(running({ compaction: { keep_turns: 2 } }), turn(20), turn(20, 'b'))
+      .when(overflowed())
+      .thenIncludes('compaction_started overflow summary keeps 1');
+  });
+
+  test('ends the run the second time', () => {
+    given(running(small), turn(20), overflowed(), compacted())
+      .when(overflowed())
+      .thenIncludes('run_failed model context_overflow', 'turn_end 2')
+      .thenEvent('run_failed', {
+        error: { code: 'context_overflow', message: 'too long (a compaction did not make it short enough)' },
+      });
+  });
+
+  test('may be refused again in a later turn', () => {
+    given(running(small), turn(20), overflowed(), compacted(), turn(20, 'b'))
+      .when(overflowed())
+      .thenIncludes('context_overflowed 3', 'compaction_started overflow summary keeps 0');
+  });
+
+  test('ends the run at once where there is nothing to compact', () => {
+    given(running(small))
+      .when(overflowed())
+      .thenNever('context_overflowed')
+      .thenEvent('run_failed', {
+        error: { code: 'context_overflow', message: 'too long (nothing older is left to compact)' },
+      });
+  });
+
+  test('ends the run where a hook vetoes the compaction', () => {
+    given(running({ ...small, hooks: [hook('pre_compact')] }), turn(20), overflowed())
+      .when(hooksSaid({ block: true }))
+      .thenIncludes('hook_vetoed pre_compact pre_compact block', 'run_failed model context_overflow');
+  });
+
+  test('ends the run where neither a summary nor anything to clear can be had', () => {
+    given(running(small), turn(20), overflowed())
+      .when(notCompacted())
+      .thenIncludes('compaction_skipped overflow model_unavailable', 'run_failed model context_overflow');
+  });
+
+  test('after something was said of the answer is a broken answer, as any other', () => {
+    given(running(small), turn(20))
+      .when(overflowed('I was about'))
+      .thenIncludes('message_complete partial "I was about"', 'run_failed model context_overflow')
+      .thenNever('context_overflowed');
+  });
+
+  test('while the run is cancelled is no matter any more', () => {
+    given(running(small), turn(20), cancelled()).when(overflowed()).thenNever('context_overflowed', 'run_failed');
+  });
+});
+
+test('a follow-up stands in the turn that it begins: it is kept with it', () => {
+  given(running({ compaction: { keep_turns: 1 } }), followedUp('f1'), answeredAt(20))
+    .when(turn(20, 'a'))
+    .when(turn(90, 'b'))
+    .thenIncludes('compaction_started window summary keeps 1');
+});
+
+test('the account counts what the journal says, message by message', () => {
+  const { session } = given(running({ compaction: { keep_turns: 1 } }), steered('s1'), turn(50), turn(90, 'b')).when(
+    compacted(),
+    turn(60, 'c'),
+  );
+  const events = session.steps.flatMap((step) => step.events);
+  expect(messagesOf(session.state.context.view)).toBe(countOf(events));
+});
+
+/** Messages of the view by the events alone: all that were said, less what compactions took. */
+function countOf(events: readonly SessionEvent[]): number {
+  let count = 0;
+  for (const event of events) {
+    if (event.type === 'prompt_received') count += event.messages.length;
+    if (event.type === 'message_complete' || event.type === 'call_ended' || event.type === 'message_injected') count++;
+    if (event.type !== 'compaction_done') continue;
+    count += 1 - event.archived;
+    expect(event.remaining).toBe(count);
+  }
+  return count;
+}
