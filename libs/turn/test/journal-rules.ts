@@ -276,6 +276,8 @@ export const RULES: Readonly<Record<string, Rule>> = {
         if (event.type === 'steering_received' && event.mode === 'interrupt_immediate')
           interrupts.add(event.command_id);
         if (event.type === 'injection_blocked') interrupts.delete(event.command_id);
+        // Another text is judged anew.
+        if (event.type === 'control_outcome' && event.status === 'replaced') judged.delete(event.target);
         if (event.type === 'guard_ended' && event.verdict !== 'none') {
           const twice = judged.has(event.command_id);
           judged.set(event.command_id, event.verdict);
