@@ -1,5 +1,5 @@
 /** Each checker, shown a sound simulation in whose evidence one thing was changed. */
-import type { EventType, JournalRecord, SessionEvent } from '@coxswain/protocol';
+import type { EventOf, EventType, JournalRecord, SessionEvent } from '@coxswain/protocol';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { CHECKERS, type Checker, check, type Evidence, found, type Journal } from './checkers/check.ts';
 import { simulate } from './simulate.ts';
@@ -152,6 +152,39 @@ const CASES: readonly (readonly [checker: string, what: string, () => { journal:
     'effects',
     'a tool ran with other arguments than were admitted',
     () => changed('call_started', (event) => [{ ...event, args: { n: -1 } } as SessionEvent]),
+  ],
+  [
+    'feedback',
+    'a notice is said twice',
+    () => changed('message_injected', twice, ({ origin }) => origin === 'feedback'),
+  ],
+  [
+    'feedback',
+    'a notice is taken and not said',
+    () => changed('message_injected', never, ({ origin }) => origin === 'feedback'),
+  ],
+  [
+    'feedback',
+    'a notice is said at a seam that is not for it',
+    () =>
+      changed(
+        'message_injected',
+        (event) => [{ ...event, seam: 'iteration_end' } as SessionEvent],
+        ({ origin }) => origin === 'feedback',
+      ),
+  ],
+  [
+    'commands',
+    'a message that was blocked is delivered all the same',
+    () =>
+      changed(
+        'message_injected',
+        (event) => [
+          { type: 'injection_blocked', command_id: (event as EventOf<'message_injected'>).command_id, reason: 'no' },
+          event,
+        ],
+        ({ origin }) => origin === 'steer',
+      ),
   ],
   ['shown', 'a result is missing in the middle', () => changed('call_ended', never)],
   ['chain', 'a record has another number', () => record(4, (one) => ({ ...one, n: 99 }))],

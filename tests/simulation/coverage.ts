@@ -53,6 +53,11 @@ export const MUST_REACH: readonly string[] = [
   'event: suspended',
   'event: resumed',
   'event: hook_vetoed',
+  'event: guard_ended',
+  'event: injection_blocked',
+  'event: feedback_received',
+  'input: feedback',
+  'receipt: blocked',
   'event: call_args_rewritten',
   'event: call_cancel_requested',
 ];

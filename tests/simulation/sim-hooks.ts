@@ -36,7 +36,8 @@ export class SimHooks implements Hooks {
 function verdict(point: HookPoint, payload: JsonObject, random: Random): unknown {
   switch (point) {
     case 'user_prompt_submit':
-      return random.chance(0.05) ? { block: true, reason: 'no' } : true;
+      // A blocked prompt ends its run, and what could have happened in it.
+      return random.chance(payload.origin === 'prompt' ? 0.05 : 0.3) ? { block: true, reason: 'no' } : true;
     case 'PreToolUse':
       return random.pick([
         undefined,

@@ -168,6 +168,7 @@ async function runTool(
   };
   world.history.push({ what: 'ran', run });
   const number = world.history.entries.length;
+  if (world.random.chance(0.1)) call.onFeedback(`${tool} has more to say`);
   await clock.sleep(world.random.between(0, takesMs), deaf ? undefined : signal);
   if (signal.aborted && !deaf) return { ...answer('stopped', 'error'), status: 'cancelled' };
   const text = `${tool} run ${number} `.padEnd(bytes ?? 0, 'x');

@@ -1,4 +1,5 @@
 /** What a scenario is: a script for the model, tools, hooks, and what people do meanwhile. */
+import type { StopPredicates } from '@coxswain/ports';
 import type { HookRegistration, JsonObject } from '@coxswain/protocol';
 import type { DeckTool } from './deck-tools.ts';
 import type { Stage } from './stage.ts';
@@ -26,6 +27,8 @@ export interface Scenario {
   readonly hooks?: readonly TracedHook[];
   /** What the scripted model costs, in USD per million tokens. */
   readonly price?: { readonly input: number; readonly output: number };
+  /** Stop conditions in code. */
+  readonly stopPredicates?: StopPredicates;
   /** Where the surroundings fail. */
   readonly trouble?: Trouble;
   /** What happens, from before the first command. */

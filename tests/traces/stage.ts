@@ -81,6 +81,7 @@ export class Stage {
         tools: this.#toolSource(),
         // Nothing is read or written there.
         defaultRoot: '/srv/demo',
+        stopPredicates: this.#scenario.stopPredicates,
         prices: this.#scenario.price ? [{ model: 'scripted/*', ...this.#scenario.price }] : [],
       },
       { name },

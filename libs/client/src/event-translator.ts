@@ -8,6 +8,7 @@ import {
   type JournalRecord,
   type Json,
   type Message,
+  readHostNotice,
   type SessionEvent,
   textOf,
 } from '@coxswain/protocol';
@@ -204,6 +205,9 @@ class Translator implements EventTranslator {
       // Detail that an interface may look up in the record; nothing of it is news to a reader.
       case 'persona_changed':
       case 'prices_changed':
+      case 'stop_condition_held':
+      case 'stop_predicates_asked':
+      case 'stop_predicates_answered':
       case 'tools_changed':
       case 'hooks_changed':
       case 'feedback_received':
@@ -270,7 +274,11 @@ function injectionsAt(seam: string, following: readonly SessionEvent[]): Deliver
 }
 
 function injection(event: Extract<SessionEvent, { type: 'message_injected' }>): DeliveredInjection {
-  return { command_id: event.command_id, origin: event.origin, text: shownText(event.message) };
+  const { command_id, origin } = event;
+  // The frame tells a model that no person speaks; people are told by the origin.
+  const notice = origin === 'feedback' ? readHostNotice(textOf(event.message)) : null;
+  const text = notice ? printable(`${notice.source}: ${notice.body}`) : shownText(event.message);
+  return { command_id, origin, text };
 }
 
 function shownText(message: Message): string {

@@ -71,7 +71,17 @@ export class Session {
   /** Reminds the session of something, not in a user's voice. */
   remind(
     body: string,
-    { mode, preempt, dedupeKey, tags, ttlTurns, preserveOnCompact, propagate, roleHint, ...options }: RemindOptions = {},
+    {
+      mode,
+      preempt,
+      dedupeKey,
+      tags,
+      ttlTurns,
+      preserveOnCompact,
+      propagate,
+      roleHint,
+      ...options
+    }: RemindOptions = {},
   ): Promise<SentCommand> {
     const reminder: BodyInput<'remind'> = {
       body,

@@ -1,5 +1,5 @@
 import type { Delta, JournalRecord, SessionEvent } from '@coxswain/protocol';
-import { GENESIS_HASH } from '@coxswain/protocol';
+import { GENESIS_HASH, hostNotice } from '@coxswain/protocol';
 import { expect, test } from 'vitest';
 import { createEventTranslator, type EventTranslator, type UiEvent } from '../src/mod.ts';
 
@@ -180,6 +180,39 @@ test('a checkpoint is shown with what it delivered, and one that delivered nothi
       at: '2026-01-01T00:00:00.000Z',
     },
   ]);
+});
+
+test('feedback is shown as who gave it and what it says, without the frame that is for the model', () => {
+  const checkpoint: SessionEvent = {
+    type: 'loop_checkpoint',
+    session_id: 's1',
+    iteration: 2,
+    kind: 'pre_compact',
+    delivered: 0,
+    delivered_ids: [],
+    inbox_delivered: 1,
+    dispatch_skipped: false,
+  };
+  const injected: SessionEvent = {
+    type: 'message_injected',
+    command_id: 'feedback:1',
+    origin: 'feedback',
+    seam: 'pre_compact',
+    turn: 2,
+    message: { role: 'user', content: [{ type: 'text', text: hostNotice('mcp:every', 'the disk\nis full') }] },
+  };
+  const events = createEventTranslator().record(record(1, [checkpoint, injected]));
+  expect(events.find(({ type }) => type === 'seam_delivered')).toMatchObject({
+    seam: 'pre_compact',
+    injections: [{ command_id: 'feedback:1', origin: 'feedback', text: 'mcp:every: the disk\nis full' }],
+  });
+});
+
+test('a steer that was blocked is shown with the reason', () => {
+  const blocked: SessionEvent = { type: 'injection_blocked', command_id: 'm', reason: 'door: no orders from ashore' };
+  expect(createEventTranslator().record(record(1, [blocked]))).toContainEqual(
+    expect.objectContaining({ type: 'injection_blocked', command_id: 'm', reason: 'door: no orders from ashore' }),
+  );
 });
 
 test('a call’s end is shown with the arguments that its message gave', () => {

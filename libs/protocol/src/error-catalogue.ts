@@ -145,6 +145,16 @@ export const ERROR_CATALOGUE = {
     'Ends the run as failed, before the model is asked.',
     'Add the model to a table of prices and name its file in COX_PRICES, or limit tokens instead.',
   ),
+  predicate_unknown: outcome(
+    'The persona’s stop_when names a predicate that the host’s program has not registered.',
+    'Ends the run as failed, before the model is asked.',
+    'Register it with the host, or name one that the message lists.',
+  ),
+  predicate_failed: outcome(
+    'A predicate of a stop condition threw, did not answer in 5 s, gave neither true nor false, or is not there any more.',
+    'Takes it as not holding and notes it; the run goes on within its limits.',
+    'Mend the predicate.',
+  ),
   provision_failed: outcome(
     'The session’s surroundings could not be resolved.',
     'Ends the run as failed.',

@@ -7,13 +7,14 @@ import { Budget } from './budgets.ts';
 import { CallStatus, ToolDefinition } from './calls.ts';
 import { StartSettings } from './commands.ts';
 import { HookFailure, HookPoint, HookTable, Verdict } from './hooks.ts';
-import { EditedPath, Failure, Provision, ToolResult, Usage } from './inputs.ts';
+import { EditedPath, Failure, Provision, StopAnswer, ToolResult, Usage } from './inputs.ts';
 import { Json, JsonObject } from './json.ts';
 import { AssistantMessage, ReminderMessage, UserMessage } from './messages.ts';
 import { CompactionStrategy } from './persona.ts';
 import { PinnedPrice } from './prices.ts';
 import { ExpiryReason, STORED_REMINDER_FIELDS } from './reminders.ts';
 import { Mode, SeamKind } from './seams.ts';
+import { StopCondition } from './stop-conditions.ts';
 
 const Actor = z.strictObject({ name: z.string(), verified: z.boolean() });
 const turn = z.number().int().nonnegative();
@@ -389,6 +390,14 @@ export const EVENT_SCHEMAS = {
     limit: z.number().positive(),
     /** What the next answer needs at least, where that is more than is left. */
     needed: z.number().positive().optional(),
+  }),
+  /** The turn ends the run, unless its last seam delivers something. */
+  stop_condition_held: event('stop_condition_held', { turn, condition: StopCondition }),
+  stop_predicates_asked: event('stop_predicates_asked', { turn, effect_id: effectId, predicates: z.array(z.string()) }),
+  stop_predicates_answered: event('stop_predicates_answered', {
+    turn,
+    effect_id: effectId,
+    answers: z.array(StopAnswer),
   }),
   tools_closed: event('tools_closed', { effect_id: effectId, notes: z.array(z.string()) }),
   owned: event('owned', { epoch: z.number().int().positive(), host: z.string() }),

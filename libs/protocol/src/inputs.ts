@@ -201,6 +201,25 @@ export const CloseOutcome = z.strictObject({
 /** See {@link CloseOutcome}. */
 export type CloseOutcome = z.infer<typeof CloseOutcome>;
 
+/** What one predicate said of a turn. One that failed does not hold. */
+export const StopAnswer = z.strictObject({
+  predicate: z.string(),
+  holds: z.boolean(),
+  failure: z.strictObject({ code: z.literal('predicate_failed'), message: z.string() }).optional(),
+});
+/** See {@link StopAnswer}. */
+export type StopAnswer = z.infer<typeof StopAnswer>;
+
+/** What the predicates of a run said of a turn: in order, up to the first that holds. */
+export const StopOutcome = z.strictObject({
+  type: z.literal('stop_outcome'),
+  effect_id: effectId,
+  status: z.enum(['checked', 'cancelled']),
+  answers: z.array(StopAnswer).max(BOUNDS.stopConditionsMax),
+});
+/** See {@link StopOutcome}. */
+export type StopOutcome = z.infer<typeof StopOutcome>;
+
 /** A host took the session over. Made by hosts only. */
 export const OwnedInput = z.strictObject({
   type: z.literal('owned'),
@@ -243,6 +262,7 @@ export const Input = z.union([
   CallOutcome,
   ConsultOutcome,
   CloseOutcome,
+  StopOutcome,
   OwnedInput,
   FeedbackInput,
   SessionFailedInput,
@@ -256,12 +276,20 @@ export type Input =
   | CallOutcome
   | ConsultOutcome
   | CloseOutcome
+  | StopOutcome
   | OwnedInput
   | FeedbackInput
   | SessionFailedInput;
 
 /** An input that answers an effect. */
-export type Outcome = ProvisionOutcome | ModelOutcome | CompactOutcome | CallOutcome | ConsultOutcome | CloseOutcome;
+export type Outcome =
+  | ProvisionOutcome
+  | ModelOutcome
+  | CompactOutcome
+  | CallOutcome
+  | ConsultOutcome
+  | CloseOutcome
+  | StopOutcome;
 
 /** Arbitrary JSON that stands where a payload is recorded. */
 export const Payload = Json;

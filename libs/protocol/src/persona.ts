@@ -5,6 +5,7 @@ import { ID_PATTERN } from './ids.ts';
 import { JsonObject } from './json.ts';
 import { Glob } from './patterns.ts';
 import { Permissions } from './permissions.ts';
+import { StopCondition } from './stop-conditions.ts';
 
 /** `provider/model`: which provider adapter answers, and which of its models. */
 export const ModelName = z
@@ -138,16 +139,7 @@ export const Persona = z.strictObject({
   steering: z.strictObject({ steering: Drain.default('all'), followups: Drain.default('one_at_a_time') }).optional(),
   compaction: CompactionSettings.optional(),
   transform_context: TransformContext.optional(),
-  stop_when: z
-    .array(
-      z.union([
-        z.strictObject({ text: z.string() }),
-        z.strictObject({ tool: Glob }),
-        z.strictObject({ predicate: z.string() }),
-      ]),
-    )
-    .max(32)
-    .optional(),
+  stop_when: z.array(StopCondition).max(BOUNDS.stopConditionsMax).optional(),
   hooks: z.array(JsonObject).max(BOUNDS.hooksMax).optional(),
   on_finish: z.string().optional(),
   steps: z.array(JsonObject).max(64).optional(),
@@ -164,7 +156,6 @@ export type PersonaInput = z.input<typeof Persona>;
 /** Keys of the schema whose meaning a later release brings. They are refused by name rather than ignored. */
 export const NOT_YET_IN_PERSONA: readonly string[] = [
   'skills',
-  'stop_when',
   'hooks',
   'on_finish',
   'steps',

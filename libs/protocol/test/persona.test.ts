@@ -76,6 +76,14 @@ describe('a persona', () => {
     ['a threshold of nothing', { name: 'a', budget_thresholds: [0] }, 'budget_thresholds.0'],
     ['a threshold beyond the end', { name: 'a', budget_thresholds: [101] }, 'budget_thresholds.0'],
     ['half a percent', { name: 'a', budget_thresholds: [50.5] }, 'budget_thresholds.0'],
+    ['a stop text of nothing', { name: 'a', stop_when: [{ text: '' }] }, 'stop_when.0.text'],
+    ['a stop text that does not compile', { name: 'a', stop_when: [{ text: '/(/' }] }, 'stop_when.0.text'],
+    // RE2 has no back-references: they cannot be matched in linear time.
+    ['a stop text that is not linear', { name: 'a', stop_when: [{ text: '/(a)\\1/' }] }, 'stop_when.0.text'],
+    ['a stop tool of nothing', { name: 'a', stop_when: [{ tool: '' }] }, 'stop_when.0.tool'],
+    ['a hostile predicate', { name: 'a', stop_when: [{ predicate: 'a b' }] }, 'stop_when.0.predicate'],
+    ['a stop condition that is none', { name: 'a', stop_when: [{ turns: 3 }] }, 'stop_when.0'],
+    ['two conditions in one', { name: 'a', stop_when: [{ text: 'x', tool: 'y' }] }, 'stop_when.0'],
     ['a hostile mode', { name: 'a', modes: { 'a b': { prompt: '' } } }, 'modes.a b'],
     ['a drain that is none', { name: 'a', steering: { followups: 'some' } }, 'steering.followups'],
   ])('is refused with %s', (_name, persona, path) => {
@@ -86,7 +94,6 @@ describe('a persona', () => {
 describe('what a later release brings is in the schema and refused by name:', () => {
   const later: Readonly<Record<string, object>> = {
     skills: { skills: ['review'] },
-    stop_when: { stop_when: [{ text: 'DONE' }] },
     hooks: { hooks: [{}] },
     on_finish: { on_finish: './done.js#done' },
     steps: { steps: [{}] },

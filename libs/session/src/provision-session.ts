@@ -1,5 +1,5 @@
 /** Provisioning: persona, prompt, model and tools of a run, fetched side by side and pinned by fingerprint. */
-import type { Hooks, Models, Personas, ToolSource, Toolset, ToolsetSpec } from '@coxswain/ports';
+import type { Hooks, Models, Personas, StopPredicates, ToolSource, Toolset, ToolsetSpec } from '@coxswain/ports';
 import {
   BOUNDS,
   canonicalJson,
@@ -37,6 +37,8 @@ export interface ProvisionPorts {
   readonly defaultModel?: string | undefined;
   /** What models cost; the first row that matches holds. Without a row a model's cost is not known. */
   readonly prices?: PriceTable | undefined;
+  /** Stop conditions in code, for personas that name them. */
+  readonly stopPredicates?: StopPredicates | undefined;
 }
 
 /** The outcome, and the tools that were opened on the way. The caller closes them. */
@@ -102,6 +104,8 @@ async function provision(
   const row = ports.prices?.find((candidate) => globMatches(candidate.model, model.name));
   const price = row && pinnedPrice(row);
   if (limits.budgets?.limits.nano_usd !== undefined && !price) return failed(priceUnknown(model));
+  const predicate = unknownPredicate(persona, ports.stopPredicates ?? {});
+  if (predicate) return failed(predicate);
   const root = pinned?.root ?? settings.root ?? ports.defaultRoot;
   const mcpServers = { ...persona.mcp_servers, ...settings.mcp_servers };
   const [modelProblem, toolset] = await Promise.all([
@@ -119,6 +123,17 @@ async function provision(
   const tools = selectTools(toolset.tools, settings, persona);
   const resolved = pin(settings, persona, model, mode, root, tools, hookTable(ports.hooks), limits, price);
   return { outcome: { type: 'provision_outcome', effect_id: effectId, status: 'ok', provision: resolved }, toolset };
+}
+
+function unknownPredicate(persona: Persona, known: StopPredicates): Failure | null {
+  const named = (persona.stop_when ?? []).flatMap((one) => ('predicate' in one ? [one.predicate] : []));
+  const missing = named.find((name) => !Object.hasOwn(known, name));
+  if (missing === undefined) return null;
+  const registered = Object.keys(known).sort().join(', ') || 'none';
+  return {
+    code: 'predicate_unknown',
+    message: `persona ${persona.name}: stop_when names the predicate ${missing}, which this host has not registered; it has: ${registered}`,
+  };
 }
 
 function priceUnknown({ name }: ModelSettings): Failure {

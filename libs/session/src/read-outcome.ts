@@ -10,6 +10,7 @@ import {
   ModelOutcome,
   type Outcome,
   ProvisionOutcome,
+  StopOutcome,
 } from '@coxswain/protocol';
 import { z } from 'zod';
 import { textOutcome } from './dispatch-with-hook.ts';
@@ -21,6 +22,7 @@ const SCHEMAS: { readonly [T in Outcome['type']]: z.ZodType } = {
   call_outcome: CallOutcome,
   consult_outcome: ConsultOutcome,
   close_outcome: CloseOutcome,
+  stop_outcome: StopOutcome,
 };
 
 /**

@@ -187,7 +187,7 @@ export class SessionRunner {
     return (
       this.#working ||
       this.#mailbox.length > 0 ||
-      this.#effects.running(['provision', 'call_tool', 'consult', 'close_tools']) > 0
+      this.#effects.running(['provision', 'call_tool', 'consult', 'check_stop', 'close_tools']) > 0
     );
   }
 
@@ -597,6 +597,9 @@ export class SessionRunner {
   #drop(reason: DropReason, message: string): void {
     if (this.#dropped) return;
     this.#dropped = true;
+    // It has no identity by which a second record of it could be told from the first, so it is not carried over.
+    if (!this.#feedback.isEmpty)
+      this.#ports.log.warn({ session_id: this.#ref.sessionId }, 'inbox feedback that no record held is lost');
     this.#mailbox.length = 0;
     const carried = this.#effects.close();
     this.#left = this.#worker.dispose().then((notes) => {

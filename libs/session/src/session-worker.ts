@@ -4,6 +4,7 @@ import { BOUNDS, type Message, type Outcome, type SessionRef, type ToolDefinitio
 import type { Effect, SessionState } from '@coxswain/turn';
 import { askCompaction } from './ask-compaction.ts';
 import { askModel } from './ask-model.ts';
+import { checkStop } from './check-stop.ts';
 import { consultHooks } from './consult-hooks.ts';
 import { dispatchWithHook, INTERRUPTED, textOutcome } from './dispatch-with-hook.ts';
 import type { EffectWorker } from './effect-table.ts';
@@ -121,6 +122,11 @@ export class SessionWorker implements EffectWorker {
         };
         return consultHooks(ports.hooks, ports.clock, consult, signal);
       }
+      case 'check_stop': {
+        const question = { ref: this.#ref, turn: state.context.turn, messages: transcript.view() };
+        const ask = { effectId: effect.id, names: effect.predicates, question };
+        return checkStop(ports.stopPredicates ?? {}, ports.clock, ask, signal);
+      }
       case 'close_tools':
         return { type: 'close_outcome', effect_id: effect.id, notes: [...(await this.close())].slice(0, 64) };
     }
@@ -174,6 +180,8 @@ export class SessionWorker implements EffectWorker {
           status: 'cancelled',
           answers: effect.hooks.map((hook) => ({ hook, not_run: true })),
         };
+      case 'check_stop':
+        return { type: 'stop_outcome', effect_id: effect.id, status: 'cancelled', answers: [] };
       case 'close_tools':
         return { type: 'close_outcome', effect_id: effect.id, notes: [] };
     }

@@ -17,6 +17,7 @@ import type {
   ResolvedCompaction,
   RunBudgets,
   StartSettings,
+  StopCondition,
   StopReason,
   ToolResult,
   ToolTraits,
@@ -160,6 +161,7 @@ export interface Pinned {
   readonly parallel_calls: number;
   readonly drain: { readonly steering: 'all' | 'one_at_a_time'; readonly followups: 'all' | 'one_at_a_time' };
   readonly daemon: boolean;
+  readonly stop_when: readonly StopCondition[];
   readonly compaction?: ResolvedCompaction | undefined;
   readonly budgets: RunBudgets | null;
   readonly price: PinnedPrice | null;
@@ -238,6 +240,11 @@ export interface SessionContext {
   readonly compacting: (OpenEffect & { readonly restarts: number }) | null;
   readonly closing: OpenEffect | null;
   readonly consult: OpenConsult | null;
+  /** Predicates are being asked about the open turn. */
+  readonly stop_check: (OpenEffect & { readonly predicates: readonly string[] }) | null;
+  /** Whether they have been asked, and whether a stop condition holds after this turn. */
+  readonly stop_checked: boolean;
+  readonly stop_held: boolean;
   /** Cancelled or failed: nothing new may start. */
   readonly aborting: boolean;
   readonly stop_reason: StopReason | null;
@@ -314,6 +321,9 @@ export function emptyContext(sessionId: string): SessionContext {
     compacting: null,
     closing: null,
     consult: null,
+    stop_check: null,
+    stop_checked: false,
+    stop_held: false,
     aborting: false,
     stop_reason: null,
     cancel_reason: null,

@@ -37,6 +37,7 @@ import { PREEMPTED } from './preempt.ts';
 import * as q from './queries.ts';
 import { reject, rejectControl } from './rejection.ts';
 import { isEnded, leafOf, type SessionState, topStateOf } from './state.ts';
+import { decideStop, textStop } from './stop-conditions.ts';
 import { MACHINE_VERSION } from './turn-machine.ts';
 
 /** Decides one input of a record that is made at `atMs`, milliseconds since 1970. Pure. */
@@ -57,6 +58,8 @@ export function decide(state: SessionState, input: Input, atMs: number): Decisio
     case 'close_outcome':
       if (state.context.closing?.id !== input.effect_id) return late(input.effect_id);
       return events({ type: 'tools_closed', effect_id: input.effect_id, notes: input.notes });
+    case 'stop_outcome':
+      return decideStop(state.context, input);
     case 'owned':
       return decideOwned(state, input);
     case 'feedback':
@@ -329,7 +332,8 @@ function decideModel(context: SessionContext, outcome: ModelOutcome): Decision {
     duration_ms: outcome.duration_ms,
     attempts: outcome.attempts,
   };
-  if (whole || context.aborting || context.model.preempted) return events(answer);
+  if (whole) return events(answer, ...textStop(context, message));
+  if (context.aborting || context.model.preempted) return events(answer);
   const error = modelFailure(context, outcome);
   const failed: SessionEvent = { type: 'run_failed', source: 'model', error, stop_reason: 'error' };
   // An answer of which nothing had arrived is no answer.

@@ -45,6 +45,7 @@ export type Effect =
       readonly hooks: readonly string[];
       readonly payload: JsonObject;
     })
+  | (EffectHead & { readonly kind: 'check_stop'; readonly predicates: readonly string[] })
   | (EffectHead & { readonly kind: 'close_tools' });
 
 /** What must be going on now, oldest kinds first. Pure. */
@@ -101,6 +102,7 @@ export function effectsOf(state: SessionState): readonly Effect[] {
       payload,
     });
   }
+  if (context.stop_check) effects.push({ kind: 'check_stop', ...context.stop_check, abort });
   if (context.closing) effects.push({ kind: 'close_tools', ...context.closing, abort: null });
   return effects;
 }

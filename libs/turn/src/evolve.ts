@@ -53,6 +53,7 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
         run_usage: NO_USAGE,
         run_cost: 0,
         count: NOTHING_USED,
+        stop_held: false,
         batch_open: false,
         calls: [],
         edited: [],
@@ -85,6 +86,7 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
           parallel_calls: provision.parallel_calls,
           drain: provision.drain,
           daemon: provision.daemon,
+          stop_when: provision.definition.stop_when ?? [],
           ...(provision.compaction ? { compaction: provision.compaction } : {}),
           budgets: provision.budgets ?? null,
           price: context.pinned?.price ?? null,
@@ -96,6 +98,15 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
       return context.pinned
         ? { pinned: { ...context.pinned, price: event.price, price_fingerprint: event.fingerprint } }
         : {};
+    case 'stop_condition_held':
+      return { stop_held: true };
+    case 'stop_predicates_asked':
+      return {
+        stop_check: { id: event.effect_id, epoch: context.epoch, predicates: event.predicates },
+        next_effect: nextIndex(context, event) + 1,
+      };
+    case 'stop_predicates_answered':
+      return { stop_check: null, stop_checked: true };
     case 'budget_threshold':
       return thresholdTold(context, event);
     case 'tools_changed':
@@ -117,6 +128,8 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
         turns_counted: context.turns_counted + 1,
         turn_usage: NO_USAGE,
         turn_cost: 0,
+        stop_checked: false,
+        stop_held: false,
         batch_open: false,
         dispatch_skipped: false,
         preempting: false,
@@ -200,6 +213,7 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
         compacting: null,
         closing: null,
         consult: null,
+        stop_check: null,
         count: stopClock(context.count, event.at_ms),
       };
     case 'steering_received':

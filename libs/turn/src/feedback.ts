@@ -7,6 +7,7 @@ import {
   type EventOf,
   type Feedback,
   type FeedbackInput,
+  hostNotice,
   type SessionEvent,
   userText,
 } from '@coxswain/protocol';
@@ -53,18 +54,13 @@ export function owedFeedback(context: SessionContext): SessionEvent | null {
   };
 }
 
-const TAG = 'host-notice';
-
-// A provider knows only users and assistants, so the text itself has to say that no person speaks. What a server or a
-// tool wrote must not be able to end the notice and go on in a person's voice.
 function rendered({ source, body }: PendingFeedback, dropped: number): string {
-  const inside = body.replaceAll(new RegExp(`<(\\s*/?\\s*${TAG})`, 'gi'), '&lt;$1');
-  const missing =
-    dropped === 0
-      ? ''
-      : `\n[${dropped} more ${dropped === 1 ? 'notice was' : 'notices were'} dropped: only ${BOUNDS.feedbackPendingMax} wait at a time.]`;
-  const from = source.replaceAll(/[<>"&]/g, '_');
-  return `<${TAG} from="${from}">\nNot from a person. The session's surroundings report:\n${inside}${missing}\n</${TAG}>`;
+  if (dropped === 0) return hostNotice(source, body);
+  const notices = dropped === 1 ? 'notice was' : 'notices were';
+  return hostNotice(
+    source,
+    `${body}\n[${dropped} more ${notices} dropped: only ${BOUNDS.feedbackPendingMax} wait at a time.]`,
+  );
 }
 
 /** What feedback events do to the context. */

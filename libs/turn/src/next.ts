@@ -32,6 +32,7 @@ import * as q from './queries.ts';
 import { nextExpiry, supersededBy } from './reminders.ts';
 import { stallNotice } from './stall-watch.ts';
 import { leafOf, type SessionState } from './state.ts';
+import { isStopped, predicatesAsked, toolStop } from './stop-conditions.ts';
 import { MACHINE_VERSION } from './turn-machine.ts';
 import { messagesOf } from './view-account.ts';
 
@@ -83,13 +84,13 @@ const derive: { readonly [leaf: string]: Derivation } = {
   'function_execute.permission_asked': (context) => consultCall(context, 'permission_asked', q.nextToAsk(context)),
   'function_execute.dispatching': dispatchCheckpoint,
   'function_execute.running': runCalls,
-  'function_execute.post_tool_dispatch': (context) => checkpoint(context, 'post_tool_dispatch'),
+  'function_execute.post_tool_dispatch': (context) => toolStop(context) ?? checkpoint(context, 'post_tool_dispatch'),
   'function_awaiting_approval.parked': runCalls,
   'function_awaiting_approval.pre_tool_dispatch': dispatchCheckpoint,
   'steering_check.post_turn': (context) => consult(context, 'post_turn', {}),
   'steering_check.file_edited': consultEdited,
-  'steering_check.iteration_end': (context) => checkpoint(context, 'iteration_end'),
-  'steering_check.closing': (context) => (q.wouldGoOn(context) ? uncoveredAnswer(context) : null) ?? turnEnd(context),
+  'steering_check.iteration_end': (context) => predicatesAsked(context) ?? checkpoint(context, 'iteration_end'),
+  'steering_check.closing': closeTurn,
   'steering_check.follow_up': takeFollowup,
   'daemon_idle.daemon_idle_pre': (context) => checkpoint(context, 'daemon_idle_pre'),
   'daemon_idle.daemon_idle_post': (context) => checkpoint(context, 'daemon_idle_post'),
@@ -313,6 +314,13 @@ function cost(context: SessionContext, nanoUsd: number | null): { readonly cost_
   return nanoUsd === null || !context.pinned?.price ? {} : { cost_usd: usdOf(nanoUsd) };
 }
 
+function closeTurn(context: SessionContext): SessionEvent | null {
+  const question = context.batch_open ? predicatesAsked(context) : null;
+  if (question) return question;
+  const uncovered = q.wouldGoOn(context) && !isStopped(context) ? uncoveredAnswer(context) : null;
+  return uncovered ?? turnEnd(context);
+}
+
 function takeFollowup(context: SessionContext): SessionEvent | null {
   const followup = q.nextFollowup(context);
   if (!followup || q.followupAwaitsVerdict(context)) return null;
@@ -341,8 +349,9 @@ export function unstartedRun(context: SessionContext): SessionEvent {
 
 function stopReason(context: SessionContext): StopReason {
   if (context.stop_reason) return context.stop_reason;
-  if (context.batch_open)
-    return q.batchTerminates(context) && context.delivered_at_end === 0 ? 'terminated' : cap(context);
+  if (context.batch_open && context.delivered_at_end === 0 && q.batchTerminates(context)) return 'terminated';
+  if (isStopped(context)) return 'stop_condition';
+  if (context.batch_open) return cap(context);
   return q.isCapped(context) && (context.cut_short || q.anythingWaits(context)) ? cap(context) : 'end_turn';
 }
 

@@ -271,6 +271,7 @@ export function anythingInFlight(context: SessionContext): boolean {
     context.compacting !== null ||
     context.provision !== null ||
     context.consult !== null ||
+    context.stop_check !== null ||
     context.calls.some(isInFlight)
   );
 }

@@ -17,6 +17,7 @@ import { emptyContext, type SessionContext } from './context.ts';
 import { type EndingPoint, passes } from './ending.ts';
 import { evolve, type PlacedEvent } from './evolve.ts';
 import * as q from './queries.ts';
+import { isStopped } from './stop-conditions.ts';
 
 /** The version of the machine's meaning. It rises when an old journal would fold to another state. */
 export const MACHINE_VERSION = 1;
@@ -138,6 +139,7 @@ const turnSetup = setup({
     is_quiet: ({ context }: Args) => !q.anythingInFlight(context) && q.openCalls(context).length === 0,
     turn_is_closed: ({ context }: Args) => !context.turn_open && context.run_started,
     is_closed: ({ context }: Args) => context.closing === null,
+    is_stopped: ({ context }: Args) => isStopped(context),
     is_used_up: ({ event }: Args) => (event as On<'budget_threshold'>).percent === 100,
     passes_session_error: passing('session_error'),
     passes_session_end: passing('session_end'),
@@ -178,6 +180,8 @@ export const turnMachine = turnSetup.createMachine({
     control_outcome: [to('.tearing_down', 'cancels'), evolves],
     run_failed: to('.tearing_down'),
     budget_threshold: [to('.tearing_down', 'is_used_up'), evolves],
+    stop_condition_held: evolves,
+    stop_predicates_answered: evolves,
     steering_received: evolves,
     reminder_injected: evolves,
     followup_received: evolves,
@@ -391,10 +395,20 @@ export const turnMachine = turnSetup.createMachine({
           tags: ['wait'],
           on: { consult_ended: [{ guard: 'has_more_edits', actions: 'evolve' }, to('closing')] },
         },
-        iteration_end: { tags: ['seam'], on: { loop_checkpoint: to('closing') } },
+        iteration_end: {
+          tags: ['seam'],
+          on: { stop_predicates_asked: to('stop_check'), loop_checkpoint: to('closing') },
+        },
+        /** Predicates are asked before the last seam of a plain answer, and after that of a batch. */
+        stop_check: {
+          tags: ['wait'],
+          on: { stop_predicates_answered: [to('iteration_end', 'was_plain_answer'), to('closing')] },
+        },
         closing: {
           on: {
+            stop_predicates_asked: to('stop_check'),
             turn_end: [
+              to(DOWN, 'is_stopped'),
               to(DOWN, 'goes_on_at_cap'),
               to('#session.suspended', 'suspend_asked'),
               to(STREAM, 'goes_on'),

@@ -61,6 +61,7 @@ const WAITING: Readonly<Record<string, Move>> = {
     asked(call('a', 'read')),
     returned('a', 'ok', { edited: ['a.ts'] }),
   ],
+  'steering_check.stop_check': [running({ stopWhen: [{ predicate: 'enough' }] }), answered()],
   'daemon_idle.waiting': [running({ daemon: true }), answered()],
   'suspended.parked': [running(), suspended(), answered()],
   'tearing_down.unwinding': [running(), sessionFailed],

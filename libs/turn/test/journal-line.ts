@@ -126,6 +126,15 @@ export function journalLine(event: SessionEvent): string {
       return `owned ${event.epoch}`;
     case 'budget_threshold':
       return words('budget_threshold', event.budget, `${event.percent}%`, event.needed !== undefined && 'uncovered');
+    case 'stop_condition_held':
+      return `stop_condition_held ${Object.entries(event.condition).flat().join(' ')}`;
+    case 'stop_predicates_asked':
+      return `stop_predicates_asked ${event.predicates.join(' ')}`;
+    case 'stop_predicates_answered':
+      return words(
+        'stop_predicates_answered',
+        ...event.answers.map(({ predicate, holds, failure }) => `${predicate} ${failure ? 'failed' : holds}`),
+      );
     case 'persona_changed':
     case 'prices_changed':
     case 'tools_changed':

@@ -57,6 +57,9 @@ const IN_RUN: ReadonlySet<string> = new Set([
   'suspended',
   'tools_closed',
   'budget_threshold',
+  'stop_condition_held',
+  'stop_predicates_asked',
+  'stop_predicates_answered',
 ]);
 
 function drop(waiting: { id: string }[], id: string): void {

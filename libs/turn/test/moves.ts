@@ -25,6 +25,8 @@ import {
   parseVerdict,
   type ResolvedCompaction,
   type RunBudgets,
+  type StopAnswer,
+  type StopCondition,
   type ToolDefinition,
   type ToolTraits,
   type Verb,
@@ -134,6 +136,7 @@ export interface Surroundings {
   readonly budgets?: RunBudgets['limits'];
   readonly thresholds?: readonly number[];
   readonly price?: PinnedPrice;
+  readonly stopWhen?: readonly StopCondition[];
 }
 
 /** The surroundings as a provision. */
@@ -142,7 +145,7 @@ export function provision(around: Surroundings = {}): Provision {
   const fingerprint = (value: unknown) => JSON.stringify(value).length.toString(16);
   return {
     persona: { name: 'coder', version: '1' },
-    definition: { name: 'coder', prompt: '' },
+    definition: { name: 'coder', prompt: '', ...(around.stopWhen ? { stop_when: [...around.stopWhen] } : {}) },
     model: { name: 'scripted/test.yaml' },
     system_prompt: 'You are coder.',
     tools: [...tools],
@@ -384,3 +387,27 @@ function open<T>(effect: T | null, what: string): T {
   if (effect === null) throw new Error(`no ${what} effect is open`);
   return effect;
 }
+
+// ---- stop conditions ----
+
+/** The predicates that were asked answer, in order: whether they hold, or why they failed. */
+export function predicatesSaid(...said: readonly (boolean | string)[]): Move {
+  return (state) => {
+    const { id, predicates } = open(state.context.stop_check, 'check_stop');
+    const answers = said.map((one, index): StopAnswer => {
+      const predicate = predicates[index] as string;
+      return typeof one === 'boolean'
+        ? { predicate, holds: one }
+        : { predicate, holds: false, failure: { code: 'predicate_failed', message: one } };
+    });
+    return { type: 'stop_outcome', effect_id: id, status: 'checked', answers };
+  };
+}
+
+/** The question to the predicates was broken off. */
+export const predicatesStopped: Move = (state) => ({
+  type: 'stop_outcome',
+  effect_id: open(state.context.stop_check, 'check_stop').id,
+  status: 'cancelled',
+  answers: [],
+});

@@ -140,6 +140,10 @@ const WORLDS: Readonly<Record<string, World>> = {
     around: { daemon: true, maxTurns: 2 },
     happens: only('(steer|remind) .*', 'followup', 'suspend', 'resume', 'cancel', 'cancel no call'),
   },
+  'stop conditions': {
+    around: { stopWhen: [{ text: 'fine!' }, { tool: 'done' }, { predicate: 'enough' }] },
+    happens: only('asks read', 'asks done done', 'steer finish_step', 'predicates .*', 'cancel'),
+  },
   'a budget': {
     around: {
       budgets: { tokens: 20 },
@@ -195,6 +199,9 @@ function abstractOf({ state }: Place): string {
     context.edited.length,
     context.feedback.length > 0,
     context.consult?.point,
+    context.stop_check !== null,
+    context.stop_held,
+    context.stop_checked,
     context.consult?.command_id !== undefined,
     context.pending.slice(0, 1).map((injection) => [injection.kind, injection.allowed]),
     context.followups.slice(0, 1).map((followup) => followup.allowed),

@@ -1,5 +1,5 @@
 /** What must hold whatever happens: random inputs in random order, the rules of every journal held against the result. */
-import { canonicalJson, type HookTable, isDelivery, SessionEvent } from '@coxswain/protocol';
+import { canonicalJson, type HookTable, isDelivery, SessionEvent, type StopCondition } from '@coxswain/protocol';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import {
@@ -43,6 +43,7 @@ const surroundings: fc.Arbitrary<Surroundings> = fc.record({
   steering: fc.constantFrom('all' as const, 'one_at_a_time' as const),
   followups: fc.constantFrom('all' as const, 'one_at_a_time' as const),
   daemon: fc.boolean(),
+  stopWhen: fc.subarray<StopCondition>([{ text: 'fine' }, { tool: 're*' }, { predicate: 'enough' }]),
   budgets: fc.oneof(fc.constant({}), fc.record({ tokens: fc.integer({ min: 1, max: 60 }) })),
 });
 

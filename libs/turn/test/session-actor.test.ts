@@ -171,6 +171,7 @@ test('more events than can follow from one input are an error, not an endless lo
         parallel_calls: 1,
         drain: { steering: 'all', followups: 'all' },
         daemon: false,
+        stop_when: [],
         budgets: null,
         price: null,
         price_fingerprint: '',

@@ -23,6 +23,8 @@ import {
   notProvisioned,
   overflowed,
   owned,
+  predicatesSaid,
+  predicatesStopped,
   preempted,
   prompted,
   provisioned,
@@ -68,6 +70,11 @@ export function possibilities(state: SessionState, around: Surroundings, id: () 
     ['trouble', 'owned', owned(state.context.epoch + 1)],
     ['trouble', 'session failed', sessionFailed],
   ];
+  if (state.context.stop_check) {
+    moves.push(['work', 'predicates do not hold', predicatesSaid(false)]);
+    moves.push(['work', 'predicates hold', predicatesSaid(true)]);
+    moves.push(['trouble', 'predicates fail', predicatesSaid('it threw')]);
+  }
   if (state.context.closing) moves.push(['work', 'tools closed', toolsClosed]);
   return moves.map(([lane, name, move]) => ({
     lane,
@@ -86,6 +93,7 @@ export function settlement(state: SessionState): Input | null {
   const running = context.calls.find((row) => row.status === 'running');
   if (running) return made(returned(running.call_id, 'cancelled'));
   if (context.consult) return made(hooksCancelled);
+  if (context.stop_check) return made(predicatesStopped);
   if (context.closing) return made(toolsClosed);
   return null;
 }

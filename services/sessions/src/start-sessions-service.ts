@@ -15,7 +15,7 @@ import {
   serveQueries,
 } from '@coxswain/adapter-nats';
 import { combineToolSources, createBuiltInTools } from '@coxswain/adapter-tools';
-import type { Hooks, Personas } from '@coxswain/ports';
+import type { Hooks, Personas, StopPredicates } from '@coxswain/ports';
 import type { PriceTable } from '@coxswain/protocol';
 import { createSessionHost } from '@coxswain/session';
 import { createServiceLog, type LogTarget } from './service-log.ts';
@@ -35,6 +35,8 @@ export interface SessionsServiceOptions {
   readonly defaultRoot?: string | undefined;
   /** What models cost, before the rows of the file that COX_PRICES names and of the built-in table. */
   readonly prices?: PriceTable | undefined;
+  /** Stop conditions in code, for personas that name them in stop_when. */
+  readonly stopPredicates?: StopPredicates | undefined;
 }
 
 /** A service that runs. */
@@ -79,6 +81,7 @@ export async function startSessionsService(options: SessionsServiceOptions): Pro
         log,
         defaultRoot,
         defaultModel: env.COX_MODEL || undefined,
+        stopPredicates: options.stopPredicates,
         prices: [...(options.prices ?? []), ...ownPrices, ...KNOWN_PRICES],
       },
       { name: options.hostName ?? 'host' },

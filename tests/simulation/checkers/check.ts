@@ -10,6 +10,7 @@ import { checkCalls } from './calls.ts';
 import { checkChain } from './chain.ts';
 import { checkCommands } from './commands.ts';
 import { checkEffects } from './effects.ts';
+import { checkFeedback } from './feedback.ts';
 import { checkReceipts } from './receipts.ts';
 import { checkReplay } from './replay.ts';
 import { checkRuns } from './runs.ts';
@@ -50,6 +51,7 @@ export const CHECKERS: Readonly<Record<string, Checker>> = {
   calls: checkCalls,
   commands: checkCommands,
   effects: checkEffects,
+  feedback: checkFeedback,
   receipts: checkReceipts,
   shown: checkShown,
 };

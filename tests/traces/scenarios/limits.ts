@@ -1,4 +1,4 @@
-/** Runs that end by a budget, or tell how much of it they have used. */
+/** Runs that end by a budget or a stop condition, or tell how much of a budget they have used. */
 import { ask, type Scenario, say } from '../scenario.ts';
 
 const used = (input_tokens: number, output_tokens: number) => ({ usage: { input_tokens, output_tokens } });
@@ -69,6 +69,57 @@ export const LIMITS: readonly Scenario[] = [
       await stage.start({ limits: { wall_time_ms: 1_000 } });
       await stage.wait(1_000);
       await stage.send('steer', { body: 'Slower.' });
+    },
+  },
+  {
+    name: 'stop-text',
+    shows: 'an answer says what ends the run: the follow-up waits for the next one',
+    turns: [say('All fast.', { delay_ms: 50 })],
+    async play(stage) {
+      await stage.host();
+      await stage.start({ persona: { name: 'mate', stop_when: [{ text: '/all fast/i' }] } });
+      await stage.send('followup', { body: 'Then look ahead.' });
+      await stage.wait(100);
+    },
+  },
+  {
+    name: 'stop-tool',
+    shows: 'a tool ends the run once its batch has run',
+    turns: [ask(['haul', { ms: 50 }])],
+    tools: ['haul'],
+    async play(stage) {
+      await stage.host();
+      await stage.start({ persona: { name: 'mate', stop_when: [{ tool: 'ha*' }] } });
+      await stage.wait(100);
+    },
+  },
+  {
+    name: 'stop-tool-steered',
+    shows: 'steering at post_tool_dispatch makes the run go on although a stop condition holds',
+    turns: [ask(['haul', { ms: 50 }]), say('Slower it is.')],
+    tools: ['haul'],
+    async play(stage) {
+      await stage.host();
+      await stage.start({ persona: { name: 'mate', stop_when: [{ tool: 'haul' }] } });
+      await stage.send('steer', { body: 'Slower.' });
+      await stage.wait(100);
+    },
+  },
+  {
+    name: 'stop-predicate',
+    shows: 'a predicate in code is asked after each turn: of the first it fails, at the second it ends the run',
+    turns: [ask(['haul', { ms: 50 }]), ask(['haul', { ms: 60 }]), say('Not reached.')],
+    tools: ['haul'],
+    stopPredicates: {
+      hauled_twice: ({ turn }) => {
+        if (turn === 1) throw new Error('too early to say');
+        return turn === 2;
+      },
+    },
+    async play(stage) {
+      await stage.host();
+      await stage.start({ persona: { name: 'mate', stop_when: [{ predicate: 'hauled_twice' }] } });
+      await stage.wait(200);
     },
   },
 ];

@@ -20,7 +20,8 @@ import { StdioServer } from './stdio-server.ts';
 /** What the connection tells while it stands. */
 export interface ConnectionEvents {
   readonly onToolsChanged: () => void;
-  readonly onLog: (message: LoggingMessageNotification['params']) => void;
+  /** What the server logs, without the values of host variables that it was given. */
+  readonly onLog: (level: LoggingMessageNotification['params']['level'], text: string) => void;
 }
 
 /** How to connect. */
@@ -63,9 +64,11 @@ export async function connect(
   let connection: (Connection & { readonly transport: Transport }) | null = null;
   try {
     connection = 'command' in spec.server ? overStdio(spec, spec.server) : overHttp(spec, spec.server);
-    const { client, transport } = connection;
+    const { client, transport, redact } = connection;
     client.setNotificationHandler(ToolListChangedNotificationSchema, events.onToolsChanged);
-    client.setNotificationHandler(LoggingMessageNotificationSchema, ({ params }) => events.onLog(params));
+    client.setNotificationHandler(LoggingMessageNotificationSchema, ({ params: { level, data } }) =>
+      events.onLog(level, redact(typeof data === 'string' ? data : (JSON.stringify(data) ?? ''))),
+    );
     const request = { signal: AbortSignal.any([signal, deadline]), timeout: spec.startTimeoutMs };
     await client.connect(transport, request);
     return { connection, tools: await listTools(client, request) };

@@ -201,7 +201,7 @@ export class McpServerTools {
       this.#spec,
       {
         onToolsChanged: () => this.#refresh(),
-        onLog: ({ level, data }) => onLog(level, typeof data === 'string' ? data : JSON.stringify(data)),
+        onLog,
       },
       AbortSignal.any([signal, this.#closing.signal]),
     );

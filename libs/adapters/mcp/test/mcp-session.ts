@@ -33,6 +33,8 @@ export async function freshFolder(): Promise<string> {
 export interface McpSession {
   readonly root: string;
   readonly toolset: Toolset;
+  /** What the servers told the model beside results: who, and what. */
+  readonly feedback: readonly (readonly [source: string, text: string])[];
   call(
     tool: string,
     args?: JsonObject,
@@ -49,7 +51,10 @@ export async function tryOpen(
 ): Promise<McpSession | Failure> {
   const root = await freshFolder();
   const ref = sessionRef('s1');
-  const toolset = await createMcpTools(options).open({ ref, root, mcpServers: McpServers.parse(servers) }, signal);
+  const feedback: [string, string][] = [];
+  const onFeedback = (source: string, text: string) => void feedback.push([source, text]);
+  const spec = { ref, root, mcpServers: McpServers.parse(servers), onFeedback };
+  const toolset = await createMcpTools(options).open(spec, signal);
   if (!('call' in toolset)) return toolset;
   onTestFinished(async () => {
     await toolset.close();
@@ -59,6 +64,7 @@ export async function tryOpen(
   return {
     root,
     toolset,
+    feedback,
     async call(tool, args = {}, callSignal = new AbortController().signal, onProgress = () => {}) {
       const callId = `c${++calls}`;
       const identity = { idempotencyKey: `default.s1.${callId}`, ref, callId, epoch: 1 };

@@ -52,7 +52,7 @@ function run(name, args, meta) {
       process.stdout.write(args.bytes);
       return { result: text('said') };
     case 'log':
-      notify('notifications/message', { level: 'info', data: args.data });
+      notify('notifications/message', { level: args.level ?? 'info', data: args.data });
       return { result: text('logged') };
     case 'add_tool':
       tools.push(args.name);

@@ -426,6 +426,46 @@ test('what a server logs is passed on as a notice', async () => {
   ]);
 });
 
+describe('what a server logs reaches the model', () => {
+  test('at level warning and above, and not below', async () => {
+    const notices: McpNotice[] = [];
+    const { call, feedback } = await opened({ raw: PEERS.raw() }, { onNotice: (notice) => notices.push(notice) });
+    const levels = ['debug', 'info', 'notice', 'warning', 'error', 'critical', 'alert', 'emergency'];
+    for (const level of levels) await call('raw__log', { level, data: `a word at ${level}` });
+    await call('raw__progress', { steps: [{ progress: 1 }] });
+    await eventually(() => notices.length === levels.length, 'every notice');
+    expect(feedback).toEqual(levels.slice(3).map((level) => ['mcp:raw', `${level}: a word at ${level}`]));
+  });
+
+  test('without the values that its environment was filled with', async () => {
+    const server = { ...PEERS.raw(), env: { KEY: variable('SECRET_KEY') } };
+    const { call, feedback } = await opened({ raw: server }, { env: { SECRET_KEY: 'hunter2-hunter2' } });
+    await call('raw__log', { level: 'error', data: 'refused: hunter2-hunter2' });
+    await eventually(() => feedback.length === 1, 'the notice');
+    expect(feedback[0]?.[1]).toMatch(/^error: refused: /);
+    expect(feedback[0]?.[1]).not.toContain('hunter2');
+  });
+
+  test('from the official server too', async () => {
+    const notices: McpNotice[] = [];
+    const { call, feedback } = await opened(
+      { every: PEERS.everything },
+      { onNotice: (notice) => notices.push(notice) },
+    );
+    const logged = () => notices.filter(({ text }) => /level[ -]message/i.test(text));
+    const told = (level: string) => ['warning', 'error', 'critical', 'alert', 'emergency'].includes(level);
+    // Each time that it is turned on it logs once, at a level that it draws by lot.
+    for (let turns = 0; turns < 200; turns++) {
+      await call('every__toggle-simulated-logging');
+      if (logged().some(({ level }) => told(level)) && logged().some(({ level }) => !told(level))) break;
+    }
+    const expected = logged().filter(({ level }) => told(level));
+    expect(expected.length).toBeGreaterThan(0);
+    expect(expected.length).toBeLessThan(logged().length);
+    expect(feedback).toEqual(expected.map(({ level, text }) => ['mcp:every', `${level}: ${text}`]));
+  });
+});
+
 test('progress is told in words', async () => {
   const { call } = await opened({ raw: PEERS.raw() });
   const shown: string[] = [];

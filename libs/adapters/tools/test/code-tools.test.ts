@@ -48,6 +48,17 @@ describe('a code tool', () => {
     expect(shown).toEqual(['looking']);
   });
 
+  test('may tell the model more than its result', async () => {
+    const { call, feedback } = await opened(
+      tool('look', (_args, context) => {
+        context.feedback('the figures are of last night');
+        return '7';
+      }),
+    );
+    expect(textOf(await call('look', {}))).toBe('7');
+    expect(feedback).toEqual(['the figures are of last night']);
+  });
+
   test.each<[string, CodeTool['run'], string, string]>([
     ['a string', () => 'text', 'ok', 'text'],
     ['a result', async () => ({ content: [{ type: 'text', text: 'whole' }], is_error: false }), 'ok', 'whole'],

@@ -92,6 +92,44 @@ describe('a command', () => {
   });
 });
 
+describe('what the host does to a command is told to the model, and how it can do otherwise:', () => {
+  test('ended at its time-out', async () => {
+    const { call, feedback } = await builtIns();
+    await call('run_command', { command: 'echo begun; sleep 60', timeout_ms: 200 });
+    expect(feedback).toEqual([
+      'The command was ended after 200 ms: echo begun; sleep 60\nCommands that need longer take timeout_ms, up to 3600000.',
+    ]);
+  });
+
+  test('ended at the longest time-out that the host allows', async () => {
+    const { call, feedback } = await builtIns({ runCommand: { timeoutMs: 200, timeoutMaxMs: 200 } });
+    await call('run_command', { command: `sleep 60 # ${'x'.repeat(300)}` });
+    expect(feedback).toEqual([
+      expect.stringMatching(/^The command was ended after 200 ms: sleep 60 # x{189}…\nThat is/),
+    ]);
+  });
+
+  test('shown in part', async () => {
+    const { call, feedback } = await builtIns();
+    const command = 'head -c 200000 /dev/zero | tr "\\0" x';
+    await call('run_command', { command });
+    expect(feedback).toEqual([expect.stringContaining("Of the command's output, 200000 bytes, only the beginning")]);
+  });
+
+  test.each(['echo done', 'exit 3', 'head -c 1000 /dev/zero | tr "\\0" x'])('nothing of `%s`', async (command) => {
+    const { call, feedback } = await builtIns();
+    await call('run_command', { command });
+    expect(feedback).toEqual([]);
+  });
+
+  test('nothing of one that was cancelled', async () => {
+    const { call, feedback } = await builtIns();
+    const abort = new AbortController();
+    await call('run_command', { command: 'echo begun; sleep 60' }, abort.signal, () => abort.abort());
+    expect(feedback).toEqual([]);
+  });
+});
+
 describe('the whole process group ends:', () => {
   // A child of a child, in the background, that writes its process id and would run for an hour.
   const GRANDCHILD = 'sh -c \'sh -c "echo \\$\\$ > pid; exec sleep 3600" & wait\' &';

@@ -38,8 +38,8 @@ function shownRow(one: Reminder): string[] {
 }
 
 /** What is unusual about it, in the words of its fields. */
-function traits(one: Partial<Pending & Reminder>): string {
-  const ttl = one.ttl_left ?? one.ttl_turns;
+function traits(one: Pending | Reminder): string {
+  const ttl = 'ttl_left' in one ? one.ttl_left : one.ttl_turns;
   return [
     one.dedupe_key !== undefined && `key=${printable(one.dedupe_key)}`,
     one.tags && one.tags.length > 0 && `tags=${one.tags.map(printable).join(',')}`,
@@ -47,7 +47,7 @@ function traits(one: Partial<Pending & Reminder>): string {
     one.preserve_on_compact && 'preserved',
     one.propagate && one.propagate !== 'session' && `propagate=${one.propagate}`,
     one.role_hint && one.role_hint !== 'system' && `role=${one.role_hint}`,
-    one.replaced_by !== undefined && `replaced_by=${one.replaced_by}`,
+    'replaced_by' in one && `replaced_by=${one.replaced_by}`,
   ]
     .filter(Boolean)
     .join(' ');

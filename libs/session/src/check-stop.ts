@@ -1,0 +1,53 @@
+/** Asks the predicates of a run whether it is to stop. The only caller of predicates. */
+import type { Clock, StopPredicate, StopPredicates, StopQuestion } from '@coxswain/ports';
+import { BOUNDS, type StopAnswer, type StopOutcome } from '@coxswain/protocol';
+
+/**
+ * Asks one after another, until one holds. A predicate that fails does not hold, and says so in its answer.
+ * Contract: never rejects.
+ */
+export async function checkStop(
+  predicates: StopPredicates,
+  clock: Clock,
+  ask: { readonly effectId: string; readonly names: readonly string[]; readonly question: StopQuestion },
+  signal: AbortSignal,
+): Promise<StopOutcome> {
+  const answers: StopAnswer[] = [];
+  for (const name of ask.names) {
+    if (signal.aborted || answers.some(({ holds }) => holds)) break;
+    const predicate = Object.hasOwn(predicates, name) ? predicates[name] : undefined;
+    answers.push({ predicate: name, ...(await answerOf(predicate, clock, ask.question, signal)) });
+  }
+  return {
+    type: 'stop_outcome',
+    effect_id: ask.effectId,
+    status: signal.aborted ? 'cancelled' : 'checked',
+    answers,
+  };
+}
+
+async function answerOf(
+  predicate: StopPredicate | undefined,
+  clock: Clock,
+  question: StopQuestion,
+  signal: AbortSignal,
+): Promise<Omit<StopAnswer, 'predicate'>> {
+  const failed = (message: string) => ({ holds: false, failure: { code: 'predicate_failed' as const, message } });
+  if (!predicate) return failed('this host has not registered it');
+  const over = new AbortController();
+  const both = AbortSignal.any([signal, over.signal]);
+  const late = clock.sleep(BOUNDS.predicateTimeoutMs, both).then(() => failed('it did not answer in time'));
+  const said = (async () => {
+    try {
+      const value: unknown = await predicate(question, both);
+      return typeof value === 'boolean' ? { holds: value } : failed(`it returned ${typeof value}, not true or false`);
+    } catch (error) {
+      return failed(error instanceof Error ? error.message : String(error));
+    }
+  })();
+  try {
+    return await Promise.race([said, late]);
+  } finally {
+    over.abort();
+  }
+}

@@ -1,0 +1,294 @@
+/** Stop conditions: what an answer says, which tool was called, a predicate in code; and what makes a run go on all the same. */
+import { describe, test } from 'vitest';
+import { given } from './given.ts';
+import {
+  answered,
+  asked,
+  call,
+  cancelled,
+  denied,
+  followedUp,
+  hook,
+  hooksSaid,
+  type Move,
+  owned,
+  predicatesSaid,
+  predicatesStopped,
+  prompted,
+  provisioned,
+  returned,
+  running,
+  started,
+  steered,
+  suspended,
+  toolsClosed,
+} from './moves.ts';
+
+/** An answer that says something and asks for a call. */
+const saysAndAsks = (text: string, callId: string): Move => {
+  const plain = answered(text);
+  return (state) => {
+    const outcome = (
+      plain as (
+        of: typeof state,
+      ) => Extract<ReturnType<Extract<Move, (...args: never) => unknown>>, { type: 'model_outcome' }>
+    )(state);
+    return { ...outcome, message: { ...outcome.message, content: [...outcome.message.content, call(callId, 'read')] } };
+  };
+};
+
+describe('a text', () => {
+  const around = { stopWhen: [{ text: 'DONE' }, { text: '/^all \\w+$/i' }] };
+
+  test('ends the run with the answer that says it', () => {
+    given(running(around))
+      .when(answered('I am DONE'), toolsClosed)
+      .thenJournal(
+        'message_complete "I am DONE"',
+        'stop_condition_held text DONE',
+        'loop_checkpoint iteration_end',
+        'turn_end 1',
+        'loop_checkpoint loop_exit',
+        'tools_closed',
+        'agent_end stop_condition',
+      )
+      .thenState('stopped');
+  });
+
+  test('may be a regular expression', () => {
+    given(running(around)).when(answered('All right')).thenIncludes('stop_condition_held text /^all \\w+$/i');
+  });
+
+  test('does not hold in an answer that does not say it', () => {
+    given(running(around))
+      .when(answered('not yet'), toolsClosed)
+      .thenIncludes('agent_end end_turn')
+      .thenNever('stop_condition_held');
+  });
+
+  test('in an answer with calls it holds after they have run', () => {
+    given(running(around), saysAndAsks('DONE', 'a'))
+      .when(returned('a'), toolsClosed)
+      .thenIncludes('call_ended a ok', 'loop_checkpoint post_tool_dispatch', 'turn_end 1', 'agent_end stop_condition')
+      .thenCount('turn_start', 1);
+  });
+
+  test('holds for its own turn only', () => {
+    given(running(around), steered('m'), answered('DONE'))
+      .when(answered('more'), toolsClosed)
+      .thenIncludes('agent_end end_turn');
+  });
+
+  test('and not for the next run', () => {
+    given(running(around), answered('DONE'), toolsClosed, prompted(), provisioned(around))
+      .when(answered('fine'), toolsClosed)
+      .thenIncludes('agent_end end_turn');
+  });
+});
+
+describe('a tool', () => {
+  const around = { stopWhen: [{ tool: 're*' }] };
+
+  test('ends the run once its batch has run', () => {
+    given(running(around), asked(call('a', 'read'), call('b', 'done')), returned('a'))
+      .when(returned('b'), toolsClosed)
+      .thenJournal(
+        'call_ended b ok',
+        'stop_condition_held tool re*',
+        'loop_checkpoint post_tool_dispatch',
+        'turn_end 1',
+        'loop_checkpoint loop_exit',
+        'tools_closed',
+        'agent_end stop_condition',
+      );
+  });
+
+  test('also when it has failed: it was called', () => {
+    given(running(around), asked(call('a', 'read')))
+      .when(returned('a', 'error'), toolsClosed)
+      .thenIncludes('agent_end stop_condition');
+  });
+
+  test('does not count when it was kept from running', () => {
+    given(running({ stopWhen: [{ tool: 'ask' }] }), asked(call('a', 'ask')))
+      .when(denied('a'))
+      .thenIncludes('turn_start 2')
+      .thenNever('stop_condition_held');
+  });
+
+  test('does not count when an interrupt has skipped it: its sender is answered', () => {
+    given(running(around), steered('m', 'interrupt_immediate'))
+      .when(asked(call('a', 'read')))
+      .thenIncludes('call_ended a skipped', 'turn_start 2')
+      .thenNever('stop_condition_held');
+  });
+
+  test('an interrupt that skips the rest of a batch makes the run go on, although one call has run', () => {
+    given(running(around), asked(call('a', 'read'), call('b', 'ask')), steered('m', 'interrupt_immediate'))
+      .when(returned('a'))
+      .thenIncludes('turn_end 1 dispatch_skipped', 'turn_start 2');
+  });
+
+  test('that terminates ends the run as terminated: it asked first', () => {
+    given(running({ stopWhen: [{ tool: 'done' }] }), asked(call('a', 'done')))
+      .when(returned('a'), toolsClosed)
+      .thenIncludes('stop_condition_held tool done', 'agent_end terminated');
+  });
+});
+
+describe('a predicate', () => {
+  const around = { stopWhen: [{ predicate: 'enough' }, { predicate: 'late' }] };
+
+  test('is asked when a batch has run, and ends the run where it holds', () => {
+    given(running(around), asked(call('a', 'read')))
+      .when(returned('a'))
+      .thenIncludes('loop_checkpoint post_tool_dispatch', 'stop_predicates_asked enough late')
+      .thenEffects('check_stop')
+      .thenState('steering_check.stop_check')
+      .when(predicatesSaid(false, true), toolsClosed)
+      .thenJournal(
+        'stop_predicates_answered enough false late true',
+        'stop_condition_held predicate late',
+        'turn_end 1',
+        'loop_checkpoint loop_exit',
+        'tools_closed',
+        'agent_end stop_condition',
+      );
+  });
+
+  test('lets the run go on where none holds', () => {
+    given(running(around), asked(call('a', 'read')), returned('a'))
+      .when(predicatesSaid(false, false))
+      .thenJournal(
+        'stop_predicates_answered enough false late false',
+        'turn_end 1',
+        'turn_start 2',
+        'loop_checkpoint iteration_start',
+        'loop_checkpoint pre_compact',
+        'loop_checkpoint post_compact',
+      );
+  });
+
+  test('that fails does not hold', () => {
+    given(running(around), asked(call('a', 'read')), returned('a'))
+      .when(predicatesSaid('it threw', false))
+      .thenIncludes('stop_predicates_answered enough failed late false', 'turn_start 2');
+  });
+
+  test('is asked before the last seam of a plain answer: what comes meanwhile is delivered there', () => {
+    given(running(around), answered())
+      .when(steered('m'), predicatesSaid(true))
+      .thenIncludes(
+        'stop_predicates_answered enough true',
+        'stop_condition_held predicate enough',
+        'loop_checkpoint iteration_end delivers m',
+        'turn_end 1',
+        'turn_start 2',
+      );
+  });
+
+  test('is not asked where another condition holds already, or where steering makes the run go on', () => {
+    given(running({ stopWhen: [{ tool: 'read' }, { predicate: 'enough' }] }), asked(call('a', 'read')))
+      .when(returned('a'), toolsClosed)
+      .thenIncludes('agent_end stop_condition')
+      .thenNever('stop_predicates_asked');
+    given(running(around), asked(call('a', 'read')), steered('m'))
+      .when(returned('a'))
+      .thenIncludes('turn_start 2')
+      .thenNever('stop_predicates_asked');
+  });
+
+  test('is asked once for a turn', () => {
+    given(running(around), asked(call('a', 'read')), returned('a'), predicatesSaid(false, false))
+      .when(asked(call('b', 'read')), returned('b'))
+      .thenCount('stop_predicates_asked', 2);
+  });
+
+  test('that is being asked when the run is cancelled is aborted, and its answer ends nothing', () => {
+    given(running(around), asked(call('a', 'read')), returned('a'))
+      .when(cancelled())
+      .thenEffects('check_stop aborted')
+      .when(predicatesSaid(true), toolsClosed)
+      .thenIncludes('stop_predicates_answered enough true', 'turn_end 1', 'agent_end cancelled')
+      .thenNever('stop_condition_held');
+  });
+
+  test('that was broken off without a cancel lets the run go on', () => {
+    given(running(around), asked(call('a', 'read')), returned('a'))
+      .when(predicatesStopped)
+      .thenIncludes('turn_start 2');
+  });
+
+  test('is asked again by the next owner, and a repeated answer changes nothing', () => {
+    given(running(around), asked(call('a', 'read')), returned('a'), owned(2))
+      .when(predicatesSaid(false, true))
+      .thenIncludes('stop_condition_held predicate late')
+      .again()
+      .thenNothing();
+  });
+});
+
+describe('a condition that holds', () => {
+  const around = { stopWhen: [{ tool: 'read' }, { text: 'DONE' }] };
+
+  test('gives way to steering at post_tool_dispatch: it is answered', () => {
+    given(running(around), asked(call('a', 'read')), steered('m'))
+      .when(returned('a'))
+      .thenIncludes(
+        'stop_condition_held tool read',
+        'loop_checkpoint post_tool_dispatch delivers m',
+        'turn_end 1',
+        'turn_start 2',
+      )
+      .thenNever('agent_end');
+  });
+
+  test('gives way to steering at iteration_end', () => {
+    given(running(around), steered('m'))
+      .when(answered('DONE'))
+      .thenIncludes('stop_condition_held text DONE', 'loop_checkpoint iteration_end delivers m', 'turn_start 2')
+      .thenNever('agent_end');
+  });
+
+  test('leaves follow-ups to the next run: this one does not end with a plain answer of its own accord', () => {
+    given(running(around), followedUp('f'))
+      .when(answered('DONE'), toolsClosed)
+      .thenIncludes('agent_end stop_condition pending 1')
+      .thenNever('message_injected f')
+      .when(prompted(), provisioned(around), answered('fine'))
+      .thenIncludes('message_injected f followup at steering_check');
+  });
+
+  test('goes before the cap, before suspending and before a daemon’s idling', () => {
+    given(running({ ...around, maxTurns: 1 }), asked(call('a', 'read')))
+      .when(returned('a'), toolsClosed)
+      .thenIncludes('agent_end stop_condition');
+    given(running(around), suspended(), asked(call('a', 'read')))
+      .when(returned('a'), toolsClosed)
+      .thenIncludes('agent_end stop_condition');
+    given(running({ ...around, daemon: true }))
+      .when(answered('DONE'), toolsClosed)
+      .thenIncludes('agent_end stop_condition');
+  });
+
+  test('lets post_turn hooks see the turn first', () => {
+    given(running({ ...around, hooks: [hook('post_turn')] }))
+      .when(answered('DONE'))
+      .thenIncludes('stop_condition_held text DONE', 'hook_call post_turn post_turn')
+      .when(hooksSaid(undefined), toolsClosed)
+      .thenIncludes('loop_checkpoint iteration_end', 'agent_end stop_condition');
+  });
+
+  test('does not ask for more budget: a run that stops is not one that could not go on', () => {
+    given(running({ ...around, budgets: { tokens: 12 } }), asked(call('a', 'read')))
+      .when(returned('a'), toolsClosed)
+      .thenIncludes('agent_end stop_condition')
+      .thenNever('budget_threshold tokens 100%');
+  });
+});
+
+test('a session without conditions says nothing of them', () => {
+  given(started(), provisioned())
+    .when(answered('DONE'), toolsClosed)
+    .thenNever('stop_condition_held', 'stop_predicates_asked');
+});
