@@ -1,6 +1,6 @@
 /** `cox` against an instance that runs, as people and scripts use it. */
 import { execFile } from 'node:child_process';
-import { readFile, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { sessionRef, subjects } from '@coxswain/protocol';
@@ -228,6 +228,19 @@ test('a repeated --command-id answers with what became of the first', async () =
     const approved = await bed.run(['approve', 'twice', '--command-id', 'yes']);
     expect(approved).toMatchObject({ code: 0, stdout: `twice: accepted${again}\n` });
   }
+});
+
+test('a demo that is stopped cancels its session and leaves no folder behind', async () => {
+  const temporary = join(bed.folder, 'tmp');
+  await mkdir(temporary);
+  const demo = bed.start(['start'], { env: { TMPDIR: temporary, COX_STATE_DIR: '' } });
+  await demo.seen(/list_files/);
+  demo.child.kill('SIGTERM');
+  const { code, stdout } = await demo.end;
+  expect(stdout).toContain('the demo is cancelled');
+  expect(stdout).not.toContain('did not end');
+  expect(code).toBe(3);
+  expect((await readdir(temporary)).filter((name) => name.startsWith('cox-'))).toEqual([]);
 });
 
 describe('afterwards', () => {

@@ -1,6 +1,6 @@
 /**
- * What can go wrong between a client and its sessions. Branch on `code`, which is stable (a catalogued code where the
- * catalogue has one); messages are for people. Classes carry a code of their own, so no `instanceof` is needed.
+ * What can go wrong between a client and its sessions. Branch on `code`, which is stable (a catalogued code, or a newer
+ * host's); messages are for people. Classes carry a code of their own, so no `instanceof` is needed.
  */
 
 /** Any failure that this package throws on purpose. */

@@ -87,7 +87,9 @@ export async function sendCommand<V extends Verb>(
   body: BodyInput<V>,
   options: SendOptions<WaitStage> = {},
 ): Promise<SentCommand> {
-  const commandId = options.id === undefined ? newCommandId() : checkedCommandId(options.id);
+  // An id in the body is the command's, whatever else is said.
+  const asked = (body as { readonly id?: string }).id ?? options.id;
+  const commandId = asked === undefined ? newCommandId() : checkedCommandId(asked);
   const payload = checkedPayload(verb, body, options.actor);
   const wait = options.wait ?? 'stored';
   if (wait === 'stored') return store(bus, ref, verb, payload, commandId, undefined);
@@ -106,7 +108,7 @@ export async function sendCommand<V extends Verb>(
     // No host hears of what the bus drops as a repetition, and no receipt says that the run has ended in between.
     if (sent.duplicate || wait === 'delivered') {
       // Under an id of the caller's it may have come long ago.
-      const from = sent.duplicate || options.id !== undefined ? 1 : before + 1;
+      const from = sent.duplicate || asked !== undefined ? 1 : before + 1;
       const onAccepted = () => receipts.accepted();
       fate = awaitFate(bus, ref, { commandId, awaited: wait, from, onAccepted, signal: leaving.signal });
     }

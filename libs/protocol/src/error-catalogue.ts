@@ -407,6 +407,57 @@ export const ERROR_CATALOGUE = {
     'See the list in nats_server_not_found.',
   ),
   // The command line and the client
+  usage: exception(
+    'The command line is wrong.',
+    'Starts nothing and ends with 2, saying where.',
+    'Correct it; every command has --help.',
+  ),
+  timeout: exception(
+    'What was waited for did not come in time.',
+    'Stops waiting; what was sent stays sent.',
+    'Look at the session: `cox show`.',
+  ),
+  receipt_timeout: exception(
+    'The command is stored, but no host reported in time what became of it.',
+    'Stops waiting; the command may still take effect.',
+    'Send it again under the same id, or see whether a host runs: `cox doctor`.',
+  ),
+  command_not_stored: exception(
+    'The bus did not acknowledge the command.',
+    'Stops; it may or may not be stored.',
+    'Send it again under the same id, which is safe.',
+  ),
+  bus_not_prepared: exception(
+    'No session host has ever run on this bus.',
+    'Stops.',
+    'Run a host on it: `cox up --nats URL`.',
+  ),
+  no_host: exception(
+    'No session host answers on this bus at the moment.',
+    'Stops; what is stored waits for one.',
+    'Run a host on it: `cox up --nats URL`.',
+  ),
+  not_left_running: exception(
+    'The instance that was to go on in the background did not come up.',
+    'Ends with 1; the sessions are kept.',
+    'See the log that the message names.',
+  ),
+  nats_server_ended: exception(
+    'The nats-server under `cox up` ended by itself.',
+    'Ends with 1, quoting its log; the sessions are kept.',
+    'See the log, and start `cox up` again.',
+  ),
+  revoked: outcome(
+    'A command was taken back before it was delivered.',
+    'Never delivers it.',
+    'Nothing; send it again under a new id if it was meant.',
+  ),
+  rejected: outcome(
+    'The session refused a command and gave no code.',
+    'Changes nothing.',
+    'See its journal: `cox export`.',
+  ),
+  internal: exception('Something failed that has no code.', 'Stops and prints its stack.', 'Report it.'),
   stage_not_reached: exception(
     'The command did not get as far as --wait asked: its run has ended, or nothing runs the session.',
     'Keeps it for the next run, or for whatever runs the session next.',

@@ -112,8 +112,11 @@ type Stored = { blobs?: readonly string[] } & Record<string, unknown>;
 function parseStored(bytes: Uint8Array): Stored {
   let value: unknown;
   try {
-    value = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
+    // A byte order mark is not passed over: it is no byte of any record that was written.
+    value = JSON.parse(new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes));
   } catch (error) {
+    if (bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf)
+      throw new RecordUnreadableError('a record begins with a byte order mark: it was changed');
     throw new RecordUnreadableError(`a record is not JSON: ${(error as Error).message}`);
   }
   if (typeof value !== 'object' || value === null || Array.isArray(value))

@@ -58,6 +58,7 @@ describe('a record', () => {
 describe('a record is unreadable', () => {
   test.each([
     ['that is not JSON', new TextEncoder().encode('{'), 'is not JSON'],
+    ['with a byte order mark', new TextEncoder().encode('\ufeff{"v":1}'), 'begins with a byte order mark'],
     ['that is not UTF-8', new Uint8Array([0xff]), 'is not JSON'],
     ['that is a list', encode([]), 'is not a JSON object'],
     ['that is null', encode(null), 'is not a JSON object'],

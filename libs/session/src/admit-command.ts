@@ -5,6 +5,7 @@ import {
   BOUNDS,
   type CommandInput,
   type CommandProblem,
+  HEADERS,
   ID_PATTERN,
   INTERNAL_VERBS,
   isInboxSubject,
@@ -19,13 +20,19 @@ import {
 export function admitCommand(command: StoredCommand, incarnation: CommandInbox['incarnation']): CommandInput {
   const parsed = parseCommand(command.verb, command.payload);
   const position = positionalCommandId(incarnation, command.seq);
-  const asked = command.commandId ?? (parsed.ok ? parsed.id : undefined);
+  const asked = (parsed.ok ? parsed.id : undefined) ?? command.commandId;
   const hostileId = asked !== undefined && !ID_PATTERN.test(asked);
   const receiptTo = command.receiptTo;
   const refusedReceipt = receiptTo !== undefined && !isInboxSubject(receiptTo);
-  const actor: Actor | undefined = (parsed.ok ? parsed.actor : undefined) ?? headerActor(command.actor);
+  const named = parsed.ok ? parsed.actor : undefined;
+  const actor: Actor | undefined = named ?? headerActor(command.actor);
+  const actorTooLong = named === undefined && (command.actor?.trim().length ?? 0) > BOUNDS.actorMaxChars;
   const problem =
-    internal(command) ?? (hostileId ? badId : null) ?? (refusedReceipt ? badReceipt : null) ?? problemOf(parsed);
+    internal(command) ??
+    (hostileId ? badId : null) ??
+    (refusedReceipt ? badReceipt : null) ??
+    (actorTooLong ? badActor : null) ??
+    problemOf(parsed);
   return {
     type: 'command',
     verb: command.verb.slice(0, 64),
@@ -41,6 +48,11 @@ const badId: CommandProblem = {
   code: 'invalid_id',
   message: 'a command id is 1 to 64 characters of A-Z a-z 0-9 _ -',
   field: 'id',
+};
+const badActor: CommandProblem = {
+  code: 'invalid_field',
+  message: `${HEADERS.actor}: may have at most ${BOUNDS.actorMaxChars} characters`,
+  field: HEADERS.actor,
 };
 const badReceipt: CommandProblem = {
   code: 'receipt_subject_refused',

@@ -118,6 +118,30 @@ test.each(['', '*', '>', 'a.b', 'a b', 'x'.repeat(65), 'x'.repeat(10_000), 'ün�
   },
 );
 
+test('where the header and the body name different ids, the body’s is the command’s', async () => {
+  const bed = testBed();
+  await bed.host();
+  await bed.start();
+  const subject = subjects.command(refOf(), 'prompt');
+  bed.bus.publish(subject, Buffer.from('{"id":"body","body":"hi"}'), { [HEADERS.commandId]: 'header' });
+  await bed.time.settle();
+  expect((await bed.eventsOf('prompt_received')).at(-1)?.command_id).toBe('body');
+});
+
+test('an actor in the header is bounded like one in the body, and not looked at where the body names one', async () => {
+  const bed = testBed();
+  await bed.host();
+  await bed.start();
+  const subject = subjects.command(refOf(), 'prompt');
+  const long = { [HEADERS.actor]: 'x'.repeat(BOUNDS.actorMaxChars + 1) };
+  bed.bus.publish(subject, Buffer.from('hi'), long);
+  await bed.time.settle();
+  expect(await bed.eventsOf('command_rejected')).toMatchObject([{ code: 'invalid_field', field: 'Cox-Actor' }]);
+  bed.bus.publish(subject, Buffer.from('{"actor":"ada","body":"hi"}'), long);
+  await bed.time.settle();
+  expect((await bed.eventsOf('prompt_received')).at(-1)?.actor).toEqual({ name: 'ada', verified: false });
+});
+
 test.each(['*', '>', 'a b', '', 'x'.repeat(10_000), 'ü'])(
   'a hostile session id reaches no session: it is answered and let go: %j',
   async (sessionId) => {

@@ -21,6 +21,7 @@ import { Screen } from '../terminal/screen.ts';
 import { plainView, type SessionView, terminalView } from '../terminal/session-view.ts';
 import { isInteractive } from '../terminal/streams.ts';
 import { createStyle, wantsColour } from '../terminal/style.ts';
+import { cancelAndWait } from './cancel-and-wait.ts';
 import { Guide } from './guide.ts';
 import { SelfPlayer } from './self-player.ts';
 import { writeStory } from './story.ts';
@@ -33,21 +34,33 @@ export async function playDemo(invocation: Invocation): Promise<ExitCode> {
   const interactive = isInteractive();
   const say = (text: string) => process.stdout.write(`${text}\n`);
   introduce(say, invocation.env);
+  // From here on it is told to stop rather than ended: what it made is cleared away.
+  const told = stopSignal();
+  const leaving = new AbortController();
+  void told.promise.then(() => {
+    say('stopping; once more stops at once');
+    leaving.abort();
+  });
   const story = await writeStory();
-  // Nobody looks at a state folder of a demo that plays by itself, and several may play at once.
-  const scratch = interactive || hasPlace(invocation) ? null : await mkdtemp(join(tmpdir(), 'cox-demo-state-'));
-  const env = scratch === null ? invocation.env : { ...invocation.env, COX_STATE_DIR: scratch };
+  let scratch: string | null = null;
   try {
+    // Nobody looks at a state folder of a demo that plays by itself, and several may play at once.
+    if (!interactive && !hasPlace(invocation)) scratch = await mkdtemp(join(tmpdir(), 'cox-demo-state-'));
+    const env = scratch === null ? invocation.env : { ...invocation.env, COX_STATE_DIR: scratch };
     return await withBusOnce({ flags: invocation.flags, env }, true, async (bus) => {
       const { session } = await bus.client.startSession(story.body, { wait: 'accepted' });
       const pasted = (command: string) => pastedCommand(command, bus, invocation.env);
       const file = await steerFromFile(invocation, bus.stateDir, session, say);
-      const playing = interactive ? byHand(session, invocation.env, pasted) : byItself(session, bus, say);
-      const end = await playing.finally(() => file.close());
-      if (end.kind !== 'ended') {
-        say('left before the end');
-        return EXIT.detached;
+      let end: FollowEnd = { kind: 'left' };
+      try {
+        end = await (interactive
+          ? byHand(session, invocation.env, pasted, leaving)
+          : byItself(session, bus, say, leaving.signal));
+      } finally {
+        await file.close();
+        if (end.kind !== 'ended') await cancelAndWait(session, say);
       }
+      if (end.kind !== 'ended') return EXIT.cancelled;
       say(`replay of ${session.id}: ${await replayed(session, bus)}`);
       if (scratch === null) {
         say('look again:');
@@ -57,6 +70,7 @@ export async function playDemo(invocation: Invocation): Promise<ExitCode> {
       return exitCodeOf(end.result.stopReason);
     });
   } finally {
+    told.release();
     await story.remove();
     if (scratch !== null) await rm(scratch, { recursive: true, force: true });
   }
@@ -73,15 +87,21 @@ function hasPlace({ flags, env }: Invocation): boolean {
   return flags.on('state-dir') || flags.on('nats') || Boolean(env.COX_STATE_DIR) || Boolean(env.NATS_URL);
 }
 
-async function byItself(session: Session, bus: OpenBus, say: (text: string) => void): Promise<FollowEnd> {
+async function byItself(
+  session: Session,
+  bus: OpenBus,
+  say: (text: string) => void,
+  left: AbortSignal,
+): Promise<FollowEnd> {
   const view = plainView(
     { out: (text) => void process.stdout.write(text), err: (text) => void process.stdout.write(text) },
     createStyle(false),
   );
   const player = new SelfPlayer(session, reachable(bus), say);
-  const signal = AbortSignal.timeout(SELF_PLAYED_WITHIN_MS);
+  const signal = AbortSignal.any([left, AbortSignal.timeout(SELF_PLAYED_WITHIN_MS)]);
   try {
     const end = await followSession({ session, view, participant: player, after: 1, signal });
+    if (left.aborted) return end;
     await player.done;
     if (end.kind !== 'ended')
       throw new CliError(EXIT.error, 'timeout', `the demo did not end within ${SELF_PLAYED_WITHIN_MS} ms`);
@@ -95,13 +115,11 @@ async function byHand(
   session: Session,
   env: NodeJS.ProcessEnv,
   pasted: (command: string) => string,
+  leaving: AbortController,
 ): Promise<FollowEnd> {
   const style = createStyle(wantsColour(process.stdout, env));
   const screen = new Screen(process.stdout, style);
   const view: SessionView = terminalView(screen, style);
-  const leaving = new AbortController();
-  const told = stopSignal();
-  void told.promise.then(() => leaving.abort());
   const guide = new Guide(session.ref, screen, style, pasted('env'));
   const keyboard = new AtKeyboard(
     session,
@@ -109,6 +127,8 @@ async function byHand(
     style,
     () => leaving.abort(),
     () => guide.suggestion,
+    // What it plays with is cleared away, so there is nothing that could live on.
+    'Ctrl-C again, c or d: cancel the demo and leave · other: go on',
   );
   const participant = {
     approvalsOpen: keyboard.approvalsOpen.bind(keyboard),
@@ -130,7 +150,6 @@ async function byHand(
       signal: leaving.signal,
     });
   } finally {
-    told.release();
     view.close();
     await keyboard.close();
   }

@@ -1,4 +1,5 @@
 /** How a command line ends early. */
+import type { ErrorCode } from '@coxswain/protocol';
 
 /** Exit codes, by what they mean. */
 export const EXIT = {
@@ -19,9 +20,9 @@ export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
 export class CliError extends Error {
   override readonly name = 'CliError';
   readonly exitCode: ExitCode;
-  readonly code: string;
+  readonly code: ErrorCode;
 
-  constructor(exitCode: ExitCode, code: string, message: string) {
+  constructor(exitCode: ExitCode, code: ErrorCode, message: string) {
     super(message);
     this.exitCode = exitCode;
     this.code = code;

@@ -22,6 +22,7 @@ export class AtKeyboard implements Participant {
   readonly #style: Style;
   readonly #leave: Leave;
   readonly #suggestion: () => string | null;
+  readonly #question: string;
   readonly #keyboard: Keyboard;
   readonly #editor = new LineEditor();
   readonly #sends = new Set<Promise<void>>();
@@ -29,19 +30,24 @@ export class AtKeyboard implements Participant {
   #running: string | null = null;
   #leaving = false;
 
-  /** @param suggestion what Enter on an empty line stands for. */
+  /**
+   * @param suggestion what Enter on an empty line stands for.
+   * @param question what Ctrl-C asks.
+   */
   constructor(
     session: Session,
     screen: Screen,
     style: Style,
     leave: Leave,
     suggestion: () => string | null = () => null,
+    question = 'Ctrl-C again or d: detach, the session lives on · c: cancel the run · other: go on',
   ) {
     this.#session = session;
     this.#screen = screen;
     this.#style = style;
     this.#leave = leave;
     this.#suggestion = suggestion;
+    this.#question = question;
     this.#keyboard = new Keyboard(process.stdin as ReadStream, (text, key) => this.#key(text, key));
   }
 
@@ -101,10 +107,7 @@ export class AtKeyboard implements Participant {
       return;
     }
     this.#leaving = true;
-    this.#screen.typing({
-      label: 'Ctrl-C again or d: detach, the session lives on · c: cancel the run · other: go on',
-      text: '',
-    });
+    this.#screen.typing({ label: this.#question, text: '' });
   }
 
   #answerLeaving(text: string | undefined): void {
