@@ -41,7 +41,6 @@ const CASES: readonly Case[] = [
   ['remind', { body: 'x', mode: '' }, 'invalid_mode', 'mode'],
   ['remind', { body: 'x', ttl_turns: 0 }, 'invalid_field', 'ttl_turns'],
   ['remind', { body: 'x', ttl: 1 }, 'unknown_field', 'ttl'],
-  ['remind', { body: 'x', preempt: true }, 'not_yet_available', 'preempt'],
   ['followup', { body: '\t' }, 'empty_body', 'body'],
   ['approve', {}, 'invalid_field', 'call_id'],
   ['approve', { call_id: 'c1', decision: 'maybe' }, 'invalid_field', 'decision'],
