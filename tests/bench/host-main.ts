@@ -12,6 +12,7 @@ import {
   createNatsJournal,
   createNatsPublisher,
   createNatsSnapshots,
+  createNatsTimers,
   ensureStreams,
 } from '@coxswain/adapter-nats';
 import type { Journal, ModelRequest } from '@coxswain/ports';
@@ -106,6 +107,7 @@ async function open({ url, token }: { url: string; token: string }) {
     journal: watched(createNatsJournal(nc)),
     inbox: await createNatsInbox(nc, log),
     snapshots: createNatsSnapshots(nc),
+    timers: createNatsTimers(nc),
     blobs: createNatsBlobs(nc),
     publisher: createNatsPublisher(nc, log),
     models: instantModels(watch, step),

@@ -23,6 +23,7 @@ async function session() {
     journal: bus.journal,
     inbox: bus.createInbox(),
     snapshots: bus.snapshots,
+    timers: bus.timers,
     blobs: bus.blobs,
     clock,
     ids: createIds(),

@@ -13,6 +13,7 @@ import type {
   Publisher,
   Snapshots,
   StoredRecord,
+  Timers,
 } from '@coxswain/ports';
 import type { SessionRef } from '@coxswain/protocol';
 import type { SimBus } from './sim-bus.ts';
@@ -72,6 +73,10 @@ export class HostLink {
   readonly snapshots: Snapshots = {
     put: (ref, bytes) => this.#ask((bus) => bus.snapshots.put(ref, bytes)),
     get: (ref) => this.#ask((bus) => bus.snapshots.get(ref)),
+  };
+
+  readonly timers: Timers = {
+    schedule: (ref, timerId, atMs, payload) => this.#ask((bus) => bus.timers.schedule(ref, timerId, atMs, payload)),
   };
 
   readonly blobs: Blobs = {

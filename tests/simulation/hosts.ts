@@ -152,6 +152,7 @@ export class Hosts {
       journal: link.journal,
       inbox: { ...link.inbox, incarnation: this.#bus.bus.createInbox().incarnation },
       snapshots: link.snapshots,
+      timers: link.timers,
       blobs: link.blobs,
       publisher: link.publisher,
       clock,

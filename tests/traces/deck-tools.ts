@@ -1,23 +1,26 @@
 /** The tools of the traces. They touch nothing but the clock that they are given, so they do the same on every machine. */
-import { type CodeTool, createCodeTools } from '@coxswain/adapter-tools';
+import { type CodeTool, combineToolSources, createCodeTools, createParkTool } from '@coxswain/adapter-tools';
 import type { Clock, ToolSource } from '@coxswain/ports';
 
 /** A tool's name. */
 export type DeckTool = keyof typeof TOOLS;
 
 /**
- * The tools that a scenario names, in the order in which it names them.
+ * The tools that a scenario names, in the order in which it names them; the built-in `park` last.
  * @param speak whether they give inbox feedback; in a control they do not.
  */
-export function deckTools(names: readonly DeckTool[], clock: Clock, speak: boolean): ToolSource {
-  return createCodeTools(
-    names.map((name) => {
-      const tool: Described = TOOLS[name](clock);
-      const run: CodeTool['run'] = (args, context) =>
-        tool.run(args, speak ? context : { ...context, feedback: () => {} });
-      return { name, ...tool, run };
-    }),
+export function deckTools(names: readonly (DeckTool | 'park')[], clock: Clock, speak: boolean): ToolSource {
+  const own = createCodeTools(
+    names
+      .filter((name) => name !== 'park')
+      .map((name) => {
+        const tool: Described = TOOLS[name](clock);
+        const run: CodeTool['run'] = (args, context) =>
+          tool.run(args, speak ? context : { ...context, feedback: () => {} });
+        return { name, ...tool, run };
+      }),
   );
+  return names.includes('park') ? combineToolSources([own, createParkTool()]) : own;
 }
 
 type Described = Omit<CodeTool, 'name'>;

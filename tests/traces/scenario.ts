@@ -23,7 +23,7 @@ export interface Scenario {
   readonly turns: readonly JsonObject[];
   /** What compactions are answered. */
   readonly compactions?: readonly JsonObject[];
-  readonly tools?: readonly DeckTool[];
+  readonly tools?: readonly (DeckTool | 'park')[];
   readonly hooks?: readonly TracedHook[];
   /** What the scripted model costs, in USD per million tokens. */
   readonly price?: { readonly input: number; readonly output: number };

@@ -70,6 +70,7 @@ export class Stage {
         journal: this.bus.journal,
         inbox: this.bus.createInbox(),
         snapshots: this.bus.snapshots,
+        timers: this.bus.timers,
         blobs: this.bus.blobs,
         clock: this.#clock,
         ids: { next: () => String(++this.#ids) },

@@ -66,7 +66,7 @@ test.each([
   ['hooks: [{}]', 'hooks'],
   ['handoffs: [b]', 'handoffs'],
   ['limits: {children: 3}', 'limits.children'],
-  ['daemon: {wake_interval_ms: 5}', 'daemon.wake_interval_ms'],
+  ['stop_when: [{text: x}]', 'stop_when'],
 ])('what a later release brings is refused by name: %s', async (text, name) => {
   await expect(readPersona(await persona(`name: a\n${text}`))).rejects.toThrow(
     `${name} is not there yet in this release`,

@@ -175,9 +175,20 @@ class Translator implements EventTranslator {
         return [{ type: 'injection_blocked', command_id, reason: printable(reason), ...from }];
       }
       case 'suspended':
-        return [{ type: 'session_suspended', reason: event.reason ?? null, ...from }];
+        return [
+          {
+            type: 'session_suspended',
+            reason: event.reason ?? null,
+            until: event.until_ms === undefined ? null : new Date(event.until_ms).toISOString(),
+            signal: event.signal ?? null,
+            by_itself: event.call_id !== undefined,
+            ...from,
+          },
+        ];
       case 'resumed':
-        return [{ type: 'session_resumed', ...from }];
+        return [{ type: 'session_resumed', cause: event.cause, slept_ms: event.slept_ms, ...from }];
+      case 'signal_received':
+        return [{ type: 'signal_received', name: event.name, ...from }];
       case 'owned':
         return [{ type: 'host_changed', host: event.host, epoch: event.epoch, ...from }];
       case 'budget_threshold': {
@@ -224,6 +235,8 @@ class Translator implements EventTranslator {
       case 'tools_closed':
       case 'reminder_fired':
       case 'reminder_inherited':
+      case 'suspend_requested':
+      case 'timer_fired':
         return [];
       default:
         return unknownEvent(event);

@@ -1,5 +1,14 @@
 /** One session, as a client holds it: its commands, its events, its state and its result. */
-import type { CommandId, Delta, JournalRecord, Receipt, SessionRef, SessionStatus } from '@coxswain/protocol';
+import type {
+  CommandId,
+  Delta,
+  JournalRecord,
+  Json,
+  ParkingFields,
+  Receipt,
+  SessionRef,
+  SessionStatus,
+} from '@coxswain/protocol';
 import { CommandFate } from './command-fate.ts';
 import { deltas } from './live-deltas.ts';
 import { queryState } from './query-state.ts';
@@ -153,9 +162,14 @@ export class Session {
     return sendCommand(this.#bus, this.ref, 'cancel_call', { ...body, call_id: callId }, options);
   }
 
-  /** Parks the session at its next turn boundary. */
-  suspend(reason?: string, options: SendOptions = {}): Promise<SentCommand> {
-    return sendCommand(this.#bus, this.ref, 'suspend', reason === undefined ? {} : { reason }, options);
+  /** Parks the session at its next turn boundary: until it is resumed, until a time, or until a signal. */
+  suspend(request: ParkingFields = {}, options: SendOptions = {}): Promise<SentCommand> {
+    return sendCommand(this.#bus, this.ref, 'suspend', { ...request }, options);
+  }
+
+  /** Gives a session a signal: it wakes one that waits for it, and is kept for one that has yet to wait. */
+  signal(name: string, data?: Json, options: SendOptions = {}): Promise<SentCommand> {
+    return sendCommand(this.#bus, this.ref, 'signal', { name, ...(data === undefined ? {} : { data }) }, options);
   }
 
   /** Lets a suspended session go on. */

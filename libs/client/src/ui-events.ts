@@ -149,8 +149,22 @@ export type UiEvent =
   | ({ readonly type: 'compaction_skipped'; readonly turn: number; readonly reason: string } & FromRecord)
   /** A hook has blocked a steer or a follow-up. */
   | ({ readonly type: 'injection_blocked'; readonly command_id: string; readonly reason: string } & FromRecord)
-  | ({ readonly type: 'session_suspended'; readonly reason: string | null } & FromRecord)
-  | ({ readonly type: 'session_resumed' } & FromRecord)
+  | ({
+      readonly type: 'session_suspended';
+      readonly reason: string | null;
+      /** When it wakes by itself, ISO 8601. */
+      readonly until: string | null;
+      /** The signal that wakes it. */
+      readonly signal: string | null;
+      /** Whether it parked itself, by a call. */
+      readonly by_itself: boolean;
+    } & FromRecord)
+  | ({
+      readonly type: 'session_resumed';
+      readonly cause: 'command' | 'interrupt' | 'signal' | 'timeout';
+      readonly slept_ms: number;
+    } & FromRecord)
+  | ({ readonly type: 'signal_received'; readonly name: string } & FromRecord)
   | ({ readonly type: 'host_changed'; readonly host: string; readonly epoch: number } & FromRecord)
   | ({
       readonly type: 'budget_reported';

@@ -12,6 +12,8 @@ export interface StoredCommand {
   readonly seq: number;
   /** When the store took it, milliseconds since 1970. */
   readonly storedAtMs: number;
+  /** A due timer: it came from the store of timers, where no client can put anything. */
+  readonly isTimer?: boolean | undefined;
   /** `Cox-Command-Id`, unchecked. */
   readonly commandId?: string | undefined;
   /** `Cox-Receipt-To`, unchecked. */

@@ -1,5 +1,13 @@
 /** The tool port. */
-import type { Failure, JsonObject, McpServers, SessionRef, ToolDefinition, ToolResult } from '@coxswain/protocol';
+import type {
+  Failure,
+  JsonObject,
+  McpServers,
+  ParkRequest,
+  SessionRef,
+  ToolDefinition,
+  ToolResult,
+} from '@coxswain/protocol';
 
 /** One call, exactly as it was admitted. */
 export interface ToolCall {
@@ -20,6 +28,8 @@ export interface ToolCall {
 export interface ToolOutcome {
   readonly status: 'ok' | 'error' | 'cancelled' | 'unavailable';
   readonly result: ToolResult;
+  /** The call asks its session to be parked at the end of the turn. Counts only where it went well. */
+  readonly park?: ParkRequest | undefined;
   /** Files that it has edited, relative to the root, whatever became of the call: file_edited hooks are told. */
   readonly edited?: readonly string[];
 }

@@ -6,6 +6,14 @@ export const BOUNDS = {
   pendingInjectionsMax: 1_000,
   /** Reminders of one session that wait or are shown. */
   remindersLiveMax: 256,
+  /** Signals that wait in one session for a suspension that waits for them. */
+  signalsStoredMax: 64,
+  /** The data of one signal, as JSON. */
+  signalDataMaxBytes: 8 * 1024,
+  /** How far away the end of a suspension may be: ten years. */
+  parkMaxMs: 10 * 365 * 24 * 60 * 60 * 1_000,
+  /** The shortest wake interval of a daemon session. */
+  wakeIntervalMinMs: 1_000,
   /** Inbox feedback that waits in one session; what comes beyond is counted, and the model is told how many. */
   feedbackPendingMax: 64,
   /** One piece of inbox feedback, as JSON in UTF-8; a longer one is cut, and says so. */

@@ -5,6 +5,7 @@ import type { ErrorCode } from './error-catalogue.ts';
 import { CommandId, ID_PATTERN } from './ids.ts';
 import { Json, JsonObject } from './json.ts';
 import { UserMessage } from './messages.ts';
+import { PARKING_FIELDS, refineParking } from './parking.ts';
 import { Permissions } from './permissions.ts';
 import { Limits, McpServers, ModelName, Persona, ToolSelection } from './persona.ts';
 import { REMINDER_FIELDS } from './reminders.ts';
@@ -38,6 +39,10 @@ export interface Actor {
 
 const Envelope = { id: CommandId.optional(), actor: Actor.optional() };
 const CallIdText = z.string().min(1).max(256);
+const SignalData = Json.refine(
+  (data) => new TextEncoder().encode(JSON.stringify(data)).length <= BOUNDS.signalDataMaxBytes,
+  { error: `may have at most ${BOUNDS.signalDataMaxBytes} bytes as JSON` },
+);
 const Dedupe = z.string().min(1).max(256);
 /** With an interrupt: also ends the model answer that streams and the calls that run. Alone it means an interrupt. */
 const Preempt = z.boolean().optional();
@@ -158,9 +163,13 @@ export const COMMAND_BODIES = {
     inject_reminder: z.boolean().default(true),
     timeout_ms: z.number().int().min(0).max(600_000).default(BOUNDS.abortGraceMs),
   }),
-  suspend: z.strictObject({ ...Envelope, reason: Reason.optional() }),
+  suspend: z.strictObject({ ...Envelope, ...PARKING_FIELDS }).superRefine(refineParking),
   resume: z.strictObject({ ...Envelope }),
-  signal: z.strictObject({ ...Envelope, name: z.string().regex(ID_PATTERN), data: Json.optional() }),
+  signal: z.strictObject({
+    ...Envelope,
+    name: z.string().regex(ID_PATTERN, { error: 'a signal name is 1 to 64 characters of A-Z a-z 0-9 _ -' }),
+    data: SignalData.optional(),
+  }),
   revoke: z.strictObject({ ...Envelope, command_id: CommandId }),
   replace: z.strictObject({ ...Envelope, command_id: CommandId, body: Text }),
   delete: z.strictObject({ ...Envelope, reason: Reason.optional() }),
@@ -178,11 +187,8 @@ export type CommandBody<V extends Verb> = Omit<z.infer<(typeof COMMAND_BODIES)[V
 export const NOT_YET: Readonly<Record<string, readonly string[] | true>> = {
   start: ['fork'],
   approve: ['remember'],
-  signal: true,
   delete: true,
 };
-
-const NOT_YET_SUSPEND_FIELDS = ['until', 'on_timeout', 'signal'];
 
 const TEXT_VERBS: ReadonlySet<string> = new Set(['prompt', 'steer', 'followup', 'remind']);
 
@@ -276,7 +282,7 @@ function notYetField(verb: Verb, value: unknown): CommandProblem | null {
   });
   if (later === true) return refuse(verb);
   if (typeof value !== 'object' || value === null) return null;
-  const keys = verb === 'suspend' ? NOT_YET_SUSPEND_FIELDS : (later ?? []);
+  const keys = later ?? [];
   const key = keys.find((candidate) => (value as Record<string, unknown>)[candidate] !== undefined);
   if (key) return refuse(key);
   return null;

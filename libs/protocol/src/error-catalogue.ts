@@ -104,6 +104,10 @@ export const ERROR_CATALOGUE = {
     '256 reminders wait or are shown already.',
     'Revoke some, or give them a dedupe_key or ttl_turns.',
   ),
+  too_many_signals: rejection(
+    '64 signals wait already that no suspension has waited for.',
+    'Send only those that a session waits for.',
+  ),
   too_many_pending: rejection('1,000 injections wait already.', 'Wait until some are delivered, or revoke some.'),
   invalid_arguments: rejection(
     'The edited arguments do not fit the tool’s schema.',
@@ -276,6 +280,11 @@ export const ERROR_CATALOGUE = {
     'A hook returned a verdict that its point does not take.',
     'The operation fails closed.',
     'See which points take it in the message.',
+  ),
+  suspension_expired: outcome(
+    'A suspended session was not woken in time, and its on_timeout is fail.',
+    'Ends the run in error.',
+    'Send the signal earlier, wait longer, or let it resume instead of fail.',
   ),
   prompt_blocked: outcome(
     'A user_prompt_submit hook blocked the prompt.',

@@ -10,11 +10,13 @@ import { HookFailure, HookPoint, HookTable, Verdict } from './hooks.ts';
 import { EditedPath, Failure, Provision, StopAnswer, ToolResult, Usage } from './inputs.ts';
 import { Json, JsonObject } from './json.ts';
 import { AssistantMessage, ReminderMessage, UserMessage } from './messages.ts';
+import { OnTimeout } from './parking.ts';
 import { CompactionStrategy } from './persona.ts';
 import { PinnedPrice } from './prices.ts';
 import { ExpiryReason, STORED_REMINDER_FIELDS } from './reminders.ts';
 import { Mode, SeamKind } from './seams.ts';
 import { StopCondition } from './stop-conditions.ts';
+import { TimerPurpose } from './timers.ts';
 
 const Actor = z.strictObject({ name: z.string(), verified: z.boolean() });
 const turn = z.number().int().nonnegative();
@@ -55,6 +57,7 @@ export const ControlStatus = z.enum([
   'suspended',
   'already_suspended',
   'resumed',
+  'blocked',
   'not_running',
   'not_suspended',
   'revoked',
@@ -374,10 +377,44 @@ export const EVENT_SCHEMAS = {
     actor: Actor.optional(),
     reason: z.string().optional(),
   }),
-  suspended: event('suspended', { command_id: z.string(), reason: z.string().optional() }),
-  resumed: event('resumed', { command_id: z.string() }),
+  suspend_requested: event('suspend_requested', {
+    /** The command that asked for it, or the call by which the session parks itself. */
+    command_id: z.string().optional(),
+    call_id: z.string().optional(),
+    actor: Actor.optional(),
+    reason: z.string().optional(),
+    until_ms: z.number().int().optional(),
+    for_ms: z.number().int().positive().optional(),
+    signal: z.string().optional(),
+    on_timeout: OnTimeout.optional(),
+    input: z.string().optional(),
+  }),
+  suspended: event('suspended', {
+    command_id: z.string().optional(),
+    call_id: z.string().optional(),
+    reason: z.string().optional(),
+    until_ms: z.number().int().optional(),
+    signal: z.string().optional(),
+    on_timeout: OnTimeout.optional(),
+    /** The timer that ends the wait, where it has a time. */
+    effect_id: effectId.optional(),
+  }),
+  resumed: event('resumed', {
+    cause: z.enum(['command', 'interrupt', 'signal', 'timeout']),
+    /** The command that woke it: a resume, an interrupt, a signal. */
+    command_id: z.string().optional(),
+    slept_ms: z.number().int().nonnegative(),
+    signal: z.strictObject({ name: z.string(), data: Json.optional() }).optional(),
+  }),
+  signal_received: event('signal_received', {
+    command_id: z.string(),
+    name: z.string(),
+    data: Json.optional(),
+    actor: Actor.optional(),
+  }),
+  timer_fired: event('timer_fired', { effect_id: effectId, what: TimerPurpose }),
   run_failed: event('run_failed', {
-    source: z.enum(['provisioning', 'model', 'session', 'prompt']),
+    source: z.enum(['provisioning', 'model', 'session', 'prompt', 'suspension']),
     error: Failure,
     stop_reason: StopReason,
   }),

@@ -19,6 +19,9 @@ export const HOOK_POINTS = [
   'PostToolUse',
   'post_turn',
   'file_edited',
+  'session_idle',
+  'pre_suspend',
+  'post_resume',
   'session_error',
   'session_end',
   'pre_finish',
@@ -101,7 +104,8 @@ export const HookAnswer = z.strictObject({
 /** See {@link HookAnswer}. */
 export type HookAnswer = z.infer<typeof HookAnswer>;
 
-const BLOCKING: readonly HookPoint[] = ['user_prompt_submit', 'pre_compact'];
+/** The points at which a hook may say no to what is about to happen. */
+const BLOCKABLE: readonly HookPoint[] = ['user_prompt_submit', 'pre_compact', 'pre_suspend'];
 
 const RETURNS: ReadonlyArray<{
   readonly schema: z.ZodType<Verdict, unknown>;
@@ -110,7 +114,7 @@ const RETURNS: ReadonlyArray<{
 }> = [
   {
     keys: ['block', 'reason'],
-    points: BLOCKING,
+    points: BLOCKABLE,
     schema: z
       .strictObject({ block: z.literal(true), reason: z.string().optional() })
       .transform(({ reason }): Verdict => ({ kind: 'block', ...(reason === undefined ? {} : { reason }) })),
@@ -165,7 +169,7 @@ export function parseVerdict(point: HookPoint, raw: unknown): Verdict | HookFail
   if (point === 'gate_tool_calls') return parseGate(raw);
   if (raw === undefined || raw === null || raw === true) return { kind: 'no_objection' };
   if (raw === false) {
-    return BLOCKING.includes(point) ? { kind: 'block' } : notAllowed(point, 'false', BLOCKING);
+    return BLOCKABLE.includes(point) ? { kind: 'block' } : notAllowed(point, 'false', BLOCKABLE);
   }
   if (typeof raw === 'string') {
     return point === 'PostToolUse'

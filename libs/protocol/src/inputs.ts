@@ -11,9 +11,11 @@ import type { ErrorCode } from './error-catalogue.ts';
 import { HookAnswer, HookTable } from './hooks.ts';
 import { Json, JsonObject } from './json.ts';
 import { AssistantMessage, FilePart, TextPart } from './messages.ts';
+import { ParkRequest } from './parking.ts';
 import { PinnedPermissions } from './permissions.ts';
 import { CompactionStrategy, ModelSettings, Persona } from './persona.ts';
 import { PinnedPrice } from './prices.ts';
+import { TimerInput } from './timers.ts';
 
 const StoredActor = z.strictObject({ name: z.string(), verified: z.boolean() });
 
@@ -79,6 +81,8 @@ export const Provision = z.strictObject({
   parallel_calls: z.number().int().min(1),
   drain: z.strictObject({ steering: z.enum(['all', 'one_at_a_time']), followups: z.enum(['all', 'one_at_a_time']) }),
   daemon: z.boolean(),
+  /** A daemon that idles so long wakes by itself. */
+  wake_interval_ms: z.number().int().positive().optional(),
   /** Absent in journals of before there was compaction: their prompts grow until the provider refuses them. */
   compaction: ResolvedCompaction.optional(),
   root: z.string(),
@@ -176,6 +180,8 @@ export const CallOutcome = z.strictObject({
   edited: z.array(EditedPath).min(1).max(BOUNDS.editedPathsPerCallMax).optional(),
   /** The tool did not stop within its grace; whatever it does from here on is dropped and noted. */
   timed_out: z.literal(true).optional(),
+  /** The call asks its session to be parked at the end of the turn. */
+  park: ParkRequest.optional(),
 });
 /** See {@link CallOutcome}. */
 export type CallOutcome = z.infer<typeof CallOutcome>;
@@ -266,6 +272,7 @@ export const Input = z.union([
   OwnedInput,
   FeedbackInput,
   SessionFailedInput,
+  TimerInput,
 ]);
 /** See {@link Input}. */
 export type Input =
@@ -279,7 +286,8 @@ export type Input =
   | StopOutcome
   | OwnedInput
   | FeedbackInput
-  | SessionFailedInput;
+  | SessionFailedInput
+  | TimerInput;
 
 /** An input that answers an effect. */
 export type Outcome =

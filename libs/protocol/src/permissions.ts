@@ -72,6 +72,7 @@ function isStricter(one: PermissionAction, other: PermissionAction): boolean {
 export const BUILT_IN_RULES: readonly PermissionRule[] = [
   { tool: 'read_file', action: 'allow' },
   { tool: 'list_files', action: 'allow' },
+  { tool: 'park', action: 'allow' },
   { tool: 'search_files', action: 'allow' },
   { tool: 'notify_file_edited', action: 'allow' },
   { tool: 'write_file', action: 'ask' },

@@ -146,7 +146,12 @@ export const Persona = z.strictObject({
   handoffs: z.array(z.string().regex(ID_PATTERN)).max(64).optional(),
   /** What becomes of a call whose outcome a crash has left unknown. */
   on_unknown_outcome: z.enum(['interrupted', 'ask']).optional(),
-  daemon: z.strictObject({ wake_interval_ms: z.number().int().positive().optional() }).optional(),
+  daemon: z
+    .strictObject({
+      /** A daemon that nobody has woken for so long wakes by itself. */
+      wake_interval_ms: z.number().int().min(BOUNDS.wakeIntervalMinMs).max(BOUNDS.parkMaxMs).optional(),
+    })
+    .optional(),
 });
 /** See {@link Persona}. */
 export type Persona = z.infer<typeof Persona>;
@@ -169,6 +174,5 @@ export const NOT_YET_IN_LIMITS: readonly string[] = ['children', 'depth'];
 export function notYetInPersona(persona: Persona): string | null {
   for (const key of NOT_YET_IN_PERSONA) if (persona[key as keyof Persona] !== undefined) return key;
   for (const key of NOT_YET_IN_LIMITS) if (persona.limits?.[key as keyof Limits] !== undefined) return `limits.${key}`;
-  if (persona.daemon?.wake_interval_ms !== undefined) return 'daemon.wake_interval_ms';
   return null;
 }

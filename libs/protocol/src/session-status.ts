@@ -4,6 +4,7 @@ import { Budget } from './budgets.ts';
 import { StopReason } from './events.ts';
 import { Usage } from './inputs.ts';
 import { Json } from './json.ts';
+import { OnTimeout } from './parking.ts';
 import { StateValue } from './record.ts';
 import { STORED_REMINDER_FIELDS } from './reminders.ts';
 import { Mode } from './seams.ts';
@@ -40,6 +41,22 @@ export const SessionStatus = z.strictObject({
   budgets: z.array(z.strictObject({ budget: Budget, used: z.number().nonnegative(), limit: z.number().positive() })),
   calls: z.array(z.strictObject({ call_id: z.string(), tool: z.string(), status: z.string() })),
   approvals: z.array(z.strictObject({ call_id: z.string(), tool: z.string(), args: Json, requested_by: z.string() })),
+  /** Null where it is not suspended. */
+  suspended: z
+    .strictObject({
+      since: z.string(),
+      reason: z.string().nullable(),
+      /** When it wakes by itself, and what for. */
+      until: z.string().nullable(),
+      on_timeout: OnTimeout.nullable(),
+      /** The signal that wakes it. */
+      signal: z.string().nullable(),
+      /** Whether it parked itself, by a call of the tool `park`. */
+      by_itself: z.boolean(),
+    })
+    .nullable(),
+  /** When an idling daemon wakes by itself; null where it does not. */
+  wakes_at: z.string().nullable(),
   pending: z.array(
     z.strictObject({
       command_id: z.string(),

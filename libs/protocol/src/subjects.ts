@@ -48,8 +48,8 @@ export const subjects = {
     `cox-cmd.${partitionOf(ref.sessionId)}.${ref.tenant}.${ref.sessionId}.${verb}`,
   /** The transform's destination. */
   storedCommandTransform: `cox-cmd.{{partition(${PARTITIONS},2)}}.{{wildcard(1)}}.{{wildcard(2)}}.{{wildcard(3)}}`,
-  /** All stored commands of a session. */
-  inbox: (ref: SessionRef) => `cox-cmd.${partitionOf(ref.sessionId)}.${ref.tenant}.${ref.sessionId}.*`,
+  /** All stored commands of a session, and its due timers. */
+  inbox: (ref: SessionRef) => `cox-cmd.${partitionOf(ref.sessionId)}.${ref.tenant}.${ref.sessionId}.>`,
   /** All stored commands of a partition. */
   partition: (p: number) => `cox-cmd.${p}.>`,
   /** All stored commands. */
@@ -86,8 +86,11 @@ export const subjects = {
   timers: 'cox-tmr.*.*.*.*.*',
   /** All timers that are due. A token of its own tells them from schedules, as filters match whole tokens only. */
   timersDue: 'cox-tmr.*.*.*.due.*',
-  /** What a due timer becomes in the command stream. */
-  timerCommandTransform: 'cox-cmd.{{wildcard(1)}}.{{wildcard(2)}}.{{wildcard(3)}}.timer',
+  /**
+   * What a due timer becomes in the command stream. One token longer than any published command can become, so that
+   * where it is stored tells a timer from a client's forgery.
+   */
+  timerCommandTransform: 'cox-cmd.{{wildcard(1)}}.{{wildcard(2)}}.{{wildcard(3)}}.timer.{{wildcard(4)}}',
   /** Requests to a bus tool. */
   tool: (tenant: string, name: string) => `cox.${TenantId.parse(tenant)}.tool.${token(name, TOOL_NAME_PATTERN)}`,
   /** Requests to a persona's service. */
@@ -149,14 +152,18 @@ export function parsePublishedCommand(subject: string): PublishedCommandAddress 
 export interface StoredCommandAddress {
   readonly ref: SessionRef;
   readonly verb: string;
+  /** Whether it is a due timer, which no client can store. */
+  readonly isTimer: boolean;
 }
 
 /** Reads a stored command's subject; null where the transform did not take it or an id is hostile. */
 export function parseStoredCommand(subject: string): StoredCommandAddress | null {
-  const [root, , tenant, sessionId, verb, ...rest] = subject.split('.');
+  const [root, , tenant, sessionId, verb, timerId, ...rest] = subject.split('.');
   if (root !== 'cox-cmd' || verb === undefined || rest.length > 0) return null;
+  if (timerId !== undefined && (verb !== 'timer' || !ID_PATTERN.test(timerId))) return null;
   if (!ID_PATTERN.test(tenant ?? '') || !ID_PATTERN.test(sessionId ?? '')) return null;
-  return { ref: { tenant: TenantId.parse(tenant), sessionId: SessionId.parse(sessionId) }, verb };
+  const ref = { tenant: TenantId.parse(tenant), sessionId: SessionId.parse(sessionId) };
+  return { ref, verb, isTimer: timerId !== undefined };
 }
 
 /** Reads a journal's subject; null where it is none. */

@@ -123,6 +123,7 @@ describe('what every body may carry', () => {
     cancel_call: { call_id: 'c' },
     suspend: {},
     resume: {},
+    signal: { name: 'go' },
     revoke: { command_id: 'm' },
     replace: { command_id: 'm', body: 'x' },
   };
@@ -264,7 +265,26 @@ describe('bad input is refused with the field named:', () => {
     ['cancel_call', { call_id: 'c', timeout_ms: -1 }, 'invalid_field timeout_ms'],
     ['cancel_call', { call_id: 'c', timeout_ms: 600_001 }, 'invalid_field timeout_ms'],
     ['cancel_call', { call_id: 'c', timeout_ms: 1.5 }, 'invalid_field timeout_ms'],
-    ['suspend', { until: 'noon' }, 'not_yet_available until'],
+    ['suspend', { until: 'noon' }, 'invalid_field until'],
+    ['suspend', { until: '2030-01-01T00:00:00' }, 'invalid_field until'],
+    ['suspend', { until: '2030-01-01' }, 'invalid_field until'],
+    ['suspend', { until: '2030-01-01T00:00:00Z', for_ms: 1 }, 'invalid_field for_ms'],
+    ['suspend', { for_ms: 0 }, 'invalid_field for_ms'],
+    ['suspend', { for_ms: BOUNDS.parkMaxMs + 1 }, 'invalid_field for_ms'],
+    ['suspend', { for_ms: '1h' }, 'invalid_field for_ms'],
+    ['suspend', { signal: 'two words' }, 'invalid_field signal'],
+    ['suspend', { on_timeout: 'fail' }, 'invalid_field on_timeout'],
+    ['suspend', { signal: 'go', on_timeout: 'fail' }, 'invalid_field on_timeout'],
+    ['suspend', { for_ms: 1, on_timeout: 'resume' }, 'invalid_field on_timeout'],
+    ['suspend', { for_ms: 1, on_timeout: 'resume_with_input' }, 'invalid_field input'],
+    ['suspend', { for_ms: 1, on_timeout: 'resume_with_input', input: ' ' }, 'invalid_field input'],
+    ['suspend', { for_ms: 1, input: 'x' }, 'invalid_field input'],
+    ['suspend', { for_ms: 1, on_timeout: 'fail', input: 'x' }, 'invalid_field input'],
+    ['signal', {}, 'invalid_field name'],
+    ['signal', { name: '' }, 'invalid_field name'],
+    ['signal', { name: 'go', data: { deep } }, 'invalid_field data'],
+    ['signal', { name: 'go', data: 'x'.repeat(BOUNDS.signalDataMaxBytes - 1) }, 'invalid_field data'],
+    ['signal', { name: 'go', date: 1 }, 'unknown_field date'],
     ['suspend', { till: 'noon' }, 'unknown_field till'],
   ];
 
@@ -296,7 +316,6 @@ describe('bad input is refused with the field named:', () => {
 
   test('remind with a field that reminders do not have, by its name', () => {
     expect(verdict('remind', { body: 'x', ttl: 3 })).toBe('unknown_field ttl');
-    expect(verdict('remind', { body: 'x', preempt: true })).toBe('not_yet_available preempt');
   });
 
   test.each([
@@ -308,7 +327,7 @@ describe('bad input is refused with the field named:', () => {
     expect(verdict(verb, body)).toBe(`invalid_field ${field}`);
   });
 
-  test.each(['signal', 'delete'])('%s, which a later release brings', (verb) => {
+  test.each(['delete'])('%s, which a later release brings', (verb) => {
     expect(verdict(verb, {})).toBe(`not_yet_available ${verb}`);
   });
 
@@ -317,6 +336,15 @@ describe('bad input is refused with the field named:', () => {
       ok: false,
       problem: { code: 'invalid_field', field: 'metadata' },
     });
+  });
+
+  test('what is just within its bounds is taken', () => {
+    expect(
+      verdict('suspend', { for_ms: 1, on_timeout: 'resume_with_input', input: 'x', signal: 'go', reason: 'r' }),
+    ).toBe('ok');
+    expect(verdict('suspend', { until: '2030-01-01T00:00:00+02:00', on_timeout: 'fail' })).toBe('ok');
+    expect(verdict('suspend', { for_ms: BOUNDS.parkMaxMs })).toBe('ok');
+    expect(verdict('signal', { name: 'go', data: 'x'.repeat(BOUNDS.signalDataMaxBytes - 2) })).toBe('ok');
   });
 
   test('a reason of just its bound is taken', () => {

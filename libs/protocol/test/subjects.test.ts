@@ -76,7 +76,23 @@ describe('a subject that was built is read again:', () => {
     fc.assert(
       fc.property(refs, ids, (ref, verb) => {
         expect(parsePublishedCommand(subjects.command(ref, verb))).toEqual({ ref, verb });
-        expect(parseStoredCommand(subjects.storedCommand(ref, verb))).toEqual({ ref, verb });
+        expect(parseStoredCommand(subjects.storedCommand(ref, verb))).toEqual({ ref, verb, isTimer: false });
+      }),
+    );
+  });
+
+  test('due timers, which nothing that is published can become', () => {
+    const transformed = (due: string) => {
+      const [, partition, tenant, sessionId, , id] = due.split('.');
+      const tokens = ['', partition, tenant, sessionId, id];
+      return subjects.timerCommandTransform.replace(/\{\{wildcard\((\d)\)\}\}/g, (_, n) => tokens[Number(n)] as string);
+    };
+    fc.assert(
+      fc.property(refs, ids, ids, (ref, timerId, verb) => {
+        const stored = transformed(subjects.timerDue(ref, timerId));
+        expect(parseStoredCommand(stored)).toEqual({ ref, verb: 'timer', isTimer: true });
+        expect(parseStoredCommand(subjects.storedCommand(ref, 'timer'))?.isTimer).toBe(false);
+        expect(subjects.storedCommand(ref, verb).split('.')).toHaveLength(stored.split('.').length - 1);
       }),
     );
   });

@@ -14,7 +14,22 @@ import {
   Persona,
   parseCommand,
   positionalCommandId,
+  type TimerInput,
+  TimerPayload,
 } from '@coxswain/protocol';
+
+/**
+ * Reads a due timer; null where it cannot be one of this release's. Only what the store of timers has put into the
+ * inbox may come here: a client's `timer` is a command, and refused as `internal_subject`.
+ */
+export function admitTimer(command: StoredCommand): TimerInput | null {
+  try {
+    const payload = TimerPayload.safeParse(JSON.parse(Buffer.from(command.payload).toString('utf8')));
+    return payload.success ? { type: 'timer', ...payload.data } : null;
+  } catch {
+    return null;
+  }
+}
 
 /** Reads one stored command. Never throws: a command that cannot be read becomes an input that can only be rejected. */
 export function admitCommand(command: StoredCommand, incarnation: CommandInbox['incarnation']): CommandInput {

@@ -35,6 +35,7 @@ export async function dispatchWithHook(
     call_id: call.callId,
     status,
     result: await bounded(blobs, outcome.result),
+    ...(outcome.park ? { park: outcome.park } : {}),
     ...(edited.length > 0 ? { edited } : {}),
     duration_ms: Math.max(0, Math.round((clock.monotonicMs() - startedMs) * 1_000) / 1_000),
   };

@@ -4,18 +4,18 @@
  */
 import type { Clock, Log } from '@coxswain/ports';
 import type { Outcome } from '@coxswain/protocol';
-import type { Effect } from '@coxswain/turn';
+import type { WorkEffect } from '@coxswain/turn';
 
 /** How effects are carried out. Neither rejects. */
 export interface EffectWorker {
   /** Does the work of one effect. */
-  perform(effect: Effect, signal: AbortSignal): Promise<Outcome>;
+  perform(effect: WorkEffect, signal: AbortSignal): Promise<Outcome>;
   /** The outcome of an effect that is stopped before or instead of its work. `timedOut`: it did not stop in its grace. */
-  stopped(effect: Effect, reason: string, timedOut: boolean): Outcome;
+  stopped(effect: WorkEffect, reason: string, timedOut: boolean): Outcome;
 }
 
 interface Running {
-  readonly effect: Effect;
+  readonly effect: WorkEffect;
   readonly controller: AbortController;
   /** Its outcome has been handed on, or it was given up. */
   settled: boolean;
@@ -51,7 +51,7 @@ export class EffectTable {
   }
 
   /** Effects whose work goes on, of these kinds or of all. */
-  running(kinds?: readonly Effect['kind'][]): number {
+  running(kinds?: readonly WorkEffect['kind'][]): number {
     let count = 0;
     for (const { settled, effect } of this.#running.values())
       if (!settled && (!kinds || kinds.includes(effect.kind))) count++;
@@ -59,7 +59,7 @@ export class EffectTable {
   }
 
   /** Starts what is wanted and missing, stops what is not wanted any more. Call it after each commit, and after recovery. */
-  reconcile(wanted: readonly Effect[], mayStart: (effect: Effect) => boolean): void {
+  reconcile(wanted: readonly WorkEffect[], mayStart: (effect: WorkEffect) => boolean): void {
     if (this.#closed) return;
     const ids = new Set(wanted.map((effect) => effect.id));
     for (const [id, entry] of this.#running) {
@@ -104,7 +104,7 @@ export class EffectTable {
     return this.#kept;
   }
 
-  #start(effect: Effect): void {
+  #start(effect: WorkEffect): void {
     const entry: Running = { effect, controller: new AbortController(), settled: false, grace: null };
     this.#running.set(effect.id, entry);
     const kept = this.#kept.get(effect.id);
@@ -125,7 +125,7 @@ export class EffectTable {
     this.#settle(entry, outcome);
   }
 
-  #stopIfAsked(entry: Running, effect: Effect): void {
+  #stopIfAsked(entry: Running, effect: WorkEffect): void {
     if (!effect.abort || entry.grace || entry.settled) return;
     const { reason, graceMs } = effect.abort;
     const grace = new AbortController();

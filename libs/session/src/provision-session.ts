@@ -235,6 +235,7 @@ function pin(
     ...limits,
     drain: persona.steering ?? { steering: 'all' as const, followups: 'one_at_a_time' as const },
     daemon: persona.daemon !== undefined,
+    ...(persona.daemon?.wake_interval_ms === undefined ? {} : { wake_interval_ms: persona.daemon.wake_interval_ms }),
     compaction: resolveCompaction(persona.compaction, model),
     root,
   };

@@ -15,7 +15,7 @@
  * R10 A runner whose append is refused by a foreign record aborts its effects and appends nothing more. The session's
  *     next runner begins with `owned {epoch: last + 1}`.
  */
-import type { CommandInbox, Doorbell, Journal, Snapshots, StoredCommand } from '@coxswain/ports';
+import type { CommandInbox, Doorbell, Journal, Snapshots, StoredCommand, Timers } from '@coxswain/ports';
 import {
   assertNever,
   BOUNDS,
@@ -29,9 +29,10 @@ import {
   type SessionEvent,
   type SessionRef,
   type SessionStatus,
+  type TimerInput,
 } from '@coxswain/protocol';
-import { effectsOf, isEnded, type SessionState } from '@coxswain/turn';
-import { admitCommand } from './admit-command.ts';
+import { effectsOf, isEnded, type SessionState, timerOf, type WorkEffect } from '@coxswain/turn';
+import { admitCommand, admitTimer } from './admit-command.ts';
 import { COMMIT_BOUNDS, type CommitBounds, commit } from './commit.ts';
 import { EffectTable } from './effect-table.ts';
 import { FeedbackBuffer } from './feedback-buffer.ts';
@@ -40,6 +41,7 @@ import { Receipts } from './receipts.ts';
 import { buildRecord, isRecordTooLarge, type SealedRecord, sealRecord } from './seal-record.ts';
 import { statusOf } from './session-status.ts';
 import { SessionWorker, type WorkerPorts } from './session-worker.ts';
+import { TimerTable } from './timer-table.ts';
 import type { Transcript } from './transcript.ts';
 import { argumentsProblem } from './validate-arguments.ts';
 
@@ -48,6 +50,7 @@ export interface RunnerPorts extends WorkerPorts {
   readonly journal: Journal;
   readonly inbox: CommandInbox;
   readonly snapshots: Snapshots;
+  readonly timers: Timers;
 }
 
 /** How a runner behaves. */
@@ -109,6 +112,7 @@ export class SessionRunner {
   readonly #onDropped: (dropped: Dropped) => void;
   readonly #worker: SessionWorker;
   readonly #effects: EffectTable;
+  readonly #timers: TimerTable;
   readonly #mailbox: Job[] = [];
   #doorbells: Doorbell[] = [];
   #inboxJobWaits = false;
@@ -149,6 +153,7 @@ export class SessionRunner {
       broken: (error: Error) => this.#post({ kind: 'broken', error }),
     };
     this.#effects = new EffectTable(this.#worker, ports.clock, ports.log, to, carried);
+    this.#timers = new TimerTable(ports.timers, ref, ports.clock, ports.log);
     this.#idleSinceMs = ports.clock.monotonicMs();
   }
 
@@ -187,13 +192,21 @@ export class SessionRunner {
     return (
       this.#working ||
       this.#mailbox.length > 0 ||
+      this.#timers.unacknowledged > 0 ||
       this.#effects.running(['provision', 'call_tool', 'consult', 'check_stop', 'close_tools']) > 0
     );
   }
 
-  /** Milliseconds for which nothing has run and nothing has waited; 0 while something does. */
+  /**
+   * Milliseconds for which nothing has run and nothing has waited; 0 while something does. A timer that the store has
+   * acknowledged wakes the session wherever it is; one that it has not keeps it here.
+   */
   idleMs(): number {
-    const idle = !this.#working && this.#mailbox.length === 0 && this.#effects.running() === 0;
+    const idle =
+      !this.#working &&
+      this.#mailbox.length === 0 &&
+      this.#effects.running() === 0 &&
+      this.#timers.unacknowledged === 0;
     return idle ? this.#ports.clock.monotonicMs() - this.#idleSinceMs : 0;
   }
 
@@ -256,7 +269,8 @@ export class SessionRunner {
       case 'broken':
         throw job.error;
       case 'wake':
-        if (effectsOf(session.actor.state).length > 0 && (await this.#own(session))) this.#reconcile();
+        // A timer is the same whoever puts it into the store: a session that only sleeps is not owned for it.
+        if (!workOf(session.actor.state).length || (await this.#own(session))) this.#reconcile();
         return;
       default:
         return assertNever(job);
@@ -265,11 +279,13 @@ export class SessionRunner {
 
   #reconcile(): void {
     const state = this.#session?.actor.state;
-    if (state)
-      this.#effects.reconcile(
-        effectsOf(state),
-        (effect) => !this.#quiescing || !['call_model', 'compact'].includes(effect.kind),
-      );
+    if (!state) return;
+    const timer = timerOf(state);
+    this.#timers.reconcile(timer ? [timer] : []);
+    this.#effects.reconcile(
+      workOf(state),
+      (effect) => !this.#quiescing || !['call_model', 'compact'].includes(effect.kind),
+    );
   }
 
   // ---- feedback ----
@@ -385,6 +401,7 @@ export class SessionRunner {
     const cursor = { stream: incarnation.stream, created: incarnation.created, seq: command.seq };
     const session = this.#session;
     if (!session) return false;
+    if (command.isTimer) return this.#takeTimer(session, command, cursor);
     const input = admitCommand(command, incarnation);
     try {
       return await this.#take(session, input, cursor);
@@ -407,13 +424,28 @@ export class SessionRunner {
     }
   }
 
+  /**
+   * One that nobody waits for leaves no record, also none of its being owned. Nobody is told where one breaks the
+   * machine: the run ends over it. @returns false where the session was left.
+   */
+  async #takeTimer(session: Live, command: StoredCommand, cursor: Cursor): Promise<boolean> {
+    const input = admitTimer(command);
+    if (input === null || timerOf(session.actor.state)?.id !== input.effect_id) return true;
+    try {
+      return await this.#take(session, input, cursor);
+    } catch (error) {
+      await this.#refold(error as Error);
+      return !this.#dropped;
+    }
+  }
+
   /** @returns false where the session was left. */
-  async #take(session: Live, input: CommandInput, cursor: Cursor | undefined): Promise<boolean> {
+  async #take(session: Live, input: CommandInput | TimerInput, cursor: Cursor | undefined): Promise<boolean> {
     // The journal may have been read again since the inbox was, and hold more than it did then.
     if (cursor && cursor.seq <= this.#position(session)) return true;
     if (!(await this.#own(session))) return false;
     const owned = this.#session ?? session;
-    return this.#step(owned, this.#checked(owned, input), cursor);
+    return this.#step(owned, input.type === 'command' ? this.#checked(owned, input) : input, cursor);
   }
 
   #position(session: Live): number {
@@ -601,6 +633,7 @@ export class SessionRunner {
     if (!this.#feedback.isEmpty)
       this.#ports.log.warn({ session_id: this.#ref.sessionId }, 'inbox feedback that no record held is lost');
     this.#mailbox.length = 0;
+    this.#timers.close();
     const carried = this.#effects.close();
     this.#left = this.#worker.dispose().then((notes) => {
       // What could not be closed is worth a line, no more.
@@ -608,4 +641,8 @@ export class SessionRunner {
     });
     this.#onDropped({ reason, message, carried, hasWritten: this.#hasWritten });
   }
+}
+
+function workOf(state: SessionState): WorkEffect[] {
+  return effectsOf(state).filter((effect): effect is WorkEffect => effect.kind !== 'timer');
 }

@@ -1,10 +1,11 @@
 /** A session as seen from outside, from its state after a committed record. */
 import { type SessionStatus, type StateValue, usdOf } from '@coxswain/protocol';
-import { budgetsOf, messagesOf, type SessionState } from '@coxswain/turn';
+import { budgetsOf, messagesOf, type SessionState, timerOf } from '@coxswain/turn';
 
 /** The status after the record that `n` and `at` name. */
 export function statusOf(state: SessionState, n: number, at: string): SessionStatus {
   const { context } = state;
+  const timer = timerOf(state);
   return {
     session_id: context.session_id,
     n,
@@ -33,6 +34,8 @@ export function statusOf(state: SessionState, n: number, at: string): SessionSta
     approvals: context.calls
       .filter((row) => row.status === 'parked')
       .map((row) => ({ call_id: row.call_id, tool: row.tool, args: row.args, requested_by: row.requested_by ?? '' })),
+    suspended: suspensionOf(state),
+    wakes_at: timer?.what === 'wake_interval' ? timeText(timer.dueAtMs) : null,
     pending: [
       ...context.pending.map(({ reminder, preempt: _preempt, allowed: _allowed, ...injection }) => ({
         ...injection,
@@ -47,4 +50,22 @@ export function statusOf(state: SessionState, n: number, at: string): SessionSta
       }),
     ),
   };
+}
+
+function suspensionOf({ context }: SessionState): SessionStatus['suspended'] {
+  const { suspension } = context;
+  if (!suspension) return null;
+  const { since_ms, reason, until_ms, on_timeout, signal, call_id } = suspension;
+  return {
+    since: timeText(since_ms),
+    reason: reason ?? null,
+    until: until_ms === undefined ? null : timeText(until_ms),
+    on_timeout: until_ms === undefined ? null : (on_timeout ?? 'resume_with_summary'),
+    signal: signal ?? null,
+    by_itself: call_id !== undefined,
+  };
+}
+
+function timeText(ms: number): string {
+  return new Date(ms).toISOString();
 }

@@ -1,7 +1,7 @@
 /** How each kind of effect is carried out for one session. */
 import type { Blobs, Clock, Hooks, Log, ModelRequest, Models, Publisher, Toolset } from '@coxswain/ports';
 import { BOUNDS, type Message, type Outcome, type SessionRef, type ToolDefinition } from '@coxswain/protocol';
-import type { Effect, SessionState } from '@coxswain/turn';
+import type { SessionState, WorkEffect } from '@coxswain/turn';
 import { askCompaction } from './ask-compaction.ts';
 import { askModel } from './ask-model.ts';
 import { checkStop } from './check-stop.ts';
@@ -51,11 +51,11 @@ export class SessionWorker implements EffectWorker {
     this.#feedback = feedback;
   }
 
-  async perform(effect: Effect, signal: AbortSignal): Promise<Outcome> {
+  async perform(effect: WorkEffect, signal: AbortSignal): Promise<Outcome> {
     return readOutcome(await this.#perform(effect, signal));
   }
 
-  async #perform(effect: Effect, signal: AbortSignal): Promise<Outcome> {
+  async #perform(effect: WorkEffect, signal: AbortSignal): Promise<Outcome> {
     const ports = this.#ports;
     const { state, transcript } = this.#view();
     switch (effect.kind) {
@@ -132,7 +132,7 @@ export class SessionWorker implements EffectWorker {
     }
   }
 
-  stopped(effect: Effect, reason: string, timedOut: boolean): Outcome {
+  stopped(effect: WorkEffect, reason: string, timedOut: boolean): Outcome {
     switch (effect.kind) {
       case 'provision':
         return { type: 'provision_outcome', effect_id: effect.id, status: 'cancelled' };
@@ -209,7 +209,7 @@ export class SessionWorker implements EffectWorker {
   }
 
   async #callTool(
-    effect: Extract<Effect, { kind: 'call_tool' }>,
+    effect: Extract<WorkEffect, { kind: 'call_tool' }>,
     state: SessionState,
     transcript: Transcript,
     signal: AbortSignal,
@@ -251,7 +251,7 @@ export class SessionWorker implements EffectWorker {
   }
 
   /** A tool that was given up has nothing more to say to this run. */
-  #feedbackOfCall({ id, callId, tool }: Extract<Effect, { kind: 'call_tool' }>, text: string): void {
+  #feedbackOfCall({ id, callId, tool }: Extract<WorkEffect, { kind: 'call_tool' }>, text: string): void {
     const row = this.#view().state.context.calls.find((candidate) => candidate.call_id === callId);
     if (row?.status === 'running' && row.effect_id === id) this.#feedback(`tool:${tool}`, text);
     else this.#ports.log.info({ session_id: this.#ref.sessionId, effect_id: id }, 'late feedback dropped');

@@ -69,6 +69,7 @@ export class TestBed {
       journal: this.journal,
       inbox: this.bus.createInbox(),
       snapshots: this.bus.snapshots,
+      timers: this.bus.timers,
       blobs: this.bus.blobs,
       clock: this.time.clock(),
       ids: { next: () => String(++this.#ids) },

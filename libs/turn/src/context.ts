@@ -11,9 +11,11 @@ import type {
   Json,
   JsonObject,
   Mode,
+  OnTimeout,
   PinnedPermissions,
   PinnedPrice,
   ReminderFields,
+  ReminderMessage,
   ResolvedCompaction,
   RunBudgets,
   StartSettings,
@@ -22,6 +24,7 @@ import type {
   ToolResult,
   ToolTraits,
   Usage,
+  UserMessage,
 } from '@coxswain/protocol';
 import { type BudgetCount, NOTHING_USED } from './budgets.ts';
 import type { Pass } from './compaction.ts';
@@ -148,6 +151,49 @@ export interface OpenEffect {
   readonly epoch: number;
 }
 
+/** A suspension that is asked for and takes hold at the next turn boundary. */
+export interface AskedSuspension {
+  /** The command that asked, or the call by which the session parks itself. */
+  readonly command_id?: string | undefined;
+  readonly call_id?: string | undefined;
+  readonly actor?: Actor | undefined;
+  readonly reason?: string | undefined;
+  readonly until_ms?: number | undefined;
+  readonly for_ms?: number | undefined;
+  readonly signal?: string | undefined;
+  readonly on_timeout?: OnTimeout | undefined;
+  readonly input?: string | undefined;
+  /** An interrupt that came after it was asked for: the session wakes as soon as it is parked. */
+  readonly interrupted_by?: string | undefined;
+}
+
+/** A suspension that has taken hold: since when, and what ends it. */
+export interface Suspension extends Omit<AskedSuspension, 'for_ms'> {
+  readonly since_ms: number;
+  readonly timer?: OpenEffect | undefined;
+  /** The command that has ended it. */
+  readonly resumed_by?: string | undefined;
+  /** Its time has come. */
+  readonly expired?: true | undefined;
+}
+
+/** A signal that no suspension has waited for yet. */
+export interface StoredSignal {
+  readonly command_id: string;
+  readonly name: string;
+  readonly data?: Json | undefined;
+}
+
+/** What the model is still to be told of a wait that is over, said before anything else happens. */
+export interface Waking {
+  /** What the messages are told as: the command, call or timer that the wait was begun by. */
+  readonly id: string;
+  readonly seam: 'post_resume' | 'daemon_idle_post';
+  readonly messages: readonly (UserMessage | ReminderMessage)[];
+  /** Whether it gives the model something to do, or only goes with what is done in any case. */
+  readonly takes_turn: boolean;
+}
+
 /** What a session has pinned for its run. */
 export interface Pinned {
   readonly persona: string;
@@ -161,6 +207,7 @@ export interface Pinned {
   readonly parallel_calls: number;
   readonly drain: { readonly steering: 'all' | 'one_at_a_time'; readonly followups: 'all' | 'one_at_a_time' };
   readonly daemon: boolean;
+  readonly wake_interval_ms?: number | undefined;
   readonly stop_when: readonly StopCondition[];
   readonly compaction?: ResolvedCompaction | undefined;
   readonly budgets: RunBudgets | null;
@@ -251,7 +298,13 @@ export interface SessionContext {
   readonly cancel_reason: string | null;
   readonly failure: Failure | null;
   readonly failed_at: number | null;
-  readonly suspend: { readonly command_id: string; readonly reason?: string | undefined } | null;
+  readonly suspend: AskedSuspension | null;
+  readonly suspension: Suspension | null;
+  /** Signals that wait for a suspension that waits for them, oldest first. */
+  readonly signals: readonly StoredSignal[];
+  /** Wakes an idling daemon. */
+  readonly idle_timer: (OpenEffect & { readonly due_at_ms: number }) | null;
+  readonly waking: Waking | null;
   /** The newest command ids, oldest first: `<id>`, `<id>!<reject code>`; of an injection `<id>~`, `<id>~revoked`. */
   readonly command_ids: readonly string[];
 }
@@ -330,6 +383,10 @@ export function emptyContext(sessionId: string): SessionContext {
     failure: null,
     failed_at: null,
     suspend: null,
+    suspension: null,
+    signals: [],
+    idle_timer: null,
+    waking: null,
     command_ids: [],
   };
 }

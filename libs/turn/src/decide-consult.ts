@@ -9,7 +9,7 @@ import {
 } from '@coxswain/protocol';
 import { settleCancelled } from './cancelled-call.ts';
 import { afterVeto } from './compaction.ts';
-import type { CallRow, OpenConsult, SessionContext } from './context.ts';
+import type { AskedSuspension, CallRow, OpenConsult, SessionContext } from './context.ts';
 import { type Decision, events, late } from './decision.ts';
 import { guardDecided } from './guard.ts';
 import { because, denied, ended, UNSEEN } from './next.ts';
@@ -73,10 +73,14 @@ function consequences(context: SessionContext, consult: OpenConsult, outcome: Co
     case 'file_edited':
     case 'session_error':
     case 'session_end':
+    case 'session_idle':
+    case 'post_resume':
     case 'pre_finish':
     case 'on_unsettled_detected':
     case 'post_finish':
       return [];
+    case 'pre_suspend':
+      return context.aborting ? [] : suspensionGuarded(context, outcome);
     case 'pre_compact':
       return context.aborting ? [] : compactionVetted(context, outcome);
     case 'transform_context':
@@ -132,6 +136,48 @@ function blocked(context: SessionContext, answers: readonly HookAnswer[]) {
     if (verdict?.kind === 'block') return { hook, reason: verdict.reason, code: 'prompt_blocked' };
   }
   return null;
+}
+
+function suspensionGuarded(context: SessionContext, outcome: ConsultOutcome): SessionEvent[] {
+  const { suspend } = context;
+  // Withdrawn while the hooks were asked.
+  if (!suspend) return [];
+  for (const answer of outcome.answers) {
+    const closed = failsClosed(context, 'pre_suspend', answer);
+    if (!closed && answer.verdict?.kind !== 'block') continue;
+    const reason = answer.verdict?.kind === 'block' ? answer.verdict.reason : answer.failure?.message;
+    return [vetoed('pre_suspend', answer.hook, 'block', reason), notSuspended(context, suspend, answer.hook, reason)];
+  }
+  return [];
+}
+
+// Whoever asked is told: a person by the outcome of the command, the model by a reminder, as its call had gone well.
+function notSuspended(
+  context: SessionContext,
+  { command_id, call_id = '', actor }: AskedSuspension,
+  hook: string,
+  reason: string | undefined,
+): SessionEvent {
+  const text = `Hook ${hook} did not let the session be suspended${because(reason)}.`;
+  if (command_id !== undefined) {
+    return {
+      type: 'control_outcome',
+      control: 'suspend',
+      command_id,
+      status: 'blocked',
+      target: context.session_id,
+      ...(actor ? { actor } : {}),
+      reason: text,
+    };
+  }
+  return {
+    type: 'message_injected',
+    command_id: call_id,
+    origin: 'direct',
+    seam: 'direct',
+    turn: context.turn,
+    message: { role: 'reminder', content: [{ type: 'text', text }] },
+  };
 }
 
 // A hook that fails closed refuses the pass: what it would have had to say of what is archived is not known.

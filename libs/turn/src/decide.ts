@@ -28,7 +28,15 @@ import { decideCompact, decideOverflow, modelFailure, withoutStep } from './comp
 import type { SessionContext } from './context.ts';
 import { decideConsult } from './decide-consult.ts';
 import { decideInjection, decideReplace, decideRevoke } from './decide-injections.ts';
-import { type Decision, events, late } from './decision.ts';
+import {
+  decideResume,
+  decideSignal,
+  decideSuspend,
+  decideTimer,
+  parkRequested,
+  withoutBadParking,
+} from './decide-suspend.ts';
+import { by, type Decision, events, late, why } from './decision.ts';
 import { withEditedFiles } from './edited-files.ts';
 import { remembered } from './evolve.ts';
 import { decideFeedback } from './feedback.ts';
@@ -36,7 +44,7 @@ import { because, ended, UNSEEN, unstartedRun } from './next.ts';
 import { PREEMPTED } from './preempt.ts';
 import * as q from './queries.ts';
 import { reject, rejectControl } from './rejection.ts';
-import { isEnded, leafOf, type SessionState, topStateOf } from './state.ts';
+import { isEnded, type SessionState, topStateOf } from './state.ts';
 import { decideStop, textStop } from './stop-conditions.ts';
 import { MACHINE_VERSION } from './turn-machine.ts';
 
@@ -52,7 +60,7 @@ export function decide(state: SessionState, input: Input, atMs: number): Decisio
     case 'compact_outcome':
       return decideCompact(state.context, input);
     case 'call_outcome':
-      return withEditedFiles(input, decideCall(state.context, input));
+      return withEditedFiles(input, decideCall(state.context, withoutBadParking(input, atMs)));
     case 'consult_outcome':
       return decideConsult(state.context, input);
     case 'close_outcome':
@@ -66,6 +74,8 @@ export function decide(state: SessionState, input: Input, atMs: number): Decisio
       return decideFeedback(state.context, input);
     case 'session_failed':
       return decideSessionFailed(state, input);
+    case 'timer':
+      return decideTimer(state, input);
     default:
       return assertNever(input);
   }
@@ -102,13 +112,15 @@ function decideCommand(state: SessionState, input: CommandInput, atMs: number): 
     case 'cancel_call':
       return decideCancelCall(state, input);
     case 'suspend':
-      return decideSuspend(state, input);
+      return decideSuspend(state, input, atMs);
     case 'resume':
       return decideResume(state, input);
     case 'revoke':
       return decideRevoke(context, input);
     case 'replace':
       return decideReplace(context, input);
+    case 'signal':
+      return decideSignal(state, input);
     default:
       return reject(input, 'not_yet_available', `${input.verb} is not there yet in this release`, { field: 'verb' });
   }
@@ -122,9 +134,6 @@ function isTooOld(context: SessionContext, commandId: string): boolean {
   const oldest = context.command_ids.find((entry) => UUID_V7.test(entry.slice(0, 36)));
   return oldest !== undefined && commandId < oldest.slice(0, 36);
 }
-
-const by = (input: CommandInput) => (input.actor ? { actor: input.actor } : {});
-const why = (reason: unknown) => (typeof reason === 'string' ? { reason } : {});
 
 function decidePrompt(state: SessionState, input: CommandInput): Decision {
   const { context } = state;
@@ -237,45 +246,6 @@ function decideCancelCall(state: SessionState, input: CommandInput): Decision {
   );
 }
 
-function decideSuspend(state: SessionState, input: CommandInput): Decision {
-  const { context } = state;
-  if (isEnded(state)) return rejectControl(input, context.session_id, 'not_running', 'the session is not running');
-  if (topStateOf(state) === 'suspended' || context.suspend)
-    return rejectControl(input, context.session_id, 'already_suspended', 'the session is suspended, or about to be');
-  if (topStateOf(state) === 'tearing_down')
-    return rejectControl(input, context.session_id, 'not_running', 'the run is ending');
-  return events({
-    type: 'control_outcome',
-    control: 'suspend',
-    command_id: input.command_id,
-    status: 'suspending',
-    target: context.session_id,
-    ...by(input),
-    ...why(input.body.reason),
-  });
-}
-
-function decideResume(state: SessionState, input: CommandInput): Decision {
-  if (isEnded(state))
-    return rejectControl(
-      input,
-      state.context.session_id,
-      'not_running',
-      'the run has ended; go on with `cox run --session`',
-    );
-  if (leafOf(state) !== 'suspended.parked')
-    return rejectControl(input, state.context.session_id, 'not_suspended', 'the session is not suspended');
-  const outcome: SessionEvent = {
-    type: 'control_outcome',
-    control: 'resume',
-    command_id: input.command_id,
-    status: 'resumed',
-    target: state.context.session_id,
-    ...by(input),
-  };
-  return events(outcome, { type: 'resumed', command_id: input.command_id });
-}
-
 // ---- outcomes ----
 
 function decideProvision(context: SessionContext, outcome: ProvisionOutcome): Decision {
@@ -377,9 +347,15 @@ function decideCall(context: SessionContext, outcome: CallOutcome): Decision {
   }
   const { status, result } = agreeing(outcome);
   if (q.hooksFor(context, 'PostToolUse', row.tool).length > 0) {
-    return events({ type: 'call_returned', call_id: row.call_id, status, result, duration_ms });
+    return events(
+      { type: 'call_returned', call_id: row.call_id, status, result, duration_ms },
+      ...parkRequested(context, outcome),
+    );
   }
-  return events({ ...head, status, result, is_error: status !== 'ok', ...timedOut });
+  return events(
+    { ...head, status, result, is_error: status !== 'ok', ...timedOut },
+    ...parkRequested(context, outcome),
+  );
 }
 
 // Tools say twice whether they failed, by status and by flag; either is enough.

@@ -1,5 +1,5 @@
 /** Decisions: what `decide` gives back. */
-import type { SessionEvent } from '@coxswain/protocol';
+import type { CommandInput, SessionEvent } from '@coxswain/protocol';
 
 type CommandRejected = Extract<SessionEvent, { type: 'command_rejected' }>;
 
@@ -18,3 +18,8 @@ export function events(...list: readonly SessionEvent[]): Decision {
 export function late(effectId: string): Decision {
   return { kind: 'ignored', reason: `no open effect ${effectId}` };
 }
+
+/** Who sent a command, as a member of its events. */
+export const by = (input: CommandInput) => (input.actor ? { actor: input.actor } : {});
+/** A reason, where one is given. */
+export const why = (reason: unknown) => (typeof reason === 'string' ? { reason } : {});

@@ -1,8 +1,14 @@
 /** Effects: what the outside world must be doing for a session now, as data. */
-import { BOUNDS, type CompactionStrategy, type HookPoint, type JsonObject } from '@coxswain/protocol';
+import {
+  BOUNDS,
+  type CompactionStrategy,
+  type HookPoint,
+  type JsonObject,
+  type TimerPurpose,
+} from '@coxswain/protocol';
 import type { CallCancel } from './context.ts';
 import { PREEMPT_ORDER } from './preempt.ts';
-import type { SessionState } from './state.ts';
+import { leafOf, type SessionState } from './state.ts';
 
 /** Stop this effect: signal it, and after the grace go on without it. */
 export interface AbortOrder {
@@ -46,7 +52,13 @@ export type Effect =
       readonly payload: JsonObject;
     })
   | (EffectHead & { readonly kind: 'check_stop'; readonly predicates: readonly string[] })
-  | (EffectHead & { readonly kind: 'close_tools' });
+  | (EffectHead & { readonly kind: 'close_tools' })
+  | (EffectHead & { readonly kind: 'timer'; readonly dueAtMs: number; readonly what: TimerPurpose });
+
+/** A timer: it stands in a store, and comes back as an input when it is due. Nobody works on it meanwhile. */
+export type TimerEffect = Extract<Effect, { kind: 'timer' }>;
+/** An effect that the host itself works on. */
+export type WorkEffect = Exclude<Effect, TimerEffect>;
 
 /** What must be going on now, oldest kinds first. Pure. */
 export function effectsOf(state: SessionState): readonly Effect[] {
@@ -104,7 +116,29 @@ export function effectsOf(state: SessionState): readonly Effect[] {
   }
   if (context.stop_check) effects.push({ kind: 'check_stop', ...context.stop_check, abort });
   if (context.closing) effects.push({ kind: 'close_tools', ...context.closing, abort: null });
+  const timer = timerOf(state);
+  if (timer) effects.push(timer);
   return effects;
+}
+
+/** The timer that a session waits for. One that is not listed here any more fires into the void; none is cancelled. */
+export function timerOf(state: SessionState): TimerEffect | null {
+  const { suspension, idle_timer } = state.context;
+  if (!suspension?.timer && !idle_timer) return null;
+  const leaf = leafOf(state);
+  if (leaf === 'suspended.parked' && suspension?.timer && suspension.until_ms !== undefined) {
+    return { kind: 'timer', ...suspension.timer, abort: null, dueAtMs: suspension.until_ms, what: 'suspension' };
+  }
+  return leaf === 'daemon_idle.waiting' && idle_timer
+    ? {
+        kind: 'timer',
+        id: idle_timer.id,
+        epoch: idle_timer.epoch,
+        abort: null,
+        dueAtMs: idle_timer.due_at_ms,
+        what: 'wake_interval',
+      }
+    : null;
 }
 
 function orderOf(cancel: CallCancel): AbortOrder {

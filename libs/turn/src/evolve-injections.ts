@@ -72,6 +72,9 @@ export function takenBack(context: SessionContext, event: EventOf<'control_outco
   if (event.status === 'revoked') {
     const others = (one: { readonly command_id: string }) => one.command_id !== target;
     return {
+      ...(context.suspend?.interrupted_by === target
+        ? { suspend: { ...context.suspend, interrupted_by: undefined } }
+        : {}),
       pending: context.pending.filter(others),
       followups: context.followups.filter(others),
       command_ids: withFate(context, target, REVOKED),

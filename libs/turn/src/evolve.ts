@@ -27,6 +27,7 @@ import { preempt } from './preempt.ts';
 import * as q from './queries.ts';
 import { countDownAtTurnEnd, showReminders } from './reminders.ts';
 import { watchAnswer, watchResult, watchTold, watchTurn } from './stall-watch.ts';
+import { wakingFrom, wakingFromInterval } from './suspension.ts';
 import { viewAfter } from './view-account.ts';
 
 /** An event with the record it stands in: its number, and when it was made, milliseconds since 1970. */
@@ -67,6 +68,10 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
         failure: null,
         failed_at: null,
         suspend: null,
+        suspension: null,
+        signals: [],
+        idle_timer: null,
+        waking: null,
         stall: NO_STALL,
         ...remember(context, event.command_id),
         ...ask(context, event, 'provision'),
@@ -86,6 +91,7 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
           parallel_calls: provision.parallel_calls,
           drain: provision.drain,
           daemon: provision.daemon,
+          wake_interval_ms: provision.wake_interval_ms,
           stop_when: provision.definition.stop_when ?? [],
           ...(provision.compaction ? { compaction: provision.compaction } : {}),
           budgets: provision.budgets ?? null,
@@ -135,6 +141,9 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
         preempting: false,
         cut_short: false,
         delivered_at_end: 0,
+        waking: null,
+        // A message has kept the session from parking itself.
+        ...(context.suspend?.call_id === undefined ? {} : { suspend: null }),
         overflows: 0,
         pass: null,
       };
@@ -144,6 +153,7 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
     case 'feedback_dropped':
       return { ...feedbackEvolved(context, event), stall: watchTold(context.stall, event.source) };
     case 'message_injected':
+      if (event.origin === 'direct') return told(context, event);
       if (event.origin === 'feedback') return feedbackSaid(context, event.command_id);
       return event.origin === 'followup'
         ? { followups: context.followups.filter((followup) => followup.command_id !== event.command_id) }
@@ -213,6 +223,11 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
         compacting: null,
         closing: null,
         consult: null,
+        suspend: null,
+        suspension: null,
+        signals: [],
+        idle_timer: null,
+        waking: null,
         stop_check: null,
         count: stopClock(context.count, event.at_ms),
       };
@@ -221,6 +236,7 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
     case 'followup_received':
       return {
         ...waitsFrom(context, event),
+        ...(interruptsAtOnce(context, event) ? interrupted(context, event.command_id) : {}),
         ...('preempt' in event && event.preempt && !isHeldBack(context, event) ? preempt(context) : {}),
         ...remember(context, event.command_id, injectionEntry(event.command_id)),
       };
@@ -239,12 +255,13 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
       if (event.point === 'permission_asked' && event.decision === 'allow' && event.call_id) {
         return setCall(context, event.call_id, { granted_by: `hook:${event.hook}` });
       }
+      if (event.point === 'pre_suspend') return { suspend: null };
       if (event.point === 'pre_compact' && context.pass) return { pass: { ...context.pass, vetoed: true } };
       return {};
     case 'injection_blocked':
       return { ...injectionBlocked(context, event.command_id), ...neverDelivered(context, event.command_id) };
     case 'guard_ended':
-      return guardEnded(context, event);
+      return { ...guardEnded(context, event), ...letIn(context, event) };
     case 'consult_ended':
       // The seam before these hooks would have asked for the answer, had there been none.
       if (event.point === 'transform_context' && !context.aborting)
@@ -258,10 +275,21 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
       return remember(context, event.command_id, `${event.command_id}!${event.code}`);
     case 'control_outcome':
       return controlled(context, event);
+    case 'suspend_requested': {
+      const { type: _, n: __, at_ms: ___, ...suspend } = event;
+      return { suspend, ...(event.command_id === undefined ? {} : remember(context, event.command_id)) };
+    }
     case 'suspended':
-      return { suspend: null, count: stopClock(context.count, event.at_ms) };
+      return { ...suspended(context, event), count: stopClock(context.count, event.at_ms) };
     case 'resumed':
-      return { ...remember(context, event.command_id), count: startClock(context.count, event.at_ms) };
+      return { ...resumed(context, event), count: startClock(context.count, event.at_ms) };
+    case 'signal_received': {
+      const { command_id, name, data } = event;
+      const signal = { command_id, name, ...(data === undefined ? {} : { data }) };
+      return { signals: [...context.signals, signal], ...remember(context, command_id) };
+    }
+    case 'timer_fired':
+      return timerFired(context, event);
     case 'run_failed':
       return {
         aborting: true,
@@ -323,9 +351,9 @@ function checkpointed(
         ...(q.isHooked(context, 'transform_context') ? {} : ask(context, event, 'model')),
       };
     case 'daemon_idle_pre':
-      return { ...delivered, turns_counted: 0, count: NOTHING_USED };
+      return { ...delivered, turns_counted: 0, ...idling(context, event) };
     case 'daemon_idle_post':
-      return { ...delivered, count: startClock(context.count, event.at_ms) };
+      return { ...delivered, idle_timer: null, count: startClock(context.count, event.at_ms) };
     case 'loop_exit':
       return { ...delivered, ...(context.run_started && context.pinned ? ask(context, event, 'closing') : {}) };
     default:
@@ -450,8 +478,11 @@ function controlled(context: SessionContext, event: EventOf<'control_outcome'>):
       suspend: null,
     };
   }
-  if (event.control === 'suspend' && event.status === 'suspending') {
-    return { ...remembered, suspend: { command_id: event.command_id, reason: event.reason } };
+  if (event.control === 'resume' && event.status === 'resumed') {
+    const { suspension } = context;
+    return suspension
+      ? { ...remembered, suspension: { ...suspension, resumed_by: event.command_id } }
+      : { ...remembered, suspend: null };
   }
   if (event.control === 'cancel_call' && event.status === 'cancelled') {
     const row = context.calls.find((candidate) => candidate.call_id === event.target);
@@ -466,6 +497,77 @@ function controlled(context: SessionContext, event: EventOf<'control_outcome'>):
     };
   }
   return remembered;
+}
+
+// ---- waits ----
+
+function suspended(context: SessionContext, event: EventOf<'suspended'> & PlacedEvent): Partial<SessionContext> {
+  const { for_ms: _, ...asked } = context.suspend ?? {};
+  const head = { ...asked, since_ms: event.at_ms };
+  const { effect_id, until_ms } = event;
+  if (effect_id === undefined) return { suspend: null, suspension: head, idle_timer: null };
+  return {
+    suspend: null,
+    suspension: { ...head, until_ms, timer: { id: effect_id, epoch: context.epoch } },
+    idle_timer: null,
+    next_effect: nextIndex(context, event) + 1,
+  };
+}
+
+function resumed(context: SessionContext, event: EventOf<'resumed'>): Partial<SessionContext> {
+  const { suspension } = context;
+  return {
+    suspension: null,
+    ...(suspension ? { waking: wakingFrom(suspension, event) } : {}),
+    ...(event.cause === 'signal'
+      ? { signals: context.signals.filter(({ command_id }) => command_id !== event.command_id) }
+      : {}),
+  };
+}
+
+function timerFired(context: SessionContext, event: EventOf<'timer_fired'>): Partial<SessionContext> {
+  const { suspension } = context;
+  if (event.what === 'suspension') return suspension ? { suspension: { ...suspension, expired: true } } : {};
+  const intervalMs = context.pinned?.wake_interval_ms ?? 0;
+  return { idle_timer: null, waking: wakingFromInterval(event.effect_id, intervalMs) };
+}
+
+/** A daemon that begins to wait asks to be woken after its interval; one for which something waits goes on at once. */
+function idling(context: SessionContext, event: PlacedEvent): Partial<SessionContext> {
+  if (q.anythingWaits(context)) return { count: startClock(NOTHING_USED, event.at_ms) };
+  const intervalMs = context.pinned?.wake_interval_ms;
+  if (intervalMs === undefined) return { count: NOTHING_USED };
+  const index = nextIndex(context, event);
+  return {
+    count: NOTHING_USED,
+    idle_timer: { id: `${event.n}-${index}`, epoch: context.epoch, due_at_ms: event.at_ms + intervalMs },
+    next_effect: index + 1,
+  };
+}
+
+// A steer that hooks have yet to let in interrupts once they have.
+function interruptsAtOnce(context: SessionContext, event: SessionEvent): boolean {
+  if (!('mode' in event) || event.mode !== 'interrupt_immediate') return false;
+  return event.type !== 'steering_received' || !q.isGuarded(context);
+}
+
+/** An interrupt that comes after a suspension was asked for must not be slept through. */
+function interrupted(context: SessionContext, commandId: string): Partial<SessionContext> {
+  const { suspend } = context;
+  return suspend && suspend.interrupted_by === undefined ? { suspend: { ...suspend, interrupted_by: commandId } } : {};
+}
+
+/** An interrupt counts from when hooks have let it in. */
+function letIn(context: SessionContext, event: EventOf<'guard_ended'>): Partial<SessionContext> {
+  if (event.verdict !== 'allowed') return {};
+  const injection = context.pending.find(({ command_id }) => command_id === event.command_id);
+  return injection?.mode === 'interrupt_immediate' ? interrupted(context, event.command_id) : {};
+}
+
+/** What the runtime itself says is recorded at once; of what a wait has left to say it takes the first. */
+function told(context: SessionContext, event: EventOf<'message_injected'>): Partial<SessionContext> {
+  const { waking } = context;
+  return waking?.seam === event.seam ? { waking: { ...waking, messages: waking.messages.slice(1) } } : {};
 }
 
 function setCall(context: SessionContext, callId: string, change: Partial<CallRow>): { calls: readonly CallRow[] } {

@@ -3,7 +3,15 @@ export { type BudgetState, budgetsOf } from './budgets.ts';
 export { type CallRow, emptyContext, type OpenConsult, type SessionContext } from './context.ts';
 export { decide } from './decide.ts';
 export type { Decision } from './decision.ts';
-export { type AbortOrder, type Effect, effectsOf, openEffectIds } from './effects.ts';
+export {
+  type AbortOrder,
+  type Effect,
+  effectsOf,
+  openEffectIds,
+  type TimerEffect,
+  timerOf,
+  type WorkEffect,
+} from './effects.ts';
 export { isClearable } from './estimate-tokens.ts';
 export { next } from './next.ts';
 export { anythingInFlight } from './queries.ts';

@@ -33,6 +33,7 @@ import { nextExpiry, supersededBy } from './reminders.ts';
 import { stallNotice } from './stall-watch.ts';
 import { leafOf, type SessionState } from './state.ts';
 import { isStopped, predicatesAsked, toolStop } from './stop-conditions.ts';
+import { endsSuspension, parkingPayload, takesHold } from './suspension.ts';
 import { MACHINE_VERSION } from './turn-machine.ts';
 import { messagesOf } from './view-account.ts';
 
@@ -92,16 +93,13 @@ const derive: { readonly [leaf: string]: Derivation } = {
   'steering_check.iteration_end': (context) => predicatesAsked(context) ?? checkpoint(context, 'iteration_end'),
   'steering_check.closing': closeTurn,
   'steering_check.follow_up': takeFollowup,
+  'daemon_idle.session_idle': (context) => consult(context, 'session_idle', {}),
   'daemon_idle.daemon_idle_pre': (context) => checkpoint(context, 'daemon_idle_pre'),
   'daemon_idle.daemon_idle_post': (context) => checkpoint(context, 'daemon_idle_post'),
-  'suspended.entering': (context) => {
-    const { command_id = '', reason } = context.suspend ?? {};
-    return { type: 'suspended', command_id, ...(reason === undefined ? {} : { reason }) };
-  },
-  'suspended.parked': (context) => {
-    const waker = q.waker(context);
-    return waker ? { type: 'resumed', command_id: waker.command_id } : null;
-  },
+  'suspended.pre_suspend': (context) => consult(context, 'pre_suspend', parkingPayload(context.suspend)),
+  'suspended.entering': (context) => takesHold(context, effectId(context)),
+  'suspended.parked': endsSuspension,
+  'suspended.post_resume': (context) => consult(context, 'post_resume', {}),
   'tearing_down.unwinding': abortUnsent,
   'tearing_down.turn_closing': (context) =>
     context.turn_open ? turnEnd(context) : context.run_started ? null : unstartedRun(context),
@@ -134,6 +132,11 @@ function owed(context: SessionContext): SessionEvent | null {
     const row = q.callRow(context, skipped);
     if (row?.status === 'parked') return { type: 'approval_decided', call_id: skipped, decision: 'superseded' };
     if (row) return ended(row, 'skipped', 'Skipped: a message arrived before this call was started. See it below.');
+  }
+  const told = context.waking?.messages[0];
+  if (context.waking && told) {
+    const { id, seam } = context.waking;
+    return { type: 'message_injected', command_id: id, origin: 'direct', seam, turn: context.turn, message: told };
   }
   const injection = context.delivering[0];
   return injection ? delivery(context, injection) : (owedFeedback(context) ?? nextExpiry(context));

@@ -227,7 +227,7 @@ export function waker(context: SessionContext): PendingInjection | undefined {
 
 /** Whether something waits that would make a run go on, were it not capped. */
 export function anythingWaits(context: SessionContext): boolean {
-  return context.followups.length > 0 || steeringWaits(context);
+  return context.followups.length > 0 || context.waking?.takes_turn === true || steeringWaits(context);
 }
 
 /** Whether the open turn is the last that max_turns allows. */

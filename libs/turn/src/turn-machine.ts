@@ -55,9 +55,20 @@ const isLastDecision = ({ context, event }: Args) => !q.anyParkedBut(context, ca
 // A decision lets calls start: the one that it allows, or those that a sequential batch held back behind it.
 const starts = ({ context, event }: Args) =>
   (event as On<'approval_decided'>).decision === 'allow' || q.nextToStart(context, callOf(event)) !== undefined;
+const suspends = control('suspend', 'suspending');
+// A message keeps a session from parking itself, as it keeps one from terminating; a person who suspends it means it.
+const parks = (context: SessionContext) =>
+  context.suspend !== null && (context.suspend.call_id === undefined || context.delivered_at_end === 0);
 const isCutShort = ({ context, event }: Args) =>
   (event as On<'message_complete'>).message.partial === true && context.model?.preempted === true;
 const goesOn = ({ context }: Args) => context.batch_open || context.cut_short || context.delivered_at_end > 0;
+const hasWork = (args: Args) =>
+  goesOn(args) ||
+  args.context.delivering.length > 0 ||
+  args.context.waking?.takes_turn === true ||
+  q.steeringIsLetIn(args.context);
+const isJudgedDaemon = (context: SessionContext) =>
+  context.pinned?.daemon === true && !q.steeringAwaitsVerdict(context);
 
 const turnSetup = setup({
   types: {
@@ -80,11 +91,14 @@ const turnSetup = setup({
     hooked_post_compact: hooked('post_compact'),
     hooked_transform_context: hooked('transform_context'),
     hooked_post_turn: hooked('post_turn'),
+    hooked_session_idle: hooked('session_idle'),
+    hooked_pre_suspend: hooked('pre_suspend'),
+    hooked_post_resume: hooked('post_resume'),
     has_edits: ({ context }: Args) => context.edited.length > 0,
     has_more_edits: ({ context }: Args) => context.edited.length > 1,
     has_no_edits: ({ context }: Args) => context.edited.length === 0,
     cancels: control('cancel', 'cancelled'),
-    suspends: control('suspend', 'suspending'),
+    suspends,
     is_cut_short_and_hooked: (args: Args) => isCutShort(args) && q.isHooked(args.context, 'post_turn'),
     is_cut_short: isCutShort,
     is_partial: ({ event }: Args) => (event as On<'message_complete'>).message.partial === true,
@@ -117,10 +131,14 @@ const turnSetup = setup({
     is_capped: (args: Args) =>
       q.isCapped(args.context) &&
       (args.context.pinned?.daemon !== true || goesOn(args) || q.anythingWaits(args.context)),
-    suspend_asked: ({ context }: Args) => context.suspend !== null,
+    suspend_asked: ({ context }: Args) => parks(context),
+    suspend_asked_and_hooked: ({ context }: Args) => parks(context) && q.isHooked(context, 'pre_suspend'),
+    suspends_and_hooked: (args: Args) => suspends(args) && q.isHooked(args.context, 'pre_suspend'),
     followup_waits: ({ context }: Args) => q.nextFollowup(context) !== undefined,
+    is_said_directly: ({ event }: Args) => (event as On<'message_injected'>).origin === 'direct',
     takes_more_followups: ({ context }: Args) =>
       context.pinned?.drain.followups === 'all' && context.followups.length > 1,
+    is_daemon_and_hooked: ({ context }: Args) => context.pinned?.daemon === true && q.isHooked(context, 'session_idle'),
     is_daemon: ({ context }: Args) => context.pinned?.daemon === true,
     // What hooks have yet to let in wakes nobody; its verdict does.
     wakes: ({ context, event }: Args) =>
@@ -132,8 +150,11 @@ const turnSetup = setup({
       return verdict === 'allowed' && injection?.mode !== 'audit_only';
     },
     interrupts: ({ event }: Args) => 'mode' in event && event.mode === 'interrupt_immediate',
-    has_work: (args: Args) => goesOn(args) || args.context.delivering.length > 0 || q.steeringIsLetIn(args.context),
-    is_daemon_and_judged: ({ context }: Args) => context.pinned?.daemon === true && !q.steeringAwaitsVerdict(context),
+    has_work: hasWork,
+    anything_waits: ({ context }: Args) => q.anythingWaits(context),
+    is_daemon_and_judged_and_hooked: ({ context }: Args) =>
+      isJudgedDaemon(context) && q.isHooked(context, 'session_idle'),
+    is_daemon_and_judged: ({ context }: Args) => isJudgedDaemon(context),
     is_judged: ({ context }: Args) => !q.steeringAwaitsVerdict(context),
     nothing_is_parked: ({ context }: Args) => !q.anyParkedBut(context, null),
     is_quiet: ({ context }: Args) => !q.anythingInFlight(context) && q.openCalls(context).length === 0,
@@ -162,6 +183,8 @@ const EXECUTE = '#session.function_execute';
 const AWAIT = '#session.function_awaiting_approval';
 const CHECK = '#session.steering_check';
 const DOWN = '#session.tearing_down';
+const IDLE = '#session.daemon_idle';
+const SUSPENDED = '#session.suspended';
 
 /** A turn is over: its results stand, and nothing but the decision how to go on is left. */
 const afterTurn = [to(`${CHECK}.file_edited`, 'has_edits'), to(`${CHECK}.closing`)] as const;
@@ -209,6 +232,9 @@ export const turnMachine = turnSetup.createMachine({
     injection_blocked: evolves,
     guard_ended: evolves,
     owned: evolves,
+    suspend_requested: evolves,
+    signal_received: evolves,
+    timer_fired: evolves,
   },
   states: {
     provisioning: {
@@ -410,11 +436,13 @@ export const turnMachine = turnSetup.createMachine({
             turn_end: [
               to(DOWN, 'is_stopped'),
               to(DOWN, 'goes_on_at_cap'),
-              to('#session.suspended', 'suspend_asked'),
+              to(`${SUSPENDED}.pre_suspend`, 'suspend_asked_and_hooked'),
+              to(`${SUSPENDED}.entering`, 'suspend_asked'),
               to(STREAM, 'goes_on'),
               to(DOWN, 'is_capped'),
               to('follow_up', 'followup_waits'),
-              to('#session.daemon_idle', 'is_daemon'),
+              to(`${IDLE}.session_idle`, 'is_daemon_and_hooked'),
+              to(IDLE, 'is_daemon'),
               to(DOWN),
             ],
           },
@@ -422,7 +450,12 @@ export const turnMachine = turnSetup.createMachine({
         follow_up: {
           tags: ['wait'],
           on: {
-            message_injected: [{ guard: 'takes_more_followups', actions: 'evolve' }, to(STREAM)],
+            message_injected: [
+              // What the runtime says of a wait that is over comes before the follow-up that is taken.
+              { guard: 'is_said_directly', actions: 'evolve' },
+              { guard: 'takes_more_followups', actions: 'evolve' },
+              to(STREAM),
+            ],
             // It was waited for, and more may have come in meanwhile.
             guard_ended: to('resuming'),
           },
@@ -431,12 +464,14 @@ export const turnMachine = turnSetup.createMachine({
         resuming: {
           tags: ['wait'],
           always: [
-            { guard: 'suspend_asked', target: '#session.suspended' },
+            { guard: 'suspend_asked_and_hooked', target: `${SUSPENDED}.pre_suspend` },
+            { guard: 'suspend_asked', target: `${SUSPENDED}.entering` },
             { guard: 'is_capped', target: DOWN },
             { guard: 'has_work', target: STREAM },
             { guard: 'followup_waits', target: 'follow_up' },
             // Whether a turn takes up what came is not known before its verdict is.
-            { guard: 'is_daemon_and_judged', target: '#session.daemon_idle' },
+            { guard: 'is_daemon_and_judged_and_hooked', target: `${IDLE}.session_idle` },
+            { guard: 'is_daemon_and_judged', target: IDLE },
             { guard: 'is_judged', target: DOWN },
           ],
         },
@@ -445,8 +480,21 @@ export const turnMachine = turnSetup.createMachine({
     daemon_idle: {
       initial: 'daemon_idle_pre',
       states: {
-        // Nothing can wait for this seam yet: the seam before it, in the same record, drained the same mode.
-        daemon_idle_pre: { tags: ['seam'], on: { loop_checkpoint: to('waiting') } },
+        session_idle: {
+          tags: ['wait'],
+          on: {
+            consult_ended: [
+              to(`${SUSPENDED}.pre_suspend`, 'suspend_asked_and_hooked'),
+              to(`${SUSPENDED}.entering`, 'suspend_asked'),
+              to('daemon_idle_pre'),
+            ],
+          },
+        },
+        // What has come while hooks were asked is taken up without a wait; nothing can have come where there are none.
+        daemon_idle_pre: {
+          tags: ['seam'],
+          on: { loop_checkpoint: [to(`${CHECK}.resuming`, 'anything_waits'), to('waiting')] },
+        },
         waiting: {
           tags: ['wait'],
           on: {
@@ -454,7 +502,13 @@ export const turnMachine = turnSetup.createMachine({
             reminder_injected: [to('daemon_idle_post', 'wakes'), evolves],
             followup_received: [to('daemon_idle_post', 'wakes'), evolves],
             guard_ended: [to('daemon_idle_post', 'lets_in'), evolves],
-            control_outcome: [to(DOWN, 'cancels'), to('#session.suspended', 'suspends'), evolves],
+            timer_fired: to('daemon_idle_post'),
+            control_outcome: [
+              to(DOWN, 'cancels'),
+              to(`${SUSPENDED}.pre_suspend`, 'suspends_and_hooked'),
+              to(`${SUSPENDED}.entering`, 'suspends'),
+              evolves,
+            ],
           },
         },
         daemon_idle_post: { tags: ['seam'], on: { loop_checkpoint: to(`${CHECK}.resuming`) } },
@@ -463,8 +517,16 @@ export const turnMachine = turnSetup.createMachine({
     suspended: {
       initial: 'entering',
       states: {
+        pre_suspend: {
+          tags: ['wait'],
+          on: { consult_ended: [to('entering', 'suspend_asked'), to(`${CHECK}.resuming`)] },
+        },
         entering: { on: { suspended: to('parked') } },
-        parked: { tags: ['wait'], on: { resumed: to(`${CHECK}.resuming`) } },
+        parked: {
+          tags: ['wait'],
+          on: { resumed: [to('post_resume', 'hooked_post_resume'), to(`${CHECK}.resuming`)] },
+        },
+        post_resume: { tags: ['wait'], on: { consult_ended: to(`${CHECK}.resuming`) } },
       },
     },
     tearing_down: {

@@ -23,6 +23,7 @@ import {
   notProvisioned,
   prompted,
   provisioned,
+  resumed,
   returned,
   running,
   sessionFailed,
@@ -56,6 +57,7 @@ const WAITING: Readonly<Record<string, Move>> = {
   'function_execute.running': [running({ parallelCalls: 1 }), asked(call('a', 'read'), call('b', 'read'))],
   'function_awaiting_approval.parked': [running(), asked(call('a', 'ask'), call('b', 'read'))],
   'steering_check.post_turn': [running({ hooks: [hook('post_turn')] }), answered()],
+  'daemon_idle.session_idle': [running({ daemon: true, hooks: [hook('session_idle')] }), answered()],
   'steering_check.file_edited': [
     running({ hooks: [hook('file_edited')] }),
     asked(call('a', 'read')),
@@ -63,7 +65,9 @@ const WAITING: Readonly<Record<string, Move>> = {
   ],
   'steering_check.stop_check': [running({ stopWhen: [{ predicate: 'enough' }] }), answered()],
   'daemon_idle.waiting': [running({ daemon: true }), answered()],
+  'suspended.pre_suspend': [running({ hooks: [hook('pre_suspend')] }), suspended(), answered()],
   'suspended.parked': [running(), suspended(), answered()],
+  'suspended.post_resume': [running({ hooks: [hook('post_resume')] }), suspended(), answered(), resumed()],
   'tearing_down.unwinding': [running(), sessionFailed],
   'tearing_down.file_edited': [
     running({ hooks: [hook('file_edited')] }),

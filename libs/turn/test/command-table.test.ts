@@ -9,6 +9,7 @@ import {
   call,
   callCancelled,
   cancelled,
+  command,
   followedUp,
   type Move,
   prompted,
@@ -112,6 +113,11 @@ const TABLE = {
     ended: refused('not_running', 'x', 'resume'),
     suspended: ['control_outcome resume resumed', 'resumed x'],
   },
+  signal: {
+    move: command('signal', 'x', { name: 'go' }),
+    ...inAll('signal_received go x'),
+    ended: refused('not_running', 'x'),
+  },
   revoke: { move: revoked('waits', 'x'), ...inAll('control_outcome revoke revoked waits') },
   'revoke of what was delivered': {
     move: revoked('said', 'x'),
@@ -142,11 +148,9 @@ const TABLE = {
 
 /** What a later release carries out, with a body that is otherwise well-formed. It has no cells until then. */
 const LATER: Readonly<Record<string, readonly [Verb, object]>> = {
-  signal: ['signal', { name: 'go' }],
   delete: ['delete', {}],
   'start: fork': ['start', { prompt: 'x', fork: { session: 's2', n: 1 } }],
   'approve: remember': ['approve', { call_id: 'a', decision: 'allow', remember: 'session' }],
-  'suspend: until': ['suspend', { until: '2030-01-01T00:00:00Z' }],
 };
 
 describe.each(Object.entries(TABLE))('%s', (_verb, row) => {

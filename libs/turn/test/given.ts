@@ -187,6 +187,8 @@ function effectLine(effect: Effect): string {
       ? ` ${effect.callId}`
       : effect.kind === 'consult'
         ? ` ${effect.point}${effect.callId === undefined ? '' : ` ${effect.callId}`}`
-        : '';
+        : effect.kind === 'timer'
+          ? ` ${effect.what} at ${effect.dueAtMs}`
+          : '';
   return `${effect.kind}${about}${effect.abort ? ' aborted' : ''}`;
 }

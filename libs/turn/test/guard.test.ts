@@ -406,7 +406,7 @@ describe('a session that waits', () => {
       .when(steered('m', INTERRUPT))
       .thenState('suspended.parked')
       .when(ALLOW)
-      .thenIncludes('guard_ended m allowed', 'resumed m', 'message_injected m steer at iteration_start');
+      .thenIncludes('guard_ended m allowed', 'resumed interrupt m', 'message_injected m steer at iteration_start');
   });
 
   test('suspended and resumed while a steer is asked about, it waits for the verdict before it says what is next', () => {

@@ -117,9 +117,20 @@ export function journalLine(event: SessionEvent): string {
         /^(cancel_call|revoke|replace)$/.test(event.control) && event.target,
         event.reason && `because ${event.reason}`,
       );
+    case 'suspend_requested':
     case 'suspended':
+      return words(
+        event.type,
+        event.command_id ?? event.call_id,
+        event.until_ms !== undefined && `until ${event.until_ms}`,
+        event.signal !== undefined && `or ${event.signal}`,
+      );
     case 'resumed':
-      return `${event.type} ${event.command_id}`;
+      return words('resumed', event.cause, event.command_id);
+    case 'signal_received':
+      return `signal_received ${event.name} ${event.command_id}`;
+    case 'timer_fired':
+      return `timer_fired ${event.what}`;
     case 'run_failed':
       return `run_failed ${event.source} ${event.error.code}`;
     case 'owned':

@@ -425,7 +425,8 @@ export const RULES: Readonly<Record<string, Rule>> = {
     return placed(journal).flatMap((at) => {
       const { event } = at;
       if (event.type === 'hook_call' && event.effect_id === consult) return [];
-      if (event.type !== 'hook_call' && event.type !== 'call_started') return [];
+      const asks = event.type === 'hook_call' || event.type === 'call_started' || event.type === 'suspended';
+      if (!asks || event.effect_id === undefined) return [];
       if (event.type === 'hook_call') consult = event.effect_id;
       const twice = ids.has(event.effect_id) || !event.effect_id.startsWith(`${at.n}-`);
       ids.add(event.effect_id);

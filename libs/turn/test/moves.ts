@@ -16,6 +16,7 @@ import {
   type HookTable,
   type Input,
   isHookFailure,
+  type Json,
   type JsonObject,
   type ModelOutcome,
   type PermissionRule,
@@ -31,7 +32,7 @@ import {
   type ToolTraits,
   type Verb,
 } from '@coxswain/protocol';
-import type { SessionState } from '../src/mod.ts';
+import { type SessionState, timerOf } from '../src/mod.ts';
 
 /** Time passes. */
 export class Later {
@@ -83,7 +84,9 @@ export const cancelled = (id = 'cancel-1', reason?: string) =>
   command('cancel', id, reason === undefined ? {} : { reason });
 export const callCancelled = (callId: string, body: JsonObject = {}, id = `cancel-${callId}`) =>
   command('cancel_call', id, { call_id: callId, ...body });
-export const suspended = (id = 'suspend-1') => command('suspend', id);
+export const suspended = (id = 'suspend-1', body: JsonObject = {}) => command('suspend', id, body);
+export const signalled = (name: string, id = `signal-${name}`, data?: Json) =>
+  command('signal', id, { name, ...(data === undefined ? {} : { data }) });
 export const resumed = (id = 'resume-1') => command('resume', id);
 
 export const revoked = (target: string, id = `revoke-${target}`) => command('revoke', id, { command_id: target });
@@ -131,6 +134,7 @@ export interface Surroundings {
   readonly steering?: 'all' | 'one_at_a_time';
   readonly followups?: 'all' | 'one_at_a_time';
   readonly daemon?: boolean;
+  readonly wakeIntervalMs?: number;
   /** Compaction, in a window that every second prompt passes unless it says otherwise. */
   readonly compaction?: Partial<ResolvedCompaction>;
   readonly budgets?: RunBudgets['limits'];
@@ -155,6 +159,7 @@ export function provision(around: Surroundings = {}): Provision {
     parallel_calls: around.parallelCalls ?? 8,
     drain: { steering: around.steering ?? 'all', followups: around.followups ?? 'one_at_a_time' },
     daemon: around.daemon ?? false,
+    ...(around.wakeIntervalMs === undefined ? {} : { wake_interval_ms: around.wakeIntervalMs }),
     ...(around.compaction
       ? {
           compaction: {
@@ -367,6 +372,14 @@ export const hooksCancelled: Move = (state) => ({
   status: 'cancelled',
   answers: [],
 });
+
+// ---- timers ----
+
+/** The timer that the session waits for is due. */
+export const timerFires: Move = (state) => {
+  const { id, dueAtMs } = open(timerOf(state), 'timer');
+  return { type: 'timer', effect_id: id, due_at_ms: dueAtMs };
+};
 
 // ---- hosts ----
 

@@ -31,6 +31,9 @@ const HOOKS = [
   hook('permission_asked'),
   hook('PostToolUse'),
   hook('post_turn'),
+  hook('session_idle'),
+  hook('pre_suspend'),
+  hook('post_resume'),
   hook('session_end'),
 ];
 const ENDING = [
@@ -128,6 +131,10 @@ const WORLDS: Readonly<Record<string, World>> = {
     around: { hooks: [hook('user_prompt_submit')], followups: 'all' },
     happens: only('hooks say .*', 'steer [fi].*', 'followup', 'suspend', 'resume'),
   },
+  'a guarded door, while a session that hooks watch sleeps': {
+    around: { hooks: [hook('user_prompt_submit'), hook('pre_suspend')] },
+    happens: only('hooks say .*', 'steer finish_step', 'suspend', 'resume'),
+  },
   'a guarded daemon': {
     around: { hooks: [hook('user_prompt_submit')], daemon: true },
     happens: only('hooks say .*', 'steer .*', 'remind finish_step', 'followup', 'suspend', 'resume'),
@@ -139,6 +146,35 @@ const WORLDS: Readonly<Record<string, World>> = {
   'a daemon': {
     around: { daemon: true, maxTurns: 2 },
     happens: only('(steer|remind) .*', 'followup', 'suspend', 'resume', 'cancel', 'cancel no call'),
+  },
+  'suspensions of every kind': {
+    around: {},
+    happens: only(
+      'asks read',
+      'suspend.*',
+      'signal.*',
+      'resume',
+      'timer fires',
+      'steer interrupt.*',
+      '. parks',
+      'cancel',
+    ),
+  },
+  'suspensions that hooks watch': {
+    around: { hooks: [hook('pre_suspend'), hook('post_resume')] },
+    happens: only('asks read', 'suspend', 'resume', 'hooks say .*', 'steer finish_step', 'cancel'),
+  },
+  'a daemon that wakes by itself': {
+    around: { daemon: true, wakeIntervalMs: 60_000 },
+    happens: only('timer fires', 'suspend until', 'signal', 'resume'),
+  },
+  'a daemon that hooks watch': {
+    around: { daemon: true, hooks: [hook('session_idle'), hook('pre_suspend'), hook('post_resume')] },
+    happens: only('steer .*', 'followup', 'suspend', 'resume', 'hooks say .*', 'cancel'),
+  },
+  'a daemon that only idling is watched of': {
+    around: { daemon: true, hooks: [hook('session_idle')] },
+    happens: only('steer .*', 'followup', 'suspend', 'resume'),
   },
   'stop conditions': {
     around: { stopWhen: [{ text: 'fine!' }, { tool: 'done' }, { predicate: 'enough' }] },
@@ -214,7 +250,10 @@ function abstractOf({ state }: Place): string {
     context.model?.preempted === true,
     context.aborting,
     context.failure !== null,
-    context.suspend !== null,
+    context.suspend !== null && [context.suspend.for_ms, context.suspend.signal, context.suspend.call_id],
+    context.suspension !== null && [context.suspension.signal, context.suspension.on_timeout],
+    context.signals.map(({ name }) => name).slice(0, 2),
+    context.idle_timer !== null,
   ]);
 }
 

@@ -153,11 +153,16 @@ describe('while the model answers', () => {
       .thenEffects('call_model');
   });
 
-  test('a suspension that was asked for takes place after its delivery', () => {
+  test('a suspension that was asked for before takes place after its delivery, and is over at once', () => {
     given(running(), suspended(), preempted('m'))
       .when(modelStopped('half'))
-      .thenIncludes('message_injected m steer at iteration_end', 'turn_end 1', 'suspended suspend-1')
-      .thenState('suspended.parked');
+      .thenIncludes(
+        'message_injected m steer at iteration_end',
+        'turn_end 1',
+        'suspended suspend-1',
+        'resumed interrupt m',
+        'turn_start 2',
+      );
   });
 
   test('a host that takes over stops the answer, however often hosts have crashed over it', () => {
@@ -338,7 +343,7 @@ describe('where nothing runs that it could end', () => {
   test('it wakes a suspended session', () => {
     given(running(), suspended(), answered())
       .when(preempted('m'))
-      .thenIncludes('resumed m', 'turn_start 2', 'loop_checkpoint iteration_start delivers m')
+      .thenIncludes('resumed interrupt m', 'turn_start 2', 'loop_checkpoint iteration_start delivers m')
       .thenEffects('call_model')
       .when(resumed())
       .thenJournal('command_rejected not_suspended resume-1', 'control_outcome resume not_suspended');

@@ -1,6 +1,6 @@
 /** The world around a session: everything that may happen to it next. Random runs and generated paths choose from it. */
 import { type Input, userText } from '@coxswain/protocol';
-import { isEnded, type SessionState } from '../src/mod.ts';
+import { isEnded, type SessionState, timerOf } from '../src/mod.ts';
 import {
   answered,
   approved,
@@ -35,9 +35,11 @@ import {
   revoked,
   type Surroundings,
   sessionFailed,
+  signalled,
   started,
   steered,
   suspended,
+  timerFires,
   toolsClosed,
 } from './moves.ts';
 
@@ -76,6 +78,7 @@ export function possibilities(state: SessionState, around: Surroundings, id: () 
     moves.push(['trouble', 'predicates fail', predicatesSaid('it threw')]);
   }
   if (state.context.closing) moves.push(['work', 'tools closed', toolsClosed]);
+  if (timerOf(state)) moves.push(['work', 'timer fires', timerFires]);
   return moves.map(([lane, name, move]) => ({
     lane,
     name,
@@ -153,6 +156,7 @@ function callMoves(state: SessionState): Named[] {
     const id = row.call_id;
     return [
       ['work', `${id} returns`, returned(id)],
+      ['work', `${id} parks`, returned(id, 'ok', { park: {} })],
       ['work', `${id} edits`, returned(id, 'ok', { edited: ['a.ts', 'b.ts'] })],
       ['work', `${id} fails`, returned(id, 'error')],
       ['work', `${id} is stopped`, returned(id, 'cancelled')],
@@ -174,6 +178,9 @@ function consultMoves(state: SessionState): Named[] {
     file_edited: [],
     session_error: [],
     session_end: [],
+    session_idle: [],
+    pre_suspend: [{ block: true, reason: 'not now' }],
+    post_resume: [],
     pre_finish: [],
     on_unsettled_detected: [],
     post_finish: [],
@@ -227,6 +234,11 @@ function commandMoves(state: SessionState, id: () => string): Named[] {
     ]),
     ['word', 'cancel no call', callCancelled('nobody', {}, id())],
     ['word', 'suspend', suspended(id())],
+    ['word', 'suspend until', suspended(id(), { for_ms: 60_000 })],
+    ['word', 'suspend or fail', suspended(id(), { for_ms: 60_000, on_timeout: 'fail' })],
+    ['word', 'suspend for a signal', suspended(id(), { signal: 'go' })],
+    ['word', 'signal', signalled('go', id())],
+    ['word', 'signal for nobody', signalled('other', id())],
     ['word', 'resume', resumed(id())],
     ['trouble', 'cancel', cancelled(id())],
   ];

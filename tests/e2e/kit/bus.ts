@@ -54,12 +54,15 @@ export function commandSubject(sessionId: string, verb: string): string {
   return `cox.default.session.${sessionId}.${verb}`;
 }
 
-/** Starts a server in a folder of its own. `NATS_URL` is passed over: a test ends and kills what it uses. */
-export async function startBus(): Promise<TestBus> {
+/**
+ * Starts a server in a folder of its own, or on the one that an earlier one has left. `NATS_URL` is passed over: a test
+ * ends and kills what it uses.
+ */
+export async function startBus(leftBehind?: string): Promise<TestBus> {
   const { NATS_URL: _, ...env } = process.env;
   const found = await findServer({ env, report: reportTo(process.stderr) });
   if (found.kind !== 'binary') throw new Error('a server binary was asked for');
-  const stateDir = await scratchFolder('bus');
+  const stateDir = leftBehind ?? (await scratchFolder('bus'));
   const server = await startServer({ binary: found.path, stateDir });
   const { url, token } = server;
   const bare = await connectBare({ servers: url, token });

@@ -114,9 +114,8 @@ export function expectSound({ records, events, of }: ReadJournal): void {
   const received = ['steering_received', 'reminder_injected', 'followup_received'] as const;
   const ids = received.flatMap((type) => of(type).map(({ command_id }) => command_id));
   expect(new Set(ids).size, 'each accepted once').toBe(ids.length);
-  const injected = [...of('message_injected'), ...of('reminder_fired')].map(({ command_id }) => command_id);
-  expect(new Set(injected).size, 'each delivered once').toBe(injected.length);
-  // What the runtime itself says, of a cancelled call for one, is delivered without having been sent.
-  const sent = of('message_injected').filter(({ origin }) => origin !== 'direct');
+  // What the runtime itself says, of a cancelled call for one, is delivered without having been sent, and may be several.
+  const sent = [...of('message_injected').filter(({ origin }) => origin !== 'direct'), ...of('reminder_fired')];
+  expect(new Set(sent.map(({ command_id }) => command_id)).size, 'each delivered once').toBe(sent.length);
   for (const { command_id } of sent) expect(ids).toContain(command_id);
 }

@@ -9,6 +9,7 @@ import { INJECTIONS } from './injections.ts';
 import { LIMITS } from './limits.ts';
 import { PLAIN_RUNS } from './plain-runs.ts';
 import { SEAM_DELIVERIES } from './seam-deliveries.ts';
+import { SLEEPING } from './sleeping.ts';
 import { STEERING } from './steering.ts';
 
 /** See the top of the file. */
@@ -17,6 +18,7 @@ export const SCENARIOS: readonly Scenario[] = [
   ...SEAM_DELIVERIES,
   ...STEERING,
   ...INJECTIONS,
+  ...SLEEPING,
   ...APPROVALS,
   ...CANCELLING,
   ...FAILURES,

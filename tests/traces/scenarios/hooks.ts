@@ -3,7 +3,8 @@ import type { HookPoint, HookRegistration, JsonObject } from '@coxswain/protocol
 import { ask, type Scenario, say, type TracedHook } from '../scenario.ts';
 import { asking } from '../stage.ts';
 
-const at = (
+/** A hook of a scenario, by its point. */
+export const at = (
   point: HookPoint,
   returns?: unknown,
   more: Partial<HookRegistration> & { afterMs?: number } = {},

@@ -133,6 +133,20 @@ export const SEAM_DELIVERIES: readonly SeamScenario[] = [
     },
   },
   {
+    name: 'seam-daemon-idle-pre',
+    shows: 'an interrupt that came while session_idle hooks were asked keeps a daemon session from idling',
+    delivers: 'daemon_idle_pre',
+    work: { queued: { answers: 2, calls: 0 }, control: { answers: 1, calls: 0 } },
+    turns: [say('On watch.'), say('I see it.')],
+    hooks: [{ registration: { id: 'watch', point: 'session_idle' }, afterMs: 100 }],
+    async play(stage) {
+      await stage.host();
+      await stage.start({ persona: { name: 'watch', daemon: {} } });
+      await stage.inject('steer', { body: 'A light to starboard!', mode: 'interrupt' });
+      await stage.wait(1_000);
+    },
+  },
+  {
     name: 'preempted-answer',
     shows: 'an interrupt that does not wait ends the answer that streams; what had been said stays, marked as partial',
     delivers: 'iteration_end',

@@ -62,7 +62,7 @@ export function createMemoryBus(clock: Clock = createSystemClock()): MemoryBus {
   const deltas = createListeners<Delta>();
   const receipts = createListeners<Receipt>();
   const commands = createMemoryCommands(clock, assertOpen);
-  const timers = createMemoryTimers(clock, (ref, payload) => commands.store(ref, 'timer', payload), assertOpen);
+  const timers = createMemoryTimers(clock, commands.storeTimer, assertOpen);
   return {
     journal: createMemoryJournal((ref, record) => events.tell(subjects.events(ref), record), assertOpen),
     sender: commands.sender,

@@ -28,6 +28,7 @@ interface Headers {
   readonly commandId?: string | undefined;
   readonly receiptTo?: string | undefined;
   readonly actor?: string | undefined;
+  readonly isTimer?: true;
 }
 
 interface Entry {
@@ -60,8 +61,8 @@ export interface MemoryCommands {
   createInbox(): CommandInbox;
   /** What any client of a bus could publish: any subject, any bytes. Subjects that are no commands go nowhere. */
   publish(subject: string, payload: Uint8Array, headers?: Readonly<Record<string, string>>): void;
-  /** Stores a command that comes from within, such as a due timer. */
-  store(ref: SessionRef, verb: string, payload: Uint8Array): void;
+  /** Stores a due timer. */
+  storeTimer(ref: SessionRef, payload: Uint8Array): void;
   close(): void;
 }
 
@@ -244,8 +245,8 @@ export function createMemoryCommands(clock: Clock, assertOpen: () => void): Memo
         actor: headers[HEADERS.actor],
       });
     },
-    store(ref, verb, payload) {
-      add(subjects.command(ref, verb), ref, verb, payload, {});
+    storeTimer(ref, payload) {
+      add(subjects.command(ref, 'timer'), ref, 'timer', payload, { isTimer: true });
     },
     close() {
       alarm.stop();

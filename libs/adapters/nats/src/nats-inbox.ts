@@ -137,9 +137,12 @@ function listOf(message: StoredMessage | null): StoredMessage[] {
 }
 
 function commandOf(ref: SessionRef, { subject, seq, timeMs, data, headers }: StoredMessage): StoredCommand {
+  // A stored subject that does not read is a stray, which no session's filter finds.
+  const address = parseStoredCommand(subject);
   return {
     ref,
-    verb: subject.slice(subject.lastIndexOf('.') + 1),
+    verb: address?.verb ?? '',
+    isTimer: address?.isTimer,
     payload: data,
     seq,
     storedAtMs: timeMs,

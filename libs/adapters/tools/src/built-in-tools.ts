@@ -7,6 +7,7 @@ import { type FetchUrlOptions, fetchUrlTool } from './fetch-url.ts';
 import { functionToolset } from './function-toolset.ts';
 import { listFilesTool } from './list-files.ts';
 import { notifyFileEditedTool } from './notify-file-edited.ts';
+import { parkTool } from './park.ts';
 import { readFileTool } from './read-file.ts';
 import { RootFolder } from './root-folder.ts';
 import { type RunCommandOptions, runCommandTool } from './run-command.ts';
@@ -29,7 +30,7 @@ export interface BuiltInToolsOptions {
 
 /**
  * The built-in tools: `read_file`, `write_file`, `append_file`, `edit_file`, `notify_file_edited`, `list_files`,
- * `search_files`, `run_command` and, if turned on, `fetch_url`. Their files lie in `spec.root`, which they cannot leave:
+ * `search_files`, `park`, `run_command` and, if turned on, `fetch_url`. Their files lie in `spec.root`, which they cannot leave:
  * a path that leads out is an error outcome with `detail.code` `outside_root`. `run_command` starts in the root and is
  * not confined to it. Opening fails with `root_not_local` where the root is no folder on this host.
  */
@@ -57,6 +58,7 @@ export function createBuiltInTools(options: BuiltInToolsOptions = {}): ToolSourc
         bindBuiltIn(notifyFileEditedTool, root, bounds),
         bindBuiltIn(listFilesTool, root, bounds),
         bindBuiltIn(searchFilesTool, root, bounds),
+        parkTool,
       ];
       if (options.runCommand !== false) tools.push(bindBuiltIn(runCommandTool(options.runCommand ?? {}), root, bounds));
       if (options.fetchUrl !== undefined && options.fetchUrl !== false) {

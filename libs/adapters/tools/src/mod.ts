@@ -4,5 +4,6 @@ export { type CodeTool, type CodeToolContext, createCodeTools } from './code-too
 export { combineToolSources } from './combine-tool-sources.ts';
 export type { FetchUrlOptions } from './fetch-url.ts';
 export type { CallContext } from './function-toolset.ts';
+export { createParkTool } from './park.ts';
 export type { RunCommandOptions } from './run-command.ts';
 export { TOOL_BOUNDS } from './tool-bounds.ts';

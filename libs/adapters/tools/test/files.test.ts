@@ -20,6 +20,7 @@ describe('the built-ins', () => {
       'notify_file_edited idempotent',
       'list_files idempotent',
       'search_files idempotent',
+      'park idempotent',
       'run_command',
     ]);
     for (const tool of toolset.tools) {
@@ -41,7 +42,7 @@ describe('the built-ins', () => {
 
   test('run_command can be left out and fetch_url be put in', async () => {
     const { toolset } = await builtIns({ runCommand: false, fetchUrl: true });
-    expect(toolset.tools.map(({ name }) => name).slice(-2)).toEqual(['search_files', 'fetch_url']);
+    expect(toolset.tools.map(({ name }) => name).slice(-2)).toEqual(['park', 'fetch_url']);
   });
 
   test('a root that is not there is a failure of opening', async () => {

@@ -1,9 +1,11 @@
 /** `cox sessions`. */
-import { describeState, hasEnded, type SessionListing } from '@coxswain/client';
+import { describeState, hasEnded, type SessionListing, topState } from '@coxswain/client';
+import type { SessionStatus } from '@coxswain/protocol';
 import { type OpenBus, withBus } from '../instance/open-bus.ts';
 import { sessionStatus } from '../instance/session-status.ts';
 import { EXIT } from '../line/cli-error.ts';
 import type { CommandRun } from '../line/command-spec.ts';
+import { waitsFor } from '../terminal/event-lines.ts';
 import { standardStreams } from '../terminal/streams.ts';
 import { ago, table } from '../terminal/table.ts';
 
@@ -12,19 +14,19 @@ const ASKED_SIDE_BY_SIDE = 16;
 /** Lists all sessions, the newest first. */
 export const run: CommandRun = (invocation) =>
   withBus(invocation, false, async (bus) => {
-    const listed = (await bus.client.sessions()).reverse();
+    const listed: Listed[] = (await bus.client.sessions()).reverse();
     for (let start = 0; start < listed.length; start += ASKED_SIDE_BY_SIDE) {
       const some = listed.slice(start, start + ASKED_SIDE_BY_SIDE);
-      listed.splice(start, some.length, ...(await Promise.all(some.map((listing) => withReason(bus, listing)))));
+      listed.splice(start, some.length, ...(await Promise.all(some.map((listing) => completed(bus, listing)))));
     }
     if (invocation.flags.on('json')) {
       for (const listing of listed) standardStreams.out(`${JSON.stringify(listing)}\n`);
     } else if (listed.length === 0) {
       standardStreams.err('no sessions yet: cox run "…" --model provider/name\n');
     } else {
-      const rows = listed.map(({ session_id, state, stop_reason, n, at, unreadable }) =>
+      const rows = listed.map(({ session_id, state, stop_reason, n, at, unreadable, suspended, wakes_at }) =>
         unreadable === undefined
-          ? [session_id, describeState(state, stop_reason), ago(at), `${n} records`]
+          ? [session_id, `${describeState(state, stop_reason)}${waiting(suspended, wakes_at)}`, ago(at), `${n} records`]
           : [session_id, 'unreadable', '', unreadable],
       );
       standardStreams.out(table(rows));
@@ -32,9 +34,21 @@ export const run: CommandRun = (invocation) =>
     return EXIT.ok;
   });
 
-// A command after the end of a run makes a newer record, which does not say how the run ended.
-async function withReason(bus: OpenBus, listing: SessionListing): Promise<SessionListing> {
-  if (!hasEnded(listing.state) || listing.stop_reason !== null) return listing;
-  const { stop_reason } = await sessionStatus(bus, bus.client.session(listing.session_id));
-  return { ...listing, stop_reason };
+/** A session's listing, with what its newest record alone does not say. */
+type Listed = SessionListing & Partial<Pick<SessionStatus, 'suspended' | 'wakes_at'>>;
+
+// A command after the end of a run makes a newer record, which does not say how the run ended; and one after a
+// suspension makes one that does not say what it waits for.
+async function completed(bus: OpenBus, listing: SessionListing): Promise<Listed> {
+  const waits = WAITS.has(topState(listing.state));
+  if (!waits && (!hasEnded(listing.state) || listing.stop_reason !== null)) return listing;
+  const { stop_reason, suspended, wakes_at } = await sessionStatus(bus, bus.client.session(listing.session_id));
+  return waits ? { ...listing, suspended, wakes_at } : { ...listing, stop_reason };
+}
+
+const WAITS: ReadonlySet<string> = new Set(['suspended', 'daemon_idle']);
+
+function waiting(suspended: Listed['suspended'], wakesAt: Listed['wakes_at']): string {
+  if (suspended) return waitsFor(suspended);
+  return wakesAt ? `, until ${wakesAt}` : '';
 }

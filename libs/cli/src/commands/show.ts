@@ -6,7 +6,7 @@ import { findSession } from '../instance/resolve-session.ts';
 import { foldStatus, sessionStatus } from '../instance/session-status.ts';
 import { EXIT } from '../line/cli-error.ts';
 import type { CommandRun } from '../line/command-spec.ts';
-import { budgetLine, effort } from '../terminal/event-lines.ts';
+import { budgetLine, effort, waitsFor } from '../terminal/event-lines.ts';
 import { standardStreams } from '../terminal/streams.ts';
 import { ago, table } from '../terminal/table.ts';
 
@@ -41,6 +41,13 @@ function forPeople(status: SessionStatus): string {
     ['context', contextLine(status.context)],
     ['record', `${status.n}, ${ago(status.at)}, epoch ${status.epoch}`],
   ];
+  if (status.error) rows.push(['error', `${status.error.code}: ${printable(status.error.message)}`]);
+  if (status.suspended) {
+    const { since, reason, by_itself } = status.suspended;
+    const how = `${by_itself ? 'by itself' : 'by command'}, ${ago(since)}${reason === null ? '' : ` (${printable(reason)})`}`;
+    rows.push(['suspended', `${how}${waitsFor(status.suspended) || ', until it is resumed'}`]);
+  }
+  if (status.wakes_at !== null) rows.push(['wakes', status.wakes_at]);
   if (status.error) {
     const at = status.failed_at === null ? '' : ` (at record ${status.failed_at})`;
     rows.push(['error', `${status.error.code}: ${printable(status.error.message)}${at}`]);

@@ -189,8 +189,23 @@ export const COMMANDS: readonly CommandSpec[] = [
   {
     name: 'suspend',
     args: ['<session>'],
-    help: 'Park a session at its next turn boundary',
-    flags: { ...COMMANDING, reason: REASON },
+    help: 'Park a session at its next turn boundary, until it is resumed, until a time, or until a signal',
+    flags: {
+      ...COMMANDING,
+      reason: REASON,
+      until: { value: 'TIME', help: 'Wake it then: 2030-01-31T09:00:00Z' },
+      for: { value: 'DURATION', help: 'Wake it after so long: 90s, 15m, 2h, 30d' },
+      signal: { value: 'NAME', help: 'Wake it when this signal comes' },
+      'on-timeout': {
+        value: 'WHAT',
+        help: 'When the time has come: resume_with_summary (the default), resume_with_input, fail',
+      },
+      input: { value: 'TEXT', help: 'What resume_with_input tells the model' },
+    },
+    examples: [
+      'cox suspend 3f2a --for 2h --reason "the build takes a while"',
+      'cox suspend 3f2a --signal deployed --for 1d --on-timeout fail',
+    ],
     load: () => import('../commands/suspend.ts'),
   },
   {
@@ -199,6 +214,14 @@ export const COMMANDS: readonly CommandSpec[] = [
     help: 'Let a suspended session go on',
     flags: COMMANDING,
     load: () => import('../commands/resume.ts'),
+  },
+  {
+    name: 'signal',
+    args: ['<session>', '<name>'],
+    help: 'Give a session a signal that it waits for, or will wait for',
+    flags: { ...COMMANDING, data: { value: 'JSON', help: 'Data that goes with it' } },
+    examples: ['cox signal 3f2a deployed --data \'{"version": "1.4.2"}\''],
+    load: () => import('../commands/signal.ts'),
   },
   { name: 'sessions', args: [], help: 'List all sessions', flags: BUS, load: () => import('../commands/sessions.ts') },
   {

@@ -167,7 +167,7 @@ export class AtKeyboard implements Participant {
         return;
       }
       case 'suspend':
-        await this.#session.suspend();
+        await this.#session.suspend(command.forMs === undefined ? {} : { for_ms: command.forMs });
         return;
       case 'resume':
         await this.#session.resume();

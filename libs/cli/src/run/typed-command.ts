@@ -1,6 +1,7 @@
 /** What a typed line asks for while a session is attached. */
 import { nearest } from '../line/nearest.ts';
 import type { LineKind } from '../terminal/line-editor.ts';
+import { readDuration } from './typed-duration.ts';
 
 /** A line, understood. */
 export type TypedCommand =
@@ -9,7 +10,8 @@ export type TypedCommand =
   | { readonly do: 'decide'; readonly decision: 'allow' | 'deny'; readonly reason: string | undefined }
   | { readonly do: 'cancel'; readonly reason: string | undefined }
   | { readonly do: 'cancel_call'; readonly callId: string | undefined }
-  | { readonly do: 'suspend' | 'resume' | 'detach' | 'nothing' }
+  | { readonly do: 'suspend'; readonly forMs: number | undefined }
+  | { readonly do: 'resume' | 'detach' | 'nothing' }
   | { readonly do: 'help'; readonly problem: string | null };
 
 const WORDS = [
@@ -29,7 +31,7 @@ const WORDS = [
 /** What people are told when they ask. */
 export const TYPED_HELP = [
   'type to steer · Esc, then type, to interrupt what is being said or done · Ctrl-C to detach or cancel',
-  '/interrupt TEXT · /followup TEXT · /remind TEXT · /approve · /deny [REASON] · /cancel [REASON] · /cancel-call [ID] · /suspend · /resume · /detach',
+  '/interrupt TEXT · /followup TEXT · /remind TEXT · /approve · /deny [REASON] · /cancel [REASON] · /cancel-call [ID] · /suspend [DURATION] · /resume · /detach',
   '//word sends /word as a text',
 ].join('\n');
 
@@ -64,10 +66,15 @@ export function readTyped(line: string, kind: LineKind, asked: boolean): TypedCo
       return { do: 'cancel', reason: rest };
     case 'cancel-call':
       return { do: 'cancel_call', callId: rest };
-    case 'suspend':
+    case 'suspend': {
+      const forMs = rest === undefined ? undefined : readDuration(rest);
+      if (forMs === null)
+        return { do: 'help', problem: '/suspend takes a duration such as 90s, 15m, 2h or 30d, or nothing' };
+      return { do: 'suspend', forMs };
+    }
     case 'resume':
     case 'detach':
-      return { do: word as 'suspend' | 'resume' | 'detach' };
+      return { do: word as 'resume' | 'detach' };
     case 'help':
       return { do: 'help', problem: null };
     default:

@@ -53,9 +53,13 @@ export function eventLine(event: UiEvent, style: Style): string | null {
     case 'injection_blocked':
       return style.yellow(`  ! ${event.command_id} was blocked: ${event.reason}`);
     case 'session_suspended':
-      return style.yellow(`  ‖ suspended${quoted(event.reason)}`);
+      return style.yellow(
+        `  ‖ ${event.by_itself ? 'parked itself' : 'suspended'}${quoted(event.reason)}${waitsFor(event)}`,
+      );
     case 'session_resumed':
-      return style.yellow('  ▶ resumed');
+      return style.yellow(`  ▶ resumed${WOKEN_BY[event.cause]}`);
+    case 'signal_received':
+      return style.dim(`  ⚑ signal ${event.name}`);
     case 'host_changed':
       return style.dim(`  (host ${event.host} goes on with it)`);
     case 'budget_reported':
@@ -71,6 +75,20 @@ export function eventLine(event: UiEvent, style: Style): string | null {
     case 'state_changed':
       return null;
   }
+}
+
+const WOKEN_BY: Readonly<Record<UiEventOf<'session_resumed'>['cause'], string>> = {
+  command: '',
+  interrupt: ' by an interrupt',
+  signal: ' by its signal',
+  timeout: ': its time has come',
+};
+
+/** ` until 2030-01-31T09:00:00.000Z or signal deployed`; nothing where only a person wakes it. */
+export function waitsFor({ until, signal }: { readonly until: string | null; readonly signal: string | null }): string {
+  const what = [until === null ? null : `until ${until}`, signal === null ? null : `for signal ${signal}`];
+  const said = what.filter((part) => part !== null).join(' or ');
+  return said === '' ? '' : `, ${said}`;
 }
 
 /** `failed (error)`, `stopped (cancelled)`. */

@@ -1,0 +1,234 @@
+/** Sessions that sleep: their timers outlive passivation, crashes and restarts, and wake whoever has them. */
+import { createParkTool } from '@coxswain/adapter-tools';
+import type { Timers } from '@coxswain/ports';
+import { type JsonObject, textOf } from '@coxswain/protocol';
+import { expect, test } from 'vitest';
+import { admitTimer } from '../src/admit-command.ts';
+import { ask, call, say } from './fake-model.ts';
+import { refOf, type TestBed, testBed } from './test-bed.ts';
+
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+const DAY = 24 * HOUR;
+const PARK = (args: JsonObject) => ask(call('c1', 'park', args as never));
+
+/** A session that has parked itself, and its host. */
+async function asleep(bed: TestBed, args: JsonObject) {
+  bed.models.answers = [PARK(args), say('awake')];
+  const host = await bed.host({ sweepEveryMs: HOUR }, { tools: createParkTool() });
+  await bed.start();
+  return host;
+}
+
+/** The reminders that the last request showed the model. */
+function reminders(bed: TestBed): string[] {
+  const messages = bed.models.requests.at(-1)?.messages ?? [];
+  return messages.filter(({ role }) => role === 'reminder').map(textOf);
+}
+
+test('parked for 30 days, its host restarted five times, a session goes on with nothing lost', async () => {
+  const bed = testBed();
+  bed.models.answers = [PARK({ for_ms: 30 * DAY, reason: 'the tide' }), say('awake'), say('and that')];
+  const options = { sweepEveryMs: HOUR };
+  const ports = { tools: createParkTool() };
+  let host = await bed.host(options, ports);
+  await bed.start({ persona: { name: 'mate', prompt: 'Stay on watch.' } });
+  await bed.send('steer', 'Mind the rocks.');
+  await bed.send('followup', 'Then moor.');
+  const before = await bed.lines();
+  for (let restart = 0; restart < 5; restart++) {
+    await bed.time.advance(5 * DAY);
+    // By turns as a crash, with a command while nobody is there, and in order.
+    if (restart % 2 === 0) host.abandon();
+    else await host.stop();
+    if (restart === 2) await bed.send('steer', 'And the buoys.');
+    host = await bed.host(options, ports);
+    expect((await host.status(refOf()))?.suspended).toEqual({
+      since: '2030-01-01T00:00:00.000Z',
+      reason: 'the tide',
+      until: '2030-01-31T00:00:00.000Z',
+      on_timeout: 'resume_with_summary',
+      signal: null,
+      by_itself: true,
+    });
+  }
+  await bed.time.advance(5 * DAY - 1);
+  expect(bed.models.requests).toHaveLength(1);
+  await bed.time.advance(1);
+  await bed.time.settle();
+  expect(await bed.lines()).toEqual([
+    ...before,
+    'owned 2',
+    'steering_received steer-4 finish_step',
+    'owned 3',
+    'timer_fired suspension',
+    'resumed timeout',
+    'message_injected c1 direct at post_resume',
+    'turn_start 2',
+    'loop_checkpoint iteration_start delivers steer-2 steer-4',
+    'message_injected steer-2 steer at iteration_start',
+    'message_injected steer-4 steer at iteration_start',
+    'message_complete "awake"',
+    'turn_end 2',
+    'message_injected followup-3 followup at steering_check',
+    'turn_start 3',
+    'message_complete "and that"',
+    'turn_end 3',
+    'tools_closed',
+    'agent_end end_turn',
+  ]);
+  const [, request] = bed.models.requests;
+  expect(request?.system).toContain('Stay on watch.');
+  expect(request?.messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool', 'reminder', 'user', 'user']);
+  expect(textOf(request?.messages[3] as never)).toMatch(
+    /^You had parked this session \(the tide\)\. It slept for 30 d/,
+  );
+});
+
+test('a parked session leaves memory once its timer is in the store, and its timer wakes it', async () => {
+  const bed = testBed();
+  const host = await asleep(bed, { for_ms: 3 * HOUR });
+  await bed.time.advance(2 * HOUR);
+  expect(host.live).toBe(0);
+  await bed.time.advance(HOUR);
+  expect((await bed.lines()).at(-1)).toBe('agent_end end_turn');
+  expect(reminders(bed)).toEqual([expect.stringContaining('It slept for 3 h')]);
+});
+
+test('a session whose timer the store has not taken stays, and tries until it has', async () => {
+  const bed = testBed();
+  let isOut = true;
+  let tries = 0;
+  const timers: Timers = {
+    async schedule(...timer) {
+      tries++;
+      if (isOut) throw new Error('the store does not answer');
+      await bed.bus.timers.schedule(...timer);
+    },
+  };
+  bed.models.answers = [PARK({ for_ms: 3 * HOUR }), say('awake')];
+  const host = await bed.host({ sweepEveryMs: MINUTE }, { tools: createParkTool(), timers });
+  await bed.start();
+  await bed.time.advance(10 * MINUTE);
+  expect(host.live).toBe(1);
+  // With back-off: a second, two, four … and half a minute at the most.
+  expect(tries).toBeLessThan(40);
+  isOut = false;
+  await bed.time.advance(5 * MINUTE);
+  expect(host.live).toBe(0);
+  await bed.time.advance(3 * HOUR);
+  expect((await bed.lines()).at(-1)).toBe('agent_end end_turn');
+});
+
+test('a timer that a crash kept out of the store is put there by the next host, which need not own the session', async () => {
+  const bed = testBed();
+  bed.models.answers = [PARK({ for_ms: HOUR }), say('awake')];
+  const lost: Timers = { schedule: () => new Promise(() => {}) };
+  const first = await bed.host({}, { tools: createParkTool(), timers: lost });
+  await bed.start();
+  first.abandon();
+  const before = (await bed.records()).length;
+  await bed.host({}, { tools: createParkTool() });
+  await bed.time.advance(MINUTE);
+  expect(await bed.records()).toHaveLength(before);
+  await bed.time.advance(HOUR);
+  expect((await bed.lines()).slice(-6)).toContain('turn_start 2');
+  expect((await bed.lines()).at(-1)).toBe('agent_end end_turn');
+});
+
+test('a timer that was due while no host was there wakes its session when one comes', async () => {
+  const bed = testBed();
+  const first = await asleep(bed, { for_ms: HOUR });
+  first.abandon();
+  await bed.time.advance(5 * HOUR);
+  await bed.host({}, { tools: createParkTool() });
+  await bed.time.advance(1_000);
+  expect((await bed.lines()).at(-1)).toBe('agent_end end_turn');
+  // It had fired, and was put into the store again by the new host: the second firing changes nothing.
+  expect((await bed.lines()).filter((line) => line === 'timer_fired suspension')).toHaveLength(1);
+  expect(reminders(bed)).toEqual([expect.stringContaining('It slept for 5 h')]);
+});
+
+test('a timer that nobody waits for any more leaves no record, not even of another host that took it', async () => {
+  const bed = testBed();
+  const first = await asleep(bed, { for_ms: HOUR });
+  await bed.send('resume');
+  expect((await bed.lines()).at(-1)).toBe('agent_end end_turn');
+  first.abandon();
+  const second = await bed.host();
+  const before = (await bed.records()).length;
+  await bed.time.advance(2 * HOUR);
+  expect(await bed.records()).toHaveLength(before);
+  expect(second.live).toBe(0);
+  // And it is gone: the next host is not troubled by it again.
+  expect(await bed.bus.createInbox().read(refOf(), 0, 0)).toEqual([]);
+});
+
+test('a timer cannot be forged by a client: whoever says timer is refused', async () => {
+  const bed = testBed();
+  await asleep(bed, { for_ms: HOUR });
+  const [parked] = await bed.eventsOf('suspended');
+  const id = await bed.send('timer', { effect_id: parked?.effect_id ?? '', due_at_ms: parked?.until_ms ?? 0 });
+  expect(bed.told(id)).toEqual(['rejected internal_subject']);
+  expect((await bed.lines()).at(-1)).toBe(`command_rejected internal_subject ${id}`);
+  expect(await bed.eventsOf('resumed')).toEqual([]);
+});
+
+test('what a store of timers brings that is no timer is let go', () => {
+  const timer = (payload: string) =>
+    admitTimer({ ref: refOf(), verb: 'timer', seq: 1, storedAtMs: 0, isTimer: true, payload: Buffer.from(payload) });
+  expect(timer('{"effect_id":"3-0","due_at_ms":5}')).toEqual({ type: 'timer', effect_id: '3-0', due_at_ms: 5 });
+  expect(timer('{"effect_id":"3-0"}')).toBeNull();
+  expect(timer('{"effect_id":"3-0","due_at_ms":5,"verb":"approve"}')).toBeNull();
+  expect(timer('soon')).toBeNull();
+});
+
+test('a signal wakes a session that has left memory, and its data reaches the model', async () => {
+  const bed = testBed();
+  const host = await asleep(bed, { signal: 'deployed', for_ms: DAY });
+  await bed.time.advance(2 * HOUR);
+  expect(host.live).toBe(0);
+  expect((await host.status(refOf()))?.suspended).toMatchObject({ signal: 'deployed', by_itself: true });
+  await bed.send('signal', { name: 'deployed', data: { version: '1.4' } });
+  expect((await bed.lines()).at(-1)).toBe('agent_end end_turn');
+  expect(reminders(bed)[0]).toContain('The signal "deployed" has come, with this data: {"version":"1.4"}');
+});
+
+test('the tool park refuses what does not go together, and the session stays awake', async () => {
+  const bed = testBed();
+  await asleep(bed, { until: '2030-01-02T00:00:00Z', for_ms: 5 });
+  expect(await bed.lines()).toContain('call_ended c1 error');
+  expect((await bed.lines()).at(-1)).toBe('agent_end end_turn');
+});
+
+test('a daemon wakes by its interval, also after it has left memory, and shows when it will', async () => {
+  const bed = testBed();
+  bed.models.answers = [say('on watch'), say('all is well'), say('still')];
+  const host = await bed.host({ sweepEveryMs: MINUTE });
+  await bed.start({ persona: { name: 'watch', daemon: { wake_interval_ms: HOUR } } });
+  await bed.time.advance(30 * MINUTE);
+  expect(host.live).toBe(0);
+  expect((await host.status(refOf()))?.wakes_at).toBe('2030-01-01T01:00:00.000Z');
+  await bed.time.advance(HOUR);
+  expect(bed.models.requests).toHaveLength(2);
+  expect(reminders(bed)).toEqual([expect.stringContaining('Nothing has come for 1 h')]);
+  expect((await host.status(refOf()))?.state).toEqual({ daemon_idle: 'waiting' });
+});
+
+test('a stopping host waits until its timers are in the store', async () => {
+  const bed = testBed();
+  const slow: Timers = {
+    async schedule(...timer) {
+      await bed.time.clock().sleep(3_000);
+      await bed.bus.timers.schedule(...timer);
+    },
+  };
+  bed.models.answers = [PARK({ for_ms: HOUR }), say('awake')];
+  const host = await bed.host({}, { tools: createParkTool(), timers: slow });
+  await bed.start();
+  const stopped = host.stop();
+  await bed.time.advance(4_000);
+  await stopped;
+  await bed.time.advance(HOUR);
+  expect(await bed.bus.createInbox().read(refOf(), 0, 0)).toHaveLength(1);
+});

@@ -1,0 +1,122 @@
+/** What suspends a session and what wakes it: commands, signals, calls that park it, and timers. */
+import {
+  BOUNDS,
+  type CallOutcome,
+  type CommandInput,
+  type EventOf,
+  type Json,
+  type ParkingFields,
+  parkingTimeProblem,
+  type SessionEvent,
+  type TimerInput,
+} from '@coxswain/protocol';
+import type { SessionContext } from './context.ts';
+import { by, type Decision, events, why } from './decision.ts';
+import { timerOf } from './effects.ts';
+import { reject, rejectControl } from './rejection.ts';
+import { isEnded, leafOf, type SessionState, topStateOf } from './state.ts';
+
+/** Decides `suspend`, at the time of its record. */
+export function decideSuspend(state: SessionState, input: CommandInput, atMs: number): Decision {
+  const { context } = state;
+  if (isEnded(state)) return rejectControl(input, context.session_id, 'not_running', 'the session is not running');
+  if (topStateOf(state) === 'suspended' || context.suspend)
+    return rejectControl(input, context.session_id, 'already_suspended', 'the session is suspended, or about to be');
+  if (topStateOf(state) === 'tearing_down')
+    return rejectControl(input, context.session_id, 'not_running', 'the run is ending');
+  const fields = input.body as ParkingFields;
+  const problem = parkingTimeProblem(fields, atMs);
+  if (problem) return reject(input, 'invalid_field', `until: ${problem}`, { field: 'until' });
+  return events(
+    { type: 'suspend_requested', command_id: input.command_id, ...by(input), ...asked(fields) },
+    {
+      type: 'control_outcome',
+      control: 'suspend',
+      command_id: input.command_id,
+      status: 'suspending',
+      target: context.session_id,
+      ...by(input),
+      ...why(fields.reason),
+    },
+  );
+}
+
+/** Decides `resume`. One that comes before the suspension has taken hold withdraws it. */
+export function decideResume(state: SessionState, input: CommandInput): Decision {
+  const { context } = state;
+  if (isEnded(state))
+    return rejectControl(input, context.session_id, 'not_running', 'the run has ended; go on with `cox run --session`');
+  if (context.aborting || (leafOf(state) !== 'suspended.parked' && context.suspend === null))
+    return rejectControl(input, context.session_id, 'not_suspended', 'the session is not suspended');
+  return events({
+    type: 'control_outcome',
+    control: 'resume',
+    command_id: input.command_id,
+    status: 'resumed',
+    target: context.session_id,
+    ...by(input),
+  });
+}
+
+/** Decides `signal`: it is kept until a suspension waits for one of its name, which may be the case already. */
+export function decideSignal(state: SessionState, input: CommandInput): Decision {
+  const { context } = state;
+  if (isEnded(state)) return reject(input, 'not_running', 'the session is not running');
+  if (context.aborting || topStateOf(state) === 'tearing_down')
+    return reject(input, 'not_running', 'the run is ending');
+  const name = input.body.name as string;
+  const wakes = leafOf(state) === 'suspended.parked' && context.suspension?.signal === name;
+  if (!wakes && context.signals.length >= BOUNDS.signalsStoredMax)
+    return reject(input, 'too_many_signals', `${BOUNDS.signalsStoredMax} signals wait already`, { field: 'name' });
+  const data = input.body.data as Json | undefined;
+  return events({
+    type: 'signal_received',
+    command_id: input.command_id,
+    name,
+    ...(data === undefined ? {} : { data }),
+    ...by(input),
+  });
+}
+
+/** Decides a due timer. One that the session does not wait for is dropped: none needs cancelling. */
+export function decideTimer(state: SessionState, input: TimerInput): Decision {
+  const timer = timerOf(state);
+  if (timer?.id !== input.effect_id || timer.dueAtMs !== input.due_at_ms)
+    return { kind: 'ignored', reason: `no timer ${input.effect_id} is waited for` };
+  return events({ type: 'timer_fired', effect_id: timer.id, what: timer.what });
+}
+
+/**
+ * The outcome of a call as it stands once its request to park was looked at: one that asks for a time that has passed
+ * is the call's error, as its arguments cannot have known the time of the record.
+ */
+export function withoutBadParking(outcome: CallOutcome, atMs: number): CallOutcome {
+  const problem = outcome.park ? parkingTimeProblem(outcome.park, atMs) : null;
+  if (problem === null) return outcome;
+  const { park: _, ...rest } = outcome;
+  const text = `until: ${problem}. The session is not parked.`;
+  return {
+    ...rest,
+    status: 'error',
+    result: { content: [{ type: 'text', text }], is_error: true, detail: { code: 'invalid_field' } },
+  };
+}
+
+/** What a call that came to a good end asks of its session, where nothing else has asked for it before. */
+export function parkRequested(context: SessionContext, outcome: CallOutcome): SessionEvent[] {
+  if (!outcome.park || outcome.status !== 'ok' || outcome.result.is_error) return [];
+  if (context.aborting || context.suspend) return [];
+  return [{ type: 'suspend_requested', call_id: outcome.call_id, ...asked(outcome.park) }];
+}
+
+function asked(fields: ParkingFields): Omit<EventOf<'suspend_requested'>, 'type'> {
+  const { reason, until, for_ms, signal, on_timeout, input } = fields;
+  return {
+    ...(reason === undefined ? {} : { reason }),
+    ...(until === undefined ? {} : { until_ms: Date.parse(until) }),
+    ...(for_ms === undefined ? {} : { for_ms }),
+    ...(signal === undefined ? {} : { signal }),
+    ...(on_timeout === undefined ? {} : { on_timeout }),
+    ...(input === undefined ? {} : { input }),
+  };
+}

@@ -1,0 +1,145 @@
+/** The life of a suspension: from what was asked, through what ends it, to what the model is told of it. */
+import {
+  canonicalJson,
+  type EventOf,
+  type JsonObject,
+  type ReminderMessage,
+  type SessionEvent,
+  userText,
+} from '@coxswain/protocol';
+import type { SessionContext, Suspension, Waking } from './context.ts';
+import { waker } from './queries.ts';
+
+/** The event by which the suspension that was asked for takes hold, or null where none is asked for. */
+export function takesHold(context: SessionContext, effectId: string): EventOf<'suspended'> | null {
+  const { suspend, at_ms } = context;
+  if (!suspend) return null;
+  const { command_id, call_id, reason, until_ms, for_ms, signal, on_timeout } = suspend;
+  const untilMs = until_ms ?? (for_ms === undefined ? undefined : at_ms + for_ms);
+  return {
+    type: 'suspended',
+    ...(command_id === undefined ? {} : { command_id }),
+    ...(call_id === undefined ? {} : { call_id }),
+    ...(reason === undefined ? {} : { reason }),
+    ...(untilMs === undefined ? {} : { until_ms: untilMs, effect_id: effectId }),
+    ...(signal === undefined ? {} : { signal }),
+    ...(on_timeout === undefined ? {} : { on_timeout }),
+  };
+}
+
+/** What pre_suspend hooks are told of what is asked for. */
+export function parkingPayload(suspend: SessionContext['suspend']): JsonObject {
+  const { reason, until_ms, for_ms, signal, on_timeout, call_id } = suspend ?? {};
+  return {
+    ...(reason === undefined ? {} : { reason }),
+    ...(until_ms === undefined ? {} : { until: timeText(until_ms) }),
+    ...(for_ms === undefined ? {} : { for_ms }),
+    ...(signal === undefined ? {} : { signal }),
+    ...(on_timeout === undefined ? {} : { on_timeout }),
+    ...(call_id === undefined ? {} : { call_id }),
+  };
+}
+
+/** What ends the suspension now, or null while it goes on: who asks for it first, then what it waits for, then its time. */
+export function endsSuspension(context: SessionContext): SessionEvent | null {
+  const { suspension } = context;
+  if (!suspension) return null;
+  const head = { type: 'resumed', slept_ms: Math.max(0, context.at_ms - suspension.since_ms) } as const;
+  if (suspension.resumed_by !== undefined) return { ...head, cause: 'command', command_id: suspension.resumed_by };
+  const interrupt = suspension.interrupted_by ?? waker(context)?.command_id;
+  if (interrupt !== undefined) return { ...head, cause: 'interrupt', command_id: interrupt };
+  const signal = context.signals.find(({ name }) => name === suspension.signal);
+  if (signal) {
+    const { command_id, name, data } = signal;
+    return { ...head, cause: 'signal', command_id, signal: { name, ...(data === undefined ? {} : { data }) } };
+  }
+  if (!suspension.expired) return null;
+  if (suspension.on_timeout !== 'fail') return { ...head, cause: 'timeout' };
+  const message = `the suspension has expired: ${waitedFor(suspension)}`;
+  return {
+    type: 'run_failed',
+    source: 'suspension',
+    error: { code: 'suspension_expired', message },
+    stop_reason: 'error',
+  };
+}
+
+/** What the model is told once a suspension has ended. */
+export function wakingFrom(suspension: Suspension, event: EventOf<'resumed'>): Waking {
+  const { input, on_timeout } = suspension;
+  const injects = event.cause === 'timeout' && on_timeout === 'resume_with_input' && input !== undefined;
+  return {
+    id: suspension.command_id ?? suspension.call_id ?? '',
+    seam: 'post_resume',
+    messages: [sleepReminder(suspension, event), ...(injects ? [userText(input)] : [])],
+    // What was waited for is news to the model; a person's resume lets go on what would have gone on.
+    takes_turn: event.cause === 'signal' || event.cause === 'timeout',
+  };
+}
+
+/** What the model is told when a daemon wakes because its interval is over. */
+export function wakingFromInterval(timerId: string, intervalMs: number): Waking {
+  const text =
+    `Nothing has come for ${durationText(intervalMs)}, which is this session's wake interval. ` +
+    'See whether there is anything to do now; if not, say so briefly.';
+  return { id: timerId, seam: 'daemon_idle_post', messages: [reminder(text)], takes_turn: true };
+}
+
+function sleepReminder(suspension: Suspension, event: EventOf<'resumed'>): ReminderMessage {
+  const { since_ms, reason, call_id } = suspension;
+  const began = call_id === undefined ? 'The session was suspended' : 'You had parked this session';
+  const because = reason === undefined ? '' : ` (${reason})`;
+  const slept = `It slept for ${durationText(event.slept_ms)}, from ${timeText(since_ms)} to ${timeText(since_ms + event.slept_ms)}.`;
+  return reminder(`${began}${because}. ${slept} ${wokenBy(suspension, event)}`);
+}
+
+function wokenBy(suspension: Suspension, event: EventOf<'resumed'>): string {
+  switch (event.cause) {
+    case 'command':
+      return 'It was resumed by hand.';
+    case 'interrupt':
+      return 'A message has woken it.';
+    case 'signal': {
+      const { name, data } = event.signal ?? { name: '' };
+      return `The signal "${name}" has come${data === undefined ? '.' : `, with this data: ${canonicalJson(data)}`}`;
+    }
+    case 'timeout':
+      return `${waitedFor(suspension)[0]?.toUpperCase()}${waitedFor(suspension).slice(1)}.`;
+  }
+}
+
+function waitedFor({ signal, until_ms }: Suspension): string {
+  const until = until_ms === undefined ? 'its time' : timeText(until_ms);
+  return signal === undefined
+    ? `it waited until ${until}, and that time has come`
+    : `it waited for the signal "${signal}" until ${until}, and the signal did not come`;
+}
+
+function reminder(text: string): ReminderMessage {
+  return { role: 'reminder', content: [{ type: 'text', text }] };
+}
+
+function timeText(ms: number): string {
+  return new Date(ms).toISOString();
+}
+
+const UNITS = [
+  [24 * 60 * 60 * 1_000, 'd'],
+  [60 * 60 * 1_000, 'h'],
+  [60 * 1_000, 'min'],
+  [1_000, 's'],
+] as const;
+
+/** A duration in the two largest units that it has: `30 d`, `3 h 2 min`, `450 ms`. */
+export function durationText(ms: number): string {
+  const parts: string[] = [];
+  let rest = ms;
+  for (const [size, unit] of UNITS) {
+    const count = Math.floor(rest / size);
+    rest -= count * size;
+    if (count > 0) parts.push(`${count} ${unit}`);
+    // A smaller unit beside one that is not its neighbour says nothing that matters.
+    if (parts.length === 2 || (parts.length === 1 && count === 0)) break;
+  }
+  return parts.length > 0 ? parts.join(' ') : `${ms} ms`;
+}

@@ -1,0 +1,572 @@
+/** Suspensions with conditions, sessions that park themselves, daemons that wake by themselves, and their timers. */
+import { BOUNDS, type EventOf, textOf } from '@coxswain/protocol';
+import { describe, expect, test } from 'vitest';
+import { durationText } from '../src/suspension.ts';
+import { given, type Outcome } from './given.ts';
+import {
+  answered,
+  asked,
+  call,
+  cancelled,
+  Failing,
+  followedUp,
+  hook,
+  hooksSaid,
+  later,
+  type Move,
+  owned,
+  prompted,
+  provisioned,
+  reminded,
+  resumed,
+  returned,
+  running,
+  signalled,
+  started,
+  steered,
+  suspended,
+  timerFires,
+  toolsClosed,
+} from './moves.ts';
+
+const HOUR = 3_600_000;
+const INTERRUPT = 'interrupt_immediate';
+
+/** A session that is parked after a batch, so that it has a turn to go on with. */
+const parked = (body = {}): Move => [running(), asked(call('a', 'read')), suspended('suspend-1', body), returned('a')];
+
+/** What the runtime has told the model, in order. */
+function told(outcome: Outcome): string[] {
+  return outcome.session.steps
+    .flatMap((step) => step.events)
+    .filter((event): event is EventOf<'message_injected'> => event.type === 'message_injected')
+    .filter(({ origin }) => origin === 'direct')
+    .map(({ message }) => `${message.role}: ${textOf(message)}`);
+}
+
+describe('a suspension until a time', () => {
+  test('has a timer from when it takes hold, and wakes when that fires', () => {
+    const outcome = given(parked({ until: '1970-01-01T01:00:00Z' }))
+      .when()
+      .thenState('suspended.parked')
+      .thenEffects(`timer suspension at ${HOUR}`)
+      .when(later(HOUR), timerFires)
+      .thenJournal(
+        'timer_fired suspension',
+        'resumed timeout',
+        'message_injected suspend-1 direct at post_resume',
+        'turn_start 2',
+        'loop_checkpoint iteration_start',
+        'loop_checkpoint pre_compact',
+        'loop_checkpoint post_compact',
+      )
+      .thenEffects('call_model');
+    expect(told(outcome)).toEqual([
+      'reminder: The session was suspended. It slept for 1 h, from 1970-01-01T00:00:00.000Z to 1970-01-01T01:00:00.000Z. It waited until 1970-01-01T01:00:00.000Z, and that time has come.',
+    ]);
+  });
+
+  test('for so long is counted from when it takes hold, not from when it was asked for', () => {
+    given(running(), suspended('suspend-1', { for_ms: HOUR }), later(5 * HOUR))
+      .when(answered())
+      .thenIncludes(`suspended suspend-1 until ${6 * HOUR}`)
+      .thenEffects(`timer suspension at ${6 * HOUR}`);
+  });
+
+  test('in any zone is the same moment', () => {
+    given(parked({ until: '1970-01-01T03:00:00+02:00' }))
+      .when()
+      .thenEffects(`timer suspension at ${HOUR}`);
+  });
+
+  test('that has passed is refused, with the field', () => {
+    given(running(), later(2 * HOUR))
+      .when(suspended('suspend-1', { until: '1970-01-01T01:00:00Z' }))
+      .thenJournal('command_rejected invalid_field suspend-1')
+      .thenEvent('command_rejected', { field: 'until' });
+  });
+
+  test('that is now has passed, the next millisecond has not', () => {
+    given(running(), later(HOUR))
+      .when(suspended('now', { until: '1970-01-01T01:00:00.000Z' }))
+      .thenJournal('command_rejected invalid_field now')
+      .when(suspended('next', { until: '1970-01-01T01:00:00.001Z' }))
+      .thenIncludes('control_outcome suspend suspending');
+  });
+
+  test('more than ten years away is refused', () => {
+    const until = (ms: number) => ({ until: new Date(ms).toISOString() });
+    given(running())
+      .when(suspended('far', until(BOUNDS.parkMaxMs + 1)))
+      .thenJournal('command_rejected invalid_field far')
+      .when(suspended('near', until(BOUNDS.parkMaxMs)))
+      .thenIncludes('control_outcome suspend suspending');
+  });
+
+  test('gives the model a turn even where the run would have ended', () => {
+    given(running(), suspended('suspend-1', { for_ms: HOUR }), answered())
+      .when(later(HOUR), timerFires)
+      .thenIncludes('resumed timeout', 'turn_start 2')
+      .when(answered(), toolsClosed)
+      .thenIncludes('agent_end end_turn');
+  });
+
+  test('with an input is resumed with it, as a user message after the reminder', () => {
+    const outcome = given(parked({ for_ms: HOUR, on_timeout: 'resume_with_input', input: 'look again' }))
+      .when(later(HOUR), timerFires)
+      .thenIncludes(
+        'resumed timeout',
+        'message_injected suspend-1 direct at post_resume',
+        'message_injected suspend-1 direct at post_resume',
+        'turn_start 2',
+      );
+    expect(told(outcome).map((text) => text.split(':')[0])).toEqual(['reminder', 'user']);
+    expect(told(outcome)[1]).toBe('user: look again');
+  });
+
+  test('whose input is not needed, as it was resumed before, does not tell it', () => {
+    const outcome = given(parked({ for_ms: HOUR, on_timeout: 'resume_with_input', input: 'look again' })).when(
+      resumed(),
+    );
+    expect(told(outcome)).toHaveLength(1);
+  });
+
+  test('that is to fail ends the run in error, with a code', () => {
+    given(parked({ for_ms: HOUR, on_timeout: 'fail' }))
+      .when(later(HOUR), timerFires, toolsClosed)
+      .thenIncludes('timer_fired suspension', 'run_failed suspension suspension_expired', 'agent_end error')
+      .thenNever('resumed')
+      .thenState('failed');
+  });
+
+  test('leaves its timer to fire into the void once it is over', () => {
+    const outcome = given(parked({ for_ms: HOUR })).when();
+    const timer = { type: 'timer', effect_id: '4-0', due_at_ms: HOUR } as const;
+    outcome
+      .when(resumed())
+      .thenEffects('call_model')
+      .when(later(HOUR), timer)
+      .thenNothing('no timer 4-0 is waited for');
+    outcome.when(cancelled()).when(timer).thenNothing();
+  });
+
+  test('is not ended by the timer of an earlier one', () => {
+    given(parked({ for_ms: HOUR }), resumed(), suspended('suspend-2', { for_ms: HOUR }), later(1_000), answered())
+      .when({ type: 'timer', effect_id: '4-0', due_at_ms: HOUR })
+      .thenNothing()
+      .thenState('suspended.parked')
+      .thenEffects(`timer suspension at ${HOUR + 1_000}`);
+  });
+
+  test('is not ended by a timer of another time', () => {
+    given(parked({ for_ms: HOUR }))
+      .when({ type: 'timer', effect_id: '4-0', due_at_ms: 1 })
+      .thenNothing();
+  });
+
+  test('keeps its timer, under the same id, when another host takes the session over', () => {
+    const outcome = given(parked({ for_ms: HOUR })).when(owned(2));
+    outcome.thenEffects(`timer suspension at ${HOUR}`).when(later(HOUR), timerFires).thenIncludes('resumed timeout');
+  });
+
+  test('at the cap ends the run when its time has come', () => {
+    given(running({ maxTurns: 1 }), suspended('suspend-1', { for_ms: HOUR }), answered())
+      .when(later(HOUR), timerFires, toolsClosed)
+      .thenIncludes('resumed timeout', 'agent_end max_turns')
+      .thenNever('turn_start 2');
+  });
+});
+
+describe('a suspension until a signal', () => {
+  test('is ended by it, and the model is told its data', () => {
+    const outcome = given(parked({ signal: 'deployed', reason: 'the build' }))
+      .when(later(90_000), signalled('deployed', 's', { version: '1.4', at: [1] }))
+      .thenIncludes('signal_received deployed s', 'resumed signal s', 'turn_start 2')
+      .thenEvent('resumed', { slept_ms: 90_000 });
+    expect(told(outcome)).toEqual([
+      'reminder: The session was suspended (the build). It slept for 1 min 30 s, from 1970-01-01T00:00:00.000Z to 1970-01-01T00:01:30.000Z. The signal "deployed" has come, with this data: {"at":[1],"version":"1.4"}',
+    ]);
+  });
+
+  test('is not ended by another, which is kept', () => {
+    given(parked({ signal: 'deployed' }))
+      .when(signalled('other'))
+      .thenJournal('signal_received other signal-other')
+      .thenState('suspended.parked');
+  });
+
+  test('is ended at once by one that came before', () => {
+    given(running(), signalled('deployed'), suspended('suspend-1', { signal: 'deployed' }))
+      .when(answered())
+      .thenIncludes('suspended suspend-1 or deployed', 'resumed signal signal-deployed', 'turn_start 2');
+  });
+
+  test('takes the oldest of its name, and takes it once', () => {
+    const outcome = given(running(), signalled('go', 's1', 1), signalled('go', 's2', 2))
+      .when(suspended('suspend-1', { signal: 'go' }), answered())
+      .thenIncludes('resumed signal s1')
+      .when(suspended('suspend-2', { signal: 'go' }), answered())
+      .thenIncludes('resumed signal s2')
+      .when(suspended('suspend-3', { signal: 'go' }), answered())
+      .thenState('suspended.parked');
+    expect(told(outcome)).toHaveLength(2);
+  });
+
+  test('that did not come in time is said to the model', () => {
+    const outcome = given(parked({ signal: 'deployed', for_ms: HOUR }))
+      .when()
+      .thenEffects(`timer suspension at ${HOUR}`)
+      .when(later(HOUR), timerFires);
+    expect(told(outcome)[0]).toContain(
+      'It waited for the signal "deployed" until 1970-01-01T01:00:00.000Z, and the signal did not come.',
+    );
+  });
+
+  test('that came in time leaves no failure behind', () => {
+    given(parked({ signal: 'deployed', for_ms: HOUR, on_timeout: 'fail' }))
+      .when(signalled('deployed'))
+      .thenIncludes('resumed signal signal-deployed')
+      .thenNever('run_failed');
+  });
+});
+
+describe('signals', () => {
+  test('are kept up to their bound, and no further', () => {
+    const many = Array.from({ length: BOUNDS.signalsStoredMax }, (_, i) => signalled('x', `s${i}`));
+    given(running(), many).when(signalled('x', 'over')).thenJournal('command_rejected too_many_signals over');
+    given(running(), many.slice(1)).when(signalled('x', 'at')).thenJournal('signal_received x at');
+  });
+
+  test('at their bound still wake the session that waits for one', () => {
+    const many = Array.from({ length: BOUNDS.signalsStoredMax }, (_, i) => signalled('x', `s${i}`));
+    given(parked({ signal: 'go' }), many)
+      .when(signalled('go'))
+      .thenIncludes('resumed signal signal-go');
+  });
+
+  test('to what is not running are refused', () => {
+    given(running(), answered(), toolsClosed)
+      .when(signalled('go'))
+      .thenJournal('command_rejected not_running signal-go');
+    given(running(), answered()).when(signalled('go')).thenJournal('command_rejected not_running signal-go');
+  });
+
+  test('are of their run: the next one does not find them', () => {
+    const { state } = given(running(), signalled('go'), answered(), toolsClosed, prompted());
+    expect(state.context.signals).toEqual([]);
+  });
+});
+
+describe('what wakes a suspended session', () => {
+  test('an interrupt, whatever it waits for, and the reminder says so', () => {
+    const outcome = given(parked({ signal: 'deployed', for_ms: HOUR }))
+      .when(later(1_500), steered('m', INTERRUPT))
+      .thenIncludes('resumed interrupt m', 'turn_start 2', 'loop_checkpoint iteration_start delivers m');
+    expect(told(outcome)[0]).toMatch(/It slept for 1 s, .* A message has woken it\.$/);
+  });
+
+  test('an interrupt that came after it was asked for, and was delivered before it took hold', () => {
+    given(running(), asked(call('a', 'read')), suspended(), steered('m', INTERRUPT))
+      .when(returned('a'))
+      .thenIncludes(
+        'loop_checkpoint post_tool_dispatch delivers m',
+        'suspended suspend-1',
+        'resumed interrupt m',
+        'turn_start 2',
+      );
+  });
+
+  test('not an interrupt that came before it was asked for', () => {
+    given(running(), asked(call('a', 'read')), steered('m', INTERRUPT), suspended())
+      .when(returned('a'))
+      .thenIncludes('loop_checkpoint post_tool_dispatch delivers m', 'suspended suspend-1')
+      .thenState('suspended.parked');
+  });
+
+  test.each([
+    ['a steer', steered('m')],
+    ['a reminder', reminded('m')],
+    ['a follow-up', followedUp('m')],
+    ['what is for the record only', steered('m', 'audit_only')],
+  ])('not %s: it is kept', (_name, word) => {
+    given(parked()).when(word).thenState('suspended.parked').thenNever('resumed');
+  });
+
+  test('a resume that comes before it has taken hold withdraws it', () => {
+    given(running(), suspended('suspend-1', { for_ms: HOUR }))
+      .when(resumed())
+      .thenJournal('control_outcome resume resumed')
+      .when(answered(), toolsClosed)
+      .thenNever('suspended')
+      .thenIncludes('agent_end end_turn');
+  });
+});
+
+describe('a session that parks itself', () => {
+  const parks = (park = {}): Move => [running(), asked(call('a', 'read')), returned('a', 'ok', { park })];
+
+  test('is suspended at the end of the turn, under its call', () => {
+    given(running(), asked(call('a', 'read')))
+      .when(returned('a', 'ok', { park: { for_ms: HOUR, reason: 'wait for the tide' } }))
+      .thenJournal(
+        'call_ended a ok',
+        'suspend_requested a',
+        'loop_checkpoint post_tool_dispatch',
+        'turn_end 1',
+        `suspended a until ${HOUR}`,
+      )
+      .thenEffects(`timer suspension at ${HOUR}`);
+  });
+
+  test('goes on when its time has come, and is told that it had parked itself', () => {
+    const outcome = given(parks({ for_ms: HOUR, reason: 'wait for the tide' }))
+      .when(later(HOUR), timerFires)
+      .thenIncludes('resumed timeout', 'turn_start 2');
+    expect(told(outcome)[0]).toMatch(/^reminder: You had parked this session \(wait for the tide\)\. It slept for 1 h/);
+  });
+
+  test('waits for its siblings', () => {
+    given(running(), asked(call('a', 'read'), call('b', 'read')), returned('a', 'ok', { park: {} }))
+      .when()
+      .thenState('function_execute.running')
+      .when(returned('b'))
+      .thenIncludes('call_ended b ok', 'turn_end 1', 'suspended a');
+  });
+
+  test('is kept from it by a message that its last seam delivers', () => {
+    given(running(), asked(call('a', 'read')), steered('m'))
+      .when(returned('a', 'ok', { park: {} }))
+      .thenIncludes('suspend_requested a', 'loop_checkpoint post_tool_dispatch delivers m', 'turn_start 2')
+      .thenNever('suspended')
+      .when(answered(), toolsClosed)
+      .thenNever('suspended')
+      .thenIncludes('agent_end end_turn');
+  });
+
+  test('is parked by the first that asked: a person, or a call before it', () => {
+    given(running(), asked(call('a', 'read')), suspended('suspend-1', { signal: 'go' }))
+      .when(returned('a', 'ok', { park: { for_ms: HOUR } }))
+      .thenIncludes('suspended suspend-1 or go')
+      .thenNever('suspend_requested a');
+    given(running(), asked(call('a', 'read'), call('b', 'read')), returned('a', 'ok', { park: { signal: 'go' } }))
+      .when(returned('b', 'ok', { park: { for_ms: HOUR } }))
+      .thenIncludes('suspended a or go')
+      .thenNever('suspend_requested b');
+  });
+
+  test('is not parked by a call that failed, or was cancelled', () => {
+    given(running(), asked(call('a', 'read')))
+      .when(returned('a', 'error', { park: {} }))
+      .thenNever('suspend_requested')
+      .thenState('assistant_streaming.streaming');
+    given(running(), asked(call('a', 'read')), cancelled())
+      .when(returned('a', 'ok', { park: {} }))
+      .thenNever('suspend_requested');
+  });
+
+  test('until a time that has passed is the error of its call', () => {
+    given(running(), asked(call('a', 'read')), later(2 * HOUR))
+      .when(returned('a', 'ok', { park: { until: '1970-01-01T01:00:00Z' } }))
+      .thenIncludes('call_ended a error', 'turn_start 2')
+      .thenEvent('call_ended', {
+        result: expect.objectContaining({ detail: { code: 'invalid_field' } }),
+      })
+      .thenNever('suspend_requested');
+  });
+
+  test('parks after hooks have seen its result', () => {
+    given(running({ hooks: [hook('PostToolUse')] }), asked(call('a', 'read')), returned('a', 'ok', { park: {} }))
+      .when(hooksSaid(undefined))
+      .thenIncludes('call_ended a ok', 'suspended a');
+  });
+
+  test('is refused a suspension by a person meanwhile, and can be resumed by one', () => {
+    given(parks())
+      .when(suspended())
+      .thenJournal('command_rejected already_suspended suspend-1')
+      .when(resumed())
+      .thenIncludes('resumed command resume-1', 'turn_start 2');
+  });
+});
+
+describe('hooks around a suspension', () => {
+  const around = { hooks: [hook('pre_suspend'), hook('post_resume')] };
+
+  test('are asked before it takes hold, and after it is over', () => {
+    given(running(around), suspended('suspend-1', { for_ms: HOUR, reason: 'tide' }))
+      .when(answered())
+      .thenIncludes('turn_end 1', 'hook_call pre_suspend pre_suspend')
+      .thenEvent('hook_call', { payload: expect.objectContaining({ for_ms: HOUR, reason: 'tide' }) })
+      .thenState('suspended.pre_suspend')
+      .when(hooksSaid(undefined))
+      .thenIncludes('consult_ended pre_suspend', `suspended suspend-1 until ${HOUR}`)
+      .when(later(HOUR), timerFires)
+      .thenIncludes(
+        'resumed timeout',
+        'message_injected suspend-1 direct at post_resume',
+        'hook_call post_resume post_resume',
+      )
+      .thenState('suspended.post_resume')
+      .when(hooksSaid(undefined))
+      .thenIncludes('consult_ended post_resume', 'turn_start 2');
+  });
+
+  test.each([
+    ['a block', { block: true, reason: 'not now' }],
+    ['false', false],
+    ['a failure that fails closed', new Failing()],
+  ])('refuse it by %s: the session goes on, and who asked is told', (_name, said) => {
+    given(running(around), asked(call('a', 'read')), suspended(), returned('a'))
+      .when(hooksSaid(said))
+      .thenIncludes('hook_vetoed pre_suspend pre_suspend block', 'turn_start 2')
+      .thenEvent('control_outcome', { status: 'blocked', command_id: 'suspend-1' })
+      .thenNever('suspended');
+  });
+
+  test('that refuse a session that parks itself tell the model', () => {
+    const outcome = given(running(around), asked(call('a', 'read')), returned('a', 'ok', { park: {} }))
+      .when(hooksSaid({ block: true, reason: 'not now' }))
+      .thenIncludes('message_injected a direct at direct', 'turn_start 2');
+    expect(told(outcome)).toEqual(['reminder: Hook pre_suspend did not let the session be suspended: not now.']);
+  });
+
+  test('of a suspension that is withdrawn meanwhile lead on', () => {
+    given(running(around), asked(call('a', 'read')), suspended(), returned('a'), resumed())
+      .when(hooksSaid({ block: true }))
+      .thenIncludes('consult_ended pre_suspend', 'turn_start 2')
+      .thenNever('suspended', 'hook_vetoed');
+  });
+
+  test('are cut short by a cancel', () => {
+    given(running(around), suspended(), answered())
+      .when(cancelled(), hooksSaid(undefined), toolsClosed)
+      .thenIncludes('agent_end cancelled')
+      .thenNever('suspended');
+  });
+});
+
+describe('a daemon with a wake interval', () => {
+  const idle: Move = [running({ daemon: true, wakeIntervalMs: HOUR }), answered()];
+
+  test('has a timer while it idles, and is told why it wakes', () => {
+    const outcome = given(idle)
+      .when()
+      .thenState('daemon_idle.waiting')
+      .thenEffects(`timer wake_interval at ${HOUR}`)
+      .when(later(HOUR), timerFires)
+      .thenIncludes(
+        'timer_fired wake_interval',
+        'message_injected 3-0 direct at daemon_idle_post',
+        'loop_checkpoint daemon_idle_post',
+        'turn_start 2',
+      );
+    expect(told(outcome)[0]).toMatch(/^reminder: Nothing has come for 1 h, which is this session's wake interval\./);
+  });
+
+  test('begins a new interval at each idling', () => {
+    given(idle, later(HOUR), timerFires, later(1_000))
+      .when(answered())
+      .thenState('daemon_idle.waiting')
+      .thenEffects(`timer wake_interval at ${2 * HOUR + 1_000}`);
+  });
+
+  test('is woken by a job before, and that timer fires into the void', () => {
+    given(idle, followedUp('job'))
+      .when({ type: 'timer', effect_id: '3-0', due_at_ms: HOUR })
+      .thenNothing('no timer 3-0 is waited for')
+      .thenState('assistant_streaming.streaming');
+  });
+
+  test('that is suspended while it idles does not wake by its interval, but idles anew when it is resumed', () => {
+    given(idle, suspended())
+      .when()
+      .thenEffects()
+      .when(later(5 * HOUR), resumed())
+      .thenState('daemon_idle.waiting')
+      .thenEffects(`timer wake_interval at ${6 * HOUR}`);
+  });
+
+  test('counts its cap from each idling', () => {
+    given(running({ daemon: true, wakeIntervalMs: HOUR, maxTurns: 1 }), answered(), timerFires, answered())
+      .when(timerFires, answered())
+      .thenIncludes('turn_start 3')
+      .thenState('daemon_idle.waiting');
+  });
+
+  test('can be cancelled while it idles', () => {
+    given(idle).when(cancelled()).thenEffects('close_tools').when(toolsClosed).thenIncludes('agent_end cancelled');
+  });
+
+  test('that is parked until a time takes a turn when it has come, though it has no job', () => {
+    given(idle, suspended('suspend-1', { for_ms: 2 * HOUR }))
+      .when()
+      .thenEffects(`timer suspension at ${2 * HOUR}`)
+      .when(later(2 * HOUR), timerFires)
+      .thenIncludes('resumed timeout', 'turn_start 2');
+  });
+});
+
+describe('the hook session_idle', () => {
+  const around = { daemon: true, hooks: [hook('session_idle')] };
+
+  test('is asked at each entry into idling', () => {
+    given(running(around))
+      .when(answered())
+      .thenIncludes('turn_end 1', 'hook_call session_idle session_idle')
+      .thenState('daemon_idle.session_idle')
+      .when(hooksSaid(undefined))
+      .thenIncludes('consult_ended session_idle', 'loop_checkpoint daemon_idle_pre')
+      .thenState('daemon_idle.waiting')
+      .when(followedUp('job'), answered())
+      .thenCount('hook_call session_idle', 2);
+  });
+
+  test('leaves room for an interrupt, which is delivered at daemon_idle_pre and taken up without a wait', () => {
+    given(running(around), answered(), steered('m', INTERRUPT))
+      .when(hooksSaid(undefined))
+      .thenIncludes(
+        'loop_checkpoint daemon_idle_pre delivers m',
+        'message_injected m steer at daemon_idle_pre',
+        'turn_start 2',
+      )
+      .thenNever('loop_checkpoint daemon_idle_post');
+  });
+
+  test.each([
+    ['a steer', steered('m')],
+    ['a job', followedUp('m')],
+  ])('leaves room for %s, which is taken up without a wait', (_name, word) => {
+    given(running(around), answered(), word)
+      .when(hooksSaid(undefined))
+      .thenIncludes('loop_checkpoint daemon_idle_pre', 'turn_start 2')
+      .thenNever('loop_checkpoint daemon_idle_post');
+  });
+
+  test('leaves room for a suspension, which takes hold before the idling', () => {
+    given(running(around), answered(), suspended())
+      .when(hooksSaid(undefined))
+      .thenIncludes('consult_ended session_idle', 'suspended suspend-1')
+      .thenNever('loop_checkpoint daemon_idle_pre')
+      .when(resumed())
+      .thenCount('hook_call session_idle', 2);
+  });
+});
+
+test('a suspension that was asked for before the run has begun keeps its conditions', () => {
+  given(started(), suspended('suspend-1', { signal: 'go' }), provisioned())
+    .when(answered())
+    .thenIncludes('suspended suspend-1 or go');
+});
+
+test.each([
+  [0, '0 ms'],
+  [450, '450 ms'],
+  [1_000, '1 s'],
+  [61_000, '1 min 1 s'],
+  [3_600_000, '1 h'],
+  [3_601_000, '1 h'],
+  [30 * 24 * HOUR, '30 d'],
+  [26 * HOUR, '1 d 2 h'],
+])('%d ms read as %s', (ms, text) => {
+  expect(durationText(ms)).toBe(text);
+});

@@ -1,0 +1,57 @@
+/** A session that sleeps on a real server: its timer outlives a killed host and a restarted server. */
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { startBus, type TestBus } from './kit/bus.ts';
+import type { Child } from './kit/child.ts';
+import { endOf, eventOf, expectReplays, expectSound } from './kit/journal.ts';
+import { removeScratch } from './kit/scratch.ts';
+import { scripted } from './kit/scripts.ts';
+import { startHost } from './kit/sessions-host.ts';
+
+let bus: TestBus;
+let host: Child;
+
+beforeAll(async () => {
+  bus = await startBus();
+  host = await startHost(bus);
+});
+
+afterAll(async () => {
+  await host?.kill();
+  await bus?.stop();
+  await removeScratch();
+});
+
+test('a parked session wakes by its timer, though its host was killed and the server restarted meanwhile', async () => {
+  const model = await scripted([
+    { calls: [{ tool: 'park', args: { for_ms: 4_000, reason: 'the tide' } }] },
+    { text: 'Awake again.' },
+  ]);
+  const { session } = await bus.client.startSession({ prompt: 'Wait for the tide.', model });
+  const parked = await eventOf(bus, session.id, 'suspended');
+
+  await host.kill();
+  const { stateDir } = bus;
+  await bus.stop();
+  bus = await startBus(stateDir);
+  host = await startHost(bus);
+
+  const journal = await endOf(bus, session.id);
+  expectSound(journal);
+  await expectReplays(bus, journal);
+  const [resumed] = journal.of('resumed');
+  expect(resumed).toMatchObject({ cause: 'timeout' });
+  expect(resumed?.slept_ms).toBeGreaterThanOrEqual(4_000);
+  expect(journal.of('timer_fired')).toMatchObject([{ effect_id: parked.effect_id, what: 'suspension' }]);
+  expect(journal.of('agent_end')).toMatchObject([{ stop_reason: 'end_turn', turns: 2 }]);
+});
+
+test('a signal wakes a session on the bus with its data, by whoever can publish', async () => {
+  const model = await scripted([{ text: 'Waiting.', delay_ms: 500 }, { text: 'It has come.' }]);
+  const { session } = await bus.client.startSession({ prompt: 'Wait for the pilot.', model });
+  await bus.command(session.id, 'suspend', { signal: 'pilot', for_ms: 600_000, on_timeout: 'fail' });
+  await eventOf(bus, session.id, 'suspended');
+  await bus.command(session.id, 'signal', { name: 'pilot', data: { name: 'Ines' } });
+  const journal = await endOf(bus, session.id);
+  expect(journal.of('resumed')).toMatchObject([{ cause: 'signal', signal: { name: 'pilot', data: { name: 'Ines' } } }]);
+  expect(journal.of('agent_end')).toMatchObject([{ stop_reason: 'end_turn', turns: 2 }]);
+});
