@@ -359,8 +359,8 @@ describe('preempt', () => {
       return parsed.ok ? parsed.body : parsed.problem;
     };
     const asked = { body: 'x', mode: 'interrupt_immediate', preempt: true };
-    expect(read({ body: 'x', preempt: true })).toEqual(asked);
-    expect(read({ body: 'x', preempt: true, mode: 'interrupt' })).toEqual(asked);
+    expect(read({ body: 'x', preempt: true })).toMatchObject(asked);
+    expect(read({ body: 'x', preempt: true, mode: 'interrupt' })).toMatchObject(asked);
     expect(read({ body: 'x', preempt: false })).toMatchObject({ mode: 'finish_step' });
     expect(read({ body: 'x', preempt: false, mode: 'audit_only' })).toMatchObject({ mode: 'audit_only' });
   });

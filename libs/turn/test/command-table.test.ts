@@ -69,7 +69,7 @@ const TABLE = {
     move: steered('x', 'interrupt'),
     ...inAll('steering_received x interrupt_immediate'),
     parked: ['steering_received x interrupt_immediate', 'loop_checkpoint pre_tool_dispatch delivers x skips a'],
-    suspended: ['steering_received x interrupt_immediate', 'resumed x', 'turn_start 2'],
+    suspended: ['steering_received x interrupt_immediate', 'resumed interrupt x', 'turn_start 2'],
     daemon_idle: ['steering_received x interrupt_immediate', 'loop_checkpoint daemon_idle_post delivers x'],
   },
   remind: {
@@ -111,7 +111,7 @@ const TABLE = {
     move: resumed('x'),
     ...inAll(...refused('not_suspended', 'x', 'resume')),
     ended: refused('not_running', 'x', 'resume'),
-    suspended: ['control_outcome resume resumed', 'resumed x'],
+    suspended: ['control_outcome resume resumed', 'resumed command x'],
   },
   signal: {
     move: command('signal', 'x', { name: 'go' }),
