@@ -51,7 +51,7 @@ export function turnCoverage(): readonly CoverageChapter[] {
     chapter('Seams', SEAM_KINDS, () => []),
     chapter('Modes', Mode.options, () => []),
     chapter('Reject codes', rejectCodes(), named),
-    chapter('Events', EVENT_TYPES, () => []),
+    chapter('Events', EVENT_TYPES, named),
     chapter('Hook points', HOOK_POINTS, () => []),
   ];
 }

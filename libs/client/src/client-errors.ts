@@ -52,8 +52,8 @@ export class CommandBlockedError extends ClientError {
 export class CommandRevokedError extends ClientError {
   readonly commandId: string;
 
-  constructor(commandId: string) {
-    super('revoked', 'the command was revoked before it was delivered');
+  constructor(commandId: string, reason?: string) {
+    super('revoked', `the command was taken back before it was delivered${reason ? `: ${reason}` : ''}`);
     this.commandId = commandId;
   }
 }

@@ -32,6 +32,8 @@ export function createEventTranslator(): EventTranslator {
 class Translator implements EventTranslator {
   #lastRecord = 0;
   readonly #answers = new AnswerText();
+  /** The newest command that was rejected. */
+  #rejected: string | null = null;
   /** Arguments in short of the open batch's calls, so that their ends can be shown with them. */
   readonly #summaries = new Map<string, string>();
 
@@ -141,10 +143,13 @@ class Translator implements EventTranslator {
       }
       case 'command_rejected': {
         const { command_id, verb, code, message } = event;
+        this.#rejected = command_id;
         return [{ type: 'command_rejected', command_id, verb, code, message: printable(message), ...from }];
       }
       case 'control_outcome': {
         const { control, status, target, tool, reason } = event;
+        // A control that was refused has been shown as that, right before.
+        if (event.command_id === this.#rejected) return [];
         return [
           { type: 'control_reported', control, status, target, tool: tool ?? null, reason: reason ?? null, ...from },
         ];
@@ -153,6 +158,12 @@ class Translator implements EventTranslator {
         const { hook, point, call_id, reason } = event;
         return [{ type: 'hook_vetoed', hook, point, call_id: call_id ?? null, reason: reason ?? null, ...from }];
       }
+      case 'injection_collapsed':
+        return [{ type: 'injection_collapsed', command_id: event.command_id, into: event.into, ...from }];
+      case 'reminder_deduped':
+        return [{ type: 'reminder_ended', command_id: event.command_id, reason: 'deduped', ...from }];
+      case 'reminder_expired':
+        return [{ type: 'reminder_ended', command_id: event.command_id, reason: event.reason, ...from }];
       case 'context_overflowed':
         return [{ type: 'context_overflowed', turn: event.turn, message: printable(event.error.message), ...from }];
       case 'compaction_started':
@@ -235,6 +246,8 @@ class Translator implements EventTranslator {
       case 'guard_ended':
       case 'run_failed':
       case 'tools_closed':
+      case 'reminder_fired':
+      case 'reminder_inherited':
       case 'suspend_requested':
       case 'timer_fired':
         return [];
@@ -278,6 +291,8 @@ function injectionsAt(seam: string, following: readonly SessionEvent[]): Deliver
   const found: DeliveredInjection[] = [];
   for (const event of following) {
     if (event.type === 'loop_checkpoint') break;
+    if (event.type === 'reminder_fired' && event.seam === seam)
+      found.push({ command_id: event.command_id, origin: 'remind', text: shownText(event.message) });
     if (event.type === 'message_injected' && event.origin !== 'followup' && event.seam === seam)
       found.push(injection(event));
   }

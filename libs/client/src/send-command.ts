@@ -304,7 +304,7 @@ function failureOf(receipt: Receipt, ref: SessionRef): Error | null {
     case 'blocked':
       return new CommandBlockedError(receipt.command_id, receipt.reason);
     case 'revoked':
-      return new CommandRevokedError(receipt.command_id);
+      return new CommandRevokedError(receipt.command_id, receipt.reason);
     case 'accepted':
     case 'delivered':
       return null;

@@ -32,6 +32,18 @@ export interface InjectOptions extends SendOptions<WaitStage> {
   readonly mode?: BodyInput<'steer'>['mode'];
   /** An interrupt that does not wait: it also ends the answer that streams and the calls that run. */
   readonly preempt?: boolean | undefined;
+  /** What waits under the same key, of its kind, makes way for this. */
+  readonly dedupeKey?: string | undefined;
+}
+
+/** How a reminder is sent: what it may say of itself beside its text. */
+export interface RemindOptions extends InjectOptions {
+  readonly tags?: readonly string[] | undefined;
+  /** How many turns show it; without it, every turn until it is revoked or compacted away. */
+  readonly ttlTurns?: number | undefined;
+  readonly preserveOnCompact?: boolean | undefined;
+  readonly propagate?: BodyInput<'remind'>['propagate'];
+  readonly roleHint?: BodyInput<'remind'>['role_hint'];
 }
 
 /** From where a session is read. */
@@ -62,18 +74,59 @@ export class Session {
   }
 
   /** Says something to the session while it works. */
-  steer(body: string, { mode, preempt, ...options }: InjectOptions = {}): Promise<SentCommand> {
-    return sendCommand(this.#bus, this.ref, 'steer', { body, ...when(mode, preempt) }, options);
+  steer(body: string, { mode, preempt, dedupeKey, ...options }: InjectOptions = {}): Promise<SentCommand> {
+    return sendCommand(this.#bus, this.ref, 'steer', { body, ...when(mode, preempt), ...under(dedupeKey) }, options);
   }
 
   /** Reminds the session of something, not in a user's voice. */
-  remind(body: string, { mode, preempt, ...options }: InjectOptions = {}): Promise<SentCommand> {
-    return sendCommand(this.#bus, this.ref, 'remind', { body, ...when(mode, preempt) }, options);
+  remind(
+    body: string,
+    {
+      mode,
+      preempt,
+      dedupeKey,
+      tags,
+      ttlTurns,
+      preserveOnCompact,
+      propagate,
+      roleHint,
+      ...options
+    }: RemindOptions = {},
+  ): Promise<SentCommand> {
+    const reminder: BodyInput<'remind'> = {
+      body,
+      ...when(mode, preempt),
+      ...under(dedupeKey),
+      ...(tags === undefined ? {} : { tags: [...tags] }),
+      ...(ttlTurns === undefined ? {} : { ttl_turns: ttlTurns }),
+      ...(preserveOnCompact === undefined ? {} : { preserve_on_compact: preserveOnCompact }),
+      ...(propagate === undefined ? {} : { propagate }),
+      ...(roleHint === undefined ? {} : { role_hint: roleHint }),
+    };
+    return sendCommand(this.#bus, this.ref, 'remind', reminder, options);
   }
 
   /** Queues what is to be done once the session would otherwise end its run. */
-  followup(body: string, options: SendOptions<WaitStage> = {}): Promise<SentCommand> {
-    return sendCommand(this.#bus, this.ref, 'followup', { body }, options);
+  followup(
+    body: string,
+    { dedupeKey, ...options }: SendOptions<WaitStage> & Pick<InjectOptions, 'dedupeKey'> = {},
+  ): Promise<SentCommand> {
+    return sendCommand(this.#bus, this.ref, 'followup', { body, ...under(dedupeKey) }, options);
+  }
+
+  /** Takes back a steer, a reminder or a follow-up that waits, by its command id; clears a reminder that is shown. */
+  revoke(commandId: string, options: SendOptions = {}): Promise<SentCommand> {
+    return sendCommand(this.#bus, this.ref, 'revoke', { command_id: commandId }, options);
+  }
+
+  /** Gives what waits another text; it keeps its place. */
+  replace(commandId: string, body: string, options: SendOptions = {}): Promise<SentCommand> {
+    return sendCommand(this.#bus, this.ref, 'replace', { command_id: commandId, body }, options);
+  }
+
+  /** What the session has accepted and not delivered yet, in order. Answered by a host. */
+  async pending(timeoutMs?: number): Promise<SessionStatus['pending']> {
+    return (await this.state(timeoutMs)).pending;
   }
 
   /** Decides a parked call. The first decision stands. */
@@ -196,4 +249,8 @@ function when(mode: InjectOptions['mode'], preempt: boolean | undefined): { mode
   return { ...(mode === undefined ? {} : { mode }), ...(preempt === true ? { preempt } : {}) } as {
     mode: InjectOptions['mode'];
   };
+}
+
+function under(dedupeKey: string | undefined): { dedupe_key?: string } {
+  return dedupeKey === undefined ? {} : { dedupe_key: dedupeKey };
 }

@@ -4,6 +4,8 @@ import type {
   CallStatus,
   CompactionMode,
   CompactionStrategy,
+  ControlVerb,
+  ExpiryReason,
   Json,
   Mode,
   SeamKind,
@@ -91,6 +93,14 @@ export type UiEvent =
       readonly mode: Mode | null;
       readonly actor: string | null;
     } & FromRecord)
+  /** It will not be delivered: a newer one with its dedupe key stands in its place. */
+  | ({ readonly type: 'injection_collapsed'; readonly command_id: string; readonly into: string } & FromRecord)
+  /** A reminder that prompts have shown is shown no longer; `deduped` where a newer one has taken its place. */
+  | ({
+      readonly type: 'reminder_ended';
+      readonly command_id: string;
+      readonly reason: ExpiryReason | 'deduped';
+    } & FromRecord)
   /** A seam was passed and something was delivered there, or calls were stopped there. Other passes are not shown. */
   | ({
       readonly type: 'seam_delivered';
@@ -108,7 +118,7 @@ export type UiEvent =
     } & FromRecord)
   | ({
       readonly type: 'control_reported';
-      readonly control: 'cancel' | 'cancel_call' | 'suspend' | 'resume';
+      readonly control: ControlVerb;
       readonly status: string;
       readonly target: string;
       readonly tool: string | null;

@@ -4,6 +4,8 @@ export const BOUNDS = {
   commandBodyMaxBytes: 256 * 1024,
   /** Injections (steers, reminders, follow-ups) that wait in one session. */
   pendingInjectionsMax: 1_000,
+  /** Reminders of one session that wait or are shown. */
+  remindersLiveMax: 256,
   /** Signals that wait in one session for a suspension that waits for them. */
   signalsStoredMax: 64,
   /** The data of one signal, as JSON. */

@@ -8,6 +8,7 @@ import { UserMessage } from './messages.ts';
 import { PARKING_FIELDS, refineParking } from './parking.ts';
 import { Permissions } from './permissions.ts';
 import { Limits, McpServers, ModelName, Persona, ToolSelection } from './persona.ts';
+import { REMINDER_FIELDS } from './reminders.ts';
 import { type Mode, ModeInput } from './seams.ts';
 
 const Text = z.string().refine((text) => text.trim().length > 0, { error: 'must not be empty' });
@@ -136,7 +137,14 @@ export const COMMAND_BODIES = {
     })
     .refine(preemptsByInterrupt, PREEMPT_ISSUE),
   remind: z
-    .strictObject({ ...Envelope, body: Text, mode: ModeInput.default('finish_step'), preempt: Preempt })
+    .strictObject({
+      ...Envelope,
+      body: Text,
+      mode: ModeInput.default('finish_step'),
+      preempt: Preempt,
+      dedupe_key: Dedupe.optional(),
+      ...REMINDER_FIELDS,
+    })
     .refine(preemptsByInterrupt, PREEMPT_ISSUE),
   followup: z.strictObject({ ...Envelope, body: Text, dedupe_key: Dedupe.optional() }),
   approve: z.strictObject({
@@ -178,16 +186,9 @@ export type CommandBody<V extends Verb> = Omit<z.infer<(typeof COMMAND_BODIES)[V
 /** Verbs, and keys of bodies, that are in the schema but that a later release carries out. */
 export const NOT_YET: Readonly<Record<string, readonly string[] | true>> = {
   start: ['fork'],
-  steer: ['dedupe_key'],
-  followup: ['dedupe_key'],
   approve: ['remember'],
-  revoke: true,
-  replace: true,
   delete: true,
 };
-
-/** Fields of `remind` that are known by name and refused until reminders have them. */
-const NOT_YET_REMINDER_FIELDS = ['tags', 'dedupe_key', 'ttl_turns', 'preserve_on_compact', 'propagate', 'role_hint'];
 
 const TEXT_VERBS: ReadonlySet<string> = new Set(['prompt', 'steer', 'followup', 'remind']);
 
@@ -281,7 +282,7 @@ function notYetField(verb: Verb, value: unknown): CommandProblem | null {
   });
   if (later === true) return refuse(verb);
   if (typeof value !== 'object' || value === null) return null;
-  const keys = verb === 'remind' ? NOT_YET_REMINDER_FIELDS : (later ?? []);
+  const keys = later ?? [];
   const key = keys.find((candidate) => (value as Record<string, unknown>)[candidate] !== undefined);
   if (key) return refuse(key);
   return null;

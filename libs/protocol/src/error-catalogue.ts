@@ -96,6 +96,22 @@ export const ERROR_CATALOGUE = {
   already_cancelled: rejection('The run was cancelled already.', 'Nothing.'),
   not_suspended: rejection('The session is not suspended.', 'Nothing.'),
   already_suspended: rejection('The session is suspended already.', 'Resume it when it should go on.'),
+  already_delivered: rejection(
+    'What the command names is in the transcript already.',
+    'Nothing can be taken back; steer again. A reminder that is still shown can be revoked.',
+  ),
+  already_revoked: rejection(
+    'What the command names was revoked, collapsed into a newer one with its dedupe key, or blocked by a hook.',
+    'Nothing.',
+  ),
+  unknown_command_id: rejection(
+    'The session knows no steer, reminder or follow-up of this id, or has forgotten it.',
+    '`cox pending` lists what waits.',
+  ),
+  too_many_reminders: rejection(
+    '256 reminders wait or are shown already.',
+    'Revoke some, or give them a dedupe_key or ttl_turns.',
+  ),
   too_many_signals: rejection(
     '64 signals wait already that no suspension has waited for.',
     'Send only those that a session waits for.',

@@ -13,6 +13,7 @@ import { AssistantMessage, ReminderMessage, UserMessage } from './messages.ts';
 import { OnTimeout } from './parking.ts';
 import { CompactionStrategy } from './persona.ts';
 import { PinnedPrice } from './prices.ts';
+import { ExpiryReason, STORED_REMINDER_FIELDS } from './reminders.ts';
 import { Mode, SeamKind } from './seams.ts';
 import { StopCondition } from './stop-conditions.ts';
 import { TimerPurpose } from './timers.ts';
@@ -20,6 +21,8 @@ import { TimerPurpose } from './timers.ts';
 const Actor = z.strictObject({ name: z.string(), verified: z.boolean() });
 const turn = z.number().int().nonnegative();
 const effectId = z.string();
+/** When the record was made, ISO 8601. */
+const at = z.string();
 /** Only where the prices of all that was used are known. */
 const cost_usd = z.number().nonnegative().optional();
 /** The interrupt does not wait for the answer or the calls under way: it ends them. */
@@ -38,6 +41,33 @@ export const StopReason = z.enum([
 ]);
 /** See {@link StopReason}. */
 export type StopReason = z.infer<typeof StopReason>;
+
+/** Commands that act on the session, on a call or on another command rather than say something to a model. */
+export const ControlVerb = z.enum(['cancel', 'cancel_call', 'suspend', 'resume', 'revoke', 'replace']);
+/** See {@link ControlVerb}. */
+export type ControlVerb = z.infer<typeof ControlVerb>;
+
+/** What became of a control. Those that were refused have the code of their rejection. */
+export const ControlStatus = z.enum([
+  'cancelled',
+  'already_cancelled',
+  'not_found',
+  'timeout',
+  'suspending',
+  'suspended',
+  'already_suspended',
+  'resumed',
+  'blocked',
+  'not_running',
+  'not_suspended',
+  'revoked',
+  'replaced',
+  'already_revoked',
+  'already_delivered',
+  'unknown_command_id',
+]);
+/** See {@link ControlStatus}. */
+export type ControlStatus = z.infer<typeof ControlStatus>;
 
 /** Why a call was refused, as the model and the journal are told. */
 export const Denial = z.strictObject({
@@ -208,17 +238,33 @@ export const EVENT_SCHEMAS = {
     command_id: z.string(),
     body: z.string(),
     mode: Mode,
+    dedupe_key: z.string().optional(),
     preempt,
     actor: Actor.optional(),
+    at,
   }),
   reminder_injected: event('reminder_injected', {
     command_id: z.string(),
     body: z.string(),
     mode: Mode,
+    ...STORED_REMINDER_FIELDS,
     preempt,
     actor: Actor.optional(),
+    at,
   }),
-  followup_received: event('followup_received', { command_id: z.string(), body: z.string(), actor: Actor.optional() }),
+  followup_received: event('followup_received', {
+    command_id: z.string(),
+    body: z.string(),
+    dedupe_key: z.string().optional(),
+    actor: Actor.optional(),
+    at,
+  }),
+  /** A newer injection of its kind has the same dedupe key, and stands in its place; it will never be delivered. */
+  injection_collapsed: event('injection_collapsed', {
+    command_id: z.string(),
+    into: z.string(),
+    dedupe_key: z.string(),
+  }),
   feedback_received: event('feedback_received', { feedback_id: z.string(), source: z.string(), body: z.string() }),
   /** As much waited as may wait: so many are not kept. `source` gave the last of them. */
   feedback_dropped: event('feedback_dropped', {
@@ -228,12 +274,38 @@ export const EVENT_SCHEMAS = {
   }),
   message_injected: event('message_injected', {
     command_id: z.string(),
-    origin: z.enum(['steer', 'remind', 'followup', 'feedback', 'direct']),
+    origin: z.enum(['steer', 'followup', 'feedback', 'direct']),
     seam: z.string(),
     turn,
     message: z.discriminatedUnion('role', [UserMessage, ReminderMessage]),
+    /** The command that gave it another text than it came with. */
+    replaced_by: z.string().optional(),
     /** In the transcript for the record, never rendered to a model. */
     audit_only: z.literal(true).optional(),
+  }),
+  /** A reminder is delivered: it stands in the transcript, and every prompt shows it until it expires. */
+  reminder_fired: event('reminder_fired', {
+    command_id: z.string(),
+    seam: z.string(),
+    turn,
+    message: ReminderMessage,
+    /** It outlives a compaction. */
+    preserve_on_compact: z.literal(true).optional(),
+    replaced_by: z.string().optional(),
+    /** In the transcript for the record, never rendered to a model. */
+    audit_only: z.literal(true).optional(),
+  }),
+  /** A reminder that was shown makes way for a newer one with its dedupe key. */
+  reminder_deduped: event('reminder_deduped', { command_id: z.string(), by: z.string() }),
+  /** A reminder is shown no longer. */
+  reminder_expired: event('reminder_expired', { command_id: z.string(), reason: ExpiryReason }),
+  /** A child session is born with a reminder of its parent's. */
+  reminder_inherited: event('reminder_inherited', {
+    command_id: z.string(),
+    /** The session that it comes from. */
+    from: z.string(),
+    body: z.string(),
+    ...STORED_REMINDER_FIELDS,
   }),
   approval_requested: event('approval_requested', {
     call_id: z.string(),
@@ -302,21 +374,14 @@ export const EVENT_SCHEMAS = {
     detail: JsonObject.optional(),
   }),
   control_outcome: event('control_outcome', {
-    control: z.enum(['cancel', 'cancel_call', 'suspend', 'resume']),
+    control: ControlVerb,
     command_id: z.string(),
-    status: z.enum([
-      'cancelled',
-      'already_cancelled',
-      'not_found',
-      'timeout',
-      'suspending',
-      'suspended',
-      'already_suspended',
-      'resumed',
-      'blocked',
-    ]),
+    status: ControlStatus,
+    /** What it was aimed at: the session's id, a call's, or another command's. */
     target: z.string(),
     tool: z.string().optional(),
+    /** The text that a `replace` has put in the place of its target's. */
+    body: z.string().optional(),
     actor: Actor.optional(),
     reason: z.string().optional(),
   }),
@@ -402,3 +467,14 @@ export const SessionEvent = z.discriminatedUnion(
     ...(typeof EVENT_SCHEMAS)['turn_start'][],
   ],
 ) as unknown as z.ZodType<SessionEvent>;
+
+/** An injection is in the transcript. */
+export type Delivery =
+  | EventOf<'reminder_fired'>
+  | (EventOf<'message_injected'> & { readonly origin: 'steer' | 'followup' });
+
+/** Whether an event says that someone's injection is in the transcript. What hooks and the runtime say is none. */
+export function isDelivery(event: SessionEvent): event is Delivery {
+  if (event.type === 'reminder_fired') return true;
+  return event.type === 'message_injected' && (event.origin === 'steer' || event.origin === 'followup');
+}

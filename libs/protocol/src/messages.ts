@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { CallStatus } from './calls.ts';
 import { BlobRef, Json, JsonObject } from './json.ts';
+import { RoleHint } from './reminders.ts';
 
 /** What a provider wants back unchanged with a part (signatures, item ids), by provider name. Never interpreted here. */
 export const ProviderMetadata = z.record(z.string(), JsonObject);
@@ -72,6 +73,8 @@ export const ToolMessage = z.strictObject({
 export const ReminderMessage = z.strictObject({
   role: z.literal('reminder'),
   content: z.array(TextPart).min(1),
+  /** In which voice; `system` where it is left out. */
+  role_hint: RoleHint.optional(),
 });
 /** Any message of a transcript. */
 export const Message = z.discriminatedUnion('role', [UserMessage, AssistantMessage, ToolMessage, ReminderMessage]);

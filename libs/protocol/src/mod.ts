@@ -23,6 +23,7 @@ export * from './persona.ts';
 export * from './prices.ts';
 export * from './receipts.ts';
 export * from './record.ts';
+export * from './reminders.ts';
 export * from './seams.ts';
 export * from './session-status.ts';
 export * from './stop-conditions.ts';

@@ -6,7 +6,10 @@ import { Usage } from './inputs.ts';
 import { Json } from './json.ts';
 import { OnTimeout } from './parking.ts';
 import { StateValue } from './record.ts';
+import { STORED_REMINDER_FIELDS } from './reminders.ts';
 import { Mode } from './seams.ts';
+
+const Actor = z.strictObject({ name: z.string(), verified: z.boolean() });
 
 /** A session as seen from outside, after its newest record. */
 export const SessionStatus = z.strictObject({
@@ -68,6 +71,28 @@ export const SessionStatus = z.strictObject({
       kind: z.enum(['steer', 'remind', 'followup']),
       body: z.string(),
       mode: Mode.optional(),
+      actor: Actor.optional(),
+      /** When the session recorded it, ISO 8601. */
+      at: z.string(),
+      /** The command that gave it another text than it came with. */
+      replaced_by: z.string().optional(),
+      dedupe_key: z.string().optional(),
+      tags: STORED_REMINDER_FIELDS.tags.optional(),
+      ttl_turns: STORED_REMINDER_FIELDS.ttl_turns,
+      preserve_on_compact: STORED_REMINDER_FIELDS.preserve_on_compact.optional(),
+      propagate: STORED_REMINDER_FIELDS.propagate.optional(),
+      role_hint: STORED_REMINDER_FIELDS.role_hint.optional(),
+    }),
+  ),
+  /** Reminders that were delivered and are shown in every prompt until they expire. */
+  reminders: z.array(
+    z.strictObject({
+      command_id: z.string(),
+      body: z.string(),
+      actor: Actor.optional(),
+      ...STORED_REMINDER_FIELDS,
+      /** Turns that will still show it. */
+      ttl_left: z.number().int().nonnegative().optional(),
     }),
   ),
 });

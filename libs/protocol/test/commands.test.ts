@@ -124,6 +124,8 @@ describe('what every body may carry', () => {
     suspend: {},
     resume: {},
     signal: { name: 'go' },
+    revoke: { command_id: 'm' },
+    replace: { command_id: 'm', body: 'x' },
   };
 
   test('is tested here for every verb that this release carries out', () => {
@@ -241,7 +243,8 @@ describe('bad input is refused with the field named:', () => {
     ['steer', { body: 'x', preempt: true, mode: 'now' }, 'invalid_mode mode'],
     ['remind', { body: 'x', preempt: true, mode: 'finish_step' }, 'invalid_field preempt'],
     ['followup', { body: 'x', preempt: true }, 'unknown_field preempt'],
-    ['steer', { body: 'x', dedupe_key: 'd' }, 'not_yet_available dedupe_key'],
+    ['steer', { body: 'x', dedupe_key: 7 }, 'invalid_field dedupe_key'],
+    ['replace', { command_id: 'm', body: ' ' }, 'empty_body body'],
     ['remind', { body: 'x', mode: 'soon' }, 'invalid_mode mode'],
     ['remind', { body: 'x', tagz: [] }, 'unknown_field tagz'],
     ['followup', { body: '' }, 'empty_body body'],
@@ -294,14 +297,37 @@ describe('bad input is refused with the field named:', () => {
     },
   );
 
-  test.each(['tags', 'dedupe_key', 'ttl_turns', 'preserve_on_compact', 'propagate', 'role_hint'])(
-    'remind with %s, which a later release brings',
-    (field) => {
-      expect(verdict('remind', { body: 'x', [field]: 'v' })).toBe(`not_yet_available ${field}`);
-    },
-  );
+  test.each([
+    [{ tags: 'deploy' }, 'tags'],
+    [{ tags: [''] }, 'tags.0'],
+    [{ tags: Array(33).fill('t') }, 'tags'],
+    [{ tags: ['x'.repeat(65)] }, 'tags.0'],
+    [{ dedupe_key: '' }, 'dedupe_key'],
+    [{ dedupe_key: 'x'.repeat(257) }, 'dedupe_key'],
+    [{ ttl_turns: 0 }, 'ttl_turns'],
+    [{ ttl_turns: 1.5 }, 'ttl_turns'],
+    [{ ttl_turns: '3' }, 'ttl_turns'],
+    [{ preserve_on_compact: 'yes' }, 'preserve_on_compact'],
+    [{ propagate: 'children' }, 'propagate'],
+    [{ role_hint: 'user' }, 'role_hint'],
+  ])('remind with %j', (fields, field) => {
+    expect(verdict('remind', { body: 'x', ...fields })).toBe(`invalid_field ${field}`);
+  });
 
-  test.each(['revoke', 'replace', 'delete'])('%s, which a later release brings', (verb) => {
+  test('remind with a field that reminders do not have, by its name', () => {
+    expect(verdict('remind', { body: 'x', ttl: 3 })).toBe('unknown_field ttl');
+  });
+
+  test.each([
+    ['revoke', {}, 'command_id'],
+    ['revoke', { command_id: 'a.b' }, 'command_id'],
+    ['replace', { command_id: 'm' }, 'body'],
+    ['replace', { body: 'x' }, 'command_id'],
+  ])('%s %j', (verb, body, field) => {
+    expect(verdict(verb, body)).toBe(`invalid_field ${field}`);
+  });
+
+  test.each(['delete'])('%s, which a later release brings', (verb) => {
     expect(verdict(verb, {})).toBe(`not_yet_available ${verb}`);
   });
 
@@ -333,8 +359,8 @@ describe('preempt', () => {
       return parsed.ok ? parsed.body : parsed.problem;
     };
     const asked = { body: 'x', mode: 'interrupt_immediate', preempt: true };
-    expect(read({ body: 'x', preempt: true })).toEqual(asked);
-    expect(read({ body: 'x', preempt: true, mode: 'interrupt' })).toEqual(asked);
+    expect(read({ body: 'x', preempt: true })).toMatchObject(asked);
+    expect(read({ body: 'x', preempt: true, mode: 'interrupt' })).toMatchObject(asked);
     expect(read({ body: 'x', preempt: false })).toMatchObject({ mode: 'finish_step' });
     expect(read({ body: 'x', preempt: false, mode: 'audit_only' })).toMatchObject({ mode: 'audit_only' });
   });

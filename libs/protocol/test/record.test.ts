@@ -22,7 +22,9 @@ const record: JournalRecord = {
   at: '2026-11-21T00:00:00.000Z',
   cursor: { stream: 'COX_COMMANDS', created: '1', seq: 7 },
   input: { type: 'command', verb: 'steer', command_id: 'm', body: { body: 'x', mode: 'finish_step' } },
-  events: [{ type: 'steering_received', command_id: 'm', body: 'x', mode: 'finish_step' }],
+  events: [
+    { type: 'steering_received', command_id: 'm', body: 'x', mode: 'finish_step', at: '2026-11-21T00:00:00.000Z' },
+  ],
   state: { assistant_streaming: 'streaming' },
   effects_open: ['2-0'],
 };

@@ -3,7 +3,7 @@ import type { Publisher } from '@coxswain/ports';
 import {
   BOUNDS,
   type CommandInput,
-  type EventOf,
+  isDelivery,
   type Receipt,
   type SessionEvent,
   type SessionRef,
@@ -33,9 +33,10 @@ export class Receipts {
   recall(input: { readonly type: string }, events: readonly SessionEvent[]): void {
     if (isCommand(input) && input.receipt_to && INJECTIONS.has(input.verb) && !rejection(events))
       this.#keep(input.command_id, input.receipt_to);
-    for (const event of events)
-      if (event.type === 'message_injected' || event.type === 'injection_blocked')
-        this.#waiting.delete(event.command_id);
+    for (const event of events) {
+      const fate = fateIn(event);
+      if (fate) this.#waiting.delete(fate.of);
+    }
   }
 
   /** Tells what a record that is now durable means to those who asked. */
@@ -55,19 +56,12 @@ export class Receipts {
       }
     }
     for (const event of events) {
-      if (event.type === 'injection_blocked') this.#blocked(event, n);
-      if (event.type !== 'message_injected' || event.origin === 'direct') continue;
-      const to = this.#waiting.get(event.command_id);
-      if (to === undefined) continue;
-      this.#waiting.delete(event.command_id);
-      this.#send(to, { ...this.#head(event.command_id), stage: 'delivered', n, seam: event.seam, turn: event.turn });
+      const fate = fateIn(event);
+      const to = fate && this.#waiting.get(fate.of);
+      if (!to) continue;
+      this.#waiting.delete(fate.of);
+      this.#send(to, { ...this.#head(fate.of), ...fate.told, n });
     }
-  }
-
-  #blocked({ command_id, reason }: EventOf<'injection_blocked'>, n: number): void {
-    const to = this.#waiting.get(command_id);
-    this.#waiting.delete(command_id);
-    if (to !== undefined) this.#send(to, { ...this.#head(command_id), stage: 'blocked', n, reason });
   }
 
   /** Tells of a rejection that left no record: an unknown session, a stray subject. */
@@ -96,6 +90,30 @@ export class Receipts {
     this.#publisher.receipt(to, receipt);
   }
 }
+
+/** What an event says of an injection that waited: whose end it is, and how it is told. */
+function fateIn(event: SessionEvent): { readonly of: string; readonly told: Fate } | null {
+  if (isDelivery(event)) {
+    const { command_id, seam, turn, replaced_by } = event;
+    const detail = replaced_by === undefined ? {} : { detail: { replaced_by } };
+    return { of: command_id, told: { stage: 'delivered', seam, turn, ...detail } };
+  }
+  if (event.type === 'injection_collapsed') {
+    const { command_id, into } = event;
+    const reason = `collapsed into ${into}, which has the same dedupe key`;
+    return { of: command_id, told: { stage: 'revoked', reason, detail: { collapsed_into: into } } };
+  }
+  if (event.type === 'control_outcome' && event.control === 'revoke' && event.status === 'revoked') {
+    const { target, command_id, actor } = event;
+    const reason = actor ? `revoked by ${actor.name}` : 'revoked';
+    return { of: target, told: { stage: 'revoked', reason, detail: { revoked_by: command_id } } };
+  }
+  if (event.type === 'injection_blocked')
+    return { of: event.command_id, told: { stage: 'blocked', reason: event.reason } };
+  return null;
+}
+
+type Fate = Pick<Receipt, 'stage' | 'seam' | 'turn' | 'reason' | 'detail'>;
 
 function isCommand(input: { readonly type: string }): input is CommandInput {
   return input.type === 'command';

@@ -43,9 +43,18 @@ export function statusOf(state: SessionState, n: number, at: string): SessionSta
     suspended: suspensionOf(state),
     wakes_at: timer?.what === 'wake_interval' ? timeText(timer.dueAtMs) : null,
     pending: [
-      ...context.pending.map(({ command_id, kind, body, mode }) => ({ command_id, kind, body, mode })),
-      ...context.followups.map(({ command_id, body }) => ({ command_id, kind: 'followup' as const, body })),
+      ...context.pending.map(({ reminder, preempt: _preempt, allowed: _allowed, ...injection }) => ({
+        ...injection,
+        ...(reminder ? { ...reminder, tags: [...reminder.tags] } : {}),
+      })),
+      ...context.followups.map(({ allowed: _allowed, ...followup }) => ({ ...followup, kind: 'followup' as const })),
     ],
+    reminders: context.reminders.map(
+      ({ run: _run, turn: _turn, age: _age, shown: _shown, due: _due, ...reminder }) => ({
+        ...reminder,
+        tags: [...reminder.tags],
+      }),
+    ),
   };
 }
 

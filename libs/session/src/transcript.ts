@@ -2,8 +2,9 @@
  * The transcript: the messages of a session as models are shown them, built from events alone. A call is never parted
  * from its result, and what was injected into an open batch follows the batch's results.
  *
- * Only a compaction changes what stands there already: it puts a summary, or stubs, in the place of whole turns (P2 in
- * the turn machine's compaction). What is replaced is dropped here; the journal has it.
+ * Only a compaction and the end of a reminder change what stands there already: the one puts a summary, or stubs, in the
+ * place of whole turns (P2 in the turn machine's compaction), the other takes the reminder out. What is dropped here, the
+ * journal has.
  */
 import {
   type AssistantMessage,
@@ -48,7 +49,7 @@ const NONE: ReadonlySet<Message> = new Set();
 
 /** A session's transcript. Feed it every event, in order. */
 export class Transcript {
-  /** Append-only between two compactions, so that a length is enough to remember what it held. */
+  /** Append-only between two such changes, so that a length is enough to remember what it held. */
   #messages: Message[] = [];
   /** Where turns end, in messages. The first is the end of what the last compaction left. */
   #turnEnds: number[] = [0];
@@ -56,6 +57,8 @@ export class Transcript {
   #summary: string | null = null;
   /** Messages that stay as they are, and for how long. */
   readonly #pins = new Map<Message, 'run' | 'session'>();
+  /** Reminders that are shown, by the command that brought them. */
+  readonly #reminders = new Map<string, ReminderMessage>();
   /** The messages that opened the run. */
   #prompt: readonly Message[] = [];
   #batch: OpenBatch | null = null;
@@ -144,6 +147,18 @@ export class Transcript {
       case 'message_injected':
         if (!event.audit_only) this.#inject(event);
         break;
+      case 'reminder_fired':
+        if (event.audit_only) break;
+        this.#reminders.set(event.command_id, event.message);
+        this.#inject(event);
+        break;
+      case 'reminder_inherited':
+        this.#inherit(event);
+        break;
+      case 'reminder_deduped':
+      case 'reminder_expired':
+        this.#forget(event.command_id);
+        break;
       case 'turn_end':
         this.#turnEnds.push(this.#messages.length);
         this.#transformed = null;
@@ -165,10 +180,31 @@ export class Transcript {
     for (const message of messages) this.#add(message);
   }
 
-  #inject(event: EventOf<'message_injected'>): void {
+  #inject(event: EventOf<'message_injected'> | EventOf<'reminder_fired'>): void {
     const pin = pinOf(event);
     if (pin) this.#pins.set(event.message, pin);
     this.#add(event.message);
+  }
+
+  #inherit({ command_id, body, role_hint, preserve_on_compact }: EventOf<'reminder_inherited'>): void {
+    const message: ReminderMessage = { role: 'reminder', content: [{ type: 'text', text: body }], role_hint };
+    if (preserve_on_compact) this.#pins.set(message, 'session');
+    this.#reminders.set(command_id, message);
+    this.#add(message);
+  }
+
+  // As with a compaction: the request that is under way keeps the list it knows.
+  #forget(commandId: string): void {
+    const message = this.#reminders.get(commandId);
+    if (!message) return;
+    this.#reminders.delete(commandId);
+    this.#pins.delete(message);
+    const waits = this.#batch?.after.indexOf(message) ?? -1;
+    if (waits >= 0) this.#batch?.after.splice(waits, 1);
+    const at = this.#messages.lastIndexOf(message);
+    if (at < 0) return;
+    this.#messages = [...this.#messages.slice(0, at), ...this.#messages.slice(at + 1)];
+    this.#turnEnds = this.#turnEnds.map((end) => (end > at ? end - 1 : end));
   }
 
   #answer({ message }: EventOf<'message_complete'>): void {

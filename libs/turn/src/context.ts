@@ -14,6 +14,7 @@ import type {
   OnTimeout,
   PinnedPermissions,
   PinnedPrice,
+  ReminderFields,
   ReminderMessage,
   ResolvedCompaction,
   RunBudgets,
@@ -27,6 +28,7 @@ import type {
 } from '@coxswain/protocol';
 import { type BudgetCount, NOTHING_USED } from './budgets.ts';
 import type { Pass } from './compaction.ts';
+import type { LiveReminder } from './reminders.ts';
 import { EMPTY_VIEW, type ViewAccount } from './view-account.ts';
 
 /** An injection that waits for a seam. */
@@ -36,6 +38,13 @@ export interface PendingInjection {
   readonly body: string;
   readonly mode: Mode;
   readonly actor?: Actor | undefined;
+  /** When it was received, ISO 8601. */
+  readonly at: string;
+  readonly dedupe_key?: string | undefined;
+  /** The command that gave it another text than it came with. */
+  readonly replaced_by?: string | undefined;
+  /** Only a reminder has it. */
+  readonly reminder?: Omit<ReminderFields, 'dedupe_key'> | undefined;
   /** It ends what runs, once it is let in. Kept only while its verdict is awaited. */
   readonly preempt?: true | undefined;
   /** `user_prompt_submit` hooks have let it in. */
@@ -47,6 +56,9 @@ export interface PendingFollowup {
   readonly command_id: string;
   readonly body: string;
   readonly actor?: Actor | undefined;
+  readonly at: string;
+  readonly dedupe_key?: string | undefined;
+  readonly replaced_by?: string | undefined;
   /** `user_prompt_submit` hooks have let it in. */
   readonly allowed?: true | undefined;
 }
@@ -258,6 +270,8 @@ export interface SessionContext {
   /** Taken from `pending` by the last checkpoint, and not yet said in a message_injected. */
   readonly delivering: readonly PendingInjection[];
   readonly delivering_seam: string;
+  /** Delivered reminders that prompts show. */
+  readonly reminders: readonly LiveReminder[];
   readonly feedback: readonly PendingFeedback[];
   /** Taken from `feedback` by the last checkpoint, and not yet said in a message_injected. */
   readonly delivering_feedback: readonly PendingFeedback[];
@@ -299,7 +313,7 @@ export interface SessionContext {
   /** Wakes an idling daemon. */
   readonly idle_timer: (OpenEffect & { readonly due_at_ms: number }) | null;
   readonly waking: Waking | null;
-  /** The newest command ids, `<id>` or `<id>!<reject code>`, oldest first. */
+  /** The newest command ids, oldest first: `<id>`, `<id>!<reject code>`; of an injection `<id>~`, `<id>~revoked`. */
   readonly command_ids: readonly string[];
 }
 
@@ -354,6 +368,7 @@ export function emptyContext(sessionId: string): SessionContext {
     followups: [],
     delivering: [],
     delivering_seam: '',
+    reminders: [],
     feedback: [],
     delivering_feedback: [],
     feedback_count: 0,

@@ -11,17 +11,19 @@ import {
   type TimerInput,
 } from '@coxswain/protocol';
 import type { SessionContext } from './context.ts';
-import { by, type Decision, events, reject, why } from './decision.ts';
+import { by, type Decision, events, why } from './decision.ts';
 import { timerOf } from './effects.ts';
+import { reject, rejectControl } from './rejection.ts';
 import { isEnded, leafOf, type SessionState, topStateOf } from './state.ts';
 
 /** Decides `suspend`, at the time of its record. */
 export function decideSuspend(state: SessionState, input: CommandInput, atMs: number): Decision {
   const { context } = state;
-  if (isEnded(state)) return reject(input, 'not_running', 'the session is not running');
+  if (isEnded(state)) return rejectControl(input, context.session_id, 'not_running', 'the session is not running');
   if (topStateOf(state) === 'suspended' || context.suspend)
-    return reject(input, 'already_suspended', 'the session is suspended, or about to be');
-  if (topStateOf(state) === 'tearing_down') return reject(input, 'not_running', 'the run is ending');
+    return rejectControl(input, context.session_id, 'already_suspended', 'the session is suspended, or about to be');
+  if (topStateOf(state) === 'tearing_down')
+    return rejectControl(input, context.session_id, 'not_running', 'the run is ending');
   const fields = input.body as ParkingFields;
   const problem = parkingTimeProblem(fields, atMs);
   if (problem) return reject(input, 'invalid_field', `until: ${problem}`, { field: 'until' });
@@ -42,9 +44,10 @@ export function decideSuspend(state: SessionState, input: CommandInput, atMs: nu
 /** Decides `resume`. One that comes before the suspension has taken hold withdraws it. */
 export function decideResume(state: SessionState, input: CommandInput): Decision {
   const { context } = state;
-  if (isEnded(state)) return reject(input, 'not_running', 'the run has ended; go on with `cox run --session`');
+  if (isEnded(state))
+    return rejectControl(input, context.session_id, 'not_running', 'the run has ended; go on with `cox run --session`');
   if (context.aborting || (leafOf(state) !== 'suspended.parked' && context.suspend === null))
-    return reject(input, 'not_suspended', 'the session is not suspended');
+    return rejectControl(input, context.session_id, 'not_suspended', 'the session is not suspended');
   return events({
     type: 'control_outcome',
     control: 'resume',

@@ -14,7 +14,6 @@ import {
   callsOf,
   type Input,
   type JsonObject,
-  type Mode,
   type ModelOutcome,
   type OwnedInput,
   type ProvisionOutcome,
@@ -29,6 +28,7 @@ import { decideCompact, decideOverflow, modelFailure, withoutStep } from './comp
 import type { CallRow, SessionContext } from './context.ts';
 import { decideCallAccepted, decideCallOutcome } from './decide-call-outcome.ts';
 import { decideConsult } from './decide-consult.ts';
+import { decideInjection, decideReplace, decideRevoke } from './decide-injections.ts';
 import {
   decideResume,
   decideSignal,
@@ -37,13 +37,14 @@ import {
   parkRequested,
   withoutBadParking,
 } from './decide-suspend.ts';
-import { by, type Decision, events, late, reject, why } from './decision.ts';
+import { by, type Decision, events, late, why } from './decision.ts';
 import { withEditedFiles } from './edited-files.ts';
 import { remembered } from './evolve.ts';
 import { decideFeedback } from './feedback.ts';
 import { because, ended, UNSEEN, unstartedRun } from './next.ts';
 import { PREEMPTED } from './preempt.ts';
 import * as q from './queries.ts';
+import { reject, rejectControl } from './rejection.ts';
 import { isEnded, type SessionState, topStateOf } from './state.ts';
 import { decideStop, textStop } from './stop-conditions.ts';
 import { MACHINE_VERSION } from './turn-machine.ts';
@@ -110,7 +111,7 @@ function decideCommand(state: SessionState, input: CommandInput, atMs: number): 
     case 'steer':
     case 'remind':
     case 'followup':
-      return decideInjection(context, input);
+      return decideInjection(context, input, atMs);
     case 'approve':
       return decideApproval(state, input);
     case 'cancel':
@@ -123,6 +124,10 @@ function decideCommand(state: SessionState, input: CommandInput, atMs: number): 
       return decideSuspend(state, input, atMs);
     case 'resume':
       return decideResume(state, input);
+    case 'revoke':
+      return decideRevoke(context, input);
+    case 'replace':
+      return decideReplace(context, input);
     case 'signal':
       return decideSignal(state, input);
     default:
@@ -154,23 +159,6 @@ function decidePrompt(state: SessionState, input: CommandInput): Decision {
     messages: typeof text === 'string' ? [userText(text)] : (messages as unknown as UserMessage[]),
     ...by(input),
     ...(input.verb === 'start' ? { settings: settings as unknown as StartSettings } : {}),
-  });
-}
-
-function decideInjection(context: SessionContext, input: CommandInput): Decision {
-  if (context.pending.length + context.followups.length >= BOUNDS.pendingInjectionsMax) {
-    return reject(input, 'too_many_pending', `${BOUNDS.pendingInjectionsMax} injections wait already`);
-  }
-  const body = input.body.body as string;
-  const head = { command_id: input.command_id, body, ...by(input) };
-  if (input.verb === 'followup') return events({ type: 'followup_received', ...head });
-  const mode = input.body.mode as Mode;
-  const preempt = input.body.preempt === true ? { preempt: true as const } : {};
-  return events({
-    type: input.verb === 'steer' ? 'steering_received' : 'reminder_injected',
-    ...head,
-    mode,
-    ...preempt,
   });
 }
 
@@ -210,8 +198,8 @@ function decideCancel(state: SessionState, input: CommandInput): Decision {
   const cancelled = context.stop_reason === 'cancelled';
   if (isEnded(state)) {
     return cancelled
-      ? reject(input, 'already_cancelled', 'the run was cancelled already')
-      : reject(input, 'not_running', 'the session is not running');
+      ? rejectControl(input, context.session_id, 'already_cancelled', 'the run was cancelled already')
+      : rejectControl(input, context.session_id, 'not_running', 'the session is not running');
   }
   return events({
     type: 'control_outcome',

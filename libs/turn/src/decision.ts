@@ -1,10 +1,12 @@
 /** Decisions: what `decide` gives back. */
-import type { CommandInput, ErrorCode, JsonObject, SessionEvent } from '@coxswain/protocol';
+import type { CommandInput, SessionEvent } from '@coxswain/protocol';
+
+type CommandRejected = Extract<SessionEvent, { type: 'command_rejected' }>;
 
 /** What becomes of an input. `ignored` leaves no record; `previously` is what a repeated command was told the first time. */
 export type Decision =
   | { readonly kind: 'events'; readonly events: readonly SessionEvent[] }
-  | { readonly kind: 'rejected'; readonly events: readonly [Extract<SessionEvent, { type: 'command_rejected' }>] }
+  | { readonly kind: 'rejected'; readonly events: readonly [CommandRejected, ...SessionEvent[]] }
   | { readonly kind: 'ignored'; readonly reason: string; readonly previously?: string };
 
 /** A decision for these events. */
@@ -15,29 +17,6 @@ export function events(...list: readonly SessionEvent[]): Decision {
 /** An outcome that no open effect waits for (D2). */
 export function late(effectId: string): Decision {
   return { kind: 'ignored', reason: `no open effect ${effectId}` };
-}
-
-/** A command is refused with a catalogued code. */
-export function reject(
-  input: CommandInput,
-  code: ErrorCode,
-  message: string,
-  extra: { readonly field?: string | undefined; readonly detail?: JsonObject } = {},
-): Decision {
-  return {
-    kind: 'rejected',
-    events: [
-      {
-        type: 'command_rejected',
-        command_id: input.command_id,
-        verb: input.verb,
-        code,
-        message,
-        ...(extra.field === undefined ? {} : { field: extra.field }),
-        ...(extra.detail ? { detail: extra.detail } : {}),
-      },
-    ],
-  };
 }
 
 /** Who sent a command, as a member of its events. */

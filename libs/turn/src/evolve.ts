@@ -15,19 +15,25 @@ import {
   stopClock,
 } from './budgets.ts';
 import { passDue } from './compaction.ts';
-import {
-  type CallRow,
-  NO_STALL,
-  NO_USAGE,
-  type OpenEffect,
-  type PendingInjection,
-  type SessionContext,
-} from './context.ts';
+import { type CallRow, NO_STALL, NO_USAGE, type OpenEffect, type SessionContext } from './context.ts';
 import { editedFiles } from './edited-files.ts';
+import {
+  collapse,
+  compacted,
+  fired,
+  inherits,
+  injectionEntry,
+  isHeldBack,
+  neverDelivered,
+  takenBack,
+  waitsFrom,
+  withoutReminder,
+} from './evolve-injections.ts';
 import { feedbackEvolved, feedbackSaid, feedbackTaken } from './feedback.ts';
 import { guardEnded, injectionBlocked } from './guard.ts';
 import { preempt } from './preempt.ts';
 import * as q from './queries.ts';
+import { countDownAtTurnEnd, showReminders } from './reminders.ts';
 import { watchAnswer, watchResult, watchTold, watchTurn } from './stall-watch.ts';
 import { wakingFrom, wakingFromInterval } from './suspension.ts';
 import { UNKNOWN_OUTCOME } from './unknown-outcome.ts';
@@ -174,7 +180,7 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
       const { archived, remaining, usage } = event;
       const pass = context.pass ? { ...context.pass, strategy: event.strategy, done: { archived, remaining } } : null;
       // The next prompt is another than the last.
-      return { compacting: null, pass, ...summaryPaid(context, usage, 0) };
+      return { compacting: null, pass, ...compacted(context, event), ...summaryPaid(context, usage, 0) };
     }
     case 'compaction_skipped':
       return { compacting: null, ...summaryPaid(context, event.usage, context.count.prompt_tokens) };
@@ -231,7 +237,11 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
     case 'approval_decided':
       return decided(context, event);
     case 'turn_end':
-      return { turn_open: false, ...(context.batch_open ? { stall: watchTurn(context.stall) } : {}) };
+      return {
+        turn_open: false,
+        reminders: countDownAtTurnEnd(context.reminders),
+        ...(context.batch_open ? { stall: watchTurn(context.stall) } : {}),
+      };
     case 'agent_end':
       return {
         stop_reason: event.stop_reason,
@@ -249,24 +259,23 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
         ...clockStopped(context, event),
       };
     case 'steering_received':
-    case 'reminder_injected': {
-      const { command_id, body, mode, actor } = event;
-      const kind = event.type === 'steering_received' ? 'steer' : 'remind';
-      const injection: PendingInjection = { command_id, kind, body, mode, actor };
-      const waits = event.preempt && q.awaitsVerdict(context, injection);
+    case 'reminder_injected':
+    case 'followup_received':
       return {
-        pending: [...context.pending, waits ? { ...injection, preempt: true } : injection],
-        ...(mode === 'interrupt_immediate' && !q.awaitsVerdict(context, injection)
-          ? interrupted(context, command_id)
-          : {}),
-        ...(event.preempt && !waits ? preempt(context) : {}),
-        ...remember(context, command_id),
+        ...waitsFrom(context, event),
+        ...(interruptsAtOnce(context, event) ? interrupted(context, event.command_id) : {}),
+        ...('preempt' in event && event.preempt && !isHeldBack(context, event) ? preempt(context) : {}),
+        ...remember(context, event.command_id, injectionEntry(event.command_id)),
       };
-    }
-    case 'followup_received': {
-      const { command_id, body, actor } = event;
-      return { followups: [...context.followups, { command_id, body, actor }], ...remember(context, command_id) };
-    }
+    case 'injection_collapsed':
+      return collapse(context, event);
+    case 'reminder_fired':
+      return fired(context, event);
+    case 'reminder_inherited':
+      return inherits(context, event);
+    case 'reminder_deduped':
+    case 'reminder_expired':
+      return withoutReminder(context, event.command_id);
     case 'hook_call':
       return hookAsked(context, event);
     case 'hook_vetoed':
@@ -277,7 +286,7 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
       if (event.point === 'pre_compact' && context.pass) return { pass: { ...context.pass, vetoed: true } };
       return {};
     case 'injection_blocked':
-      return injectionBlocked(context, event.command_id);
+      return { ...injectionBlocked(context, event.command_id), ...neverDelivered(context, event.command_id) };
     case 'guard_ended':
       return { ...guardEnded(context, event), ...letIn(context, event) };
     case 'consult_ended':
@@ -290,7 +299,7 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
         ...(event.point === 'file_edited' ? { edited: context.edited.slice(1) } : {}),
       };
     case 'command_rejected':
-      return remember(context, event.command_id, event.code);
+      return remember(context, event.command_id, `${event.command_id}!${event.code}`);
     case 'control_outcome':
       return controlled(context, event);
     case 'suspend_requested': {
@@ -365,6 +374,7 @@ function checkpointed(
         ...delivered,
         ...feedbackTaken(context, event.kind, event.inbox_delivered),
         pass: null,
+        reminders: showReminders(context.reminders),
         ...(q.isHooked(context, 'transform_context') ? {} : ask(context, event, 'model')),
       };
     case 'daemon_idle_pre':
@@ -497,6 +507,7 @@ function consulted(
 }
 
 function controlled(context: SessionContext, event: EventOf<'control_outcome'>): Partial<SessionContext> {
+  if (event.control === 'revoke' || event.control === 'replace') return ofInjection(context, event);
   const remembered = remember(context, event.command_id);
   if (event.control === 'cancel' && event.status === 'cancelled') {
     // A budget that is used up has ended the run already, and says why.
@@ -580,6 +591,12 @@ function idling(context: SessionContext, event: PlacedEvent): Partial<SessionCon
   };
 }
 
+// A steer that hooks have yet to let in interrupts once they have.
+function interruptsAtOnce(context: SessionContext, event: SessionEvent): boolean {
+  if (!('mode' in event) || event.mode !== 'interrupt_immediate') return false;
+  return event.type !== 'steering_received' || !q.isGuarded(context);
+}
+
 /** An interrupt that comes after a suspension was asked for must not be slept through. */
 function interrupted(context: SessionContext, commandId: string): Partial<SessionContext> {
   const { suspend } = context;
@@ -622,10 +639,14 @@ function ask(
   return what === 'provision' ? { ...next, provision: effect } : { ...next, closing: effect };
 }
 
-/** Keeps the newest command ids, the bound's worth of them. Rejected ones carry their code. */
-function remember(context: SessionContext, commandId: string, code?: string): { command_ids: readonly string[] } {
+function ofInjection(context: SessionContext, event: EventOf<'control_outcome'>): Partial<SessionContext> {
+  const change = takenBack(context, event);
+  return { ...change, ...remember({ ...context, ...change }, event.command_id) };
+}
+
+/** Keeps the newest command ids, the bound's worth of them, each as the entry says. */
+function remember(context: SessionContext, commandId: string, entry = commandId): { command_ids: readonly string[] } {
   const ids = context.command_ids;
-  const entry = code === undefined ? commandId : `${commandId}!${code}`;
   // Several events of one command may name it; only the first adds it.
   if (remembered(context, commandId) !== undefined) return { command_ids: ids };
   return { command_ids: [...(ids.length < BOUNDS.commandIdsRemembered ? ids : ids.slice(1)), entry] };
@@ -637,7 +658,7 @@ export function remembered(context: SessionContext, commandId: string): string |
   for (let i = ids.length - 1; i >= 0; i--) {
     const entry = ids[i] as string;
     if (!entry.startsWith(commandId)) continue;
-    if (entry.length === commandId.length) return 'accepted';
+    if (entry.length === commandId.length || entry[commandId.length] === '~') return 'accepted';
     if (entry[commandId.length] === '!') return entry.slice(commandId.length + 1);
   }
   return undefined;

@@ -15,6 +15,7 @@ export {
 export { isClearable } from './estimate-tokens.ts';
 export { next } from './next.ts';
 export { anythingInFlight } from './queries.ts';
+export { countDownAtCompaction, inheritedReminders, type LiveReminder } from './reminders.ts';
 export {
   applyEvent,
   DerivationUnboundedError,

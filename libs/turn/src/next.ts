@@ -13,7 +13,7 @@ import {
   type HookRegistration,
   type Json,
   type JsonObject,
-  type Message,
+  type ReminderMessage,
   SEAMS,
   type SeamKind,
   type SessionEvent,
@@ -29,6 +29,7 @@ import { type EndingPoint, endingPayload } from './ending.ts';
 import { feedbackEvent, owedFeedback } from './feedback.ts';
 import { guardConsult } from './guard.ts';
 import * as q from './queries.ts';
+import { nextExpiry, supersededBy } from './reminders.ts';
 import { stallNotice } from './stall-watch.ts';
 import { leafOf, type SessionState } from './state.ts';
 import { isStopped, predicatesAsked, toolStop } from './stop-conditions.ts';
@@ -140,28 +141,37 @@ function owed(context: SessionContext): SessionEvent | null {
     return { type: 'message_injected', command_id: id, origin: 'direct', seam, turn: context.turn, message: told };
   }
   const injection = context.delivering[0];
-  if (!injection) return owedFeedback(context);
-  const auditOnly = injection.mode === 'audit_only';
-  return {
-    type: 'message_injected',
-    command_id: injection.command_id,
-    origin: injection.kind,
-    seam: context.delivering_seam,
-    turn: context.turn,
-    message: rendered(injection),
-    ...(auditOnly ? { audit_only: true } : {}),
-  };
+  return injection ? delivery(context, injection) : (owedFeedback(context) ?? nextExpiry(context));
 }
 
-function rendered(injection: PendingInjection): Extract<Message, { role: 'user' | 'reminder' }> {
+function delivery(context: SessionContext, injection: PendingInjection): SessionEvent {
+  const { command_id, body, replaced_by } = injection;
+  const head = { command_id, seam: context.delivering_seam, turn: context.turn };
+  const tail = {
+    ...(replaced_by === undefined ? {} : { replaced_by }),
+    ...(injection.mode === 'audit_only' ? { audit_only: true as const } : {}),
+  };
   switch (injection.kind) {
     case 'steer':
-      return userText(injection.body);
-    case 'remind':
-      return { role: 'reminder', content: [{ type: 'text', text: injection.body }] };
+      return { type: 'message_injected', ...head, origin: 'steer', message: userText(body), ...tail };
+    case 'remind': {
+      const older = tail.audit_only ? undefined : supersededBy(context, injection);
+      if (older) return { type: 'reminder_deduped', command_id: older.command_id, by: command_id };
+      const pinned = injection.reminder?.preserve_on_compact ? { preserve_on_compact: true as const } : {};
+      return { type: 'reminder_fired', ...head, message: reminderMessage(injection), ...pinned, ...tail };
+    }
     default:
       return assertNever(injection.kind);
   }
+}
+
+function reminderMessage({ body, reminder }: PendingInjection): ReminderMessage {
+  const hint = reminder?.role_hint ?? 'system';
+  return {
+    role: 'reminder',
+    content: [{ type: 'text', text: body }],
+    ...(hint === 'system' ? {} : { role_hint: hint }),
+  };
 }
 
 // ---- seams ----
@@ -328,6 +338,7 @@ function takeFollowup(context: SessionContext): SessionEvent | null {
     seam: 'steering_check',
     turn: context.turn,
     message: userText(followup.body),
+    ...(followup.replaced_by === undefined ? {} : { replaced_by: followup.replaced_by }),
   };
 }
 

@@ -99,6 +99,11 @@ export function viewAfter(
       const tokens = estimateMessage({ content });
       return added(view, tokens, isClearable(content) ? { results: 1, result_tokens: tokens } : {});
     }
+    case 'reminder_inherited': {
+      const tokens = estimateMessage(summaryShape(event.body));
+      return added(view, tokens, event.preserve_on_compact ? { preserved: 1, preserved_tokens: tokens } : {});
+    }
+    case 'reminder_fired':
     case 'message_injected':
       return event.audit_only ? view : added(view, ...injected(event));
     case 'turn_end':
@@ -128,9 +133,24 @@ export function viewAfter(
 }
 
 /** Whether a message is one that a compaction leaves as it is, and for how long. */
-export function pinOf(event: EventOf<'message_injected'>): 'run' | 'session' | null {
-  if (event.origin === 'steer') return 'run';
-  return (event as { readonly preserve_on_compact?: boolean }).preserve_on_compact === true ? 'session' : null;
+export function pinOf(event: EventOf<'message_injected'> | EventOf<'reminder_fired'>): 'run' | 'session' | null {
+  if (event.type === 'reminder_fired') return event.preserve_on_compact ? 'session' : null;
+  return event.origin === 'steer' ? 'run' : null;
+}
+
+/**
+ * The account without a reminder that is shown no longer.
+ * @param age turns that have ended since it was delivered: which part it stands in.
+ */
+export function viewWithoutReminder(view: ViewAccount, body: string, preserved: boolean, age: number): ViewAccount {
+  const tokens = estimateMessage(summaryShape(body));
+  const pin = preserved ? { preserved: -1, preserved_tokens: -tokens } : {};
+  const without = (part: ViewPart) => sum(part, { ...EMPTY_PART, messages: -1, tokens: -tokens, ...pin });
+  const left = { ...view, tokens: Math.max(0, view.tokens - tokens) };
+  if (age === 0) return { ...left, open: without(view.open) };
+  const place = view.closed.length - age;
+  if (place < 0) return { ...left, older: without(view.older) };
+  return { ...left, closed: view.closed.map((part, index) => (index === place ? without(part) : part)) };
 }
 
 /** What a compaction would replace, and what it would leave of it. */
@@ -220,7 +240,9 @@ function added(view: ViewAccount, tokens: number, more: Partial<ViewPart> = {}):
   return { ...view, open, tokens: view.tokens + tokens };
 }
 
-function injected(event: EventOf<'message_injected'>): [tokens: number, more: Partial<ViewPart>] {
+function injected(
+  event: EventOf<'message_injected'> | EventOf<'reminder_fired'>,
+): [tokens: number, more: Partial<ViewPart>] {
   const tokens = estimateMessage(event.message);
   const pin = pinOf(event);
   if (pin === 'run') return [tokens, { steers: 1, steer_tokens: tokens }];

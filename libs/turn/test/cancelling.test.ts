@@ -163,10 +163,12 @@ describe('cancel', () => {
   });
 
   test('of a session that has ended is already_cancelled or not_running', () => {
-    given(running(), answered(), toolsClosed).when(cancelled()).thenJournal('command_rejected not_running cancel-1');
+    given(running(), answered(), toolsClosed)
+      .when(cancelled())
+      .thenJournal('command_rejected not_running cancel-1', 'control_outcome cancel not_running');
     given(running(), cancelled(), modelStopped(), toolsClosed)
       .when(cancelled('cancel-2'))
-      .thenJournal('command_rejected already_cancelled cancel-2');
+      .thenJournal('command_rejected already_cancelled cancel-2', 'control_outcome cancel already_cancelled');
   });
 
   test('keeps what the model had said by then, marked as partial, and drops its unfinished calls', () => {

@@ -21,7 +21,9 @@ import {
   prompted,
   provisioned,
   reminded,
+  replaced,
   resumed,
+  revoked,
   running,
   started,
   steered,
@@ -47,6 +49,9 @@ describe('a command that comes twice under one id changes nothing the second tim
     'cancel_call of nothing': [running(), callCancelled('z')],
     suspend: [running(), suspended()],
     resume: [[running(), suspended(), answered()], resumed()],
+    revoke: [[running(), steered('m')], revoked('m')],
+    replace: [[running(), steered('m')], replaced('m')],
+    'a revoke that is rejected': [running(), revoked('m')],
     'a rejected one': [running(), resumed()],
     'one that could not be read': [running(), malformed('steer', 'bad', 'invalid_json')],
   };
@@ -139,6 +144,8 @@ describe('a session that nobody has started', () => {
     ['cancel_call', callCancelled('a', {}, 'x')],
     ['suspend', suspended('x')],
     ['resume', resumed('x')],
+    ['revoke', revoked('m', 'x')],
+    ['replace', replaced('m', 'rather', 'x')],
   ])('is not found by %s', (_verb, input) => {
     given().when(input).thenJournal('command_rejected session_not_found x').thenState('stopped');
   });
@@ -160,7 +167,7 @@ describe('a command that could not be read', () => {
   });
 
   test('of a verb that a later release brings says so', () => {
-    const verbs = ['revoke', 'replace', 'delete'];
+    const verbs = ['delete'];
     const inputs = verbs.map((verb): CommandInput => ({ type: 'command', verb, command_id: verb, body: {} }));
     given(running())
       .when(...inputs)

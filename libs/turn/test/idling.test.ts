@@ -196,10 +196,10 @@ describe('a suspension', () => {
   test('a second time is already_suspended', () => {
     given(running(), suspended())
       .when(suspended('suspend-2'))
-      .thenJournal('command_rejected already_suspended suspend-2');
+      .thenJournal('command_rejected already_suspended suspend-2', 'control_outcome suspend already_suspended');
     given(running(), suspended(), answered())
       .when(suspended('suspend-2'))
-      .thenJournal('command_rejected already_suspended suspend-2');
+      .thenJournal('command_rejected already_suspended suspend-2', 'control_outcome suspend already_suspended');
   });
 
   test('can be asked for again once it was lifted', () => {
@@ -209,14 +209,23 @@ describe('a suspension', () => {
   });
 
   test('of what is not suspended cannot be lifted', () => {
-    given(running()).when(resumed()).thenJournal('command_rejected not_suspended resume-1');
+    given(running())
+      .when(resumed())
+      .thenJournal('command_rejected not_suspended resume-1', 'control_outcome resume not_suspended');
   });
 
   test('of a session that is not running is refused, and so is its lifting', () => {
     given(running(), answered(), toolsClosed)
       .when(suspended(), resumed())
-      .thenJournal('command_rejected not_running suspend-1', 'command_rejected not_running resume-1');
-    given(running(), answered()).when(suspended()).thenJournal('command_rejected not_running suspend-1');
+      .thenJournal(
+        'command_rejected not_running suspend-1',
+        'control_outcome suspend not_running',
+        'command_rejected not_running resume-1',
+        'control_outcome resume not_running',
+      );
+    given(running(), answered())
+      .when(suspended())
+      .thenJournal('command_rejected not_running suspend-1', 'control_outcome suspend not_running');
   });
 
   test('can be cancelled', () => {

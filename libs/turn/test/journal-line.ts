@@ -73,6 +73,16 @@ export function journalLine(event: SessionEvent): string {
       return words(event.type, event.command_id, event.mode, event.preempt && 'preempt');
     case 'followup_received':
       return `followup_received ${event.command_id}`;
+    case 'injection_collapsed':
+      return `injection_collapsed ${event.command_id} into ${event.into}`;
+    case 'reminder_fired':
+      return words('reminder_fired', event.command_id, `at ${event.seam}`, event.audit_only && 'audit');
+    case 'reminder_deduped':
+      return `reminder_deduped ${event.command_id} by ${event.by}`;
+    case 'reminder_expired':
+      return `reminder_expired ${event.command_id} ${event.reason}`;
+    case 'reminder_inherited':
+      return `reminder_inherited ${event.command_id} from ${event.from}`;
     case 'feedback_received':
       return `feedback_received ${event.feedback_id} ${event.source}`;
     case 'feedback_dropped':
@@ -105,7 +115,7 @@ export function journalLine(event: SessionEvent): string {
         'control_outcome',
         event.control,
         event.status,
-        event.control === 'cancel_call' && event.target,
+        /^(cancel_call|revoke|replace)$/.test(event.control) && event.target,
         event.reason && `because ${event.reason}`,
       );
     case 'suspend_requested':

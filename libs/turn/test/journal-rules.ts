@@ -7,6 +7,7 @@ import {
   type EventOf,
   globMatches,
   HOOK_POINTS,
+  isDelivery,
   type Mode,
   SEAMS,
   type SessionEvent,
@@ -66,6 +67,11 @@ function inDoubt(journal: readonly Entry[], n: number, { call_id, status }: Even
   const asked = ({ event }: Placed) =>
     event.type === 'approval_requested' && event.call_id === call_id && event.requested_by === 'unknown_outcome';
   return status === 'interrupted' && placed(journal.filter((entry) => entry.n <= n)).some(asked);
+}
+
+function drop(waiting: { id: string }[], id: string): void {
+  const place = waiting.findIndex((injection) => injection.id === id);
+  if (place >= 0) waiting.splice(place, 1);
 }
 
 /** The rules by name. */
@@ -251,24 +257,25 @@ export const RULES: Readonly<Record<string, Rule>> = {
       for (const [index, event] of events.entries()) {
         if (event.type === 'steering_received' || event.type === 'reminder_injected')
           waiting.push({ id: event.command_id, mode: event.mode });
-        if (event.type === 'injection_blocked') {
-          const blocked = waiting.findIndex((injection) => injection.id === event.command_id);
-          if (blocked >= 0) waiting.splice(blocked, 1);
+        if (event.type === 'control_outcome' && event.status === 'revoked') drop(waiting, event.target);
+        if (event.type === 'injection_collapsed') {
+          const newer = waiting.find(({ id }) => id === event.into);
+          const place = waiting.findIndex(({ id }) => id === event.command_id);
+          if (newer && place >= 0) {
+            drop(waiting, event.into);
+            waiting[place] = newer;
+          }
         }
+        if (event.type === 'injection_blocked') drop(waiting, event.command_id);
         if (event.type !== 'loop_checkpoint') continue;
         const matching = waiting.filter(({ mode }) => SEAMS[event.kind].drains.includes(mode)).map(({ id }) => id);
         const { delivered_ids: ids } = event;
         if (ids.length !== event.delivered || ids.some((id, i) => matching[i] !== id)) broken.push(place({ n, event }));
-        for (const id of ids) {
-          waiting.splice(
-            waiting.findIndex((injection) => injection.id === id),
-            1,
-          );
-        }
+        for (const id of ids) drop(waiting, id);
         const said = events
           .slice(index + 1)
-          .filter((later): later is EventOf<'message_injected'> => later.type === 'message_injected')
-          .filter(({ origin, seam }) => (origin === 'steer' || origin === 'remind') && seam === event.kind)
+          .filter(isDelivery)
+          .filter(({ seam }) => seam === event.kind)
           .map(({ command_id }) => command_id);
         if (ids.some((id, i) => said[i] !== id)) broken.push(`${place({ n, event })}: ${said.join(' ')} was said`);
       }
@@ -276,6 +283,23 @@ export const RULES: Readonly<Record<string, Rule>> = {
     return broken;
   },
 
+  'a reminder is shown once, after it was injected, and its life ends at most once': (journal) => {
+    const broken: string[] = [];
+    const lives = new Map<string, 'injected' | 'shown' | 'over'>();
+    for (const at of placed(journal)) {
+      const { event } = at;
+      if (event.type === 'reminder_injected') lives.set(event.command_id, 'injected');
+      if (event.type === 'reminder_fired') {
+        if (lives.get(event.command_id) !== 'injected') broken.push(place(at));
+        lives.set(event.command_id, event.audit_only ? 'over' : 'shown');
+      }
+      if (event.type === 'reminder_deduped' || event.type === 'reminder_expired') {
+        if (lives.get(event.command_id) !== 'shown') broken.push(place(at));
+        lives.set(event.command_id, 'over');
+      }
+    }
+    return broken;
+  },
   'no steer and no follow-up that a guard has not let in is said, and no call starts while it asks about an interrupt':
     (journal, around) => {
       if (!(around.hooks ?? []).some(({ point }) => point === 'user_prompt_submit')) return [];
@@ -289,6 +313,8 @@ export const RULES: Readonly<Record<string, Rule>> = {
         if (event.type === 'steering_received' && event.mode === 'interrupt_immediate')
           interrupts.add(event.command_id);
         if (event.type === 'injection_blocked') interrupts.delete(event.command_id);
+        // Another text is judged anew.
+        if (event.type === 'control_outcome' && event.status === 'replaced') judged.delete(event.target);
         if (event.type === 'guard_ended' && event.verdict !== 'none') {
           const twice = judged.has(event.command_id);
           judged.set(event.command_id, event.verdict);
@@ -332,7 +358,7 @@ export const RULES: Readonly<Record<string, Rule>> = {
       if (skip < 0) return [];
       const checkpoint = events[skip] as EventOf<'loop_checkpoint'>;
       const ids = checkpoint.skipped_call_ids ?? [];
-      const said = events.findIndex((event, i) => i > skip && event.type === 'message_injected');
+      const said = events.findIndex((event, i) => i > skip && isDelivery(event));
       const ended = events
         .slice(skip, said)
         .flatMap((event) =>

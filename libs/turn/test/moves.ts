@@ -72,12 +72,15 @@ export function malformed(verb: string, id: string, code: ErrorCode): CommandInp
 export const started = (settings: JsonObject = {}, id = 'start-1') =>
   command('start', id, { prompt: 'hello', ...settings });
 export const prompted = (id = 'prompt-1') => command('prompt', id, { body: 'and now this' });
-export const steered = (id: string, mode = 'finish_step') => command('steer', id, { body: `do ${id}`, mode });
-export const reminded = (id: string, mode = 'finish_step') => command('remind', id, { body: `mind ${id}`, mode });
+export const steered = (id: string, mode = 'finish_step', more: JsonObject = {}) =>
+  command('steer', id, { body: `do ${id}`, mode, ...more });
+export const reminded = (id: string, mode = 'finish_step', more: JsonObject = {}) =>
+  command('remind', id, { body: `mind ${id}`, mode, ...more });
+export const followedUp = (id: string, more: JsonObject = {}) =>
+  command('followup', id, { body: `then ${id}`, ...more });
 /** An interrupt that does not wait. */
 export const preempted = (id: string, verb: 'steer' | 'remind' = 'steer') =>
   command(verb, id, { body: `at once ${id}`, preempt: true });
-export const followedUp = (id: string) => command('followup', id, { body: `then ${id}` });
 export const cancelled = (id = 'cancel-1', reason?: string) =>
   command('cancel', id, reason === undefined ? {} : { reason });
 export const callCancelled = (callId: string, body: JsonObject = {}, id = `cancel-${callId}`) =>
@@ -86,6 +89,10 @@ export const suspended = (id = 'suspend-1', body: JsonObject = {}) => command('s
 export const signalled = (name: string, id = `signal-${name}`, data?: Json) =>
   command('signal', id, { name, ...(data === undefined ? {} : { data }) });
 export const resumed = (id = 'resume-1') => command('resume', id);
+
+export const revoked = (target: string, id = `revoke-${target}`) => command('revoke', id, { command_id: target });
+export const replaced = (target: string, body = `rather than ${target}`, id = `replace-${target}`) =>
+  command('replace', id, { command_id: target, body });
 
 export const approved = (callId: string, body: JsonObject = {}, id = `allow-${callId}`) =>
   command('approve', id, { call_id: callId, decision: 'allow', ...body }, 'ada');

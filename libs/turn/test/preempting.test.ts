@@ -61,7 +61,7 @@ describe('while the model answers', () => {
   test('a reminder may do the same, and stays a reminder', () => {
     given(running(), preempted('m', 'remind'))
       .when(modelStopped('half'))
-      .thenIncludes('message_complete partial "half"', 'message_injected m remind at iteration_end', 'turn_start 2');
+      .thenIncludes('message_complete partial "half"', 'reminder_fired m at iteration_end', 'turn_start 2');
   });
 
   test('an answer of which nothing had come is complete, empty and partial: one per turn', () => {
@@ -346,7 +346,7 @@ describe('where nothing runs that it could end', () => {
       .thenIncludes('resumed interrupt m', 'turn_start 2', 'loop_checkpoint iteration_start delivers m')
       .thenEffects('call_model')
       .when(resumed())
-      .thenJournal('command_rejected not_suspended resume-1');
+      .thenJournal('command_rejected not_suspended resume-1', 'control_outcome resume not_suspended');
   });
 
   test.each([

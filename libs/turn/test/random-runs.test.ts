@@ -1,5 +1,5 @@
 /** What must hold whatever happens: random inputs in random order, the rules of every journal held against the result. */
-import { canonicalJson, type HookTable, SessionEvent, type StopCondition } from '@coxswain/protocol';
+import { canonicalJson, type HookTable, isDelivery, SessionEvent, type StopCondition } from '@coxswain/protocol';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import {
@@ -140,7 +140,7 @@ describe('whatever happens,', { timeout: 120_000 }, () => {
     );
   });
 
-  test('no accepted message is lost: it waits, or it was said once', () => {
+  test('no accepted message is lost: it waits, it was said once, or it was taken back', () => {
     fc.assert(
       fc.property(surroundings, choices, (around, chosen) => {
         const { journal, state } = play(around, chosen);
@@ -153,15 +153,23 @@ describe('whatever happens,', { timeout: 120_000 }, () => {
               : [],
         );
         const said = events.flatMap((event) =>
-          event.type === 'message_injected' && event.origin !== 'direct' ? [event.command_id] : [],
+          isDelivery(event) || (event.type === 'message_injected' && event.origin === 'feedback')
+            ? [event.command_id]
+            : [],
         );
+        const gone = events.flatMap((event) => {
+          if (event.type === 'injection_collapsed') return [event.command_id];
+          // A reminder that is cleared was said before.
+          if (event.type !== 'control_outcome' || event.status !== 'revoked') return [];
+          return said.includes(event.target) ? [] : [event.target];
+        });
         const blocked = events.flatMap((event) => (event.type === 'injection_blocked' ? [event.command_id] : []));
         const { pending, followups, feedback } = state.context;
         const waiting = [
           ...[...pending, ...followups].map((injection) => injection.command_id),
           ...feedback.map(({ feedback_id }) => feedback_id),
         ];
-        expect([...said, ...blocked, ...waiting].sort(), printed(journal)).toEqual(accepted.sort());
+        expect([...said, ...blocked, ...waiting, ...gone].sort(), printed(journal)).toEqual(accepted.sort());
       }),
       { numRuns },
     );

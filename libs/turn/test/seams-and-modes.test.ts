@@ -259,7 +259,7 @@ describe('a queue', () => {
       .thenIncludes(
         'loop_checkpoint iteration_end delivers m1 m2 m3',
         'message_injected m1 steer at iteration_end',
-        'message_injected m2 remind at iteration_end',
+        'reminder_fired m2 at iteration_end',
         'message_injected m3 steer at iteration_end',
       );
   });
@@ -290,7 +290,8 @@ describe('what is delivered', () => {
   test('of a reminder is a reminder, never a user message', () => {
     given(running(), reminded('m'))
       .when(answered())
-      .thenEvent('message_injected', { message: { role: 'reminder', content: [{ type: 'text', text: 'mind m' }] } });
+      .thenEvent('reminder_fired', { message: { role: 'reminder', content: [{ type: 'text', text: 'mind m' }] } })
+      .thenNever('message_injected');
   });
 
   test('of a reminder that interrupts skips calls as a steer does', () => {

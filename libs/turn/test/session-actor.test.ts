@@ -151,7 +151,7 @@ describe('what a session remembers', () => {
 test('more events than can follow from one input are an error, not an endless loop', () => {
   const { context } = emptyState('s1');
   // More waits than the door ever lets in.
-  const followups = Array.from({ length: 5_000 }, (_, i) => ({ command_id: `f${i}`, body: 'x' }));
+  const followups = Array.from({ length: 5_000 }, (_, i) => ({ command_id: `f${i}`, body: 'x', at: '' }));
   const overfull = new SessionActor('s1', {
     value: { steering_check: 'follow_up' },
     context: {

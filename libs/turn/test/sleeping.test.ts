@@ -383,7 +383,7 @@ describe('a session that parks itself', () => {
   test('is refused a suspension by a person meanwhile, and can be resumed by one', () => {
     given(parks())
       .when(suspended())
-      .thenJournal('command_rejected already_suspended suspend-1')
+      .thenJournal('command_rejected already_suspended suspend-1', 'control_outcome suspend already_suspended')
       .when(resumed())
       .thenIncludes('resumed command resume-1', 'turn_start 2');
   });

@@ -30,8 +30,10 @@ import {
   prompted,
   provisioned,
   reminded,
+  replaced,
   resumed,
   returned,
+  revoked,
   type Surroundings,
   sessionFailed,
   signalled,
@@ -221,6 +223,16 @@ function commandMoves(state: SessionState, id: () => string): Named[] {
     ['word', 'preempt', preempted(id())],
     ['word', 'preempt with a reminder', preempted(id(), 'remind')],
     ['word', 'followup', followedUp(id())],
+    ['word', 'keyed steer', steered(id(), 'finish_step', { dedupe_key: 'k' })],
+    ['word', 'keyed remind', reminded(id(), 'finish_step', { dedupe_key: 'k', ttl_turns: 1 })],
+    ['word', 'keyed followup', followedUp(id(), { dedupe_key: 'k' })],
+    ...[...state.context.pending, ...state.context.followups, ...state.context.reminders]
+      .slice(0, 2)
+      .flatMap(({ command_id }, index): Named[] => [
+        ['word', `revoke ${index}`, revoked(command_id, id())],
+        ['word', `replace ${index}`, replaced(command_id, 'rather this', id())],
+      ]),
+    ['word', 'revoke nothing', revoked('nothing', id())],
     ...anyCall.flatMap((callId): Named[] => [
       ['work', `allow ${callId}`, approved(callId, {}, id())],
       ['word', `allow ${callId} edited`, approved(callId, { args: { edited: true } }, id())],

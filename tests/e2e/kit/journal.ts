@@ -115,7 +115,7 @@ export function expectSound({ records, events, of }: ReadJournal): void {
   const ids = received.flatMap((type) => of(type).map(({ command_id }) => command_id));
   expect(new Set(ids).size, 'each accepted once').toBe(ids.length);
   // What the runtime itself says, of a cancelled call for one, is delivered without having been sent, and may be several.
-  const sent = of('message_injected').filter(({ origin }) => origin !== 'direct');
+  const sent = [...of('message_injected').filter(({ origin }) => origin !== 'direct'), ...of('reminder_fired')];
   expect(new Set(sent.map(({ command_id }) => command_id)).size, 'each delivered once').toBe(sent.length);
   for (const { command_id } of sent) expect(ids).toContain(command_id);
 }

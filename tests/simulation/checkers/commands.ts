@@ -2,7 +2,7 @@
  * Each command that the stream has stored takes effect exactly once and in stream order, or is rejected; none is lost.
  * What was accepted and not delivered still waits.
  */
-import type { JournalRecord } from '@coxswain/protocol';
+import { isDelivery, type JournalRecord } from '@coxswain/protocol';
 import { SessionActor, UNKNOWN_OUTCOME } from '@coxswain/turn';
 import type { SentCommand } from '../history.ts';
 import type { Checker, Journal, Placed } from './check.ts';
@@ -52,9 +52,14 @@ function tookEffect(journal: Journal, consumed: readonly JournalRecord[]): strin
   const wrong: string[] = [];
   const placed = eventsOf(journal);
   const waiting = stillWaiting(journal);
-  const delivered = ofType(placed, 'message_injected').filter(
-    ({ event }) => event.origin !== 'direct' && event.origin !== 'feedback',
+  const delivered = placed.flatMap(({ event }) => (isDelivery(event) ? [event.command_id] : []));
+  const takenBack = new Set(
+    placed.flatMap(({ event }) => {
+      if (event.type === 'injection_collapsed') return [event.command_id];
+      return event.type === 'control_outcome' && event.status === 'revoked' ? [event.target] : [];
+    }),
   );
+  const moved = new Set(placed.flatMap(({ event }) => (event.type === 'injection_collapsed' ? [event.into] : [])));
   const blocked = new Set(ofType(placed, 'injection_blocked').map(({ event }) => event.command_id));
   const orders = new Map<string, { received: string[]; delivered: string[] }>();
   const order = (mode: string) => {
@@ -80,8 +85,10 @@ function tookEffect(journal: Journal, consumed: readonly JournalRecord[]): strin
         const mode = verb === 'followup' ? 'followup' : (body.mode as string);
         modes.set(id, mode);
         order(mode).received.push(id);
-        const times = delivered.filter(({ event }) => event.command_id === id).length;
-        if (times + (waiting.has(id) ? 1 : 0) + (blocked.has(id) ? 1 : 0) !== 1)
+        const times = delivered.filter((one) => one === id).length;
+        // A reminder that is still shown can be taken back after its delivery.
+        const gone = takenBack.has(id) && !(verb === 'remind' && times === 1) ? 1 : 0;
+        if (times + (waiting.has(id) ? 1 : 0) + gone + (blocked.has(id) ? 1 : 0) !== 1)
           wrong.push(`${id} (${verb}) was delivered ${times} times and ${waiting.has(id) ? 'still' : 'does not'} wait`);
         break;
       }
@@ -108,10 +115,11 @@ function tookEffect(journal: Journal, consumed: readonly JournalRecord[]): strin
     if ((decided.get(event.call_id) ?? 0) > 1) wrong.push(`record ${n}: ${event.call_id} was decided again`);
   }
 
-  for (const { event } of delivered) {
-    const mode = modes.get(event.command_id);
-    if (mode === undefined) wrong.push(`${event.command_id} was delivered and never accepted`);
-    else order(mode).delivered.push(event.command_id);
+  for (const id of delivered) {
+    const mode = modes.get(id);
+    if (mode === undefined) wrong.push(`${id} was delivered and never accepted`);
+    // One that stands in another's place is no longer in the order in which it came.
+    else if (!moved.has(id)) order(mode).delivered.push(id);
   }
   for (const [mode, { received, delivered: out }] of orders) {
     const expected = received.filter((id) => out.includes(id));

@@ -1,4 +1,5 @@
 /** R3: a receipt tells only what stands in the journal by then, and each record is told to those who asked as what it is. */
+import { isDelivery } from '@coxswain/protocol';
 import type { Checker } from './check.ts';
 
 /** See the top of the file. */
@@ -17,7 +18,13 @@ export const checkReceipts: Checker = (journal, { history }) => {
     if (n > recordsThen) wrong.push(`${id} was told ${stage} of record ${n} when ${recordsThen} were stored`);
     const events = journal.records[n - 1]?.events ?? [];
     const rejected = events.some((event) => event.type === 'command_rejected' && event.command_id === id);
-    const injected = events.some((event) => event.type === 'message_injected' && event.command_id === id);
+    const injected = events.some((event) => isDelivery(event) && event.command_id === id);
+    const takenBack = events.some(
+      (event) =>
+        (event.type === 'injection_collapsed' && event.command_id === id) ||
+        (event.type === 'control_outcome' && event.status === 'revoked' && event.target === id),
+    );
+    if (stage === 'revoked' && !takenBack) wrong.push(`${id} was told revoked, and record ${n} does not take it back`);
     if (rejected !== (stage === 'rejected')) wrong.push(`${id} was told ${stage}, and record ${n} says otherwise`);
     const blocked = events.some((event) => event.type === 'injection_blocked' && event.command_id === id);
     if ((stage === 'blocked') !== blocked) wrong.push(`${id} was told ${stage}, and record ${n} says otherwise`);

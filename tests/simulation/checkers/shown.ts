@@ -8,14 +8,16 @@ import { unpaired } from '../sim-models.ts';
 import type { Checker } from './check.ts';
 import { eventsOf } from './check.ts';
 
+type Said = EventOf<'message_injected' | 'reminder_fired'>;
+
 /** See the top of the file. */
 export const checkShown: Checker = (journal, { history }) => {
   const wrong = history.of('shown').flatMap(({ session, problem }) => (session === journal.session ? [problem] : []));
   const transcript = new Transcript();
   /** Said since the run began; and of these, what a compaction may take. */
   let steers: EventOf<'message_injected'>[] = [];
-  let others: EventOf<'message_injected'>[] = [];
-  const missing = (view: readonly Message[], said: readonly EventOf<'message_injected'>[]) => {
+  let others: Said[] = [];
+  const missing = (view: readonly Message[], said: readonly Said[]) => {
     const shown = view.map(textOf);
     return said.filter(({ message }) => !shown.includes(textOf(message))).map(({ command_id }) => command_id);
   };
@@ -25,6 +27,9 @@ export const checkShown: Checker = (journal, { history }) => {
     if (event.type === 'compaction_done' && event.summary !== undefined) others = [];
     if (event.type === 'message_injected' && !event.audit_only)
       (event.origin === 'steer' ? steers : others).push(event);
+    if (event.type === 'reminder_fired' && !event.audit_only) others.push(event);
+    if (event.type === 'reminder_expired' || event.type === 'reminder_deduped')
+      others = others.filter(({ command_id }) => command_id !== event.command_id);
     // The model is asked behind this seam.
     if (event.type !== 'loop_checkpoint' || event.kind !== 'post_compact') continue;
     const view = transcript.view();

@@ -5,6 +5,7 @@ import { CANCELLING } from './cancelling.ts';
 import { COMPACTION } from './compaction.ts';
 import { FAILURES } from './failures.ts';
 import { HOOKS } from './hooks.ts';
+import { INJECTIONS } from './injections.ts';
 import { LIMITS } from './limits.ts';
 import { PLAIN_RUNS } from './plain-runs.ts';
 import { SEAM_DELIVERIES } from './seam-deliveries.ts';
@@ -16,6 +17,7 @@ export const SCENARIOS: readonly Scenario[] = [
   ...PLAIN_RUNS,
   ...SEAM_DELIVERIES,
   ...STEERING,
+  ...INJECTIONS,
   ...SLEEPING,
   ...APPROVALS,
   ...CANCELLING,

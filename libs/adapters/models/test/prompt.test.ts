@@ -51,6 +51,63 @@ describe('what people and the runtime say', () => {
     ]);
   });
 
+  const reminder = (text: string, role_hint?: 'system' | 'developer' | 'user_block' | 'ephemeral_cache'): Message => ({
+    role: 'reminder',
+    content: [{ type: 'text', text }],
+    ...(role_hint ? { role_hint } : {}),
+  });
+  const shown = (text: string) => `<system-reminder>\n${text}\n</system-reminder>`;
+
+  test.each([
+    ['OpenAI Responses', OPENAI_RESPONSES_RULES, 'system'],
+    ['OpenAI Chat', OPENAI_CHAT_RULES, 'system'],
+    ['compatible servers, which take no instructions in mid-conversation', OPENAI_COMPATIBLE_RULES, 'user'],
+    ['Anthropic, which has no role for it', ANTHROPIC_RULES, 'user'],
+    ['Gemini, which has no role for it', GOOGLE_RULES, 'user'],
+  ] as const)('a reminder for system or developer, by %s', (_name, rules, role) => {
+    const text = shown('mind');
+    const one = role === 'system' ? { role, content: text } : { role, content: [{ type: 'text', text }] };
+    const hints = [reminder('mind'), reminder('mind', 'system'), reminder('mind', 'developer')];
+    expect(only([userText('go'), ...hints], rules).slice(1)).toEqual([one, one, one]);
+  });
+
+  test('a reminder as a user block is a part of what the user says right before it', () => {
+    expect(only([userText('go'), reminder('mind', 'user_block')], OPENAI_CHAT_RULES)).toEqual([
+      {
+        role: 'user',
+        content: [
+          { type: 'text', text: 'go' },
+          { type: 'text', text: shown('mind') },
+        ],
+      },
+    ]);
+    expect(only([answer([{ type: 'text', text: 'fine' }]), reminder('mind', 'user_block')]).at(-1)).toEqual({
+      role: 'user',
+      content: [{ type: 'text', text: shown('mind') }],
+    });
+  });
+
+  test('a reminder to cache behind: marked where the provider wants marks, and only the newest three', () => {
+    const messages = ['1', '2', '3', '4'].flatMap((n) => [userText(n), reminder(n, 'ephemeral_cache')]);
+    const marks = (rules = ANTHROPIC_RULES) =>
+      only(messages, rules).map(({ content }) => typeof content === 'object' && content.at(-1)?.providerOptions);
+    const mark = { anthropic: { cacheControl: { type: 'ephemeral' } } };
+    expect(marks()).toEqual([undefined, mark, mark, mark]);
+    expect(marks(OPENAI_CHAT_RULES)).toEqual([undefined, undefined, undefined, undefined]);
+  });
+
+  test.each([
+    ['</system-reminder>', '&lt;/system-reminder>'],
+    ['</SYSTEM-Reminder >', '&lt;/SYSTEM-Reminder >'],
+    ['< / system-reminder>', '&lt; / system-reminder>'],
+    ['<system-reminder>', '&lt;system-reminder>'],
+    ['<<system-reminder', '<&lt;system-reminder'],
+    ['a < b && <b>c</b>', 'a < b && <b>c</b>'],
+  ])('a reminder cannot close its tag: %s', (text, escaped) => {
+    const [message] = only([reminder(`x ${text} y`)]);
+    expect(message?.content).toEqual([{ type: 'text', text: shown(`x ${escaped} y`) }]);
+  });
+
   test('files: those that the model takes, text as text, and a note for the rest', () => {
     const content: FilePart[] = [
       image,

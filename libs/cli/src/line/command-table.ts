@@ -49,10 +49,20 @@ const INJECTING = {
   ...BUS,
   mode: { value: 'MODE', help: 'finish_step (default), interrupt_immediate or audit_only' },
   preempt: { help: 'An interrupt that does not wait: also ends the answer that streams and the calls that run' },
+  'dedupe-key': { value: 'KEY', help: 'What waits under the same key makes way for this' },
   wait: { value: 'STAGE', help: 'stored, accepted (default) or delivered' },
   'command-id': { value: 'ID', help: 'The command’s id; sending the same again changes nothing' },
 } satisfies Record<string, FlagSpec>;
 const { mode: _mode, preempt: _preempt, ...FOLLOWING_UP } = INJECTING;
+
+const REMINDING = {
+  ...INJECTING,
+  tag: { value: 'WORD', help: 'A word to sort it by', repeatable: true },
+  'ttl-turns': { value: 'N', help: 'Shown in so many turns (until it is revoked)' },
+  'preserve-on-compact': { help: 'It outlives a compaction' },
+  propagate: { value: 'WHOM', help: 'Child sessions that are born with it: session (direct ones; default), all, none' },
+  'role-hint': { value: 'VOICE', help: 'system (default), developer, user_block or ephemeral_cache' },
+} satisfies Record<string, FlagSpec>;
 
 const COMMANDING = { ...BUS, 'command-id': INJECTING['command-id'] } satisfies Record<string, FlagSpec>;
 const REASON: FlagSpec = { value: 'TEXT', help: 'Why; it is recorded' };
@@ -118,7 +128,8 @@ export const COMMANDS: readonly CommandSpec[] = [
     name: 'remind',
     args: ['<session>', '<text>'],
     help: 'Remind a session of something',
-    flags: INJECTING,
+    flags: REMINDING,
+    examples: ['cox remind k3f9 "the build is frozen" --ttl-turns 3 --dedupe-key build'],
     load: () => import('../commands/remind.ts'),
   },
   {
@@ -127,6 +138,20 @@ export const COMMANDS: readonly CommandSpec[] = [
     help: 'Queue what is to be done after the present work',
     flags: FOLLOWING_UP,
     load: () => import('../commands/followup.ts'),
+  },
+  {
+    name: 'revoke',
+    args: ['<session>', '<command>'],
+    help: 'Take back what waits, or clear a reminder, by its id: cox pending lists them',
+    flags: COMMANDING,
+    load: () => import('../commands/revoke.ts'),
+  },
+  {
+    name: 'replace',
+    args: ['<session>', '<command>', '<text>'],
+    help: 'Give what waits another text; it keeps its place',
+    flags: COMMANDING,
+    load: () => import('../commands/replace.ts'),
   },
   {
     name: 'approve',
@@ -209,7 +234,7 @@ export const COMMANDS: readonly CommandSpec[] = [
   {
     name: 'pending',
     args: ['<session>'],
-    help: 'List what waits to be delivered to a session',
+    help: 'List what waits to be delivered to a session, and the reminders that it is shown',
     flags: BUS,
     load: () => import('../commands/pending.ts'),
   },

@@ -17,6 +17,7 @@ export async function inject(
   const preempt = invocation.flags.on('preempt') || undefined;
   if (preempt && mode !== undefined && mode !== 'interrupt' && mode !== 'interrupt_immediate')
     throw usageError(`--preempt goes with --mode interrupt_immediate, not ${mode}`);
+  const dedupeKey = invocation.flags.text('dedupe-key');
   const text = await textOrInput(invocation.args[1] as string, `the ${what}`);
-  return sendToSession(invocation, (session, options) => send(session, text, { ...options, mode, preempt }));
+  return sendToSession(invocation, (session, options) => send(session, text, { ...options, mode, preempt, dedupeKey }));
 }

@@ -20,6 +20,10 @@ export function eventLine(event: UiEvent, style: Style): string | null {
       return approvalSettled(event, style);
     case 'injection_received':
       return style.dim(`  ↳ ${event.kind}${event.mode ? ` (${event.mode})` : ''} waits: “${firstLine(event.text)}”`);
+    case 'injection_collapsed':
+      return style.dim(`  ↳ ${event.command_id} makes way for ${event.into}: one dedupe key`);
+    case 'reminder_ended':
+      return style.dim(`  ↳ reminder ${event.command_id} is shown no longer (${event.reason})`);
     case 'seam_delivered':
       return seamDelivered(event, style);
     case 'answer_restarted':

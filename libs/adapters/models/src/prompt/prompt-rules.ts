@@ -1,4 +1,5 @@
 /** What providers differ in when they are shown a transcript. */
+import type { SharedV3ProviderOptions } from '@ai-sdk/provider';
 
 /** One provider's rules. */
 export interface PromptRules {
@@ -15,6 +16,13 @@ export interface PromptRules {
   readonly resultFiles: RegExp | null;
   /** Call ids may have only A-Z a-z 0-9 _ -. */
   readonly plainCallIds: boolean;
+  /**
+   * Which role instructions in mid-conversation have: `system` where the provider takes that role anywhere (it may call
+   * it `developer` on the wire), `user` where it takes it at the beginning only.
+   */
+  readonly instructions: 'system' | 'user';
+  /** What marks the end of a part of the prompt that the provider is to cache; null where it decides that itself. */
+  readonly cacheMark: SharedV3ProviderOptions | null;
 }
 
 // A request with a file that the provider does not take fails, and with it every later one of the session.
@@ -28,6 +36,8 @@ export const OPENAI_RESPONSES_RULES: PromptRules = {
   files: IMAGES_AND_PDF,
   resultFiles: IMAGES_AND_PDF,
   plainCallIds: false,
+  instructions: 'system',
+  cacheMark: null,
 };
 
 /** The OpenAI Chat Completions API. */
@@ -37,6 +47,8 @@ export const OPENAI_CHAT_RULES: PromptRules = {
   files: CHAT_FILES,
   resultFiles: null,
   plainCallIds: false,
+  instructions: 'system',
+  cacheMark: null,
 };
 
 /** Servers that speak the Chat Completions protocol. */
@@ -46,6 +58,8 @@ export const OPENAI_COMPATIBLE_RULES: PromptRules = {
   files: CHAT_FILES,
   resultFiles: null,
   plainCallIds: false,
+  instructions: 'user',
+  cacheMark: null,
 };
 
 /** The Anthropic Messages API. */
@@ -55,6 +69,8 @@ export const ANTHROPIC_RULES: PromptRules = {
   files: IMAGES_AND_PDF,
   resultFiles: IMAGES_AND_PDF,
   plainCallIds: true,
+  instructions: 'user',
+  cacheMark: { anthropic: { cacheControl: { type: 'ephemeral' } } },
 };
 
 /** The Gemini API. */
@@ -64,4 +80,6 @@ export const GOOGLE_RULES: PromptRules = {
   files: /^image\/(png|jpeg|webp|heic|heif)$|^(audio|video)\/|^application\/pdf$/,
   resultFiles: /^image\/(png|jpeg|webp|heic|heif)$/,
   plainCallIds: false,
+  instructions: 'user',
+  cacheMark: null,
 };

@@ -6,9 +6,10 @@
  * P3 A provider is shown its own metadata and reasoning only, and nothing of what an unfinished answer signed.
  */
 import type { LanguageModelV3FunctionTool, LanguageModelV3Message, LanguageModelV3Prompt } from '@ai-sdk/provider';
-import { type Message, type ReminderMessage, type ToolDefinition, textOf, type UserMessage } from '@coxswain/protocol';
+import type { Message, ToolDefinition, UserMessage } from '@coxswain/protocol';
 import { assistantParts } from './assistant-parts.ts';
 import type { PromptRules } from './prompt-rules.ts';
+import { cachedReminders, pushReminder } from './reminders.ts';
 import { showFile } from './shown-file.ts';
 import { toolResults } from './tool-results.ts';
 
@@ -17,6 +18,7 @@ type UserParts = Extract<LanguageModelV3Message, { role: 'user' }>['content'];
 /** The prompt of a request. */
 export function promptOf(system: string, messages: readonly Message[], rules: PromptRules): LanguageModelV3Prompt {
   const prompt: LanguageModelV3Prompt = system === '' ? [] : [{ role: 'system', content: system }];
+  const cached = cachedReminders(messages, rules);
   for (let at = 0; at < messages.length; at++) {
     const message = messages[at] as Message;
     switch (message.role) {
@@ -24,7 +26,7 @@ export function promptOf(system: string, messages: readonly Message[], rules: Pr
         pushUser(prompt, userParts(message, rules));
         break;
       case 'reminder':
-        pushUser(prompt, [{ type: 'text', text: reminderText(message) }]);
+        pushReminder(prompt, message, rules, cached);
         break;
       case 'assistant': {
         const content = assistantParts(message, rules);
@@ -71,10 +73,6 @@ function userParts(message: UserMessage, rules: PromptRules): UserParts {
     else if (part.text !== '') parts.push({ type: 'text', text: part.text });
   }
   return parts;
-}
-
-function reminderText(message: ReminderMessage): string {
-  return `<system-reminder>\n${textOf(message)}\n</system-reminder>`;
 }
 
 function assertNever(message: never): never {

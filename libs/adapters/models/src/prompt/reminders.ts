@@ -1,0 +1,66 @@
+/**
+ * Reminders as providers are shown them: in `<system-reminder>` tags that their text cannot close, in the voice that
+ * they ask for as far as the provider has it.
+ */
+import type { LanguageModelV3Message, LanguageModelV3Prompt, SharedV3ProviderOptions } from '@ai-sdk/provider';
+import { type Message, type ReminderMessage, textOf } from '@coxswain/protocol';
+import type { PromptRules } from './prompt-rules.ts';
+
+type UserPart = Extract<LanguageModelV3Message, { role: 'user' }>['content'][number];
+
+/** How many reminders of a prompt may mark a place to cache at: Anthropic takes four, and one is left to others. */
+const CACHE_MARKS_MAX = 3;
+
+/** The reminders behind which the provider is to cache: the newest of those that ask for it. */
+export function cachedReminders(messages: readonly Message[], rules: PromptRules): ReadonlySet<Message> {
+  if (!rules.cacheMark) return NONE;
+  return new Set(messages.filter(asksForCache).slice(-CACHE_MARKS_MAX));
+}
+const NONE: ReadonlySet<Message> = new Set();
+
+function asksForCache(message: Message): boolean {
+  return message.role === 'reminder' && message.role_hint === 'ephemeral_cache';
+}
+
+/** Adds a reminder to the prompt. */
+export function pushReminder(
+  prompt: LanguageModelV3Prompt,
+  message: ReminderMessage,
+  rules: PromptRules,
+  cached: ReadonlySet<Message>,
+): void {
+  const text = reminderText(message);
+  switch (message.role_hint ?? 'system') {
+    case 'system':
+    case 'developer':
+      prompt.push(
+        rules.instructions === 'system'
+          ? { role: 'system', content: text }
+          : { role: 'user', content: [{ type: 'text', text }] },
+      );
+      return;
+    case 'user_block':
+      pushBlock(prompt, { type: 'text', text });
+      return;
+    case 'ephemeral_cache':
+      pushBlock(prompt, { type: 'text', text, ...markOf(rules, cached.has(message)) });
+      return;
+  }
+}
+
+// A block belongs to what the user says right before it; where that is nothing it stands for itself.
+function pushBlock(prompt: LanguageModelV3Prompt, part: UserPart): void {
+  const last = prompt.at(-1);
+  if (last?.role === 'user') last.content.push(part);
+  else prompt.push({ role: 'user', content: [part] });
+}
+
+function markOf(rules: PromptRules, marked: boolean): { providerOptions?: SharedV3ProviderOptions } {
+  return marked && rules.cacheMark ? { providerOptions: rules.cacheMark } : {};
+}
+
+/** The text of a reminder. Whatever it says, it cannot end its tag and go on in another voice. */
+export function reminderText(message: ReminderMessage): string {
+  const body = textOf(message).replace(/<(?=\s*\/?\s*system-reminder)/gi, '&lt;');
+  return `<system-reminder>\n${body}\n</system-reminder>`;
+}

@@ -1,0 +1,123 @@
+/**
+ * Injections at the door: steers, reminders and follow-ups are taken in, collapsed, revoked and replaced.
+ *
+ * I1  What waits under one dedupe key is one injection per kind: the newest, in the place of the oldest.
+ * I2  What is delivered cannot be taken back, but a reminder that prompts still show can be cleared.
+ */
+import {
+  BOUNDS,
+  type CommandInput,
+  type Mode,
+  type Propagate,
+  type ReminderFields,
+  type RoleHint,
+  type SessionEvent,
+} from '@coxswain/protocol';
+import type { PendingFollowup, PendingInjection, SessionContext } from './context.ts';
+import { type Decision, events } from './decision.ts';
+import { injectionFate } from './evolve-injections.ts';
+import { reject, rejectControl } from './rejection.ts';
+import { supersededBy } from './reminders.ts';
+
+/** Takes a steer, a reminder or a follow-up in, to wait for its seam. */
+export function decideInjection(context: SessionContext, input: CommandInput, atMs: number): Decision {
+  const { command_id, body, verb } = input;
+  const dedupeKey = body.dedupe_key as string | undefined;
+  const older = dedupeKey === undefined ? undefined : waitingUnder(context, verb, dedupeKey);
+  if (!older && context.pending.length + context.followups.length >= BOUNDS.pendingInjectionsMax)
+    return reject(input, 'too_many_pending', `${BOUNDS.pendingInjectionsMax} injections wait already`);
+  const takesNoRoom = older !== undefined || supersededBy(context, { command_id, dedupe_key: dedupeKey }) !== undefined;
+  if (verb === 'remind' && !takesNoRoom && remindersOf(context) >= BOUNDS.remindersLiveMax)
+    return reject(input, 'too_many_reminders', `${BOUNDS.remindersLiveMax} reminders wait or are shown already`);
+  const received = receivedEvent(input, new Date(atMs).toISOString());
+  if (!older) return events(received);
+  return events(received, {
+    type: 'injection_collapsed',
+    command_id: older.command_id,
+    into: command_id,
+    dedupe_key: dedupeKey as string,
+  });
+}
+
+function receivedEvent(input: CommandInput, at: string): SessionEvent {
+  const { body, verb } = input;
+  const key = body.dedupe_key === undefined ? {} : { dedupe_key: body.dedupe_key as string };
+  const head = { command_id: input.command_id, body: body.body as string };
+  const tail = { ...(input.actor ? { actor: input.actor } : {}), at };
+  if (verb === 'followup') return { type: 'followup_received', ...head, ...key, ...tail };
+  const mode = { mode: body.mode as Mode, ...(body.preempt === true ? { preempt: true as const } : {}) };
+  if (verb === 'steer') return { type: 'steering_received', ...head, ...mode, ...key, ...tail };
+  return { type: 'reminder_injected', ...head, ...mode, ...reminderFields(body), ...key, ...tail };
+}
+
+function reminderFields(body: CommandInput['body']): ReminderFields {
+  return {
+    tags: (body.tags ?? []) as string[],
+    ...(body.ttl_turns === undefined ? {} : { ttl_turns: body.ttl_turns as number }),
+    preserve_on_compact: (body.preserve_on_compact ?? false) as boolean,
+    propagate: (body.propagate ?? 'session') as Propagate,
+    role_hint: (body.role_hint ?? 'system') as RoleHint,
+  };
+}
+
+// A user message never stands in the place of a reminder, nor the other way round, so each kind has keys of its own.
+function waitingUnder(
+  context: SessionContext,
+  verb: string,
+  dedupeKey: string,
+): PendingInjection | PendingFollowup | undefined {
+  return verb === 'followup'
+    ? context.followups.find((followup) => followup.dedupe_key === dedupeKey)
+    : context.pending.find((injection) => injection.kind === verb && injection.dedupe_key === dedupeKey);
+}
+
+function remindersOf(context: SessionContext): number {
+  return context.reminders.length + context.pending.filter(({ kind }) => kind === 'remind').length;
+}
+
+/** Takes an injection back that waits, or clears a reminder that is shown. */
+export function decideRevoke(context: SessionContext, input: CommandInput): Decision {
+  const target = input.body.command_id as string;
+  const fate = injectionFate(context, target);
+  if (fate !== 'waiting' && fate !== 'shown') return rejectFate(input, target, fate);
+  const outcome = { ...controlHead(input, target), status: 'revoked' } as const;
+  return fate === 'shown'
+    ? events(outcome, { type: 'reminder_expired', command_id: target, reason: 'cleared' })
+    : events(outcome);
+}
+
+/** Gives an injection that waits another text; it keeps its place, its id and everything else. */
+export function decideReplace(context: SessionContext, input: CommandInput): Decision {
+  const target = input.body.command_id as string;
+  const fate = injectionFate(context, target);
+  if (fate !== 'waiting') return rejectFate(input, target, fate === 'shown' ? 'delivered' : fate);
+  return events({ ...controlHead(input, target), status: 'replaced', body: input.body.body as string });
+}
+
+function controlHead(input: CommandInput, target: string) {
+  return {
+    type: 'control_outcome',
+    control: input.verb as 'revoke' | 'replace',
+    command_id: input.command_id,
+    target,
+    ...(input.actor ? { actor: input.actor } : {}),
+  } as const;
+}
+
+function rejectFate(input: CommandInput, target: string, fate: 'delivered' | 'revoked' | 'unknown'): Decision {
+  const field = { field: 'command_id' };
+  switch (fate) {
+    case 'delivered':
+      return rejectControl(input, target, 'already_delivered', `${target} is in the transcript already`, field);
+    case 'revoked':
+      return rejectControl(
+        input,
+        target,
+        'already_revoked',
+        `${target} will not be delivered: it was revoked, collapsed or blocked`,
+        field,
+      );
+    case 'unknown':
+      return rejectControl(input, target, 'unknown_command_id', `no injection of the id ${target} is known`, field);
+  }
+}
