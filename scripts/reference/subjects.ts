@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import {
+  CallOutcomeBody,
   COMMAND_BODIES,
   EVENT_SCHEMAS,
   EVENT_TYPES,
@@ -63,8 +64,10 @@ export function subjectReference(): string {
     ),
     '',
     `A later release carries out ${notYet().join(', ')}; until then they are refused as \`not_yet_available\`. Only hosts and`,
-    `workers may publish ${INTERNAL_VERBS.map(code).join(', ')}.\n`,
+    `workers may publish ${INTERNAL_VERBS.map(code).join(', ')}. A \`call_outcome\` has the fields`,
+    `${fieldsOf(CallOutcomeBody).join(', ')}.\n`,
     ...VERBS.flatMap((verb) => folded(`Schema of ${code(verb)}`, schemaOf(COMMAND_BODIES[verb]))),
+    ...folded('Schema of `call_outcome`', schemaOf(CallOutcomeBody)),
     '## Receipts\n',
     `Sent to the inbox that the header \`${HEADERS.receiptTo}\` names, after the record that they speak of is durable.\n`,
     ...folded('Schema of a receipt', schemaOf(Receipt)),

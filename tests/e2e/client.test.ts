@@ -1,4 +1,5 @@
 /** The client library against a session host on a real server. */
+import { createHash } from 'node:crypto';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -53,6 +54,41 @@ test('a result is waited for; a prompt starts the next run, and its own result i
   expect(await session.result()).toMatchObject({ run: 1, stopReason: 'end_turn', text: 'quick' });
   const sent = await session.prompt('more', { wait: 'accepted' });
   expect(await session.result({ after: sent.receipt?.n as number })).toMatchObject({ run: 2, text: 'again' });
+});
+
+test('what a command wrote beyond the bound of a result is kept whole, and read on by reference', async () => {
+  const whole = Array.from({ length: 30_000 }, (_, index) => `${index + 1}\n`).join('');
+  const ref = createHash('sha256').update(whole).digest('hex');
+  const calls = [
+    { tool: 'run_command', args: { command: 'seq 1 30000' } },
+    { tool: 'read_result', args: { ref, offset: whole.length - 12 } },
+    { tool: 'read_result', args: { ref: ref.replaceAll(/./g, '0') } },
+  ];
+  await script('long', JSON.stringify({ turns: [...calls.map((call) => ({ calls: [call] })), { text: 'read' }] }));
+  const session = await start('long');
+  expect(await session.result()).toMatchObject({ text: 'read' });
+  const results = [];
+  for await (const { record } of session.journal()) {
+    for (const event of record.events) if (event.type === 'call_ended') results.push(event.result);
+  }
+  expect(results[0]?.detail?.whole).toEqual({ sha256: ref, bytes: whole.length });
+  expect(results[1]?.content[0]).toEqual({ type: 'text', text: '29999\n30000\n' });
+  expect(results[2]?.detail).toEqual({ code: 'result_unknown' });
+  expect(Buffer.from((await client.blob(ref)) as Uint8Array).toString()).toBe(whole);
+});
+
+test('nobody ends a call of a tool that answers where it was asked', async () => {
+  const session = await start('waits');
+  for await (const { events } of session.events()) if (events.some(({ type }) => type === 'call_started')) break;
+  const [call] = (await session.state()).calls;
+  const key = `default.${session.id}.3-0`;
+  const taken = { idempotencyKey: key, callId: call?.call_id as string, epoch: 1 };
+  const end = { status: 'ok', result: 'forged' } as const;
+  await expect(session.endCall(taken, end, { wait: 'accepted' })).rejects.toMatchObject({ code: 'call_not_open' });
+  await expect(session.endCall({ ...taken, idempotencyKey: 'default.other.3-0' }, end)).rejects.toBeInstanceOf(
+    CommandRejectedError,
+  );
+  await session.cancel();
 });
 
 test('a session of which nothing is known', async () => {

@@ -226,3 +226,49 @@ test('what comes after the end waits for the next run, and the receipt says so',
   const { text } = await model.request(2);
   expect(text.split('one more thing')).toHaveLength(2);
 });
+
+test('an interrupt that does not wait ends the processes that run, and is heard in the next prompt', async () => {
+  const { bus } = fixture;
+  const root = await scratchFolder('preempt');
+  // They wait for what nobody will do.
+  const command = (id: string) => `echo $$ > pid-${id}; while [ ! -e never ]; do sleep 0.05; done`;
+  const model = await provider((_request, number) =>
+    number === 1
+      ? { calls: ['a', 'b'].map((id) => ({ id, tool: 'run_command', args: { command: command(id) } })) }
+      : { text: 'So be it.' },
+  );
+  await start('preempt', model, root);
+  const pids = await Promise.all(
+    ['a', 'b'].map((id) =>
+      until(
+        `${id} to run`,
+        async () => Number(await readFile(join(root, `pid-${id}`), 'utf8').catch(() => '')) || null,
+      ),
+    ),
+  );
+  await bus.command('preempt', 'steer', { body: 'leave that, the other thing', preempt: true });
+  const journal = await endOf(bus, 'preempt');
+  expect(
+    journal
+      .of('call_ended')
+      .map(({ call_id, status }) => [call_id, status])
+      .sort(),
+  ).toEqual([
+    ['a', 'cancelled'],
+    ['b', 'cancelled'],
+  ]);
+  for (const pid of pids) await until('the process to be gone', () => Promise.resolve(isGone(pid) || null));
+  const { messages } = await model.request(2);
+  expect(messages.slice(-3).map(({ role }) => role)).toEqual(['tool', 'tool', 'user']);
+  expect(contentOf(messages.at(-1) as (typeof messages)[number])).toContain('leave that, the other thing');
+  expect(journal.of('agent_end')).toMatchObject([{ stop_reason: 'end_turn', turns: 2 }]);
+});
+
+function isGone(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return false;
+  } catch {
+    return true;
+  }
+}

@@ -53,6 +53,7 @@ export const MUST_REACH: readonly string[] = [
   'event: suspended',
   'event: resumed',
   'event: hook_vetoed',
+  'event: files_edited',
   'event: guard_ended',
   'event: injection_blocked',
   'event: feedback_received',

@@ -170,8 +170,11 @@ function planCall(random: Random, callId: string): CallPart {
 }
 
 function startBody(random: Random): JsonObject {
+  const prompt = random.chance(0.1) ? 'long '.repeat(20_000) : 'hello';
+  const maxTurns = random.pick([1, 3, 8, 50, 50]);
+  const parallelCalls = random.pick([1, 2, 8]);
   return {
-    prompt: random.chance(0.1) ? 'long '.repeat(20_000) : 'hello',
+    prompt,
     model: 'sim/model',
     permissions: {
       rules: [
@@ -180,13 +183,14 @@ function startBody(random: Random): JsonObject {
         { tool: '*', action: 'allow' },
       ],
     },
-    max_turns: random.pick([1, 3, 8, 50, 50]),
-    limits: { parallel_calls: random.pick([1, 2, 8]) },
+    max_turns: maxTurns,
+    limits: { parallel_calls: parallelCalls },
     persona: {
       name: 'sim',
       prompt: 'You are simulated.',
       steering: { steering: random.pick(['all', 'one_at_a_time']), followups: random.pick(['all', 'one_at_a_time']) },
       ...(random.chance(0.15) ? { daemon: {} } : {}),
+      ...(parallelCalls === 2 ? { on_unknown_outcome: 'ask' } : {}),
     },
   };
 }

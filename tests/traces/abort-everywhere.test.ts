@@ -34,7 +34,9 @@ describe.each(Object.entries(ABORTS))('%s', (_what, abort) => {
       const where = `${moment.trace}, record ${moment.n}`;
       expect(isEnded(state) || topStateOf(state) === 'tearing_down', where).toBe(true);
       for (const effect of effectsOf(state)) {
-        const isOfEnd = effect.kind === 'close_tools' || (effect.kind === 'consult' && isAskedOfEnd(moment.state));
+        // An order to stop is itself what the abort has made.
+        const isOfEnd =
+          /^(close_tools|stop_call)$/.test(effect.kind) || (effect.kind === 'consult' && isAskedOfEnd(moment.state));
         if (!isOfEnd) expect(effect.abort, `${where}: ${effect.kind}`).not.toBeNull();
       }
       const after = [...events, ...letGo(actor, n)];

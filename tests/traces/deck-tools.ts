@@ -1,5 +1,5 @@
 /** The tools of the traces. They touch nothing but the clock that they are given, so they do the same on every machine. */
-import { type CodeTool, combineToolSources, createCodeTools, createParkTool } from '@coxswain/adapter-tools';
+import { type CodeTool, combineToolSources, createCodeTools, createParkTool, LATER } from '@coxswain/adapter-tools';
 import type { Clock, ToolSource } from '@coxswain/ports';
 
 /** A tool's name. */
@@ -102,6 +102,14 @@ const TOOLS = {
       for (let i = 1; i <= Number(times); i++) feedback(`The mast creaked (${i}).`);
       return 'It held.';
     },
+  }),
+  /** Is taken up, and comes back as a command. */
+  tow: () => ({
+    description: 'Tows.',
+    input_schema: object({}),
+    traits: { long_running: true },
+    run: () => LATER,
+    stop: () => undefined,
   }),
   /** Fails. */
   snag: () => ({

@@ -9,6 +9,7 @@ import { stateDirOf } from '../src/instance/state-dir.ts';
 import { Flags } from '../src/line/flags.ts';
 import { chooseCall } from '../src/run/decide.ts';
 import { exitCodeOf } from '../src/run/exit-code-of.ts';
+import { inject } from '../src/run/inject.ts';
 
 const flags = (given: Record<string, string> = {}) =>
   new Flags(Object.entries(given).map(([name, value]) => ({ name, value })));
@@ -26,6 +27,24 @@ describe('a session is named by a unique beginning of its id', () => {
   test('none is an error that says where to look', () => {
     expect(() => matchPrefix('q', ids)).toThrow('session_not_found');
   });
+});
+
+test('--preempt goes with an interrupt or alone; with another mode the line is refused before anything is sent', async () => {
+  const sent = (mode: string) =>
+    inject(
+      {
+        flags: new Flags([
+          { name: 'preempt', value: true },
+          { name: 'mode', value: mode },
+        ]),
+        args: ['k3f9', 'stop'],
+        env: {},
+      },
+      'message',
+      () => Promise.reject(new Error('sent')),
+    );
+  await expect(sent('finish_step')).rejects.toThrow('--preempt goes with --mode interrupt_immediate, not finish_step');
+  await expect(sent('audit_only')).rejects.toThrow('--preempt goes with --mode interrupt_immediate, not audit_only');
 });
 
 describe('a call needs no id when only one can be meant', () => {

@@ -97,7 +97,18 @@ class Translator implements EventTranslator {
       case 'approval_requested': {
         const { call_id, tool, args, requested_by } = event;
         const summary = this.#summary(call_id, args);
-        return [{ type: 'approval_needed', call_id, tool, args, summary, requested_by, ...from }];
+        return [
+          {
+            type: 'approval_needed',
+            call_id,
+            tool,
+            args,
+            summary,
+            requested_by,
+            question: event.question ?? null,
+            ...from,
+          },
+        ];
       }
       case 'approval_decided': {
         const { call_id, decision, actor, reason } = event;
@@ -223,6 +234,7 @@ class Translator implements EventTranslator {
       case 'hooks_changed':
       case 'feedback_received':
       case 'feedback_dropped':
+      case 'call_accepted':
       case 'call_cancel_requested':
       case 'call_returned':
       case 'files_edited':

@@ -19,6 +19,7 @@ export { createEventTranslator, type EventTranslator } from './event-translator.
 export { newCommandId, newSessionId } from './fresh-ids.ts';
 export type { StoredJournalRecord } from './read-journal.ts';
 export { ResultCollector, type RunResult } from './run-result.ts';
+export type { CallEnd, TakenUpCall } from './send-call-outcome.ts';
 export type { BodyInput, SendOptions, SentCommand, WaitStage } from './send-command.ts';
 export { type InjectOptions, type ReadFrom, type RemindOptions, Session } from './session-handle.ts';
 export { describeState, hasEnded, type SessionListing, topState } from './session-listing.ts';

@@ -88,9 +88,19 @@ export async function sendCommand<V extends Verb>(
   options: SendOptions<WaitStage> = {},
 ): Promise<SentCommand> {
   // An id in the body is the command's, whatever else is said.
-  const asked = (body as { readonly id?: string }).id ?? options.id;
-  const commandId = asked === undefined ? newCommandId() : checkedCommandId(asked);
-  const payload = checkedPayload(verb, body, options.actor);
+  const id = (body as { readonly id?: string }).id ?? options.id;
+  return sendPayload(bus, ref, verb, checkedPayload(verb, body, options.actor), { ...options, id });
+}
+
+/** Sends a body that has been checked already. See {@link sendCommand}. */
+export async function sendPayload(
+  bus: CommandBus,
+  ref: SessionRef,
+  verb: string,
+  payload: Uint8Array,
+  options: SendOptions<WaitStage> = {},
+): Promise<SentCommand> {
+  const commandId = options.id === undefined ? newCommandId() : checkedCommandId(options.id);
   const wait = options.wait ?? 'stored';
   if (wait === 'stored') return store(bus, ref, verb, payload, commandId, undefined);
 
@@ -108,7 +118,7 @@ export async function sendCommand<V extends Verb>(
     // No host hears of what the bus drops as a repetition, and no receipt says that the run has ended in between.
     if (sent.duplicate || wait === 'delivered') {
       // Under an id of the caller's it may have come long ago.
-      const from = sent.duplicate || asked !== undefined ? 1 : before + 1;
+      const from = sent.duplicate || options.id !== undefined ? 1 : before + 1;
       const onAccepted = () => receipts.accepted();
       fate = awaitFate(bus, ref, { commandId, awaited: wait, from, onAccepted, signal: leaving.signal });
     }
@@ -158,7 +168,7 @@ function checkedPayload(verb: Verb, body: unknown, actor: string | undefined): U
 async function store(
   bus: CommandBus,
   ref: SessionRef,
-  verb: Verb,
+  verb: string,
   payload: Uint8Array,
   commandId: CommandId,
   receiptTo: string | undefined,

@@ -14,6 +14,7 @@ import { deltas } from './live-deltas.ts';
 import { queryState } from './query-state.ts';
 import { followJournal, type JournalBus, lastRecord, readJournal, type StoredJournalRecord } from './read-journal.ts';
 import { ResultCollector, type RunResult } from './run-result.ts';
+import { type CallEnd, sendCallOutcome, type TakenUpCall } from './send-call-outcome.ts';
 import {
   type BodyInput,
   type CommandBus,
@@ -160,6 +161,11 @@ export class Session {
     options: SendOptions = {},
   ): Promise<SentCommand> {
     return sendCommand(this.#bus, this.ref, 'cancel_call', { ...body, call_id: callId }, options);
+  }
+
+  /** Brings the outcome of a call of a `long_running` tool: for whoever has taken it up. The first one counts. */
+  endCall(call: TakenUpCall, end: CallEnd, options: SendOptions = {}): Promise<SentCommand> {
+    return sendCallOutcome(this.#bus, this.ref, call, end, options);
   }
 
   /** Parks the session at its next turn boundary: until it is resumed, until a time, or until a signal. */

@@ -75,6 +75,8 @@ export type UiEvent =
       readonly args: Json;
       readonly summary: string;
       readonly requested_by: string;
+      /** What is asked, where it is another question than whether the call may run. */
+      readonly question: string | null;
     } & FromRecord)
   | ({
       readonly type: 'approval_settled';

@@ -24,10 +24,16 @@ export interface ToolCall {
   readonly onFeedback: (text: string) => void;
 }
 
-/** How a call ended. `cancelled`: it stopped because of the signal. `unavailable`: nobody could be asked; nothing ran. */
+/**
+ * How a call ended. `cancelled`: it stopped because of the signal. `unavailable`: nobody could be asked; nothing ran.
+ * `accepted`: it has not ended; whoever took it up will bring its outcome as the command `call_outcome`. Only for tools
+ * that are `long_running`; the result is not looked at.
+ */
 export interface ToolOutcome {
-  readonly status: 'ok' | 'error' | 'cancelled' | 'unavailable';
+  readonly status: 'ok' | 'error' | 'cancelled' | 'unavailable' | 'accepted';
   readonly result: ToolResult;
+  /** The whole text, where the tool itself has cut what stands in the result. It is kept apart, for reading on. */
+  readonly whole?: string | undefined;
   /** The call asks its session to be parked at the end of the turn. Counts only where it went well. */
   readonly park?: ParkRequest | undefined;
   /** Files that it has edited, relative to the root, whatever became of the call: file_edited hooks are told. */
@@ -52,6 +58,11 @@ export interface Toolset {
   call(call: ToolCall, signal: AbortSignal): Promise<ToolOutcome>;
   /** Asks what became of a call that an earlier owner may have sent. In-process and MCP tools cannot know. */
   probe(idempotencyKey: string, tool: string): Promise<ToolProbe>;
+  /**
+   * Tells whoever has accepted a call to stop; its outcome still comes as a command. Never rejects.
+   * @returns whether somebody could be told.
+   */
+  stop?(idempotencyKey: string, tool: string, reason: string): Promise<boolean>;
   /** Closes connections. Never rejects; returns what could not be closed, in words. */
   close(): Promise<readonly string[]>;
 }
@@ -64,6 +75,27 @@ export interface ToolsetSpec {
   readonly mcpServers: McpServers;
   /** Takes inbox feedback that belongs to no call: what a server notifies. Left out where nobody listens. */
   readonly onFeedback?: ((source: string, text: string) => void) | undefined;
+  /** Where results that were cut are read on; without it the tools offer no reading on. */
+  readonly results?: KeptResults | undefined;
+}
+
+/** A piece of a result that was cut for its record. Offsets are bytes of UTF-8; a piece holds whole characters. */
+export interface ResultPiece {
+  readonly text: string;
+  readonly offset: number;
+  /** Where the next piece begins, or null at the end. */
+  readonly next: number | null;
+  /** Of the whole result. */
+  readonly bytes: number;
+}
+
+/** The whole results of one session, by the references that stand in those that were cut. */
+export interface KeptResults {
+  /**
+   * Reads a piece of at most `limit` bytes. `unknown`: no result of this session has this reference; `gone`: its bytes
+   * are not in the object store any more. Rejects where the object store cannot be reached.
+   */
+  read(ref: string, offset: number, limit: number): Promise<ResultPiece | 'unknown' | 'gone'>;
 }
 
 /** One source of tools: built-ins, MCP servers, code of the embedding program. */

@@ -30,6 +30,18 @@ export const BOUNDS = {
   callsPerBatchMax: 64,
   /** A tool result that stays in its record; a larger one is cut, the whole goes to the object store. */
   toolResultInlineMaxBytes: 64 * 1024,
+  /** The least that `max_output` may leave of a result. */
+  toolResultInlineMinBytes: 1_024,
+  /** The text of one result that is kept whole; a call that gives more ends with an error. */
+  toolResultKeptMaxBytes: 16 * 1024 * 1024,
+  /** The files of one result together, before base64; those beyond are left out, and a note says so. */
+  toolResultFilesMaxBytes: 8 * 1024 * 1024,
+  /** Parts of one result; the texts of one that has more are joined, and files beyond are left out. */
+  toolResultPartsMax: 256,
+  /** The machine-readable detail of a result, as JSON. */
+  toolDetailMaxBytes: 64 * 1024,
+  /** Files that one request shows a model, before base64: the newest of them; the others are named. */
+  shownFilesMaxBytes: 24 * 1024 * 1024,
   /** A field of a record; a larger one becomes a blob. */
   fieldInlineMaxBytes: 64 * 1024,
   /** One record. */

@@ -1,5 +1,6 @@
 /** Tools and their calls. */
 import { z } from 'zod';
+import { BOUNDS } from './bounds.ts';
 import { JsonObject } from './json.ts';
 
 /** How a call ended. Every call ends exactly once. */
@@ -29,6 +30,9 @@ export const DEFAULT_TRAITS: ToolTraits = {
   terminates: false,
 };
 
+/** How much of a result's text stays in its record, in bytes. */
+export const MaxOutput = z.number().int().min(BOUNDS.toolResultInlineMinBytes).max(BOUNDS.toolResultInlineMaxBytes);
+
 /** What a tool may be called: what every provider takes, and what can stand in a subject. */
 export const TOOL_NAME_PATTERN = /^[A-Za-z0-9_-]{1,128}$/;
 
@@ -39,6 +43,8 @@ export const ToolDefinition = z.strictObject({
   input_schema: JsonObject,
   source: z.string().min(1).max(256),
   traits: ToolTraits,
+  /** How much of a result's text stays in the record and is shown to the model, in bytes; the bound of a result if not given. */
+  max_output: MaxOutput.optional(),
 });
 /** See {@link ToolDefinition}. */
 export type ToolDefinition = z.infer<typeof ToolDefinition>;

@@ -196,7 +196,7 @@ const TEXT_VERBS: ReadonlySet<string> = new Set(['prompt', 'steer', 'followup', 
 export type ParsedCommand =
   | {
       readonly ok: true;
-      readonly verb: Verb;
+      readonly verb: Verb | 'call_outcome';
       readonly id: CommandId | undefined;
       readonly actor: Actor | undefined;
       readonly body: JsonObject;

@@ -79,6 +79,14 @@ export const ERROR_CATALOGUE = {
     'Send it under a new id.',
   ),
   not_pending: rejection('No approval of this call is pending.', '`cox approvals` lists what is.'),
+  call_not_open: rejection(
+    'The call of a call_outcome does not wait for one: it has ended, was never begun, or is not of a long_running tool.',
+    'Nothing; what came is dropped, and this is the note of it.',
+  ),
+  stale_epoch: rejection(
+    'A call_outcome is of an earlier sending of its call, or of one that was never made.',
+    'Nothing; whoever has the newest sending will bring the outcome.',
+  ),
   call_unknown: rejection('The session has no such call in its open batch.', 'Check the call id.'),
   already_decided: rejection(
     'Someone has decided this call already; the first decision stands.',
@@ -236,6 +244,16 @@ export const ERROR_CATALOGUE = {
   ),
   too_many_calls: outcome('The batch has more than 64 calls.', 'Those beyond get error results.', 'Nothing.'),
   tool_failed: outcome('The tool threw or its server failed.', 'The model gets an error result.', 'Nothing.'),
+  tool_result_too_large: outcome(
+    'The call ran, and its result has more text than is kept of one.',
+    'Drops the result; the model gets an error result that says so.',
+    'Have the tool give less: a range, a filter, a file.',
+  ),
+  result_unknown: outcome(
+    'read_result was asked for a reference that no result of this session gave.',
+    'The model gets an error result.',
+    'Use the reference that stands in the result that was cut.',
+  ),
   tool_unavailable: outcome(
     'Nobody serves the tool at the moment.',
     'The model gets an error result.',

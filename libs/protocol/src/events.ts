@@ -184,6 +184,8 @@ export const EVENT_SCHEMAS = {
     usage: Usage.optional(),
   }),
   call_started: event('call_started', { call_id: z.string(), tool: z.string(), args: Json, effect_id: effectId }),
+  /** Whoever runs the call has taken it up; its outcome comes as the command `call_outcome`. */
+  call_accepted: event('call_accepted', { call_id: z.string(), epoch: z.number().int().positive() }),
   call_cancel_requested: event('call_cancel_requested', {
     call_id: z.string(),
     command_id: z.string(),
@@ -197,6 +199,8 @@ export const EVENT_SCHEMAS = {
     status: CallStatus,
     result: ToolResult,
     duration_ms: z.number().nonnegative(),
+    /** The `call_outcome` that brought it. */
+    command_id: z.string().optional(),
   }),
   call_ended: event('call_ended', {
     call_id: z.string(),
@@ -207,6 +211,8 @@ export const EVENT_SCHEMAS = {
     duration_ms: z.number().nonnegative(),
     denial: Denial.optional(),
     timed_out: z.literal(true).optional(),
+    /** The `call_outcome` that brought it. */
+    command_id: z.string().optional(),
   }),
   turn_end: event('turn_end', {
     turn,
@@ -305,8 +311,10 @@ export const EVENT_SCHEMAS = {
     call_id: z.string(),
     tool: z.string(),
     args: Json,
-    /** `rule:<which>` or `hook:<which>`. */
+    /** `rule:<which>` or `hook:<which>`, or `unknown_outcome`: a crash left open whether the call ran. */
     requested_by: z.string(),
+    /** What is asked, where it is another question than whether the call may run. */
+    question: z.string().optional(),
   }),
   approval_decided: event('approval_decided', {
     call_id: z.string(),

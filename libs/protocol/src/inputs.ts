@@ -186,6 +186,17 @@ export const CallOutcome = z.strictObject({
 /** See {@link CallOutcome}. */
 export type CallOutcome = z.infer<typeof CallOutcome>;
 
+/** A call was taken up by somebody who will bring its outcome later, as the command `call_outcome`. */
+export const CallAccepted = z.strictObject({
+  type: z.literal('call_accepted'),
+  effect_id: effectId,
+  call_id: z.string(),
+  /** The epoch that the call was sent with. */
+  epoch: z.number().int().positive(),
+});
+/** See {@link CallAccepted}. */
+export type CallAccepted = z.infer<typeof CallAccepted>;
+
 /** The outcome of one consult: an answer per registration that was asked, in order. */
 export const ConsultOutcome = z.strictObject({
   type: z.literal('consult_outcome'),
@@ -266,6 +277,7 @@ export const Input = z.union([
   ModelOutcome,
   CompactOutcome,
   CallOutcome,
+  CallAccepted,
   ConsultOutcome,
   CloseOutcome,
   StopOutcome,
@@ -281,6 +293,7 @@ export type Input =
   | ModelOutcome
   | CompactOutcome
   | CallOutcome
+  | CallAccepted
   | ConsultOutcome
   | CloseOutcome
   | StopOutcome
@@ -295,6 +308,7 @@ export type Outcome =
   | ModelOutcome
   | CompactOutcome
   | CallOutcome
+  | CallAccepted
   | ConsultOutcome
   | CloseOutcome
   | StopOutcome;

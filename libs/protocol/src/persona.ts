@@ -1,6 +1,7 @@
 /** Personas: named, versioned roles. One strict schema for files and code. */
 import { z } from 'zod';
 import { BOUNDS } from './bounds.ts';
+import { MaxOutput, ToolTraits } from './calls.ts';
 import { ID_PATTERN } from './ids.ts';
 import { JsonObject } from './json.ts';
 import { Glob } from './patterns.ts';
@@ -59,6 +60,15 @@ export const ToolSelection = z.strictObject({
 });
 /** See {@link ToolSelection}. */
 export type ToolSelection = z.infer<typeof ToolSelection>;
+
+/** Settings of the tools that a glob matches: how much of a result is shown, and traits that the persona knows better. */
+export const ToolSettings = z.strictObject({
+  tool: Glob,
+  max_output: MaxOutput.optional(),
+  ...ToolTraits.omit({ long_running: true }).partial().shape,
+});
+/** See {@link ToolSettings}. */
+export type ToolSettings = z.infer<typeof ToolSettings>;
 
 /** Bounds of each run of a session. */
 export const Limits = z.strictObject({
@@ -131,6 +141,8 @@ export const Persona = z.strictObject({
       ToolSelection,
     ])
     .optional(),
+  /** What is to hold for tools beside what they say of themselves; of several entries the first that matches. */
+  tool_settings: z.array(ToolSettings).max(64).optional(),
   mcp_servers: McpServers.optional(),
   permissions: Permissions.optional(),
   limits: Limits.optional(),
@@ -159,14 +171,7 @@ export type Persona = z.infer<typeof Persona>;
 export type PersonaInput = z.input<typeof Persona>;
 
 /** Keys of the schema whose meaning a later release brings. They are refused by name rather than ignored. */
-export const NOT_YET_IN_PERSONA: readonly string[] = [
-  'skills',
-  'hooks',
-  'on_finish',
-  'steps',
-  'handoffs',
-  'on_unknown_outcome',
-];
+export const NOT_YET_IN_PERSONA: readonly string[] = ['skills', 'hooks', 'on_finish', 'steps', 'handoffs'];
 /** Members of `limits` whose meaning a later release brings. */
 export const NOT_YET_IN_LIMITS: readonly string[] = ['children', 'depth'];
 

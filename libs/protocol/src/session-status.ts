@@ -40,7 +40,15 @@ export const SessionStatus = z.strictObject({
   /** What the run has used of its budgets, as of the newest record: tokens, USD or milliseconds. */
   budgets: z.array(z.strictObject({ budget: Budget, used: z.number().nonnegative(), limit: z.number().positive() })),
   calls: z.array(z.strictObject({ call_id: z.string(), tool: z.string(), status: z.string() })),
-  approvals: z.array(z.strictObject({ call_id: z.string(), tool: z.string(), args: Json, requested_by: z.string() })),
+  approvals: z.array(
+    z.strictObject({
+      call_id: z.string(),
+      tool: z.string(),
+      args: Json,
+      requested_by: z.string(),
+      question: z.string().optional(),
+    }),
+  ),
   /** Null where it is not suspended. */
   suspended: z
     .strictObject({

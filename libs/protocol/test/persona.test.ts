@@ -98,7 +98,6 @@ describe('what a later release brings is in the schema and refused by name:', ()
     on_finish: { on_finish: './done.js#done' },
     steps: { steps: [{}] },
     handoffs: { handoffs: ['tester'] },
-    on_unknown_outcome: { on_unknown_outcome: 'ask' },
     'limits.children': { limits: { children: 1 } },
     'limits.depth': { limits: { depth: 1 } },
   };

@@ -12,6 +12,7 @@ import {
   type JsonObject,
   notYetInPersona,
   Persona,
+  parseCallOutcome,
   parseCommand,
   positionalCommandId,
   type TimerInput,
@@ -33,7 +34,8 @@ export function admitTimer(command: StoredCommand): TimerInput | null {
 
 /** Reads one stored command. Never throws: a command that cannot be read becomes an input that can only be rejected. */
 export function admitCommand(command: StoredCommand, incarnation: CommandInbox['incarnation']): CommandInput {
-  const parsed = parseCommand(command.verb, command.payload);
+  const parsed =
+    command.verb === 'call_outcome' ? parseCallOutcome(command.payload) : parseCommand(command.verb, command.payload);
   const position = positionalCommandId(incarnation, command.seq);
   const asked = (parsed.ok ? parsed.id : undefined) ?? command.commandId;
   const hostileId = asked !== undefined && !ID_PATTERN.test(asked);
@@ -76,6 +78,8 @@ const badReceipt: CommandProblem = {
 };
 
 function internal(command: StoredCommand): CommandProblem | null {
+  // A worker's subject: who may publish there is the broker's affair, what it says is checked against the open call.
+  if (command.verb === 'call_outcome') return null;
   if (!(INTERNAL_VERBS as readonly string[]).includes(command.verb)) return null;
   return { code: 'internal_subject', message: `${command.verb} is for hosts and workers only`, field: 'verb' };
 }

@@ -1,13 +1,22 @@
 /** `dispatchWithHook`: the only caller of tools. What it is given has passed hooks, gate and people; it runs exactly that. */
 import type { Blobs, Clock, ToolCall, ToolOutcome, Toolset } from '@coxswain/ports';
-import { BOUNDS, type CallOutcome, EditedPath, type ToolDefinition, type ToolResult } from '@coxswain/protocol';
-import { sha256Hex } from './seal-record.ts';
+import {
+  BOUNDS,
+  type CallAccepted,
+  type CallOutcome,
+  EditedPath,
+  type ToolDefinition,
+  type ToolResult,
+} from '@coxswain/protocol';
+import { boundResult } from './bound-result.ts';
 
 /** One admitted call and the circumstances of its dispatch. */
 export interface Dispatch {
   readonly effectId: string;
   readonly call: ToolCall;
   readonly tool: ToolDefinition | undefined;
+  /** Whether the model can read on what is cut. */
+  readonly readsOn: boolean;
   /** An earlier owner of the session may have sent it already. */
   readonly inDoubt: boolean;
 }
@@ -23,19 +32,23 @@ export async function dispatchWithHook(
   clock: Clock,
   dispatch: Dispatch,
   signal: AbortSignal,
-): Promise<CallOutcome> {
+): Promise<CallOutcome | CallAccepted> {
   const { call, effectId } = dispatch;
   const startedMs = clock.monotonicMs();
-  const outcome = await run(toolset, clock, dispatch, signal);
-  const status = outcome.status === 'unavailable' ? 'error' : outcome.status;
-  const edited = editedPaths(outcome.edited);
+  const ran = await run(toolset, clock, dispatch, signal);
+  if (ran.status === 'accepted') {
+    return { type: 'call_accepted', effect_id: effectId, call_id: call.callId, epoch: call.epoch };
+  }
+  const outcome = ran.status === 'interrupted' ? ran : await boundResult(blobs, ran as ToolOutcome, dispatch);
+  const status = outcome.status === 'unavailable' || outcome.status === 'accepted' ? 'error' : outcome.status;
+  const edited = editedPaths(ran.edited);
   return {
     type: 'call_outcome',
     effect_id: effectId,
     call_id: call.callId,
     status,
-    result: await bounded(blobs, outcome.result),
-    ...(outcome.park ? { park: outcome.park } : {}),
+    result: outcome.result,
+    ...(ran.park ? { park: ran.park } : {}),
     ...(edited.length > 0 ? { edited } : {}),
     duration_ms: Math.max(0, Math.round((clock.monotonicMs() - startedMs) * 1_000) / 1_000),
   };
@@ -66,7 +79,9 @@ async function run(toolset: Toolset, clock: Clock, dispatch: Dispatch, signal: A
     if (!tool.traits.idempotent) return INTERRUPTED;
   }
   if (signal.aborted) return textOutcome('cancelled', 'Cancelled before it was sent.', 'tool_interrupted');
-  return toolset.call(call, signal);
+  const outcome = await toolset.call(call, signal);
+  if (outcome.status !== 'accepted' || tool.traits.long_running) return outcome;
+  return textOutcome('error', `${call.tool} answers later, and is not declared long_running.`, 'tool_failed');
 }
 
 /** An outcome of one sentence. */
@@ -84,38 +99,3 @@ export const INTERRUPTED = textOutcome(
   'Interrupted: the host crashed while this call ran. Whether it took effect is not known; it was not run again.',
   'tool_interrupted',
 );
-
-/** Cuts a result to its bound; the whole goes to the object store, and the result says where. */
-async function bounded(blobs: Blobs, result: ToolResult): Promise<ToolResult> {
-  let size = 0;
-  for (const part of result.content) if (part.type === 'text') size += Buffer.byteLength(part.text, 'utf8');
-  if (size <= BOUNDS.toolResultInlineMaxBytes) return result;
-  const whole = Buffer.from(result.content.map((part) => (part.type === 'text' ? part.text : '')).join('\n'), 'utf8');
-  const sha256 = sha256Hex(whole);
-  const stored = await kept(blobs, sha256, whole);
-  const shown = cutUtf8(whole, BOUNDS.toolResultInlineMaxBytes - 256);
-  const where = stored ? `The whole is kept as sha256 ${sha256}.` : 'The rest could not be kept.';
-  const note = `\n[Cut: ${whole.length} bytes in all, the first ${Buffer.byteLength(shown, 'utf8')} shown. ${where}]`;
-  return {
-    ...result,
-    content: [{ type: 'text', text: shown + note }, ...result.content.filter((part) => part.type !== 'text')],
-    ...(stored ? { detail: { ...result.detail, whole: { sha256, bytes: whole.length } } } : {}),
-  };
-}
-
-// The call has run. That its rest cannot be kept now must not cost its outcome.
-async function kept(blobs: Blobs, sha256: string, whole: Uint8Array): Promise<boolean> {
-  try {
-    await blobs.put(sha256, whole);
-    return true;
-  } catch {
-    return false;
-  }
-}
-
-function cutUtf8(bytes: Buffer, maxBytes: number): string {
-  let end = maxBytes;
-  // Continuation bytes are 10xxxxxx: step back to the beginning of a character.
-  while (end > 0 && ((bytes[end] as number) & 0xc0) === 0x80) end--;
-  return bytes.toString('utf8', 0, end);
-}

@@ -71,7 +71,15 @@ export class EffectTable {
     }
     for (const id of this.#kept.keys()) if (!ids.has(id)) this.#kept.delete(id);
     for (const effect of wanted) {
-      const entry = this.#running.get(effect.id);
+      let entry = this.#running.get(effect.id);
+      // A call that was taken up elsewhere goes on under its id as something else: the order to stop it.
+      if (entry && entry.effect.kind !== effect.kind) {
+        entry.settled = true;
+        entry.grace?.abort();
+        this.#running.delete(effect.id);
+        this.#kept.delete(effect.id);
+        entry = undefined;
+      }
       if (entry) this.#stopIfAsked(entry, effect);
       else if (effect.abort || this.#kept.has(effect.id) || mayStart(effect)) this.#start(effect);
     }

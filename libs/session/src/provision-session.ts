@@ -1,5 +1,14 @@
 /** Provisioning: persona, prompt, model and tools of a run, fetched side by side and pinned by fingerprint. */
-import type { Hooks, Models, Personas, StopPredicates, ToolSource, Toolset, ToolsetSpec } from '@coxswain/ports';
+import type {
+  Hooks,
+  KeptResults,
+  Models,
+  Personas,
+  StopPredicates,
+  ToolSource,
+  Toolset,
+  ToolsetSpec,
+} from '@coxswain/ports';
 import {
   BOUNDS,
   canonicalJson,
@@ -64,11 +73,12 @@ export async function provisionSession(
   effectId: string,
   settings: StartSettings,
   pinned: TranscriptFrame['persona'],
+  results: KeptResults,
   signal: AbortSignal,
   onFeedback?: ToolsetSpec['onFeedback'],
 ): Promise<Provisioned> {
   try {
-    return await provision(ports, ref, effectId, settings, pinned, signal, onFeedback);
+    return await provision(ports, ref, effectId, settings, pinned, results, signal, onFeedback);
   } catch (error) {
     // What a port throws here is the world's trouble at the start of a run, and no reason to fold the session again.
     const failure = { code: 'provision_failed', message: (error as Error).message };
@@ -85,6 +95,7 @@ async function provision(
   effectId: string,
   settings: StartSettings,
   pinned: TranscriptFrame['persona'],
+  results: KeptResults,
   signal: AbortSignal,
   onFeedback?: ToolsetSpec['onFeedback'],
 ): Promise<Provisioned> {
@@ -110,7 +121,7 @@ async function provision(
   const mcpServers = { ...persona.mcp_servers, ...settings.mcp_servers };
   const [modelProblem, toolset] = await Promise.all([
     ports.models.check(model).catch(unasked),
-    ports.tools.open({ ref, root, mcpServers, onFeedback }, signal),
+    ports.tools.open({ ref, root, mcpServers, onFeedback, results }, signal),
   ]);
   if (modelProblem || isFailure(toolset)) {
     if (!isFailure(toolset)) await toolset.close();
@@ -205,7 +216,25 @@ function selectTools(tools: readonly ToolDefinition[], settings: StartSettings, 
           allow.some((glob) => globMatches(glob, tool.name)) && !deny.some((glob) => globMatches(glob, tool.name)),
       ),
     )
-    .slice(0, BOUNDS.toolsMax);
+    .slice(0, BOUNDS.toolsMax)
+    .map((tool) => withSettings(tool, persona));
+}
+
+function withSettings(definition: ToolDefinition, { tool_settings = [] }: Persona): ToolDefinition {
+  const settings = tool_settings.find(({ tool }) => globMatches(tool, definition.name));
+  if (!settings) return definition;
+  const { max_output, idempotent, sequential, terminates } = settings;
+  const { traits } = definition;
+  return {
+    ...definition,
+    traits: {
+      ...traits,
+      idempotent: idempotent ?? traits.idempotent,
+      sequential: sequential ?? traits.sequential,
+      terminates: terminates ?? traits.terminates,
+    },
+    ...(max_output === undefined ? {} : { max_output }),
+  };
 }
 
 function hookTable(hooks: Hooks): HookTable {

@@ -3,6 +3,7 @@
  * again would cost the whole session, and a member that JSON readers drop (`__proto__`) its replay.
  */
 import {
+  CallAccepted,
   CallOutcome,
   CloseOutcome,
   CompactOutcome,
@@ -20,6 +21,7 @@ const SCHEMAS: { readonly [T in Outcome['type']]: z.ZodType } = {
   model_outcome: ModelOutcome,
   compact_outcome: CompactOutcome,
   call_outcome: CallOutcome,
+  call_accepted: CallAccepted,
   consult_outcome: ConsultOutcome,
   close_outcome: CloseOutcome,
   stop_outcome: StopOutcome,

@@ -1,6 +1,6 @@
 /** A session as seen from outside, from its state after a committed record. */
 import { type SessionStatus, type StateValue, usdOf } from '@coxswain/protocol';
-import { budgetsOf, messagesOf, type SessionState, timerOf } from '@coxswain/turn';
+import { budgetsOf, messagesOf, type SessionState, timerOf, UNKNOWN_QUESTION } from '@coxswain/turn';
 
 /** The status after the record that `n` and `at` name. */
 export function statusOf(state: SessionState, n: number, at: string): SessionStatus {
@@ -33,7 +33,13 @@ export function statusOf(state: SessionState, n: number, at: string): SessionSta
     calls: context.calls.map((row) => ({ call_id: row.call_id, tool: row.tool, status: row.ended ?? row.status })),
     approvals: context.calls
       .filter((row) => row.status === 'parked')
-      .map((row) => ({ call_id: row.call_id, tool: row.tool, args: row.args, requested_by: row.requested_by ?? '' })),
+      .map((row) => ({
+        call_id: row.call_id,
+        tool: row.tool,
+        args: row.args,
+        requested_by: row.requested_by ?? '',
+        ...(row.in_doubt ? { question: UNKNOWN_QUESTION } : {}),
+      })),
     suspended: suspensionOf(state),
     wakes_at: timer?.what === 'wake_interval' ? timeText(timer.dueAtMs) : null,
     pending: [

@@ -1,15 +1,18 @@
 /** How each kind of effect is carried out for one session. */
-import type { Blobs, Clock, Hooks, Log, ModelRequest, Models, Publisher, Toolset } from '@coxswain/ports';
+import type { Blobs, Clock, Hooks, KeptResults, Log, ModelRequest, Models, Publisher, Toolset } from '@coxswain/ports';
 import { BOUNDS, type Message, type Outcome, type SessionRef, type ToolDefinition } from '@coxswain/protocol';
 import type { SessionState, WorkEffect } from '@coxswain/turn';
 import { askCompaction } from './ask-compaction.ts';
 import { askModel } from './ask-model.ts';
+import { READ_ON_TOOL } from './bound-result.ts';
 import { checkStop } from './check-stop.ts';
 import { consultHooks } from './consult-hooks.ts';
 import { dispatchWithHook, INTERRUPTED, textOutcome } from './dispatch-with-hook.ts';
 import type { EffectWorker } from './effect-table.ts';
+import { keptResults } from './kept-results.ts';
 import { isFailure, type ProvisionPorts, provisionSession } from './provision-session.ts';
 import { readOutcome } from './read-outcome.ts';
+import { type FileCache, withFiles } from './shown-files.ts';
 import type { Transcript } from './transcript.ts';
 
 /** The ports that effects use. */
@@ -35,6 +38,8 @@ export class SessionWorker implements EffectWorker {
   readonly #view: () => SessionView;
   readonly #feedback: (source: string, text: string) => void;
   readonly #disposed = new AbortController();
+  readonly #results: KeptResults;
+  readonly #files: FileCache = new Map();
   #toolset: Toolset | null = null;
   #opening: Promise<Toolset | null> | null = null;
 
@@ -48,6 +53,11 @@ export class SessionWorker implements EffectWorker {
     this.#ports = ports;
     this.#ref = ref;
     this.#view = view;
+    this.#results = keptResults(ports.blobs, () => {
+      const { transcript } = view();
+      const reader = transcript.frame.tools.find(({ name }) => name === READ_ON_TOOL);
+      return { has: (ref) => transcript.hasWhole(ref), maxOutput: reader?.max_output };
+    });
     this.#feedback = feedback;
   }
 
@@ -66,6 +76,7 @@ export class SessionWorker implements EffectWorker {
           effect.id,
           state.context.settings ?? {},
           transcript.frame.persona,
+          this.#results,
           signal,
           this.#feedback,
         );
@@ -93,6 +104,7 @@ export class SessionWorker implements EffectWorker {
           tools,
           answered: transcript.answered,
         };
+        if (transcript.hasStoredFiles) messages = await withFiles(view(), ports.blobs, this.#files);
         const ask = { ref: this.#ref, effectId: effect.id, epoch: state.context.epoch, request };
         const backoffMs = restartBackoffMs(effect.restarts);
         if (backoffMs > 0) await ports.clock.sleep(backoffMs, signal);
@@ -105,6 +117,8 @@ export class SessionWorker implements EffectWorker {
       }
       case 'call_tool':
         return this.#callTool(effect, state, transcript, signal);
+      case 'stop_call':
+        return this.#stopCall(effect, transcript, signal);
       case 'consult': {
         const registrations = state.context.hooks.filter(
           (hook) => hook.point === effect.point && effect.hooks.includes(hook.id),
@@ -158,6 +172,7 @@ export class SessionWorker implements EffectWorker {
           attempts: 0,
           duration_ms: 0,
         };
+      case 'stop_call':
       case 'call_tool': {
         const text = timedOut
           ? `It did not stop within its grace: ${reason}. Whatever it does now is dropped.`
@@ -246,8 +261,22 @@ export class SessionWorker implements EffectWorker {
       onFeedback: (text: string) => this.#feedbackOfCall(effect, text),
     };
     const tool = transcript.frame.tools.find((candidate) => candidate.name === effect.tool);
-    const dispatch = { effectId: effect.id, call, tool, inDoubt };
+    const readsOn = transcript.frame.tools.some(({ name }) => name === READ_ON_TOOL);
+    const dispatch = { effectId: effect.id, call, tool, readsOn, inDoubt };
     return dispatchWithHook(toolset, this.#ports.blobs, this.#ports.clock, dispatch, signal);
+  }
+
+  /** The order comes once; what ends the call is the outcome that its worker brings, or the end of the grace. */
+  async #stopCall(
+    effect: Extract<WorkEffect, { kind: 'stop_call' }>,
+    transcript: Transcript,
+    signal: AbortSignal,
+  ): Promise<Outcome> {
+    const { reason, graceMs } = effect.order;
+    const toolset = this.#toolset ?? (await this.#reopen(transcript));
+    const told = (await toolset?.stop?.(this.#key(effect.id), effect.tool, reason)) ?? false;
+    if (told) await this.#ports.clock.sleep(graceMs, signal);
+    return this.stopped(effect, told ? reason : `${reason}; nobody could be told`, true);
   }
 
   /** A tool that was given up has nothing more to say to this run. */
@@ -271,7 +300,7 @@ export class SessionWorker implements EffectWorker {
     if (!persona) return null;
     const { settings } = this.#view().state.context;
     const mcpServers = { ...persona.definition.mcp_servers, ...settings?.mcp_servers };
-    const spec = { ref: this.#ref, root: persona.root, mcpServers, onFeedback: this.#feedback };
+    const spec = { ref: this.#ref, root: persona.root, mcpServers, onFeedback: this.#feedback, results: this.#results };
     const opened = await this.#ports.tools.open(spec, this.#disposed.signal);
     if (isFailure(opened)) {
       this.#ports.log.warn(

@@ -8,6 +8,7 @@
  */
 import {
   type AssistantMessage,
+  BlobRef,
   callsOf,
   type EventOf,
   type Json,
@@ -22,6 +23,7 @@ import {
 } from '@coxswain/protocol';
 import { isClearable, pinOf } from '@coxswain/turn';
 import { shapeView } from './shape-view.ts';
+import { isStored } from './shown-files.ts';
 
 /** A run's surroundings as its last `persona_changed` and `tools_changed` say. */
 export interface TranscriptFrame {
@@ -60,6 +62,8 @@ export class Transcript {
   /** The messages that opened the run. */
   #prompt: readonly Message[] = [];
   #batch: OpenBatch | null = null;
+  readonly #wholes = new Set<string>();
+  #storedFiles = false;
   #frame: TranscriptFrame = { persona: null, tools: [] };
   #answers = 0;
   #lastAnswer: AssistantMessage | null = null;
@@ -95,6 +99,16 @@ export class Transcript {
   /** Persona and tools of the run. */
   get frame(): TranscriptFrame {
     return this.#frame;
+  }
+
+  /** Whether a result that stands here was cut, and its whole is kept under this hash. */
+  hasWhole(sha256: string): boolean {
+    return this.#wholes.has(sha256);
+  }
+
+  /** Whether a file of some result lies in the object store. */
+  get hasStoredFiles(): boolean {
+    return this.#storedFiles;
   }
 
   /** How many answers the session's models have given, and the newest of them, whatever the view still shows. */
@@ -203,6 +217,9 @@ export class Transcript {
   }
 
   #result(event: EventOf<'call_ended'>): void {
+    const whole = BlobRef.safeParse(event.result.detail?.whole);
+    if (whole.success) this.#wholes.add(whole.data.sha256);
+    this.#storedFiles ||= event.result.content.some(isStored);
     const batch = this.#batch;
     if (!batch) return;
     batch.results.set(event.call_id, toolMessage(event));

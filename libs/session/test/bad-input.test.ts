@@ -66,7 +66,7 @@ const CASES: readonly Case[] = [
   ['steeer', 'x', 'unknown_command', 'verb'],
   ['x'.repeat(10_000), 'x', 'unknown_command', 'verb'],
   ['timer', {}, 'internal_subject', 'verb'],
-  ['call_outcome', {}, 'internal_subject', 'verb'],
+  ['call_outcome', {}, 'invalid_field', 'call_id'],
   ['session_failed', {}, 'internal_subject', 'verb'],
 ];
 

@@ -16,6 +16,8 @@ export interface FakeTool {
   readonly run?: (call: ToolCall, signal: AbortSignal, clock: Clock) => Promise<ToolOutcome>;
   /** What a worker that outlives its host says of a call. */
   readonly probe?: (idempotencyKey: string) => ToolProbe;
+  /** Told when a call that was taken up shall stop; without it nobody can be told. */
+  readonly stop?: (idempotencyKey: string, reason: string) => void;
 }
 
 /** One time that a tool was run. */
@@ -79,6 +81,10 @@ export class FakeTools implements ToolSource {
       tools: Object.entries(tools).map(([name, tool]) => definition(name, tool)),
       call: (call, signal) => this.#call(tools, call, signal),
       probe: async (key, name) => tools[name]?.probe?.(key) ?? { state: 'unknown' },
+      stop: async (key, name, reason) => {
+        tools[name]?.stop?.(key, reason);
+        return tools[name]?.stop !== undefined;
+      },
       close: async () => {
         this.openNow--;
         return [];

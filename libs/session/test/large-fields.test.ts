@@ -126,23 +126,16 @@ test('an object store that fails costs nothing but time: the session is taken up
 
 test('a session whose newest record has a large field is taken up after a restart', async () => {
   const bed = testBed();
-  const image = Buffer.alloc(100_000, 7).toString('base64');
-  bed.tools = {
-    shot: {
-      run: async () => ({
-        status: 'ok',
-        result: { content: [{ type: 'file', media_type: 'image/png', data: image }], is_error: false },
-      }),
-    },
-  };
-  bed.models.answers = [ask(call('c1', 'shot')), say('done', { delayMs: 1_000 })];
+  const body = 'x'.repeat(150_000);
+  bed.models.answers = [ask(call('c1', 'read')), say('done', { delayMs: 1_000 })];
   const first = await bed.host();
   await bed.start();
+  await bed.send('steer', { body });
   first.abandon();
   await bed.host();
   await bed.time.advance(5_000);
   expect((await bed.lines()).at(-1)).toBe('agent_end end_turn');
-  expect(JSON.stringify(bed.models.requests.at(-1)?.messages)).toContain(image);
+  expect(JSON.stringify(bed.models.requests.at(-1)?.messages)).toContain(body);
 });
 
 test('R8: a thousand injections that are delivered at one seam fit into its record', async () => {

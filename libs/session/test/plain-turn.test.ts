@@ -3,7 +3,8 @@ import { HEADERS } from '@coxswain/protocol';
 import { expect, test } from 'vitest';
 import { ask, call, say } from './fake-model.ts';
 import { taking } from './fake-tools.ts';
-import { ALLOW, refOf, testBed } from './test-bed.ts';
+import type { AppendFault } from './faulty-journal.ts';
+import { ALLOW, recordOf, refOf, testBed } from './test-bed.ts';
 
 test('a run stands in the journal from its prompt to its end', async () => {
   const bed = testBed();
@@ -78,6 +79,39 @@ test('R3: nothing is seen of a record before its append is acknowledged', async 
   expect(bed.told(id)).toEqual(['accepted']);
   expect(heard[1]).toBeGreaterThan(heard[0] as number);
   expect(bed.models.requests.length).toBeGreaterThan(requests);
+});
+
+test('R3: no consumer sees a state, a message or an end that is not durable', async () => {
+  const bed = testBed();
+  bed.models.answers = [say('the answer', { delayMs: 1_000 })];
+  const host = await bed.host();
+  await bed.start();
+  const heard: string[] = [];
+  bed.bus.subscribeEvents(refOf(), ({ bytes }) => {
+    for (const { type } of recordOf(bytes).events) heard.push(type);
+  });
+  const acknowledge: (() => void)[] = [];
+  const held: AppendFault = async (append) => {
+    await new Promise<void>((resolve) => {
+      acknowledge.push(resolve);
+    });
+    return append();
+  };
+  bed.journal.next = [held, held];
+  const seen = async () => {
+    const status = await host.status(refOf());
+    return [status?.state, heard.filter((type) => type === 'message_complete' || type === 'agent_end')];
+  };
+
+  await bed.time.advance(1_000);
+  expect(await seen()).toEqual([{ assistant_streaming: 'streaming' }, []]);
+  acknowledge[0]?.();
+  await bed.time.settle();
+  // The answer is durable; the end, which is made already, is not.
+  expect(await seen()).toEqual([{ tearing_down: 'closing_tools' }, ['message_complete']]);
+  acknowledge[1]?.();
+  await bed.time.settle();
+  expect(await seen()).toEqual(['stopped', ['message_complete', 'agent_end']]);
 });
 
 test('R4: a tool runs only after the record that says so is acknowledged', async () => {

@@ -239,6 +239,39 @@ test('what has changed since the last run is said, and only that', async () => {
   expect(changes).toEqual(['persona_changed', 'tools_changed', 'hooks_changed', 'tools_changed', 'hooks_changed']);
 });
 
+test('a persona puts the traits of its tools right: of several entries the first that matches holds', async () => {
+  const bed = testBed();
+  bed.tools = { look: { traits: { idempotent: true } }, land: {} };
+  const tool_settings = [
+    { tool: 'la*', terminates: true, max_output: 2_048 },
+    { tool: '*', sequential: true, idempotent: false },
+  ];
+  await started(bed, { persona: { name: 'p', tool_settings }, model: 'fake/model' });
+  const tools = (await bed.eventsOf('tools_changed'))[0]?.tools ?? [];
+  const traits = { idempotent: false, long_running: false, sequential: false, terminates: false };
+  expect(tools.map(({ name, traits: said, max_output }) => [name, said, max_output])).toEqual([
+    ['look', { ...traits, sequential: true }, undefined],
+    ['land', { ...traits, terminates: true }, 2_048],
+  ]);
+});
+
+test.each([
+  [{ tool: '*', long_running: true }, 'long_running'],
+  [{ tool: '*', max_output: 1_023 }, 'max_output'],
+  [{ tool: '*', max_output: 65_537 }, 'max_output'],
+  [{ terminates: true }, 'tool'],
+])('a persona whose tool settings cannot be is refused, naming the field: %j', async (settings, field) => {
+  const bed = testBed();
+  await bed.host();
+  const id = await bed.send('start', {
+    prompt: 'go',
+    model: 'fake/model',
+    persona: { name: 'p', tool_settings: [settings] },
+  });
+  expect(bed.told(id)).toEqual([expect.stringMatching(/^rejected (unknown|invalid)_field$/)]);
+  expect(bed.receipts.at(-1)?.field).toContain(`persona.tool_settings.0.${field}`);
+});
+
 test('R8: a session sees a stated number of tools', async () => {
   const bed = testBed();
   bed.tools = Object.fromEntries(Array.from({ length: BOUNDS.toolsMax + 9 }, (_, i) => [`t${i}`, {}]));

@@ -121,6 +121,10 @@ export interface CallRow {
   readonly effect_id?: string | undefined;
   /** Epoch in which the effect was asked for. An older epoch than the session's means: maybe already sent. */
   readonly epoch?: number | undefined;
+  /** A crash left open whether it ran: only a person may have it run again. */
+  readonly in_doubt?: true | undefined;
+  /** Whoever runs it has taken it up; the epoch that it was sent with. Its outcome comes as a command. */
+  readonly accepted?: number | undefined;
   readonly cancel?: CallCancel | undefined;
   /** An interrupt came that does not wait for it: the outside world is told to stop. */
   readonly preempted?: true | undefined;
@@ -207,6 +211,8 @@ export interface Pinned {
   readonly parallel_calls: number;
   readonly drain: { readonly steering: 'all' | 'one_at_a_time'; readonly followups: 'all' | 'one_at_a_time' };
   readonly daemon: boolean;
+  /** A person is asked about a call whose outcome a crash has left unknown. */
+  readonly asks_unknown?: true | undefined;
   readonly wake_interval_ms?: number | undefined;
   readonly stop_when: readonly StopCondition[];
   readonly compaction?: ResolvedCompaction | undefined;

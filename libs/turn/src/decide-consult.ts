@@ -310,9 +310,13 @@ function rewriteResult(
   result: ToolResult,
   verdict: { readonly result?: string | undefined; readonly is_error?: boolean | undefined },
 ): ToolResult {
+  const is_error = verdict.is_error ?? result.is_error;
+  if (verdict.result === undefined) return { ...result, is_error };
+  // What a hook has taken out must not be there to be read on.
+  const { whole: _, ...detail } = result.detail ?? {};
   return {
-    ...result,
-    ...(verdict.result === undefined ? {} : { content: [{ type: 'text', text: verdict.result }] }),
-    is_error: verdict.is_error ?? result.is_error,
+    content: [{ type: 'text', text: verdict.result }],
+    is_error,
+    ...(Object.keys(detail).length > 0 ? { detail } : {}),
   };
 }

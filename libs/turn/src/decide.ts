@@ -25,7 +25,8 @@ import {
 } from '@coxswain/protocol';
 import { cancelReminder, resultAfterCancel, settleCancelled } from './cancelled-call.ts';
 import { decideCompact, decideOverflow, modelFailure, withoutStep } from './compaction.ts';
-import type { SessionContext } from './context.ts';
+import type { CallRow, SessionContext } from './context.ts';
+import { decideCallAccepted, decideCallOutcome } from './decide-call-outcome.ts';
 import { decideConsult } from './decide-consult.ts';
 import { decideInjection, decideReplace, decideRevoke } from './decide-injections.ts';
 import {
@@ -47,6 +48,7 @@ import { reject, rejectControl } from './rejection.ts';
 import { isEnded, type SessionState, topStateOf } from './state.ts';
 import { decideStop, textStop } from './stop-conditions.ts';
 import { MACHINE_VERSION } from './turn-machine.ts';
+import { askAboutUnknown, asksAboutUnknown } from './unknown-outcome.ts';
 
 /** Decides one input of a record that is made at `atMs`, milliseconds since 1970. Pure. */
 export function decide(state: SessionState, input: Input, atMs: number): Decision {
@@ -61,6 +63,8 @@ export function decide(state: SessionState, input: Input, atMs: number): Decisio
       return decideCompact(state.context, input);
     case 'call_outcome':
       return withEditedFiles(input, decideCall(state.context, withoutBadParking(input, atMs)));
+    case 'call_accepted':
+      return decideCallAccepted(state.context, input);
     case 'consult_outcome':
       return decideConsult(state.context, input);
     case 'close_outcome':
@@ -111,6 +115,8 @@ function decideCommand(state: SessionState, input: CommandInput, atMs: number): 
       return decideCancel(state, input);
     case 'cancel_call':
       return decideCancelCall(state, input);
+    case 'call_outcome':
+      return decideCallOutcome(state, input, decideCall);
     case 'suspend':
       return decideSuspend(state, input, atMs);
     case 'resume':
@@ -203,6 +209,11 @@ function decideCancel(state: SessionState, input: CommandInput): Decision {
   });
 }
 
+const unrunText = (row: CallRow, reason: string | undefined) =>
+  row.in_doubt
+    ? `Cancelled by the host${because(reason)}. A crash had left open whether it took effect before.`
+    : `Cancelled before it was run${because(reason)}.`;
+
 function decideCancelCall(state: SessionState, input: CommandInput): Decision {
   const { context } = state;
   const callId = input.body.call_id as string;
@@ -240,7 +251,7 @@ function decideCancelCall(state: SessionState, input: CommandInput): Decision {
     ...(row.status === 'parked'
       ? [{ type: 'approval_decided', call_id: callId, decision: 'superseded' } as const]
       : []),
-    ended(row, 'cancelled', row.status === 'returned' ? UNSEEN : `Cancelled before it was run${because(reason)}.`),
+    ended(row, 'cancelled', row.status === 'returned' ? UNSEEN : unrunText(row, reason)),
     outcome('cancelled', reason),
     ...(injects ? [cancelReminder(context, row, input.command_id, reason)] : []),
   );
@@ -345,6 +356,7 @@ function decideCall(context: SessionContext, outcome: CallOutcome): Decision {
       ...timedOut,
     });
   }
+  if (outcome.status === 'interrupted' && asksAboutUnknown(context, row)) return events(askAboutUnknown(row));
   const { status, result } = agreeing(outcome);
   if (q.hooksFor(context, 'PostToolUse', row.tool).length > 0) {
     return events(

@@ -45,6 +45,13 @@ export type Effect =
       readonly args: JsonObject;
     })
   | (EffectHead & {
+      /** Tells whoever has taken a call up to stop, and waits for the end that they bring, as long as the order says. */
+      readonly kind: 'stop_call';
+      readonly callId: string;
+      readonly tool: string;
+      readonly order: AbortOrder;
+    })
+  | (EffectHead & {
       readonly kind: 'consult';
       readonly point: HookPoint;
       readonly callId: string | undefined;
@@ -87,12 +94,17 @@ export function effectsOf(state: SessionState): readonly Effect[] {
   }
   for (const row of context.calls) {
     if (row.status !== 'running' || row.effect_id === undefined) continue;
-    const cancel = row.cancel ? orderOf(row.cancel) : null;
+    const order = (row.cancel ? orderOf(row.cancel) : null) ?? abort ?? (row.preempted ? PREEMPT_ORDER : null);
+    const head = { id: row.effect_id, epoch: row.epoch ?? context.epoch };
+    if (row.accepted !== undefined) {
+      // Whoever has taken it up brings its end; a host has only to tell them to stop.
+      if (order) effects.push({ kind: 'stop_call', ...head, abort: null, callId: row.call_id, tool: row.tool, order });
+      continue;
+    }
     effects.push({
       kind: 'call_tool',
-      id: row.effect_id,
-      epoch: row.epoch ?? context.epoch,
-      abort: cancel ?? abort ?? (row.preempted ? PREEMPT_ORDER : null),
+      ...head,
+      abort: order,
       callId: row.call_id,
       tool: row.tool,
       args: row.args as JsonObject,

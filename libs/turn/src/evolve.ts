@@ -28,6 +28,7 @@ import * as q from './queries.ts';
 import { countDownAtTurnEnd, showReminders } from './reminders.ts';
 import { watchAnswer, watchResult, watchTold, watchTurn } from './stall-watch.ts';
 import { wakingFrom, wakingFromInterval } from './suspension.ts';
+import { UNKNOWN_OUTCOME } from './unknown-outcome.ts';
 import { viewAfter } from './view-account.ts';
 
 /** An event with the record it stands in: its number, and when it was made, milliseconds since 1970. */
@@ -91,6 +92,7 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
           parallel_calls: provision.parallel_calls,
           drain: provision.drain,
           daemon: provision.daemon,
+          ...(provision.definition.on_unknown_outcome === 'ask' ? { asks_unknown: true } : {}),
           wake_interval_ms: provision.wake_interval_ms,
           stop_when: provision.definition.stop_when ?? [],
           ...(provision.compaction ? { compaction: provision.compaction } : {}),
@@ -174,9 +176,16 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
       return { compacting: null, ...summaryPaid(context, event.usage, context.count.prompt_tokens) };
     case 'call_started':
       return {
-        ...setCall(context, event.call_id, { status: 'running', effect_id: event.effect_id, epoch: context.epoch }),
+        ...setCall(context, event.call_id, {
+          status: 'running',
+          effect_id: event.effect_id,
+          epoch: context.epoch,
+          in_doubt: undefined,
+        }),
         next_effect: nextIndex(context, event) + 1,
       };
+    case 'call_accepted':
+      return setCall(context, event.call_id, { accepted: event.epoch });
     case 'call_cancel_requested': {
       const { command_id, reason, actor, inject_reminder, timeout_ms } = event;
       return {
@@ -185,10 +194,13 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
       };
     }
     case 'call_returned':
-      return setCall(context, event.call_id, {
-        status: 'returned',
-        returned: { status: event.status, result: event.result, duration_ms: event.duration_ms },
-      });
+      return {
+        ...setCall(context, event.call_id, {
+          status: 'returned',
+          returned: { status: event.status, result: event.result, duration_ms: event.duration_ms },
+        }),
+        ...(event.command_id === undefined ? {} : remember(context, event.command_id)),
+      };
     case 'call_ended':
       return {
         ...setCall(context, event.call_id, {
@@ -197,6 +209,7 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
           is_error: event.is_error,
           returned: undefined,
         }),
+        ...(event.command_id === undefined ? {} : remember(context, event.command_id)),
         stall: watchResult(context.stall, event),
         skipping:
           context.skipping.length === 0 ? context.skipping : context.skipping.filter((id) => id !== event.call_id),
@@ -206,7 +219,11 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
     case 'call_args_rewritten':
       return setCall(context, event.call_id, { args: event.args });
     case 'approval_requested':
-      return setCall(context, event.call_id, { status: 'parked', requested_by: event.requested_by });
+      return setCall(context, event.call_id, {
+        status: 'parked',
+        requested_by: event.requested_by,
+        ...(event.requested_by === UNKNOWN_OUTCOME ? IN_DOUBT : {}),
+      });
     case 'approval_decided':
       return decided(context, event);
     case 'turn_end':
@@ -498,6 +515,9 @@ function controlled(context: SessionContext, event: EventOf<'control_outcome'>):
   }
   return remembered;
 }
+
+/** A call about which a person is asked after a crash: whatever was decided of it before was about its first sending. */
+const IN_DOUBT: Partial<CallRow> = { in_doubt: true, decided: undefined, effect_id: undefined, epoch: undefined };
 
 // ---- waits ----
 

@@ -27,4 +27,5 @@ export {
 } from './session-actor.ts';
 export { isEnded, leafOf, type SessionState, topStateOf } from './state.ts';
 export { MACHINE_VERSION, turnMachine } from './turn-machine.ts';
+export { UNKNOWN_OUTCOME, UNKNOWN_QUESTION } from './unknown-outcome.ts';
 export { messagesOf, pinOf, type ViewAccount, type ViewPart } from './view-account.ts';

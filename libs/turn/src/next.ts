@@ -35,6 +35,7 @@ import { leafOf, type SessionState } from './state.ts';
 import { isStopped, predicatesAsked, toolStop } from './stop-conditions.ts';
 import { endsSuspension, parkingPayload, takesHold } from './suspension.ts';
 import { MACHINE_VERSION } from './turn-machine.ts';
+import { endedUnknown } from './unknown-outcome.ts';
 import { messagesOf } from './view-account.ts';
 
 /** The one event that follows, or null. Pure. */
@@ -131,6 +132,7 @@ function owed(context: SessionContext): SessionEvent | null {
   if (skipped !== undefined) {
     const row = q.callRow(context, skipped);
     if (row?.status === 'parked') return { type: 'approval_decided', call_id: skipped, decision: 'superseded' };
+    if (row?.in_doubt) return endedUnknown(row, 'A message arrived before anybody had decided to run it again.');
     if (row) return ended(row, 'skipped', 'Skipped: a message arrived before this call was started. See it below.');
   }
   const told = context.waking?.messages[0];
@@ -238,6 +240,7 @@ function refuse(context: SessionContext, row: CallRow): SessionEvent {
   if (row.decided) {
     const { actor, reason } = row.decided;
     const who = actor ? ` by ${actor.name}` : '';
+    if (row.in_doubt) return endedUnknown(row, `It is not to be run again, as decided${who}${because(reason)}.`);
     return denied(
       row,
       { by: 'user', ...(actor ? { actor } : {}), ...(reason === undefined ? {} : { reason }) },
@@ -251,6 +254,7 @@ function refuse(context: SessionContext, row: CallRow): SessionEvent {
 function abortUnsent(context: SessionContext): SessionEvent | null {
   for (const row of context.calls) {
     if (row.status === 'parked') return { type: 'approval_decided', call_id: row.call_id, decision: 'aborted' };
+    if (row.in_doubt && row.status !== 'ended') return endedUnknown(row, 'The run was ended before it was run again.');
     if (row.status === 'proposed' || row.status === 'allowed') {
       return ended(
         row,

@@ -135,6 +135,16 @@ export function makesRoom(context: SessionContext, callId: string): boolean {
   return (row?.status === 'running' || row?.status === 'returned') && nextToStart(context, callId) !== undefined;
 }
 
+/** Whether a question about a call that ran lets one go on that was held back. In a sequential batch it holds the rest back. */
+export function goesOnWithout(context: SessionContext, callId: string): boolean {
+  return callRow(context, callId)?.status === 'running' && !isSequential(context) && makesRoom(context, callId);
+}
+
+/** Whether an interrupt waits for a seam. */
+export function interruptWaits(context: SessionContext): boolean {
+  return context.pending.some(({ mode }) => mode === 'interrupt_immediate');
+}
+
 /** The next call that rules or a person have refused, and that has no result yet. */
 export function nextToRefuse(context: SessionContext): CallRow | undefined {
   return context.calls.find(

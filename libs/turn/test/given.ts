@@ -128,6 +128,13 @@ export class Outcome {
     return this;
   }
 
+  /** The last command was refused with this code, and nothing else was written. */
+  thenRejected(code: string): this {
+    const events = this.#session.steps.slice(this.#from).flatMap((step) => step.events);
+    expect(events).toMatchObject([{ type: 'command_rejected', code }]);
+    return this;
+  }
+
   /** Nothing was written. */
   thenNothing(reason?: string): this {
     expect(this.#session.lines(this.#from)).toEqual([]);
@@ -183,7 +190,7 @@ function when(session: Session, moves: readonly Move[]): Outcome {
 
 function effectLine(effect: Effect): string {
   const about =
-    effect.kind === 'call_tool'
+    effect.kind === 'call_tool' || effect.kind === 'stop_call'
       ? ` ${effect.callId}`
       : effect.kind === 'consult'
         ? ` ${effect.point}${effect.callId === undefined ? '' : ` ${effect.callId}`}`

@@ -48,6 +48,7 @@ export function journalLine(event: SessionEvent): string {
     case 'compaction_skipped':
       return `compaction_skipped ${event.mode} ${event.error.code}`;
     case 'call_started':
+    case 'call_accepted':
     case 'approval_requested':
     case 'call_cancel_requested':
     case 'call_args_rewritten':

@@ -67,6 +67,13 @@ function drop(waiting: { id: string }[], id: string): void {
   if (place >= 0) waiting.splice(place, 1);
 }
 
+/** Whether a skipped call ends as interrupted, because somebody had been asked about it after a crash. */
+function inDoubt(journal: readonly Entry[], n: number, { call_id, status }: EventOf<'call_ended'>): boolean {
+  const asked = ({ event }: Placed) =>
+    event.type === 'approval_requested' && event.call_id === call_id && event.requested_by === 'unknown_outcome';
+  return status === 'interrupted' && placed(journal.filter((entry) => entry.n <= n)).some(asked);
+}
+
 /** The rules by name. */
 export const RULES: Readonly<Record<string, Rule>> = {
   'one agent_start and one agent_end per run, everything of the run between them': (journal) => {
@@ -122,6 +129,27 @@ export const RULES: Readonly<Record<string, Rule>> = {
     return broken;
   },
 
+  'an answer is cut short only by what is in the journal: a cancel, a failure, or an interrupt that does not wait': (
+    journal,
+  ) => {
+    let ending = false;
+    // Interrupts that do not wait and that nobody has heard yet: what they end, they end before they are delivered.
+    const unheard = new Set<string>();
+    return journal.flatMap(({ n, events }) =>
+      events.flatMap((event) => {
+        if (event.type === 'prompt_received') ending = false;
+        if (event.type === 'run_failed' || (event.type === 'control_outcome' && event.control === 'cancel'))
+          ending = true;
+        if ((event.type === 'steering_received' || event.type === 'reminder_injected') && event.preempt)
+          unheard.add(event.command_id);
+        if (event.type === 'message_injected') unheard.delete(event.command_id);
+        if (event.type !== 'message_complete' || !event.message.partial) return [];
+        const fails = events.some(({ type }) => type === 'run_failed');
+        return ending || fails || unheard.size > 0 ? [] : [place({ n, event })];
+      }),
+    );
+  },
+
   'every call that was asked for has exactly one end, in its turn, and starts at most once, before it': (journal) => {
     const broken: string[] = [];
     const calls = new Map<string, { started: number; ended: number }>();
@@ -135,6 +163,12 @@ export const RULES: Readonly<Record<string, Rule>> = {
         }
       }
       if (event.type === 'turn_start') calls.clear();
+      // A person may have a call run again of which a crash has left open whether it ran.
+      if (event.type === 'approval_requested' && event.requested_by === 'unknown_outcome') {
+        const row = calls.get(event.call_id);
+        if (row?.started !== 1) broken.push(place(at));
+        if (row) row.started = 0;
+      }
       if (event.type === 'call_started') {
         const row = calls.get(event.call_id);
         if (!row || row.started++ > 0 || row.ended > 0) broken.push(place(at));
@@ -327,7 +361,11 @@ export const RULES: Readonly<Record<string, Rule>> = {
       const said = events.findIndex((event, i) => i > skip && isDelivery(event));
       const ended = events
         .slice(skip, said)
-        .flatMap((event) => (event.type === 'call_ended' && event.status === 'skipped' ? [event.call_id] : []));
+        .flatMap((event) =>
+          event.type === 'call_ended' && (event.status === 'skipped' || inDoubt(journal, n, event))
+            ? [event.call_id]
+            : [],
+        );
       return ids.length > 0 && ended.join() === ids.join() ? [] : [`${place({ n, event: checkpoint })}: ${ended}`];
     }),
 

@@ -23,6 +23,7 @@ import {
   type PinnedPrice,
   type Provision,
   parseBody,
+  parseCallOutcome,
   parseVerdict,
   type ResolvedCompaction,
   type RunBudgets,
@@ -117,6 +118,7 @@ const TOOLS: readonly ToolDefinition[] = [
   tool('forbidden'),
   tool('done', { terminates: true }),
   tool('seq', { sequential: true }),
+  tool('long', { long_running: true }),
 ];
 const RULES: readonly PermissionRule[] = [
   { tool: 'ask', action: 'ask' },
@@ -134,6 +136,7 @@ export interface Surroundings {
   readonly steering?: 'all' | 'one_at_a_time';
   readonly followups?: 'all' | 'one_at_a_time';
   readonly daemon?: boolean;
+  readonly onUnknownOutcome?: 'interrupted' | 'ask';
   readonly wakeIntervalMs?: number;
   /** Compaction, in a window that every second prompt passes unless it says otherwise. */
   readonly compaction?: Partial<ResolvedCompaction>;
@@ -149,7 +152,12 @@ export function provision(around: Surroundings = {}): Provision {
   const fingerprint = (value: unknown) => JSON.stringify(value).length.toString(16);
   return {
     persona: { name: 'coder', version: '1' },
-    definition: { name: 'coder', prompt: '', ...(around.stopWhen ? { stop_when: [...around.stopWhen] } : {}) },
+    definition: {
+      name: 'coder',
+      prompt: '',
+      ...(around.onUnknownOutcome ? { on_unknown_outcome: around.onUnknownOutcome } : {}),
+      ...(around.stopWhen ? { stop_when: [...around.stopWhen] } : {}),
+    },
     model: { name: 'scripted/test.yaml' },
     system_prompt: 'You are coder.',
     tools: [...tools],
@@ -311,6 +319,28 @@ export function returned(callId: string, status: CallOutcome['status'] = 'ok', m
       duration_ms: 3,
       ...more,
     };
+  };
+}
+
+/** Whoever runs a call has taken it up. */
+export function accepted(callId: string): Move {
+  return (state) => {
+    const row = state.context.calls.find((candidate) => candidate.call_id === callId);
+    if (row?.status !== 'running') throw new Error(`call ${callId} is not running: it is ${row?.status}`);
+    const { epoch } = state.context;
+    return { type: 'call_accepted', effect_id: row.effect_id as string, call_id: callId, epoch };
+  };
+}
+
+/** The outcome of a call comes as a command. */
+export function broughtBack(callId: string, id = `back-${callId}`, more: JsonObject = {}): Move {
+  return (state) => {
+    const row = state.context.calls.find((candidate) => candidate.call_id === callId);
+    const result = { content: [{ type: 'text', text: `brought back of ${callId}` }], is_error: false };
+    const head = { call_id: callId, effect_id: row?.effect_id ?? '1-0', epoch: row?.accepted ?? state.context.epoch };
+    const parsed = parseCallOutcome(Buffer.from(JSON.stringify({ ...head, status: 'ok', result, ...more })));
+    if (!parsed.ok) throw new Error(parsed.problem.message);
+    return { type: 'command', verb: 'call_outcome', command_id: id, body: parsed.body };
   };
 }
 

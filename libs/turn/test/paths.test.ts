@@ -147,6 +147,14 @@ const WORLDS: Readonly<Record<string, World>> = {
     around: { daemon: true, maxTurns: 2 },
     happens: only('(steer|remind) .*', 'followup', 'suspend', 'resume', 'cancel', 'cancel no call'),
   },
+  'calls in doubt about which a person is asked': {
+    around: { onUnknownOutcome: 'ask', parallelCalls: 1 },
+    happens: only('asks ask read ask', '. is interrupted', '(allow|deny|cancel) .', 'steer interrupt_immediate'),
+  },
+  'calls that are taken up': {
+    around: {},
+    happens: only('asks long read', '. is taken up', 'cancel', 'cancel .'),
+  },
   'suspensions of every kind': {
     around: {},
     happens: only(

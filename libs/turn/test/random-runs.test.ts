@@ -124,11 +124,13 @@ describe('whatever happens,', { timeout: 120_000 }, () => {
           expect(next(run.state)).toBeNull();
           const leaf = leafOf(run.state);
           const parked = run.state.context.calls.some((row) => row.status === 'parked');
+          const takenUp = run.state.context.calls.some((row) => row.status === 'running' && row.accepted !== undefined);
           const waitsForSomeone =
             isEnded(run.state) ||
             leaf === 'daemon_idle.waiting' ||
             leaf === 'suspended.parked' ||
             (leaf === 'function_awaiting_approval.parked' && parked) ||
+            takenUp ||
             effectsOf(run.state).length > 0;
           expect(waitsForSomeone, `${leaf} waits for nobody\n${printed(run.journal)}`).toBe(true);
           return run.actor;

@@ -2,6 +2,7 @@
 import { type Input, userText } from '@coxswain/protocol';
 import { isEnded, type SessionState, timerOf } from '../src/mod.ts';
 import {
+  accepted,
   answered,
   approved,
   asked,
@@ -117,6 +118,7 @@ const BATCHES = [
   [call('a', 'forbidden'), call('b', 'done')],
   [call('a', 'done'), call('b', 'done')],
   [call('a', 'seq'), call('b', 'ask'), call('c', 'read')],
+  [call('a', 'long'), call('b', 'read')],
   [call('a', 'read', { args: null, problem: { code: 'unknown_tool', message: 'no such tool.' } }), call('b', 'ask')],
   [call('a', 'read', { args: null, problem: { code: 'unknown_tool', message: 'no such tool.' } })],
 ];
@@ -160,6 +162,10 @@ function callMoves(state: SessionState): Named[] {
       ['work', `${id} edits`, returned(id, 'ok', { edited: ['a.ts', 'b.ts'] })],
       ['work', `${id} fails`, returned(id, 'error')],
       ['work', `${id} is stopped`, returned(id, 'cancelled')],
+
+      ...(row.tool === 'long' && row.accepted === undefined
+        ? ([['work', `${id} is taken up`, accepted(id)]] as const)
+        : []),
       ['work', `${id} does not stop`, returned(id, 'cancelled', { timed_out: true })],
       ['work', `${id} is interrupted`, returned(id, 'interrupted')],
     ];

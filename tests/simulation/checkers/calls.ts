@@ -1,10 +1,13 @@
 /** Each call that a model asked for has exactly one result, in its turn; none runs that was refused, and none twice. */
 import { callsOf } from '@coxswain/protocol';
+import { UNKNOWN_OUTCOME } from '@coxswain/turn';
 import type { Checker } from './check.ts';
 import { eventsOf } from './check.ts';
 
 interface Call {
   started: number;
+  /** How often it may be started: once more for each time that a person was asked about it after a crash. */
+  mayStart: number;
   ended: number;
   refused: boolean;
 }
@@ -26,17 +29,23 @@ export const checkCalls: Checker = (journal) => {
       case 'message_complete':
         if (!event.message.partial)
           batch = new Map(
-            callsOf(event.message).map(({ call_id }) => [call_id, { started: 0, ended: 0, refused: false }]),
+            callsOf(event.message).map(({ call_id }) => [
+              call_id,
+              { started: 0, mayStart: 1, ended: 0, refused: false },
+            ]),
           );
         break;
       case 'call_started':
         if (!call) wrong.push(`record ${n}: ${event.call_id} was started and never asked for`);
         else {
-          if (++call.started > 1) wrong.push(`record ${n}: ${event.call_id} was started again`);
+          if (++call.started > call.mayStart) wrong.push(`record ${n}: ${event.call_id} was started again`);
           if (call.ended > 0) wrong.push(`record ${n}: ${event.call_id} was started after its end`);
           if (call.refused) wrong.push(`record ${n}: ${event.call_id} was started although it was refused`);
         }
         if (cancelled) wrong.push(`record ${n}: ${event.call_id} was started in a run that is cancelled`);
+        break;
+      case 'approval_requested':
+        if (call && event.requested_by === UNKNOWN_OUTCOME) call.mayStart++;
         break;
       case 'approval_decided':
         if (call && event.decision !== 'allow') call.refused = true;

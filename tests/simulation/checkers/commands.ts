@@ -3,7 +3,7 @@
  * What was accepted and not delivered still waits.
  */
 import { isDelivery, type JournalRecord } from '@coxswain/protocol';
-import { SessionActor } from '@coxswain/turn';
+import { SessionActor, UNKNOWN_OUTCOME } from '@coxswain/turn';
 import type { SentCommand } from '../history.ts';
 import type { Checker, Journal, Placed } from './check.ts';
 import { eventsOf, ofType } from './check.ts';
@@ -108,6 +108,8 @@ function tookEffect(journal: Journal, consumed: readonly JournalRecord[]): strin
   const decided = new Map<string, number>();
   for (const { n, event } of placed) {
     if (event.type === 'message_complete') decided.clear();
+    // Asked about after a crash, a call is another question than it was before.
+    if (event.type === 'approval_requested' && event.requested_by === UNKNOWN_OUTCOME) decided.delete(event.call_id);
     if (event.type !== 'approval_decided' || (event.decision !== 'allow' && event.decision !== 'deny')) continue;
     decided.set(event.call_id, (decided.get(event.call_id) ?? 0) + 1);
     if ((decided.get(event.call_id) ?? 0) > 1) wrong.push(`record ${n}: ${event.call_id} was decided again`);

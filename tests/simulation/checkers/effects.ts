@@ -4,6 +4,7 @@
  * A call of which a crash has left nothing known ends `interrupted`, unless it may run again.
  */
 import type { ToolResult } from '@coxswain/protocol';
+import { UNKNOWN_OUTCOME } from '@coxswain/turn';
 import type { History, ToolRun } from '../history.ts';
 import { answersAtOnce, isIdempotent } from '../sim-tools.ts';
 import type { Checker } from './check.ts';
@@ -42,8 +43,11 @@ export const checkEffects: Checker = (journal, { history }) => {
   }
 
   const open = new Map<string, string>();
+  /** Calls about which a person was asked: who answers for them need not be the host that had them. */
+  const asked = new Set<string>();
   for (const { n, epoch, event } of placed) {
     if (event.type === 'call_started') open.set(event.call_id, event.effect_id);
+    if (event.type === 'approval_requested' && event.requested_by === UNKNOWN_OUTCOME) asked.add(event.call_id);
     if (event.type !== 'call_ended') continue;
     const effectId = open.get(event.call_id);
     open.delete(event.call_id);
@@ -56,7 +60,7 @@ export const checkEffects: Checker = (journal, { history }) => {
       if (isIdempotent(event.tool)) wrong.push(`record ${n}: ${event.call_id} may run again, and is interrupted`);
       const writer = journal.records[n - 1]?.attempt.split('-')[0];
       for (const { run } of list) {
-        if (run.host === writer && answersAtOnce(run.tool) && wasInHand(run, history))
+        if (!asked.has(event.call_id) && run.host === writer && answersAtOnce(run.tool) && wasInHand(run, history))
           wrong.push(`record ${n}: ${event.call_id} is interrupted, and ${run.host} knew its answer`);
       }
     }

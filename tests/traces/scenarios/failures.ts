@@ -64,6 +64,49 @@ export const FAILURES: readonly Scenario[] = [
     },
   },
   {
+    name: 'crash-asks',
+    shows:
+      'a call that a crash has left in doubt waits for a person, who has it run again; after the next crash, not again',
+    turns: [ask(['haul', { ms: 500 }]), ask(['haul', { ms: 500 }]), say('Going on.')],
+    tools: ['haul'],
+    async play(stage) {
+      await stage.host();
+      await stage.start({ persona: { name: 'mate', on_unknown_outcome: 'ask' } });
+      await stage.wait(100);
+      stage.crash();
+      await stage.host('relief');
+      await stage.send('approve', { call_id: 'c1_1', decision: 'allow' });
+      await stage.wait(600);
+      stage.crash();
+      await stage.host('second-relief');
+      await stage.send('approve', { call_id: 'c2_1', decision: 'deny', reason: 'once is enough' });
+      await stage.wait(100);
+    },
+  },
+  {
+    name: 'call-taken-up',
+    shows: 'a call that somebody has taken up outlives its host, and comes back as a command; a second one is refused',
+    turns: [ask(['tow']), say('Towed.')],
+    tools: ['tow'],
+    async play(stage) {
+      await stage.host();
+      await stage.start();
+      stage.crash();
+      await stage.host('relief');
+      const outcome = {
+        call_id: 'c1_1',
+        effect_id: '3-0',
+        epoch: 1,
+        status: 'ok',
+        result: { content: [{ type: 'text', text: 'Towed to the pier.' }], is_error: false },
+      };
+      await stage.send('call_outcome', { ...outcome, epoch: 9 });
+      await stage.send('call_outcome', outcome);
+      await stage.send('call_outcome', outcome);
+      await stage.wait(100);
+    },
+  },
+  {
     name: 'crash-mid-answer',
     shows: 'the host crashes in the middle of an answer: the next one asks the model again',
     turns: [say('one two three', { chunk_ms: 100 })],

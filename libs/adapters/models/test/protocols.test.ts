@@ -93,6 +93,37 @@ describe.each(PROTOCOLS)('$title', ({ name, hello, end, overloaded }) => {
     expect(body).toContain('<system-reminder>\\ntry another way');
   });
 
+  test('an image in a result reaches it, and a file that it does not take is named', async () => {
+    server = await rawServer((response) => {
+      beginStream(response);
+      response.end(hello + end);
+    });
+    const image = Buffer.from('\x89PNG\r\n\x1a\n and its pixels', 'latin1').toString('base64');
+    const drawn: Message[] = [
+      ...go,
+      { role: 'assistant', content: [{ type: 'call', call_id: 'c1', tool: 'read_file', args: {} }] },
+      {
+        role: 'tool',
+        call_id: 'c1',
+        tool: 'read_file',
+        status: 'ok',
+        is_error: false,
+        content: [
+          { type: 'text', text: 'drawn' },
+          { type: 'file', media_type: 'image/png', filename: 'a.png', data: image },
+          { type: 'file', media_type: 'application/zip', filename: 'z.zip', data: 'UEsDBA==' },
+        ],
+      },
+    ];
+    const { result } = await ask(models, atServer(), drawn, { tools: TOOLS });
+    expect(result.status).toBe('complete');
+    const body = JSON.stringify(server.bodies);
+    expect(body).toContain(image);
+    expect(body).toContain('image/png');
+    expect(body).toContain('z.zip (application/zip, 4 bytes) is not shown: this model takes no such files');
+    expect(body).not.toContain('UEsDBA==');
+  });
+
   test('an abort in the middle keeps the text so far and ends at once', async () => {
     server = await rawServer((response) => {
       beginStream(response);

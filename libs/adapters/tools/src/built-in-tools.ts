@@ -9,6 +9,7 @@ import { listFilesTool } from './list-files.ts';
 import { notifyFileEditedTool } from './notify-file-edited.ts';
 import { parkTool } from './park.ts';
 import { readFileTool } from './read-file.ts';
+import { readResultTool } from './read-result.ts';
 import { RootFolder } from './root-folder.ts';
 import { type RunCommandOptions, runCommandTool } from './run-command.ts';
 import { searchFilesTool } from './search-files.ts';
@@ -30,7 +31,8 @@ export interface BuiltInToolsOptions {
 
 /**
  * The built-in tools: `read_file`, `write_file`, `append_file`, `edit_file`, `notify_file_edited`, `list_files`,
- * `search_files`, `park`, `run_command` and, if turned on, `fetch_url`. Their files lie in `spec.root`, which they cannot leave:
+ * `search_files`, `park`, `run_command`, `read_result` where the session can read on and, if turned on, `fetch_url`.
+ * Their files lie in `spec.root`, which they cannot leave:
  * a path that leads out is an error outcome with `detail.code` `outside_root`. `run_command` starts in the root and is
  * not confined to it. Opening fails with `root_not_local` where the root is no folder on this host.
  */
@@ -64,6 +66,7 @@ export function createBuiltInTools(options: BuiltInToolsOptions = {}): ToolSourc
       if (options.fetchUrl !== undefined && options.fetchUrl !== false) {
         tools.push(bindBuiltIn(fetchUrlTool(options.fetchUrl === true ? {} : options.fetchUrl), root, bounds));
       }
+      if (spec.results) tools.push(bindBuiltIn(readResultTool(spec.results), root, bounds));
       return functionToolset(tools);
     },
   };

@@ -4,6 +4,9 @@ import { DEFAULT_TRAITS, type JsonObject, ToolDefinition, ToolResult, type ToolT
 import { type CallContext, type FunctionTool, functionToolset } from './function-toolset.ts';
 import { failed, textResult } from './tool-outcome.ts';
 
+/** What the function of a `long_running` tool returns: it has taken the call up, its outcome comes as `call_outcome`. */
+export const LATER: unique symbol = Symbol('the outcome comes later');
+
 /** What a code tool's function is given besides the arguments. */
 export interface CodeToolContext extends CallContext {
   /** Absolute path of the session's root folder. */
@@ -22,10 +25,15 @@ export interface CodeTool {
   readonly traits?: Partial<ToolTraits>;
   /**
    * Runs one call. A string is the text of the result. Whatever it throws becomes an error result with the code
-   * `tool_failed`. When `signal` aborts it should stop soon, and then may throw or return; a session does not wait.
+   * `tool_failed`; {@link LATER} leaves the call open until its outcome is sent. When `signal` aborts it should stop soon, and then may throw or return; a session does not wait.
    */
-  run(args: JsonObject, context: CodeToolContext): Promise<string | ToolResult> | string | ToolResult;
+  run(args: JsonObject, context: CodeToolContext): Promise<CodeToolAnswer> | CodeToolAnswer;
+  /** Told when a call that was taken up shall stop; `idempotencyKey` is what its function was given. */
+  stop?(idempotencyKey: string, reason: string): void | Promise<void>;
 }
+
+/** What a code tool's function returns. */
+export type CodeToolAnswer = string | ToolResult | typeof LATER;
 
 /**
  * A source of tools made of functions. Throws a TypeError if a definition is not valid or a name occurs twice: that is
@@ -44,6 +52,7 @@ export function createCodeTools(definitions: readonly CodeTool[]): ToolSource {
         checked.map(
           ({ tool, definition }): FunctionTool => ({
             definition,
+            stop: tool.stop?.bind(tool),
             run: async (args, context) => outcomeOf(await tool.run(args, { ...context, root: spec.root })),
           }),
         ),
@@ -67,7 +76,8 @@ function definitionOf({ name, description, input_schema, traits }: CodeTool): To
   );
 }
 
-function outcomeOf(returned: string | ToolResult): ToolOutcome {
+function outcomeOf(returned: CodeToolAnswer): ToolOutcome {
+  if (returned === LATER) return { status: 'accepted', result: textResult(false, ['']) };
   if (typeof returned === 'string') return { status: 'ok', result: textResult(false, [returned]) };
   // The function may be JavaScript, or lie about its type; what it returns goes into the journal.
   const parsed = ToolResult.safeParse(returned);

@@ -68,6 +68,9 @@ function combined(toolsets: readonly Toolset[]): Toolset {
     async probe(idempotencyKey, tool) {
       return (await ownerOf(tool)?.probe(idempotencyKey, tool)) ?? { state: 'unknown' };
     },
+    async stop(idempotencyKey, tool, reason) {
+      return (await ownerOf(tool)?.stop?.(idempotencyKey, tool, reason)) ?? false;
+    },
     close: () => closeAll(toolsets),
   };
 }

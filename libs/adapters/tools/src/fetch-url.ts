@@ -2,10 +2,9 @@
 import { type IncomingMessage, request as requestHttp } from 'node:http';
 import { request as requestHttps } from 'node:https';
 import type { ToolOutcome } from '@coxswain/ports';
-import { globMatches } from '@coxswain/protocol';
+import { binaryMediaType, globMatches } from '@coxswain/protocol';
 import { headWithin, jsonBytes } from './bounded-text.ts';
 import type { BuiltInTool, ResultBounds } from './built-in-tool.ts';
-import { binaryMediaType } from './media-type.ts';
 import { publicLookup, refuseAddressInUrl } from './reachable-address.ts';
 import { TOOL_BOUNDS } from './tool-bounds.ts';
 import { textResult } from './tool-outcome.ts';
@@ -163,7 +162,11 @@ function documentOutcome(document: FetchedDocument, bounds: ResultBounds): ToolO
   const shown = headWithin(text, bounds.textMaxBytes);
   if (cut || shown.length < text.length) told.push(`[only the first ${shown.length} characters are shown]`);
   if (jsonBytes(text) === 0) told.push('[the document is empty]');
-  return { status: isError ? 'error' : 'ok', result: textResult(isError, [shown, ...told], detail) };
+  return {
+    status: isError ? 'error' : 'ok',
+    result: textResult(isError, [shown, ...told], detail),
+    ...(shown.length < text.length ? { whole: text } : {}),
+  };
 }
 
 function isText(mediaType: string, body: Buffer): boolean {

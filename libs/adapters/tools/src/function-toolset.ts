@@ -16,6 +16,8 @@ export interface CallContext {
   readonly callId: string;
   /** The same when a call is sent again after a crash. */
   readonly idempotencyKey: string;
+  /** The epoch that the call was sent with: what the outcome of a call that is taken up has to name. */
+  readonly epoch: number;
   readonly ref: SessionRef;
   /** Shows a line to watchers; ephemeral. */
   readonly progress: (text: string) => void;
@@ -29,6 +31,8 @@ export interface CallContext {
 export interface FunctionTool {
   readonly definition: ToolDefinition;
   run(args: JsonObject, context: CallContext): Promise<ToolOutcome>;
+  /** Told when a call that `run` has only accepted shall stop. */
+  readonly stop?: ((idempotencyKey: string, reason: string) => void | Promise<void>) | undefined;
 }
 
 /** Makes a toolset of functions. Names must differ; the caller sees to that. */
@@ -74,6 +78,17 @@ export function functionToolset(tools: readonly FunctionTool[]): Toolset {
     call,
     // A function leaves no trace that a later process could ask.
     probe: async () => ({ state: 'unknown' }),
+    async stop(idempotencyKey, name, reason) {
+      const tool = byName.get(name);
+      if (!tool?.stop) return false;
+      try {
+        await tool.stop(idempotencyKey, reason);
+        return true;
+      } catch {
+        // Who throws has not heard it; the session waits for nobody then.
+        return false;
+      }
+    },
     close,
   };
 }
@@ -96,6 +111,7 @@ async function outcomeOfRun(
       signal,
       callId: request.callId,
       idempotencyKey: request.idempotencyKey,
+      epoch: request.epoch,
       ref: request.ref,
       progress: request.onProgress,
       edited: (path) => {

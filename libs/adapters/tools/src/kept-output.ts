@@ -10,10 +10,10 @@ export class KeptOutput {
   #tailBytes = 0;
   #total = 0;
 
-  /** `maxBytes` is kept of the beginning, and as much of the end. */
-  constructor(maxBytes: number) {
-    this.#headMax = maxBytes;
-    this.#tailMax = maxBytes;
+  /** How much is kept of the beginning, and how much of the end. */
+  constructor(headMaxBytes: number, tailMaxBytes: number) {
+    this.#headMax = headMaxBytes;
+    this.#tailMax = tailMaxBytes;
   }
 
   add(chunk: Buffer): void {

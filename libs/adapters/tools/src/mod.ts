@@ -1,6 +1,6 @@
 /** The built-in file and command tools, tools of the embedding program, and several sources as one. */
 export { type BuiltInToolsOptions, createBuiltInTools } from './built-in-tools.ts';
-export { type CodeTool, type CodeToolContext, createCodeTools } from './code-tools.ts';
+export { type CodeTool, type CodeToolAnswer, type CodeToolContext, createCodeTools, LATER } from './code-tools.ts';
 export { combineToolSources } from './combine-tool-sources.ts';
 export type { FetchUrlOptions } from './fetch-url.ts';
 export type { CallContext } from './function-toolset.ts';

@@ -2,9 +2,9 @@
 
 import type { FileHandle } from 'node:fs/promises';
 import type { ToolOutcome } from '@coxswain/ports';
+import { binaryMediaType, SNIFF_BYTES } from '@coxswain/protocol';
 import { headWithin, jsonBytes } from './bounded-text.ts';
 import type { BuiltInTool } from './built-in-tool.ts';
-import { binaryMediaType, SNIFF_BYTES } from './media-type.ts';
 import { readAt } from './read-at.ts';
 import type { OpenedFile } from './root-folder.ts';
 import { TOOL_BOUNDS } from './tool-bounds.ts';

@@ -41,7 +41,7 @@ export function runCommandTool(options: RunCommandOptions): BuiltInTool<ReturnTy
       if (command.includes('\0')) throw new ToolProblem('invalid_call_arguments', 'the command holds a NUL byte');
       const folder = await root.openFolder(cwd);
       await folder.close();
-      const output = new KeptOutput(bounds.textMaxBytes);
+      const output = new KeptOutput(TOOL_BOUNDS.commandKeptMaxBytes, bounds.textMaxBytes);
       const shown = new ProgressTail(progress);
       let end: GroupEnd;
       try {
@@ -99,6 +99,8 @@ function parametersFor(byDefault: number, maximum: number) {
 interface ShownOutput {
   readonly text: string;
   readonly isCut: boolean;
+  /** All of it as far as it was kept, where `text` is cut. */
+  readonly whole: string | undefined;
   readonly total: number;
 }
 
@@ -108,10 +110,12 @@ function shownOutput(output: KeptOutput, maxBytes: number): ShownOutput {
   const [beginning, ending] =
     dropped > 0 ? [readable(head), readable(tail)] : [readable(Buffer.concat([head, tail])), ''];
   const text = middleCut(beginning, ending, dropped, maxBytes);
-  return { text, isCut: text !== beginning + ending, total };
+  const gap = dropped > 0 ? `\n[... ${dropped} bytes of output were not kept ...]\n` : '';
+  const isCut = text !== beginning + ending;
+  return { text, whole: isCut ? beginning + gap + ending : undefined, isCut, total };
 }
 
-function commandOutcome(end: GroupEnd, { text, total }: ShownOutput, timeoutMs: number): ToolOutcome {
+function commandOutcome(end: GroupEnd, { text, whole, total }: ShownOutput, timeoutMs: number): ToolOutcome {
   const notes = [endInWords(end, timeoutMs)];
   if (text === '') notes.push('[no output]');
   if (end.leftovers) notes.push('[processes that it left in the background were ended]');
@@ -122,7 +126,8 @@ function commandOutcome(end: GroupEnd, { text, total }: ShownOutput, timeoutMs: 
     output_bytes: total,
   };
   const status = end.why === 'aborted' ? 'cancelled' : end.why === 'exited' && end.exitCode === 0 ? 'ok' : 'error';
-  return { status, result: textResult(status !== 'ok', [text, ...notes], detail) };
+  const result = textResult(status !== 'ok', [text, ...notes], detail);
+  return { status, result, whole };
 }
 
 function endInWords({ why, exitCode, exitSignal }: GroupEnd, timeoutMs: number): string {

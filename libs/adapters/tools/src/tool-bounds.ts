@@ -7,6 +7,10 @@ export const TOOL_BOUNDS = {
   resultMaxBytes: BOUNDS.toolResultInlineMaxBytes,
   /** Of that, what the frame around the text, the notes and the detail may take. */
   resultFrameMaxBytes: 4 * 1024,
+  /** One piece of a result that is read on, when the call does not say. */
+  resultPieceDefaultBytes: 32 * 1024,
+  /** The beginning of a command's output that is kept whole, for reading on; of a longer one the end too. */
+  commandKeptMaxBytes: 8 * 1024 * 1024,
   /** A file that is handed over whole (images, other binary files), before base64. */
   fileMaxBytes: 4 * 1024 * 1024,
   /** A file that is written, or read whole to be edited. */

@@ -127,7 +127,7 @@ test('kept output is the first and the last bytes, however they arrive', () => {
       fc.array(fc.uint8Array({ maxLength: 40 }), { maxLength: 30 }),
       fc.integer({ min: 1, max: 50 }),
       (chunks, max) => {
-        const output = new KeptOutput(max);
+        const output = new KeptOutput(max, max);
         for (const chunk of chunks) output.add(Buffer.from(chunk));
         const whole = Buffer.concat(chunks);
         const { head, tail, dropped, total } = output.kept();

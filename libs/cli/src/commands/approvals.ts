@@ -18,7 +18,10 @@ export const run: CommandRun = (invocation) =>
       const { approvals } = await sessionStatus(bus, bus.client.session(session_id));
       for (const approval of approvals) {
         if (invocation.flags.on('json')) standardStreams.out(`${JSON.stringify({ session_id, ...approval })}\n`);
-        else rows.push([session_id, approval.call_id, approval.tool, summarizeArgs(approval.args)]);
+        else {
+          const asked = approval.question === undefined ? '' : 'a crash left open whether it ran';
+          rows.push([session_id, approval.call_id, approval.tool, summarizeArgs(approval.args), asked]);
+        }
       }
     }
     if (rows.length > 0) standardStreams.out(table(rows));

@@ -15,7 +15,7 @@ export function eventLine(event: UiEvent, style: Style): string | null {
     case 'call_ended':
       return callEnded(event, style);
     case 'approval_needed':
-      return `  ${style.yellow('?')} ${style.bold(event.tool)} ${event.summary} ${style.yellow('waits for an approval')} ${style.dim(`(${event.call_id})`)}`;
+      return approvalNeeded(event, style);
     case 'approval_settled':
       return approvalSettled(event, style);
     case 'injection_received':
@@ -140,6 +140,11 @@ function callEnded(event: UiEventOf<'call_ended'>, style: Style): string {
   }
   const mark = event.status === 'error' ? style.red('✗') : style.yellow('⊘');
   return `  ${mark} ${event.tool} ${event.status}${style.dim(`${quoted(event.result)}${took}`)}`;
+}
+
+function approvalNeeded({ tool, summary, call_id, question }: UiEventOf<'approval_needed'>, style: Style): string {
+  const head = `  ${style.yellow('?')} ${style.bold(tool)} ${summary} ${style.yellow('waits for an approval')} ${style.dim(`(${call_id})`)}`;
+  return question === null ? head : `${head}\n    ${question}`;
 }
 
 function approvalSettled(event: UiEventOf<'approval_settled'>, style: Style): string {

@@ -25,8 +25,9 @@ export interface PromptRules {
   readonly cacheMark: SharedV3ProviderOptions | null;
 }
 
-const IMAGES_AND_PDF = /^image\/|^application\/pdf$/;
-const CHAT_FILES = /^image\/|^application\/pdf$|^audio\/(wav|mp3|mpeg)$/;
+// A request with a file that the provider does not take fails, and with it every later one of the session.
+const IMAGES_AND_PDF = /^image\/(png|jpeg|gif|webp)$|^application\/pdf$/;
+const CHAT_FILES = /^image\/(png|jpeg|gif|webp)$|^application\/pdf$|^audio\/(wav|mp3|mpeg)$/;
 
 /** The OpenAI Responses API. */
 export const OPENAI_RESPONSES_RULES: PromptRules = {
@@ -65,8 +66,8 @@ export const OPENAI_COMPATIBLE_RULES: PromptRules = {
 export const ANTHROPIC_RULES: PromptRules = {
   metadataKey: 'anthropic',
   reasoning: 'signed',
-  files: /^image\/(png|jpeg|gif|webp)$|^application\/pdf$/,
-  resultFiles: /^image\/(png|jpeg|gif|webp)$|^application\/pdf$/,
+  files: IMAGES_AND_PDF,
+  resultFiles: IMAGES_AND_PDF,
   plainCallIds: true,
   instructions: 'user',
   cacheMark: { anthropic: { cacheControl: { type: 'ephemeral' } } },
@@ -76,8 +77,8 @@ export const ANTHROPIC_RULES: PromptRules = {
 export const GOOGLE_RULES: PromptRules = {
   metadataKey: 'google',
   reasoning: 'signed',
-  files: /^(image|audio|video)\/|^application\/pdf$/,
-  resultFiles: /^image\//,
+  files: /^image\/(png|jpeg|webp|heic|heif)$|^(audio|video)\/|^application\/pdf$/,
+  resultFiles: /^image\/(png|jpeg|webp|heic|heif)$/,
   plainCallIds: false,
   instructions: 'user',
   cacheMark: null,

@@ -1,0 +1,55 @@
+/** The tool `read_result`: more of a result that was cut. */
+import type { KeptResults } from '@coxswain/ports';
+import { headWithin } from './bounded-text.ts';
+import type { BuiltInTool } from './built-in-tool.ts';
+import { TOOL_BOUNDS } from './tool-bounds.ts';
+import { succeeded } from './tool-outcome.ts';
+import { ToolProblem } from './tool-problem.ts';
+
+const parameters = {
+  ref: {
+    type: 'string',
+    description: 'The reference that stands at the end of the result that was cut.',
+    minLength: 1,
+    maxLength: 64,
+  },
+  offset: {
+    type: 'integer',
+    description: 'The byte at which to go on; 0, the beginning, if not given.',
+    minimum: 0,
+    maximum: Number.MAX_SAFE_INTEGER,
+    optional: true,
+  },
+  limit: {
+    type: 'integer',
+    description: `How many bytes to read; ${TOOL_BOUNDS.resultPieceDefaultBytes} if not given.`,
+    minimum: 16,
+    maximum: TOOL_BOUNDS.resultMaxBytes,
+    optional: true,
+  },
+} as const;
+
+/** See the file's header. */
+export function readResultTool(results: KeptResults): BuiltInTool<typeof parameters> {
+  return {
+    name: 'read_result',
+    description:
+      'Reads more of an earlier result that was too long to be shown whole. The end of such a result gives the ' +
+      'reference and the offset to go on with.',
+    parameters,
+    traits: { idempotent: true },
+    async run({ ref, offset = 0, limit = TOOL_BOUNDS.resultPieceDefaultBytes }, { bounds }) {
+      const piece = await results.read(ref, offset, limit);
+      if (piece === 'unknown')
+        throw new ToolProblem('result_unknown', `no result of this session has the reference ${ref}`);
+      if (piece === 'gone') throw new ToolProblem('result_unknown', `the result ${ref} is not kept any more`);
+      const text = headWithin(piece.text, bounds.textMaxBytes);
+      const cut = text.length < piece.text.length;
+      const end = piece.offset + Buffer.byteLength(text, 'utf8');
+      const next = cut ? end : piece.next;
+      const where = `bytes ${piece.offset} to ${end} of ${piece.bytes}`;
+      const note = next === null ? `[${where}: the end]` : `[${where}: read on with offset ${next}]`;
+      return succeeded(text, [note], { bytes: piece.bytes, ...(next === null ? {} : { next_offset: next }) });
+    },
+  };
+}

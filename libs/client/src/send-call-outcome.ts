@@ -1,0 +1,52 @@
+/** The outcome of a call that somebody has taken up: a command for workers, whose subject the broker keeps for them. */
+import { parseCallOutcome, type SessionRef, type ToolResult } from '@coxswain/protocol';
+import { CommandRejectedError } from './client-errors.ts';
+import { type CommandBus, type SendOptions, type SentCommand, sendPayload } from './send-command.ts';
+
+/** A call as the function of a `long_running` tool was given it. */
+export interface TakenUpCall {
+  readonly idempotencyKey: string;
+  readonly callId: string;
+  readonly epoch: number;
+}
+
+/** How it ended. */
+export interface CallEnd {
+  readonly status: 'ok' | 'error' | 'cancelled';
+  /** A text stands for a result of that text. */
+  readonly result: string | ToolResult;
+  readonly durationMs?: number | undefined;
+}
+
+/** Sends it. Throws as sendCommand does, and CommandRejectedError where the key is not of this session. */
+export async function sendCallOutcome(
+  bus: CommandBus,
+  ref: SessionRef,
+  call: TakenUpCall,
+  end: CallEnd,
+  options: SendOptions = {},
+): Promise<SentCommand> {
+  const prefix = `${ref.tenant}.${ref.sessionId}.`;
+  if (!call.idempotencyKey.startsWith(prefix)) {
+    const message = `the key ${call.idempotencyKey} is of another session`;
+    throw new CommandRejectedError('invalid_field', message, { field: 'idempotencyKey' });
+  }
+  const { status, result, durationMs } = end;
+  const text =
+    typeof result === 'string' ? { content: [{ type: 'text', text: result }], is_error: status !== 'ok' } : result;
+  const body = {
+    call_id: call.callId,
+    effect_id: call.idempotencyKey.slice(prefix.length),
+    epoch: call.epoch,
+    status,
+    result: text,
+    ...(durationMs === undefined ? {} : { duration_ms: durationMs }),
+    ...(options.actor === undefined ? {} : { actor: options.actor }),
+  };
+  const payload = new TextEncoder().encode(JSON.stringify(body));
+  const parsed = parseCallOutcome(payload);
+  if (!parsed.ok) {
+    throw new CommandRejectedError(parsed.problem.code, parsed.problem.message, { field: parsed.problem.field });
+  }
+  return sendPayload(bus, ref, 'call_outcome', payload, options);
+}

@@ -1,0 +1,47 @@
+/** Commands whose subjects only hosts and workers may use. The broker's permissions see to that; here they are read. */
+import { z } from 'zod';
+import { BOUNDS } from './bounds.ts';
+import { CallStatus } from './calls.ts';
+import { Actor, type ParsedCommand } from './commands.ts';
+import { CommandId } from './ids.ts';
+import { ToolResult } from './inputs.ts';
+import type { JsonObject } from './json.ts';
+
+/** The outcome of a call of a `long_running` tool, from whoever has run it. */
+export const CallOutcomeBody = z.strictObject({
+  id: CommandId.optional(),
+  actor: Actor.optional(),
+  call_id: z.string().min(1).max(256),
+  /** The last part of the idempotency key that the call came with. */
+  effect_id: z.string().regex(/^\d{1,15}-\d{1,15}$/),
+  /** The epoch that the call came with. */
+  epoch: z.number().int().positive(),
+  status: CallStatus.extract(['ok', 'error', 'cancelled']),
+  result: ToolResult,
+  duration_ms: z.number().nonnegative().default(0),
+});
+
+/** Reads a `call_outcome` as published. Never throws. */
+export function parseCallOutcome(payload: Uint8Array): ParsedCommand {
+  if (payload.length > BOUNDS.commandBodyMaxBytes) {
+    const message = `the body has ${payload.length} bytes, at most ${BOUNDS.commandBodyMaxBytes} are taken`;
+    return { ok: false, problem: { code: 'body_too_large', message, field: 'body' } };
+  }
+  let value: unknown;
+  try {
+    value = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(payload));
+  } catch (error) {
+    const message = `call_outcome takes a JSON object: ${(error as Error).message}`;
+    return { ok: false, problem: { code: 'invalid_json', message, field: 'body' } };
+  }
+  const parsed = CallOutcomeBody.safeParse(value);
+  if (parsed.success) {
+    const { id, actor, ...body } = parsed.data;
+    return { ok: true, verb: 'call_outcome', id, actor, body: body as unknown as JsonObject };
+  }
+  const issue = parsed.error.issues[0] as z.core.$ZodIssue;
+  const unknown = issue.code === 'unrecognized_keys';
+  const field = [...issue.path, ...(unknown ? [issue.keys[0]] : [])].join('.') || 'body';
+  const message = unknown ? `unknown field "${field}"` : `${field}: ${issue.message}`;
+  return { ok: false, problem: { code: unknown ? 'unknown_field' : 'invalid_field', message, field } };
+}

@@ -1,0 +1,44 @@
+/** The results of one session that were cut for their records: read on by the references that stand in them, and by no other. */
+import type { Blobs, KeptResults } from '@coxswain/ports';
+import { BOUNDS } from '@coxswain/protocol';
+
+/** What of a session says which references are its own, and how much one reading may give. */
+export interface ResultIndex {
+  /** Whether a result that the model was shown has this reference. */
+  has(sha256: string): boolean;
+  /** `max_output` of the tool that reads on, if it has one. */
+  readonly maxOutput: number | undefined;
+}
+
+/** What is said around a piece. */
+const FRAME_MAX_BYTES = 512;
+
+/** Reads results on. `index` is asked at each reading. */
+export function keptResults(blobs: Blobs, index: () => ResultIndex): KeptResults {
+  return {
+    async read(ref, offset, limit) {
+      const known = index();
+      const maxOutput = known.maxOutput ?? BOUNDS.toolResultInlineMaxBytes;
+      if (!known.has(ref)) return 'unknown';
+      const bytes = await blobs.get(ref);
+      if (bytes === null) return 'gone';
+      const whole = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+      const from = characterStart(whole, Math.min(offset, whole.length));
+      const text = cutUtf8(whole.subarray(from), Math.min(limit, maxOutput - FRAME_MAX_BYTES));
+      const end = from + Buffer.byteLength(text, 'utf8');
+      return { text, offset: from, next: end < whole.length ? end : null, bytes: whole.length };
+    },
+  };
+}
+
+/** The longest beginning of UTF-8 bytes that has at most so many of them; whole characters only. */
+export function cutUtf8(bytes: Buffer, maxBytes: number): string {
+  return bytes.toString('utf8', 0, bytes.length <= maxBytes ? bytes.length : characterStart(bytes, maxBytes));
+}
+
+// Continuation bytes are 10xxxxxx: step back to the beginning of a character.
+function characterStart(bytes: Buffer, at: number): number {
+  let start = at;
+  while (start > 0 && start < bytes.length && ((bytes[start] as number) & 0xc0) === 0x80) start--;
+  return start;
+}

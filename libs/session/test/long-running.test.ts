@@ -1,0 +1,185 @@
+/** Calls that outlive their host, and calls in doubt that a person is asked about, on running sessions. */
+import { BOUNDS, type JsonObject } from '@coxswain/protocol';
+import { describe, expect, test } from 'vitest';
+import { sha256Hex } from '../src/mod.ts';
+import { ask, call, say } from './fake-model.ts';
+import { answer, type FakeTool, taking } from './fake-tools.ts';
+import { refOf, type TestBed, testBed } from './test-bed.ts';
+
+const LATER: FakeTool = {
+  traits: { long_running: true },
+  run: async () => ({ status: 'accepted', result: { content: [], is_error: false } }),
+};
+const outcome = (more: JsonObject = {}): JsonObject => ({
+  call_id: 'c1',
+  effect_id: '3-0',
+  epoch: 1,
+  status: 'ok',
+  result: { content: [{ type: 'text', text: 'built' }], is_error: false },
+  ...more,
+});
+
+async function takenUp(bed: TestBed, tool: FakeTool = LATER) {
+  bed.tools = { build: tool };
+  bed.models.answers = [ask(call('c1', 'build')), say('done')];
+  const host = await bed.host();
+  await bed.start();
+  return host;
+}
+const ends = async (bed: TestBed) =>
+  (await bed.eventsOf('call_ended')).map(({ call_id, status, timed_out }) =>
+    [call_id, status, timed_out && 'timed_out'].filter(Boolean).join(' '),
+  );
+
+describe('a call of a long_running tool', () => {
+  test('costs nothing while it is away, and its outcome ends it on whichever host reads it', async () => {
+    const bed = testBed();
+    const first = await takenUp(bed);
+    expect(await bed.lines()).toContain('call_accepted c1');
+    first.abandon();
+    await bed.host();
+    await bed.time.advance(30 * 24 * 60 * 60 * 1_000);
+    expect(await ends(bed)).toEqual([]);
+    const id = await bed.send('call_outcome', outcome());
+    expect(bed.told(id)).toEqual(['accepted']);
+    expect(await ends(bed)).toEqual(['c1 ok']);
+    expect(bed.toolSource.runs).toHaveLength(1);
+    expect((await bed.lines()).at(-1)).toBe('agent_end end_turn');
+  });
+
+  test('holds no stopping host up', async () => {
+    const bed = testBed();
+    const host = await takenUp(bed);
+    const stopped = host.stop();
+    await bed.time.settle();
+    await stopped;
+    expect(await ends(bed)).toEqual([]);
+  });
+
+  test('is refused an outcome twice, of another epoch, of another effect, and nothing else changes', async () => {
+    const bed = testBed();
+    await takenUp(bed);
+    const codes = [];
+    for (const wrong of [{ epoch: 2 }, { effect_id: '4-0' }, { call_id: 'c2' }]) {
+      codes.push(bed.told(await bed.send('call_outcome', outcome(wrong))));
+    }
+    expect(codes).toEqual([['rejected stale_epoch'], ['rejected call_not_open'], ['rejected call_not_open']]);
+    const id = await bed.send('call_outcome', outcome());
+    await bed.send('call_outcome', outcome(), { id });
+    expect(bed.told(id)).toEqual(['accepted', 'accepted']);
+    expect(bed.told(await bed.send('call_outcome', outcome()))).toEqual(['rejected call_not_open']);
+    expect(await ends(bed)).toEqual(['c1 ok']);
+  });
+
+  test.each([
+    ['{', 'invalid_json'],
+    [JSON.stringify(outcome({ status: 'interrupted' })), 'invalid_field'],
+    [JSON.stringify(outcome({ more: 1 })), 'unknown_field'],
+    [JSON.stringify(outcome({ effect_id: '3' })), 'invalid_field'],
+    [JSON.stringify(outcome({ result: { content: [{ type: 'text' }], is_error: false } })), 'invalid_field'],
+    [JSON.stringify(outcome({ result: 'x'.repeat(BOUNDS.commandBodyMaxBytes) })), 'body_too_large'],
+  ])('is refused what is no outcome: %#', async (body, code) => {
+    const bed = testBed();
+    await takenUp(bed);
+    expect(bed.told(await bed.send('call_outcome', body))).toEqual([`rejected ${code}`]);
+    expect(await ends(bed)).toEqual([]);
+  });
+
+  test('has its result bounded like any other', async () => {
+    const bed = testBed();
+    await takenUp(bed);
+    const long = 'y'.repeat(200_000);
+    await bed.send('call_outcome', outcome({ result: { content: [{ type: 'text', text: long }], is_error: false } }));
+    const [ended] = await bed.eventsOf('call_ended');
+    expect(ended?.result.detail).toEqual({ whole: { sha256: sha256Hex(long), bytes: long.length } });
+    expect(Buffer.from((await bed.bus.blobs.get(sha256Hex(long))) as Uint8Array).toString()).toBe(long);
+  });
+
+  test('that is cancelled has its worker told, and ends with what they bring or after the grace', async () => {
+    const told: string[] = [];
+    const stoppable: FakeTool = { ...LATER, stop: (key, reason) => void told.push(`${key} ${reason}`) };
+    const bed = testBed();
+    await takenUp(bed, stoppable);
+    await bed.send('cancel_call', { call_id: 'c1', reason: 'too slow', timeout_ms: 2_000 });
+    expect(told).toEqual(['default.s1.3-0 too slow']);
+    await bed.time.advance(1_000);
+    await bed.send('call_outcome', outcome({ status: 'cancelled' }));
+    expect(await ends(bed)).toEqual(['c1 cancelled']);
+    expect(await bed.eventsOf('control_outcome')).toMatchObject([{ status: 'cancelled' }]);
+
+    const deaf = testBed();
+    await takenUp(deaf, stoppable);
+    await deaf.send('cancel_call', { call_id: 'c1', timeout_ms: 2_000 });
+    await deaf.time.advance(1_999);
+    expect(await ends(deaf)).toEqual([]);
+    await deaf.time.advance(1);
+    expect(await ends(deaf)).toEqual(['c1 cancelled timed_out']);
+    expect(deaf.told(await deaf.send('call_outcome', outcome()))).toEqual(['rejected call_not_open']);
+  });
+
+  test('that nobody can be told to stop is given up at once', async () => {
+    const bed = testBed();
+    await takenUp(bed);
+    await bed.send('cancel');
+    expect(await ends(bed)).toEqual(['c1 cancelled timed_out']);
+    expect((await bed.lines()).at(-1)).toBe('agent_end cancelled');
+  });
+
+  test('cancelled while it is being taken up is stopped where it was taken up', async () => {
+    const told: string[] = [];
+    const bed = testBed();
+    await takenUp(bed, {
+      traits: { long_running: true },
+      run: async (_call, _signal, clock) => {
+        await clock.sleep(1_000);
+        return { status: 'accepted', result: { content: [], is_error: false } };
+      },
+      stop: (key) => void told.push(key),
+    });
+    await bed.send('cancel_call', { call_id: 'c1', timeout_ms: 5_000 });
+    await bed.time.advance(1_000);
+    expect(told).toEqual(['default.s1.3-0']);
+    await bed.send('call_outcome', outcome({ status: 'cancelled' }));
+    expect(await ends(bed)).toEqual(['c1 cancelled']);
+  });
+
+  test('that crashed before it was taken up is in doubt like any other', async () => {
+    const bed = testBed();
+    const first = await takenUp(bed, { traits: { long_running: true }, run: taking(60_000) });
+    first.abandon();
+    await bed.host();
+    await bed.time.advance(1_000);
+    expect(await ends(bed)).toEqual(['c1 interrupted']);
+    expect(bed.told(await bed.send('call_outcome', outcome()))).toEqual(['rejected call_not_open']);
+  });
+
+  test('may also answer where it was asked', async () => {
+    const bed = testBed();
+    await takenUp(bed, { traits: { long_running: true }, run: async () => answer('at once') });
+    expect(await ends(bed)).toEqual(['c1 ok']);
+  });
+});
+
+test('a tool that answers later without being declared so has failed', async () => {
+  const bed = testBed();
+  await takenUp(bed, { ...LATER, traits: {} });
+  expect(await ends(bed)).toEqual(['c1 error']);
+});
+
+test('a persona that asks about unknown outcomes parks the call, shows the question, and runs it again when allowed', async () => {
+  const bed = testBed();
+  bed.tools = { build: { run: taking(60_000) } };
+  bed.models.answers = [ask(call('c1', 'build')), say('done')];
+  const first = await bed.host();
+  await bed.start({ persona: { name: 'p', on_unknown_outcome: 'ask' } });
+  first.abandon();
+  bed.tools = { build: { run: async () => answer('second time') } };
+  const second = await bed.host();
+  await bed.time.settle();
+  const [asked] = await bed.eventsOf('approval_requested');
+  expect(asked?.question).toContain('Allow to run it again, deny to tell the model that it was interrupted.');
+  expect((await second.status(refOf()))?.approvals).toMatchObject([{ call_id: 'c1', question: asked?.question }]);
+  await bed.send('approve', { call_id: 'c1', decision: 'allow' });
+  expect(await ends(bed)).toEqual(['c1 ok']);
+  expect(new Set(bed.toolSource.runs.map(({ key }) => key)).size).toBe(2);
+});

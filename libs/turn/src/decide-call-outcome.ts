@@ -1,0 +1,58 @@
+/**
+ * Calls that outlive the asking: somebody takes a call of a `long_running` tool up (`call_accepted`), and brings its
+ * outcome later as a durable command (`call_outcome`). In between nothing of the host works for it, so a restart neither
+ * sends it again nor ends it.
+ */
+import type { CallAccepted, CallOutcome, CommandInput } from '@coxswain/protocol';
+import type { SessionContext } from './context.ts';
+import { type Decision, events, late, reject } from './decision.ts';
+import * as q from './queries.ts';
+import { isEnded, type SessionState } from './state.ts';
+
+/** Decides that a call was taken up. */
+export function decideCallAccepted(context: SessionContext, input: CallAccepted): Decision {
+  const row = q.callRow(context, input.call_id);
+  if (row?.status !== 'running' || row.effect_id !== input.effect_id || row.accepted !== undefined) {
+    return late(input.effect_id);
+  }
+  return events({ type: 'call_accepted', call_id: row.call_id, epoch: input.epoch });
+}
+
+/**
+ * Decides an outcome that came as a command: for the open call and its newest sending alone; whatever else is refused
+ * with a code, which is its note.
+ * @param decideCall what an outcome leads to, whichever way it came.
+ */
+export function decideCallOutcome(
+  state: SessionState,
+  input: CommandInput,
+  decideCall: (context: SessionContext, outcome: CallOutcome) => Decision,
+): Decision {
+  const { context } = state;
+  const { call_id, effect_id, epoch, status, result, duration_ms } = input.body as unknown as CallOutcome & {
+    readonly epoch: number;
+  };
+  const row = isEnded(state) ? undefined : q.callRow(context, call_id);
+  if (row?.status !== 'running' || row.effect_id !== effect_id || !context.tools[row.tool]?.long_running) {
+    const what = row ? (row.effect_id === effect_id ? (row.ended ?? row.status) : 'another sending') : 'not there';
+    return reject(
+      input,
+      'call_not_open',
+      `call ${call_id} waits for no outcome of effect ${effect_id}: it is ${what}`,
+      {
+        field: 'call_id',
+      },
+    );
+  }
+  const sent = row.accepted ?? row.epoch ?? context.epoch;
+  if (epoch < sent || epoch > context.epoch) {
+    return reject(input, 'stale_epoch', `call ${call_id} was sent with epoch ${sent}, this outcome is of ${epoch}`, {
+      field: 'epoch',
+    });
+  }
+  const decision = decideCall(context, { type: 'call_outcome', call_id, effect_id, status, result, duration_ms });
+  if (decision.kind !== 'events') return decision;
+  const [first, ...rest] = decision.events;
+  if (first?.type !== 'call_ended' && first?.type !== 'call_returned') return decision;
+  return events({ ...first, command_id: input.command_id }, ...rest);
+}

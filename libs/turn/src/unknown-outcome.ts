@@ -1,0 +1,41 @@
+/** Calls whose outcome a crash has left unknown: what is asked of a person, and how they end without being run again. */
+import type { SessionEvent, ToolResult } from '@coxswain/protocol';
+import type { CallRow, SessionContext } from './context.ts';
+import * as q from './queries.ts';
+
+/** What asks for a person about such a call. */
+export const UNKNOWN_OUTCOME = 'unknown_outcome';
+
+/** The question. */
+export const UNKNOWN_QUESTION =
+  'The host crashed while this call ran; whether it took effect is not known. ' +
+  'Allow to run it again, deny to tell the model that it was interrupted.';
+
+/** Whether a person is to be asked about a call that came back as interrupted. An interrupt that waits answers for them. */
+export function asksAboutUnknown(context: SessionContext, row: CallRow): boolean {
+  const stopped = context.aborting || row.cancel || row.preempted;
+  return context.pinned?.asks_unknown === true && !stopped && !q.interruptWaits(context);
+}
+
+/** Parks a call with the question. */
+export function askAboutUnknown({ call_id, tool, args }: CallRow): SessionEvent {
+  return {
+    type: 'approval_requested',
+    call_id,
+    tool,
+    args,
+    requested_by: UNKNOWN_OUTCOME,
+    question: UNKNOWN_QUESTION,
+  };
+}
+
+/** The end of a call in doubt that is not run again. `why` is a sentence about what ended the question. */
+export function endedUnknown({ call_id, tool }: CallRow, why: string): SessionEvent {
+  const text = `Interrupted: the host crashed while this call ran. Whether it took effect is not known. ${why}`;
+  const result: ToolResult = {
+    content: [{ type: 'text', text }],
+    is_error: true,
+    detail: { code: 'tool_interrupted' },
+  };
+  return { type: 'call_ended', call_id, tool, status: 'interrupted', result, is_error: true, duration_ms: 0 };
+}

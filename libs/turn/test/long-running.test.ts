@@ -1,0 +1,134 @@
+/** Calls of `long_running` tools: taken up by somebody, and brought back as a durable command. */
+import { describe, test } from 'vitest';
+import { given } from './given.ts';
+import {
+  accepted,
+  asked,
+  broughtBack,
+  call,
+  callCancelled,
+  cancelled,
+  hook,
+  type Move,
+  owned,
+  preempted,
+  returned,
+  running,
+  steered,
+} from './moves.ts';
+
+/** A call that somebody has taken up. */
+const takenUp: Move = [running(), asked(call('a', 'long')), accepted('a')];
+
+describe('a call that was taken up', () => {
+  test('stays open, and the host does nothing for it', () => {
+    given(running(), asked(call('a', 'long')))
+      .when(accepted('a'))
+      .thenJournal('call_accepted a')
+      .thenState('function_execute.running')
+      .thenEffects();
+  });
+
+  test('is neither sent again nor ended by a change of hosts', () => {
+    given(takenUp).when(owned(2)).thenEffects().thenNever('call_ended a').thenCount('call_started a', 1);
+  });
+
+  test('ends with the outcome that comes as a command', () => {
+    given(takenUp)
+      .when(broughtBack('a'))
+      .thenIncludes('call_ended a ok', 'loop_checkpoint post_tool_dispatch')
+      .thenEvent('call_ended', { command_id: 'back-a' });
+  });
+
+  test('ends with it also on another host: the epoch of the sending counts', () => {
+    given(takenUp, owned(2)).when(broughtBack('a')).thenIncludes('call_ended a ok');
+  });
+
+  test('may be brought back before it is known that it was taken up', () => {
+    given(running(), asked(call('a', 'long')))
+      .when(broughtBack('a'))
+      .thenIncludes('call_ended a ok')
+      .thenEffects('call_model');
+  });
+
+  test('is seen by PostToolUse hooks when it comes back', () => {
+    given(running({ hooks: [hook('PostToolUse')] }), asked(call('a', 'long')), accepted('a'))
+      .when(broughtBack('a'))
+      .thenIncludes('call_returned a ok')
+      .thenEffects('consult PostToolUse a');
+  });
+
+  test('is answered once: a second taking up changes nothing', () => {
+    given(takenUp)
+      .when((state) => ({ type: 'call_accepted', effect_id: '3-0', call_id: 'a', epoch: state.context.epoch }))
+      .thenNothing();
+  });
+});
+
+describe('an outcome that comes as a command', () => {
+  test('twice under one id changes nothing the second time', () => {
+    given(takenUp, broughtBack('a')).when(broughtBack('a')).thenNothing();
+  });
+
+  test('twice under two ids is refused the second time', () => {
+    given(takenUp, broughtBack('a', 'one')).when(broughtBack('a', 'two')).thenRejected('call_not_open');
+  });
+
+  test.each([
+    ['of a call that nobody asked for', { call_id: 'z' }],
+    ['of another effect', { effect_id: '9-9' }],
+  ])('%s is refused', (_what, more) => {
+    given(takenUp)
+      .when(broughtBack('a', 'back', more))
+      .thenRejected('call_not_open')
+      .thenNever('call_ended a');
+  });
+
+  test('of a tool that answers where it is asked is refused: nobody else may speak for it', () => {
+    given(running(), asked(call('a', 'read')))
+      .when(broughtBack('a'))
+      .thenRejected('call_not_open');
+  });
+
+  test.each([1, 4])('of epoch %i is refused where the call was sent with 2', (epoch) => {
+    given(running(), asked(call('a', 'long')), owned(2), accepted('a'), owned(3))
+      .when(broughtBack('a', 'back', { epoch }))
+      .thenRejected('stale_epoch')
+      .when(broughtBack('a', 'again', { epoch: 2 }))
+      .thenIncludes('call_ended a ok');
+  });
+
+  test('after the call was cancelled is refused, and that is the note of it', () => {
+    given(takenUp, callCancelled('a', { timeout_ms: 10 }), returned('a', 'cancelled', { timed_out: true }))
+      .when(broughtBack('a', 'late', { effect_id: '3-0' }))
+      .thenRejected('call_not_open');
+  });
+});
+
+describe('stopping it', () => {
+  test('cancelling the call has somebody told, and waits for the end that they bring', () => {
+    given(takenUp)
+      .when(callCancelled('a'))
+      .thenEffects('stop_call a')
+      .when(broughtBack('a', 'back', { status: 'cancelled' }))
+      .thenIncludes('call_ended a cancelled', 'control_outcome cancel_call cancelled a')
+      .thenEffects('call_model');
+  });
+
+  test('cancelling the run too', () => {
+    given(takenUp)
+      .when(cancelled())
+      .thenEffects('stop_call a')
+      .when(returned('a', 'cancelled', { timed_out: true }))
+      .thenIncludes('call_ended a cancelled timed_out');
+  });
+
+  test('an interrupt that does not wait stops it, one that waits does not', () => {
+    given(takenUp).when(preempted('s')).thenEffects('stop_call a');
+    given(takenUp).when(steered('s', 'interrupt_immediate')).thenEffects();
+  });
+
+  test('goes on over a change of hosts', () => {
+    given(takenUp, callCancelled('a')).when(owned(2)).thenEffects('stop_call a');
+  });
+});

@@ -1,0 +1,144 @@
+/** A call whose outcome a crash has left unknown: `interrupted` for the model, or a question for a person, as the persona says. */
+import { describe, test } from 'vitest';
+import { given } from './given.ts';
+import {
+  approved,
+  asked,
+  call,
+  callCancelled,
+  cancelled,
+  denied,
+  type Move,
+  owned,
+  preempted,
+  returned,
+  running,
+  steered,
+} from './moves.ts';
+
+const ASKS = { onUnknownOutcome: 'ask' } as const;
+/** One call ran when its host crashed; the next host has found nobody who knows of it. */
+const inDoubt: Move = [running(ASKS), asked(call('a', 'read')), owned(2), returned('a', 'interrupted')];
+
+describe('a call in doubt', () => {
+  test('is interrupted where the persona does not say otherwise', () => {
+    given(running(), asked(call('a', 'read')), owned(2))
+      .when(returned('a', 'interrupted'))
+      .thenIncludes('call_ended a interrupted')
+      .thenNever('approval_requested a');
+  });
+
+  test('is put to a person where the persona says so, with the question', () => {
+    given(running(ASKS), asked(call('a', 'read')), owned(2))
+      .when(returned('a', 'interrupted'))
+      .thenJournal('approval_requested a')
+      .thenState('function_awaiting_approval.parked')
+      .thenEffects()
+      .thenEvent('approval_requested', { call_id: 'a', requested_by: 'unknown_outcome' });
+  });
+
+  test('runs again when that is allowed, as a new sending, through its own pass of the stop seam', () => {
+    given(inDoubt)
+      .when(approved('a'))
+      .thenJournal('approval_decided a allow', 'loop_checkpoint pre_tool_dispatch', 'call_started a')
+      .thenEffects('call_tool a')
+      .when(returned('a'))
+      .thenIncludes('call_ended a ok');
+  });
+
+  test('runs again with other arguments when the person edits them', () => {
+    given(inDoubt)
+      .when(approved('a', { args: { path: 'elsewhere' } }))
+      .thenEvent('call_started', { call_id: 'a', args: { path: 'elsewhere' } });
+  });
+
+  test('is interrupted when that is denied, and the run goes on', () => {
+    given(inDoubt)
+      .when(denied('a', { reason: 'it may be there already' }))
+      .thenIncludes('approval_decided a deny', 'call_ended a interrupted', 'loop_checkpoint post_tool_dispatch')
+      .thenEffects('call_model')
+      .thenCount('call_started a', 1);
+  });
+
+  test('is asked about anew after the next crash, whatever was decided before', () => {
+    given(inDoubt, approved('a'), owned(3))
+      .when(returned('a', 'interrupted'))
+      .thenJournal('approval_requested a')
+      .when(denied('a'))
+      .thenIncludes('call_ended a interrupted');
+  });
+
+  test('is asked about also when a person had allowed its first sending', () => {
+    given(running(ASKS), asked(call('a', 'ask')), approved('a', {}, 'allow-1'), owned(2))
+      .when(returned('a', 'interrupted'))
+      .thenJournal('approval_requested a')
+      .when(approved('a', {}, 'allow-2'))
+      .thenIncludes('call_started a');
+  });
+});
+
+describe('while it waits', () => {
+  test('an interrupt ends it as interrupted: that it was skipped nobody can say', () => {
+    given(inDoubt)
+      .when(steered('s', 'interrupt_immediate'))
+      .thenIncludes(
+        'approval_decided a superseded',
+        'call_ended a interrupted',
+        'message_injected s steer at pre_tool_dispatch',
+      )
+      .when(approved('a'))
+      .thenRejected('not_pending');
+  });
+
+  test('an interrupt that was there already is answer enough: nobody is asked', () => {
+    given(running(ASKS), asked(call('a', 'read')), owned(2), steered('s', 'interrupt_immediate'))
+      .when(returned('a', 'interrupted'))
+      .thenIncludes('call_ended a interrupted', 'message_injected s steer at post_tool_dispatch')
+      .thenNever('approval_requested a');
+  });
+
+  test('an interrupt that does not wait lets nobody be asked', () => {
+    given(running(ASKS), asked(call('a', 'read')), owned(2), preempted('s'))
+      .when(returned('a', 'interrupted'))
+      .thenNever('approval_requested a')
+      .thenIncludes('call_ended a interrupted');
+  });
+
+  test('cancelling the run ends it as interrupted', () => {
+    given(inDoubt).when(cancelled()).thenIncludes('approval_decided a aborted', 'call_ended a interrupted');
+  });
+
+  test('cancelling the call ends it as cancelled', () => {
+    given(inDoubt).when(callCancelled('a')).thenIncludes('approval_decided a superseded', 'call_ended a cancelled');
+  });
+
+  test('others of its batch run on', () => {
+    given(running(ASKS), asked(call('a', 'read'), call('b', 'read')), owned(2), returned('a', 'interrupted'))
+      .when(returned('b'))
+      .thenIncludes('call_ended b ok')
+      .thenState('function_awaiting_approval.parked')
+      .when(denied('a'))
+      .thenIncludes('call_ended a interrupted', 'loop_checkpoint post_tool_dispatch');
+  });
+
+  test('a call that was held back by the limit takes its place', () => {
+    given(running({ ...ASKS, parallelCalls: 1 }), asked(call('a', 'read'), call('b', 'read')), owned(2))
+      .when(returned('a', 'interrupted'))
+      .thenJournal('approval_requested a', 'loop_checkpoint pre_tool_dispatch', 'call_started b');
+  });
+
+  test('a sequential batch waits for it', () => {
+    given(running(ASKS), asked(call('a', 'seq'), call('b', 'read')), owned(2))
+      .when(returned('a', 'interrupted'))
+      .thenJournal('approval_requested a')
+      .when(denied('a'))
+      .thenIncludes('call_ended a interrupted', 'call_started b');
+  });
+});
+
+test('a run that is being cancelled asks nobody', () => {
+  given(running(ASKS), asked(call('a', 'read')), owned(2), cancelled())
+    .when(returned('a', 'interrupted'))
+    .thenNever('approval_requested a')
+    .thenIncludes('call_ended a interrupted');
+});
