@@ -5,8 +5,9 @@
  */
 import type { CallAccepted, CallOutcome, CommandInput } from '@coxswain/protocol';
 import type { SessionContext } from './context.ts';
-import { type Decision, events, late, reject } from './decision.ts';
+import { type Decision, events, late } from './decision.ts';
 import * as q from './queries.ts';
+import { reject } from './rejection.ts';
 import { isEnded, type SessionState } from './state.ts';
 
 /** Decides that a call was taken up. */
