@@ -312,7 +312,9 @@ export const RULES: Readonly<Record<string, Rule>> = {
         if (event.type === 'hooks_changed') known = true;
         if (event.type === 'steering_received' && event.mode === 'interrupt_immediate')
           interrupts.add(event.command_id);
-        if (event.type === 'injection_blocked') interrupts.delete(event.command_id);
+        if (event.type === 'injection_blocked' || event.type === 'injection_collapsed')
+          interrupts.delete(event.command_id);
+        if (event.type === 'control_outcome' && event.status === 'revoked') interrupts.delete(event.target);
         // Another text is judged anew.
         if (event.type === 'control_outcome' && event.status === 'replaced') judged.delete(event.target);
         if (event.type === 'guard_ended' && event.verdict !== 'none') {
