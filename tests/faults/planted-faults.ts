@@ -158,10 +158,10 @@ export const PLANTED_FAULTS: readonly PlantedFault[] = [
     instead: "              to('follow_up', 'followup_waits'),\n              to(DOWN, 'is_capped'),",
   },
   {
-    name: 'a seam is left out: answers are asked for before post_compact',
+    name: 'a seam is left out: compaction is considered before iteration_start',
     file: 'turn-machine.ts',
-    find: "pre_compact: { tags: ['seam'], on: { loop_checkpoint: to('post_compact') } },",
-    instead: "pre_compact: { tags: ['seam'], on: { loop_checkpoint: to('streaming') } },",
+    find: "on: { turn_start: to('iteration_start') }",
+    instead: "on: { turn_start: to('pre_compact') }",
   },
   {
     name: 'an error ends in stopped',
@@ -215,14 +215,8 @@ export const PLANTED_FAULTS: readonly PlantedFault[] = [
   {
     name: 'a daemon counts the turns of earlier jobs',
     file: 'evolve.ts',
-    find: 'return { ...delivered, turns_counted: 0 };',
-    instead: 'return delivered;',
-  },
-  {
-    name: 'the reason of the second cancel stands',
-    file: 'evolve.ts',
-    find: 'if (!row || row.cancel) return remembered;',
-    instead: 'if (!row) return remembered;',
+    find: "case 'daemon_idle_pre':\n      return { ...delivered, turns_counted: 0,",
+    instead: "case 'daemon_idle_pre':\n      return { ...delivered,",
   },
   {
     name: 'a failure after a failure hides the first',
