@@ -53,8 +53,9 @@ const ROWS: { readonly [bound in keyof typeof BOUNDS]?: Row } = {
   },
   pendingInjectionsMax: {
     of: (size) => {
-      const kinds = [steered, reminded, followedUp];
-      const moves = list(size, (i) => (kinds[i % 3] as typeof steered)(`m${i}`));
+      // Reminders have a bound of their own, below this one.
+      const kinds = [steered, followedUp];
+      const moves = list(size, (i) => (kinds[i % 2] as typeof steered)(`m${i}`));
       const { session } = given(running()).when(...moves);
       const rejected = session.steps.flatMap(({ events }) => events).find(({ type }) => type === 'command_rejected');
       return rejected && 'code' in rejected ? rejected.code : 'ok';

@@ -62,16 +62,16 @@ const IN_RUN: ReadonlySet<string> = new Set([
   'stop_predicates_answered',
 ]);
 
+function drop(waiting: { id: string }[], id: string): void {
+  const place = waiting.findIndex((injection) => injection.id === id);
+  if (place >= 0) waiting.splice(place, 1);
+}
+
 /** Whether a skipped call ends as interrupted, because somebody had been asked about it after a crash. */
 function inDoubt(journal: readonly Entry[], n: number, { call_id, status }: EventOf<'call_ended'>): boolean {
   const asked = ({ event }: Placed) =>
     event.type === 'approval_requested' && event.call_id === call_id && event.requested_by === 'unknown_outcome';
   return status === 'interrupted' && placed(journal.filter((entry) => entry.n <= n)).some(asked);
-}
-
-function drop(waiting: { id: string }[], id: string): void {
-  const place = waiting.findIndex((injection) => injection.id === id);
-  if (place >= 0) waiting.splice(place, 1);
 }
 
 /** The rules by name. */
@@ -312,7 +312,9 @@ export const RULES: Readonly<Record<string, Rule>> = {
         if (event.type === 'hooks_changed') known = true;
         if (event.type === 'steering_received' && event.mode === 'interrupt_immediate')
           interrupts.add(event.command_id);
-        if (event.type === 'injection_blocked') interrupts.delete(event.command_id);
+        if (event.type === 'injection_blocked' || event.type === 'injection_collapsed')
+          interrupts.delete(event.command_id);
+        if (event.type === 'control_outcome' && event.status === 'revoked') interrupts.delete(event.target);
         // Another text is judged anew.
         if (event.type === 'control_outcome' && event.status === 'replaced') judged.delete(event.target);
         if (event.type === 'guard_ended' && event.verdict !== 'none') {
