@@ -22,7 +22,7 @@ import {
 } from '@coxswain/protocol';
 import { describe, expect, test } from 'vitest';
 import { given } from '../../turn/test/given.ts';
-import { followedUp, reminded, running, steered } from '../../turn/test/moves.ts';
+import { followedUp, running, steered } from '../../turn/test/moves.ts';
 import { sealRecord } from '../src/mod.ts';
 import { ask, call, say } from './fake-model.ts';
 import { testBed } from './test-bed.ts';
