@@ -4,6 +4,7 @@
  */
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
+import { coverageReference } from './reference/coverage.ts';
 import { errorReference } from './reference/errors.ts';
 import { seamReference } from './reference/seams.ts';
 import { stateReference } from './reference/states.ts';
@@ -11,6 +12,7 @@ import { subjectReference } from './reference/subjects.ts';
 
 /** Every generated page: its path in the repository, and the function that writes its text from the code. */
 const PAGES: Readonly<Record<string, () => string>> = {
+  'docs/reference/coverage.md': coverageReference,
   'docs/reference/errors.md': errorReference,
   'docs/reference/seams.md': seamReference,
   'docs/reference/states.md': stateReference,

@@ -1,0 +1,30 @@
+/** Which test exercises what of a turn. */
+import { turnCoverage } from '../../tests/turn-coverage/turn-coverage.ts';
+import { code, generatedFrom, table } from './markdown.ts';
+
+/** Names printed for one part. */
+const NAMES_MAX = 3;
+
+/** docs/reference/coverage.md */
+export function coverageReference(): string {
+  return [
+    generatedFrom('libs/turn/src/turn-machine.ts', 'the golden traces', 'the tests'),
+    '# Coverage of a turn\n',
+    'Every state, edge, seam, mode, reject code, event and hook point, and what exercises it: golden traces (files of',
+    '`tests/traces`) by their names, or tests by file and title. `generated paths` are those of',
+    '`libs/turn/test/paths.test.ts`, where every edge is a test. A part that nothing exercises fails a test.\n',
+    ...turnCoverage().flatMap(({ title, parts }) => [
+      `## ${title}\n`,
+      table(
+        [title, 'Exercised by'],
+        [...parts].map(([part, names]) => [code(part), shortened(names)]),
+      ),
+      '',
+    ]),
+  ].join('\n');
+}
+
+function shortened(names: readonly string[]): string {
+  const more = names.length - NAMES_MAX;
+  return [...names.slice(0, NAMES_MAX), ...(more > 0 ? [`${more} more`] : [])].join(' · ');
+}
