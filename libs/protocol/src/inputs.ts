@@ -293,21 +293,7 @@ export const Input = z.union([
   TimerInput,
 ]);
 /** See {@link Input}. */
-export type Input =
-  | CommandInput
-  | ProvisionOutcome
-  | ModelOutcome
-  | CompactOutcome
-  | CallOutcome
-  | CallAccepted
-  | ConsultOutcome
-  | CloseOutcome
-  | StopOutcome
-  | ClockOutcome
-  | OwnedInput
-  | FeedbackInput
-  | SessionFailedInput
-  | TimerInput;
+export type Input = CommandInput | Outcome | OwnedInput | FeedbackInput | SessionFailedInput | TimerInput;
 
 /** An input that answers an effect. */
 export type Outcome =
