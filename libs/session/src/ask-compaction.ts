@@ -2,7 +2,7 @@
  * `askCompaction`: the model step of a compaction. The messages go to the model as one text, so that neither tools nor
  * the pairs of calls and results of an unfinished conversation are in its way, whichever provider it is.
  */
-import type { Clock, ModelRequest, ModelResult, Models } from '@coxswain/ports';
+import type { Clock, ModelRequest, Models } from '@coxswain/ports';
 import {
   assertNever,
   BOUNDS,
@@ -14,6 +14,7 @@ import {
   userText,
 } from '@coxswain/protocol';
 import type { Effect } from '@coxswain/turn';
+import { refused } from './ask-model.ts';
 import type { OlderMessages, Transcript } from './transcript.ts';
 
 type CompactEffect = Extract<Effect, { kind: 'compact' }>;
@@ -65,17 +66,9 @@ export async function askCompaction(
     compaction: effect.step,
   };
   const failure = await models.check(request.model);
-  const result: ModelResult = failure
-    ? {
-        status: 'failed',
-        message: { role: 'assistant', content: [] },
-        finishReason: 'error',
-        usage: { input_tokens: 0, output_tokens: 0 },
-        error: failure,
-        attempts: 0,
-      }
-    : // Nobody reads a summary while it is written.
-      await models.resolve(request.model).stream(request, () => {}, signal);
+  // Nobody reads a summary while it is written.
+  const unread = () => {};
+  const result = failure ? refused(failure) : await models.resolve(request.model).stream(request, unread, signal);
   return {
     type: 'compact_outcome',
     effect_id: effect.id,
@@ -94,7 +87,7 @@ function charsFor(compaction: ResolvedCompaction | undefined): number {
 }
 
 /** What the model is given to summarise: at most `maxChars`, the newest messages before the others. */
-export function compactionText(older: OlderMessages, strategy: 'summary' | 'notes' | string, maxChars: number): string {
+export function compactionText(older: OlderMessages, strategy: CompactEffect['strategy'], maxChars: number): string {
   const what = strategy === 'notes' ? 'Notes so far' : 'Summary of what came before';
   const head = older.summary === null ? '' : `${what}:\n${older.summary}\n\n`;
   const tail = strategy === 'notes' ? '\n\nWrite the notes now.' : '\n\nWrite the summary now.';

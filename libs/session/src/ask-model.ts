@@ -54,7 +54,8 @@ export async function askModel(
   };
 }
 
-function refused(error: Failure): ModelResult {
+/** The result of a model that is not asked, because it cannot be. */
+export function refused(error: Failure): ModelResult {
   return {
     status: 'failed',
     message: { role: 'assistant', content: [] },
