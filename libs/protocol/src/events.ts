@@ -10,7 +10,7 @@ import { HookFailure, HookPoint, HookTable, Verdict } from './hooks.ts';
 import { EditedPath, Failure, Provision, StopAnswer, ToolResult, Usage } from './inputs.ts';
 import { Json, JsonObject } from './json.ts';
 import { AssistantMessage, ReminderMessage, UserMessage } from './messages.ts';
-import { OnTimeout } from './parking.ts';
+import { OnTimeout, ParkRequest } from './parking.ts';
 import { CompactionStrategy } from './persona.ts';
 import { PinnedPrice } from './prices.ts';
 import { ExpiryReason, STORED_REMINDER_FIELDS } from './reminders.ts';
@@ -199,6 +199,8 @@ export const EVENT_SCHEMAS = {
     status: CallStatus,
     result: ToolResult,
     duration_ms: z.number().nonnegative(),
+    /** It asks for its session to be parked; hooks may still make an error of it. */
+    park: ParkRequest.optional(),
     /** The `call_outcome` that brought it. */
     command_id: z.string().optional(),
   }),
@@ -436,8 +438,6 @@ export const EVENT_SCHEMAS = {
     /** What the next answer needs at least, where that is more than is left. */
     needed: z.number().positive().optional(),
   }),
-  /** A time for which the time budget has waited is there. */
-  time_reached: event('time_reached', { effect_id: effectId }),
   /** The turn ends the run, unless its last seam delivers something. */
   stop_condition_held: event('stop_condition_held', { turn, condition: StopCondition }),
   stop_predicates_asked: event('stop_predicates_asked', { turn, effect_id: effectId, predicates: z.array(z.string()) }),

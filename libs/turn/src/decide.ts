@@ -70,9 +70,6 @@ export function decide(state: SessionState, input: Input, atMs: number): Decisio
     case 'close_outcome':
       if (state.context.closing?.id !== input.effect_id) return late(input.effect_id);
       return events({ type: 'tools_closed', effect_id: input.effect_id, notes: input.notes });
-    case 'clock_outcome':
-      if (state.context.clock_watch?.id !== input.effect_id || state.context.aborting) return late(input.effect_id);
-      return events({ type: 'time_reached', effect_id: input.effect_id });
     case 'stop_outcome':
       return decideStop(state.context, input);
     case 'owned':
@@ -362,10 +359,8 @@ function decideCall(context: SessionContext, outcome: CallOutcome): Decision {
   if (outcome.status === 'interrupted' && asksAboutUnknown(context, row)) return events(askAboutUnknown(row));
   const { status, result } = agreeing(outcome);
   if (q.hooksFor(context, 'PostToolUse', row.tool).length > 0) {
-    return events(
-      { type: 'call_returned', call_id: row.call_id, status, result, duration_ms },
-      ...parkRequested(context, outcome),
-    );
+    const park = outcome.park ? { park: outcome.park } : {};
+    return events({ type: 'call_returned', call_id: row.call_id, status, result, duration_ms, ...park });
   }
   return events(
     { ...head, status, result, is_error: status !== 'ok', ...timedOut },
