@@ -1,5 +1,5 @@
 /** Bounds of what a session keeps in mind: queues, ids, what it watches for. */
-import { BOUNDS } from '@coxswain/protocol';
+import { BOUNDS, type SessionEvent } from '@coxswain/protocol';
 import { SessionActor } from '@coxswain/turn';
 import { given, type Outcome } from '../../../turn/test/given.ts';
 import {
@@ -21,10 +21,11 @@ import {
 import { type BoundRows, from, list, most } from './row.ts';
 
 /** The first code with which something was refused or dropped, or `ok`. */
-function refusal({ session }: Outcome): string {
-  for (const { events } of session.steps) for (const event of events) if ('code' in event) return String(event.code);
+function codeIn(events: readonly SessionEvent[]): string {
+  for (const event of events) if ('code' in event) return String(event.code);
   return 'ok';
 }
+const refusal = ({ session }: Outcome) => codeIn(session.steps.flatMap(({ events }) => events));
 
 /** A turn with one call of its own and this result. */
 function turn(id: number, args: number, result: string): Move {
@@ -60,8 +61,7 @@ export const OF_MEMORY: BoundRows = {
     actor.step(started(), ++n, 0);
     for (let i = 0; i < size; i++) actor.step(callCancelled('nobody', {}, uuid(i)), ++n, 0);
     const { decision, events } = actor.step(callCancelled('nobody', {}, uuid(0)), ++n, 0);
-    if (decision.kind === 'ignored') return 'ok';
-    return events.map((event) => ('code' in event ? event.code : event.type)).join();
+    return decision.kind === 'ignored' ? 'ok' : codeIn(events);
   }),
   editedPathsPerTurnMax: most('1 left out', (size) => {
     const batches = Math.ceil(size / BOUNDS.editedPathsPerCallMax);
