@@ -148,8 +148,8 @@ class Translator implements EventTranslator {
       }
       case 'control_outcome': {
         const { control, status, target, tool, reason } = event;
-        // A control that was refused has been shown as that, right before.
-        if (event.command_id === this.#rejected) return [];
+        // A control that was refused has been shown as that, right before; these two by what they did.
+        if (event.command_id === this.#rejected || control === 'approve' || control === 'signal') return [];
         return [
           { type: 'control_reported', control, status, target, tool: tool ?? null, reason: reason ?? null, ...from },
         ];

@@ -6,6 +6,7 @@ import { z } from 'zod';
 import { Budget } from './budgets.ts';
 import { CallStatus, ToolDefinition } from './calls.ts';
 import { StartSettings } from './commands.ts';
+import { ERROR_CATALOGUE, type ErrorCode } from './error-catalogue.ts';
 import { HookFailure, HookPoint, HookTable, Verdict } from './hooks.ts';
 import { EditedPath, Failure, Provision, StopAnswer, ToolResult, Usage } from './inputs.ts';
 import { Json, JsonObject } from './json.ts';
@@ -43,28 +44,35 @@ export const StopReason = z.enum([
 export type StopReason = z.infer<typeof StopReason>;
 
 /** Commands that act on the session, on a call or on another command rather than say something to a model. */
-export const ControlVerb = z.enum(['cancel', 'cancel_call', 'suspend', 'resume', 'revoke', 'replace']);
+export const ControlVerb = z.enum([
+  'approve',
+  'cancel',
+  'cancel_call',
+  'suspend',
+  'resume',
+  'signal',
+  'revoke',
+  'replace',
+]);
 /** See {@link ControlVerb}. */
 export type ControlVerb = z.infer<typeof ControlVerb>;
 
 /** What became of a control. Those that were refused have the code of their rejection. */
 export const ControlStatus = z.enum([
+  'allowed',
+  'denied',
   'cancelled',
   'already_cancelled',
   'not_found',
   'timeout',
   'suspending',
-  'suspended',
-  'already_suspended',
   'resumed',
   'blocked',
-  'not_running',
-  'not_suspended',
+  /** A signal that no suspension waits for yet. */
+  'stored',
   'revoked',
   'replaced',
-  'already_revoked',
-  'already_delivered',
-  'unknown_command_id',
+  ...(Object.keys(ERROR_CATALOGUE) as ErrorCode[]),
 ]);
 /** See {@link ControlStatus}. */
 export type ControlStatus = z.infer<typeof ControlStatus>;
@@ -377,7 +385,7 @@ export const EVENT_SCHEMAS = {
     control: ControlVerb,
     command_id: z.string(),
     status: ControlStatus,
-    /** What it was aimed at: the session's id, a call's, or another command's. */
+    /** What it was aimed at: a call's id, another command's, or the session's, also where nothing else could be read. */
     target: z.string(),
     tool: z.string().optional(),
     /** The text that a `replace` has put in the place of its target's. */

@@ -49,6 +49,8 @@ export interface PendingInjection {
   readonly preempt?: true | undefined;
   /** `user_prompt_submit` hooks have let it in. */
   readonly allowed?: true | undefined;
+  /** The suspension that was asked for before this interrupt came: its delivery ends it. */
+  readonly interrupts?: string | undefined;
 }
 
 /** A follow-up that waits for the run to come to a plain answer. */
@@ -167,7 +169,7 @@ export interface AskedSuspension {
   readonly signal?: string | undefined;
   readonly on_timeout?: OnTimeout | undefined;
   readonly input?: string | undefined;
-  /** An interrupt that came after it was asked for: the session wakes as soon as it is parked. */
+  /** An interrupt that came after it was asked for, and was delivered: the session wakes as soon as it is parked. */
   readonly interrupted_by?: string | undefined;
 }
 
@@ -259,8 +261,8 @@ export interface SessionContext {
   /** Files that calls have edited and that file_edited hooks have not been told of: sorted, each once. */
   readonly edited: readonly string[];
   readonly dispatch_skipped: boolean;
-  /** An interrupt that does not wait came when the open turn had nothing to end yet: its model is not asked. */
-  readonly preempting: boolean;
+  /** Interrupts that do not wait and came when the open turn had nothing to end yet: while one waits, no model is asked. */
+  readonly preempting: readonly string[];
   /** The open turn's answer was cut short by an interrupt: whatever becomes of that, the model is asked again. */
   readonly cut_short: boolean;
   /** Delivered at the last seam of the open turn: the run goes on. */
@@ -361,7 +363,7 @@ export function emptyContext(sessionId: string): SessionContext {
     calls: [],
     edited: [],
     dispatch_skipped: false,
-    preempting: false,
+    preempting: [],
     cut_short: false,
     delivered_at_end: 0,
     pending: [],

@@ -31,11 +31,11 @@ import {
 } from './evolve-injections.ts';
 import { feedbackEvolved, feedbackSaid, feedbackTaken } from './feedback.ts';
 import { guardEnded, injectionBlocked } from './guard.ts';
-import { preempt } from './preempt.ts';
+import { isPreempted, preempt } from './preempt.ts';
 import * as q from './queries.ts';
 import { countDownAtTurnEnd, showReminders } from './reminders.ts';
 import { watchAnswer, watchResult, watchTold, watchTurn } from './stall-watch.ts';
-import { wakingFrom, wakingFromInterval } from './suspension.ts';
+import { interruptedBy, wakingFrom, wakingFromInterval } from './suspension.ts';
 import { UNKNOWN_OUTCOME } from './unknown-outcome.ts';
 import { viewAfter } from './view-account.ts';
 
@@ -68,7 +68,7 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
         calls: [],
         edited: [],
         dispatch_skipped: false,
-        preempting: false,
+        preempting: [],
         cut_short: false,
         delivered_at_end: 0,
         aborting: false,
@@ -150,7 +150,7 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
         stop_held: false,
         batch_open: false,
         dispatch_skipped: false,
-        preempting: false,
+        preempting: [],
         cut_short: false,
         delivered_at_end: 0,
         waking: null,
@@ -263,8 +263,9 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
     case 'followup_received':
       return {
         ...waitsFrom(context, event),
-        ...(interruptsAtOnce(context, event) ? interrupted(context, event.command_id) : {}),
-        ...('preempt' in event && event.preempt && !isHeldBack(context, event) ? preempt(context) : {}),
+        ...('preempt' in event && event.preempt && !isHeldBack(context, event)
+          ? preempt(context, event.command_id)
+          : {}),
         ...remember(context, event.command_id, injectionEntry(event.command_id)),
       };
     case 'injection_collapsed':
@@ -288,7 +289,7 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
     case 'injection_blocked':
       return { ...injectionBlocked(context, event.command_id), ...neverDelivered(context, event.command_id) };
     case 'guard_ended':
-      return { ...guardEnded(context, event), ...letIn(context, event) };
+      return guardEnded(context, event);
     case 'consult_ended':
       // The seam before these hooks would have asked for the answer, had there been none.
       if (event.point === 'transform_context' && !context.aborting)
@@ -353,17 +354,13 @@ function checkpointed(
           delivering: context.pending.filter((injection) => ids.includes(injection.command_id)),
           delivering_seam: event.kind,
           pending: context.pending.filter((injection) => !ids.includes(injection.command_id)),
+          ...interruptedBy(context, ids),
         };
   switch (event.kind) {
     case 'pre_tool_dispatch':
       return event.dispatch_skipped
         ? { ...delivered, dispatch_skipped: true, skipping: event.skipped_call_ids ?? [] }
         : delivered;
-    case 'iteration_start': {
-      // What did not wait was delivered before there was anything to end.
-      const waits = (delivered.pending ?? context.pending).some(({ mode }) => mode === 'interrupt_immediate');
-      return { ...delivered, preempting: context.preempting && waits };
-    }
     case 'post_tool_dispatch':
     case 'iteration_end':
       return { ...delivered, delivered_at_end: ids.length };
@@ -591,25 +588,6 @@ function idling(context: SessionContext, event: PlacedEvent): Partial<SessionCon
   };
 }
 
-// A steer that hooks have yet to let in interrupts once they have.
-function interruptsAtOnce(context: SessionContext, event: SessionEvent): boolean {
-  if (!('mode' in event) || event.mode !== 'interrupt_immediate') return false;
-  return event.type !== 'steering_received' || !q.isGuarded(context);
-}
-
-/** An interrupt that comes after a suspension was asked for must not be slept through. */
-function interrupted(context: SessionContext, commandId: string): Partial<SessionContext> {
-  const { suspend } = context;
-  return suspend && suspend.interrupted_by === undefined ? { suspend: { ...suspend, interrupted_by: commandId } } : {};
-}
-
-/** An interrupt counts from when hooks have let it in. */
-function letIn(context: SessionContext, event: EventOf<'guard_ended'>): Partial<SessionContext> {
-  if (event.verdict !== 'allowed') return {};
-  const injection = context.pending.find(({ command_id }) => command_id === event.command_id);
-  return injection?.mode === 'interrupt_immediate' ? interrupted(context, event.command_id) : {};
-}
-
 /** What the runtime itself says is recorded at once; of what a wait has left to say it takes the first. */
 function told(context: SessionContext, event: EventOf<'message_injected'>): Partial<SessionContext> {
   const { waking } = context;
@@ -634,7 +612,7 @@ function ask(
   const effect: OpenEffect = { id: `${event.n}-${index}`, epoch: context.epoch };
   const next = { next_effect: index + 1 };
   if (what === 'model')
-    return { ...next, model: { ...effect, restarts: 0, ...(context.preempting ? { preempted: true } : {}) } };
+    return { ...next, model: { ...effect, restarts: 0, ...(isPreempted(context) ? { preempted: true } : {}) } };
   if (what === 'compacting') return { ...next, compacting: { ...effect, restarts: 0 } };
   return what === 'provision' ? { ...next, provision: effect } : { ...next, closing: effect };
 }
