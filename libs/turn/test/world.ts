@@ -40,7 +40,6 @@ import {
   started,
   steered,
   suspended,
-  timeReached,
   timerFires,
   toolsClosed,
 } from './moves.ts';
@@ -74,7 +73,6 @@ export function possibilities(state: SessionState, around: Surroundings, id: () 
     ['trouble', 'owned', owned(state.context.epoch + 1)],
     ['trouble', 'session failed', sessionFailed],
   ];
-  if (state.context.clock_watch && !state.context.aborting) moves.push(['work', 'time reached', timeReached]);
   if (state.context.stop_check) {
     moves.push(['work', 'predicates do not hold', predicatesSaid(false)]);
     moves.push(['work', 'predicates hold', predicatesSaid(true)]);
