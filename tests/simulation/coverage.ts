@@ -186,7 +186,7 @@ export const MUST_REACH: readonly string[] = [
   ...each('suspend', ['suspending', 'blocked', 'already_suspended', 'not_running']),
   ...each('resume', ['resumed', 'not_suspended']),
   ...each('failed', ['suspension', 'model', 'prompt']),
-  ...each('timer', ['suspension', 'wake_interval']),
+  ...each('timer', ['suspension', 'wake_interval', 'time_budget']),
   ...['tokens', 'usd', 'wall_time_ms'].flatMap((budget) => each(`budget ${budget}`, ['told', 'used up'])),
   'budget tokens: cannot cover more',
   ...each('stop', ['text', 'tool', 'predicate']),

@@ -2,7 +2,7 @@
  * Each command that the stream has stored takes effect exactly once and in stream order, or is rejected; none is lost.
  * What becomes of the messages among them `fates.ts` looks at.
  */
-import { isDelivery, type JournalRecord } from '@coxswain/protocol';
+import { ControlVerb, isDelivery, type JournalRecord } from '@coxswain/protocol';
 import { UNKNOWN_OUTCOME } from '@coxswain/turn';
 import type { SentCommand } from '../history.ts';
 import type { Checker, Journal, Placed } from './check.ts';
@@ -64,12 +64,18 @@ function tookEffect(journal: Journal, consumed: readonly JournalRecord[]): strin
   for (const record of consumed) {
     const id = idOf(record);
     const { verb, body } = record.input as { verb: string; body: { mode?: string; call_id?: string } };
-    if (record.events.some((event) => event.type === 'command_rejected')) continue;
     const count = (holds: (one: Placed) => boolean) => placed.filter(holds).length;
     const expectOne = (what: string, holds: (one: Placed) => boolean) => {
       const found = count(holds);
       if (found !== 1) wrong.push(`${id} (${verb}) has ${found} ${what}`);
     };
+    // A suspension that was accepted may be blocked by hooks when it comes to it: that is told beside.
+    if (ControlVerb.safeParse(verb).success)
+      expectOne(
+        'control_outcome',
+        ({ event }) => event.type === 'control_outcome' && event.command_id === id && event.status !== 'blocked',
+      );
+    if (record.events.some((event) => event.type === 'command_rejected')) continue;
     switch (verb) {
       case 'steer':
       case 'remind':
@@ -97,13 +103,6 @@ function tookEffect(journal: Journal, consumed: readonly JournalRecord[]): strin
         expectOne(
           'end of a call',
           ({ event }) => (event.type === 'call_ended' || event.type === 'call_returned') && event.command_id === id,
-        );
-        break;
-      default:
-        // A suspension that was accepted may be blocked by hooks when it comes to it: that is told beside.
-        expectOne(
-          'control_outcome',
-          ({ event }) => event.type === 'control_outcome' && event.command_id === id && event.status !== 'blocked',
         );
         break;
     }

@@ -3,7 +3,7 @@
  * interrupt, the signal that it waits for, its time), or its run ends. Nothing else happens before; what its model is
  * told of it is told once. A daemon wakes by itself only after its interval.
  */
-import type { EventOf, JournalRecord, SessionEvent } from '@coxswain/protocol';
+import { type EventOf, isDelivery, type JournalRecord, type SessionEvent } from '@coxswain/protocol';
 import type { Checker } from './check.ts';
 
 /** Hosts may be down, stand still or be cut off when the time comes; but not for longer. */
@@ -27,11 +27,13 @@ export const checkSuspensions: Checker = ({ records }) => {
   let owed: { readonly id: string; left: number } | null = null;
   let isEnding = false;
   const interrupts = new Set<string>();
+  const said = new Set<string>();
   const signals = new Map<string, string>();
   for (const record of records) {
     const { n } = record;
     const atMs = Date.parse(record.at);
     for (const event of record.events) {
+      if (isDelivery(event)) said.add(event.command_id);
       switch (event.type) {
         case 'prompt_received':
           [asked, sleep, owed, isEnding] = [null, null, null, false];
@@ -39,6 +41,8 @@ export const checkSuspensions: Checker = ({ records }) => {
           break;
         case 'suspend_requested':
           asked = event;
+          // What was said before nobody can have missed.
+          for (const id of said) interrupts.delete(id);
           break;
         case 'steering_received':
         case 'reminder_injected':
