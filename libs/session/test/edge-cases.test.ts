@@ -1,4 +1,4 @@
-/** The edge cases that page 3.7 lists, on running sessions: what tools, models and senders notice of them. */
+/** Edge cases of a turn that other runtimes get wrong, on running sessions: what tools, models and senders notice of them. */
 import { HEADERS, type JsonObject, sessionRef, subjects, textOf } from '@coxswain/protocol';
 import { describe, expect, test } from 'vitest';
 import { hook, returns } from './fake-hooks.ts';
@@ -162,7 +162,7 @@ test('5: truncated arguments never execute; unknown tools and invalid arguments 
 
 describe('7: a duplicate delivery of any command changes nothing the second time:', () => {
   const cases: Readonly<
-    Record<string, readonly [body: JsonObject | string, answers: 'asks' | 'calls' | 'talks' | 'ends']>
+    Record<string, readonly [body: JsonObject | string, answers: 'asks' | 'calls' | 'talks' | 'ends' | 'sleeps']>
   > = {
     prompt: ['go on', 'ends'],
     steer: ['left', 'talks'],
@@ -172,6 +172,10 @@ describe('7: a duplicate delivery of any command changes nothing the second time
     cancel: [{}, 'talks'],
     cancel_call: [{ call_id: 'a' }, 'calls'],
     suspend: [{}, 'talks'],
+    resume: [{}, 'sleeps'],
+    signal: [{ name: 'tide' }, 'talks'],
+    revoke: [{ command_id: 'waits' }, 'talks'],
+    replace: [{ command_id: 'waits', body: 'rather this' }, 'talks'],
   };
   test.each(Object.entries(cases))('%s', async (verb, [body, answers]) => {
     const bed = testBed();
@@ -181,9 +185,15 @@ describe('7: a duplicate delivery of any command changes nothing the second time
       calls: [ask(call('a', 'slow')), say('done', { delayMs: 60_000 })],
       talks: [say('thinking', { delayMs: 60_000 })],
       ends: [say('done'), say('again', { delayMs: 60_000 })],
+      sleeps: [say('thinking', { delayMs: 1_000 })],
     }[answers];
     const host = await bed.host();
     await bed.start({ permissions: ASKING });
+    if (verb === 'revoke' || verb === 'replace') await bed.send('steer', 'this', { id: 'waits' });
+    if (answers === 'sleeps') {
+      await bed.send('suspend');
+      await bed.time.advance(1_000);
+    }
     await bed.send(verb, body, { id: 'same' });
     expect(bed.told('same')[0]).toBe('accepted');
     const before = await bed.bytes();

@@ -12,6 +12,7 @@ import type {
   JsonObject,
   Mode,
   OnTimeout,
+  ParkRequest,
   PinnedPermissions,
   PinnedPrice,
   ReminderFields,
@@ -131,7 +132,13 @@ export interface CallRow {
   /** An interrupt came that does not wait for it: the outside world is told to stop. */
   readonly preempted?: true | undefined;
   readonly returned?:
-    | { readonly status: CallStatus; readonly result: ToolResult; readonly duration_ms: number }
+    | {
+        readonly status: CallStatus;
+        readonly result: ToolResult;
+        readonly duration_ms: number;
+        /** Asks for the session to be parked, if hooks leave the result a good one. */
+        readonly park?: ParkRequest | undefined;
+      }
     | undefined;
   readonly ended?: CallStatus | undefined;
   readonly is_error?: boolean | undefined;
@@ -218,6 +225,8 @@ export interface Pinned {
   readonly wake_interval_ms?: number | undefined;
   readonly stop_when: readonly StopCondition[];
   readonly compaction?: ResolvedCompaction | undefined;
+  /** The persona leaves something out of its prompts, so that one may be shorter than the one before. */
+  readonly shapes_prompts?: true | undefined;
   readonly budgets: RunBudgets | null;
   readonly price: PinnedPrice | null;
   readonly price_fingerprint: string;
@@ -253,7 +262,7 @@ export interface SessionContext {
   readonly run_cost: number | null;
   readonly total_cost: number | null;
   readonly count: BudgetCount;
-  /** Waits for the next threshold of the time budget. */
+  /** The timer of the next threshold of the time budget. */
   readonly clock_watch: (OpenEffect & { readonly due_at_ms: number }) | null;
   /** Whether the open turn's answer asked for calls. */
   readonly batch_open: boolean;

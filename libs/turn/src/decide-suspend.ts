@@ -2,6 +2,7 @@
 import {
   BOUNDS,
   type CallOutcome,
+  type CallStatus,
   type CommandInput,
   type EventOf,
   type Json,
@@ -89,10 +90,13 @@ export function withoutBadParking(outcome: CallOutcome, atMs: number): CallOutco
 }
 
 /** What a call that came to a good end asks of its session, where nothing else has asked for it before. */
-export function parkRequested(context: SessionContext, outcome: CallOutcome): SessionEvent[] {
-  if (!outcome.park || outcome.status !== 'ok' || outcome.result.is_error) return [];
+export function parkRequested(
+  context: SessionContext,
+  { call_id, status, result, park }: Pick<CallOutcome, 'call_id' | 'result' | 'park'> & { readonly status: CallStatus },
+): SessionEvent[] {
+  if (!park || status !== 'ok' || result.is_error) return [];
   if (context.aborting || context.suspend) return [];
-  return [{ type: 'suspend_requested', call_id: outcome.call_id, ...asked(outcome.park) }];
+  return [{ type: 'suspend_requested', call_id, ...asked(park) }];
 }
 
 function asked(fields: ParkingFields): Omit<EventOf<'suspend_requested'>, 'type'> {

@@ -12,6 +12,7 @@ import {
   type CallOutcome,
   type CommandInput,
   callsOf,
+  type HooksChangedInput,
   type Input,
   type JsonObject,
   type ModelOutcome,
@@ -70,13 +71,12 @@ export function decide(state: SessionState, input: Input, atMs: number): Decisio
     case 'close_outcome':
       if (state.context.closing?.id !== input.effect_id) return late(input.effect_id);
       return events({ type: 'tools_closed', effect_id: input.effect_id, notes: input.notes });
-    case 'clock_outcome':
-      if (state.context.clock_watch?.id !== input.effect_id || state.context.aborting) return late(input.effect_id);
-      return events({ type: 'time_reached', effect_id: input.effect_id });
     case 'stop_outcome':
       return decideStop(state.context, input);
     case 'owned':
       return decideOwned(state, input);
+    case 'hooks_changed':
+      return decideHooksChanged(state, input);
     case 'feedback':
       return decideFeedback(state.context, input);
     case 'session_failed':
@@ -365,10 +365,8 @@ function decideCall(context: SessionContext, outcome: CallOutcome): Decision {
   if (outcome.status === 'interrupted' && asksAboutUnknown(context, row)) return events(askAboutUnknown(row));
   const { status, result } = agreeing(outcome);
   if (q.hooksFor(context, 'PostToolUse', row.tool).length > 0) {
-    return events(
-      { type: 'call_returned', call_id: row.call_id, status, result, duration_ms },
-      ...parkRequested(context, outcome),
-    );
+    const park = outcome.park ? { park: outcome.park } : {};
+    return events({ type: 'call_returned', call_id: row.call_id, status, result, duration_ms, ...park });
   }
   return events(
     { ...head, status, result, is_error: status !== 'ok', ...timedOut },
@@ -406,6 +404,14 @@ function decideOwned(state: SessionState, input: OwnedInput): Decision {
     error: { code: 'model_restarts_exhausted', message },
     stop_reason: 'error',
   });
+}
+
+/** Between runs nobody reads the table, and a run's first one comes with its provision. */
+function decideHooksChanged(state: SessionState, { fingerprint, table }: HooksChangedInput): Decision {
+  const { context } = state;
+  if (isEnded(state) || !context.run_started) return { kind: 'ignored', reason: 'no run is on' };
+  if (context.pinned?.hooks_fingerprint === fingerprint) return { kind: 'ignored', reason: 'the same table' };
+  return events({ type: 'hooks_changed', fingerprint, table });
 }
 
 function decideSessionFailed(state: SessionState, input: SessionFailedInput): Decision {

@@ -6,6 +6,7 @@
  */
 import { BOUNDS, callsOf, costNanoUsd, type EventOf, type SessionEvent, textOf, type Usage } from '@coxswain/protocol';
 import {
+  atLeast,
   type BudgetCount,
   exhaustion,
   NOTHING_USED,
@@ -103,6 +104,7 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
           ...(provision.definition.on_unknown_outcome === 'ask' ? { asks_unknown: true } : {}),
           wake_interval_ms: provision.wake_interval_ms,
           stop_when: provision.definition.stop_when ?? [],
+          ...(provision.definition.transform_context ? { shapes_prompts: true } : {}),
           ...(provision.compaction ? { compaction: provision.compaction } : {}),
           budgets: provision.budgets ?? null,
           price: context.pinned?.price ?? null,
@@ -114,8 +116,6 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
       return context.pinned
         ? { pinned: { ...context.pinned, price: event.price, price_fingerprint: event.fingerprint } }
         : {};
-    case 'time_reached':
-      return watchClock(context, event, context.count);
     case 'stop_condition_held':
       return { stop_held: true };
     case 'stop_predicates_asked':
@@ -207,7 +207,12 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
       return {
         ...setCall(context, event.call_id, {
           status: 'returned',
-          returned: { status: event.status, result: event.result, duration_ms: event.duration_ms },
+          returned: {
+            status: event.status,
+            result: event.result,
+            duration_ms: event.duration_ms,
+            ...(event.park ? { park: event.park } : {}),
+          },
         }),
         ...(event.command_id === undefined ? {} : remember(context, event.command_id)),
       };
@@ -276,7 +281,8 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
       return inherits(context, event);
     case 'reminder_deduped':
     case 'reminder_expired':
-      return withoutReminder(context, event.command_id);
+      // The next prompt may be shorter than the last.
+      return { ...withoutReminder(context, event.command_id), count: { ...context.count, prompt_tokens: 0 } };
     case 'hook_call':
       return hookAsked(context, event);
     case 'hook_vetoed':
@@ -444,7 +450,7 @@ function clockStopped(context: SessionContext, event: PlacedEvent): Partial<Sess
   return { count: stopClock(context.count, event.at_ms), clock_watch: null };
 }
 
-/** With a time budget somebody must say when its next threshold is there: a run that waits makes no records. */
+/** With a time budget a timer says when its next threshold is there: a run that waits makes no records. */
 function watchClock(context: SessionContext, event: PlacedEvent, count: BudgetCount): Partial<SessionContext> {
   const due_at_ms = nextTimeThresholdMs(context, count, event.at_ms);
   if (due_at_ms === null) return { count, clock_watch: null };
@@ -568,8 +574,10 @@ function resumed(context: SessionContext, event: EventOf<'resumed'>): Partial<Se
   };
 }
 
-function timerFired(context: SessionContext, event: EventOf<'timer_fired'>): Partial<SessionContext> {
-  const { suspension } = context;
+function timerFired(context: SessionContext, event: EventOf<'timer_fired'> & PlacedEvent): Partial<SessionContext> {
+  const { suspension, clock_watch, count } = context;
+  if (event.what === 'time_budget')
+    return watchClock(context, event, atLeast(count, clock_watch?.due_at_ms ?? 0, event.at_ms));
   if (event.what === 'suspension') return suspension ? { suspension: { ...suspension, expired: true } } : {};
   const intervalMs = context.pinned?.wake_interval_ms ?? 0;
   return { idle_timer: null, waking: wakingFromInterval(event.effect_id, intervalMs) };

@@ -1,4 +1,4 @@
-/** The edge cases that page 3.7 lists, and what may come at one moment: as given / when / then. The test bed of `session` has the same with hosts. */
+/** Edge cases of a turn that other runtimes get wrong, and what may come at one moment. The test bed of `session` has the same with hosts. */
 import { describe, expect, test } from 'vitest';
 import { given } from './given.ts';
 import {

@@ -196,12 +196,10 @@ function effectLine(effect: Effect): string {
   const about =
     effect.kind === 'call_tool' || effect.kind === 'stop_call'
       ? ` ${effect.callId}`
-      : effect.kind === 'watch_clock'
-        ? ` ${effect.dueAtMs}`
-        : effect.kind === 'consult'
-          ? ` ${effect.point}${effect.callId === undefined ? '' : ` ${effect.callId}`}`
-          : effect.kind === 'timer'
-            ? ` ${effect.what} at ${effect.dueAtMs}`
-            : '';
+      : effect.kind === 'consult'
+        ? ` ${effect.point}${effect.callId === undefined ? '' : ` ${effect.callId}`}`
+        : effect.kind === 'timer'
+          ? ` ${effect.what} at ${effect.dueAtMs}`
+          : '';
   return `${effect.kind}${about}${effect.abort ? ' aborted' : ''}`;
 }

@@ -149,7 +149,6 @@ export function journalLine(event: SessionEvent): string {
       );
     case 'persona_changed':
     case 'prices_changed':
-    case 'time_reached':
     case 'tools_changed':
     case 'hooks_changed':
     case 'tools_closed':

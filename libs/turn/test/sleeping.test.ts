@@ -7,10 +7,12 @@ import {
   answered,
   asked,
   call,
+  callCancelled,
   cancelled,
   Failing,
   followedUp,
   hook,
+  hooksCancelled,
   hooksSaid,
   later,
   type Move,
@@ -462,7 +464,24 @@ describe('a session that parks itself', () => {
   test('parks after hooks have seen its result', () => {
     given(running({ hooks: [hook('PostToolUse')] }), asked(call('a', 'read')), returned('a', 'ok', { park: {} }))
       .when(hooksSaid(undefined))
-      .thenIncludes('call_ended a ok', 'suspended a');
+      .thenIncludes('call_ended a ok', 'suspend_requested a', 'suspended a');
+  });
+
+  test.each([
+    ['a hook that fails closed', new Failing()],
+    ['a hook that makes an error of its result', { is_error: true }],
+  ])('is not parked after %s: the model was told that its call went wrong', (_name, said) => {
+    given(running({ hooks: [hook('PostToolUse')] }), asked(call('a', 'read')), returned('a', 'ok', { park: {} }))
+      .when(hooksSaid(said))
+      .thenIncludes('call_ended a error', 'turn_start 2')
+      .thenNever('suspend_requested', 'suspended');
+  });
+
+  test('is not parked by a call that was cancelled while hooks looked at its result', () => {
+    given(running({ hooks: [hook('PostToolUse')] }), asked(call('a', 'read')), returned('a', 'ok', { park: {} }))
+      .when(callCancelled('a'), hooksCancelled)
+      .thenIncludes('call_ended a cancelled', 'turn_start 2')
+      .thenNever('suspend_requested', 'suspended');
   });
 
   test('is refused a suspension by a person meanwhile, and can be resumed by one', () => {
