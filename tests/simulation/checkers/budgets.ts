@@ -21,7 +21,7 @@ export const checkBudgets: Checker = ({ records }) => {
   let told = new Map<string, number>();
   let isUsedUp = false;
   let isEnding = true;
-  for (const { n, at, events } of records) {
+  for (const { n, at, events, state } of records) {
     const atMs = Date.parse(at);
     for (const event of events) {
       if (run.take(event, atMs)) told = new Map();
@@ -31,9 +31,6 @@ export const checkBudgets: Checker = ({ records }) => {
           break;
         case 'agent_start':
           isEnding = event.fingerprints === null;
-          break;
-        case 'loop_checkpoint':
-          if (event.kind === 'loop_exit') isEnding = true;
           break;
         case 'run_failed':
           isEnding = true;
@@ -63,7 +60,8 @@ export const checkBudgets: Checker = ({ records }) => {
       }
     }
     // A run that is ending tells no more.
-    if (!isEnding) wrong.push(...untold(n, run, atMs, told));
+    const isOver = isEnding || (typeof state === 'object' && 'tearing_down' in state);
+    if (!isOver) wrong.push(...untold(n, run, atMs, told));
   }
   return wrong;
 };
