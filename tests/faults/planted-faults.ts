@@ -224,4 +224,36 @@ export const PLANTED_FAULTS: readonly PlantedFault[] = [
     find: 'failure: context.failure ?? event.error,',
     instead: 'failure: event.error,',
   },
+
+  // ---- budgets, windows, parking ----
+  {
+    name: 'the clock of the store of timers is not believed where it is ahead',
+    file: 'budgets.ts',
+    find: '  return { ...count, running_since_ms: count.running_since_ms - (dueAtMs - atMs) };\n',
+    instead: '  return count;\n',
+  },
+  {
+    name: 'a run that is ending still waits for its time',
+    file: 'effects.ts',
+    find: 'return aborting ? null : {',
+    instead: 'return {',
+  },
+  {
+    name: 'a run ends for want of budget although its next prompt would be compacted',
+    file: 'next-prompt.ts',
+    find: '  return passDue(atTurnEnd(context)) ? 0 : count.prompt_tokens;\n',
+    instead: '  return count.prompt_tokens;\n',
+  },
+  {
+    name: 'a refused prompt teaches nothing',
+    file: 'view-account.ts',
+    find: 'if (refused_at === 0 || refused_at >= window) return { window, reserve };',
+    instead: 'if (refused_at >= 0) return { window, reserve };',
+  },
+  {
+    name: 'a call parks its session although a hook has made an error of it',
+    file: 'decide-consult.ts',
+    find: '...parkRequested(context, { call_id: row.call_id, status: settled, result, park }),',
+    instead: "...parkRequested(context, { call_id: row.call_id, status: 'ok', result: row.returned.result, park }),",
+  },
 ];

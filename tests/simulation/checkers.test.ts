@@ -74,6 +74,27 @@ const CASES: readonly (readonly [checker: string, what: string, () => { journal:
     'an exception of ours was got over',
     () => record(5, (one) => ({ ...one, input: { type: 'session_failed', n: 5, error: { code: 'x', message: 'y' } } })),
   ],
+  ['budgets', 'a threshold is told twice', () => changed('budget_threshold', twice)],
+  [
+    'budgets',
+    'a threshold is told too early',
+    () =>
+      changed(
+        'budget_threshold',
+        (event) => [{ ...event, used: 0 } as SessionEvent],
+        ({ needed }) => !needed,
+      ),
+  ],
+  [
+    'budgets',
+    'a turn begins after a budget was used up',
+    () =>
+      changed(
+        'budget_threshold',
+        (event) => [event, { type: 'turn_start', turn: 99 }],
+        ({ percent }) => percent === 100,
+      ),
+  ],
   ['calls', 'a call has two results', () => changed('call_ended', twice)],
   ['calls', 'a call has no result', () => changed('call_ended', never)],
   ['calls', 'a call starts twice', () => changed('call_started', twice)],

@@ -14,7 +14,6 @@ export class Client {
   readonly #history: History;
   readonly #random: Random;
   readonly #incarnation: { readonly stream: string; readonly created: string };
-  #seq = 0;
   #own = 0;
 
   constructor(bus: SimBus, history: History, random: Random) {
@@ -77,16 +76,13 @@ export class Client {
   async send({ session, verb, payload, id, tell }: PlannedCommand): Promise<void> {
     while (this.#bus.isOut) await this.#bus.world.sleep(100);
     const subject = `cox.default.session.${session}.${verb}`;
-    const address = parsePublishedCommand(subject);
-    if (address) this.#seq++;
-    if (address?.ref) {
-      const commandId = id !== null && ID.test(id) ? id : positionalCommandId(this.#incarnation, this.#seq);
-      this.#history.push({ what: 'sent', command: { session, seq: this.#seq, verb, commandId, tell } });
-    }
-    this.#bus.bus.publish(subject, payload, {
+    const seq = this.#bus.bus.publish(subject, payload, {
       ...(id === null ? {} : { [HEADERS.commandId]: id }),
       ...(tell ? { [HEADERS.receiptTo]: INBOX } : {}),
       [HEADERS.actor]: 'client',
     });
+    if (seq === null || !parsePublishedCommand(subject)?.ref) return;
+    const commandId = id !== null && ID.test(id) ? id : positionalCommandId(this.#incarnation, seq);
+    this.#history.push({ what: 'sent', command: { session, seq, verb, commandId, tell } });
   }
 }

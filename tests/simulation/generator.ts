@@ -136,13 +136,16 @@ export function generate(seed: number): Schedule {
 
 function planSession(random: Random, id: string): SessionPlan & { readonly commands: PlannedCommand[] } {
   const context = random.fork('context');
+  const limits = random.fork('limits');
   const overflows = context.chance(0.2);
   const answers = Array.from({ length: 3 + random.int(7) }, (_, index) => ({
     ...planAnswer(random, index),
     ...(overflows && context.chance(0.3) ? { messagesMax: 1 + context.int(6) } : {}),
   }));
   const callIds = answers.flatMap(({ calls }) => calls.map((call) => call.call_id));
-  const commands = [command(random, id, 'start', startBody(random, context), random.between(0, 1_500), 'start-1')];
+  const commands = [
+    command(random, id, 'start', startBody(random, context, limits), random.between(0, 1_500), 'start-1'),
+  ];
   const count = 3 + random.int(10);
   for (let i = 0; i < count; i++) {
     const atMs = random.between(0, TROUBLE_MS);
@@ -178,7 +181,7 @@ function planCall(random: Random, callId: string): CallPart {
   return { ...part, tool: random.pick(TOOL_NAMES), args: { n: random.int(1_000) } };
 }
 
-function startBody(random: Random, context: Random): JsonObject {
+function startBody(random: Random, context: Random, limits: Random): JsonObject {
   const prompt = random.chance(0.1) ? 'long '.repeat(20_000) : 'hello';
   const maxTurns = random.pick([1, 3, 8, 50, 50]);
   const parallelCalls = random.pick([1, 2, 8]);
@@ -193,7 +196,11 @@ function startBody(random: Random, context: Random): JsonObject {
       ],
     },
     max_turns: maxTurns,
-    limits: { parallel_calls: parallelCalls },
+    limits: {
+      parallel_calls: parallelCalls,
+      ...(limits.chance(0.25) ? { wall_time_ms: limits.pick([1_000, 4_000, 15_000]) } : {}),
+      ...(limits.chance(0.1) ? { tokens: limits.pick([40, 150]) } : {}),
+    },
     persona: {
       name: 'sim',
       prompt: 'You are simulated.',
@@ -246,6 +253,8 @@ function ask(random: Random, callIds: readonly string[]): [verb: string, body: J
     }
     case 'cancel_call':
       return [verb, { call_id: callId, timeout_ms: random.pick([0, 100, 5_000]), inject_reminder: random.chance(0.5) }];
+    case 'suspend':
+      return [verb, random.chance(0.5) ? { for_ms: random.pick([500, 5_000]) } : {}];
     default:
       return [verb, {}];
   }

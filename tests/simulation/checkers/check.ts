@@ -6,6 +6,7 @@ import type { Blobs } from '@coxswain/ports';
 import type { EventOf, EventType, JournalRecord, SessionEvent } from '@coxswain/protocol';
 import type { Schedule } from '../generator.ts';
 import type { History } from '../history.ts';
+import { checkBudgets } from './budgets.ts';
 import { checkCalls } from './calls.ts';
 import { checkChain } from './chain.ts';
 import { checkCommands } from './commands.ts';
@@ -48,6 +49,7 @@ export const CHECKERS: Readonly<Record<string, Checker>> = {
   chain: checkChain,
   replay: checkReplay,
   runs: checkRuns,
+  budgets: checkBudgets,
   calls: checkCalls,
   commands: checkCommands,
   effects: checkEffects,
