@@ -117,16 +117,16 @@ export const PLANTED_FAULTS: readonly PlantedFault[] = [
     find: "else if (sequential && row.status === 'parked') heldBack = true;",
     instead: '',
   },
-  // ---- turn-machine.ts: ways and guards ----
+  // ---- turn-machine.ts, turn-guards.ts: ways and guards ----
   {
     name: 'steering delivered after a batch does not keep a terminating run going',
-    file: 'turn-machine.ts',
+    file: 'turn-guards.ts',
     find: 'checkpoint(event).delivered === 0 && q.batchTerminates(context)',
     instead: 'q.batchTerminates(context)',
   },
   {
     name: 'the last decision is taken for one of several',
-    file: 'turn-machine.ts',
+    file: 'turn-guards.ts',
     find: '=> !q.anyParkedBut(context, callOf(event) ?? null);',
     instead: '=> q.anyParkedBut(context, callOf(event) ?? null);',
   },
