@@ -77,6 +77,7 @@ export const turnMachine = turnSetup.createMachine({
     injection_blocked: evolves,
     guard_ended: evolves,
     owned: evolves,
+    hooks_changed: evolves,
     suspend_requested: evolves,
     signal_received: evolves,
     timer_fired: evolves,
@@ -90,7 +91,6 @@ export const turnMachine = turnSetup.createMachine({
           on: {
             persona_changed: evolves,
             tools_changed: evolves,
-            hooks_changed: evolves,
             prices_changed: evolves,
             agent_start: [
               to('session_start', 'hooked_session_start'),
