@@ -42,7 +42,6 @@ export const checkRuns: Checker = (journal, { ended }) => {
         failed = true;
         break;
       case 'budget_threshold':
-        // Time may run out before the model was asked.
         if (event.percent === 100) failed = true;
         break;
       case 'control_outcome':

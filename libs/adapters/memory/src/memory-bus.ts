@@ -42,7 +42,7 @@ export interface MemoryBus {
   createInbox(): CommandInbox;
   /**
    * Publishes as any client of a bus could: any subject, any bytes. A subject that is no command goes nowhere.
-   * @returns its position among the commands, or null where it went nowhere.
+   * @returns the position at which the command stream has stored it, or null.
    */
   publish(subject: string, payload: Uint8Array, headers?: Readonly<Record<string, string>>): number | null;
   /** Hears of each record of a session after it is durable. @returns a function that ends it. */

@@ -61,7 +61,7 @@ export interface MemoryCommands {
   createInbox(): CommandInbox;
   /**
    * What any client of a bus could publish: any subject, any bytes. Subjects that are no commands go nowhere.
-   * @returns its position in the stream, or null where it went nowhere.
+   * @returns the position at which it is stored, or null.
    */
   publish(subject: string, payload: Uint8Array, headers?: Readonly<Record<string, string>>): number | null;
   /** Stores a due timer. */
