@@ -8,7 +8,7 @@ import { RunBudgets } from './budgets.ts';
 import { CallStatus, ToolDefinition } from './calls.ts';
 import type { Actor } from './commands.ts';
 import type { ErrorCode } from './error-catalogue.ts';
-import { HookAnswer, HookTable } from './hooks.ts';
+import { HookTable } from './hook-registrations.ts';
 import { Json, JsonObject } from './json.ts';
 import { AssistantMessage, FilePart, TextPart } from './messages.ts';
 import { ParkRequest } from './parking.ts';
@@ -16,6 +16,7 @@ import { PinnedPermissions } from './permissions.ts';
 import { CompactionStrategy, ModelSettings, Persona } from './persona.ts';
 import { PinnedPrice } from './prices.ts';
 import { TimerInput } from './timers.ts';
+import { HookAnswer } from './verdicts.ts';
 
 const StoredActor = z.strictObject({ name: z.string(), verified: z.boolean() });
 
@@ -237,11 +238,6 @@ export const StopOutcome = z.strictObject({
 /** See {@link StopOutcome}. */
 export type StopOutcome = z.infer<typeof StopOutcome>;
 
-/** The clock has reached the time at which a run has something to tell of its time budget. */
-export const ClockOutcome = z.strictObject({ type: z.literal('clock_outcome'), effect_id: effectId });
-/** See {@link ClockOutcome}. */
-export type ClockOutcome = z.infer<typeof ClockOutcome>;
-
 /** A host took the session over. Made by hosts only. */
 export const OwnedInput = z.strictObject({
   type: z.literal('owned'),
@@ -250,6 +246,15 @@ export const OwnedInput = z.strictObject({
 });
 /** See {@link OwnedInput}. */
 export type OwnedInput = z.infer<typeof OwnedInput>;
+
+/** The table of registrations has changed since the run began. Made by hosts only; a run's first comes with its provision. */
+export const HooksChangedInput = z.strictObject({
+  type: z.literal('hooks_changed'),
+  fingerprint: z.string(),
+  table: HookTable,
+});
+/** See {@link HooksChangedInput}. */
+export type HooksChangedInput = z.infer<typeof HooksChangedInput>;
 
 /** One piece of inbox feedback: who gives it (`tool:<name>`, `mcp:<server>`, `hook:<id>`, `command_policy`), and what it says. */
 export const Feedback = z.strictObject({ source: z.string().min(1).max(256), body: z.string().min(1) });
@@ -286,14 +291,21 @@ export const Input = z.union([
   ConsultOutcome,
   CloseOutcome,
   StopOutcome,
-  ClockOutcome,
   OwnedInput,
+  HooksChangedInput,
   FeedbackInput,
   SessionFailedInput,
   TimerInput,
 ]);
 /** See {@link Input}. */
-export type Input = CommandInput | Outcome | OwnedInput | FeedbackInput | SessionFailedInput | TimerInput;
+export type Input =
+  | CommandInput
+  | Outcome
+  | OwnedInput
+  | HooksChangedInput
+  | FeedbackInput
+  | SessionFailedInput
+  | TimerInput;
 
 /** An input that answers an effect. */
 export type Outcome =
@@ -304,8 +316,7 @@ export type Outcome =
   | CallAccepted
   | ConsultOutcome
   | CloseOutcome
-  | StopOutcome
-  | ClockOutcome;
+  | StopOutcome;
 
 /** Arbitrary JSON that stands where a payload is recorded. */
 export const Payload = Json;

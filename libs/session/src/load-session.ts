@@ -49,7 +49,7 @@ export interface LoadPorts {
 }
 
 /** Shape of a snapshot; it rises with the context's shape, not with every machine version. A cache: one that does not fit is passed over, and the journal read from its beginning. */
-const SNAPSHOT_VERSION = 4;
+const SNAPSHOT_VERSION = 5;
 const Snapshot = z.strictObject({
   v: z.literal(SNAPSHOT_VERSION),
   n: z.number().int().positive(),
@@ -66,16 +66,22 @@ type Snapshot = z.infer<typeof Snapshot>;
 /**
  * Loads a session.
  * @param whole read every record, so that the transcript stands; else start from the newest snapshot.
+ * @param onRecord told of every record that is read.
  * @throws ChainBrokenError, RecordUnreadableError, FoldDivergedError, and what the journal port throws.
  */
-export async function loadSession(ports: LoadPorts, ref: SessionRef, whole: boolean): Promise<LoadedSession> {
+export async function loadSession(
+  ports: LoadPorts,
+  ref: SessionRef,
+  whole: boolean,
+  onRecord: (record: JournalRecord) => void = () => {},
+): Promise<LoadedSession> {
   const snapshot = whole ? null : await newestSnapshot(ports.snapshots, ref);
-  if (snapshot === null) return fold(ports, ref, whole, null);
+  if (snapshot === null) return fold(ports, ref, whole, null, onRecord);
   try {
-    return await fold(ports, ref, whole, snapshot);
+    return await fold(ports, ref, whole, snapshot, onRecord);
   } catch {
     // A snapshot is a cache: one that the machine or the journal does not go on from is passed over.
-    return fold(ports, ref, whole, null);
+    return fold(ports, ref, whole, null, onRecord);
   }
 }
 
@@ -84,6 +90,7 @@ async function fold(
   ref: SessionRef,
   whole: boolean,
   snapshot: Snapshot | null,
+  onRecord: (record: JournalRecord) => void,
 ): Promise<LoadedSession> {
   const actor = new SessionActor(ref.sessionId, snapshot?.state);
   const transcript = whole ? new Transcript() : null;
@@ -112,6 +119,7 @@ async function fold(
       throw new FoldDivergedError(`record ${record.n} of ${ref.sessionId} leads to ${folded}`);
     }
     receipts.recall(record.input, record.events);
+    onRecord(record);
     ({ n, at } = record);
     fence = stored.fence;
     hash = sha256Hex(stored.bytes);

@@ -204,7 +204,6 @@ export const turnMachine = turnSetup.createMachine({
     control_outcome: [to('.tearing_down', 'cancels'), evolves],
     run_failed: to('.tearing_down'),
     budget_threshold: [to('.tearing_down', 'is_used_up'), evolves],
-    time_reached: evolves,
     stop_condition_held: evolves,
     stop_predicates_answered: evolves,
     steering_received: evolves,
@@ -234,6 +233,7 @@ export const turnMachine = turnSetup.createMachine({
     injection_blocked: evolves,
     guard_ended: evolves,
     owned: evolves,
+    hooks_changed: evolves,
     suspend_requested: evolves,
     signal_received: evolves,
     timer_fired: evolves,
@@ -247,7 +247,6 @@ export const turnMachine = turnSetup.createMachine({
           on: {
             persona_changed: evolves,
             tools_changed: evolves,
-            hooks_changed: evolves,
             prices_changed: evolves,
             agent_start: [
               to('session_start', 'hooked_session_start'),

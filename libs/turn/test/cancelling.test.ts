@@ -21,6 +21,7 @@ import {
   type Move,
   modelStopped,
   notProvisioned,
+  owned,
   prompted,
   provisioned,
   resumed,
@@ -302,6 +303,21 @@ describe('cancel_call', () => {
       });
   });
 
+  test('whose host crashed over it is told to be cancelled, and that nobody knows how far it came', () => {
+    given(one, callCancelled('a'))
+      .when(owned(2), returned('a', 'interrupted'))
+      .thenIncludes('call_ended a cancelled', 'control_outcome cancel_call cancelled a')
+      .thenEvent('call_ended', {
+        result: {
+          content: [
+            { type: 'text', text: 'Cancelled by the host.' },
+            { type: 'text', text: 'result of a' },
+          ],
+          is_error: true,
+        },
+      });
+  });
+
   test('a second time is already_cancelled, with the first reason', () => {
     given(one, callCancelled('a', { reason: 'first' }))
       .when(callCancelled('a', { reason: 'second' }, 'again'))
@@ -319,7 +335,7 @@ describe('cancel_call', () => {
       )
       .thenState('function_execute.running')
       .when(approved('a'))
-      .thenJournal('command_rejected not_pending allow-a')
+      .thenJournal('command_rejected not_pending allow-a', 'control_outcome approve not_pending a')
       .when(callCancelled('a', {}, 'again'))
       .thenJournal('control_outcome cancel_call already_cancelled a because no need');
   });

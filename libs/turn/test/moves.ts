@@ -24,13 +24,14 @@ import {
   type Provision,
   parseBody,
   parseCallOutcome,
-  parseVerdict,
+  parseReturn,
   type ResolvedCompaction,
   type RunBudgets,
   type StopAnswer,
   type StopCondition,
   type ToolDefinition,
   type ToolTraits,
+  type TransformContext,
   type Verb,
 } from '@coxswain/protocol';
 import { type SessionState, timerOf } from '../src/mod.ts';
@@ -144,6 +145,7 @@ export interface Surroundings {
   readonly thresholds?: readonly number[];
   readonly price?: PinnedPrice;
   readonly stopWhen?: readonly StopCondition[];
+  readonly transformContext?: TransformContext;
 }
 
 /** The surroundings as a provision. */
@@ -156,6 +158,7 @@ export function provision(around: Surroundings = {}): Provision {
       name: 'coder',
       prompt: '',
       ...(around.onUnknownOutcome ? { on_unknown_outcome: around.onUnknownOutcome } : {}),
+      ...(around.transformContext ? { transform_context: around.transformContext } : {}),
       ...(around.stopWhen ? { stop_when: [...around.stopWhen] } : {}),
     },
     model: { name: 'scripted/test.yaml' },
@@ -373,9 +376,11 @@ export function hooksSaid(...returns: readonly unknown[]): Move {
         const raw = returns[index];
         if (index >= returns.length) return { hook: id, not_run: true };
         if (raw instanceof Failing) return { hook: id, failure: raw.failure };
-        const parsed = parseVerdict(point, raw);
+        const parsed = parseReturn(point, raw);
         const said = raw === undefined ? {} : { raw: raw as HookAnswer['raw'] };
-        return isHookFailure(parsed) ? { hook: id, ...said, failure: parsed } : { hook: id, ...said, verdict: parsed };
+        if (isHookFailure(parsed)) return { hook: id, ...said, failure: parsed };
+        const reminders = parsed.reminders.length > 0 ? { reminders: [...parsed.reminders] } : {};
+        return { hook: id, ...said, verdict: parsed.verdict, ...reminders };
       }),
     };
   };
@@ -430,14 +435,6 @@ function open<T>(effect: T | null, what: string): T {
   if (effect === null) throw new Error(`no ${what} effect is open`);
   return effect;
 }
-
-// ---- time ----
-
-/** The time for which the time budget waits is there. */
-export const timeReached: Move = (state) => ({
-  type: 'clock_outcome',
-  effect_id: open(state.context.clock_watch, 'watch_clock').id,
-});
 
 // ---- stop conditions ----
 
