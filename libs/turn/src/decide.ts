@@ -140,19 +140,20 @@ function decideVerb(state: SessionState, input: CommandInput, atMs: number): Dec
   }
 }
 
-const UUID_V7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$/;
+const UUID_V7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
 // UUIDv7s sort by time (RFC 9562 5.7): one below the oldest that is remembered may be a repetition of a forgotten one.
 function isTooOld(context: SessionContext, commandId: string): boolean {
   if (context.command_ids.length < BOUNDS.commandIdsRemembered || !UUID_V7.test(commandId)) return false;
   const oldest = context.command_ids.find((entry) => UUID_V7.test(entry.slice(0, 36)));
-  return oldest !== undefined && commandId < oldest.slice(0, 36);
+  // Capitals are as good a spelling, and sort otherwise.
+  return oldest !== undefined && commandId.toLowerCase() < oldest.slice(0, 36).toLowerCase();
 }
 
 function decidePrompt(state: SessionState, input: CommandInput): Decision {
   const { context } = state;
   if (!isEnded(state))
-    return reject(input, 'session_busy', `the session is ${topStateOf(state)}; steer it or queue a follow-up`);
+    return reject(input, 'session_busy', `the session is ${topStateOf(state)}; ${insteadOfAPrompt(state)}`);
   if (input.verb === 'start' && context.run > 0)
     return reject(input, 'session_exists', 'the session has had a run; go on with prompt, or use another id');
   const { prompt, messages, message_id: _, fork: __, ...settings } = input.body;
@@ -165,6 +166,13 @@ function decidePrompt(state: SessionState, input: CommandInput): Decision {
     ...by(input),
     ...(input.verb === 'start' ? { settings: settings as unknown as StartSettings } : {}),
   });
+}
+
+// A message alone does not wake what sleeps, but for an interrupt.
+function insteadOfAPrompt(state: SessionState): string {
+  return topStateOf(state) === 'suspended'
+    ? 'resume it, or interrupt it with a steer'
+    : 'steer it or queue a follow-up';
 }
 
 function decideApproval(state: SessionState, input: CommandInput): Decision {

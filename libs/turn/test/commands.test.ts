@@ -207,6 +207,11 @@ describe('bounds', () => {
       `steering_received ${uuid(5)} finish_step`,
     ]);
     expect(put(steered(uuid(5)))).toEqual([`command_rejected command_too_old ${uuid(5)}`]);
+    // Capitals sort before small letters, and mean the same.
+    const spelled = '01900005-0000-7000-8000-00000000000A';
+    expect(put(steered(spelled))).toEqual([`command_rejected command_too_old ${spelled}`]);
+    const young = 'FFFFFFFF-0000-7000-8000-00000000000A';
+    expect(put(steered(young))).toEqual([`steering_received ${young} finish_step`]);
     expect(put(steered(uuid(5_000)))).toEqual([`steering_received ${uuid(5_000)} finish_step`]);
     // Ids that carry no time cannot be told from new ones.
     expect(put(steered('plain'))).toEqual(['steering_received plain finish_step']);
