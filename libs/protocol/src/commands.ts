@@ -83,6 +83,9 @@ export const StartSettings = z.strictObject({
 /** See {@link StartSettings}. */
 export type StartSettings = z.infer<typeof StartSettings>;
 
+// Of either family of systems: the host's need not be the sender's.
+const ABSOLUTE_PATH = /^(\/|\\\\|[A-Za-z]:[\\/])/;
+
 const Start = z
   .strictObject({
     ...StartSettings.shape,
@@ -108,6 +111,10 @@ const Start = z
     if (silent >= 0) context.addIssue({ code: 'custom', path: ['messages', silent], message: 'must not be empty' });
     if (body.provider !== undefined && body.model === undefined) {
       context.addIssue({ code: 'custom', path: ['provider'], message: 'a provider needs a model beside it' });
+    }
+    if (body.root !== undefined && !ABSOLUTE_PATH.test(body.root)) {
+      const message = 'must be an absolute path on the host: whoever sends a command has no folder there';
+      context.addIssue({ code: 'custom', path: ['root'], message });
     }
     const model = modelName(body);
     if (model !== undefined && !ModelName.safeParse(model).success) {

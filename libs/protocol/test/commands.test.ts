@@ -245,6 +245,8 @@ describe('bad input is refused with the field named:', () => {
     ['start', { prompt: 'x', tools: { deny: ['fs.*'] } }, 'invalid_field tools.deny.0'],
     ['steer', { text: 'x' }, 'unknown_field text'],
     ['start', { prompt: 'x', root: '' }, 'invalid_field root'],
+    ['start', { prompt: 'x', root: 'src' }, 'invalid_field root'],
+    ['start', { prompt: 'x', root: '~/src' }, 'invalid_field root'],
     ['start', { prompt: 'x', metadata: [] }, 'invalid_field metadata'],
     ['start', { prompt: 'x', metadata: { deep } }, 'invalid_field metadata'],
     ['start', { prompt: 'x', message_id: 'x'.repeat(257) }, 'invalid_field message_id'],

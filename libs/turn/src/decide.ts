@@ -63,7 +63,7 @@ export function decide(state: SessionState, input: Input, atMs: number): Decisio
     case 'compact_outcome':
       return decideCompact(state.context, input);
     case 'call_outcome':
-      return withEditedFiles(input, decideCall(state.context, withoutBadParking(input, atMs)));
+      return withEditedFiles(input, decideCall(state.context, withoutBadParking(state.context, input, atMs)));
     case 'call_accepted':
       return decideCallAccepted(state.context, input);
     case 'consult_outcome':
@@ -230,7 +230,7 @@ function decideCancel(state: SessionState, input: CommandInput): Decision {
 
 const unrunText = (row: CallRow, reason: string | undefined) =>
   row.in_doubt
-    ? `Cancelled by the host${because(reason)}. A crash had left open whether it took effect before.`
+    ? `Cancelled by the host${because(reason)}. The end of an earlier host had left open whether it took effect before.`
     : `Cancelled before it was run${because(reason)}.`;
 
 function decideCancelCall(state: SessionState, input: CommandInput): Decision {
@@ -400,12 +400,12 @@ function decideOwned(state: SessionState, input: OwnedInput): Decision {
   const owned: SessionEvent = { type: 'owned', epoch: input.epoch, host: input.host };
   const { compacting, model, pass } = context;
   if (compacting && pass && compacting.restarts + 1 > BOUNDS.modelRestartsMax && !context.aborting) {
-    const message = `the summary was begun again ${BOUNDS.modelRestartsMax} times after crashes`;
+    const message = `the summary was begun again ${BOUNDS.modelRestartsMax} times, each after its host had ended`;
     return events(owned, ...withoutStep(context, pass, { code: 'model_restarts_exhausted', message }));
   }
   if (!model || model.restarts + 1 <= BOUNDS.modelRestartsMax || context.aborting || model.preempted)
     return events(owned);
-  const message = `the model call was begun again ${BOUNDS.modelRestartsMax} times after crashes`;
+  const message = `the model call was begun again ${BOUNDS.modelRestartsMax} times, each after its host had ended`;
   return events(owned, {
     type: 'run_failed',
     source: 'model',

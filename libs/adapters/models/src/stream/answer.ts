@@ -104,7 +104,7 @@ export class Answer {
 
   /** The whole answer. Text that stayed empty is left out; reasoning stays for what its provider wants back. */
   get content(): Content {
-    return this.#parts.flatMap((part) => {
+    return this.#parts.flatMap((part): Content => {
       if (part.type === 'call')
         return [this.#isCutOff(part) ? { ...part, ...argumentsCutOff(this.finishReason) } : part];
       return part.text !== '' || (part.type === 'reasoning' && part.provider_metadata) ? [part] : [];
