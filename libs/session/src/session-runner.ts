@@ -552,19 +552,19 @@ export class SessionRunner {
       return false;
     }
     this.#hasWritten = true;
-    this.#acknowledged(
-      {
-        ...session,
-        n,
-        at,
-        fence: result.fence,
-        hash: sealed.hash,
-        cursor: cursor ?? session.cursor,
-        writer: this.#options.host,
-      },
-      input,
-      events,
-    );
+    const { actor, transcript, receipts } = session;
+    const after: Live = {
+      actor,
+      transcript,
+      receipts,
+      n,
+      fence: result.fence,
+      hash: sealed.hash,
+      at,
+      cursor: cursor ?? session.cursor,
+      writer: this.#options.host,
+    };
+    this.#acknowledged(after, input, events);
     return true;
   }
 

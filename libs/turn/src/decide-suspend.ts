@@ -23,8 +23,9 @@ export function decideSuspend(state: SessionState, input: CommandInput, atMs: nu
   const { context } = state;
   if (isEnded(state)) return reject(input, 'not_running', 'the session is not running');
   if (topStateOf(state) === 'tearing_down') return reject(input, 'not_running', 'the run is ending');
-  if (topStateOf(state) === 'suspended' || context.suspend)
-    return reject(input, 'already_suspended', 'the session is suspended, or about to be');
+  // One that is over, and of which only hooks are still told, does not stand in the way of the next.
+  const sleeps = topStateOf(state) === 'suspended' && leafOf(state) !== 'suspended.post_resume';
+  if (sleeps || context.suspend) return reject(input, 'already_suspended', 'the session is suspended, or about to be');
   const fields = input.body as ParkingFields;
   const problem = parkingTimeProblem(fields, atMs);
   if (problem) return reject(input, 'invalid_field', `until: ${problem}`, { field: 'until' });
