@@ -154,6 +154,18 @@ test.each([
   expect(strayField(subject)).toBe(field);
 });
 
+test('what reached no session is answered in the words of who sent it', async () => {
+  const bed = testBed();
+  await bed.host();
+  bed.bus.publish('cox.default.session.a b.steer', Buffer.from('x'), { [HEADERS.receiptTo]: INBOX });
+  await bed.time.settle();
+  expect(bed.receipts.at(-1)).toMatchObject({
+    code: 'invalid_id',
+    field: 'session',
+    message: expect.stringMatching(/^cox\.default\.session\.a b\.steer names no session/),
+  });
+});
+
 test('where the header and the body name different ids, the body’s is the command’s', async () => {
   const bed = testBed();
   await bed.host();

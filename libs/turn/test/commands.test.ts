@@ -218,6 +218,26 @@ describe('bounds', () => {
   });
 });
 
+describe('a refusal names what would have been right:', () => {
+  test('of a prompt to a session that sleeps, what wakes it', () => {
+    given(running(), suspended(), answered())
+      .when(prompted())
+      .thenEvent('command_rejected', { message: 'the session is suspended; resume it, or interrupt it with a steer' });
+    given(running()).when(prompted()).thenEvent('command_rejected', {
+      message: 'the session is assistant_streaming; steer it or queue a follow-up',
+    });
+  });
+
+  test('of a reminder that was shown and cleared, that it is gone', () => {
+    given(running(), reminded('r'), answered(), revoked('r'))
+      .when(revoked('r', 'revoke-again'))
+      .thenEvent('command_rejected', {
+        code: 'already_revoked',
+        message: 'r is gone already: revoked or cleared, collapsed into a newer one, or blocked',
+      });
+  });
+});
+
 describe('an actor', () => {
   test('stands in what it caused', () => {
     given(running())
