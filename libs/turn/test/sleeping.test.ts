@@ -32,6 +32,7 @@ import {
   suspended,
   timerFires,
   toolsClosed,
+  using,
 } from './moves.ts';
 import { calling, ended, INTERRUPT, idled } from './openings.ts';
 
@@ -742,6 +743,13 @@ describe('a suspension that was asked for lapses where the run ends first, and i
 
   test('by a failure', () => {
     given(running(), suspended()).when(modelFailed()).thenIncludes('run_failed model model_unavailable', lapsed);
+  });
+
+  test('by a budget', () => {
+    given(running({ budgets: { tokens: 100 } }), suspended())
+      .when(using(60, 60, asked(call('a', 'read'))))
+      .thenIncludes('budget_threshold tokens 100%', lapsed)
+      .thenNever('suspended');
   });
 
   test('before it has begun', () => {
