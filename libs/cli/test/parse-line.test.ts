@@ -1,7 +1,7 @@
+import { nearestWord } from '@coxswain/protocol';
 import { describe, expect, test } from 'vitest';
 import { CliError, EXIT } from '../src/line/cli-error.ts';
 import { COMMANDS } from '../src/line/command-table.ts';
-import { nearest } from '../src/line/nearest.ts';
 import { parseLine } from '../src/line/parse-line.ts';
 
 function parse(...argv: string[]) {
@@ -191,7 +191,7 @@ test.each([
   ['qqqqqqqq', null],
 ])('the nearest command to %s is %s', (word, expected) => {
   expect(
-    nearest(
+    nearestWord(
       word,
       COMMANDS.map(({ name }) => name),
     ),

@@ -70,6 +70,8 @@ export const ControlStatus = z.enum([
   'suspending',
   'resumed',
   'blocked',
+  /** Of a suspension that was asked for: the run has ended before it took hold. */
+  'lapsed',
   /** A signal that no suspension waits for yet. */
   'stored',
   'revoked',

@@ -49,7 +49,7 @@ export interface LoadPorts {
 }
 
 /** Shape of a snapshot; it rises with the context's shape, not with every machine version. A cache: one that does not fit is passed over, and the journal read from its beginning. */
-const SNAPSHOT_VERSION = 5;
+const SNAPSHOT_VERSION = 6;
 const Snapshot = z.strictObject({
   v: z.literal(SNAPSHOT_VERSION),
   n: z.number().int().positive(),

@@ -28,9 +28,10 @@ export class ReplayDivergedError extends Error {
   readonly expected: Json | undefined;
   readonly actual: Json | undefined;
 
-  constructor(n: number, path: string, expected: Json | undefined, actual: Json | undefined) {
+  /** @param said what happened, where the two values alone would say it badly. */
+  constructor(n: number, path: string, expected: Json | undefined, actual: Json | undefined, said?: string) {
     const show = (value: Json | undefined) => (value === undefined ? 'nothing' : canonicalJson(value).slice(0, 200));
-    super(`record ${n} differs at ${path || '/'}: expected ${show(expected)}, recomputed ${show(actual)}`);
+    super(said ?? `record ${n} differs at ${path || '/'}: expected ${show(expected)}, recomputed ${show(actual)}`);
     this.n = n;
     this.path = path;
     this.expected = expected;
@@ -62,9 +63,29 @@ export async function replayJournal(
       sessionId = recorded.session_id;
       actor = new SessionActor(sessionId);
     }
+    const astray = outOfPlace(recorded, n, sessionId);
+    if (astray !== null) throw astray;
     hash = recompute(actor, recorded, bytes, n, hash, sessionId);
   }
   return { records: n, sessionId };
+}
+
+/** A record that stands where another should: a journal that was cut, doubled or joined is told in one sentence. */
+function outOfPlace(recorded: JournalRecord, n: number, sessionId: string): ReplayDivergedError | null {
+  const diverged = (path: string, expected: Json, actual: Json, said: string) =>
+    new ReplayDivergedError(n, path, expected, actual, said);
+  if (recorded.session_id !== sessionId) {
+    const said = `record ${n} is of the session ${recorded.session_id}; those before it are of ${sessionId}`;
+    return diverged('/session_id', recorded.session_id, sessionId, said);
+  }
+  if (recorded.n === n) return null;
+  const said =
+    n === 1
+      ? `record 1 is missing: the journal begins with record ${recorded.n}`
+      : recorded.n > n
+        ? `record ${n} is missing: record ${recorded.n} stands behind record ${n - 1}`
+        : `record ${n} should stand behind record ${n - 1}, and record ${recorded.n} stands there again`;
+  return diverged('/n', recorded.n, n, said);
 }
 
 // A record of this release's version that does not read as one was not written by it.
@@ -80,7 +101,8 @@ async function readOrDiverge(bytes: Uint8Array, blobs: Pick<Blobs, 'get'>, n: nu
 export function asDivergence(error: unknown, n: number): unknown {
   const elsewhere = error instanceof BlobMissingError || error instanceof RecordVersionUnknownError;
   if (!(error instanceof RecordUnreadableError) || elsewhere) return error;
-  return new ReplayDivergedError(n, '', `unreadable: ${error.message}`, undefined);
+  const said = `record ${n} cannot be read: ${error.message}`;
+  return new ReplayDivergedError(n, '', `unreadable: ${error.message}`, undefined, said);
 }
 
 function recompute(

@@ -160,7 +160,7 @@ export class SessionRunner {
       },
       broken: (error: Error) => this.#post({ kind: 'broken', error }),
     };
-    this.#effects = new EffectTable(this.#worker, ports.clock, ports.log, to, carried.outcomes);
+    this.#effects = new EffectTable(ref.sessionId, this.#worker, ports.clock, ports.log, to, carried.outcomes);
     this.#timers = new TimerTable(ports.timers, ref, ports.clock, ports.log);
     this.#idleSinceMs = ports.clock.monotonicMs();
   }

@@ -278,6 +278,8 @@ export interface SessionContext {
   readonly delivered_at_end: number;
   readonly pending: readonly PendingInjection[];
   readonly followups: readonly PendingFollowup[];
+  /** Something was delivered since the model was last asked: delivered one at a time, the next waits until it is. */
+  readonly unheard: boolean;
   /** Taken from `pending` by the last checkpoint, and not yet said in a message_injected. */
   readonly delivering: readonly PendingInjection[];
   readonly delivering_seam: string;
@@ -376,6 +378,7 @@ export function emptyContext(sessionId: string): SessionContext {
     cut_short: false,
     delivered_at_end: 0,
     pending: [],
+    unheard: false,
     followups: [],
     delivering: [],
     delivering_seam: '',
@@ -451,6 +454,7 @@ export function contextWith(context: SessionContext, change: Partial<SessionCont
     cut_short: context.cut_short,
     delivered_at_end: context.delivered_at_end,
     pending: context.pending,
+    unheard: context.unheard,
     followups: context.followups,
     delivering: context.delivering,
     delivering_seam: context.delivering_seam,

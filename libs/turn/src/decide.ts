@@ -63,7 +63,7 @@ export function decide(state: SessionState, input: Input, atMs: number): Decisio
     case 'compact_outcome':
       return decideCompact(state.context, input);
     case 'call_outcome':
-      return withEditedFiles(input, decideCall(state.context, withoutBadParking(input, atMs)));
+      return withEditedFiles(input, decideCall(state.context, withoutBadParking(state.context, input, atMs)));
     case 'call_accepted':
       return decideCallAccepted(state.context, input);
     case 'consult_outcome':
@@ -140,19 +140,20 @@ function decideVerb(state: SessionState, input: CommandInput, atMs: number): Dec
   }
 }
 
-const UUID_V7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$/;
+const UUID_V7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
 // UUIDv7s sort by time (RFC 9562 5.7): one below the oldest that is remembered may be a repetition of a forgotten one.
 function isTooOld(context: SessionContext, commandId: string): boolean {
   if (context.command_ids.length < BOUNDS.commandIdsRemembered || !UUID_V7.test(commandId)) return false;
   const oldest = context.command_ids.find((entry) => UUID_V7.test(entry.slice(0, 36)));
-  return oldest !== undefined && commandId < oldest.slice(0, 36);
+  // Capitals are as good a spelling, and sort otherwise.
+  return oldest !== undefined && commandId.toLowerCase() < oldest.slice(0, 36).toLowerCase();
 }
 
 function decidePrompt(state: SessionState, input: CommandInput): Decision {
   const { context } = state;
   if (!isEnded(state))
-    return reject(input, 'session_busy', `the session is ${topStateOf(state)}; steer it or queue a follow-up`);
+    return reject(input, 'session_busy', `the session is ${topStateOf(state)}; ${insteadOfAPrompt(state)}`);
   if (input.verb === 'start' && context.run > 0)
     return reject(input, 'session_exists', 'the session has had a run; go on with prompt, or use another id');
   const { prompt, messages, message_id: _, fork: __, ...settings } = input.body;
@@ -165,6 +166,13 @@ function decidePrompt(state: SessionState, input: CommandInput): Decision {
     ...by(input),
     ...(input.verb === 'start' ? { settings: settings as unknown as StartSettings } : {}),
   });
+}
+
+// A message alone does not wake what sleeps, but for an interrupt.
+function insteadOfAPrompt(state: SessionState): string {
+  return topStateOf(state) === 'suspended'
+    ? 'resume it, or interrupt it with a steer'
+    : 'steer it or queue a follow-up';
 }
 
 function decideApproval(state: SessionState, input: CommandInput): Decision {
@@ -222,7 +230,7 @@ function decideCancel(state: SessionState, input: CommandInput): Decision {
 
 const unrunText = (row: CallRow, reason: string | undefined) =>
   row.in_doubt
-    ? `Cancelled by the host${because(reason)}. A crash had left open whether it took effect before.`
+    ? `Cancelled by the host${because(reason)}. The end of an earlier host had left open whether it took effect before.`
     : `Cancelled before it was run${because(reason)}.`;
 
 function decideCancelCall(state: SessionState, input: CommandInput): Decision {
@@ -392,12 +400,12 @@ function decideOwned(state: SessionState, input: OwnedInput): Decision {
   const owned: SessionEvent = { type: 'owned', epoch: input.epoch, host: input.host };
   const { compacting, model, pass } = context;
   if (compacting && pass && compacting.restarts + 1 > BOUNDS.modelRestartsMax && !context.aborting) {
-    const message = `the summary was begun again ${BOUNDS.modelRestartsMax} times after crashes`;
+    const message = `the summary was begun again ${BOUNDS.modelRestartsMax} times, each after its host had ended`;
     return events(owned, ...withoutStep(context, pass, { code: 'model_restarts_exhausted', message }));
   }
   if (!model || model.restarts + 1 <= BOUNDS.modelRestartsMax || context.aborting || model.preempted)
     return events(owned);
-  const message = `the model call was begun again ${BOUNDS.modelRestartsMax} times after crashes`;
+  const message = `the model call was begun again ${BOUNDS.modelRestartsMax} times, each after its host had ended`;
   return events(owned, {
     type: 'run_failed',
     source: 'model',

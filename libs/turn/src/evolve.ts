@@ -355,6 +355,7 @@ function checkpointed(
           delivering: context.pending.filter((injection) => ids.includes(injection.command_id)),
           delivering_seam: event.kind,
           pending: context.pending.filter((injection) => !ids.includes(injection.command_id)),
+          ...(event.kind === 'loop_exit' ? {} : { unheard: true }),
           ...interruptedBy(context, ids),
         };
   switch (event.kind) {
@@ -465,9 +466,9 @@ function controlled(context: SessionContext, event: EventOf<'control_outcome'>):
       aborting: true,
       stop_reason: stopReason,
       cancel_reason: event.reason ?? null,
-      suspend: null,
     };
   }
+  if (event.control === 'suspend' && event.status === 'lapsed') return { ...remembered, suspend: null };
   if (event.control === 'resume' && event.status === 'resumed') {
     const { suspension } = context;
     return suspension
@@ -510,8 +511,11 @@ function ask(
   const index = nextIndex(context, event);
   const effect: OpenEffect = { id: `${event.n}-${index}`, epoch: context.epoch };
   const next = { next_effect: index + 1 };
-  if (what === 'model')
-    return { ...next, model: { ...effect, restarts: 0, ...(isPreempted(context) ? { preempted: true } : {}) } };
+  if (what === 'model') {
+    // One that an interrupt ends before it begins hears nothing.
+    if (isPreempted(context)) return { ...next, model: { ...effect, restarts: 0, preempted: true } };
+    return { ...next, model: { ...effect, restarts: 0 }, unheard: false };
+  }
   if (what === 'compacting') return { ...next, compacting: { ...effect, restarts: 0 } };
   return what === 'provision' ? { ...next, provision: effect } : { ...next, closing: effect };
 }
