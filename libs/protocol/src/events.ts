@@ -6,6 +6,7 @@ import { z } from 'zod';
 import { Budget } from './budgets.ts';
 import { CallStatus, ToolDefinition } from './calls.ts';
 import { StartSettings } from './commands.ts';
+import { ChangedSettings, CopyOrigin } from './forks.ts';
 import { HookFailure, HookPoint, HookTable, Verdict } from './hooks.ts';
 import { EditedPath, Failure, Provision, StopAnswer, ToolResult, Usage } from './inputs.ts';
 import { Json, JsonObject } from './json.ts';
@@ -447,7 +448,27 @@ export const EVENT_SCHEMAS = {
     answers: z.array(StopAnswer),
   }),
   tools_closed: event('tools_closed', { effect_id: effectId, notes: z.array(z.string()) }),
-  owned: event('owned', { epoch: z.number().int().positive(), host: z.string() }),
+  owned: event('owned', {
+    epoch: z.number().int().positive(),
+    host: z.string(),
+    /** Everything before was copied from another session: calls that were taken up there are nobody's here. */
+    after_copy: z.literal(true).optional(),
+  }),
+  /** The journal was copied from another: the first event of its first record. */
+  session_copied: event('session_copied', {
+    ...CopyOrigin.pick({ how: true, session: true, n: true, hash: true, command_id: true, actor: true, before: true })
+      .shape,
+  }),
+  /** The origin could not be copied to the end; so many records were. */
+  copy_failed: event('copy_failed', { copied: count, error: Failure }),
+  /** From here on another persona or model. */
+  settings_changed: event('settings_changed', {
+    settings: ChangedSettings,
+    /** A run is under way: its surroundings are resolved anew before anything goes on. */
+    reprovisions: z.literal(true).optional(),
+  }),
+  /** The surroundings of a run that is under way are resolved anew, or that was given up. */
+  reprovisioned: event('reprovisioned', { effect_id: effectId }),
 } as const;
 
 /** A type of event. */

@@ -151,7 +151,7 @@ function jsonOf(
  * What a transform_context hook returned, as the tape holds it: messages that stand in the view by their places, the
  * others in full, so that a tape does not hold every view a second time.
  */
-function onTape(parsed: Verdict | HookFailure, view: readonly Message[] | undefined): Verdict | HookFailure {
+export function onTape(parsed: Verdict | HookFailure, view: readonly Message[] | undefined): Verdict | HookFailure {
   if (isHookFailure(parsed) || parsed.kind !== 'replace_messages' || !view) return parsed;
   const invalid = (message: string): HookFailure => ({
     code: 'verdict_invalid',
@@ -176,7 +176,8 @@ function shownBy(taped: readonly (number | Message)[], view: readonly Message[])
   return taped.flatMap((message) => (typeof message === 'number' ? (view[message] ?? []) : message));
 }
 
-function endsChain(verdict: Verdict | undefined): boolean {
+/** Whether a verdict ends the chain: those behind it are not asked. */
+export function endsChain(verdict: Verdict | undefined): boolean {
   if (verdict?.kind === 'gate') return verdict.calls.some((call) => call === null || !call.allow);
   return verdict?.kind === 'block' || verdict?.kind === 'deny' || verdict?.kind === 'decision';
 }

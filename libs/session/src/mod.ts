@@ -10,7 +10,7 @@ export {
   snapshotBytes,
 } from './load-session.ts';
 export { type ProvisionPorts, provisionSession } from './provision-session.ts';
-export { asDivergence, ReplayDivergedError, replayJournal } from './replay-journal.ts';
+export { asDivergence, JournalReplay, ReplayDivergedError, replayJournal } from './replay-journal.ts';
 export { buildRecord, type RecordFrame, type SealedRecord, sealRecord, sha256Hex } from './seal-record.ts';
 export { createSessionHost, type HostOptions, type HostPorts, type SessionHost } from './session-host.ts';
 export {

@@ -16,6 +16,7 @@ import {
 } from './budgets.ts';
 import { passDue } from './compaction.ts';
 import { type CallRow, NO_STALL, NO_USAGE, type OpenEffect, type SessionContext } from './context.ts';
+import { changedSettings, ownedAfterCopy } from './copied-session.ts';
 import { editedFiles } from './edited-files.ts';
 import {
   collapse,
@@ -138,7 +139,17 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
         ...(context.pinned ? { pinned: { ...context.pinned, hooks_fingerprint: event.fingerprint } } : {}),
       };
     case 'agent_start':
-      return { run_started: true, provision: null, ...clockStarted(context, event) };
+      return { run_started: true, provision: null, repins: null, ...clockStarted(context, event) };
+    case 'session_copied':
+      return event.command_id === undefined ? {} : remember(context, event.command_id);
+    case 'settings_changed':
+      return {
+        settings: changedSettings(context.settings, event.settings),
+        repins: event.settings.persona === undefined ? (context.repins ?? 'model') : 'persona',
+        ...(event.reprovisions ? ask(context, event, 'provision') : {}),
+      };
+    case 'reprovisioned':
+      return { provision: null, repins: null };
     case 'turn_start':
       return {
         turn: event.turn,
@@ -329,6 +340,7 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
     case 'tools_closed':
       return { closing: null };
     case 'owned':
+      if (event.after_copy) return ownedAfterCopy(context, event, (count) => watchClock(context, event, count));
       return {
         epoch: event.epoch,
         ...(context.model ? { model: { ...context.model, restarts: context.model.restarts + 1 } } : {}),
@@ -337,6 +349,7 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
           : {}),
       };
     case 'hook_returned':
+    case 'copy_failed':
       return {};
   }
 }
