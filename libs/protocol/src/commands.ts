@@ -91,7 +91,8 @@ const Start = z
     if (body.fork !== undefined) {
       // What is set beside it would be silently without effect: a fork has it from the session that it copies.
       const key = Object.keys(body).find((name) => !BESIDE_FORK.has(name) && body[name as 'prompt'] !== undefined);
-      const where = key !== undefined && key in ForkRequest.shape.changes.unwrap().shape ? ': put it into fork.changes' : '';
+      const where =
+        key !== undefined && key in ForkRequest.shape.changes.unwrap().shape ? ': put it into fork.changes' : '';
       if (key !== undefined)
         context.addIssue({ code: 'custom', path: [key], message: `a fork has this from its origin${where}` });
       return;

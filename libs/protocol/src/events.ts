@@ -453,6 +453,8 @@ export const EVENT_SCHEMAS = {
     host: z.string(),
     /** Everything before was copied from another session: calls that were taken up there are nobody's here. */
     after_copy: z.literal(true).optional(),
+    /** But for these, which the last copied record of a fork begins and its origin's did not: they were never sent. */
+    unsent: z.array(z.string()).optional(),
   }),
   /** The journal was copied from another: the first event of its first record. */
   session_copied: event('session_copied', {

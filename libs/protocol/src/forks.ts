@@ -62,6 +62,8 @@ export const ForkRequest = z.strictObject({
 /** See {@link ForkRequest}. */
 export type ForkRequest = z.infer<typeof ForkRequest>;
 
+/** Calls that only the changed record begins: nobody has sent them, in the origin neither. */
+const unsent = z.array(z.string()).min(1).max(BOUNDS.callsPerBatchMax).optional();
 const Ancestor = { session: z.string(), n: z.number().int().positive(), hash: sha256 };
 
 /** Where a copied journal comes from. It stands in the input of its first record. */
@@ -75,6 +77,7 @@ export const CopyOrigin = z.strictObject({
   receipt_to: z.string().optional(),
   /** What is otherwise in record `n` and from there on. */
   changes: ForkChanges.optional(),
+  unsent,
   /** What the session, which has ended at `n`, is prompted with next. */
   prompt: Prompt.optional(),
   /** Where that journal was copied from itself, the newest origin first. */
@@ -92,6 +95,7 @@ export type ChangedSettings = z.infer<typeof ChangedSettings>;
 export const AfterCopy = z.strictObject({
   /** The fork itself. Forks of forks copy such inputs of their ancestors. */
   session: z.string(),
+  unsent,
   settings: ChangedSettings.optional(),
   prompt: z.strictObject({ command_id: z.string(), text: Prompt, actor: StoredActor.optional() }).optional(),
   /** Why the copy could not be completed. */

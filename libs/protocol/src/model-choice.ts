@@ -30,5 +30,9 @@ export function refineModelChoice(
     context.addIssue({ code: 'custom', path: ['provider'], message: 'a provider needs a model beside it' });
   const model = modelName(body);
   if (model !== undefined && !ModelName.safeParse(model).success)
-    context.addIssue({ code: 'custom', path: ['model'], message: 'write provider/name, or give provider beside model' });
+    context.addIssue({
+      code: 'custom',
+      path: ['model'],
+      message: 'write provider/name, or give provider beside model',
+    });
 }

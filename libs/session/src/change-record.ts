@@ -80,7 +80,8 @@ function changeVerdicts(
 ): ChangedInput {
   const { input } = record;
   const { consult, calls, hooks: table } = state.context;
-  if (input.type !== 'consult_outcome' || !consult) return misfit(record, 'verdicts', 'no hook returned anything there');
+  if (input.type !== 'consult_outcome' || !consult)
+    return misfit(record, 'verdicts', 'no hook returned anything there');
   if (input.status !== 'answered') return misfit(record, 'verdicts', 'they were broken off');
   const { point, hooks, call_id } = consult;
   const stranger = Object.keys(verdicts).find((hook) => hook !== EVERY_HOOK && !hooks.includes(hook));

@@ -13,11 +13,14 @@ import {
   type CommandInput,
   type CommandProblem,
   type CopyOrigin,
+  canonicalJson,
   type ErrorCode,
+  type EventOf,
   type ForkChanges,
   type ForkRequest,
   type Input,
   type JournalRecord,
+  type SessionEvent,
   type SessionRef,
   sessionRef,
 } from '@coxswain/protocol';
@@ -107,10 +110,12 @@ export async function planFork(
   if (replay.n < n)
     return refuse('fork_record_not_found', `there is no record ${n}: ${session} has ${replay.n}`, 'fork.n');
   const asked = changes ? splitPrompt(last, changes) : {};
-  const problem =
-    (asked.prompt === undefined || isEnded(replay.state) ? null : misfit(last, 'prompt', NO_PROMPT)) ??
-    (asked.changes ? await changesProblem(last, asked.changes, { state: before, transcript, blobs: ports.blobs }) : null);
-  return problem ?? { how: 'fork', session, n, hash: replay.hash, ...askedBy(command), ...asked, ...lineage(first) };
+  if (asked.prompt !== undefined && !isEnded(replay.state)) return misfit(last, 'prompt', NO_PROMPT);
+  const tried = asked.changes
+    ? await tryChanges(last, asked.changes, { state: before, transcript, blobs: ports.blobs })
+    : {};
+  if ('problem' in tried) return tried;
+  return { how: 'fork', session, n, hash: replay.hash, ...askedBy(command), ...asked, ...tried, ...lineage(first) };
 }
 
 const NO_PROMPT =
@@ -123,7 +128,11 @@ function splitPrompt(record: JournalRecord, changes: ForkChanges): Pick<CopyOrig
   return { prompt, ...(Object.values(others).some((value) => value !== undefined) ? { changes: others } : {}) };
 }
 
-function askedBy({ command_id, actor, receipt_to }: CommandInput): Pick<CopyOrigin, 'command_id' | 'actor' | 'receipt_to'> {
+function askedBy({
+  command_id,
+  actor,
+  receipt_to,
+}: CommandInput): Pick<CopyOrigin, 'command_id' | 'actor' | 'receipt_to'> {
   return { command_id, ...(actor ? { actor } : {}), ...(receipt_to === undefined ? {} : { receipt_to }) };
 }
 
@@ -135,12 +144,12 @@ export function lineage({ input }: JournalRecord): Pick<CopyOrigin, 'before'> {
   return { before: [{ session, n, hash }, ...before].slice(0, BOUNDS.originsNamedMax) };
 }
 
-/** What is wrong with the changes, seen from the record that they change. */
-async function changesProblem(
+/** What is wrong with the changes, seen from the record that they change; or what only the changed record begins. */
+async function tryChanges(
   record: JournalRecord,
   changes: ForkChanges,
   before: BeforeRecord,
-): Promise<{ readonly problem: CommandProblem } | null> {
+): Promise<{ readonly problem: CommandProblem } | Pick<CopyOrigin, 'unsent'>> {
   const changed = await changeRecord(record, changes, before);
   if ('problem' in changed) return changed;
   const { value, context } = before.state;
@@ -151,11 +160,17 @@ async function changesProblem(
   try {
     const frame = { ...record, sessionId: record.session_id, prevHash: record.prev_hash };
     sealRecord(buildRecord(frame, changed.input, events, actor.state));
-    return null;
   } catch (error) {
     if (!isRecordTooLarge(error)) throw error;
     return { problem: { code: 'body_too_large', message: error.message, field: `fork.changes.${field}` } };
   }
+  const sent = new Map(startedIn(record.events).map(({ call_id, args }) => [call_id, canonicalJson(args)]));
+  const unsent = startedIn(events).filter(({ call_id, args }) => sent.get(call_id) !== canonicalJson(args));
+  return unsent.length > 0 ? { unsent: unsent.map(({ call_id }) => call_id) } : {};
+}
+
+function startedIn(events: readonly SessionEvent[]): EventOf<'call_started'>[] {
+  return events.filter((event) => event.type === 'call_started');
 }
 
 /**

@@ -37,10 +37,11 @@ export function afterCopy(sessionId: string, copy: CopyOrigin, state: SessionSta
   const settings = Object.fromEntries(
     Object.entries({ persona, provider, model, base_url }).filter(([, value]) => value !== undefined),
   ) as NonNullable<AfterCopy['settings']>;
-  const { prompt, command_id, actor } = copy;
+  const { prompt, command_id, actor, unsent } = copy;
   const prompts = prompt !== undefined && command_id !== undefined && isEnded(state);
   return {
     session: sessionId,
+    ...(unsent ? { unsent } : {}),
     ...(Object.keys(settings).length > 0 ? { settings } : {}),
     ...(prompts ? { prompt: { command_id, text: prompt, ...(actor ? { actor } : {}) } } : {}),
   };

@@ -5,7 +5,10 @@ import { assertNever, type CommandInput, type JournalRecord } from '@coxswain/pr
 export function describeRecord({ input, events }: Pick<JournalRecord, 'input' | 'events'>): string {
   switch (input.type) {
     case 'command':
-      return describeCommand(input, events.some(({ type }) => type === 'command_rejected'));
+      return describeCommand(
+        input,
+        events.some(({ type }) => type === 'command_rejected'),
+      );
     case 'provision_outcome':
       return 'the resolving of persona, model and tools';
     case 'model_outcome':

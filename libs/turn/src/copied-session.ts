@@ -24,15 +24,23 @@ import { isEnded, type SessionState, topStateOf } from './state.ts';
 /** What the first record of a copied journal says of its origin. */
 export function copiedFrom({ copied_from }: CommandInput): SessionEvent[] {
   if (!copied_from) return [];
-  const { receipt_to: _, changes: __, ...origin } = copied_from;
-  return [{ type: 'session_copied', ...origin }];
+  const { how, session, n, hash, command_id, actor, before } = copied_from;
+  return [
+    {
+      type: 'session_copied',
+      ...{ how, session, n, hash },
+      ...(command_id === undefined ? {} : { command_id }),
+      ...(actor ? { actor } : {}),
+      ...(before ? { before } : {}),
+    },
+  ];
 }
 
 /** Decides the takeover of a fork by its first owner. */
 export function decideAfterCopy(state: SessionState, { epoch, host, after_copy }: OwnedInput): Decision {
   const { context } = state;
-  const { settings, prompt, error } = after_copy ?? {};
-  const list: SessionEvent[] = [{ type: 'owned', epoch, host, after_copy: true }];
+  const { settings, prompt, error, unsent } = after_copy ?? {};
+  const list: SessionEvent[] = [{ type: 'owned', epoch, host, after_copy: true, ...(unsent ? { unsent } : {}) }];
   if (error) {
     list.push({ type: 'copy_failed', copied: context.n, error });
     if (!isEnded(state)) list.push({ type: 'run_failed', source: 'session', error, stop_reason: 'error' });
@@ -40,7 +48,8 @@ export function decideAfterCopy(state: SessionState, { epoch, host, after_copy }
   }
   if (settings) {
     // A run that has not begun, or is unwinding, asks no model more; the next one resolves them in any case.
-    const reprovisions = context.run_started && !context.aborting && !isEnded(state) && topStateOf(state) !== 'tearing_down';
+    const reprovisions =
+      context.run_started && !context.aborting && !isEnded(state) && topStateOf(state) !== 'tearing_down';
     list.push({ type: 'settings_changed', settings, ...(reprovisions ? { reprovisions } : {}) });
   }
   if (prompt && isEnded(state)) {
@@ -82,32 +91,28 @@ export function ownedAfterCopy(
 ): Partial<SessionContext> {
   const { count, model, compacting } = context;
   const clock =
-    count.running_since_ms === null
-      ? {}
-      : watchClock(startClock(stopClock(count, context.at_ms), event.at_ms));
+    count.running_since_ms === null ? {} : watchClock(startClock(stopClock(count, context.at_ms), event.at_ms));
   return {
     epoch: event.epoch,
     ...(model ? { model: { ...model, restarts: 0 } } : {}),
     ...(compacting ? { compacting: { ...compacting, restarts: 0 } } : {}),
-    calls: context.calls.map(withoutTaker),
+    calls: context.calls.map((row) => callAfterCopy(row, event)),
     ...clock,
   };
 }
 
-// Whoever has taken a call up brings its outcome to the origin, never here.
-function withoutTaker(row: CallRow): CallRow {
-  if (row.status !== 'running' || row.accepted === undefined) return row;
+// A call that is under way may have been sent for the origin, so it is in doubt here. Whoever has taken one up brings its
+// outcome to the origin, never here.
+function callAfterCopy(row: CallRow, { epoch, unsent }: EventOf<'owned'>): CallRow {
+  if (row.status !== 'running') return row;
   const { accepted: _, ...rest } = row;
-  return rest;
+  return unsent?.includes(row.call_id) ? { ...rest, epoch } : rest;
 }
 
 /** Settings with what a fork changes. An address goes with its model, a mode with its persona. */
 export function changedSettings(settings: StartSettings | null, changes: ChangedSettings): StartSettings {
-  const { model, provider, base_url, persona, mode, ...rest } = settings ?? {};
-  return {
-    ...rest,
-    ...(changes.model === undefined ? { model, provider, base_url } : {}),
-    ...(changes.persona === undefined ? { persona, mode } : {}),
-    ...changes,
-  };
+  const kept = { ...settings };
+  if (changes.model !== undefined) for (const key of ['provider', 'base_url'] as const) delete kept[key];
+  if (changes.persona !== undefined) delete kept.mode;
+  return { ...kept, ...changes };
 }

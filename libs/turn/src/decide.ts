@@ -268,8 +268,7 @@ function decideCancelCall(state: SessionState, input: CommandInput): Decision {
 // ---- outcomes ----
 
 function decideProvision(context: SessionContext, outcome: ProvisionOutcome): Decision {
-  if (isReprovisioning(context))
-    return decideReprovision(context, outcome, (ok) => changesOf(context, ok.provision));
+  if (isReprovisioning(context)) return decideReprovision(context, outcome, (ok) => changesOf(context, ok.provision));
   if (context.provision?.id !== outcome.effect_id) return late(outcome.effect_id);
   if (context.aborting) return events(unstartedRun(context));
   if (outcome.status !== 'ok') {
