@@ -142,35 +142,55 @@ test('an interrupt while the answer streams stops the tools before they fire', a
   expect(contentOf(messages.at(-1) as never)).toBe('stop, the other file');
 });
 
-test('audit_only lands in the transcript at loop_exit and in no request', async () => {
+test('audit_only causes no model call, and lands in the transcript and in no request, be it of the next run or of a compaction', async () => {
   const { bus } = fixture;
-  const root = await scratchFolder('audit');
-  const gate = join(root, 'gate');
-  const model = await provider((_request, number) =>
-    number <= 2 ? { calls: [waiting(`r${number}`, gate)] } : { text: 'Done.' },
+  let release: (value?: unknown) => void = () => {};
+  const accepted = new Promise((resolve) => {
+    release = resolve;
+  });
+  // The second run begins with a prompt that fills the window, so that what came before is summarised.
+  const model = await provider(({ text }, number) =>
+    text.includes('Write the summary now.')
+      ? { text: 'We said hello.' }
+      : { text: `Answer ${number}.`, prompt_tokens: 280, ...(number === 1 ? { before_end: accepted } : {}) },
   );
   const receipts = bus.receipts();
-  await start('audit', model, root);
+  await bus.command('audit', 'start', {
+    prompt: 'Do it.',
+    persona: {
+      name: 'clerk',
+      model: { name: 'openai-compatible/x', base_url: model.url, context_window: 300 },
+      compaction: { keep_turns: 0, reserve: 50 },
+      tools: [],
+    },
+    root: await scratchFolder('audit'),
+  });
   await model.request(1);
-  await bus.command(
-    'audit',
-    'steer',
-    { body: 'ticket 4711 for the record', mode: 'audit_only', id: 'note' },
-    { 'Cox-Receipt-To': receipts.subject },
-  );
+  const said = { 'Cox-Receipt-To': receipts.subject };
+  await bus.command('audit', 'steer', { body: 'ticket 4711 for the record', mode: 'audit_only', id: 'note' }, said);
+  await bus.command('audit', 'remind', { body: 'file 4712 too', mode: 'audit_only', id: 'memo' }, said);
   await receipts.at('note', 'accepted');
-  await openGate(gate);
+  await receipts.at('memo', 'accepted');
+  release();
   expect(await receipts.at('note', 'delivered')).toMatchObject({ seam: 'loop_exit' });
-  const journal = await endOf(bus, 'audit');
-  expect(journal.of('message_injected')).toMatchObject([{ command_id: 'note', audit_only: true, seam: 'loop_exit' }]);
+  const first = await endOf(bus, 'audit');
+  expect(model.requests).toHaveLength(1);
+  expect(first.of('loop_checkpoint').at(-1)).toMatchObject({
+    kind: 'loop_exit',
+    delivered: 2,
+    delivered_ids: ['note', 'memo'],
+  });
+  expect(first.of('message_injected')).toMatchObject([
+    { command_id: 'note', audit_only: true, seam: 'loop_exit', message: { role: 'user' } },
+  ]);
+  expect(first.of('reminder_fired')).toMatchObject([{ command_id: 'memo', audit_only: true, seam: 'loop_exit' }]);
 
-  // Neither in this run nor in the next one.
-  const { n } = journal.records.at(-1) as { n: number };
   await bus.command('audit', 'prompt', 'And again?');
   await eventOf(bus, 'audit', 'agent_end', ({ run }) => run === 2);
-  expect((await journalOf(bus, 'audit')).records.length).toBeGreaterThan(n);
-  expect(model.requests).toHaveLength(4);
-  for (const { text } of model.requests) expect(text).not.toContain('4711');
+  const both = await journalOf(bus, 'audit');
+  expect(both.of('compaction_done')).toMatchObject([{ strategy: 'summary', summary: 'We said hello.' }]);
+  expect(model.requests).toHaveLength(3);
+  for (const { text } of model.requests) expect(text).not.toMatch(/471[12]|ticket|for the record/);
 });
 
 test('a reminder is never taken for a user message, and a follow-up continues the run in place', async () => {

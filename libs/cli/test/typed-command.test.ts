@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { readTyped } from '../src/run/typed-command.ts';
+import { readTyped, TYPED_HELP } from '../src/run/typed-command.ts';
 
 test.each([
   ['the other file', false, { do: 'steer', text: 'the other file' }],
@@ -16,6 +16,18 @@ test.each([
   ['/followup then test', false, { do: 'followup', text: 'then test' }],
   ['/cancel', false, { do: 'cancel', reason: undefined }],
   ['/cancel-call c1', false, { do: 'cancel_call', callId: 'c1' }],
+  ['/suspend', false, { do: 'suspend', forMs: undefined, signal: undefined }],
+  ['/suspend 2h', false, { do: 'suspend', forMs: 7_200_000, signal: undefined }],
+  ['/suspend signal deployed', false, { do: 'suspend', forMs: undefined, signal: 'deployed' }],
+  ['/suspend 1h30m signal signal', false, { do: 'suspend', forMs: 5_400_000, signal: 'signal' }],
+  ['/resume', false, { do: 'resume' }],
+  ['/signal deployed', false, { do: 'signal', name: 'deployed', data: undefined }],
+  ['/signal deployed {"v": [1, 2]}', false, { do: 'signal', name: 'deployed', data: { v: [1, 2] } }],
+  ['/signal tide  "high"', false, { do: 'signal', name: 'tide', data: 'high' }],
+  ['/pending', false, { do: 'pending' }],
+  ['/revoke', false, { do: 'revoke', commandId: undefined }],
+  ['/revoke 0190-a', false, { do: 'revoke', commandId: '0190-a' }],
+  ['/replace the other file, then', false, { do: 'replace', text: 'the other file, then' }],
   ['/etc/hosts is wrong', false, { do: 'steer', text: '/etc/hosts is wrong' }],
   ['/notes.md is wrong', false, { do: 'steer', text: '/notes.md is wrong' }],
   ['/', false, { do: 'steer', text: '/' }],
@@ -44,6 +56,27 @@ test.each([
     do: 'help',
     problem: expect.stringContaining(`to send it as a text, begin it with /${word}`),
   });
+});
+
+test.each([
+  ['/suspend tomorrow', '/suspend takes a duration such as 90s'],
+  ['/suspend 2h deployed', '/suspend takes a duration such as 90s'],
+  ['/suspend signal', '/suspend takes a duration such as 90s'],
+  ['/suspend signal a b', '/suspend takes a duration such as 90s'],
+  ['/suspend 0s', '/suspend takes a duration such as 90s'],
+  ['/signal', '/signal needs a name'],
+  ['/signal deployed {"v":', '/signal takes JSON after the name'],
+  ['/revoke one two', '/revoke takes one id, or nothing'],
+  ['/replace', '/replace needs a text'],
+])('%j is answered with what it takes', (line, problem) => {
+  expect(readTyped(line, 'steer', false)).toEqual({ do: 'help', problem: expect.stringContaining(problem) });
+});
+
+test('the help names every word', () => {
+  const { problem } = readTyped('/nosuchword', 'steer', false) as { problem: string };
+  const words = [...problem.matchAll(/(?<=\s)\/[a-z-]+(?=,|\s\()/g)].map(([word]) => word);
+  expect(words).toContain('/replace');
+  expect(words.filter((word) => word !== '/help' && !TYPED_HELP.includes(word))).toEqual([]);
 });
 
 test('of a long word no more is said than helps', () => {

@@ -2,7 +2,14 @@
  * What became of a command, read from the journal: for whoever gets no receipt, because the bus had the command already
  * or because the run ended before it was delivered.
  */
-import type { CommandId, JournalRecord, Receipt, SessionEvent, SessionRef } from '@coxswain/protocol';
+import {
+  type CommandId,
+  injectionFateIn,
+  type JournalRecord,
+  type Receipt,
+  type SessionEvent,
+  type SessionRef,
+} from '@coxswain/protocol';
 import { followJournal, type JournalBus, lastNumber } from './read-journal.ts';
 import { hasEnded } from './session-listing.ts';
 
@@ -28,10 +35,10 @@ export class CommandFate {
       this.#receipt = { ...head, n: record.n, ...(rejected ?? { stage: 'accepted' }) };
     }
     for (const event of record.events) {
-      const settled = this.#waits ? settledBy(event, this.#commandId) : null;
-      if (settled === null) continue;
+      const settled = this.#waits ? injectionFateIn(event) : null;
+      if (settled?.of !== this.#commandId) continue;
       this.#waits = false;
-      this.#receipt = { ...head, n: record.n, ...settled };
+      this.#receipt = { ...head, n: record.n, ...settled.fate };
     }
     if (this.#waits && this.#receipt) {
       const { pending_for_next_run: _before, ...receipt } = this.#receipt;
@@ -52,16 +59,6 @@ function rejectionIn(events: readonly SessionEvent[]): Pick<Receipt, 'stage' | '
     ...(field === undefined ? {} : { field }),
     ...(detail === undefined ? {} : { detail }),
   };
-}
-
-/** How an event ends the waiting of an injection, if it does: it is put in at a seam, or a hook has blocked it. */
-function settledBy(
-  event: SessionEvent,
-  commandId: CommandId,
-): Pick<Receipt, 'stage' | 'seam' | 'turn' | 'reason'> | null {
-  if (!('command_id' in event) || event.command_id !== commandId) return null;
-  if (event.type === 'injection_blocked') return { stage: 'blocked', reason: event.reason };
-  return 'seam' in event ? { stage: 'delivered', seam: event.seam, turn: event.turn } : null;
 }
 
 /** What is waited for, and how. */

@@ -78,7 +78,10 @@ class Translator implements EventTranslator {
           if (part.type === 'call') this.#summaries.set(part.call_id, summarizeArgs(part.args));
         }
         const rest = effectId === null ? [] : this.#answers.complete(effectId, event.turn, event.message);
-        const partial = event.message.partial === true;
+        // An answer that never began was not broken off anywhere.
+        const { content } = event.message;
+        const hasBegun = content.some((part) => 'text' in part && part.text.trim() !== '');
+        const partial = event.message.partial === true && hasBegun;
         const { turn, finish_reason, usage } = event;
         return [...rest, { type: 'answer_ended', turn, partial, finish_reason, usage, ...from }];
       }
@@ -149,8 +152,8 @@ class Translator implements EventTranslator {
       }
       case 'control_outcome': {
         const { control, status, target, tool, reason } = event;
-        // A control that was refused has been shown as that, right before.
-        if (event.command_id === this.#rejected) return [];
+        // A control that was refused has been shown as that, right before; these two by what they did.
+        if (event.command_id === this.#rejected || control === 'approve' || control === 'signal') return [];
         return [
           { type: 'control_reported', control, status, target, tool: tool ?? null, reason: reason ?? null, ...from },
         ];
@@ -242,7 +245,6 @@ class Translator implements EventTranslator {
       case 'persona_changed':
       case 'reprovisioned':
       case 'prices_changed':
-      case 'time_reached':
       case 'stop_condition_held':
       case 'stop_predicates_asked':
       case 'stop_predicates_answered':

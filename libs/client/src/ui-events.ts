@@ -58,6 +58,7 @@ export type UiEvent =
   | ({
       readonly type: 'answer_ended';
       readonly turn: number;
+      /** Some of it was shown, and more would have come: it was aborted, or its provider failed. */
       readonly partial: boolean;
       /** Why it ended, in the provider's word: `stop`, `length`, `tool-calls`, `content-filter` … */
       readonly finish_reason: string;

@@ -56,6 +56,40 @@ describe('what the journal says of a command', () => {
     expect(fateAfter({ n: 1, verb: 'steer' }, { n: 2, events: [blocked] }, { n: 3, state: 'stopped' })).toEqual(told);
   });
 
+  test('revoked: nobody waits for what was taken back, nor for what a newer one has taken the place of', () => {
+    const taken = { type: 'control_outcome', control: 'revoke', status: 'revoked', command_id: 'r', target: ID };
+    expect(fateAfter({ n: 1, verb: 'steer' }, { n: 2, events: [taken] }, { n: 3, state: 'stopped' })).toEqual({
+      ...head,
+      stage: 'revoked',
+      n: 2,
+      reason: 'revoked',
+      detail: { revoked_by: 'r' },
+    });
+    const collapsed = { type: 'injection_collapsed', command_id: ID, into: 'newer', dedupe_key: 'k' };
+    expect(fateAfter({ n: 1, verb: 'followup' }, { n: 2, events: [collapsed] })).toEqual({
+      ...head,
+      stage: 'revoked',
+      n: 2,
+      reason: 'collapsed into newer, which has the same dedupe key',
+      detail: { collapsed_into: 'newer' },
+    });
+  });
+
+  test('still waiting, where a revoke of it was refused or was of another', () => {
+    const refused = { type: 'control_outcome', control: 'revoke', status: 'already_delivered', target: ID };
+    const another = { type: 'control_outcome', control: 'revoke', status: 'revoked', target: 'another' };
+    const waits = { ...head, stage: 'accepted', n: 1 };
+    expect(fateAfter({ n: 1, verb: 'steer' }, { n: 2, events: [refused, another] })).toEqual(waits);
+  });
+
+  test('delivered with another text than it came with, and whose', () => {
+    const replaced = { ...injected, replaced_by: 'r' };
+    expect(fateAfter({ n: 1, verb: 'steer' }, { n: 2, events: [replaced] })).toMatchObject({
+      stage: 'delivered',
+      detail: { replaced_by: 'r' },
+    });
+  });
+
   test('kept for the next run, as long as there is none', () => {
     const kept = { ...head, stage: 'accepted', n: 1, pending_for_next_run: true };
     expect(fateAfter({ n: 1, verb: 'steer', state: 'stopped' })).toEqual(kept);

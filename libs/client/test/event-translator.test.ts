@@ -86,6 +86,15 @@ test('streamed text is shown as it comes and its record adds nothing', () => {
   expect(events.filter(({ type }) => type === 'text_appended')).toHaveLength(2);
 });
 
+test.each([
+  ['half', true],
+  ['', false],
+  [' \n', false],
+])('an answer that was broken off after %j is shown as partial: %s', (text, partial) => {
+  const events = play(createEventTranslator(), [record(1, []), record(2, []), answer(3, '2-0', text, true)]);
+  expect(events).toContainEqual(expect.objectContaining({ type: 'answer_ended', partial }));
+});
+
 test('text without deltas is shown from its record', () => {
   expect(shownText(play(createEventTranslator(), [record(1, []), record(2, []), answer(3, '2-0', 'Hello')]))).toBe(
     'Hello',

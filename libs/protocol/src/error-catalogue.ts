@@ -475,6 +475,11 @@ export const ERROR_CATALOGUE = {
     'Starts nothing and ends with 2, saying where.',
     'Correct it; every command has --help.',
   ),
+  not_found: exception(
+    'A call is to be cancelled, none is named, and none is open.',
+    'Sends nothing.',
+    'Look at the session: `cox show`.',
+  ),
   timeout: exception(
     'What was waited for did not come in time.',
     'Stops waiting; what was sent stays sent.',

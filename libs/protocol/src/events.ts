@@ -6,12 +6,13 @@ import { z } from 'zod';
 import { Budget } from './budgets.ts';
 import { CallStatus, ToolDefinition } from './calls.ts';
 import { StartSettings } from './commands.ts';
+import { ERROR_CATALOGUE, type ErrorCode } from './error-catalogue.ts';
 import { ChangedSettings, CopyOrigin } from './forks.ts';
 import { HookFailure, HookPoint, HookTable, Verdict } from './hooks.ts';
 import { EditedPath, Failure, Provision, StopAnswer, ToolResult, Usage } from './inputs.ts';
 import { Json, JsonObject } from './json.ts';
 import { AssistantMessage, ReminderMessage, UserMessage } from './messages.ts';
-import { OnTimeout } from './parking.ts';
+import { OnTimeout, ParkRequest } from './parking.ts';
 import { CompactionStrategy } from './persona.ts';
 import { PinnedPrice } from './prices.ts';
 import { ExpiryReason, STORED_REMINDER_FIELDS } from './reminders.ts';
@@ -44,28 +45,35 @@ export const StopReason = z.enum([
 export type StopReason = z.infer<typeof StopReason>;
 
 /** Commands that act on the session, on a call or on another command rather than say something to a model. */
-export const ControlVerb = z.enum(['cancel', 'cancel_call', 'suspend', 'resume', 'revoke', 'replace']);
+export const ControlVerb = z.enum([
+  'approve',
+  'cancel',
+  'cancel_call',
+  'suspend',
+  'resume',
+  'signal',
+  'revoke',
+  'replace',
+]);
 /** See {@link ControlVerb}. */
 export type ControlVerb = z.infer<typeof ControlVerb>;
 
 /** What became of a control. Those that were refused have the code of their rejection. */
 export const ControlStatus = z.enum([
+  'allowed',
+  'denied',
   'cancelled',
   'already_cancelled',
   'not_found',
   'timeout',
   'suspending',
-  'suspended',
-  'already_suspended',
   'resumed',
   'blocked',
-  'not_running',
-  'not_suspended',
+  /** A signal that no suspension waits for yet. */
+  'stored',
   'revoked',
   'replaced',
-  'already_revoked',
-  'already_delivered',
-  'unknown_command_id',
+  ...(Object.keys(ERROR_CATALOGUE) as ErrorCode[]),
 ]);
 /** See {@link ControlStatus}. */
 export type ControlStatus = z.infer<typeof ControlStatus>;
@@ -200,6 +208,8 @@ export const EVENT_SCHEMAS = {
     status: CallStatus,
     result: ToolResult,
     duration_ms: z.number().nonnegative(),
+    /** It asks for its session to be parked; hooks may still make an error of it. */
+    park: ParkRequest.optional(),
     /** The `call_outcome` that brought it. */
     command_id: z.string().optional(),
   }),
@@ -378,7 +388,7 @@ export const EVENT_SCHEMAS = {
     control: ControlVerb,
     command_id: z.string(),
     status: ControlStatus,
-    /** What it was aimed at: the session's id, a call's, or another command's. */
+    /** What it was aimed at: a call's id, another command's, or the session's, also where nothing else could be read. */
     target: z.string(),
     tool: z.string().optional(),
     /** The text that a `replace` has put in the place of its target's. */
@@ -437,8 +447,6 @@ export const EVENT_SCHEMAS = {
     /** What the next answer needs at least, where that is more than is left. */
     needed: z.number().positive().optional(),
   }),
-  /** A time for which the time budget has waited is there. */
-  time_reached: event('time_reached', { effect_id: effectId }),
   /** The turn ends the run, unless its last seam delivers something. */
   stop_condition_held: event('stop_condition_held', { turn, condition: StopCondition }),
   stop_predicates_asked: event('stop_predicates_asked', { turn, effect_id: effectId, predicates: z.array(z.string()) }),

@@ -240,11 +240,6 @@ export const StopOutcome = z.strictObject({
 /** See {@link StopOutcome}. */
 export type StopOutcome = z.infer<typeof StopOutcome>;
 
-/** The clock has reached the time at which a run has something to tell of its time budget. */
-export const ClockOutcome = z.strictObject({ type: z.literal('clock_outcome'), effect_id: effectId });
-/** See {@link ClockOutcome}. */
-export type ClockOutcome = z.infer<typeof ClockOutcome>;
-
 /** A host took the session over. Made by hosts only. */
 export const OwnedInput = z.strictObject({
   type: z.literal('owned'),
@@ -291,7 +286,6 @@ export const Input = z.union([
   ConsultOutcome,
   CloseOutcome,
   StopOutcome,
-  ClockOutcome,
   OwnedInput,
   FeedbackInput,
   SessionFailedInput,
@@ -309,8 +303,7 @@ export type Outcome =
   | CallAccepted
   | ConsultOutcome
   | CloseOutcome
-  | StopOutcome
-  | ClockOutcome;
+  | StopOutcome;
 
 /** Arbitrary JSON that stands where a payload is recorded. */
 export const Payload = Json;

@@ -1,5 +1,6 @@
 /** Receipts: what becomes of a command, told to the inbox that its sender named. */
 import { z } from 'zod';
+import { isDelivery, type SessionEvent } from './events.ts';
 import { JsonObject } from './json.ts';
 
 /** One receipt. A receipt is sent only after the record that it speaks of is durable. */
@@ -17,8 +18,33 @@ export const Receipt = z.strictObject({
   seam: z.string().optional(),
   turn: z.number().int().nonnegative().optional(),
   reason: z.string().optional(),
-  /** It waits for the next run: the session has ended. */
+  /** It waits for the next run: the session has ended, or its run has just now. */
   pending_for_next_run: z.literal(true).optional(),
 });
 /** See {@link Receipt}. */
 export type Receipt = z.infer<typeof Receipt>;
+
+/** How the waiting of an injection ends, in the words of its receipt. */
+export type InjectionFate = Pick<Receipt, 'stage' | 'seam' | 'turn' | 'reason' | 'detail'>;
+
+/** Whose waiting an event ends, and how; null for an event that ends none. */
+export function injectionFateIn(event: SessionEvent): { readonly of: string; readonly fate: InjectionFate } | null {
+  if (isDelivery(event)) {
+    const { command_id, seam, turn, replaced_by } = event;
+    const detail = replaced_by === undefined ? {} : { detail: { replaced_by } };
+    return { of: command_id, fate: { stage: 'delivered', seam, turn, ...detail } };
+  }
+  if (event.type === 'injection_collapsed') {
+    const { command_id, into } = event;
+    const reason = `collapsed into ${into}, which has the same dedupe key`;
+    return { of: command_id, fate: { stage: 'revoked', reason, detail: { collapsed_into: into } } };
+  }
+  if (event.type === 'control_outcome' && event.control === 'revoke' && event.status === 'revoked') {
+    const { target, command_id, actor } = event;
+    const reason = actor ? `revoked by ${actor.name}` : 'revoked';
+    return { of: target, fate: { stage: 'revoked', reason, detail: { revoked_by: command_id } } };
+  }
+  if (event.type === 'injection_blocked')
+    return { of: event.command_id, fate: { stage: 'blocked', reason: event.reason } };
+  return null;
+}

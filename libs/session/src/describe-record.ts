@@ -31,8 +31,6 @@ export function describeRecord({ input, events }: Pick<JournalRecord, 'input' | 
       return 'the closing of the tools';
     case 'stop_outcome':
       return 'what the predicates of stop conditions said';
-    case 'clock_outcome':
-      return 'a time that a budget waited for';
     case 'owned':
       return 'the takeover by a host';
     case 'feedback':

@@ -1,13 +1,17 @@
 /**
  * Inbox feedback on its way into the journal. It is kept here until a record that holds it is acknowledged; what finds
  * no room is counted, and the count goes into the journal with the next record of feedback.
+ *
+ * F1  Where an append has no answer, the journal itself says whether it holds what was offered: a record has one number
+ *     and one writer, and a writer offers one thing as one record.
  */
-import { BOUNDS, type Feedback, type FeedbackInput } from '@coxswain/protocol';
+import { BOUNDS, type Feedback, type FeedbackInput, type JournalRecord } from '@coxswain/protocol';
 
 /** The feedback of one session that no record holds yet. Bounded. */
 export class FeedbackBuffer {
   #items: Feedback[] = [];
   #dropped: FeedbackInput['dropped'];
+  #offered: { readonly n: number; readonly attempt: string; readonly input: FeedbackInput } | null = null;
 
   /** Takes one piece; an empty one says nothing. */
   add(source: string, text: string): void {
@@ -23,16 +27,37 @@ export class FeedbackBuffer {
     return this.#items.length === 0 && this.#dropped === undefined;
   }
 
-  /** What waits, as an input. It stays here until it is {@link recorded}. */
-  input(): FeedbackInput {
-    return { type: 'feedback', items: [...this.#items], ...(this.#dropped ? { dropped: { ...this.#dropped } } : {}) };
+  /** What waits, as the input of a record that is about to be appended. It stays here until it is {@link recorded}. */
+  offer(n: number, attempt: string): FeedbackInput {
+    const input: FeedbackInput = {
+      type: 'feedback',
+      items: [...this.#items],
+      ...(this.#dropped ? { dropped: { ...this.#dropped } } : {}),
+    };
+    this.#offered = { n, attempt, input };
+    return input;
   }
 
-  /** A record holds this input. */
-  recorded({ items, dropped }: FeedbackInput): void {
+  /** What was offered last stands in the journal. */
+  recorded(): void {
+    if (!this.#offered) return;
+    const { items, dropped } = this.#offered.input;
+    this.#offered = null;
     this.#items = this.#items.slice(items.length);
     const left = (this.#dropped?.count ?? 0) - (dropped?.count ?? 0);
     this.#dropped = this.#dropped && left > 0 ? { ...this.#dropped, count: left } : undefined;
+  }
+
+  /** A record of the session, as it is read: it may be the one that was offered (F1). */
+  recall({ n, attempt, input }: Pick<JournalRecord, 'n' | 'attempt' | 'input'>): void {
+    if (input.type === 'feedback' && this.#offered?.n === n && this.#offered.attempt === attempt) this.recorded();
+  }
+
+  /** Lets go of what waits. */
+  clear(): void {
+    this.#items = [];
+    this.#dropped = undefined;
+    this.#offered = null;
   }
 }
 

@@ -70,16 +70,22 @@ type Snapshot = z.infer<typeof Snapshot>;
 /**
  * Loads a session.
  * @param whole read every record, so that the transcript stands; else start from the newest snapshot.
+ * @param onRecord told of every record that is read.
  * @throws ChainBrokenError, RecordUnreadableError, FoldDivergedError, and what the journal port throws.
  */
-export async function loadSession(ports: LoadPorts, ref: SessionRef, whole: boolean): Promise<LoadedSession> {
+export async function loadSession(
+  ports: LoadPorts,
+  ref: SessionRef,
+  whole: boolean,
+  onRecord: (record: JournalRecord) => void = () => {},
+): Promise<LoadedSession> {
   const snapshot = whole ? null : await newestSnapshot(ports.snapshots, ref);
-  if (snapshot === null) return fold(ports, ref, whole, null);
+  if (snapshot === null) return fold(ports, ref, whole, null, onRecord);
   try {
-    return await fold(ports, ref, whole, snapshot);
+    return await fold(ports, ref, whole, snapshot, onRecord);
   } catch {
     // A snapshot is a cache: one that the machine or the journal does not go on from is passed over.
-    return fold(ports, ref, whole, null);
+    return fold(ports, ref, whole, null, onRecord);
   }
 }
 
@@ -88,6 +94,7 @@ async function fold(
   ref: SessionRef,
   whole: boolean,
   snapshot: Snapshot | null,
+  onRecord: (record: JournalRecord) => void,
 ): Promise<LoadedSession> {
   const actor = new SessionActor(ref.sessionId, snapshot?.state);
   const transcript = whole ? new Transcript() : null;
@@ -118,6 +125,7 @@ async function fold(
     }
     receipts.recall(record.input, record.events);
     copy = copyAfter(copy, record, ref.sessionId);
+    onRecord(record);
     ({ n, at } = record);
     fence = stored.fence;
     hash = sha256Hex(stored.bytes);

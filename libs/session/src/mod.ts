@@ -14,6 +14,7 @@ export { asDivergence, JournalReplay, ReplayDivergedError, replayJournal } from 
 export { buildRecord, type RecordFrame, type SealedRecord, sealRecord, sha256Hex } from './seal-record.ts';
 export { createSessionHost, type HostOptions, type HostPorts, type SessionHost } from './session-host.ts';
 export {
+  type Carried,
   type Dropped,
   type DropReason,
   type RunnerOptions,

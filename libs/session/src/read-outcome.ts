@@ -5,7 +5,6 @@
 import {
   CallAccepted,
   CallOutcome,
-  ClockOutcome,
   CloseOutcome,
   CompactOutcome,
   ConsultOutcome,
@@ -26,7 +25,6 @@ const SCHEMAS: { readonly [T in Outcome['type']]: z.ZodType } = {
   consult_outcome: ConsultOutcome,
   close_outcome: CloseOutcome,
   stop_outcome: StopOutcome,
-  clock_outcome: ClockOutcome,
 };
 
 /**

@@ -3,7 +3,7 @@ import type { Publisher } from '@coxswain/ports';
 import {
   BOUNDS,
   type CommandInput,
-  isDelivery,
+  injectionFateIn,
   type Receipt,
   type SessionEvent,
   type SessionRef,
@@ -34,8 +34,8 @@ export class Receipts {
     if (isCommand(input) && input.receipt_to && INJECTIONS.has(input.verb) && !rejection(events))
       this.#keep(input.command_id, input.receipt_to);
     for (const event of events) {
-      const fate = fateIn(event);
-      if (fate) this.#waiting.delete(fate.of);
+      const told = injectionFateIn(event);
+      if (told) this.#waiting.delete(told.of);
     }
   }
 
@@ -59,11 +59,12 @@ export class Receipts {
     if (asked?.receipt_to && asked.command_id !== undefined)
       this.#send(asked.receipt_to, { ...this.#head(asked.command_id), stage: 'accepted', n });
     for (const event of events) {
-      const fate = fateIn(event);
-      const to = fate && this.#waiting.get(fate.of);
+      if (event.type === 'agent_end') this.#tellKept(n);
+      const told = injectionFateIn(event);
+      const to = told && this.#waiting.get(told.of);
       if (!to) continue;
-      this.#waiting.delete(fate.of);
-      this.#send(to, { ...this.#head(fate.of), ...fate.told, n });
+      this.#waiting.delete(told.of);
+      this.#send(to, { ...this.#head(told.of), ...told.fate, n });
     }
   }
 
@@ -85,6 +86,12 @@ export class Receipts {
     return { type: 'receipt' as const, session_id: this.#ref.sessionId, command_id: commandId };
   }
 
+  // What came in time and was not delivered is kept: who waits for it must not wait for a run that is over.
+  #tellKept(n: number): void {
+    for (const [commandId, to] of this.#waiting)
+      this.#send(to, { ...this.#head(commandId), stage: 'accepted', n, pending_for_next_run: true });
+  }
+
   #keep(commandId: string, to: string): void {
     if (this.#waiting.size < BOUNDS.pendingInjectionsMax) this.#waiting.set(commandId, to);
   }
@@ -93,30 +100,6 @@ export class Receipts {
     this.#publisher.receipt(to, receipt);
   }
 }
-
-/** What an event says of an injection that waited: whose end it is, and how it is told. */
-function fateIn(event: SessionEvent): { readonly of: string; readonly told: Fate } | null {
-  if (isDelivery(event)) {
-    const { command_id, seam, turn, replaced_by } = event;
-    const detail = replaced_by === undefined ? {} : { detail: { replaced_by } };
-    return { of: command_id, told: { stage: 'delivered', seam, turn, ...detail } };
-  }
-  if (event.type === 'injection_collapsed') {
-    const { command_id, into } = event;
-    const reason = `collapsed into ${into}, which has the same dedupe key`;
-    return { of: command_id, told: { stage: 'revoked', reason, detail: { collapsed_into: into } } };
-  }
-  if (event.type === 'control_outcome' && event.control === 'revoke' && event.status === 'revoked') {
-    const { target, command_id, actor } = event;
-    const reason = actor ? `revoked by ${actor.name}` : 'revoked';
-    return { of: target, told: { stage: 'revoked', reason, detail: { revoked_by: command_id } } };
-  }
-  if (event.type === 'injection_blocked')
-    return { of: event.command_id, told: { stage: 'blocked', reason: event.reason } };
-  return null;
-}
-
-type Fate = Pick<Receipt, 'stage' | 'seam' | 'turn' | 'reason' | 'detail'>;
 
 function isCommand(input: { readonly type: string }): input is CommandInput {
   return input.type === 'command';

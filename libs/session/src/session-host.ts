@@ -4,17 +4,10 @@
  */
 import { setMaxListeners } from 'node:events';
 import type { Doorbell, Ids, StrayCommand } from '@coxswain/ports';
-import {
-  type Outcome,
-  positionalCommandId,
-  type SessionRef,
-  type SessionStatus,
-  strayField,
-  subjects,
-} from '@coxswain/protocol';
+import { positionalCommandId, type SessionRef, type SessionStatus, strayField, subjects } from '@coxswain/protocol';
 import type { CommitBounds } from './commit.ts';
 import { loadSession, readRecord } from './load-session.ts';
-import { type Dropped, type RunnerPorts, SessionRunner } from './session-runner.ts';
+import { type Carried, type Dropped, type RunnerPorts, SessionRunner } from './session-runner.ts';
 import { statusOf } from './session-status.ts';
 
 /** The ports of a host. */
@@ -70,8 +63,8 @@ class Host implements SessionHost {
   readonly #ports: HostPorts;
   readonly #options: HostOptions;
   readonly #runners = new Map<string, SessionRunner>();
-  /** Settled outcomes of sessions that were dropped here, for their next runner (R9). */
-  readonly #carried = new Map<string, ReadonlyMap<string, Outcome>>();
+  /** What runners of sessions that were dropped here have left to the next (R9). */
+  readonly #carried = new Map<string, Carried>();
   readonly #retries = new Map<string, number>();
   readonly #ended = new AbortController();
   #generation = 0;
@@ -229,7 +222,8 @@ class Host implements SessionHost {
   #dropped(ref: SessionRef, dropped: Dropped): void {
     const key = keyOf(ref);
     this.#runners.delete(key);
-    if (dropped.carried.size > 0) this.#carried.set(key, dropped.carried);
+    const { carried } = dropped;
+    if (carried.outcomes.size > 0 || !carried.feedback.isEmpty) this.#carried.set(key, carried);
     if (dropped.reason === 'passivated') {
       this.#retries.delete(key);
       return;

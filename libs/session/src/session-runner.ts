@@ -83,12 +83,20 @@ export type DropReason =
   | 'unloadable'
   | 'unreadable';
 
+/** What a runner has that no record holds. */
+export interface Carried {
+  /** Settled outcomes (R9). */
+  readonly outcomes: ReadonlyMap<string, Outcome>;
+  /** Inbox feedback. Empty where somebody else works on the session, or nobody will: it was about what happened here. */
+  readonly feedback: FeedbackBuffer;
+}
+
 /** What the host is told when a runner has gone. */
 export interface Dropped {
   readonly reason: DropReason;
   readonly message: string;
-  /** Settled outcomes that no record holds (R9), for the session's next runner on this host. */
-  readonly carried: ReadonlyMap<string, Outcome>;
+  /** For the session's next runner on this host. */
+  readonly carried: Carried;
   /** Whether it had written anything: the journal was there in the meantime. */
   readonly hasWritten: boolean;
 }
@@ -122,7 +130,7 @@ export class SessionRunner {
   readonly #mailbox: Job[] = [];
   #doorbells: Doorbell[] = [];
   #inboxJobWaits = false;
-  readonly #feedback = new FeedbackBuffer();
+  readonly #feedback: FeedbackBuffer;
   #feedbackJobWaits = false;
   #working = false;
   #dropped = false;
@@ -142,9 +150,10 @@ export class SessionRunner {
     ref: SessionRef,
     options: RunnerOptions,
     onDropped: (dropped: Dropped) => void,
-    carried: ReadonlyMap<string, Outcome> = new Map(),
+    carried: Carried = { outcomes: new Map(), feedback: new FeedbackBuffer() },
   ) {
     this.#ports = ports;
+    this.#feedback = carried.feedback;
     this.#ref = ref;
     this.#options = options;
     this.#onDropped = onDropped;
@@ -158,7 +167,7 @@ export class SessionRunner {
       },
       broken: (error: Error) => this.#post({ kind: 'broken', error }),
     };
-    this.#effects = new EffectTable(this.#worker, ports.clock, ports.log, to, carried);
+    this.#effects = new EffectTable(this.#worker, ports.clock, ports.log, to, carried.outcomes);
     this.#timers = new TimerTable(ports.timers, ref, ports.clock, ports.log);
     this.#idleSinceMs = ports.clock.monotonicMs();
   }
@@ -314,20 +323,34 @@ export class SessionRunner {
 
   async #recordFeedback(session: Live): Promise<void> {
     this.#feedbackJobWaits = false;
+    if (this.#feedback.isEmpty || !(await this.#own(session))) return;
+    const owned = this.#session ?? session;
+    const input = this.#feedback.offer(owned.n + 1, this.#options.host);
+    if (await this.#step(owned, input)) this.#feedback.recorded();
+  }
+
+  /** What an earlier runner of this host was told is recorded now, unless another host has worked on the session since. */
+  #takeUpFeedback(loaded: LoadedSession): void {
+    if (loaded.n === 0 || this.#options.isOwn(loaded.writer)) this.#postFeedback();
+    else this.#loseFeedback();
+  }
+
+  #loseFeedback(): void {
     if (this.#feedback.isEmpty) return;
-    const input = this.#feedback.input();
-    if (await this.#step(session, input)) this.#feedback.recorded(input);
+    this.#feedback.clear();
+    this.#ports.log.warn({ session_id: this.#ref.sessionId }, 'inbox feedback that no record held is lost');
   }
 
   // ---- loading ----
 
   async #load(): Promise<Live | null> {
     try {
-      const loaded = await loadSession(this.#ports, this.#ref, true);
+      const loaded = await loadSession(this.#ports, this.#ref, true, (record) => this.#feedback.recall(record));
       if (this.#dropped || !loaded.transcript) return null;
       if (isUnfinishedImport(loaded)) throw new ImportUnfinishedError(this.#ref.sessionId, loaded.n);
       this.#session = { ...loaded, transcript: loaded.transcript };
       if (loaded.n > 0) this.#committedState = loaded.actor.state;
+      this.#takeUpFeedback(loaded);
       return this.#session;
     } catch (error) {
       const { code, message } = error as Error & { code?: ErrorCode };
@@ -716,12 +739,10 @@ export class SessionRunner {
   #drop(reason: DropReason, message: string): void {
     if (this.#dropped) return;
     this.#dropped = true;
-    // It has no identity by which a second record of it could be told from the first, so it is not carried over.
-    if (!this.#feedback.isEmpty)
-      this.#ports.log.warn({ session_id: this.#ref.sessionId }, 'inbox feedback that no record held is lost');
+    if (reason === 'foreign_writer' || reason === 'abandoned' || reason === 'unreadable') this.#loseFeedback();
     this.#mailbox.length = 0;
     this.#timers.close();
-    const carried = this.#effects.close();
+    const carried = { outcomes: this.#effects.close(), feedback: this.#feedback };
     this.#left = this.#worker.dispose().then((notes) => {
       // What could not be closed is worth a line, no more.
       for (const note of notes) this.#ports.log.warn({ session_id: this.#ref.sessionId }, note);

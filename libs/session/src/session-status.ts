@@ -43,10 +43,12 @@ export function statusOf(state: SessionState, n: number, at: string): SessionSta
     suspended: suspensionOf(state),
     wakes_at: timer?.what === 'wake_interval' ? timeText(timer.dueAtMs) : null,
     pending: [
-      ...context.pending.map(({ reminder, preempt: _preempt, allowed: _allowed, ...injection }) => ({
-        ...injection,
-        ...(reminder ? { ...reminder, tags: [...reminder.tags] } : {}),
-      })),
+      ...context.pending.map(
+        ({ reminder, preempt: _preempt, allowed: _allowed, interrupts: _interrupts, ...injection }) => ({
+          ...injection,
+          ...(reminder ? { ...reminder, tags: [...reminder.tags] } : {}),
+        }),
+      ),
       ...context.followups.map(({ allowed: _allowed, ...followup }) => ({ ...followup, kind: 'followup' as const })),
     ],
     reminders: context.reminders.map(

@@ -136,9 +136,6 @@ export class SessionWorker implements EffectWorker {
         };
         return consultHooks(ports.hooks, ports.clock, consult, signal);
       }
-      case 'watch_clock':
-        await ports.clock.sleep(effect.dueAtMs - ports.clock.nowMs(), signal);
-        return { type: 'clock_outcome', effect_id: effect.id };
       case 'check_stop': {
         const question = { ref: this.#ref, turn: state.context.turn, messages: transcript.view() };
         const ask = { effectId: effect.id, names: effect.predicates, question };
@@ -198,8 +195,6 @@ export class SessionWorker implements EffectWorker {
           status: 'cancelled',
           answers: effect.hooks.map((hook) => ({ hook, not_run: true })),
         };
-      case 'watch_clock':
-        return { type: 'clock_outcome', effect_id: effect.id };
       case 'check_stop':
         return { type: 'stop_outcome', effect_id: effect.id, status: 'cancelled', answers: [] };
       case 'close_tools':

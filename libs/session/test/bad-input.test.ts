@@ -1,5 +1,5 @@
 /** Bad input on every verb: a coded rejection that names the field, the host lives, nothing is lost. */
-import { BOUNDS, HEADERS, isErrorCode, strayField, subjects, VERBS } from '@coxswain/protocol';
+import { BOUNDS, ControlVerb, HEADERS, isErrorCode, strayField, subjects, VERBS } from '@coxswain/protocol';
 import { describe, expect, test } from 'vitest';
 import { say } from './fake-model.ts';
 import { INBOX, refOf, testBed } from './test-bed.ts';
@@ -95,10 +95,13 @@ describe('a running session rejects', () => {
     });
     expect(isErrorCode(receipt?.code ?? '')).toBe(true);
     expect(receipt?.message).not.toBe('');
-    // One record, which holds the rejection and changes nothing else; the session goes on to its end.
+    // One record, which holds the rejection, of a control its outcome too, and changes nothing; the session goes on.
     const records = await bed.records();
     expect(records.length).toBe(before + 1);
-    expect(records.at(-1)?.events.map((event) => event.type)).toEqual(['command_rejected']);
+    expect(records.at(-1)?.events.map((event) => event.type)).toEqual([
+      'command_rejected',
+      ...(ControlVerb.safeParse(verb).success ? ['control_outcome'] : []),
+    ]);
     await bed.time.advance(60_000);
     expect((await bed.lines()).at(-1)).toBe('agent_end end_turn');
   });

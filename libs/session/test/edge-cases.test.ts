@@ -1,4 +1,4 @@
-/** The edge cases that page 3.7 lists, on running sessions: what tools, models and senders notice of them. */
+/** Edge cases of a turn that other runtimes get wrong, on running sessions: what tools, models and senders notice of them. */
 import { HEADERS, type JsonObject, sessionRef, subjects, textOf } from '@coxswain/protocol';
 import { describe, expect, test } from 'vitest';
 import { hook, returns } from './fake-hooks.ts';
@@ -114,10 +114,10 @@ test('3: a steer between the last seam and the end is pending for the next run, 
   const id = await bed.send('steer', 'one more thing');
   await bed.time.advance(3_000);
   expect((await bed.eventsOf('agent_end')).map(({ pending }) => pending)).toEqual([1]);
-  expect(bed.told(id)).toEqual(['accepted']);
+  expect(bed.told(id)).toEqual(['accepted', 'accepted pending']);
   expect((await host.status(sessionRef('s1')))?.pending.map(({ command_id }) => command_id)).toEqual([id]);
   await bed.send('prompt', 'go on');
-  expect(bed.told(id)).toEqual(['accepted', 'delivered iteration_start']);
+  expect(bed.told(id)).toEqual(['accepted', 'accepted pending', 'delivered iteration_start']);
 });
 
 test('4: a second start or prompt of a running session is session_busy, and nothing is written but the rejection', async () => {
@@ -162,7 +162,7 @@ test('5: truncated arguments never execute; unknown tools and invalid arguments 
 
 describe('7: a duplicate delivery of any command changes nothing the second time:', () => {
   const cases: Readonly<
-    Record<string, readonly [body: JsonObject | string, answers: 'asks' | 'calls' | 'talks' | 'ends']>
+    Record<string, readonly [body: JsonObject | string, answers: 'asks' | 'calls' | 'talks' | 'ends' | 'sleeps']>
   > = {
     prompt: ['go on', 'ends'],
     steer: ['left', 'talks'],
@@ -172,6 +172,10 @@ describe('7: a duplicate delivery of any command changes nothing the second time
     cancel: [{}, 'talks'],
     cancel_call: [{ call_id: 'a' }, 'calls'],
     suspend: [{}, 'talks'],
+    resume: [{}, 'sleeps'],
+    signal: [{ name: 'tide' }, 'talks'],
+    revoke: [{ command_id: 'waits' }, 'talks'],
+    replace: [{ command_id: 'waits', body: 'rather this' }, 'talks'],
   };
   test.each(Object.entries(cases))('%s', async (verb, [body, answers]) => {
     const bed = testBed();
@@ -181,9 +185,15 @@ describe('7: a duplicate delivery of any command changes nothing the second time
       calls: [ask(call('a', 'slow')), say('done', { delayMs: 60_000 })],
       talks: [say('thinking', { delayMs: 60_000 })],
       ends: [say('done'), say('again', { delayMs: 60_000 })],
+      sleeps: [say('thinking', { delayMs: 1_000 })],
     }[answers];
     const host = await bed.host();
     await bed.start({ permissions: ASKING });
+    if (verb === 'revoke' || verb === 'replace') await bed.send('steer', 'this', { id: 'waits' });
+    if (answers === 'sleeps') {
+      await bed.send('suspend');
+      await bed.time.advance(1_000);
+    }
     await bed.send(verb, body, { id: 'same' });
     expect(bed.told('same')[0]).toBe('accepted');
     const before = await bed.bytes();
@@ -242,10 +252,10 @@ describe('interrupt, cancel and approval in the same millisecond', () => {
   test.each([
     [['steer', 'cancel', 'approve'], 'skipped', 0, ['accepted', 'delivered pre_tool_dispatch'], 'rejected not_pending'],
     [['steer', 'approve', 'cancel'], 'skipped', 0, ['accepted', 'delivered pre_tool_dispatch'], 'rejected not_pending'],
-    [['cancel', 'steer', 'approve'], 'aborted', 0, ['accepted'], 'rejected not_pending'],
-    [['cancel', 'approve', 'steer'], 'aborted', 0, ['accepted'], 'rejected not_pending'],
-    [['approve', 'steer', 'cancel'], 'cancelled', 1, ['accepted'], 'accepted'],
-    [['approve', 'cancel', 'steer'], 'cancelled', 1, ['accepted'], 'accepted'],
+    [['cancel', 'steer', 'approve'], 'aborted', 0, ['accepted', 'accepted pending'], 'rejected not_pending'],
+    [['cancel', 'approve', 'steer'], 'aborted', 0, ['accepted', 'accepted pending'], 'rejected not_pending'],
+    [['approve', 'steer', 'cancel'], 'cancelled', 1, ['accepted', 'accepted pending'], 'accepted'],
+    [['approve', 'cancel', 'steer'], 'cancelled', 1, ['accepted', 'accepted pending'], 'accepted'],
   ] as const)('%j', async (order, end, runs, steered, approved) => {
     const bed = await parked();
     const before = bed.time.elapsedMs;
@@ -255,7 +265,7 @@ describe('interrupt, cancel and approval in the same millisecond', () => {
     const lines = await bed.lines();
     expect(lines.filter((line) => line.startsWith('call_ended'))).toEqual([`call_ended a ${end}`]);
     expect(lines.filter((line) => line.startsWith('agent_end'))).toEqual([
-      `agent_end cancelled${steered.length === 1 ? ' pending 1' : ''}`,
+      `agent_end cancelled${steered.at(-1) === 'accepted pending' ? ' pending 1' : ''}`,
     ]);
     expect(bed.toolSource.runs.map(({ aborted }) => aborted)).toEqual(Array.from({ length: runs }, () => true));
     expect(bed.told('steer-now')).toEqual(steered);

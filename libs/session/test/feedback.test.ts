@@ -1,11 +1,12 @@
 /** Inbox feedback on its way: from tools, servers and hooks into the journal, and to the model before its next answer. */
 import type { ToolCall } from '@coxswain/ports';
 import { BOUNDS, type FeedbackInput, textOf } from '@coxswain/protocol';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
+import { COMMIT_BOUNDS } from '../src/commit.ts';
 import { hook } from './fake-hooks.ts';
 import { ask, call, say } from './fake-model.ts';
 import { answer, deaf } from './fake-tools.ts';
-import { type TestBed, testBed } from './test-bed.ts';
+import { ASKING, type TestBed, testBed } from './test-bed.ts';
 
 /** A session whose one call of `read` does this; the model answers plainly after it. */
 async function run(during: (call: ToolCall, bed: TestBed) => void): Promise<TestBed> {
@@ -158,6 +159,74 @@ test('a call that was given up has nothing more to say', async () => {
   expect(await bed.lines()).toContain('agent_end end_turn');
   expect(await feedbackInputs(bed)).toEqual([]);
   expect(bed.log.map(({ message }) => message)).toContain('late feedback dropped');
+});
+
+describe('feedback whose record nobody has answered for', () => {
+  const bounds = { commitBounds: { ...COMMIT_BOUNDS, attemptsMax: 3 } };
+
+  /** A call that tells something the first time that it is run; `faults` is what becomes of the appends from then on. */
+  async function told(faults: TestBed['journal']['next'], meanwhile = async (_bed: TestBed) => {}): Promise<TestBed> {
+    const bed = testBed();
+    bed.tools = {
+      read: {
+        traits: { idempotent: true },
+        run: async ({ onFeedback }, signal, clock) => {
+          if (bed.toolSource.runs.length === 1) {
+            bed.journal.next = faults;
+            onFeedback('the index is an hour old');
+          }
+          await clock.sleep(20_000, signal);
+          return answer('read');
+        },
+      },
+    };
+    bed.models.answers = [ask(call('c1', 'read')), say('done')];
+    await bed.host(bounds);
+    await bed.start();
+    await bed.time.advance(200);
+    expect(bed.log.map(({ fields }) => fields)).toContainEqual(
+      expect.objectContaining({ reason: 'journal_unavailable' }),
+    );
+    await meanwhile(bed);
+    await bed.time.advance(120_000);
+    expect((await bed.lines()).at(-1)).toBe('agent_end end_turn');
+    return bed;
+  }
+  const received = (lines: readonly string[]) => lines.filter((line) => line.startsWith('feedback_received'));
+
+  test('is kept by its host, and recorded once the journal is there again', async () => {
+    const bed = await told(['lost', 'lost', 'lost']);
+    expect(received(await bed.lines())).toEqual(['feedback_received feedback:1 tool:read']);
+    expect(shown(bed)).toEqual([expect.stringContaining('the index is an hour old')]);
+  });
+
+  test('is not recorded a second time where the journal has it after all', async () => {
+    const bed = await told(['unanswered', 'lost', 'lost']);
+    expect(received(await bed.lines())).toEqual(['feedback_received feedback:1 tool:read']);
+    expect(shown(bed)).toEqual([expect.stringContaining('the index is an hour old')]);
+  });
+
+  test('is let go, and noted, where another host has worked on the session since: it runs its calls itself', async () => {
+    const bed = await told(['lost', 'lost', 'lost'], async (its) => void (await its.host(bounds)));
+    expect(received(await bed.lines())).toEqual([]);
+    expect(bed.log.map(({ message }) => message)).toContain('inbox feedback that no record held is lost');
+  });
+});
+
+test('what was counted while a session was full is not lost with its memory', async () => {
+  const bed = testBed();
+  bed.tools = { ask: {}, read: {} };
+  bed.models.answers = [ask(call('c1', 'ask')), say('done')];
+  const host = await bed.host({ sweepEveryMs: 1_000 });
+  await bed.start({ permissions: ASKING });
+  for (let i = 0; i < BOUNDS.feedbackPendingMax; i++) bed.toolSource.specs[0]?.onFeedback?.('mcp:every', `notice ${i}`);
+  await bed.time.advance(1_000);
+  for (let i = 0; i < 7; i++) bed.toolSource.specs[0]?.onFeedback?.('mcp:every', 'one more');
+  await bed.time.advance(60_000);
+  expect(host.live).toBe(0);
+  await bed.send('approve', { call_id: 'c1', decision: 'allow' });
+  expect((await bed.eventsOf('feedback_dropped')).reduce((sum, { count }) => sum + count, 0)).toBe(7);
+  expect(shown(bed).at(-1)).toContain('[7 more notices were dropped');
 });
 
 test('feedback is for hosts: a client that publishes it is refused', async () => {

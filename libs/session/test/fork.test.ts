@@ -265,6 +265,7 @@ describe('with changes', () => {
       'reprovisioned',
       'call_ended c1 interrupted',
       'approval_decided c2 allow',
+      'control_outcome approve allowed c2',
       'call_started c2',
       'call_ended c2 ok',
       'turn_end 1',
@@ -456,7 +457,7 @@ describe('a crash', () => {
     await fork(bed, 7, undefined, { id });
     expect(bed.told(id).every((stage) => stage === 'accepted')).toBe(true);
     await bed.send('approve', { call_id: 'c2', decision: 'allow' }, { session: 'f1' });
-    expect((await bed.lines('f1')).at(-1)).toMatch(/agent_end|command_rejected/);
+    expect((await bed.lines('f1')).at(-1)).toMatch(/agent_end|control_outcome/);
   });
 
   test('before anything else is taken, also a command that came meanwhile', async () => {

@@ -103,5 +103,5 @@ test('a steer to a session that has ended is asked about when the next run begin
   expect(bed.receipts.at(-1)).toMatchObject({ stage: 'accepted', pending_for_next_run: true });
   await bed.send('prompt', 'go on');
   await bed.time.advance(5_000);
-  expect(bed.told(id)).toEqual(['accepted', 'blocked']);
+  expect(bed.told(id)).toEqual(['accepted pending', 'blocked']);
 });

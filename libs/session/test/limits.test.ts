@@ -5,6 +5,7 @@ import { ask, call, say } from './fake-model.ts';
 import { taking } from './fake-tools.ts';
 import { ASKING, refOf, testBed } from './test-bed.ts';
 
+const HOUR = 3_600_000;
 const PRICES = [
   { model: 'fake/cheap*', input: 1, output: 1 },
   { model: 'fake/*', input: 3, cached_input: 0.3, output: 15 },
@@ -169,5 +170,49 @@ describe('time runs out while a run waits:', () => {
     await bed.time.advance(20_000);
     expect((await bed.lines()).at(-1)).toBe('agent_end budget_exceeded');
     expect((await bed.eventsOf('budget_threshold')).map(({ used }) => used)).toEqual([40_000, 48_000, 57_000, 60_000]);
+  });
+
+  test('for an approval, when its session has left memory and its host was restarted five times', async () => {
+    const bed = testBed();
+    bed.models.answers = [ask(call('c1', 'ask'))];
+    bed.tools = { ask: {} };
+    const options = { sweepEveryMs: 60_000 };
+    let host = await bed.host(options);
+    await bed.start({ permissions: ASKING, limits: { wall_time_ms: 11 * HOUR } });
+    for (let restart = 1; restart <= 5; restart++) {
+      await bed.time.advance(1.5 * HOUR);
+      // A session that only waits costs no memory, and the clock that it is waited by stands in the store.
+      expect(host.live).toBe(0);
+      if (restart % 2 === 0) await host.stop();
+      else host.abandon();
+      // The fourth time nobody is there when the next threshold is due.
+      if (restart === 4) await bed.time.advance(3 * HOUR);
+      host = await bed.host(options);
+    }
+    await bed.time.advance(2 * HOUR);
+    expect((await bed.lines()).at(-1)).toBe('agent_end budget_exceeded');
+    expect((await bed.eventsOf('budget_threshold')).map(({ percent, used }) => [percent, used])).toEqual([
+      [50, 5.5 * HOUR],
+      [80, 9 * HOUR],
+      [95, 10.45 * HOUR],
+      [100, 11 * HOUR],
+    ]);
+    expect(host.live).toBe(0);
+  });
+
+  test('and not by the timer of a run before it', async () => {
+    const bed = testBed();
+    bed.models.answers = [say('done'), say('slow', { delayMs: 90_000 })];
+    await bed.host();
+    await bed.start({ limits: { wall_time_ms: 60_000 } });
+    await bed.time.advance(25_000);
+    const before = (await bed.records()).length;
+    await bed.time.advance(20_000);
+    expect(await bed.records()).toHaveLength(before);
+    await bed.send('prompt', 'again');
+    await bed.time.advance(29_999);
+    expect(await bed.eventsOf('budget_threshold')).toEqual([]);
+    await bed.time.advance(1);
+    expect((await bed.lines()).slice(-2)).toEqual(['timer_fired time_budget', 'budget_threshold wall_time_ms 50%']);
   });
 });

@@ -48,7 +48,27 @@ test('what comes after the end says that it waits for the next run, and is deliv
   const id = await bed.send('steer', 'later');
   expect(bed.receipts.at(-1)).toMatchObject({ command_id: id, stage: 'accepted', pending_for_next_run: true });
   await bed.send('prompt', 'go on');
-  expect(bed.told(id)).toEqual(['accepted', 'delivered iteration_start']);
+  expect(bed.told(id)).toEqual(['accepted pending', 'delivered iteration_start']);
+});
+
+test('what came in time and was not delivered is told at the end of its run that it waits for the next', async () => {
+  const bed = testBed();
+  bed.models.answers = [say('one', { delayMs: 1_000 }), say('two')];
+  const first = await bed.host();
+  await bed.start({ max_turns: 1 });
+  const steer = await bed.send('steer', 'listen');
+  const next = await bed.send('followup', 'and then');
+  const note = await bed.send('steer', { body: 'for the record', mode: 'audit_only' });
+  first.abandon();
+  await bed.host();
+  await bed.time.advance(5_000);
+  expect(bed.told(steer)).toEqual(['accepted', 'accepted pending']);
+  expect(bed.told(next)).toEqual(['accepted', 'accepted pending']);
+  expect(bed.told(note)).toEqual(['accepted', 'delivered loop_exit']);
+  const end = (await bed.records()).find(({ events }) => events.some(({ type }) => type === 'agent_end'));
+  expect(bed.receipts.at(-1)).toMatchObject({ n: end?.n, pending_for_next_run: true });
+  await bed.send('prompt', 'go on');
+  expect(bed.told(steer)).toEqual(['accepted', 'accepted pending', 'delivered iteration_start']);
 });
 
 test('a restart between acceptance and delivery does not lose who is to be told', async () => {
@@ -71,7 +91,7 @@ test('nor does a passivation', async () => {
   await bed.time.advance(60_000);
   expect(host.live).toBe(0);
   await bed.send('prompt', 'go on');
-  expect(bed.told(id)).toEqual(['accepted', 'delivered iteration_start']);
+  expect(bed.told(id)).toEqual(['accepted pending', 'delivered iteration_start']);
 });
 
 test('only those who asked are told', async () => {

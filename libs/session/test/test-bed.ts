@@ -142,11 +142,13 @@ export class TestBed {
     return (await this.events(session, from)).map(journalLine).filter((line) => !/^loop_checkpoint \w+$/.test(line));
   }
 
-  /** The stages that a command's receipts have told, in order: `accepted`, `rejected <code>`, `delivered <seam>`. */
+  /** The stages that a command's receipts have told, in order: `accepted`, `accepted pending` for the next run, `rejected <code>`, `delivered <seam>`. */
   told(commandId: string): string[] {
     return this.receipts
       .filter((receipt) => receipt.command_id === commandId)
-      .map(({ stage, code, seam }) => [stage, code ?? seam].filter(Boolean).join(' '));
+      .map(({ stage, code, seam, pending_for_next_run }) =>
+        [stage, code ?? seam, pending_for_next_run && 'pending'].filter(Boolean).join(' '),
+      );
   }
 
   /** Somebody deletes a session's journal. */

@@ -16,6 +16,7 @@ import {
   usdOf,
 } from '@coxswain/protocol';
 import type { SessionContext } from './context.ts';
+import { leastNextPrompt } from './next-prompt.ts';
 
 /** What counts against the budgets of a run. */
 export interface BudgetCount {
@@ -27,7 +28,7 @@ export interface BudgetCount {
   readonly running_since_ms: number | null;
   /** The highest threshold that was told, by budget. */
   readonly told: { readonly [budget in Budget]: number };
-  /** Input tokens of the newest answer: a transcript only grows, so the next one needs no less. 0: not known. */
+  /** Input tokens of the newest answer, which the next one mostly needs too. 0: not known, or its prompt is another. */
   readonly prompt_tokens: number;
 }
 
@@ -60,6 +61,15 @@ export function startClock(count: BudgetCount, atMs: number): BudgetCount {
 /** The count with its clock stopped. */
 export function stopClock(count: BudgetCount, atMs: number): BudgetCount {
   return { ...count, counted_ms: elapsedMs(count, atMs), running_since_ms: null };
+}
+
+/**
+ * The count where the store of timers says that it is `dueAtMs`: if its clock is ahead of the host's, its word counts, or
+ * the same timer would be set and fire again and again until the host's clock has caught up.
+ */
+export function atLeast(count: BudgetCount, dueAtMs: number, atMs: number): BudgetCount {
+  if (count.running_since_ms === null || dueAtMs <= atMs) return count;
+  return { ...count, running_since_ms: count.running_since_ms - (dueAtMs - atMs) };
 }
 
 // Hosts' clocks differ, so a record may be older than the one before it; time never runs backwards here.
@@ -109,10 +119,11 @@ export function uncoveredAnswer(context: SessionContext): SessionEvent | null {
 }
 
 // At its cheapest the next prompt is the last one again, all of it cached.
-function neededNext({ count, pinned }: SessionContext, budget: Budget): number {
-  const { prompt_tokens: tokens } = count;
-  if (budget === 'tokens') return tokens;
-  if (budget === 'wall_time_ms' || !pinned?.price) return 0;
+function neededNext(context: SessionContext, budget: Budget): number {
+  const { pinned } = context;
+  if (budget === 'wall_time_ms' || (budget === 'usd' && !pinned?.price)) return 0;
+  const tokens = leastNextPrompt(context);
+  if (budget === 'tokens' || !pinned?.price) return tokens;
   const { input_micro_usd, cached_input_micro_usd } = pinned.price;
   const price = { ...pinned.price, cached_input_micro_usd: Math.min(input_micro_usd, cached_input_micro_usd) };
   return costNanoUsd(price, { input_tokens: tokens, output_tokens: 0, cached_input_tokens: tokens });

@@ -5,7 +5,8 @@
  *     has refused the turn's prompt as too long.
  * P2  It replaces whole turns, oldest first, and never more than what stands before the turns that are kept. Only a
  *     refused prompt makes it keep fewer turns than the persona says, and then no fewer than it must.
- * P3  A model step that fails is no reason to stop: old results are cleared instead, or the view stays as it is.
+ * P3  A refused prompt teaches: the session goes by the smaller window from then on.
+ * P4  A model step that fails is no reason to stop: old results are cleared instead, or the view stays as it is.
  */
 import {
   type CompactionMode,
@@ -19,7 +20,7 @@ import {
 } from '@coxswain/protocol';
 import type { SessionContext } from './context.ts';
 import { type Decision, events, late } from './decision.ts';
-import { messagesOf, patience, replacement } from './view-account.ts';
+import { knownWindow, messagesOf, patience, replacement } from './view-account.ts';
 
 /** A compaction that is due or under way. */
 export interface Pass {
@@ -39,8 +40,9 @@ export interface Pass {
 export function passDue(context: SessionContext): Pass | null {
   const compaction = context.pinned?.compaction;
   if (!compaction) return null;
-  const { strategy, window, reserve } = compaction;
+  const { strategy } = compaction;
   const { view } = context;
+  const { window, reserve } = knownWindow(view, compaction);
   const pass = { strategy, tokens_before: view.tokens, window, reserve };
   if (context.overflows === 0) {
     const kept = Math.min(compaction.keep_turns, view.closed.length);
@@ -104,7 +106,7 @@ export function decideCompact(context: SessionContext, outcome: CompactOutcome):
   return events(...withoutStep(context, pass, error, usage));
 }
 
-/** What becomes of a compaction whose model step has failed (P3). */
+/** What becomes of a compaction whose model step has failed (P4). */
 export function withoutStep(context: SessionContext, pass: Pass, error: Failure, usage?: Usage): SessionEvent[] {
   const instead_of = { strategy: pass.strategy, error };
   const spent = usage ? { usage } : {};

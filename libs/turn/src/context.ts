@@ -12,6 +12,7 @@ import type {
   JsonObject,
   Mode,
   OnTimeout,
+  ParkRequest,
   PinnedPermissions,
   PinnedPrice,
   ReminderFields,
@@ -49,6 +50,8 @@ export interface PendingInjection {
   readonly preempt?: true | undefined;
   /** `user_prompt_submit` hooks have let it in. */
   readonly allowed?: true | undefined;
+  /** The suspension that was asked for before this interrupt came: its delivery ends it. */
+  readonly interrupts?: string | undefined;
 }
 
 /** A follow-up that waits for the run to come to a plain answer. */
@@ -129,7 +132,13 @@ export interface CallRow {
   /** An interrupt came that does not wait for it: the outside world is told to stop. */
   readonly preempted?: true | undefined;
   readonly returned?:
-    | { readonly status: CallStatus; readonly result: ToolResult; readonly duration_ms: number }
+    | {
+        readonly status: CallStatus;
+        readonly result: ToolResult;
+        readonly duration_ms: number;
+        /** Asks for the session to be parked, if hooks leave the result a good one. */
+        readonly park?: ParkRequest | undefined;
+      }
     | undefined;
   readonly ended?: CallStatus | undefined;
   readonly is_error?: boolean | undefined;
@@ -167,7 +176,7 @@ export interface AskedSuspension {
   readonly signal?: string | undefined;
   readonly on_timeout?: OnTimeout | undefined;
   readonly input?: string | undefined;
-  /** An interrupt that came after it was asked for: the session wakes as soon as it is parked. */
+  /** An interrupt that came after it was asked for, and was delivered: the session wakes as soon as it is parked. */
   readonly interrupted_by?: string | undefined;
 }
 
@@ -216,6 +225,8 @@ export interface Pinned {
   readonly wake_interval_ms?: number | undefined;
   readonly stop_when: readonly StopCondition[];
   readonly compaction?: ResolvedCompaction | undefined;
+  /** The persona leaves something out of its prompts, so that one may be shorter than the one before. */
+  readonly shapes_prompts?: true | undefined;
   readonly budgets: RunBudgets | null;
   readonly price: PinnedPrice | null;
   readonly price_fingerprint: string;
@@ -251,7 +262,7 @@ export interface SessionContext {
   readonly run_cost: number | null;
   readonly total_cost: number | null;
   readonly count: BudgetCount;
-  /** Waits for the next threshold of the time budget. */
+  /** The timer of the next threshold of the time budget. */
   readonly clock_watch: (OpenEffect & { readonly due_at_ms: number }) | null;
   /** Whether the open turn's answer asked for calls. */
   readonly batch_open: boolean;
@@ -259,8 +270,8 @@ export interface SessionContext {
   /** Files that calls have edited and that file_edited hooks have not been told of: sorted, each once. */
   readonly edited: readonly string[];
   readonly dispatch_skipped: boolean;
-  /** An interrupt that does not wait came when the open turn had nothing to end yet: its model is not asked. */
-  readonly preempting: boolean;
+  /** Interrupts that do not wait and came when the open turn had nothing to end yet: while one waits, no model is asked. */
+  readonly preempting: readonly string[];
   /** The open turn's answer was cut short by an interrupt: whatever becomes of that, the model is asked again. */
   readonly cut_short: boolean;
   /** Delivered at the last seam of the open turn: the run goes on. */
@@ -363,7 +374,7 @@ export function emptyContext(sessionId: string): SessionContext {
     calls: [],
     edited: [],
     dispatch_skipped: false,
-    preempting: false,
+    preempting: [],
     cut_short: false,
     delivered_at_end: 0,
     pending: [],

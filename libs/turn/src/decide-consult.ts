@@ -10,6 +10,7 @@ import {
 import { settleCancelled } from './cancelled-call.ts';
 import { afterVeto } from './compaction.ts';
 import type { AskedSuspension, CallRow, OpenConsult, SessionContext } from './context.ts';
+import { parkRequested } from './decide-suspend.ts';
 import { type Decision, events, late } from './decision.ts';
 import { guardDecided } from './guard.ts';
 import { because, denied, ended, UNSEEN } from './next.ts';
@@ -274,7 +275,7 @@ function asked(context: SessionContext, row: CallRow, outcome: ConsultOutcome): 
 
 function rewritten(context: SessionContext, row: CallRow, outcome: ConsultOutcome): SessionEvent[] {
   if (!row.returned) return [];
-  const { status, duration_ms } = row.returned;
+  const { status, duration_ms, park } = row.returned;
   if (row.cancel)
     return settleCancelled(context, row, { status: 'cancelled', result: row.returned.result, duration_ms });
   if (outcome.status === 'cancelled' && context.aborting) return [ended(row, 'cancelled', UNSEEN)];
@@ -303,6 +304,8 @@ function rewritten(context: SessionContext, row: CallRow, outcome: ConsultOutcom
       is_error: settled !== 'ok',
       duration_ms,
     },
+    // A model that is told that its call to park went wrong must not find the session parked.
+    ...parkRequested(context, { call_id: row.call_id, status: settled, result, park }),
   ];
 }
 

@@ -16,7 +16,7 @@ import {
 import type { PendingFollowup, PendingInjection, SessionContext } from './context.ts';
 import { type Decision, events } from './decision.ts';
 import { injectionFate } from './evolve-injections.ts';
-import { reject, rejectControl } from './rejection.ts';
+import { controlOutcome, reject } from './rejection.ts';
 import { supersededBy } from './reminders.ts';
 
 /** Takes a steer, a reminder or a follow-up in, to wait for its seam. */
@@ -80,7 +80,7 @@ export function decideRevoke(context: SessionContext, input: CommandInput): Deci
   const target = input.body.command_id as string;
   const fate = injectionFate(context, target);
   if (fate !== 'waiting' && fate !== 'shown') return rejectFate(input, target, fate);
-  const outcome = { ...controlHead(input, target), status: 'revoked' } as const;
+  const outcome = controlOutcome(context.session_id, input, 'revoked');
   return fate === 'shown'
     ? events(outcome, { type: 'reminder_expired', command_id: target, reason: 'cleared' })
     : events(outcome);
@@ -91,33 +91,22 @@ export function decideReplace(context: SessionContext, input: CommandInput): Dec
   const target = input.body.command_id as string;
   const fate = injectionFate(context, target);
   if (fate !== 'waiting') return rejectFate(input, target, fate === 'shown' ? 'delivered' : fate);
-  return events({ ...controlHead(input, target), status: 'replaced', body: input.body.body as string });
-}
-
-function controlHead(input: CommandInput, target: string) {
-  return {
-    type: 'control_outcome',
-    control: input.verb as 'revoke' | 'replace',
-    command_id: input.command_id,
-    target,
-    ...(input.actor ? { actor: input.actor } : {}),
-  } as const;
+  return events({ ...controlOutcome(context.session_id, input, 'replaced'), body: input.body.body as string });
 }
 
 function rejectFate(input: CommandInput, target: string, fate: 'delivered' | 'revoked' | 'unknown'): Decision {
   const field = { field: 'command_id' };
   switch (fate) {
     case 'delivered':
-      return rejectControl(input, target, 'already_delivered', `${target} is in the transcript already`, field);
+      return reject(input, 'already_delivered', `${target} is in the transcript already`, field);
     case 'revoked':
-      return rejectControl(
+      return reject(
         input,
-        target,
         'already_revoked',
         `${target} will not be delivered: it was revoked, collapsed or blocked`,
         field,
       );
     case 'unknown':
-      return rejectControl(input, target, 'unknown_command_id', `no injection of the id ${target} is known`, field);
+      return reject(input, 'unknown_command_id', `no injection of the id ${target} is known`, field);
   }
 }

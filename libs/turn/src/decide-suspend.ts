@@ -2,6 +2,7 @@
 import {
   BOUNDS,
   type CallOutcome,
+  type CallStatus,
   type CommandInput,
   type EventOf,
   type Json,
@@ -13,49 +14,32 @@ import {
 import type { SessionContext } from './context.ts';
 import { by, type Decision, events, why } from './decision.ts';
 import { timerOf } from './effects.ts';
-import { reject, rejectControl } from './rejection.ts';
+import { controlOutcome, reject } from './rejection.ts';
 import { isEnded, leafOf, type SessionState, topStateOf } from './state.ts';
 
 /** Decides `suspend`, at the time of its record. */
 export function decideSuspend(state: SessionState, input: CommandInput, atMs: number): Decision {
   const { context } = state;
-  if (isEnded(state)) return rejectControl(input, context.session_id, 'not_running', 'the session is not running');
+  if (isEnded(state)) return reject(input, 'not_running', 'the session is not running');
   if (topStateOf(state) === 'suspended' || context.suspend)
-    return rejectControl(input, context.session_id, 'already_suspended', 'the session is suspended, or about to be');
-  if (topStateOf(state) === 'tearing_down')
-    return rejectControl(input, context.session_id, 'not_running', 'the run is ending');
+    return reject(input, 'already_suspended', 'the session is suspended, or about to be');
+  if (topStateOf(state) === 'tearing_down') return reject(input, 'not_running', 'the run is ending');
   const fields = input.body as ParkingFields;
   const problem = parkingTimeProblem(fields, atMs);
   if (problem) return reject(input, 'invalid_field', `until: ${problem}`, { field: 'until' });
   return events(
     { type: 'suspend_requested', command_id: input.command_id, ...by(input), ...asked(fields) },
-    {
-      type: 'control_outcome',
-      control: 'suspend',
-      command_id: input.command_id,
-      status: 'suspending',
-      target: context.session_id,
-      ...by(input),
-      ...why(fields.reason),
-    },
+    { ...controlOutcome(context.session_id, input, 'suspending'), ...why(fields.reason) },
   );
 }
 
 /** Decides `resume`. One that comes before the suspension has taken hold withdraws it. */
 export function decideResume(state: SessionState, input: CommandInput): Decision {
   const { context } = state;
-  if (isEnded(state))
-    return rejectControl(input, context.session_id, 'not_running', 'the run has ended; go on with `cox run --session`');
+  if (isEnded(state)) return reject(input, 'not_running', 'the run has ended; go on with `cox run --session`');
   if (context.aborting || (leafOf(state) !== 'suspended.parked' && context.suspend === null))
-    return rejectControl(input, context.session_id, 'not_suspended', 'the session is not suspended');
-  return events({
-    type: 'control_outcome',
-    control: 'resume',
-    command_id: input.command_id,
-    status: 'resumed',
-    target: context.session_id,
-    ...by(input),
-  });
+    return reject(input, 'not_suspended', 'the session is not suspended');
+  return events(controlOutcome(context.session_id, input, 'resumed'));
 }
 
 /** Decides `signal`: it is kept until a suspension waits for one of its name, which may be the case already. */
@@ -69,13 +53,16 @@ export function decideSignal(state: SessionState, input: CommandInput): Decision
   if (!wakes && context.signals.length >= BOUNDS.signalsStoredMax)
     return reject(input, 'too_many_signals', `${BOUNDS.signalsStoredMax} signals wait already`, { field: 'name' });
   const data = input.body.data as Json | undefined;
-  return events({
-    type: 'signal_received',
-    command_id: input.command_id,
-    name,
-    ...(data === undefined ? {} : { data }),
-    ...by(input),
-  });
+  return events(
+    {
+      type: 'signal_received',
+      command_id: input.command_id,
+      name,
+      ...(data === undefined ? {} : { data }),
+      ...by(input),
+    },
+    controlOutcome(context.session_id, input, wakes ? 'resumed' : 'stored'),
+  );
 }
 
 /** Decides a due timer. One that the session does not wait for is dropped: none needs cancelling. */
@@ -103,10 +90,13 @@ export function withoutBadParking(outcome: CallOutcome, atMs: number): CallOutco
 }
 
 /** What a call that came to a good end asks of its session, where nothing else has asked for it before. */
-export function parkRequested(context: SessionContext, outcome: CallOutcome): SessionEvent[] {
-  if (!outcome.park || outcome.status !== 'ok' || outcome.result.is_error) return [];
+export function parkRequested(
+  context: SessionContext,
+  { call_id, status, result, park }: Pick<CallOutcome, 'call_id' | 'result' | 'park'> & { readonly status: CallStatus },
+): SessionEvent[] {
+  if (!park || status !== 'ok' || result.is_error) return [];
   if (context.aborting || context.suspend) return [];
-  return [{ type: 'suspend_requested', call_id: outcome.call_id, ...asked(outcome.park) }];
+  return [{ type: 'suspend_requested', call_id, ...asked(park) }];
 }
 
 function asked(fields: ParkingFields): Omit<EventOf<'suspend_requested'>, 'type'> {

@@ -46,7 +46,7 @@ import { decideFeedback } from './feedback.ts';
 import { because, ended, UNSEEN, unstartedRun } from './next.ts';
 import { PREEMPTED } from './preempt.ts';
 import * as q from './queries.ts';
-import { reject, rejectControl } from './rejection.ts';
+import { controlOutcome, reject, withOutcome } from './rejection.ts';
 import { isEnded, type SessionState, topStateOf } from './state.ts';
 import { decideStop, textStop } from './stop-conditions.ts';
 import { MACHINE_VERSION } from './turn-machine.ts';
@@ -72,9 +72,6 @@ export function decide(state: SessionState, input: Input, atMs: number): Decisio
     case 'close_outcome':
       if (state.context.closing?.id !== input.effect_id) return late(input.effect_id);
       return events({ type: 'tools_closed', effect_id: input.effect_id, notes: input.notes });
-    case 'clock_outcome':
-      if (state.context.clock_watch?.id !== input.effect_id || state.context.aborting) return late(input.effect_id);
-      return events({ type: 'time_reached', effect_id: input.effect_id });
     case 'stop_outcome':
       return decideStop(state.context, input);
     case 'owned':
@@ -96,6 +93,13 @@ function decideCommand(state: SessionState, input: CommandInput, atMs: number): 
   const { context } = state;
   const previously = remembered(context, input.command_id);
   if (previously !== undefined) return { kind: 'ignored', reason: 'repeated command', previously };
+  if (context.run === 0 && input.verb !== 'start' && !input.problem)
+    return reject(input, 'session_not_found', 'there is no such session');
+  return withOutcome(context.session_id, input, decideVerb(state, input, atMs));
+}
+
+function decideVerb(state: SessionState, input: CommandInput, atMs: number): Decision {
+  const { context } = state;
   if (isTooOld(context, input.command_id)) {
     return reject(
       input,
@@ -104,8 +108,6 @@ function decideCommand(state: SessionState, input: CommandInput, atMs: number): 
     );
   }
   if (input.problem) return reject(input, input.problem.code, input.problem.message, { field: input.problem.field });
-  if (context.run === 0 && input.verb !== 'start')
-    return reject(input, 'session_not_found', 'there is no such session');
   switch (input.verb) {
     case 'start':
     case 'prompt':
@@ -187,15 +189,23 @@ function decideApproval(state: SessionState, input: CommandInput): Decision {
     });
   }
   const args = input.body.args as JsonObject | undefined;
-  return events({
-    type: 'approval_decided',
-    call_id: callId,
-    decision: input.body.decision as 'allow' | 'deny',
-    command_id: input.command_id,
-    ...by(input),
-    ...why(input.body.reason),
-    ...(args ? { args } : {}),
-  });
+  const decision = input.body.decision as 'allow' | 'deny';
+  return events(
+    {
+      type: 'approval_decided',
+      call_id: callId,
+      decision,
+      command_id: input.command_id,
+      ...by(input),
+      ...why(input.body.reason),
+      ...(args ? { args } : {}),
+    },
+    {
+      ...controlOutcome(context.session_id, input, decision === 'allow' ? 'allowed' : 'denied'),
+      tool: row.tool,
+      ...why(input.body.reason),
+    },
+  );
 }
 
 function decideCancel(state: SessionState, input: CommandInput): Decision {
@@ -203,16 +213,11 @@ function decideCancel(state: SessionState, input: CommandInput): Decision {
   const cancelled = context.stop_reason === 'cancelled';
   if (isEnded(state)) {
     return cancelled
-      ? rejectControl(input, context.session_id, 'already_cancelled', 'the run was cancelled already')
-      : rejectControl(input, context.session_id, 'not_running', 'the session is not running');
+      ? reject(input, 'already_cancelled', 'the run was cancelled already')
+      : reject(input, 'not_running', 'the session is not running');
   }
   return events({
-    type: 'control_outcome',
-    control: 'cancel',
-    command_id: input.command_id,
-    status: cancelled ? 'already_cancelled' : 'cancelled',
-    target: context.session_id,
-    ...by(input),
+    ...controlOutcome(context.session_id, input, cancelled ? 'already_cancelled' : 'cancelled'),
     ...why(cancelled ? context.cancel_reason : input.body.reason),
   });
 }
@@ -227,13 +232,8 @@ function decideCancelCall(state: SessionState, input: CommandInput): Decision {
   const callId = input.body.call_id as string;
   const row = isEnded(state) ? undefined : q.callRow(context, callId);
   const outcome = (status: 'cancelled' | 'already_cancelled' | 'not_found', reason: unknown): SessionEvent => ({
-    type: 'control_outcome',
-    control: 'cancel_call',
-    command_id: input.command_id,
-    status,
-    target: callId,
+    ...controlOutcome(context.session_id, input, status),
     ...(row ? { tool: row.tool } : {}),
-    ...by(input),
     ...why(reason),
   });
   if (!row) return events(outcome('not_found', undefined));
@@ -372,10 +372,8 @@ function decideCall(context: SessionContext, outcome: CallOutcome): Decision {
   if (outcome.status === 'interrupted' && asksAboutUnknown(context, row)) return events(askAboutUnknown(row));
   const { status, result } = agreeing(outcome);
   if (q.hooksFor(context, 'PostToolUse', row.tool).length > 0) {
-    return events(
-      { type: 'call_returned', call_id: row.call_id, status, result, duration_ms },
-      ...parkRequested(context, outcome),
-    );
+    const park = outcome.park ? { park: outcome.park } : {};
+    return events({ type: 'call_returned', call_id: row.call_id, status, result, duration_ms, ...park });
   }
   return events(
     { ...head, status, result, is_error: status !== 'ok', ...timedOut },

@@ -59,7 +59,6 @@ export type Effect =
       readonly hooks: readonly string[];
       readonly payload: JsonObject;
     })
-  | (EffectHead & { readonly kind: 'watch_clock'; readonly dueAtMs: number })
   | (EffectHead & { readonly kind: 'check_stop'; readonly predicates: readonly string[] })
   | (EffectHead & { readonly kind: 'close_tools' })
   | (EffectHead & { readonly kind: 'timer'; readonly dueAtMs: number; readonly what: TimerPurpose });
@@ -130,10 +129,6 @@ export function effectsOf(state: SessionState): readonly Effect[] {
       payload,
     });
   }
-  if (context.clock_watch && !context.aborting) {
-    const { id, epoch, due_at_ms } = context.clock_watch;
-    effects.push({ kind: 'watch_clock', id, epoch, dueAtMs: due_at_ms, abort: null });
-  }
   if (context.stop_check && !waits) effects.push({ kind: 'check_stop', ...context.stop_check, abort });
   if (context.closing) effects.push({ kind: 'close_tools', ...context.closing, abort: null });
   const timer = timerOf(state);
@@ -141,9 +136,16 @@ export function effectsOf(state: SessionState): readonly Effect[] {
   return effects;
 }
 
-/** The timer that a session waits for. One that is not listed here any more fires into the void; none is cancelled. */
+/**
+ * The timer that a session waits for. One that is not listed here any more fires into the void; none is cancelled. There
+ * is one at most: a run's clock stands still while the session is parked or idles.
+ */
 export function timerOf(state: SessionState): TimerEffect | null {
-  const { suspension, idle_timer } = state.context;
+  const { suspension, idle_timer, clock_watch, aborting } = state.context;
+  if (clock_watch) {
+    const { id, epoch, due_at_ms: dueAtMs } = clock_watch;
+    return aborting ? null : { kind: 'timer', id, epoch, abort: null, dueAtMs, what: 'time_budget' };
+  }
   if (!suspension?.timer && !idle_timer) return null;
   const leaf = leafOf(state);
   if (leaf === 'suspended.parked' && suspension?.timer && suspension.until_ms !== undefined) {

@@ -3,6 +3,7 @@ import type { EventOf } from '@coxswain/protocol';
 import type { PendingInjection, SessionContext } from './context.ts';
 import * as q from './queries.ts';
 import { countDownAtCompaction, type LiveReminder, liveReminder } from './reminders.ts';
+import { interruption } from './suspension.ts';
 import { viewWithoutReminder } from './view-account.ts';
 
 type Change = Partial<SessionContext>;
@@ -35,7 +36,9 @@ export function waitsFrom(
   const { mode } = event;
   if (event.type === 'steering_received') {
     const preempt = isHeldBack(context, event) ? { preempt: true as const } : {};
-    return { pending: [...context.pending, { ...head, kind: 'steer', mode, ...preempt }] };
+    // A steer that hooks have yet to let in interrupts once they have.
+    const interrupts = q.isGuarded(context) ? {} : interruption(context, event);
+    return { pending: [...context.pending, { ...head, kind: 'steer', mode, ...preempt, ...interrupts }] };
   }
   const { tags, ttl_turns, preserve_on_compact, propagate, role_hint } = event;
   const reminder = {
@@ -45,7 +48,9 @@ export function waitsFrom(
     propagate,
     role_hint,
   };
-  return { pending: [...context.pending, { ...head, kind: 'remind', mode, reminder }] };
+  return {
+    pending: [...context.pending, { ...head, kind: 'remind', mode, reminder, ...interruption(context, event) }],
+  };
 }
 
 /** The newer of two under one key takes the place of the older. */
@@ -72,9 +77,6 @@ export function takenBack(context: SessionContext, event: EventOf<'control_outco
   if (event.status === 'revoked') {
     const others = (one: { readonly command_id: string }) => one.command_id !== target;
     return {
-      ...(context.suspend?.interrupted_by === target
-        ? { suspend: { ...context.suspend, interrupted_by: undefined } }
-        : {}),
       pending: context.pending.filter(others),
       followups: context.followups.filter(others),
       command_ids: withFate(context, target, REVOKED),

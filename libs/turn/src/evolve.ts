@@ -6,6 +6,7 @@
  */
 import { BOUNDS, callsOf, costNanoUsd, type EventOf, type SessionEvent, textOf, type Usage } from '@coxswain/protocol';
 import {
+  atLeast,
   type BudgetCount,
   exhaustion,
   NOTHING_USED,
@@ -32,11 +33,11 @@ import {
 } from './evolve-injections.ts';
 import { feedbackEvolved, feedbackSaid, feedbackTaken } from './feedback.ts';
 import { guardEnded, injectionBlocked } from './guard.ts';
-import { preempt } from './preempt.ts';
+import { isPreempted, preempt } from './preempt.ts';
 import * as q from './queries.ts';
 import { countDownAtTurnEnd, showReminders } from './reminders.ts';
 import { watchAnswer, watchResult, watchTold, watchTurn } from './stall-watch.ts';
-import { wakingFrom, wakingFromInterval } from './suspension.ts';
+import { interruptedBy, wakingFrom, wakingFromInterval } from './suspension.ts';
 import { UNKNOWN_OUTCOME } from './unknown-outcome.ts';
 import { viewAfter } from './view-account.ts';
 
@@ -69,7 +70,7 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
         calls: [],
         edited: [],
         dispatch_skipped: false,
-        preempting: false,
+        preempting: [],
         cut_short: false,
         delivered_at_end: 0,
         aborting: false,
@@ -104,6 +105,7 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
           ...(provision.definition.on_unknown_outcome === 'ask' ? { asks_unknown: true } : {}),
           wake_interval_ms: provision.wake_interval_ms,
           stop_when: provision.definition.stop_when ?? [],
+          ...(provision.definition.transform_context ? { shapes_prompts: true } : {}),
           ...(provision.compaction ? { compaction: provision.compaction } : {}),
           budgets: provision.budgets ?? null,
           price: context.pinned?.price ?? null,
@@ -115,8 +117,6 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
       return context.pinned
         ? { pinned: { ...context.pinned, price: event.price, price_fingerprint: event.fingerprint } }
         : {};
-    case 'time_reached':
-      return watchClock(context, event, context.count);
     case 'stop_condition_held':
       return { stop_held: true };
     case 'stop_predicates_asked':
@@ -161,7 +161,7 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
         stop_held: false,
         batch_open: false,
         dispatch_skipped: false,
-        preempting: false,
+        preempting: [],
         cut_short: false,
         delivered_at_end: 0,
         waking: null,
@@ -218,7 +218,12 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
       return {
         ...setCall(context, event.call_id, {
           status: 'returned',
-          returned: { status: event.status, result: event.result, duration_ms: event.duration_ms },
+          returned: {
+            status: event.status,
+            result: event.result,
+            duration_ms: event.duration_ms,
+            ...(event.park ? { park: event.park } : {}),
+          },
         }),
         ...(event.command_id === undefined ? {} : remember(context, event.command_id)),
       };
@@ -274,8 +279,9 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
     case 'followup_received':
       return {
         ...waitsFrom(context, event),
-        ...(interruptsAtOnce(context, event) ? interrupted(context, event.command_id) : {}),
-        ...('preempt' in event && event.preempt && !isHeldBack(context, event) ? preempt(context) : {}),
+        ...('preempt' in event && event.preempt && !isHeldBack(context, event)
+          ? preempt(context, event.command_id)
+          : {}),
         ...remember(context, event.command_id, injectionEntry(event.command_id)),
       };
     case 'injection_collapsed':
@@ -286,7 +292,8 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
       return inherits(context, event);
     case 'reminder_deduped':
     case 'reminder_expired':
-      return withoutReminder(context, event.command_id);
+      // The next prompt may be shorter than the last.
+      return { ...withoutReminder(context, event.command_id), count: { ...context.count, prompt_tokens: 0 } };
     case 'hook_call':
       return hookAsked(context, event);
     case 'hook_vetoed':
@@ -299,7 +306,7 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
     case 'injection_blocked':
       return { ...injectionBlocked(context, event.command_id), ...neverDelivered(context, event.command_id) };
     case 'guard_ended':
-      return { ...guardEnded(context, event), ...letIn(context, event) };
+      return guardEnded(context, event);
     case 'consult_ended':
       // The seam before these hooks would have asked for the answer, had there been none.
       if (event.point === 'transform_context' && !context.aborting)
@@ -366,17 +373,13 @@ function checkpointed(
           delivering: context.pending.filter((injection) => ids.includes(injection.command_id)),
           delivering_seam: event.kind,
           pending: context.pending.filter((injection) => !ids.includes(injection.command_id)),
+          ...interruptedBy(context, ids),
         };
   switch (event.kind) {
     case 'pre_tool_dispatch':
       return event.dispatch_skipped
         ? { ...delivered, dispatch_skipped: true, skipping: event.skipped_call_ids ?? [] }
         : delivered;
-    case 'iteration_start': {
-      // What did not wait was delivered before there was anything to end.
-      const waits = (delivered.pending ?? context.pending).some(({ mode }) => mode === 'interrupt_immediate');
-      return { ...delivered, preempting: context.preempting && waits };
-    }
     case 'post_tool_dispatch':
     case 'iteration_end':
       return { ...delivered, delivered_at_end: ids.length };
@@ -460,7 +463,7 @@ function clockStopped(context: SessionContext, event: PlacedEvent): Partial<Sess
   return { count: stopClock(context.count, event.at_ms), clock_watch: null };
 }
 
-/** With a time budget somebody must say when its next threshold is there: a run that waits makes no records. */
+/** With a time budget a timer says when its next threshold is there: a run that waits makes no records. */
 function watchClock(context: SessionContext, event: PlacedEvent, count: BudgetCount): Partial<SessionContext> {
   const due_at_ms = nextTimeThresholdMs(context, count, event.at_ms);
   if (due_at_ms === null) return { count, clock_watch: null };
@@ -584,8 +587,10 @@ function resumed(context: SessionContext, event: EventOf<'resumed'>): Partial<Se
   };
 }
 
-function timerFired(context: SessionContext, event: EventOf<'timer_fired'>): Partial<SessionContext> {
-  const { suspension } = context;
+function timerFired(context: SessionContext, event: EventOf<'timer_fired'> & PlacedEvent): Partial<SessionContext> {
+  const { suspension, clock_watch, count } = context;
+  if (event.what === 'time_budget')
+    return watchClock(context, event, atLeast(count, clock_watch?.due_at_ms ?? 0, event.at_ms));
   if (event.what === 'suspension') return suspension ? { suspension: { ...suspension, expired: true } } : {};
   const intervalMs = context.pinned?.wake_interval_ms ?? 0;
   return { idle_timer: null, waking: wakingFromInterval(event.effect_id, intervalMs) };
@@ -602,25 +607,6 @@ function idling(context: SessionContext, event: PlacedEvent): Partial<SessionCon
     idle_timer: { id: `${event.n}-${index}`, epoch: context.epoch, due_at_ms: event.at_ms + intervalMs },
     next_effect: index + 1,
   };
-}
-
-// A steer that hooks have yet to let in interrupts once they have.
-function interruptsAtOnce(context: SessionContext, event: SessionEvent): boolean {
-  if (!('mode' in event) || event.mode !== 'interrupt_immediate') return false;
-  return event.type !== 'steering_received' || !q.isGuarded(context);
-}
-
-/** An interrupt that comes after a suspension was asked for must not be slept through. */
-function interrupted(context: SessionContext, commandId: string): Partial<SessionContext> {
-  const { suspend } = context;
-  return suspend && suspend.interrupted_by === undefined ? { suspend: { ...suspend, interrupted_by: commandId } } : {};
-}
-
-/** An interrupt counts from when hooks have let it in. */
-function letIn(context: SessionContext, event: EventOf<'guard_ended'>): Partial<SessionContext> {
-  if (event.verdict !== 'allowed') return {};
-  const injection = context.pending.find(({ command_id }) => command_id === event.command_id);
-  return injection?.mode === 'interrupt_immediate' ? interrupted(context, event.command_id) : {};
 }
 
 /** What the runtime itself says is recorded at once; of what a wait has left to say it takes the first. */
@@ -647,7 +633,7 @@ function ask(
   const effect: OpenEffect = { id: `${event.n}-${index}`, epoch: context.epoch };
   const next = { next_effect: index + 1 };
   if (what === 'model')
-    return { ...next, model: { ...effect, restarts: 0, ...(context.preempting ? { preempted: true } : {}) } };
+    return { ...next, model: { ...effect, restarts: 0, ...(isPreempted(context) ? { preempted: true } : {}) } };
   if (what === 'compacting') return { ...next, compacting: { ...effect, restarts: 0 } };
   return what === 'provision' ? { ...next, provision: effect } : { ...next, closing: effect };
 }

@@ -13,6 +13,7 @@ import type { ConsultOutcome, EventOf, SessionEvent } from '@coxswain/protocol';
 import type { OpenConsult, PendingFollowup, PendingInjection, SessionContext } from './context.ts';
 import { preempt } from './preempt.ts';
 import * as q from './queries.ts';
+import { interruption } from './suspension.ts';
 
 const GUARDED =
   /^(assistant_streaming|function_execute|function_awaiting_approval|steering_check|daemon_idle|suspended)\./;
@@ -107,13 +108,15 @@ export function guardEnded(context: SessionContext, event: EventOf<'guard_ended'
   if (event.verdict !== 'allowed') return { consult: null };
   const { command_id } = event;
   const marked = <T extends PendingInjection | PendingFollowup>(list: readonly T[]): readonly T[] =>
-    list.map((one) => (one.command_id === command_id ? { ...one, allowed: true as const } : one));
+    list.map((one) =>
+      one.command_id === command_id ? { ...one, allowed: true as const, ...interruption(context, one) } : one,
+    );
   const injection = context.pending.find((one) => one.command_id === command_id);
   return {
     consult: null,
     ...(injection ? { pending: marked(context.pending) } : { followups: marked(context.followups) }),
     // What does not wait has waited for its verdict alone.
-    ...(injection?.preempt ? preempt(context) : {}),
+    ...(injection?.preempt ? preempt(context, command_id) : {}),
   };
 }
 

@@ -18,11 +18,24 @@ export const PREEMPTED = 'a message came that does not wait';
 /** What tells the outside world to stop, and how long it may take. */
 export const PREEMPT_ORDER: AbortOrder = { reason: PREEMPTED, graceMs: BOUNDS.abortGraceMs };
 
-/** The members of the context that the arrival of such an interrupt changes, beside the queue. */
-export function preempt(context: SessionContext): Partial<SessionContext> {
+/** The members of the context that such an interrupt changes when it comes, or is let in, beside the queue. */
+export function preempt(context: SessionContext, commandId: string): Partial<SessionContext> {
   // On the way down everything has been told to stop already.
   if (context.aborting) return {};
   if (context.model) return { model: { ...context.model, preempted: true } };
-  if (!context.calls.some(q.isInFlight)) return { preempting: context.turn_open };
+  if (!context.calls.some(q.isInFlight))
+    return context.turn_open ? { preempting: [...waiting(context), commandId] } : {};
   return { calls: context.calls.map((row) => (q.isInFlight(row) ? { ...row, preempted: true } : row)) };
+}
+
+/** Whether the open turn's model is not to be asked for an answer: such an interrupt came before, and waits still. */
+export function isPreempted(context: SessionContext): boolean {
+  return waiting(context).length > 0;
+}
+
+// One that was delivered, taken back, blocked or collapsed since has nothing more to end; one that was given another text
+// is to be let in anew.
+function waiting(context: SessionContext): readonly string[] {
+  const waits = (id: string) => context.pending.some((one) => one.command_id === id && !q.awaitsVerdict(context, one));
+  return context.preempting.filter(waits);
 }

@@ -1,6 +1,13 @@
-/** Rejections: what a command is told that cannot be. */
-import type { CommandInput, ControlStatus, ControlVerb, ErrorCode, JsonObject, SessionEvent } from '@coxswain/protocol';
-import type { Decision } from './decision.ts';
+/** Rejections: what a command is told that cannot be, and the outcome that every control has, also one that was refused. */
+import {
+  type CommandInput,
+  type ControlStatus,
+  ControlVerb,
+  type ErrorCode,
+  type EventOf,
+  type JsonObject,
+} from '@coxswain/protocol';
+import { by, type Decision } from './decision.ts';
 
 /** What a rejection may say beside its code and sentence. */
 export interface RejectionDetail {
@@ -9,44 +16,13 @@ export interface RejectionDetail {
 }
 
 /** A command is rejected: recorded, told to its sender, and nothing else changes. */
-export function reject(input: CommandInput, code: ErrorCode, message: string, extra: RejectionDetail = {}): Decision {
-  return { kind: 'rejected', events: [rejection(input, code, message, extra)] };
-}
-
-/**
- * A control is rejected. Its sender is told the code, and its outcome stands in the journal like that of every control:
- * who asked what of whom, and what became of it.
- */
-export function rejectControl(
-  input: CommandInput,
-  target: string,
-  code: ErrorCode & ControlStatus,
-  message: string,
-  extra: RejectionDetail = {},
-): Decision {
-  return {
-    kind: 'rejected',
-    events: [
-      rejection(input, code, message, extra),
-      {
-        type: 'control_outcome',
-        control: input.verb as ControlVerb,
-        command_id: input.command_id,
-        status: code,
-        target,
-        ...(input.actor ? { actor: input.actor } : {}),
-      },
-    ],
-  };
-}
-
-function rejection(
+export function reject(
   input: CommandInput,
   code: ErrorCode,
   message: string,
-  { field, detail }: RejectionDetail,
-): Extract<SessionEvent, { type: 'command_rejected' }> {
-  return {
+  { field, detail }: RejectionDetail = {},
+): Decision {
+  const rejected = {
     type: 'command_rejected',
     command_id: input.command_id,
     verb: input.verb,
@@ -54,5 +30,37 @@ function rejection(
     message,
     ...(field === undefined ? {} : { field }),
     ...(detail ? { detail } : {}),
+  } as const;
+  return { kind: 'rejected', events: [rejected] };
+}
+
+/**
+ * The decision on a command, with the outcome of a control that was refused beside its rejection: who counts controls
+ * reads one event type. Those that are carried out say their outcome themselves, some of them later.
+ */
+export function withOutcome(sessionId: string, input: CommandInput, decision: Decision): Decision {
+  const control = ControlVerb.safeParse(input.verb);
+  if (decision.kind !== 'rejected' || !control.success) return decision;
+  const [rejected] = decision.events;
+  const outcome = controlOutcome(sessionId, input, rejected.code as ErrorCode);
+  return { kind: 'rejected', events: [rejected, outcome] };
+}
+
+/** What became of a control: who asked, for what, of whom. */
+export function controlOutcome(
+  sessionId: string,
+  input: CommandInput,
+  status: ControlStatus,
+): EventOf<'control_outcome'> {
+  const { call_id, command_id } = input.body;
+  const aim = call_id ?? command_id;
+  return {
+    type: 'control_outcome',
+    control: input.verb as ControlVerb,
+    command_id: input.command_id,
+    status,
+    // Of a body that could not be read nothing is known but whom it was sent to.
+    target: typeof aim === 'string' ? aim : sessionId,
+    ...by(input),
   };
 }

@@ -3,11 +3,12 @@ import {
   canonicalJson,
   type EventOf,
   type JsonObject,
+  type Mode,
   type ReminderMessage,
   type SessionEvent,
   userText,
 } from '@coxswain/protocol';
-import type { SessionContext, Suspension, Waking } from './context.ts';
+import type { AskedSuspension, PendingFollowup, SessionContext, Suspension, Waking } from './context.ts';
 import { waker } from './queries.ts';
 
 /** The event by which the suspension that was asked for takes hold, or null where none is asked for. */
@@ -25,6 +26,33 @@ export function takesHold(context: SessionContext, effectId: string): EventOf<'s
     ...(signal === undefined ? {} : { signal }),
     ...(on_timeout === undefined ? {} : { on_timeout }),
   };
+}
+
+/**
+ * What an interrupt remembers that comes, or is let in, after a suspension was asked for: whoever sent it knows better
+ * than who asked, so that its delivery must not be slept through.
+ */
+export function interruption(
+  { suspend }: SessionContext,
+  injection: { readonly mode: Mode } | PendingFollowup,
+): { readonly interrupts?: string } {
+  const interrupts = 'mode' in injection && injection.mode === 'interrupt_immediate';
+  return suspend && interrupts ? { interrupts: idOf(suspend) } : {};
+}
+
+/** What the delivery of injections does to a suspension that is asked for. One that still waits then wakes it anyway. */
+export function interruptedBy(context: SessionContext, ids: readonly string[]): Partial<SessionContext> {
+  const { suspend, pending } = context;
+  if (!suspend || suspend.interrupted_by !== undefined) return {};
+  const interrupt = pending.find(
+    ({ command_id, interrupts }) => interrupts === idOf(suspend) && ids.includes(command_id),
+  );
+  return interrupt ? { suspend: { ...suspend, interrupted_by: interrupt.command_id } } : {};
+}
+
+/** What a suspension is known by: the command that asked for it, or the call by which the session parks itself. */
+function idOf({ command_id, call_id }: AskedSuspension): string {
+  return command_id ?? call_id ?? '';
 }
 
 /** What pre_suspend hooks are told of what is asked for. */
@@ -69,7 +97,7 @@ export function wakingFrom(suspension: Suspension, event: EventOf<'resumed'>): W
   const { input, on_timeout } = suspension;
   const injects = event.cause === 'timeout' && on_timeout === 'resume_with_input' && input !== undefined;
   return {
-    id: suspension.command_id ?? suspension.call_id ?? '',
+    id: idOf(suspension),
     seam: 'post_resume',
     messages: [sleepReminder(suspension, event), ...(injects ? [userText(input)] : [])],
     // What was waited for is news to the model; a person's resume lets go on what would have gone on.

@@ -204,7 +204,6 @@ export const turnMachine = turnSetup.createMachine({
     control_outcome: [to('.tearing_down', 'cancels'), evolves],
     run_failed: to('.tearing_down'),
     budget_threshold: [to('.tearing_down', 'is_used_up'), evolves],
-    time_reached: evolves,
     stop_condition_held: evolves,
     stop_predicates_answered: evolves,
     steering_received: evolves,

@@ -44,6 +44,8 @@ export interface ViewAccount {
   readonly next_pass_at: number;
   /** The last compaction's effect is an estimate still: the next report says what it was. */
   readonly settling: boolean;
+  /** The smallest estimate of a prompt that the provider has refused as too long; 0: none. */
+  readonly refused_at: number;
 }
 
 const EMPTY_PART: ViewPart = {
@@ -70,6 +72,7 @@ export const EMPTY_VIEW: ViewAccount = {
   steps: 0,
   next_pass_at: 0,
   settling: false,
+  refused_at: 0,
 };
 
 /** The account after an event; the same object where the event is nothing to it. */
@@ -83,7 +86,8 @@ export function viewAfter(
       return event.messages.reduce((after, message) => added(after, estimateMessage(message)), unpinned(view));
     case 'persona_changed': {
       const tokens = estimateText(event.provision.system_prompt);
-      return { ...view, system_tokens: tokens, tokens: view.tokens - view.system_tokens + tokens };
+      // It may be another model now, with another window.
+      return { ...view, system_tokens: tokens, tokens: view.tokens - view.system_tokens + tokens, refused_at: 0 };
     }
     case 'tools_changed': {
       const tokens = estimateTools(event.tools);
@@ -107,7 +111,9 @@ export function viewAfter(
     case 'message_injected':
       return event.audit_only ? view : added(view, ...injected(event));
     case 'turn_end':
-      return closed(view, compaction?.keep_turns ?? 0);
+      return viewAtTurnEnd(view, compaction?.keep_turns ?? 0);
+    case 'context_overflowed':
+      return { ...view, refused_at: view.refused_at === 0 ? event.tokens : Math.min(view.refused_at, event.tokens) };
     case 'compaction_started':
       return { ...view, steps: view.steps + 1 };
     case 'compaction_done': {
@@ -188,6 +194,30 @@ export function messagesOf(view: ViewAccount): number {
   return view.closed.reduce(sum, sum(view.older, view.open)).messages;
 }
 
+/** The account once the open turn is over. */
+export function viewAtTurnEnd(view: ViewAccount, keepTurns: number): ViewAccount {
+  const parts = [...view.closed, view.open];
+  const cut = Math.max(0, parts.length - keepTurns);
+  return {
+    ...view,
+    older: parts.slice(0, cut).reduce(sum, view.older),
+    closed: parts.slice(cut),
+    open: EMPTY_PART,
+  };
+}
+
+/**
+ * The window as the session knows it: what its provider has refused was too long, whatever is said of the model. The
+ * reserve keeps its share, so that one made for a large window does not fill a small one.
+ */
+export function knownWindow(
+  { refused_at }: ViewAccount,
+  { window, reserve }: ResolvedCompaction,
+): { readonly window: number; readonly reserve: number } {
+  if (refused_at === 0 || refused_at >= window) return { window, reserve };
+  return { window: refused_at, reserve: Math.ceil((reserve / window) * refused_at) };
+}
+
 /** How much a prompt must have grown since a compaction that was not enough, before another one is tried. */
 export function patience(window: number): number {
   return Math.ceil(window / 20);
@@ -231,8 +261,9 @@ function archivable(view: ViewAccount, part: ViewPart): number {
 
 function reported(view: ViewAccount, tokens: number, compaction: ResolvedCompaction | undefined): ViewAccount {
   if (!view.settling || !compaction) return { ...view, tokens };
-  const enough = tokens <= compaction.window - compaction.reserve;
-  return { ...view, tokens, settling: false, next_pass_at: enough ? 0 : tokens + patience(compaction.window) };
+  const { window, reserve } = knownWindow(view, compaction);
+  const enough = tokens <= window - reserve;
+  return { ...view, tokens, settling: false, next_pass_at: enough ? 0 : tokens + patience(window) };
 }
 
 function added(view: ViewAccount, tokens: number, more: Partial<ViewPart> = {}): ViewAccount {
@@ -247,17 +278,6 @@ function injected(
   const pin = pinOf(event);
   if (pin === 'run') return [tokens, { steers: 1, steer_tokens: tokens }];
   return [tokens, pin === 'session' ? { preserved: 1, preserved_tokens: tokens } : {}];
-}
-
-function closed(view: ViewAccount, keepTurns: number): ViewAccount {
-  const parts = [...view.closed, view.open];
-  const cut = Math.max(0, parts.length - keepTurns);
-  return {
-    ...view,
-    older: parts.slice(0, cut).reduce(sum, view.older),
-    closed: parts.slice(cut),
-    open: EMPTY_PART,
-  };
 }
 
 // Steers stay for the run that they steered, and no longer.

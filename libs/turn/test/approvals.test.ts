@@ -38,20 +38,35 @@ describe('a batch of three of which the middle one needs nobody', () => {
   test('starts each allowed call at once, through its own pass of pre_tool_dispatch', () => {
     given(three)
       .when(approved('a'))
-      .thenJournal('approval_decided a allow', 'loop_checkpoint pre_tool_dispatch', 'call_started a')
+      .thenJournal(
+        'approval_decided a allow',
+        'control_outcome approve allowed a',
+        'loop_checkpoint pre_tool_dispatch',
+        'call_started a',
+      )
       .thenState('function_awaiting_approval.parked')
       .thenEffects('call_tool a', 'call_tool b')
       .when(approved('c'))
-      .thenJournal('approval_decided c allow', 'loop_checkpoint pre_tool_dispatch', 'call_started c')
+      .thenJournal(
+        'approval_decided c allow',
+        'control_outcome approve allowed c',
+        'loop_checkpoint pre_tool_dispatch',
+        'call_started c',
+      )
       .thenState('function_execute.running');
   });
 
   test('may be decided in reverse order', () => {
     given(three)
       .when(approved('c'))
-      .thenJournal('approval_decided c allow', 'loop_checkpoint pre_tool_dispatch', 'call_started c')
+      .thenJournal(
+        'approval_decided c allow',
+        'control_outcome approve allowed c',
+        'loop_checkpoint pre_tool_dispatch',
+        'call_started c',
+      )
       .when(denied('a'))
-      .thenJournal('approval_decided a deny', 'call_ended a denied by user')
+      .thenJournal('approval_decided a deny', 'control_outcome approve denied a', 'call_ended a denied by user')
       .thenState('function_execute.running');
   });
 
@@ -78,27 +93,33 @@ describe('a decision', () => {
   test('that comes a second time is told who decided first', () => {
     given(three, approved('a'))
       .when(denied('a'))
-      .thenJournal('command_rejected already_decided deny-a')
+      .thenJournal('command_rejected already_decided deny-a', 'control_outcome approve already_decided a')
       .thenEvent('command_rejected', { field: 'call_id', detail: { by: 'ada', decision: 'allow' } });
     given(three, denied('a'))
       .when(approved('a'))
-      .thenJournal('command_rejected already_decided allow-a')
+      .thenJournal('command_rejected already_decided allow-a', 'control_outcome approve already_decided a')
       .thenNever('call_started a');
   });
 
   test('on a call that needs none is not_pending', () => {
-    given(three).when(approved('b')).thenJournal('command_rejected not_pending allow-b');
-    given(three, returned('b')).when(denied('b')).thenJournal('command_rejected not_pending deny-b');
+    given(three)
+      .when(approved('b'))
+      .thenJournal('command_rejected not_pending allow-b', 'control_outcome approve not_pending b');
+    given(three, returned('b'))
+      .when(denied('b'))
+      .thenJournal('command_rejected not_pending deny-b', 'control_outcome approve not_pending b');
   });
 
   test('on a call that is not in the open batch is call_unknown', () => {
-    given(three).when(approved('z')).thenJournal('command_rejected call_unknown allow-z');
+    given(three)
+      .when(approved('z'))
+      .thenJournal('command_rejected call_unknown allow-z', 'control_outcome approve call_unknown z');
   });
 
   test('after the run has ended is not_pending', () => {
     given(three, denied('a'), denied('c'), returned('b'), answered(), toolsClosed)
       .when(approved('a'))
-      .thenJournal('command_rejected not_pending allow-a');
+      .thenJournal('command_rejected not_pending allow-a', 'control_outcome approve not_pending a');
   });
 
   test('to deny names who denied and why, to the model and to the journal', () => {
@@ -143,7 +164,7 @@ describe('an interrupt while calls are parked', () => {
   test('makes a late decision not_pending', () => {
     given(three, steered('m', 'interrupt_immediate'))
       .when(approved('a'))
-      .thenJournal('command_rejected not_pending allow-a')
+      .thenJournal('command_rejected not_pending allow-a', 'control_outcome approve not_pending a')
       .thenNever('call_started a');
   });
 
@@ -227,6 +248,7 @@ describe('in a sequential batch', () => {
       .when(denied('a'))
       .thenJournal(
         'approval_decided a deny',
+        'control_outcome approve denied a',
         'loop_checkpoint pre_tool_dispatch',
         'call_ended a denied by user',
         'call_started b',
@@ -238,6 +260,7 @@ describe('in a sequential batch', () => {
       .when(denied('a'))
       .thenJournal(
         'approval_decided a deny',
+        'control_outcome approve denied a',
         'loop_checkpoint pre_tool_dispatch',
         'call_ended a denied by user',
         'call_started b',
@@ -272,7 +295,7 @@ describe('cancelling the run while calls are parked', () => {
       )
       .thenEffects('call_tool b aborted')
       .when(approved('a'))
-      .thenJournal('command_rejected not_pending allow-a')
+      .thenJournal('command_rejected not_pending allow-a', 'control_outcome approve not_pending a')
       .when(returned('b', 'cancelled'), toolsClosed)
       .thenIncludes('call_ended b cancelled', 'agent_end cancelled')
       .thenNever('call_started a', 'call_started c');

@@ -1,6 +1,6 @@
 /** Budgets of a run: tokens, money, time; thresholds once each, and a clean end. */
 import { describe, expect, test } from 'vitest';
-import { budgetsOf } from '../src/mod.ts';
+import { budgetsOf, type SessionState } from '../src/mod.ts';
 import { given } from './given.ts';
 import {
   answered,
@@ -8,6 +8,8 @@ import {
   call,
   cancelled,
   followedUp,
+  hook,
+  hooksSaid,
   later,
   type Move,
   modelStopped,
@@ -17,12 +19,13 @@ import {
   reminded,
   resumed,
   returned,
+  revoked,
   running,
   sessionFailed,
   started,
   steered,
   suspended,
-  timeReached,
+  timerFires,
   toolsClosed,
   using,
 } from './moves.ts';
@@ -211,6 +214,39 @@ describe('no answer is begun that a budget cannot cover', () => {
   });
 });
 
+describe('an answer whose prompt may be shorter than the last is begun: what it needs is not known,', () => {
+  const budgets = { tokens: 100 };
+  const large = using(60, 1, asked(call('a', 'read')));
+
+  test.each<[string, Move]>([
+    ['where a compaction is due', running({ budgets, compaction: { window: 70, reserve: 20, keep_turns: 0 } })],
+    ['where hooks shape prompts', running({ budgets, hooks: [hook('transform_context')] })],
+    ['where the persona shapes them', running({ budgets, transformContext: { last_n_turns: 1 } })],
+    [
+      'where a reminder is shown for the last time',
+      [started(), reminded('r', 'finish_step', { ttl_turns: 1 }), provisioned({ budgets })],
+    ],
+  ])('%s', (_name, way) => {
+    const hooked = (state: SessionState) => (state.context.consult ? [hooksSaid(undefined)] : []);
+    const { session } = given(way).when();
+    session.make(...hooked(session.state), large, returned('a'));
+    expect(session.lines()).toContain('turn_start 2');
+    expect(session.lines()).not.toContain('budget_threshold tokens 100% uncovered');
+  });
+
+  test('and where none of this is, it is not', () => {
+    given(running({ budgets, compaction: { window: 700, reserve: 20, keep_turns: 0 } }), large)
+      .when(returned('a'), toolsClosed)
+      .thenIncludes('budget_threshold tokens 100% uncovered', 'agent_end budget_exceeded');
+  });
+
+  test('nor is it known of the first prompt after a reminder was cleared', () => {
+    given(started(), reminded('r'), provisioned({ budgets }), large)
+      .when(revoked('r'), returned('a'))
+      .thenIncludes('reminder_expired r cleared', 'turn_start 2');
+  });
+});
+
 describe('money', () => {
   test('the price enters the journal once, before the run begins', () => {
     given(started())
@@ -322,20 +358,45 @@ describe('the clock tells of a threshold by itself', () => {
 
   test('while a run waits for a person, and ends it there', () => {
     given(running(around), asked(call('a', 'ask')), later(500))
-      .when(timeReached)
-      .thenJournal('time_reached', 'budget_threshold wall_time_ms 50%')
-      .thenEffects('watch_clock 800')
-      .when(later(300), timeReached)
-      .thenEffects('watch_clock 950')
-      .when(later(150), timeReached, later(50), timeReached, toolsClosed)
+      .when(timerFires)
+      .thenJournal('timer_fired time_budget', 'budget_threshold wall_time_ms 50%')
+      .thenEffects('timer time_budget at 800')
+      .when(later(300), timerFires)
+      .thenEffects('timer time_budget at 950')
+      .when(later(150), timerFires, later(50), timerFires, toolsClosed)
       .thenIncludes('budget_threshold wall_time_ms 100%', 'call_ended a aborted', 'agent_end budget_exceeded');
   });
 
-  test('waits again where it was a little early', () => {
+  test('by the clock of the store of timers, where that is ahead of the host’s', () => {
     given(running(around), later(499))
-      .when(timeReached)
-      .thenJournal('time_reached')
-      .thenEffects('call_model', 'watch_clock 500');
+      .when(timerFires)
+      .thenJournal('timer_fired time_budget', 'budget_threshold wall_time_ms 50%')
+      .thenEvent('budget_threshold', { used: 500 })
+      .thenEffects('call_model', 'timer time_budget at 799');
+  });
+
+  test('once: the timer of a threshold that was told meanwhile only sets the next', () => {
+    given(running(around), later(500), steered('m'))
+      .when(timerFires)
+      .thenJournal('timer_fired time_budget')
+      .thenEffects('call_model', 'timer time_budget at 800');
+  });
+
+  test('under the same timer when another host takes the session over', () => {
+    given(running(around), asked(call('a', 'ask')))
+      .when(owned(2))
+      .thenEffects('timer time_budget at 500');
+  });
+
+  test('and not by a timer of another run, or of another time', () => {
+    const earlier = { type: 'timer', effect_id: '2-0', due_at_ms: 500 } as const;
+    const outcome = given(running(around), answered(), toolsClosed, prompted('again'), provisioned(around)).when(
+      earlier,
+    );
+    outcome.thenNothing('no timer 2-0 is waited for');
+    given(running(around))
+      .when({ ...earlier, due_at_ms: 501 })
+      .thenNothing();
   });
 
   test('is not waited for while the session is suspended, and later by as much when it goes on', () => {
@@ -343,7 +404,7 @@ describe('the clock tells of a threshold by itself', () => {
       .when(answered(), later(10_000))
       .thenEffects()
       .when(resumed())
-      .thenEffects('call_model', 'watch_clock 10500');
+      .thenEffects('call_model', 'timer time_budget at 10500');
   });
 
   test('is not waited for by a daemon that idles, nor by a run without a time budget', () => {

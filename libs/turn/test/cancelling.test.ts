@@ -319,7 +319,7 @@ describe('cancel_call', () => {
       )
       .thenState('function_execute.running')
       .when(approved('a'))
-      .thenJournal('command_rejected not_pending allow-a')
+      .thenJournal('command_rejected not_pending allow-a', 'control_outcome approve not_pending a')
       .when(callCancelled('a', {}, 'again'))
       .thenJournal('control_outcome cancel_call already_cancelled a because no need');
   });

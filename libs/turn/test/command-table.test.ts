@@ -1,5 +1,5 @@
 /** The table of commands, cell by cell: each verb in each kind of state in which a session can be. */
-import { NOT_YET, parseBody, VERBS, type Verb } from '@coxswain/protocol';
+import { type JsonObject, NOT_YET, parseBody, VERBS, type Verb } from '@coxswain/protocol';
 import { describe, expect, test } from 'vitest';
 import { given } from './given.ts';
 import {
@@ -10,8 +10,10 @@ import {
   callCancelled,
   cancelled,
   command,
+  denied,
   followedUp,
   type Move,
+  modelStopped,
   prompted,
   provisioned,
   reminded,
@@ -27,19 +29,38 @@ import {
 /** What waits in every column, and wakes nobody. */
 const WAITS = steered('waits', 'audit_only');
 
+const begun: Move = [started(), steered('said'), provisioned()];
+const sleeps = (until: JsonObject): Move => [begun, suspended('before', until), answered(), WAITS];
+
 /** A session in each kind of state. Before that, `said` was delivered to it. */
 const COLUMNS = {
-  ended: [started(), steered('said'), provisioned(), answered(), toolsClosed, WAITS],
-  running: [started(), steered('said'), provisioned(), asked(call('a', 'read')), WAITS],
-  parked: [started(), steered('said'), provisioned(), asked(call('a', 'ask')), WAITS],
-  suspended: [started(), steered('said'), provisioned(), suspended('before'), answered(), WAITS],
+  ended: [begun, answered(), toolsClosed, WAITS],
+  running: [begun, asked(call('a', 'read')), WAITS],
+  parked: [begun, asked(call('a', 'ask'), call('b', 'ask')), WAITS],
+  suspended: sleeps({}),
   daemon_idle: [started(), steered('said'), provisioned({ daemon: true }), answered(), WAITS],
 } satisfies Record<string, Move>;
 type Column = keyof typeof COLUMNS;
-const COLUMN_NAMES = Object.keys(COLUMNS) as Column[];
+
+/** The same kinds in other ways: a cell that is not said for one of these is that of its kind. */
+const VARIANTS = {
+  'ended by a cancel': ['ended', [begun, cancelled('before'), modelStopped(), toolsClosed, WAITS]],
+  'suspended until a time': ['suspended', sleeps({ for_ms: 3_600_000 })],
+  'suspended until a signal': ['suspended', sleeps({ signal: 'go' })],
+  'suspended until a signal or a time': ['suspended', sleeps({ signal: 'go', for_ms: 3_600_000, on_timeout: 'fail' })],
+} satisfies Record<string, readonly [Column, Move]>;
+type Variant = keyof typeof VARIANTS;
 
 /** The lines with which a cell answers, in order, among others. */
-type Row = { readonly move: Move } & Readonly<Record<Column, readonly string[]>>;
+type Cell = readonly string[];
+type Row = { readonly move: Move } & Readonly<Record<Column, Cell>> & Readonly<Partial<Record<Variant, Cell>>>;
+
+const CELLS: readonly (readonly [name: string, way: Move, cell: (row: Row) => Cell])[] = [
+  ...(Object.entries(COLUMNS) as [Column, Move][]).map(([name, way]) => [name, way, (row: Row) => row[name]] as const),
+  ...(Object.entries(VARIANTS) as [Variant, readonly [Column, Move]][]).map(
+    ([name, [kind, way]]) => [name, way, (row: Row) => row[name] ?? row[kind]] as const,
+  ),
+];
 
 const inAll = (...lines: readonly string[]): Record<Column, readonly string[]> => ({
   ended: lines,
@@ -52,6 +73,8 @@ const refused = (code: string, id: string, control?: string): string[] => [
   `command_rejected ${code} ${id}`,
   ...(control === undefined ? [] : [`control_outcome ${control} ${code}`]),
 ];
+/** What wakes the session that waits for the signal `go`. */
+const woken = (line: string): string[] => [line, 'control_outcome signal resumed', 'resumed signal x', 'turn_start 2'];
 
 const TABLE = {
   start: {
@@ -68,7 +91,7 @@ const TABLE = {
   'steer that interrupts': {
     move: steered('x', 'interrupt'),
     ...inAll('steering_received x interrupt_immediate'),
-    parked: ['steering_received x interrupt_immediate', 'loop_checkpoint pre_tool_dispatch delivers x skips a'],
+    parked: ['steering_received x interrupt_immediate', 'loop_checkpoint pre_tool_dispatch delivers x skips a b'],
     suspended: ['steering_received x interrupt_immediate', 'resumed interrupt x', 'turn_start 2'],
     daemon_idle: ['steering_received x interrupt_immediate', 'loop_checkpoint daemon_idle_post delivers x'],
   },
@@ -82,17 +105,38 @@ const TABLE = {
     ...inAll('followup_received x'),
     daemon_idle: ['followup_received x', 'message_injected x followup at steering_check', 'turn_start 2'],
   },
+  'remind that interrupts': {
+    move: reminded('x', 'interrupt'),
+    ...inAll('reminder_injected x interrupt_immediate'),
+    parked: ['reminder_injected x interrupt_immediate', 'loop_checkpoint pre_tool_dispatch delivers x skips a b'],
+    suspended: ['reminder_injected x interrupt_immediate', 'resumed interrupt x', 'turn_start 2'],
+    daemon_idle: ['reminder_injected x interrupt_immediate', 'loop_checkpoint daemon_idle_post delivers x'],
+  },
   approve: {
     move: approved('a', {}, 'x'),
-    ...inAll(...refused('call_unknown', 'x')),
-    ended: refused('not_pending', 'x'),
-    running: refused('not_pending', 'x'),
-    parked: ['approval_decided a allow', 'call_started a'],
+    ...inAll(...refused('call_unknown', 'x'), 'control_outcome approve call_unknown a'),
+    ended: [...refused('not_pending', 'x'), 'control_outcome approve not_pending a'],
+    running: [...refused('not_pending', 'x'), 'control_outcome approve not_pending a'],
+    parked: ['approval_decided a allow', 'control_outcome approve allowed a', 'call_started a'],
+  },
+  'approve that denies': {
+    move: denied('a', {}, 'x'),
+    ...inAll(...refused('call_unknown', 'x'), 'control_outcome approve call_unknown a'),
+    ended: [...refused('not_pending', 'x'), 'control_outcome approve not_pending a'],
+    running: [...refused('not_pending', 'x'), 'control_outcome approve not_pending a'],
+    parked: ['approval_decided a deny', 'control_outcome approve denied a', 'call_ended a denied by user'],
+  },
+  'approve of what was decided': {
+    move: [denied('b', {}, 'w'), approved('b', {}, 'x')],
+    ...inAll(...refused('call_unknown', 'x'), 'control_outcome approve call_unknown b'),
+    ended: [...refused('not_pending', 'x'), 'control_outcome approve not_pending b'],
+    parked: [...refused('already_decided', 'x'), 'control_outcome approve already_decided b'],
   },
   cancel: {
     move: cancelled('x'),
     ...inAll('control_outcome cancel cancelled'),
     ended: refused('not_running', 'x', 'cancel'),
+    'ended by a cancel': refused('already_cancelled', 'x', 'cancel'),
   },
   cancel_call: {
     move: callCancelled('a', {}, 'x'),
@@ -115,8 +159,15 @@ const TABLE = {
   },
   signal: {
     move: command('signal', 'x', { name: 'go' }),
-    ...inAll('signal_received go x'),
-    ended: refused('not_running', 'x'),
+    ...inAll('signal_received go x', 'control_outcome signal stored'),
+    ended: refused('not_running', 'x', 'signal'),
+    'suspended until a signal': woken('signal_received go x'),
+    'suspended until a signal or a time': woken('signal_received go x'),
+  },
+  'signal of another name': {
+    move: command('signal', 'x', { name: 'other' }),
+    ...inAll('signal_received other x', 'control_outcome signal stored'),
+    ended: refused('not_running', 'x', 'signal'),
   },
   revoke: { move: revoked('waits', 'x'), ...inAll('control_outcome revoke revoked waits') },
   'revoke of what was delivered': {
@@ -152,11 +203,14 @@ const LATER: Readonly<Record<string, readonly [Verb, object]>> = {
   'approve: remember': ['approve', { call_id: 'a', decision: 'allow', remember: 'session' }],
 };
 
-describe.each(Object.entries(TABLE))('%s', (_verb, row) => {
-  test.each(COLUMN_NAMES)('in a session that is %s', (column) => {
-    given(COLUMNS[column])
+describe.each(Object.entries<Row>(TABLE))('%s', (_verb, row) => {
+  test.each(CELLS)('in a session that is %s', (name, way, cell) => {
+    const lines = cell(row);
+    const outcome = given(way)
       .when(row.move)
-      .thenIncludes(...row[column]);
+      .thenIncludes(...lines);
+    // What is kept is kept: it wakes nobody.
+    if (name.startsWith('suspended') && !lines.some((line) => line.startsWith('resumed'))) outcome.thenNever('resumed');
   });
 });
 

@@ -19,6 +19,8 @@ import {
   notCompacted,
   overflowed,
   owned,
+  prompted,
+  provisioned,
   returned,
   running,
   steered,
@@ -307,9 +309,53 @@ describe('a prompt that the provider refuses as too long', () => {
   });
 
   test('may be refused again in a later turn', () => {
-    given(running(small), turn(20), overflowed(), compacted(), turn(20, 'b'))
+    given(running(small), turn(20), overflowed(), compacted(), turn(10, 'b'))
       .when(overflowed())
       .thenIncludes('context_overflowed 3', 'compaction_started overflow summary keeps 0');
+  });
+
+  test('teaches: from then on prompts are compacted before they are as long, the reserve in proportion', () => {
+    const around = { compaction: { window: 1_000, reserve: 200, keep_turns: 0 } };
+    const { state } = given(running(around), turn(400), overflowed());
+    const refusedAt = state.context.view.refused_at;
+    expect(refusedAt).toBe(407);
+    // A fifth is kept free, as the settings say: 325 of 407.
+    const reserve = Math.ceil(refusedAt / 5);
+    given(running(around), turn(400), overflowed(), compacted(), turn(refusedAt - reserve - 7, 'b'))
+      .when()
+      .thenCount('compaction_started', 1);
+    given(running(around), turn(400), overflowed(), compacted())
+      .when(turn(refusedAt - reserve - 6, 'b'))
+      .thenIncludes('compaction_started window summary keeps 0')
+      .thenEvent('compaction_started', { window: refusedAt, reserve });
+  });
+
+  test('teaches the smallest of what was refused, and nothing where it passed the window anyhow', () => {
+    const around = { compaction: { window: 1_000, reserve: 200, keep_turns: 0 } };
+    const twice = given(running(around), turn(400), overflowed(), compacted(), turn(200, 'b'), overflowed());
+    expect(twice.state.context.view.refused_at).toBe(207);
+    const { session } = given(
+      running({ compaction: { window: 300, reserve: 0, keep_turns: 1 } }),
+      turn(10),
+      turn(400, 'b'),
+    ).when();
+    session.make(compacted(), overflowed());
+    expect(session.steps.at(-1)?.events).toContainEqual(expect.objectContaining({ window: 300 }));
+  });
+
+  test('and what it taught is forgotten with its persona and model', () => {
+    const around = { compaction: { window: 1_000, reserve: 200, keep_turns: 0 } };
+    const { state } = given(
+      running(around),
+      turn(400),
+      overflowed(),
+      compacted(),
+      answered(),
+      toolsClosed,
+      prompted(),
+      provisioned({ ...around, maxTurns: 7 }),
+    );
+    expect(state.context.view.refused_at).toBe(0);
   });
 
   test('ends the run at once where there is nothing to compact', () => {

@@ -1,4 +1,4 @@
-/** The edge cases that page 3.7 lists, and what may come at one moment: as given / when / then. The test bed of `session` has the same with hosts. */
+/** Edge cases of a turn that other runtimes get wrong, and what may come at one moment. The test bed of `session` has the same with hosts. */
 import { describe, expect, test } from 'vitest';
 import { given } from './given.ts';
 import {
@@ -33,7 +33,7 @@ describe('1: an interrupt that is there before an approved call fires stops it:'
   test('while parked', () => {
     given(running(), asked(call('a', 'ask')), interrupt)
       .when(approved('a'))
-      .thenJournal('command_rejected not_pending allow-a')
+      .thenJournal('command_rejected not_pending allow-a', 'control_outcome approve not_pending a')
       .thenNever('call_started')
       .thenCount('call_ended a skipped', 1);
   });
@@ -196,7 +196,12 @@ describe('9: a rewrite after approval cannot happen:', () => {
       .when(hooksSaid({ args: { path: 'y' } }))
       .thenEvent('approval_requested', { args: { path: 'y' } })
       .when(approved('a'))
-      .thenJournal('approval_decided a allow', 'loop_checkpoint pre_tool_dispatch', 'call_started a')
+      .thenJournal(
+        'approval_decided a allow',
+        'control_outcome approve allowed a',
+        'loop_checkpoint pre_tool_dispatch',
+        'call_started a',
+      )
       .thenEvent('call_started', { args: { path: 'y' } });
   });
 

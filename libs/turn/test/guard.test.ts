@@ -233,7 +233,7 @@ describe('an interrupt stops an approved call, although its verdict takes time:'
   test('an approval that comes while it is asked about starts nothing', () => {
     given(...parked, steered('m', INTERRUPT))
       .when(approved('a'))
-      .thenJournal('approval_decided a allow')
+      .thenJournal('approval_decided a allow', 'control_outcome approve allowed a')
       .when(ALLOW)
       .thenIncludes('loop_checkpoint pre_tool_dispatch delivers m skips a b', 'call_ended a skipped')
       .thenNever('call_started');
@@ -242,7 +242,7 @@ describe('an interrupt stops an approved call, although its verdict takes time:'
   test('nor does the last decision of all', () => {
     given(...parked, steered('m', INTERRUPT), approved('a'))
       .when(denied('b'))
-      .thenJournal('approval_decided b deny')
+      .thenJournal('approval_decided b deny', 'control_outcome approve denied b')
       .when(ALLOW)
       .thenIncludes('call_ended a skipped', 'call_ended b skipped')
       .thenNever('call_started');

@@ -115,7 +115,7 @@ export function journalLine(event: SessionEvent): string {
         'control_outcome',
         event.control,
         event.status,
-        /^(cancel_call|revoke|replace)$/.test(event.control) && event.target,
+        /^(approve|cancel_call|revoke|replace)$/.test(event.control) && event.target,
         event.reason && `because ${event.reason}`,
       );
     case 'suspend_requested':
@@ -157,7 +157,6 @@ export function journalLine(event: SessionEvent): string {
       );
     case 'persona_changed':
     case 'prices_changed':
-    case 'time_reached':
     case 'tools_changed':
     case 'hooks_changed':
     case 'tools_closed':

@@ -33,6 +33,7 @@ import {
   type StopCondition,
   type ToolDefinition,
   type ToolTraits,
+  type TransformContext,
   type Verb,
 } from '@coxswain/protocol';
 import { type SessionState, timerOf } from '../src/mod.ts';
@@ -146,6 +147,7 @@ export interface Surroundings {
   readonly thresholds?: readonly number[];
   readonly price?: PinnedPrice;
   readonly stopWhen?: readonly StopCondition[];
+  readonly transformContext?: TransformContext;
 }
 
 /** The surroundings as a provision. */
@@ -158,6 +160,7 @@ export function provision(around: Surroundings = {}): Provision {
       name: 'coder',
       prompt: '',
       ...(around.onUnknownOutcome ? { on_unknown_outcome: around.onUnknownOutcome } : {}),
+      ...(around.transformContext ? { transform_context: around.transformContext } : {}),
       ...(around.stopWhen ? { stop_when: [...around.stopWhen] } : {}),
     },
     model: { name: 'scripted/test.yaml' },
@@ -446,14 +449,6 @@ function open<T>(effect: T | null, what: string): T {
   if (effect === null) throw new Error(`no ${what} effect is open`);
   return effect;
 }
-
-// ---- time ----
-
-/** The time for which the time budget waits is there. */
-export const timeReached: Move = (state) => ({
-  type: 'clock_outcome',
-  effect_id: open(state.context.clock_watch, 'watch_clock').id,
-});
 
 // ---- stop conditions ----
 

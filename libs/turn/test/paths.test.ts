@@ -188,7 +188,7 @@ const WORLDS: Readonly<Record<string, World>> = {
     around: { stopWhen: [{ text: 'fine!' }, { tool: 'done' }, { predicate: 'enough' }] },
     happens: only('asks read', 'asks done done', 'steer finish_step', 'predicates .*', 'cancel'),
   },
-  'a time budget': { around: { budgets: { wall_time_ms: 1_000 } }, happens: only('time reached') },
+  'a time budget': { around: { budgets: { wall_time_ms: 1_000 } }, happens: only('timer fires') },
   'a budget': {
     around: {
       budgets: { tokens: 20 },

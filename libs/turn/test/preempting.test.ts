@@ -1,5 +1,5 @@
 /** Interrupts that do not wait: they end the answer that streams and the calls in flight, and are delivered at the next seam. */
-import { BOUNDS } from '@coxswain/protocol';
+import { BOUNDS, type HookPoint } from '@coxswain/protocol';
 import { describe, expect, test } from 'vitest';
 import { effectsOf, leafOf } from '../src/mod.ts';
 import { given } from './given.ts';
@@ -7,9 +7,11 @@ import {
   answered,
   approved,
   asked,
+  askedAt,
   call,
   callCancelled,
   cancelled,
+  compacted,
   hook,
   hooksSaid,
   type Move,
@@ -21,6 +23,7 @@ import {
   provisioned,
   resumed,
   returned,
+  revoked,
   running,
   started,
   steered,
@@ -298,7 +301,72 @@ describe('while calls are parked', () => {
       .when(returned('b', 'cancelled'))
       .thenIncludes('call_ended b cancelled', 'loop_checkpoint post_tool_dispatch', 'turn_end 1 dispatch_skipped')
       .when(approved('a'))
-      .thenJournal('command_rejected not_pending allow-a');
+      .thenJournal('command_rejected not_pending allow-a', 'control_outcome approve not_pending a');
+  });
+});
+
+describe('while older messages are compacted', () => {
+  const compacting = (...points: readonly HookPoint[]): Move => [
+    running({ compaction: {}, hooks: points.map((point) => hook(point)) }),
+    askedAt(90, call('a', 'read')),
+    returned('a'),
+  ];
+  const keyed = (id: string, preempt: boolean) =>
+    steered(id, 'interrupt_immediate', { dedupe_key: 'k', ...(preempt ? { preempt } : {}) });
+
+  test('the compaction is let finish, and the answer after it is ended before it begins', () => {
+    given(compacting(), preempted('m'))
+      .when()
+      .thenState('assistant_streaming.compacting')
+      .thenEffects('compact')
+      .when(compacted())
+      .thenEffects('call_model aborted')
+      .when(modelStopped())
+      .thenIncludes(
+        'message_complete partial',
+        'loop_checkpoint iteration_end delivers m',
+        'turn_end 2',
+        'turn_start 3',
+      )
+      .thenEffects('call_model');
+  });
+
+  test.each<[HookPoint, Move]>([
+    ['pre_compact', [hooksSaid(undefined), compacted()]],
+    ['post_compact', hooksSaid(undefined)],
+    ['transform_context', hooksSaid(undefined)],
+  ])('also while %s hooks are asked', (point, end) => {
+    const before: Move = point === 'post_compact' ? compacted() : [];
+    const way: Move = point === 'transform_context' ? running({ hooks: [hook(point)] }) : compacting(point);
+    given(way, before)
+      .when()
+      .thenEffects(`consult ${point}`)
+      .when(preempted('m'), end)
+      .thenEffects('call_model aborted');
+  });
+
+  test('one that was taken back meanwhile ends nothing', () => {
+    given(compacting(), preempted('m'), revoked('m')).when(compacted()).thenEffects('call_model');
+  });
+
+  test('one of two that was taken back leaves the other', () => {
+    given(compacting(), preempted('m'), preempted('n'), revoked('m'))
+      .when(compacted())
+      .thenEffects('call_model aborted');
+  });
+
+  test('one in whose place stands a newer one that waits for the answer ends nothing', () => {
+    given(compacting(), keyed('m', true), keyed('n', false)).when(compacted()).thenEffects('call_model');
+  });
+
+  test('one that stands in the place of another that would have waited ends the answer', () => {
+    given(compacting(), keyed('m', false), keyed('n', true)).when(compacted()).thenEffects('call_model aborted');
+  });
+
+  test('as often as one is sent and taken back, no more is kept of it than what waits', () => {
+    const back = Array.from({ length: 20 }, (_, i): Move => [preempted(`m${i}`), revoked(`m${i}`)]);
+    const { state } = given(compacting(), back, preempted('n'));
+    expect(state.context.preempting).toEqual(['n']);
   });
 });
 

@@ -7,10 +7,12 @@ import {
   answered,
   asked,
   call,
+  callCancelled,
   cancelled,
   Failing,
   followedUp,
   hook,
+  hooksCancelled,
   hooksSaid,
   later,
   type Move,
@@ -20,6 +22,7 @@ import {
   reminded,
   resumed,
   returned,
+  revoked,
   running,
   signalled,
   started,
@@ -82,14 +85,14 @@ describe('a suspension until a time', () => {
   test('that has passed is refused, with the field', () => {
     given(running(), later(2 * HOUR))
       .when(suspended('suspend-1', { until: '1970-01-01T01:00:00Z' }))
-      .thenJournal('command_rejected invalid_field suspend-1')
+      .thenJournal('command_rejected invalid_field suspend-1', 'control_outcome suspend invalid_field')
       .thenEvent('command_rejected', { field: 'until' });
   });
 
   test('that is now has passed, the next millisecond has not', () => {
     given(running(), later(HOUR))
       .when(suspended('now', { until: '1970-01-01T01:00:00.000Z' }))
-      .thenJournal('command_rejected invalid_field now')
+      .thenJournal('command_rejected invalid_field now', 'control_outcome suspend invalid_field')
       .when(suspended('next', { until: '1970-01-01T01:00:00.001Z' }))
       .thenIncludes('control_outcome suspend suspending');
   });
@@ -98,7 +101,7 @@ describe('a suspension until a time', () => {
     const until = (ms: number) => ({ until: new Date(ms).toISOString() });
     given(running())
       .when(suspended('far', until(BOUNDS.parkMaxMs + 1)))
-      .thenJournal('command_rejected invalid_field far')
+      .thenJournal('command_rejected invalid_field far', 'control_outcome suspend invalid_field')
       .when(suspended('near', until(BOUNDS.parkMaxMs)))
       .thenIncludes('control_outcome suspend suspending');
   });
@@ -191,7 +194,7 @@ describe('a suspension until a signal', () => {
   test('is not ended by another, which is kept', () => {
     given(parked({ signal: 'deployed' }))
       .when(signalled('other'))
-      .thenJournal('signal_received other signal-other')
+      .thenJournal('signal_received other signal-other', 'control_outcome signal stored')
       .thenState('suspended.parked');
   });
 
@@ -233,8 +236,12 @@ describe('a suspension until a signal', () => {
 describe('signals', () => {
   test('are kept up to their bound, and no further', () => {
     const many = Array.from({ length: BOUNDS.signalsStoredMax }, (_, i) => signalled('x', `s${i}`));
-    given(running(), many).when(signalled('x', 'over')).thenJournal('command_rejected too_many_signals over');
-    given(running(), many.slice(1)).when(signalled('x', 'at')).thenJournal('signal_received x at');
+    given(running(), many)
+      .when(signalled('x', 'over'))
+      .thenJournal('command_rejected too_many_signals over', 'control_outcome signal too_many_signals');
+    given(running(), many.slice(1))
+      .when(signalled('x', 'at'))
+      .thenJournal('signal_received x at', 'control_outcome signal stored');
   });
 
   test('at their bound still wake the session that waits for one', () => {
@@ -247,8 +254,10 @@ describe('signals', () => {
   test('to what is not running are refused', () => {
     given(running(), answered(), toolsClosed)
       .when(signalled('go'))
-      .thenJournal('command_rejected not_running signal-go');
-    given(running(), answered()).when(signalled('go')).thenJournal('command_rejected not_running signal-go');
+      .thenJournal('command_rejected not_running signal-go', 'control_outcome signal not_running');
+    given(running(), answered())
+      .when(signalled('go'))
+      .thenJournal('command_rejected not_running signal-go', 'control_outcome signal not_running');
   });
 
   test('are of their run: the next one does not find them', () => {
@@ -274,6 +283,84 @@ describe('what wakes a suspended session', () => {
         'resumed interrupt m',
         'turn_start 2',
       );
+  });
+
+  describe('not an interrupt that never reaches the model:', () => {
+    const asks: Move = [running(), asked(call('a', 'read')), suspended()];
+    const keyed = (id: string, mode: string) => steered(id, mode, { dedupe_key: 'k' });
+
+    test('one that was taken back before it was delivered', () => {
+      given(asks, steered('m', INTERRUPT), revoked('m'))
+        .when(returned('a'))
+        .thenIncludes('loop_checkpoint post_tool_dispatch', 'suspended suspend-1')
+        .thenState('suspended.parked');
+    });
+
+    test('one in whose place stands a newer one that interrupts nothing', () => {
+      given(asks, keyed('m', INTERRUPT), keyed('n', 'finish_step'))
+        .when(returned('a'))
+        .thenIncludes('loop_checkpoint post_tool_dispatch delivers n', 'suspended suspend-1')
+        .thenState('suspended.parked');
+    });
+
+    test('but the newer one, where it interrupts', () => {
+      given(asks, keyed('m', INTERRUPT), keyed('n', INTERRUPT))
+        .when(returned('a'))
+        .thenIncludes('loop_checkpoint post_tool_dispatch delivers n', 'suspended suspend-1', 'resumed interrupt n');
+      given(asks, keyed('m', 'finish_step'), keyed('n', INTERRUPT))
+        .when(returned('a'))
+        .thenIncludes('loop_checkpoint post_tool_dispatch delivers n', 'suspended suspend-1', 'resumed interrupt n');
+    });
+
+    test('and the one behind it, which was delivered', () => {
+      given(asks, steered('m', INTERRUPT), steered('n', INTERRUPT), revoked('m'))
+        .when(returned('a'))
+        .thenIncludes('loop_checkpoint post_tool_dispatch delivers n', 'suspended suspend-1', 'resumed interrupt n');
+    });
+  });
+
+  test('an interrupt that hooks let in after it was asked for, although it came before', () => {
+    const guarded = { hooks: [hook('user_prompt_submit')] };
+    const way: Move = [running(guarded), hooksSaid(undefined), asked(call('a', 'read')), steered('m', INTERRUPT)];
+    given(way, suspended(), hooksSaid(undefined))
+      .when(returned('a'))
+      .thenIncludes('loop_checkpoint post_tool_dispatch delivers m', 'suspended suspend-1', 'resumed interrupt m');
+  });
+
+  test('not an interrupt that was meant for an earlier suspension, which was withdrawn', () => {
+    given(running({ steering: 'one_at_a_time' }), asked(call('a', 'read')), suspended(), steered('l'))
+      .when(steered('m', INTERRUPT), resumed(), suspended('suspend-2'), returned('a'))
+      // The one that is delivered first is no interrupt; the one behind it waits, and is not slept through.
+      .thenIncludes('loop_checkpoint post_tool_dispatch delivers l', 'suspended suspend-2', 'resumed interrupt m');
+    given(running(), asked(call('a', 'read')), suspended(), steered('m', INTERRUPT), resumed())
+      .when(suspended('suspend-2'), returned('a'))
+      .thenIncludes('loop_checkpoint post_tool_dispatch delivers m', 'suspended suspend-2')
+      .thenState('suspended.parked');
+  });
+
+  describe('where more than one thing could, the first of these:', () => {
+    const both = parked({ signal: 'deployed', for_ms: HOUR });
+
+    test('who resumes it, before the time that comes with it', () => {
+      given(both, later(HOUR)).when(resumed()).thenIncludes('resumed command resume-1').thenNever('timer_fired');
+    });
+
+    test('a message that came while hooks were asked, before a signal that waits', () => {
+      given(
+        running({ hooks: [hook('pre_suspend')] }),
+        signalled('deployed'),
+        suspended('suspend-1', { signal: 'deployed' }),
+      )
+        .when(answered(), steered('m', INTERRUPT), hooksSaid(undefined))
+        .thenIncludes('suspended suspend-1 or deployed', 'resumed interrupt m')
+        .thenNever('resumed signal');
+    });
+
+    test('a signal that came in time, and its timer then fires into the void', () => {
+      const outcome = given(both, later(HOUR)).when(signalled('deployed'));
+      outcome.thenIncludes('resumed signal signal-deployed');
+      outcome.when({ type: 'timer', effect_id: '4-0', due_at_ms: HOUR }).thenNothing('no timer 4-0 is waited for');
+    });
   });
 
   test('not an interrupt that came before it was asked for', () => {
@@ -377,7 +464,24 @@ describe('a session that parks itself', () => {
   test('parks after hooks have seen its result', () => {
     given(running({ hooks: [hook('PostToolUse')] }), asked(call('a', 'read')), returned('a', 'ok', { park: {} }))
       .when(hooksSaid(undefined))
-      .thenIncludes('call_ended a ok', 'suspended a');
+      .thenIncludes('call_ended a ok', 'suspend_requested a', 'suspended a');
+  });
+
+  test.each([
+    ['a hook that fails closed', new Failing()],
+    ['a hook that makes an error of its result', { is_error: true }],
+  ])('is not parked after %s: the model was told that its call went wrong', (_name, said) => {
+    given(running({ hooks: [hook('PostToolUse')] }), asked(call('a', 'read')), returned('a', 'ok', { park: {} }))
+      .when(hooksSaid(said))
+      .thenIncludes('call_ended a error', 'turn_start 2')
+      .thenNever('suspend_requested', 'suspended');
+  });
+
+  test('is not parked by a call that was cancelled while hooks looked at its result', () => {
+    given(running({ hooks: [hook('PostToolUse')] }), asked(call('a', 'read')), returned('a', 'ok', { park: {} }))
+      .when(callCancelled('a'), hooksCancelled)
+      .thenIncludes('call_ended a cancelled', 'turn_start 2')
+      .thenNever('suspend_requested', 'suspended');
   });
 
   test('is refused a suspension by a person meanwhile, and can be resumed by one', () => {

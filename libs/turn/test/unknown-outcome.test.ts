@@ -40,7 +40,12 @@ describe('a call in doubt', () => {
   test('runs again when that is allowed, as a new sending, through its own pass of the stop seam', () => {
     given(inDoubt)
       .when(approved('a'))
-      .thenJournal('approval_decided a allow', 'loop_checkpoint pre_tool_dispatch', 'call_started a')
+      .thenJournal(
+        'approval_decided a allow',
+        'control_outcome approve allowed a',
+        'loop_checkpoint pre_tool_dispatch',
+        'call_started a',
+      )
       .thenEffects('call_tool a')
       .when(returned('a'))
       .thenIncludes('call_ended a ok');

@@ -42,7 +42,6 @@ import {
   steered,
   suspended,
   takenOver,
-  timeReached,
   timerFires,
   toolsClosed,
 } from './moves.ts';
@@ -80,7 +79,6 @@ export function possibilities(state: SessionState, around: Surroundings, id: () 
     ['trouble', 'taken over with another model', takenOver({ settings: { model: 'scripted/other.yaml' } })],
     ['trouble', 'taken over half copied', takenOver({ error: { code: 'fork_origin_gone', message: 'gone' } })],
   ];
-  if (state.context.clock_watch && !state.context.aborting) moves.push(['work', 'time reached', timeReached]);
   if (state.context.stop_check) {
     moves.push(['work', 'predicates do not hold', predicatesSaid(false)]);
     moves.push(['work', 'predicates hold', predicatesSaid(true)]);

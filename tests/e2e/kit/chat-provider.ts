@@ -27,6 +27,8 @@ export interface ChatAnswer {
   readonly calls?: readonly { readonly id: string; readonly tool: string; readonly args: object }[];
   /** Holds the answer open after its text and before its calls. */
   readonly before_end?: Promise<unknown>;
+  /** What it reports of the prompt; 7 without it. */
+  readonly prompt_tokens?: number;
 }
 
 /** A provider that runs. */
@@ -71,7 +73,10 @@ export async function startChatProvider(
   };
 }
 
-async function stream(response: ServerResponse, { text, calls = [], before_end }: ChatAnswer): Promise<void> {
+async function stream(
+  response: ServerResponse,
+  { text, calls = [], before_end, prompt_tokens = 7 }: ChatAnswer,
+): Promise<void> {
   response.writeHead(200, { 'content-type': 'text/event-stream' });
   const send = (choice: object, rest: object = {}) =>
     response.write(
@@ -85,7 +90,7 @@ async function stream(response: ServerResponse, { text, calls = [], before_end }
   }
   send(
     { delta: {}, finish_reason: calls.length > 0 ? 'tool_calls' : 'stop' },
-    { usage: { prompt_tokens: 7, completion_tokens: 3, total_tokens: 10 } },
+    { usage: { prompt_tokens, completion_tokens: 3, total_tokens: prompt_tokens + 3 } },
   );
   response.end('data: [DONE]\n\n');
 }

@@ -2,7 +2,7 @@
  * Each command that the stream has stored takes effect exactly once and in stream order, or is rejected; none is lost.
  * What was accepted and not delivered still waits.
  */
-import { isDelivery, type JournalRecord } from '@coxswain/protocol';
+import { ControlVerb, isDelivery, type JournalRecord } from '@coxswain/protocol';
 import { SessionActor, UNKNOWN_OUTCOME } from '@coxswain/turn';
 import type { SentCommand } from '../history.ts';
 import type { Checker, Journal, Placed } from './check.ts';
@@ -72,12 +72,14 @@ function tookEffect(journal: Journal, consumed: readonly JournalRecord[]): strin
   for (const record of consumed) {
     const id = idOf(record);
     const { verb, body } = record.input as { verb: string; body: { mode?: string; call_id?: string } };
-    if (record.events.some((event) => event.type === 'command_rejected')) continue;
     const count = (holds: (one: Placed) => boolean) => placed.filter(holds).length;
     const expectOne = (what: string, holds: (one: Placed) => boolean) => {
       const found = count(holds);
       if (found !== 1) wrong.push(`${id} (${verb}) has ${found} ${what}`);
     };
+    if (ControlVerb.safeParse(verb).success)
+      expectOne('control_outcome', ({ event }) => event.type === 'control_outcome' && event.command_id === id);
+    if (record.events.some((event) => event.type === 'command_rejected')) continue;
     switch (verb) {
       case 'steer':
       case 'remind':
@@ -98,9 +100,6 @@ function tookEffect(journal: Journal, consumed: readonly JournalRecord[]): strin
         break;
       case 'approve':
         expectOne('approval_decided', ({ event }) => event.type === 'approval_decided' && event.command_id === id);
-        break;
-      default:
-        expectOne('control_outcome', ({ event }) => event.type === 'control_outcome' && event.command_id === id);
         break;
     }
   }

@@ -1,6 +1,6 @@
 import { Buffer } from 'node:buffer';
 import type { AssistantMessage, FilePart, Message, ToolMessage } from '@coxswain/protocol';
-import { userText } from '@coxswain/protocol';
+import { canonicalJson, userText } from '@coxswain/protocol';
 import { describe, expect, test } from 'vitest';
 import { promptOf, toolsOf } from '../src/prompt/prompt.ts';
 import {
@@ -293,5 +293,41 @@ test('tools keep name, description and schema', () => {
     name: 'read_file',
     description: 'read_file does what its name says',
     inputSchema: { type: 'object', properties: { path: { type: 'string' } } },
+  });
+});
+
+describe('the bytes of a request are those of its journal, whoever sends it', () => {
+  /** A value as a host has it that has loaded it from a journal. */
+  const loaded = <T>(value: T): T => JSON.parse(canonicalJson(value)) as T;
+
+  test('arguments', () => {
+    const message = answer([
+      { type: 'call', call_id: 'c1', tool: 't', args: { z: 1, a: { y: [{ d: 1, c: 2 }], b: 2 } } },
+    ]);
+    const bytes = JSON.stringify(only([message]));
+    expect(JSON.stringify(only([loaded(message)]))).toBe(bytes);
+    expect(bytes).toContain('{"a":{"b":2,"y":[{"c":2,"d":1}]},"z":1}');
+  });
+
+  test('schemas, whose properties stay in the order in which they are required', () => {
+    const properties = { path: {}, old_text: {}, new_text: {}, all: {} };
+    const nested = {
+      type: 'object',
+      properties: { z: {}, b: { properties: { n: {}, m: {} }, required: ['n', 'gone'] } },
+    };
+    const [tool] = TOOLS as [(typeof TOOLS)[number]];
+    const schema = {
+      type: 'object',
+      properties: { ...properties, nested },
+      required: ['path', 'old_text', 'new_text'],
+    };
+    const told = { ...tool, input_schema: schema };
+    const bytes = JSON.stringify(toolsOf([told]));
+    expect(JSON.stringify(toolsOf([loaded(told)]))).toBe(bytes);
+    const sent = toolsOf([told])[0]?.inputSchema.properties as Record<string, { properties: object }>;
+    expect(Object.keys(sent)).toEqual(['path', 'old_text', 'new_text', 'all', 'nested']);
+    expect(JSON.stringify(sent.nested?.properties)).toBe(
+      '{"b":{"properties":{"n":{},"m":{}},"required":["n","gone"]},"z":{}}',
+    );
   });
 });

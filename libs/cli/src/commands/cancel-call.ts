@@ -22,7 +22,7 @@ export const run: CommandRun = (invocation) => {
     async (session, options, bus) => {
       const { calls } = await sessionStatus(bus, session);
       const open = calls.filter(({ status }) => status === 'running' || status === 'parked');
-      const callId = chooseCall(args[1], open);
+      const callId = chooseCall(args[1], open, 'not_found');
       const body = {
         ...(reason === undefined ? {} : { reason }),
         ...(flags.on('no-reminder') ? { inject_reminder: false } : {}),

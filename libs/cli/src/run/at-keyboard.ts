@@ -3,8 +3,10 @@ import type { ReadStream } from 'node:tty';
 import type { Session, UiEvent } from '@coxswain/client';
 import { Keyboard } from '../terminal/keyboard.ts';
 import { type Key, type KeyResult, LineEditor, type LineKind } from '../terminal/line-editor.ts';
+import { pendingText } from '../terminal/pending-rows.ts';
 import type { Screen } from '../terminal/screen.ts';
 import type { Style } from '../terminal/style.ts';
+import { chooseWaiting, readReplacement } from './choose-waiting.ts';
 import type { Participant } from './follow-session.ts';
 import type { OpenApproval } from './open-approvals.ts';
 import { readTyped, TYPED_HELP, type TypedCommand } from './typed-command.ts';
@@ -167,8 +169,25 @@ export class AtKeyboard implements Participant {
         return;
       }
       case 'suspend':
-        await this.#session.suspend(command.forMs === undefined ? {} : { for_ms: command.forMs });
+        await this.#session.suspend({
+          ...(command.forMs === undefined ? {} : { for_ms: command.forMs }),
+          ...(command.signal === undefined ? {} : { signal: command.signal }),
+        });
         return;
+      case 'signal':
+        await this.#session.signal(command.name, command.data);
+        return;
+      case 'pending':
+        this.#screen.line(this.#style.dim(pendingText(await this.#session.state())));
+        return;
+      case 'revoke':
+        await this.#session.revoke(chooseWaiting(command.commandId, await this.#session.pending()));
+        return;
+      case 'replace': {
+        const { commandId, text } = readReplacement(command.text, await this.#session.pending());
+        await this.#session.replace(commandId, text);
+        return;
+      }
       case 'resume':
         await this.#session.resume();
         return;

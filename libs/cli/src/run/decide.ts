@@ -23,10 +23,12 @@ export function decide(invocation: Invocation, decision: 'allow' | 'deny'): Prom
 /**
  * The call that is meant: the one whose id begins with what was given, or the only one there is. An id that is not
  * among them is passed on, so that the session says what it knows of it.
+ * @param none what to say where there is none.
  */
 export function chooseCall(
   given: string | undefined,
   calls: readonly { readonly call_id: string; readonly tool: string }[],
+  none: 'not_pending' | 'not_found' = 'not_pending',
 ): string {
   const listed = () => calls.map(({ call_id, tool }) => `${call_id} (${tool})`).join(', ');
   if (given === '') throw usageError('the call’s id is empty; leave it out where only one call can be meant');
@@ -37,7 +39,7 @@ export function chooseCall(
     return matching[0]?.call_id ?? given;
   }
   const [only] = calls;
-  if (!only) throw new CliError(EXIT.error, 'not_pending', 'not_pending: no such call is open in this session');
+  if (!only) throw new CliError(EXIT.error, none, `${none}: no such call is open in this session`);
   if (calls.length > 1) throw usageError(`${calls.length} calls could be meant: ${listed()}; name one`);
   return only.call_id;
 }

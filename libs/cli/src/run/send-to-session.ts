@@ -13,6 +13,9 @@ const ACCEPTED_WITHIN_MS = 15_000;
 /** Delivery takes as long as the running turn does. */
 const DELIVERED_WITHIN_MS = 24 * 60 * 60 * 1_000;
 
+/** What a command line is told that names no call, where none is open. */
+const NONE_OPEN: ReadonlySet<string> = new Set(['not_pending', 'not_found']);
+
 /** The sending itself. */
 export type Send = (session: Session, options: SendOptions<WaitStage>, bus: OpenBus) => Promise<SentCommand>;
 
@@ -55,7 +58,7 @@ function requireStage(receipt: Receipt | undefined, asked: WaitStage, session: S
  * @throws the error itself where there was no first one.
  */
 async function repetition(session: Session, commandId: string | undefined, error: unknown): Promise<SentCommand> {
-  if (commandId === undefined || !(error instanceof CliError) || error.code !== 'not_pending') throw error;
+  if (commandId === undefined || !(error instanceof CliError) || !NONE_OPEN.has(error.code)) throw error;
   const receipt = await session.receiptOf(commandId);
   if (receipt?.stage !== 'accepted') throw error;
   return { commandId: CommandId.parse(commandId), seq: 0, duplicate: true, receipt };

@@ -1,4 +1,5 @@
 /** What a typed line asks for while a session is attached. */
+import type { Json } from '@coxswain/protocol';
 import { nearest } from '../line/nearest.ts';
 import type { LineKind } from '../terminal/line-editor.ts';
 import { readDuration } from './typed-duration.ts';
@@ -10,8 +11,12 @@ export type TypedCommand =
   | { readonly do: 'decide'; readonly decision: 'allow' | 'deny'; readonly reason: string | undefined }
   | { readonly do: 'cancel'; readonly reason: string | undefined }
   | { readonly do: 'cancel_call'; readonly callId: string | undefined }
-  | { readonly do: 'suspend'; readonly forMs: number | undefined }
-  | { readonly do: 'resume' | 'detach' | 'nothing' }
+  | { readonly do: 'suspend'; readonly forMs: number | undefined; readonly signal: string | undefined }
+  | { readonly do: 'signal'; readonly name: string; readonly data: Json | undefined }
+  | { readonly do: 'revoke'; readonly commandId: string | undefined }
+  /** Its first word may say which of those that wait is meant: who sees what waits knows. */
+  | { readonly do: 'replace'; readonly text: string }
+  | { readonly do: 'resume' | 'pending' | 'detach' | 'nothing' }
   | { readonly do: 'help'; readonly problem: string | null };
 
 const WORDS = [
@@ -24,6 +29,10 @@ const WORDS = [
   'cancel-call',
   'suspend',
   'resume',
+  'signal',
+  'pending',
+  'revoke',
+  'replace',
   'detach',
   'help',
 ] as const;
@@ -31,7 +40,9 @@ const WORDS = [
 /** What people are told when they ask. */
 export const TYPED_HELP = [
   'type to steer · Esc, then type, to interrupt what is being said or done · Ctrl-C to detach or cancel',
-  '/interrupt TEXT · /followup TEXT · /remind TEXT · /approve · /deny [REASON] · /cancel [REASON] · /cancel-call [ID] · /suspend [DURATION] · /resume · /detach',
+  '/interrupt TEXT · /followup TEXT · /remind TEXT · /approve · /deny [REASON] · /cancel [REASON] · /cancel-call [ID] · /detach',
+  '/pending: what waits, with its ids · /revoke [ID], /replace [ID] TEXT: the newest where no ID is given',
+  '/suspend [DURATION] [signal NAME] · /resume · /signal NAME [JSON]',
   '//word sends /word as a text',
 ].join('\n');
 
@@ -66,19 +77,47 @@ export function readTyped(line: string, kind: LineKind, asked: boolean): TypedCo
       return { do: 'cancel', reason: rest };
     case 'cancel-call':
       return { do: 'cancel_call', callId: rest };
-    case 'suspend': {
-      const forMs = rest === undefined ? undefined : readDuration(rest);
-      if (forMs === null)
-        return { do: 'help', problem: '/suspend takes a duration such as 90s, 15m, 2h or 30d, or nothing' };
-      return { do: 'suspend', forMs };
-    }
+    case 'suspend':
+      return readSuspend(rest);
+    case 'signal':
+      return readSignal(rest);
+    case 'revoke':
+      if (rest !== undefined && /\s/.test(rest)) return { do: 'help', problem: '/revoke takes one id, or nothing' };
+      return { do: 'revoke', commandId: rest };
+    case 'replace':
+      if (rest === undefined) return { do: 'help', problem: '/replace needs a text' };
+      return { do: 'replace', text: rest };
     case 'resume':
+    case 'pending':
     case 'detach':
-      return { do: word as 'resume' | 'detach' };
+      return { do: word as 'resume' | 'pending' | 'detach' };
     case 'help':
       return { do: 'help', problem: null };
     default:
       return { do: 'help', problem: unknownWord(word) };
+  }
+}
+
+function readSuspend(rest: string | undefined): TypedCommand {
+  const found = /^(?!signal\s*$)(?:(?!signal\s)(\S+))?(?:\s*\bsignal\s+(\S+))?$/.exec(rest ?? '');
+  const [, duration, signal] = found ?? [];
+  const forMs = duration === undefined ? undefined : readDuration(duration);
+  if (found === null || forMs === null)
+    return {
+      do: 'help',
+      problem: '/suspend takes a duration such as 90s, 15m, 2h or 30d, signal NAME, both or nothing',
+    };
+  return { do: 'suspend', forMs, signal };
+}
+
+function readSignal(rest: string | undefined): TypedCommand {
+  const [, name, data] = /^(\S+)(?:\s+([\s\S]+))?$/.exec(rest ?? '') ?? [];
+  if (name === undefined) return { do: 'help', problem: '/signal needs a name' };
+  if (data === undefined) return { do: 'signal', name, data };
+  try {
+    return { do: 'signal', name, data: JSON.parse(data) as Json };
+  } catch (error) {
+    return { do: 'help', problem: `/signal takes JSON after the name: ${(error as Error).message}` };
   }
 }
 

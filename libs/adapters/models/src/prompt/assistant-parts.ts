@@ -2,6 +2,7 @@
 import type { LanguageModelV3Message, SharedV3ProviderOptions } from '@ai-sdk/provider';
 import type { AssistantMessage, CallPart, Json, ReasoningPart, TextPart } from '@coxswain/protocol';
 import { promptCallId, promptToolName } from './call-names.ts';
+import { inNameOrder } from './member-order.ts';
 import type { PromptRules } from './prompt-rules.ts';
 
 type AssistantParts = Extract<LanguageModelV3Message, { role: 'assistant' }>['content'];
@@ -57,7 +58,7 @@ function ownMetadata(
 
 // Providers take nothing but objects here; a call whose arguments did not parse has its error in its result.
 function inputOf(args: Json): Json {
-  return typeof args === 'object' && args !== null && !Array.isArray(args) ? args : {};
+  return typeof args === 'object' && args !== null && !Array.isArray(args) ? inNameOrder(args) : {};
 }
 
 function assertNever(part: never): never {

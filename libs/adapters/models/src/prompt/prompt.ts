@@ -3,11 +3,13 @@
  *
  * P1 Nothing is reordered, but for files that a result cannot hold: they follow the results of their batch.
  * P2 The results of one batch stand in one message: Gemini counts them there.
- * P3 A provider is shown its own metadata and reasoning only, and nothing of what an unfinished answer signed.
+ * P3 The same journal gives the same bytes, whichever host sends them (`member-order.ts`).
+ * P4 A provider is shown its own metadata and reasoning only, and nothing of what an unfinished answer signed.
  */
 import type { LanguageModelV3FunctionTool, LanguageModelV3Message, LanguageModelV3Prompt } from '@ai-sdk/provider';
 import type { Message, ToolDefinition, UserMessage } from '@coxswain/protocol';
 import { assistantParts } from './assistant-parts.ts';
+import { inSchemaOrder } from './member-order.ts';
 import type { PromptRules } from './prompt-rules.ts';
 import { cachedReminders, pushReminder } from './reminders.ts';
 import { showFile } from './shown-file.ts';
@@ -57,7 +59,7 @@ export function toolsOf(tools: readonly ToolDefinition[]): LanguageModelV3Functi
     type: 'function',
     name,
     description,
-    inputSchema: input_schema as LanguageModelV3FunctionTool['inputSchema'],
+    inputSchema: inSchemaOrder(input_schema) as LanguageModelV3FunctionTool['inputSchema'],
   }));
 }
 

@@ -1,0 +1,51 @@
+/** What waits to be delivered to a session, and the reminders that it is shown, as people read them. */
+import { printable } from '@coxswain/client';
+import type { SessionStatus } from '@coxswain/protocol';
+import { ago, table } from './table.ts';
+
+type Status = Pick<SessionStatus, 'pending' | 'reminders'>;
+type Pending = SessionStatus['pending'][number];
+type Reminder = SessionStatus['reminders'][number];
+
+const BODY_SHOWN_CHARS = 200;
+
+/** A line for each, with its id; empty where there is none. */
+export function pendingTable({ pending, reminders }: Status): string {
+  const rows = [...pending.map(pendingRow), ...reminders.map(shownRow)];
+  return rows.length === 0 ? '' : table(rows);
+}
+
+/** The same for a screen. */
+export function pendingText(status: Status): string {
+  return pendingTable(status).trimEnd() || 'nothing is pending';
+}
+
+function pendingRow(one: Pending): string[] {
+  return [one.command_id, one.kind, one.mode ?? '', one.actor?.name ?? '', ago(one.at), traits(one), oneLine(one.body)];
+}
+
+function shownRow(one: Reminder): string[] {
+  return [one.command_id, 'reminder', 'shown', one.actor?.name ?? '', '', traits(one), oneLine(one.body)];
+}
+
+/** What is unusual about it, in the words of its fields. */
+function traits(one: Pending | Reminder): string {
+  const ttl = 'ttl_left' in one ? one.ttl_left : one.ttl_turns;
+  return [
+    one.dedupe_key !== undefined && `key=${printable(one.dedupe_key)}`,
+    one.tags && one.tags.length > 0 && `tags=${one.tags.map(printable).join(',')}`,
+    ttl !== undefined && `turns=${ttl}`,
+    one.preserve_on_compact && 'preserved',
+    one.propagate && one.propagate !== 'session' && `propagate=${one.propagate}`,
+    one.role_hint && one.role_hint !== 'system' && `role=${one.role_hint}`,
+    'replaced_by' in one && `replaced_by=${one.replaced_by}`,
+  ]
+    .filter(Boolean)
+    .join(' ');
+}
+
+/** A line for people, cut; --json has it whole. */
+function oneLine(text: string): string {
+  const line = printable(text.slice(0, BODY_SHOWN_CHARS)).replaceAll('\n', '⏎');
+  return text.length > BODY_SHOWN_CHARS ? `${line}…` : line;
+}

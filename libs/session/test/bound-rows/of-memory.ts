@@ -1,0 +1,98 @@
+/** Bounds of what a session keeps in mind: queues, ids, what it watches for. */
+import { BOUNDS, type SessionEvent } from '@coxswain/protocol';
+import { SessionActor } from '@coxswain/turn';
+import { given, type Outcome } from '../../../turn/test/given.ts';
+import {
+  asked,
+  call,
+  callCancelled,
+  fedBack,
+  followedUp,
+  hook,
+  type Move,
+  owned,
+  reminded,
+  returned,
+  running,
+  signalled,
+  started,
+  steered,
+} from '../../../turn/test/moves.ts';
+import { type BoundRows, from, list, most } from './row.ts';
+
+/** The first code with which something was refused or dropped, or `ok`. */
+function codeIn(events: readonly SessionEvent[]): string {
+  for (const event of events) if ('code' in event) return String(event.code);
+  return 'ok';
+}
+const refusal = ({ session }: Outcome) => codeIn(session.steps.flatMap(({ events }) => events));
+
+/** A turn with one call of its own and this result. */
+function turn(id: number, args: number, result: string): Move {
+  const content = [{ type: 'text' as const, text: result }];
+  return [
+    asked(call(`c${id}`, 'read', { args: { n: args } })),
+    returned(`c${id}`, 'ok', { result: { content, is_error: false } }),
+  ];
+}
+const notices = ({ session }: Outcome) =>
+  `${session.lines().filter((line) => line.startsWith('feedback_received')).length} notices`;
+
+/** See the top of the file. */
+export const OF_MEMORY: BoundRows = {
+  pendingInjectionsMax: most('too_many_pending', (size) => {
+    // Reminders have a bound of their own, below this one.
+    const kinds = [steered, followedUp] as const;
+    return refusal(given(running()).when(...list(size, (i) => (kinds[i % 2] as typeof followedUp)(`m${i}`))));
+  }),
+  remindersLiveMax: most('too_many_reminders', (size) =>
+    refusal(given(running()).when(...list(size, (i) => reminded(`r${i}`)))),
+  ),
+  signalsStoredMax: most('too_many_signals', (size) =>
+    refusal(given(running()).when(...list(size, (i) => signalled('go', `s${i}`)))),
+  ),
+  feedbackPendingMax: most('too_much_feedback', (size) =>
+    refusal(given(running()).when(...list(size, () => fedBack(1)))),
+  ),
+  commandIdsRemembered: most('command_too_old', (size) => {
+    const uuid = (i: number) => `0190${i.toString(16).padStart(4, '0')}-0000-7000-8000-000000000000`;
+    const actor = new SessionActor('s1');
+    let n = 0;
+    actor.step(started(), ++n, 0);
+    for (let i = 0; i < size; i++) actor.step(callCancelled('nobody', {}, uuid(i)), ++n, 0);
+    const { decision, events } = actor.step(callCancelled('nobody', {}, uuid(0)), ++n, 0);
+    return decision.kind === 'ignored' ? 'ok' : codeIn(events);
+  }),
+  editedPathsPerTurnMax: most('1 left out', (size) => {
+    const batches = Math.ceil(size / BOUNDS.editedPathsPerCallMax);
+    const paths = list(size, (i) => `file-${String(i).padStart(4, '0')}`);
+    const { session } = given(
+      running({ hooks: [hook('file_edited')] }),
+      asked(...list(batches + 1, (i) => call(`c${i}`, 'read'))),
+    ).when(
+      // One call more is under way still, so hooks have not been told of any.
+      ...list(batches, (i) => {
+        const edited = paths.slice(i * BOUNDS.editedPathsPerCallMax, (i + 1) * BOUNDS.editedPathsPerCallMax);
+        return returned(`c${i}`, 'ok', { edited });
+      }),
+    );
+    const left = size - session.state.context.edited.length;
+    return left === 0 ? 'ok' : `${left} left out`;
+  }),
+  modelRestartsMax: most('model_restarts_exhausted', (size) => {
+    const { session } = given(running()).when(...list(size, (i) => owned(i + 2)));
+    return session.state.context.failure?.code ?? 'ok';
+  }),
+  stallIdenticalCalls: from('0 notices', '1 notices', (size) =>
+    notices(given(running()).when(...list(size, (i) => turn(i, 0, `result ${i}`)))),
+  ),
+  // The first turn brings the result that is not new in those after it.
+  stallTurnsWithoutNewResult: from('0 notices', '1 notices', (size) =>
+    notices(given(running()).when(...list(size + 1, (i) => turn(i, i, 'the same')))),
+  ),
+  stallResultsRemembered: most('new again', (size) => {
+    const different = list(size, (i) => turn(i, i, `result ${i}`));
+    const { session } = given(running({ maxTurns: 1_000 }), ...different).when(turn(size, size, 'result 0'));
+    return session.state.context.stall.stale_turns === 1 ? 'ok' : 'new again';
+  }),
+};
