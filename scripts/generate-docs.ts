@@ -6,6 +6,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { coverageReference } from './reference/coverage.ts';
 import { errorReference } from './reference/errors.ts';
+import { hookReference } from './reference/hooks.ts';
 import { seamReference } from './reference/seams.ts';
 import { stateReference } from './reference/states.ts';
 import { subjectReference } from './reference/subjects.ts';
@@ -14,6 +15,7 @@ import { subjectReference } from './reference/subjects.ts';
 const PAGES: Readonly<Record<string, () => string>> = {
   'docs/reference/coverage.md': coverageReference,
   'docs/reference/errors.md': errorReference,
+  'docs/reference/hooks.md': hookReference,
   'docs/reference/seams.md': seamReference,
   'docs/reference/states.md': stateReference,
   'docs/reference/subjects.md': subjectReference,

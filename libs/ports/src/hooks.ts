@@ -4,8 +4,12 @@ import type { HookRegistration, HookTable, JsonObject, Message, SessionRef } fro
 /** One question to one registration. */
 export interface HookRequest {
   readonly ref: SessionRef;
+  /** The consult that it is a part of: unique in the session, and the same when it is asked again after a crash. */
+  readonly effectId: string;
   readonly registration: HookRegistration;
   readonly payload: JsonObject;
+  /** What models are shown now. Made when it is called: it may be long. */
+  readonly transcript: () => readonly Message[];
   /** At `transform_context`: what the request would show, as the handlers before this one have left it. */
   readonly messages?: readonly Message[];
   /** Inbox feedback for the model, durable. At most 2 KiB; the rest is cut. */
@@ -19,8 +23,13 @@ export type HookReply =
 
 /** Where hooks are asked. */
 export interface Hooks {
-  /** The registrations that sessions see now. */
+  /**
+   * The registrations that sessions see now, in the order in which they were made. Contract: complete before a host
+   * starts, and what has ceased to be served stays in it, marked `unavailable`, until it is taken back.
+   */
   table(): HookTable;
+  /** Calls back whenever the table has become another one. @returns ends that. */
+  onChange?(changed: () => void): () => void;
   /** Asks one registration. Contract: never rejects. The caller bounds the time. */
   ask(request: HookRequest, signal: AbortSignal): Promise<HookReply>;
 }

@@ -86,6 +86,14 @@ export const BOUNDS = {
   transformedMessagesMaxBytes: 64 * 1024,
   /** Hook registrations that one session sees. */
   hooksMax: 256,
+  /** How long one hook may take at most. */
+  hookTimeoutMaxMs: 600_000,
+  /** Reminders in one return of a hook. */
+  remindersPerReturnMax: 32,
+  /** Paths, and ids of artifacts, that one job receipt may name. */
+  receiptListMax: 256,
+  /** What a job receipt may say of itself under `metadata`, as JSON. */
+  receiptMetadataMaxBytes: 16 * 1024,
   /** Rows of a table of prices. */
   pricesMax: 1_024,
   /** Stop conditions of one persona. */

@@ -63,6 +63,14 @@ export const ERROR_CATALOGUE = {
     'The receipt subject is not an inbox (_INBOX…).',
     'Subscribe to an inbox and name that.',
   ),
+  unknown_hook_point: rejection(
+    'A hook is registered for a point that there is not.',
+    'Use a point of docs/reference/hooks.md, in snake_case or PascalCase.',
+  ),
+  invalid_pattern: rejection(
+    'The pattern of a hook is neither a glob nor a condition, or its regular expression is not valid.',
+    'Write a glob, or path == "value", path != "value", path =~ "regex" (RE2).',
+  ),
   internal_subject: rejection('Only hosts and workers may use this verb.', 'Use a verb of the command table.'),
   // Commands that do not fit the session
   session_not_found: rejection('There is no such session.', 'Check the id; `cox sessions` lists them.'),
@@ -315,14 +323,19 @@ export const ERROR_CATALOGUE = {
     'fail_closed refuses the operation, fail_open goes on.',
     'Start the hook service.',
   ),
+  return_unreadable: outcome(
+    'A hook returned what JSON cannot hold, or more than 256 KiB.',
+    'fail_closed refuses the operation, fail_open goes on.',
+    'Return JSON, and less of it.',
+  ),
   verdict_invalid: outcome(
-    'A hook returned what is no verdict.',
-    'The operation fails closed.',
+    'A hook returned what is no answer: a key that no answer has, or a value that does not fit it.',
+    'The operation fails closed, also under fail_open: the hook did answer.',
     'Correct the key that the message names.',
   ),
   verdict_not_allowed: outcome(
-    'A hook returned a verdict that its point does not take.',
-    'The operation fails closed.',
+    'A hook returned an answer that its point does not take.',
+    'The operation fails closed, also under fail_open: the hook did answer.',
     'See which points take it in the message.',
   ),
   suspension_expired: outcome(

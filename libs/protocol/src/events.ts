@@ -8,7 +8,8 @@ import { CallStatus, ToolDefinition } from './calls.ts';
 import { StartSettings } from './commands.ts';
 import { ERROR_CATALOGUE, type ErrorCode } from './error-catalogue.ts';
 import { ChangedSettings, CopyOrigin } from './forks.ts';
-import { HookFailure, HookPoint, HookTable, Verdict } from './hooks.ts';
+import { HookPoint } from './hook-points.ts';
+import { HookTable } from './hook-registrations.ts';
 import { EditedPath, Failure, Provision, StopAnswer, ToolResult, Usage } from './inputs.ts';
 import { Json, JsonObject } from './json.ts';
 import { AssistantMessage, ReminderMessage, UserMessage } from './messages.ts';
@@ -19,6 +20,7 @@ import { ExpiryReason, STORED_REMINDER_FIELDS } from './reminders.ts';
 import { Mode, SeamKind } from './seams.ts';
 import { StopCondition } from './stop-conditions.ts';
 import { TimerPurpose } from './timers.ts';
+import { HookAnswer } from './verdicts.ts';
 
 const Actor = z.strictObject({ name: z.string(), verified: z.boolean() });
 const turn = z.number().int().nonnegative();
@@ -353,11 +355,7 @@ export const EVENT_SCHEMAS = {
     effect_id: effectId,
     call_id: z.string().optional(),
     command_id: z.string().optional(),
-    verdict: Verdict.optional(),
-    raw: Json.optional(),
-    failure: HookFailure.optional(),
-    not_run: z.literal(true).optional(),
-    payload: Json.optional(),
+    ...HookAnswer.omit({ hook: true }).shape,
   }),
   hook_vetoed: event('hook_vetoed', {
     hook: z.string(),

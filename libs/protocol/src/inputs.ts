@@ -9,7 +9,7 @@ import { CallStatus, ToolDefinition } from './calls.ts';
 import type { Actor } from './commands.ts';
 import type { ErrorCode } from './error-catalogue.ts';
 import { AfterCopy, CopyOrigin } from './forks.ts';
-import { HookAnswer, HookTable } from './hooks.ts';
+import { HookTable } from './hook-registrations.ts';
 import { Json, JsonObject } from './json.ts';
 import { AssistantMessage, FilePart, TextPart } from './messages.ts';
 import { ParkRequest } from './parking.ts';
@@ -17,6 +17,7 @@ import { PinnedPermissions } from './permissions.ts';
 import { CompactionStrategy, ModelSettings, Persona } from './persona.ts';
 import { PinnedPrice } from './prices.ts';
 import { TimerInput } from './timers.ts';
+import { HookAnswer } from './verdicts.ts';
 
 const StoredActor = z.strictObject({ name: z.string(), verified: z.boolean() });
 
@@ -251,6 +252,15 @@ export const OwnedInput = z.strictObject({
 /** See {@link OwnedInput}. */
 export type OwnedInput = z.infer<typeof OwnedInput>;
 
+/** The table of registrations has changed since the run began. Made by hosts only; a run's first comes with its provision. */
+export const HooksChangedInput = z.strictObject({
+  type: z.literal('hooks_changed'),
+  fingerprint: z.string(),
+  table: HookTable,
+});
+/** See {@link HooksChangedInput}. */
+export type HooksChangedInput = z.infer<typeof HooksChangedInput>;
+
 /** One piece of inbox feedback: who gives it (`tool:<name>`, `mcp:<server>`, `hook:<id>`, `command_policy`), and what it says. */
 export const Feedback = z.strictObject({ source: z.string().min(1).max(256), body: z.string().min(1) });
 /** See {@link Feedback}. */
@@ -287,12 +297,20 @@ export const Input = z.union([
   CloseOutcome,
   StopOutcome,
   OwnedInput,
+  HooksChangedInput,
   FeedbackInput,
   SessionFailedInput,
   TimerInput,
 ]);
 /** See {@link Input}. */
-export type Input = CommandInput | Outcome | OwnedInput | FeedbackInput | SessionFailedInput | TimerInput;
+export type Input =
+  | CommandInput
+  | Outcome
+  | OwnedInput
+  | HooksChangedInput
+  | FeedbackInput
+  | SessionFailedInput
+  | TimerInput;
 
 /** An input that answers an effect. */
 export type Outcome =

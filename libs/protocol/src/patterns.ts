@@ -109,6 +109,50 @@ function compiled(source: string): RE2JS {
   return regex;
 }
 
+/** A parsed pattern of a hook. */
+export type HookPattern =
+  | { readonly kind: 'all' }
+  | { readonly kind: 'glob'; readonly glob: string }
+  | { readonly kind: 'condition'; readonly condition: Condition };
+
+const NO_GLOB = /[[\]{}()|^$\\'"`=!<>&,;\s]/;
+
+/** Says what is wrong with a glob of a hook, or null. What only looks like one would match nothing, in silence. */
+export function hookGlobProblem(text: string): string | null {
+  return NO_GLOB.test(text) ? `${JSON.stringify(text)} is no glob: in a glob only * and ? are special` : null;
+}
+
+/**
+ * Parses the pattern of a hook: `""` or `*` for all, a glob on the natural target, or a condition on the payload.
+ * @returns the pattern, or a sentence that says what is wrong.
+ */
+export function parseHookPattern(text: string): HookPattern | string {
+  if (text.length > BOUNDS.patternMaxChars)
+    return `a pattern may have ${BOUNDS.patternMaxChars} characters, this one has ${text.length}`;
+  const trimmed = text.trim();
+  if (trimmed === '' || trimmed === '*') return { kind: 'all' };
+  if (!NO_GLOB.test(trimmed)) return { kind: 'glob', glob: trimmed };
+  const condition = parseCondition(text);
+  if (typeof condition === 'string')
+    return `neither a glob, in which only * and ? are special, nor a condition: ${condition}`;
+  return { kind: 'condition', condition };
+}
+
+const hookPatterns = new Map<string, HookPattern | string>();
+
+/** Whether the pattern of a hook matches. Where the payload is not known yet, a condition on it may hold. */
+export function hookPatternMatches(text: string, target: string, payload: Json | undefined): boolean {
+  let pattern = hookPatterns.get(text);
+  if (pattern === undefined) {
+    pattern = parseHookPattern(text);
+    if (hookPatterns.size >= CACHE_MAX) hookPatterns.clear();
+    hookPatterns.set(text, pattern);
+  }
+  if (typeof pattern === 'string') return false;
+  if (pattern.kind === 'condition') return payload === undefined || conditionHolds(pattern.condition, payload);
+  return pattern.kind === 'all' || globMatches(pattern.glob, target);
+}
+
 /** A glob on names, at most {@link BOUNDS}.patternMaxChars long. */
 export const Glob = z.string().max(BOUNDS.patternMaxChars);
 

@@ -1,131 +1,393 @@
-/** What handlers may return: every return at every point. */
+/**
+ * What handlers may return: every return at every point. The oracle is the table of the return protocol, with its column
+ * "where", written out here as data; nothing is taken from the parser's own tables.
+ */
 import { describe, expect, test } from 'vitest';
-import { BOUNDS, HOOK_POINTS, type HookPoint, isHookFailure, parseVerdict } from '../src/mod.ts';
+import { BOUNDS, HOOK_POINTS, type HookPoint, isHookFailure, JobReceipt, parseReturn } from '../src/mod.ts';
 
-const OTHERS: Readonly<Record<string, unknown>> = {
-  undefined,
-  null: null,
-  true: true,
-  false: false,
-  'a string': 'text',
-  'a number': 7,
-  'an empty object': {},
-  'an empty list': [],
-  '{block: true}': { block: true },
-  '{block: true, reason}': { block: true, reason: 'r' },
-  '{block: false}': { block: false },
-  '{decision: allow}': { decision: 'allow' },
-  '{decision: maybe}': { decision: 'maybe' },
-  '{deny}': { deny: 'r' },
-  '{deny: true}': { deny: true },
-  '{args}': { args: { a: 1 } },
-  '{args: list}': { args: [] },
-  '{result}': { result: 'r' },
-  '{is_error}': { is_error: false },
-  '{result, is_error}': { result: 'r', is_error: true },
-  '{messages}': { messages: [{ role: 'user', content: [{ type: 'text', text: 't' }] }] },
-  '{messages: none}': { messages: [] },
-  '{reason}': { reason: 'r' },
-  '{blok: true}': { blok: true },
-  '{decision, resaon}': { decision: 'allow', resaon: 'r' },
-  '{deny, args}': { deny: 'r', args: {} },
-  '[{allow: true}]': [{ allow: true }],
-  '[{allow: true, resaon}]': [{ allow: true, resaon: 'r' }],
+const SESSION_EVENTS: readonly HookPoint[] = [
+  'session_start',
+  'session_end',
+  'user_prompt_submit',
+  'transform_context',
+  'gate_tool_calls',
+  'pre_compact',
+  'post_compact',
+  'post_turn',
+  'permission_asked',
+  'permission_replied',
+  'file_edited',
+  'session_error',
+  'session_idle',
+  'pre_finish',
+  'post_finish',
+  'on_unsettled_detected',
+  'pre_suspend',
+  'post_resume',
+];
+const EVERYWHERE: readonly HookPoint[] = [
+  ...SESSION_EVENTS,
+  'loop_checkpoint',
+  'PreToolUse',
+  'PostToolUse',
+  'PreStep',
+  'PostStep',
+  'OnApprovalRequested',
+  'OnHandoffEmitted',
+  'OnPersonaPaused',
+  'OnPersonaResumed',
+  'OnBudgetThreshold',
+];
+/** Points of which the tables say that a handler may advise, and no more. */
+const ADVISORY: readonly HookPoint[] = [
+  'session_start',
+  'session_end',
+  'post_compact',
+  'post_turn',
+  'permission_replied',
+  'file_edited',
+  'session_error',
+  'session_idle',
+  'pre_finish',
+  'post_finish',
+  'on_unsettled_detected',
+  'post_resume',
+  'loop_checkpoint',
+  'OnPersonaPaused',
+  'OnPersonaResumed',
+  'OnBudgetThreshold',
+];
+const VETO: readonly HookPoint[] = ['user_prompt_submit', 'pre_compact', 'pre_suspend'];
+const DENY: readonly HookPoint[] = ['PreToolUse', 'PreStep', 'PostStep', 'OnApprovalRequested', 'OnHandoffEmitted'];
+const ARGS: readonly HookPoint[] = ['PreToolUse', 'PreStep'];
+const GATE: readonly HookPoint[] = ['gate_tool_calls'];
+const RESULT: readonly HookPoint[] = ['PostToolUse'];
+const NOWHERE: readonly HookPoint[] = [];
+
+const message = { role: 'user', content: [{ type: 'text', text: 't' }] };
+const reminder = { body: 'mind the rocks' };
+/** `{reminder, then}`: written without a literal, which a linter takes for a promise. */
+const reminding = (answer: unknown, said: unknown = reminder): unknown =>
+  Object.fromEntries([
+    ['reminder', said],
+    ['then', answer],
+  ]);
+const receipt = { status: 'queued', job_id: 'j1' };
+
+interface Row {
+  readonly raw: unknown;
+  /** What it means where it is allowed. */
+  readonly means: string;
+  readonly where: readonly HookPoint[];
+  /** What it is elsewhere. */
+  readonly elsewhere: 'verdict_not_allowed' | 'verdict_invalid';
+  /** Reminders that come with it. */
+  readonly reminders?: number;
+}
+const allowed = (raw: unknown, means: string, where: readonly HookPoint[], reminders = 0): Row => ({
+  raw,
+  means,
+  where,
+  elsewhere: 'verdict_not_allowed',
+  reminders,
+});
+const never = (raw: unknown): Row => ({ raw, means: '', where: NOWHERE, elsewhere: 'verdict_invalid' });
+
+const ROWS: Readonly<Record<string, Row>> = {
+  nothing: allowed(undefined, 'no_objection', EVERYWHERE),
+  null: allowed(null, 'no_objection', EVERYWHERE),
+  true: allowed(true, 'no_objection', EVERYWHERE),
+  false: allowed(false, 'block', VETO),
+  '{block: true}': allowed({ block: true }, 'block', VETO),
+  '{block: true, reason}': allowed({ block: true, reason: 'r' }, 'block', VETO),
+  '{decision: allow}': allowed({ decision: 'allow' }, 'decision', ['permission_asked']),
+  '{decision: deny, reason}': allowed({ decision: 'deny', reason: 'r' }, 'decision', ['permission_asked']),
+  '{decision: ask}': allowed({ decision: 'ask' }, 'decision', ['permission_asked']),
+  '{deny: reason}': allowed({ deny: 'r' }, 'deny', DENY),
+  '{args}': allowed({ args: { a: 1 } }, 'rewrite_args', ARGS),
+  'a string': allowed('text', 'rewrite_result', RESULT),
+  '{result}': allowed({ result: 'r' }, 'rewrite_result', RESULT),
+  '{is_error}': allowed({ is_error: false }, 'rewrite_result', RESULT),
+  '{result, is_error}': allowed({ result: 'r', is_error: true }, 'rewrite_result', RESULT),
+  '{output}': allowed({ output: [1] }, 'rewrite_output', ['PostStep']),
+  '{messages}': allowed({ messages: [message] }, 'replace_messages', ['transform_context']),
+  '[{allow}]': allowed([{ allow: true }], 'gate', GATE),
+  '[{allow, reason}]': allowed([{ allow: false, reason: 'r' }, { allow: true }], 'gate', GATE),
+  '{reminder}': allowed({ reminder }, 'no_objection', EVERYWHERE, 1),
+  '{reminder, then: true}': allowed(reminding(true), 'no_objection', EVERYWHERE, 1),
+  '{reminder, then: a veto}': allowed(reminding({ block: true }), 'block', VETO, 1),
+  '{reminder, then: false}': allowed(reminding(false), 'block', VETO, 1),
+  '{reminder, then: a decision}': allowed(reminding({ decision: 'allow' }), 'decision', ['permission_asked'], 1),
+  '{reminder, then: a refusal}': allowed(reminding({ deny: 'r' }), 'deny', DENY, 1),
+  '{reminder, then: args}': allowed(reminding({ args: {} }), 'rewrite_args', ARGS, 1),
+  '{reminder, then: a string}': allowed(reminding('text'), 'rewrite_result', RESULT, 1),
+  '{reminder, then: output}': allowed(reminding({ output: null }), 'rewrite_output', ['PostStep'], 1),
+  '{reminder, then: messages}': allowed(
+    reminding({ messages: [message] }),
+    'replace_messages',
+    ['transform_context'],
+    1,
+  ),
+  '{reminder, then: a gate}': allowed(reminding([{ allow: true }]), 'gate', GATE, 1),
+  '{reminder, then: a job}': allowed(reminding({ job: receipt }), 'job', ADVISORY, 1),
+  '{reminder, then: {reminder}}': allowed(reminding({ reminder }), 'no_objection', EVERYWHERE, 2),
+  '{body}': allowed(reminder, 'no_objection', EVERYWHERE, 1),
+  '{body, tags, dedupe_key, …}': allowed(
+    {
+      ...reminder,
+      tags: ['a'],
+      dedupe_key: 'k',
+      mode: 'interrupt',
+      ttl_turns: 2,
+      preserve_on_compact: true,
+      propagate: 'all',
+      role_hint: 'developer',
+    },
+    'no_objection',
+    EVERYWHERE,
+    1,
+  ),
+  '[{reminder}]': allowed([{ reminder }], 'no_objection', [...SESSION_EVENTS, 'loop_checkpoint'], 1),
+  '[{reminder}, {reminder}]': allowed(
+    [{ reminder }, { reminder: { body: 'b' } }],
+    'no_objection',
+    [...SESSION_EVENTS, 'loop_checkpoint'],
+    2,
+  ),
+  '{job: receipt}': allowed({ job: receipt }, 'job', ADVISORY),
+  'a number': never(7),
+  'an empty object': never({}),
+  '{block: false}': { ...never({ block: false }), elsewhere: 'verdict_not_allowed' },
+  '{decision: maybe}': { ...never({ decision: 'maybe' }), elsewhere: 'verdict_not_allowed' },
+  '{deny: true}': { ...never({ deny: true }), elsewhere: 'verdict_not_allowed' },
+  '{args: list}': { ...never({ args: [] }), elsewhere: 'verdict_not_allowed' },
+  '{messages: none}': { ...never({ messages: [] }), elsewhere: 'verdict_not_allowed' },
+  '{job: nothing}': { ...never({ job: {} }), elsewhere: 'verdict_not_allowed' },
+  '{reason}': never({ reason: 'r' }),
+  '{blok: true}': never({ blok: true }),
+  '{denny}': never({ denny: 'r' }),
+  '{decision, resaon}': never({ decision: 'allow', resaon: 'r' }),
+  '{deny, args}': never({ deny: 'r', args: {} }),
+  '{reminder, than}': never({ reminder, than: true }),
+  '{reminder: {bdoy}}': never({ reminder: { bdoy: 'b' } }),
+  '{reminder: {body: ""}}': never({ reminder: { body: ' ' } }),
+  '{reminder, then: {denny}}': never(reminding({ denny: 'r' })),
+  '{reminder: {mode: whenever}}': never({ reminder: { body: 'b', mode: 'whenever' } }),
+  '{body, tagz}': never({ body: 'b', tagz: [] }),
+  '{__proto__}': never(JSON.parse('{"__proto__": {"deny": "r"}}')),
+  '{deny, __proto__}': never(JSON.parse('{"deny": "r", "__proto__": {}}')),
+  '{constructor}': never({ constructor: 'r' }),
+  '{args: {__proto__}}': never(JSON.parse('{"args": {"__proto__": {}}}')),
+  '{args: {deep: {constructor}}}': never({ args: { deep: [{ constructor: {} }] } }),
+  '{reminder, __proto__}': never(JSON.parse('{"reminder": {"body": "b"}, "__proto__": {}}')),
 };
 
-/** What a return means at a point, in one word. */
-function meaning(point: HookPoint, raw: unknown): string {
-  const parsed = parseVerdict(point, raw);
-  return isHookFailure(parsed) ? parsed.code : parsed.kind;
+/** What a return of the table is at a point. */
+function expected(row: Row, point: HookPoint): string {
+  if (!row.where.includes(point)) {
+    // A value that fits no schema is only looked at where its key means something.
+    const own = { '{block: false}': VETO, '{decision: maybe}': ['permission_asked'], '{deny: true}': DENY };
+    const home: Readonly<Record<string, readonly string[]>> = {
+      ...own,
+      '{args: list}': ARGS,
+      '{messages: none}': ['transform_context'],
+      '{job: nothing}': ADVISORY,
+    };
+    const name = Object.keys(ROWS).find((key) => ROWS[key] === row) as string;
+    return home[name]?.includes(point) ? 'verdict_invalid' : row.elsewhere;
+  }
+  // Silence is no objection, but a gate that says nothing has let nothing through.
+  const means = point === 'gate_tool_calls' && row.means === 'no_objection' ? 'gate' : row.means;
+  return row.reminders ? `${means}, ${row.reminders} reminders` : means;
 }
 
-test('every return at every point', () => {
-  const rows = Object.entries(OTHERS).map(([name, raw]) => {
-    const meanings = HOOK_POINTS.map((point) => meaning(point, raw));
-    return [name, ...meanings].join(' | ');
-  });
-  expect([['return', ...HOOK_POINTS].join(' | '), ...rows]).toMatchInlineSnapshot(`
-    [
-      "return | session_start | user_prompt_submit | pre_compact | post_compact | transform_context | PreToolUse | gate_tool_calls | permission_asked | PostToolUse | post_turn | file_edited | session_idle | pre_suspend | post_resume | session_error | session_end | pre_finish | on_unsettled_detected | post_finish",
-      "undefined | no_objection | no_objection | no_objection | no_objection | no_objection | no_objection | verdict_invalid | no_objection | no_objection | no_objection | no_objection | no_objection | no_objection | no_objection | no_objection | no_objection | no_objection | no_objection | no_objection",
-      "null | no_objection | no_objection | no_objection | no_objection | no_objection | no_objection | verdict_invalid | no_objection | no_objection | no_objection | no_objection | no_objection | no_objection | no_objection | no_objection | no_objection | no_objection | no_objection | no_objection",
-      "true | no_objection | no_objection | no_objection | no_objection | no_objection | no_objection | verdict_invalid | no_objection | no_objection | no_objection | no_objection | no_objection | no_objection | no_objection | no_objection | no_objection | no_objection | no_objection | no_objection",
-      "false | verdict_not_allowed | block | block | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | verdict_invalid | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | block | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed",
-      "a string | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | verdict_invalid | verdict_not_allowed | rewrite_result | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed",
-      "a number | verdict_invalid | verdict_invalid | verdict_invalid | verdict_invalid | verdict_invalid | verdict_invalid | verdict_invalid | verdict_invalid | verdict_invalid | verdict_invalid | verdict_invalid | verdict_invalid | verdict_invalid | verdict_invalid | verdict_invalid | verdict_invalid | verdict_invalid | verdict_invalid | verdict_invalid",
-      "an empty object | verdict_invalid | verdict_invalid | verdict_invalid | verdict_invalid | verdict_invalid | verdict_invalid | verdict_invalid | verdict_invalid | verdict_invalid | verdict_invalid | verdict_invalid | verdict_invalid | verdict_invalid | verdict_invalid | verdict_invalid | verdict_invalid | verdict_invalid | verdict_invalid | verdict_invalid",
-      "an empty list | verdict_invalid | verdict_invalid | verdict_invalid | verdict_invalid | verdict_invalid | verdict_invalid | gate | verdict_invalid | verdict_invalid | verdict_invalid | verdict_invalid | verdict_invalid | verdict_invalid | verdict_invalid | verdict_invalid | verdict_invalid | verdict_invalid | verdict_invalid | verdict_invalid",
-      "{block: true} | verdict_not_allowed | block | block | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | verdict_invalid | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | block | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed",
-      "{block: true, reason} | verdict_not_allowed | block | block | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | verdict_invalid | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | block | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed",
-      "{block: false} | verdict_not_allowed | verdict_invalid | verdict_invalid | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | verdict_invalid | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | verdict_invalid | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed",
-      "{decision: allow} | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | verdict_invalid | decision | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed",
-      "{decision: maybe} | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | verdict_invalid | verdict_invalid | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed",
-      "{deny} | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | deny | verdict_invalid | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed",
-      "{deny: true} | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | verdict_invalid | verdict_invalid | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed",
-      "{args} | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | rewrite_args | verdict_invalid | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed",
-      "{args: list} | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | verdict_invalid | verdict_invalid | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed",
-      "{result} | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | verdict_invalid | verdict_not_allowed | rewrite_result | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed",
-      "{is_error} | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | verdict_invalid | verdict_not_allowed | rewrite_result | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed",
-      "{result, is_error} | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | verdict_invalid | verdict_not_allowed | rewrite_result | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed",
-      "{messages} | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | replace_messages | verdict_not_allowed | verdict_invalid | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed",
-      "{messages: none} | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | verdict_invalid | verdict_not_allowed | verdict_invalid | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed | verdict_not_allowed",
-      "{reason} | verdict_invalid | verdict_invalid | verdict_invalid | verdict_invalid | verdict_invalid | verdict_invalid | verdict_invalid | verdict_invalid | verdict_invalid | verdict_invalid | verdict_invalid | verdict_invalid | verdict_invalid | verdict_invalid | verdict_invalid | verdict_invalid | verdict_invalid | verdict_invalid | verdict_invalid",
-      "{blok: true} | verdict_invalid | verdict_invalid | verdict_invalid | verdict_invalid | verdict_invalid | verdict_invalid | verdict_invalid | verdict_invalid | verdict_invalid | verdict_invalid | verdict_invalid | verdict_invalid | verdict_invalid | verdict_invalid | verdict_invalid | verdict_invalid | verdict_invalid | verdict_invalid | verdict_invalid",
-      "{decision, resaon} | verdict_invalid | verdict_invalid | verdict_invalid | verdict_invalid | verdict_invalid | verdict_invalid | verdict_invalid | verdict_invalid | verdict_invalid | verdict_invalid | verdict_invalid | verdict_invalid | verdict_invalid | verdict_invalid | verdict_invalid | verdict_invalid | verdict_invalid | verdict_invalid | verdict_invalid",
-      "{deny, args} | verdict_invalid | verdict_invalid | verdict_invalid | verdict_invalid | verdict_invalid | verdict_invalid | verdict_invalid | verdict_invalid | verdict_invalid | verdict_invalid | verdict_invalid | verdict_invalid | verdict_invalid | verdict_invalid | verdict_invalid | verdict_invalid | verdict_invalid | verdict_invalid | verdict_invalid",
-      "[{allow: true}] | verdict_invalid | verdict_invalid | verdict_invalid | verdict_invalid | verdict_invalid | verdict_invalid | gate | verdict_invalid | verdict_invalid | verdict_invalid | verdict_invalid | verdict_invalid | verdict_invalid | verdict_invalid | verdict_invalid | verdict_invalid | verdict_invalid | verdict_invalid | verdict_invalid",
-      "[{allow: true, resaon}] | verdict_invalid | verdict_invalid | verdict_invalid | verdict_invalid | verdict_invalid | verdict_invalid | gate | verdict_invalid | verdict_invalid | verdict_invalid | verdict_invalid | verdict_invalid | verdict_invalid | verdict_invalid | verdict_invalid | verdict_invalid | verdict_invalid | verdict_invalid | verdict_invalid",
-    ]
-  `);
+function found(point: HookPoint, raw: unknown): string {
+  const parsed = parseReturn(point, raw);
+  if (isHookFailure(parsed)) return parsed.code;
+  const { verdict, reminders } = parsed;
+  return reminders.length > 0 ? `${verdict.kind}, ${reminders.length} reminders` : verdict.kind;
+}
+
+test('the oracle knows every point', () => {
+  expect([...EVERYWHERE].sort()).toEqual([...HOOK_POINTS].sort());
 });
 
-describe('a verdict', () => {
+describe.each(EVERYWHERE)('at %s', (point) => {
+  test.each(Object.entries(ROWS))('%s', (_name, row) => {
+    expect(found(point, row.raw)).toBe(expected(row, point));
+  });
+});
+
+/** The verdict of a return that has one. */
+function verdict(point: HookPoint, raw: unknown) {
+  const parsed = parseReturn(point, raw);
+  if (isHookFailure(parsed)) throw new Error(parsed.message);
+  return parsed.verdict;
+}
+
+function reminders(point: HookPoint, raw: unknown) {
+  const parsed = parseReturn(point, raw);
+  if (isHookFailure(parsed)) throw new Error(parsed.message);
+  return parsed.reminders;
+}
+
+describe('an answer', () => {
   test('holds what was said', () => {
-    expect(parseVerdict('user_prompt_submit', { block: true, reason: 'r' })).toEqual({ kind: 'block', reason: 'r' });
-    expect(parseVerdict('permission_asked', { decision: 'deny', reason: 'r' })).toEqual({
+    expect(verdict('user_prompt_submit', { block: true, reason: 'r' })).toEqual({ kind: 'block', reason: 'r' });
+    expect(verdict('permission_asked', { decision: 'deny', reason: 'r' })).toEqual({
       kind: 'decision',
       decision: 'deny',
       reason: 'r',
     });
-    expect(parseVerdict('PreToolUse', { deny: 'r' })).toEqual({ kind: 'deny', reason: 'r' });
-    expect(parseVerdict('PreToolUse', { args: { a: [1] } })).toEqual({ kind: 'rewrite_args', args: { a: [1] } });
-    expect(parseVerdict('PostToolUse', 'text')).toEqual({ kind: 'rewrite_result', result: 'text' });
-    expect(parseVerdict('PostToolUse', { is_error: false })).toEqual({ kind: 'rewrite_result', is_error: false });
+    expect(verdict('PreToolUse', { deny: 'r' })).toEqual({ kind: 'deny', reason: 'r' });
+    expect(verdict('PreToolUse', { args: { a: [1] } })).toEqual({ kind: 'rewrite_args', args: { a: [1] } });
+    expect(verdict('PostToolUse', 'text')).toEqual({ kind: 'rewrite_result', result: 'text' });
+    expect(verdict('PostToolUse', { is_error: false })).toEqual({ kind: 'rewrite_result', is_error: false });
+    expect(verdict('PostStep', { output: { a: 1 } })).toEqual({ kind: 'rewrite_output', output: { a: 1 } });
   });
 
   test('of a gate has one answer per call; what is not well-formed stands as null, which denies', () => {
     const said = [{ allow: true }, { allow: false, reason: 'r' }, { alow: true }, null, 'yes', { allow: 1 }];
-    expect(parseVerdict('gate_tool_calls', said)).toEqual({
+    expect(verdict('gate_tool_calls', said)).toEqual({
       kind: 'gate',
       calls: [{ allow: true }, { allow: false, reason: 'r' }, null, null, null, null],
     });
   });
 
+  test.each([undefined, true, [], { body: 'b' }, { reminder: { body: 'b' } }, [{ reminder: { body: 'b' } }]])(
+    'of a gate that answers %j denies every call',
+    (raw) => {
+      expect(verdict('gate_tool_calls', raw)).toEqual({ kind: 'gate', calls: [] });
+    },
+  );
+
   test('of a gate is not longer than a batch can be', () => {
-    const parsed = parseVerdict('gate_tool_calls', Array(1_000).fill({ allow: true }));
+    const parsed = verdict('gate_tool_calls', Array(1_000).fill({ allow: true }));
     expect(parsed).toMatchObject({ kind: 'gate' });
-    if ('kind' in parsed && parsed.kind === 'gate') expect(parsed.calls).toHaveLength(BOUNDS.callsPerBatchMax);
+    if (parsed.kind === 'gate') expect(parsed.calls).toHaveLength(BOUNDS.callsPerBatchMax);
   });
 });
 
-describe('what is no verdict', () => {
-  test('names the key and the point', () => {
-    expect(parseVerdict('PreToolUse', { denny: 'r' })).toEqual({
-      code: 'verdict_invalid',
-      message: 'PreToolUse: no verdict has the key "denny"',
+describe('a reminder', () => {
+  test('has its defaults written out, and no mode where none is said', () => {
+    expect(reminders('post_turn', { body: 'b' })).toEqual([
+      { body: 'b', tags: [], preserve_on_compact: false, propagate: 'session', role_hint: 'system' },
+    ]);
+    expect(reminders('post_turn', { body: 'b', mode: 'steer' })[0]).toMatchObject({ mode: 'finish_step' });
+  });
+
+  test('stands before those of the inner answer', () => {
+    const raw = reminding(reminding({ body: '3' }, { body: '2' }), { body: '1' });
+    expect(reminders('PreToolUse', raw).map(({ body }) => body)).toEqual(['1', '2', '3']);
+  });
+
+  test('of those with one key the last stays, in the place of the first', () => {
+    const list = ['a', 'b', 'c', 'd'].map((body) => ({
+      reminder: { body, ...(body === 'b' || body === 'd' ? { dedupe_key: 'k' } : {}) },
+    }));
+    expect(reminders('post_turn', list).map(({ body }) => body)).toEqual(['a', 'd', 'c']);
+  });
+
+  test('an empty list is none', () => {
+    expect(verdict('post_turn', [])).toEqual({ kind: 'no_objection' });
+    expect(reminders('post_turn', [])).toEqual([]);
+  });
+
+  test.each([
+    [BOUNDS.remindersPerReturnMax, true],
+    [BOUNDS.remindersPerReturnMax + 1, false],
+  ])('%i in one return: taken is %s', (count, taken) => {
+    const list = Array.from({ length: count }, (_, i) => ({ reminder: { body: `b${i}` } }));
+    expect(isHookFailure(parseReturn('post_turn', list))).toBe(!taken);
+  });
+
+  test('cannot be nested without end', () => {
+    let raw: unknown = true;
+    for (let i = 0; i < 20; i++) raw = reminding(raw);
+    expect(parseReturn('post_turn', raw)).toMatchObject({ code: 'verdict_invalid' });
+  });
+});
+
+describe('a job receipt', () => {
+  const whole = {
+    status: 'queued',
+    job_id: 'j1',
+    run_id: 'r1',
+    dedupe_key: 'k',
+    lifecycle_event: 'FileEdited',
+    affected_paths: ['b', 'a', 'b'],
+    artifact_ids: ['y', 'x', 'y'],
+    duration_ms: 3,
+    retry_hint: { retryable: true, after_ms: 5, max_attempts: 2, reason: 'busy' },
+    replay: { mode: 'skip', determinism_key: 'd', reason: 'r' },
+    error: 'none yet',
+    metadata: { a: [1] },
+  };
+
+  test('holds everything; paths and ids sorted, each once', () => {
+    expect(verdict('file_edited', { job: whole })).toEqual({
+      kind: 'job',
+      receipt: {
+        ...whole,
+        lifecycle_event: 'file_edited',
+        affected_paths: ['a', 'b'],
+        artifact_ids: ['x', 'y'],
+        error: { message: 'none yet' },
+      },
     });
-    expect(parseVerdict('permission_asked', { decision: 'allow', resaon: 'r' })).toEqual({
+  });
+
+  test('is the same when it is read again', () => {
+    const once = JobReceipt.parse(whole);
+    expect(JobReceipt.parse(once)).toEqual(once);
+  });
+
+  test.each([
+    ['status', { status: 'done', job_id: 'j' }],
+    ['job_id', { status: 'queued' }],
+    ['jobid', { ...whole, jobid: 'j' }],
+    ['retryible', { ...whole, retry_hint: { retryible: true } }],
+    ['mode', { ...whole, replay: { mode: 'maybe' } }],
+    ['determinism', { ...whole, replay: { mode: 'skip', determinism: 'd' } }],
+    ['lifecycle_event', { ...whole, lifecycle_event: 'file_edted' }],
+    ['affected_paths', { ...whole, affected_paths: Array(BOUNDS.receiptListMax + 1).fill('p') }],
+    ['metadata', { ...whole, metadata: { a: 'x'.repeat(BOUNDS.receiptMetadataMaxBytes) } }],
+  ])('with a wrong %s is refused by name', (name, job) => {
+    expect(parseReturn('file_edited', { job })).toMatchObject({
+      code: 'verdict_invalid',
+      message: expect.stringContaining(name),
+    });
+  });
+});
+
+describe('what is no answer', () => {
+  test('names the key and the point', () => {
+    expect(parseReturn('PreToolUse', { denny: 'r' })).toEqual({
+      code: 'verdict_invalid',
+      message: 'PreToolUse: no answer has the key "denny"',
+    });
+    expect(parseReturn('permission_asked', { decision: 'allow', resaon: 'r' })).toEqual({
       code: 'verdict_invalid',
       message: 'permission_asked: unknown key "resaon" beside "decision"',
+    });
+    expect(parseReturn('post_turn', { reminder: { bdoy: 'b' } })).toMatchObject({
+      message: expect.stringContaining('"bdoy"'),
+    });
+    expect(parseReturn('post_turn', { body: 'b', tagz: [] })).toMatchObject({
+      message: expect.stringContaining('"tagz"'),
+    });
+    expect(parseReturn('PreToolUse', JSON.parse('{"args": {"a": {"__proto__": 1}}}'))).toEqual({
+      code: 'verdict_invalid',
+      message: 'PreToolUse: the key "__proto__" is refused wherever it stands',
     });
   });
 
   test('says where it would have been one', () => {
-    expect(parseVerdict('PostToolUse', { deny: 'r' })).toEqual({
+    expect(parseReturn('PostToolUse', { deny: 'r' })).toEqual({
       code: 'verdict_not_allowed',
-      message: 'PostToolUse: "deny" is not allowed here, only at PreToolUse',
+      message: `PostToolUse: "deny" is not allowed here, only at ${DENY.join(', ')}`,
     });
-    expect(parseVerdict('session_end', false)).toEqual({
+    expect(parseReturn('session_end', false)).toEqual({
       code: 'verdict_not_allowed',
       message: 'session_end: false is not allowed here, only at user_prompt_submit, pre_compact, pre_suspend',
     });
@@ -137,6 +399,9 @@ describe('what is no verdict', () => {
     for (const raw of [
       cyclic,
       { args: cyclic },
+      { reminder: cyclic },
+      { job: cyclic },
+      [cyclic],
       Symbol('s'),
       () => true,
       1n,
@@ -145,7 +410,7 @@ describe('what is no verdict', () => {
       { deny: 'x'.repeat(1e6) },
       Object.create(null),
     ]) {
-      expect(() => parseVerdict(point, raw)).not.toThrow();
+      expect(() => parseReturn(point, raw)).not.toThrow();
     }
   });
 });

@@ -11,15 +11,13 @@ import {
   type ForkChanges,
   type HookAnswer,
   type Input,
-  isHookFailure,
   type JournalRecord,
   type Json,
   type JsonObject,
-  parseVerdict,
 } from '@coxswain/protocol';
 import type { SessionState } from '@coxswain/turn';
 import { boundResult, READ_ON_TOOL } from './bound-result.ts';
-import { endsChain, onTape } from './consult-hooks.ts';
+import { answerTo, endsChain, failsClosed, payloadAfter } from './consult-hooks.ts';
 import { describeRecord } from './describe-record.ts';
 import type { Transcript } from './transcript.ts';
 import { argumentsProblem } from './validate-arguments.ts';
@@ -88,36 +86,28 @@ function changeVerdicts(
   if (stranger !== undefined) return misfit(record, `verdicts.${stranger}`, 'this hook was not among them');
   const view = point === 'transform_context' ? transcript.view() : undefined;
   const answers: HookAnswer[] = [];
+  let { payload } = consult;
   let hasEnded = false;
   for (const hook of hooks) {
+    const registration = table.find((candidate) => candidate.id === hook && candidate.point === point);
     const recorded = input.answers.find((answer) => answer.hook === hook) ?? { hook, not_run: true };
-    const answer = hasEnded ? { hook, not_run: true as const } : answerOf(hook, recorded, verdicts);
-    if (answer === null) {
+    const key = [hook, EVERY_HOOK].find((candidate) => Object.hasOwn(verdicts, candidate));
+    let answer: HookAnswer = hasEnded ? { hook, not_run: true } : recorded;
+    if (key !== undefined && registration && !hasEnded) {
+      const said = verdicts[key] as Json;
+      answer = answerTo(registration, point, said, Buffer.byteLength(JSON.stringify(said), 'utf8'), payload, view);
+      if (answer.failure) return misfit(record, `verdicts.${hook}`, answer.failure.message);
+    } else if (answer.not_run && !hasEnded) {
       const message = `${hook} was not asked, as a hook before it had refused; say what it returns, too`;
       return misfit(record, `verdicts.${hook}`, message);
     }
-    if ('said' in answer) {
-      const parsed = onTape(parseVerdict(point, answer.said), view);
-      if (isHookFailure(parsed)) return misfit(record, `verdicts.${hook}`, parsed.message);
-      answers.push({ hook, verdict: parsed, raw: answer.said });
-    } else answers.push(answer);
-    const last = answers.at(-1) as HookAnswer;
-    const registration = table.find((candidate) => candidate.id === hook && candidate.point === point);
-    hasEnded ||= endsChain(last.verdict) || (last.failure !== undefined && registration?.on_error !== 'fail_open');
+    answers.push(answer);
+    payload = payloadAfter(payload, answer.verdict);
+    hasEnded ||= endsChain(answer.verdict) || (registration !== undefined && failsClosed(answer, registration));
   }
   const { args_problem: _, ...rest } = input;
   const tool = calls.find((row) => row.call_id === call_id)?.tool;
   return { input: { ...rest, answers, ...argsProblem(answers, tool, transcript) } };
-}
-
-function answerOf(
-  hook: string,
-  recorded: HookAnswer,
-  verdicts: NonNullable<ForkChanges['verdicts']>,
-): HookAnswer | { readonly said: Json } | null {
-  const key = [hook, EVERY_HOOK].find((candidate) => Object.hasOwn(verdicts, candidate));
-  if (key !== undefined) return { said: verdicts[key] as Json };
-  return recorded.not_run ? null : recorded;
 }
 
 function argsProblem(

@@ -8,16 +8,20 @@ import {
   type HookFailure,
   type HookPoint,
   type HookRegistration,
+  type HookReturn,
   isHookFailure,
+  isWrongAnswer,
   type Json,
   type JsonObject,
   type Message,
   pairingProblem,
-  parseVerdict,
+  parseReturn,
   type SessionRef,
   type ToolDefinition,
+  type ToolResult,
   type Verdict,
 } from '@coxswain/protocol';
+import { rewriteResult, textLength } from '@coxswain/turn';
 import { argumentsProblem } from './validate-arguments.ts';
 
 /** One consult: every registration of one point, in order, over one payload. */
@@ -29,6 +33,8 @@ export interface Consult {
   readonly payload: JsonObject;
   /** The tool of a tool point, so that rewritten arguments are validated again. */
   readonly tool: ToolDefinition | undefined;
+  /** What models are shown now. */
+  readonly transcript: () => readonly Message[];
   /** At `transform_context`: what the request would show. */
   readonly messages?: readonly Message[] | undefined;
   /** Takes what a handler tells the model beside its verdict. */
@@ -59,13 +65,10 @@ export async function consultHooks(
     if (payload !== consult.payload) answer.payload = payload;
     answers.push(answer);
     const { verdict } = answer;
-    ended = endsChain(verdict) || (answer.failure !== undefined && registration.on_error === 'fail_closed');
-    if (verdict?.kind === 'rewrite_args') {
-      rewrittenArgs = verdict.args;
-      payload = { ...payload, tool: { ...(payload.tool as JsonObject), args: verdict.args } };
-    }
+    ended = endsChain(verdict) || failsClosed(answer, registration);
+    if (verdict?.kind === 'rewrite_args') rewrittenArgs = verdict.args;
     if (verdict?.kind === 'replace_messages') messages = shownBy(verdict.messages, consult.messages ?? []);
-    if (verdict?.kind === 'rewrite_result') payload = withResult(payload, verdict);
+    payload = payloadAfter(payload, verdict);
   }
   const problem = rewrittenArgs && consult.tool ? argumentsProblem(consult.tool, rewrittenArgs) : null;
   return {
@@ -85,6 +88,10 @@ async function askOne(
   { payload, messages }: { readonly payload: JsonObject; readonly messages: readonly Message[] | undefined },
   signal: AbortSignal,
 ): Promise<HookAnswer> {
+  const { deny, max_output, no_handler } = registration;
+  if (registration.unavailable) return failed(registration, UNHEARD);
+  if (deny !== undefined) return { hook: registration.id, verdict: { kind: 'deny', reason: deny } };
+  if (no_handler) return { hook: registration.id, verdict: cutTo(max_output, { kind: 'no_objection' }, payload) };
   const bytes = Buffer.byteLength(JSON.stringify(payload), 'utf8');
   if (bytes > BOUNDS.hookPayloadMaxBytes) {
     const message = `not asked: the payload has ${bytes} bytes, at most ${BOUNDS.hookPayloadMaxBytes} are sent`;
@@ -96,7 +103,9 @@ async function askOne(
   const onFeedback = (text: string) => {
     if (!asked.aborted) consult.onFeedback(registration.id, text);
   };
-  const request = { ref: consult.ref, registration, payload, onFeedback, ...(messages ? { messages } : {}) };
+  const { ref, effectId, transcript } = consult;
+  const shown = messages ? { messages } : {};
+  const request = { ref, effectId, registration, payload, transcript, onFeedback, ...shown };
   const answer = hooks.ask(request, asked).catch(broken);
   const reply = await Promise.race([answer, timeout]);
   timer.abort();
@@ -108,14 +117,44 @@ async function askOne(
   }
   if (reply.status === 'failed') return failed(registration, { code: reply.code, message: reply.message });
   const raw = jsonOf(reply.raw, consult.messages ? BOUNDS.transformedViewMaxBytes : BOUNDS.hookPayloadMaxBytes);
-  const parsed = raw.ok ? onTape(parseVerdict(consult.point, raw.value), consult.messages) : raw.failure;
+  if (!raw.ok) return failed(registration, raw.failure);
+  return answerTo(registration, consult.point, raw.value, raw.bytes, payload, consult.messages);
+}
+
+/** A registration's answer, from what its handler returned: what it means, and how it stands on the tape. */
+export function answerTo(
+  registration: HookRegistration,
+  point: HookPoint,
+  returned: Json | undefined,
+  bytes: number,
+  payload: JsonObject,
+  view: readonly Message[] | undefined,
+): HookAnswer {
+  const { max_output } = registration;
+  const parsed = onTape(parseReturn(point, returned), view);
   // A whole view is told by places in it, or not at all.
-  const isTooMuch = raw.ok && raw.bytes > BOUNDS.hookPayloadMaxBytes;
-  const isRetold = 'kind' in parsed && parsed.kind === 'replace_messages';
-  const said = raw.ok && raw.value !== undefined && !isTooMuch && !isRetold ? { raw: raw.value } : {};
-  return isHookFailure(parsed)
-    ? { ...failed(registration, parsed), ...said }
-    : { hook: registration.id, verdict: parsed, ...said };
+  const isTooMuch = bytes > BOUNDS.hookPayloadMaxBytes;
+  const isRetold = 'verdict' in parsed && parsed.verdict.kind === 'replace_messages';
+  const said = returned !== undefined && !isTooMuch && !isRetold ? { raw: returned } : {};
+  if (isHookFailure(parsed)) return { ...failed(registration, parsed), ...said };
+  const { verdict, reminders } = parsed;
+  return {
+    hook: registration.id,
+    verdict: max_output === undefined ? verdict : cutTo(max_output, verdict, payload),
+    ...(reminders.length > 0 ? { reminders: [...reminders] } : {}),
+    ...said,
+  };
+}
+
+const UNHEARD: HookFailure = { code: 'hook_unavailable', message: 'what serves it has not been heard of' };
+
+// The bound of a registration holds for what its handler has made of the result.
+function cutTo(most: number | undefined, verdict: Verdict, payload: JsonObject): Verdict {
+  if (most === undefined) return verdict;
+  const rewrite: Extract<Verdict, { kind: 'rewrite_result' }> =
+    verdict.kind === 'rewrite_result' ? verdict : { kind: 'rewrite_result' };
+  const fits = textLength(rewriteResult(payload.result as unknown as ToolResult, rewrite)) <= most;
+  return fits ? verdict : { ...rewrite, max_output: most };
 }
 
 // The port does not reject. If it does all the same, that is one hook's failure, and its own policy decides.
@@ -138,11 +177,11 @@ function jsonOf(
     const bytes = Buffer.byteLength(text, 'utf8');
     if (bytes <= maxBytes) return { ok: true, value: JSON.parse(text) as Json, bytes };
     const message = `the return has ${bytes} bytes, at most ${maxBytes} are taken`;
-    return { ok: false, failure: { code: 'verdict_invalid', message } };
+    return { ok: false, failure: { code: 'return_unreadable', message } };
   } catch (error) {
     return {
       ok: false,
-      failure: { code: 'verdict_invalid', message: `the return is not JSON: ${(error as Error).message}` },
+      failure: { code: 'return_unreadable', message: `the return is not JSON: ${(error as Error).message}` },
     };
   }
 }
@@ -151,24 +190,25 @@ function jsonOf(
  * What a transform_context hook returned, as the tape holds it: messages that stand in the view by their places, the
  * others in full, so that a tape does not hold every view a second time.
  */
-export function onTape(parsed: Verdict | HookFailure, view: readonly Message[] | undefined): Verdict | HookFailure {
-  if (isHookFailure(parsed) || parsed.kind !== 'replace_messages' || !view) return parsed;
+function onTape(parsed: HookReturn | HookFailure, view: readonly Message[] | undefined): HookReturn | HookFailure {
+  if (isHookFailure(parsed) || parsed.verdict.kind !== 'replace_messages' || !view) return parsed;
+  const returned = parsed.verdict.messages as readonly Message[];
   const invalid = (message: string): HookFailure => ({
     code: 'verdict_invalid',
     message: `transform_context: ${message}`,
   });
-  const problem = pairingProblem(parsed.messages as readonly Message[]);
+  const problem = pairingProblem(returned);
   if (problem) return invalid(problem);
   const places = new Map(view.map((message, place) => [canonicalJson(message), place]));
   let bytes = 0;
-  const messages = parsed.messages.map((message) => {
+  const messages = returned.map((message) => {
     const text = canonicalJson(message);
     const place = places.get(text);
     if (place === undefined) bytes += Buffer.byteLength(text, 'utf8');
     return place ?? message;
   });
   return bytes <= BOUNDS.transformedMessagesMaxBytes
-    ? { kind: 'replace_messages', messages }
+    ? { ...parsed, verdict: { kind: 'replace_messages', messages } }
     : invalid(`messages of its own have ${bytes} bytes, at most ${BOUNDS.transformedMessagesMaxBytes} are taken`);
 }
 
@@ -182,11 +222,19 @@ export function endsChain(verdict: Verdict | undefined): boolean {
   return verdict?.kind === 'block' || verdict?.kind === 'deny' || verdict?.kind === 'decision';
 }
 
+/** What the next handler is shown after a verdict. */
+export function payloadAfter(payload: JsonObject, verdict: Verdict | undefined): JsonObject {
+  if (verdict?.kind === 'rewrite_args')
+    return { ...payload, tool: { ...(payload.tool as JsonObject), args: verdict.args } };
+  return verdict?.kind === 'rewrite_result' ? withResult(payload, verdict) : payload;
+}
+
+/** Whether an answer that failed refuses what was asked about. */
+export function failsClosed({ failure }: HookAnswer, { on_error }: HookRegistration): boolean {
+  return failure !== undefined && (on_error === 'fail_closed' || isWrongAnswer(failure));
+}
+
 function withResult(payload: JsonObject, verdict: Extract<Verdict, { kind: 'rewrite_result' }>): JsonObject {
-  const result = payload.result as JsonObject;
-  return {
-    ...payload,
-    result: verdict.result === undefined ? result : { ...result, content: [{ type: 'text', text: verdict.result }] },
-    is_error: verdict.is_error ?? payload.is_error ?? false,
-  };
+  const result = rewriteResult(payload.result as unknown as ToolResult, verdict);
+  return { ...payload, result: result as unknown as Json, is_error: result.is_error };
 }

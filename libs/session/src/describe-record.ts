@@ -33,6 +33,8 @@ export function describeRecord({ input, events }: Pick<JournalRecord, 'input' | 
       return 'what the predicates of stop conditions said';
     case 'owned':
       return 'the takeover by a host';
+    case 'hooks_changed':
+      return 'a change of the hooks';
     case 'feedback':
       return 'inbox feedback';
     case 'session_failed':

@@ -131,6 +131,7 @@ export class SessionWorker implements EffectWorker {
           registrations,
           payload: effect.payload,
           tool,
+          transcript: () => transcript.view(),
           ...(effect.point === 'transform_context' ? { messages: transcript.view() } : {}),
           onFeedback: (hook: string, text: string) => this.#feedback(`hook:${hook}`, text),
         };

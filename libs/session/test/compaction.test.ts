@@ -3,7 +3,7 @@ import { type Delta, type Json, type Message, pairingProblem, textOf, userText }
 import { describe, expect, test } from 'vitest';
 import { compactionText } from '../src/ask-compaction.ts';
 import { windowOf } from '../src/context-window.ts';
-import { hook, returns } from './fake-hooks.ts';
+import { hook, returns, throws } from './fake-hooks.ts';
 import { type Answer, ask, call, say } from './fake-model.ts';
 import { answer } from './fake-tools.ts';
 import { refOf, type TestBed, testBed } from './test-bed.ts';
@@ -322,7 +322,7 @@ describe('transform_context hooks', () => {
   });
 
   test('that fail open leave the request as it is', async () => {
-    const bed = await played([done], {}, (each) => hooked(each, returns({ mesages: [] }), { on_error: 'fail_open' }));
+    const bed = await played([done], {}, (each) => hooked(each, throws, { on_error: 'fail_open' }));
     expect(newest(bed)).toEqual(['user: hello']);
   });
 

@@ -103,16 +103,20 @@ describe('a handler that', () => {
       'hook_unavailable',
     ],
     ['breaks its port', () => Promise.reject(new Error('broken')), 'hook_unavailable'],
+    ['returns what JSON cannot hold', returns({ deny: 1n }), 'return_unreadable'],
+    ['returns a circle', returns(circle()), 'return_unreadable'],
+    ['returns too much', returns({ deny: 'x'.repeat(BOUNDS.hookPayloadMaxBytes) }), 'return_unreadable'],
+  ];
+  /** It did answer, and wrongly: what it meant to refuse is not let through because of a slip. */
+  const wrongAnswers: typeof failures = [
     ['returns a misspelt key', returns({ denied: 'x' }), 'verdict_invalid'],
     ['returns a key of another point', returns({ block: true }), 'verdict_not_allowed'],
     ['returns a number', returns(7), 'verdict_invalid'],
     ['returns a list', returns([]), 'verdict_invalid'],
-    ['returns what JSON cannot hold', returns({ deny: 1n }), 'verdict_invalid'],
-    ['returns a circle', returns(circle()), 'verdict_invalid'],
-    ['returns too much', returns({ deny: 'x'.repeat(BOUNDS.hookPayloadMaxBytes) }), 'verdict_invalid'],
+    ['returns a prototype key', returns(JSON.parse('{"deny": "x", "__proto__": {}}')), 'verdict_invalid'],
   ];
 
-  test.each(failures)('%s and fails closed refuses the call', async (_what, handler, code) => {
+  test.each([...failures, ...wrongAnswers])('%s and fails closed refuses the call', async (_what, handler, code) => {
     const bed = await run([pre('bad'), pre('next')], { bad: handler });
     expect(await answers(bed)).toMatchObject([
       { hook: 'bad', failure: { code } },
@@ -120,6 +124,12 @@ describe('a handler that', () => {
     ]);
     expect(bed.toolSource.runs).toEqual([]);
     expect(await bed.eventsOf('call_ended')).toMatchObject([{ status: 'denied', denial: { by: 'hook', hook: 'bad' } }]);
+  });
+
+  test.each(wrongAnswers)('%s refuses the call also where it fails open', async (_what, handler, code) => {
+    const bed = await run([pre('bad', { on_error: 'fail_open' }), pre('next')], { bad: handler });
+    expect(await answers(bed)).toMatchObject([{ failure: { code } }, { hook: 'next', not_run: true }]);
+    expect(bed.toolSource.runs).toEqual([]);
   });
 
   test.each(failures)('%s and fails open lets it pass', async (_what, handler, code) => {

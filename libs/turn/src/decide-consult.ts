@@ -4,8 +4,8 @@ import {
   type ConsultOutcome,
   type HookAnswer,
   type HookPoint,
+  isWrongAnswer,
   type SessionEvent,
-  type ToolResult,
 } from '@coxswain/protocol';
 import { settleCancelled } from './cancelled-call.ts';
 import { afterVeto } from './compaction.ts';
@@ -15,6 +15,7 @@ import { type Decision, events, late } from './decision.ts';
 import { guardDecided } from './guard.ts';
 import { because, denied, ended, UNSEEN } from './next.ts';
 import * as q from './queries.ts';
+import { rewriteResult } from './rewrite-result.ts';
 
 /** Decides the outcome of the open consult. Pure. */
 export function decideConsult(context: SessionContext, outcome: ConsultOutcome): Decision {
@@ -79,6 +80,17 @@ function consequences(context: SessionContext, consult: OpenConsult, outcome: Co
     case 'pre_finish':
     case 'on_unsettled_detected':
     case 'post_finish':
+    case 'permission_replied':
+    case 'loop_checkpoint':
+    case 'OnPersonaPaused':
+    case 'OnPersonaResumed':
+    case 'OnBudgetThreshold':
+      return [];
+    case 'PreStep':
+    case 'PostStep':
+    case 'OnApprovalRequested':
+    case 'OnHandoffEmitted':
+      // No session of this release asks there.
       return [];
     case 'pre_suspend':
       return context.aborting ? [] : suspensionGuarded(context, outcome);
@@ -103,6 +115,7 @@ function consequences(context: SessionContext, consult: OpenConsult, outcome: Co
 
 function failsClosed(context: SessionContext, point: HookPoint, answer: HookAnswer): boolean {
   if (answer.failure === undefined) return false;
+  if (isWrongAnswer(answer.failure)) return true;
   const registration = context.hooks.find((hook) => hook.id === answer.hook && hook.point === point);
   return registration?.on_error !== 'fail_open';
 }
@@ -307,19 +320,4 @@ function rewritten(context: SessionContext, row: CallRow, outcome: ConsultOutcom
     // A model that is told that its call to park went wrong must not find the session parked.
     ...parkRequested(context, { call_id: row.call_id, status: settled, result, park }),
   ];
-}
-
-function rewriteResult(
-  result: ToolResult,
-  verdict: { readonly result?: string | undefined; readonly is_error?: boolean | undefined },
-): ToolResult {
-  const is_error = verdict.is_error ?? result.is_error;
-  if (verdict.result === undefined) return { ...result, is_error };
-  // What a hook has taken out must not be there to be read on.
-  const { whole: _, ...detail } = result.detail ?? {};
-  return {
-    content: [{ type: 'text', text: verdict.result }],
-    is_error,
-    ...(Object.keys(detail).length > 0 ? { detail } : {}),
-  };
 }

@@ -12,6 +12,7 @@ import {
   type CallOutcome,
   type CommandInput,
   callsOf,
+  type HooksChangedInput,
   type Input,
   type JsonObject,
   type ModelOutcome,
@@ -76,6 +77,8 @@ export function decide(state: SessionState, input: Input, atMs: number): Decisio
       return decideStop(state.context, input);
     case 'owned':
       return decideOwned(state, input);
+    case 'hooks_changed':
+      return decideHooksChanged(state, input);
     case 'feedback':
       return decideFeedback(state.context, input);
     case 'session_failed':
@@ -412,6 +415,14 @@ function decideOwned(state: SessionState, input: OwnedInput): Decision {
     error: { code: 'model_restarts_exhausted', message },
     stop_reason: 'error',
   });
+}
+
+/** Between runs nobody reads the table, and a run's first one comes with its provision. */
+function decideHooksChanged(state: SessionState, { fingerprint, table }: HooksChangedInput): Decision {
+  const { context } = state;
+  if (isEnded(state) || !context.run_started) return { kind: 'ignored', reason: 'no run is on' };
+  if (context.pinned?.hooks_fingerprint === fingerprint) return { kind: 'ignored', reason: 'the same table' };
+  return events({ type: 'hooks_changed', fingerprint, table });
 }
 
 function decideSessionFailed(state: SessionState, input: SessionFailedInput): Decision {

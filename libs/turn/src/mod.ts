@@ -16,6 +16,7 @@ export { isClearable } from './estimate-tokens.ts';
 export { next } from './next.ts';
 export { anythingInFlight } from './queries.ts';
 export { countDownAtCompaction, inheritedReminders, type LiveReminder } from './reminders.ts';
+export { rewriteResult, textLength } from './rewrite-result.ts';
 export {
   applyEvent,
   DerivationUnboundedError,

@@ -1,11 +1,11 @@
 /** Questions to the context, in the words of the rules. Guards, `next` and `decide` all ask through these. */
 import {
-  globMatches,
   type HookPoint,
   type HookRegistration,
   type Mode,
   type PinnedPermissions,
   type Ruling,
+  registrationMatches,
   ruleOn,
   SEAMS,
   type SeamKind,
@@ -16,7 +16,8 @@ import type { CallRow, PendingFollowup, PendingInjection, SessionContext } from 
 /** The registrations that a point consults, in order. `target` is the tool's name at tool points, the persona's elsewhere. */
 export function hooksFor(context: SessionContext, point: HookPoint, target: string): readonly HookRegistration[] {
   if (context.hooks.length === 0) return NONE;
-  return context.hooks.filter((hook) => hook.point === point && globMatches(hook.pattern, target));
+  const occasion = { persona: context.pinned?.persona ?? '', target, payload: undefined };
+  return context.hooks.filter((hook) => hook.point === point && registrationMatches(hook, occasion));
 }
 const NONE: readonly HookRegistration[] = [];
 

@@ -26,7 +26,7 @@ import {
   type Provision,
   parseBody,
   parseCallOutcome,
-  parseVerdict,
+  parseReturn,
   type ResolvedCompaction,
   type RunBudgets,
   type StopAnswer,
@@ -378,9 +378,11 @@ export function hooksSaid(...returns: readonly unknown[]): Move {
         const raw = returns[index];
         if (index >= returns.length) return { hook: id, not_run: true };
         if (raw instanceof Failing) return { hook: id, failure: raw.failure };
-        const parsed = parseVerdict(point, raw);
+        const parsed = parseReturn(point, raw);
         const said = raw === undefined ? {} : { raw: raw as HookAnswer['raw'] };
-        return isHookFailure(parsed) ? { hook: id, ...said, failure: parsed } : { hook: id, ...said, verdict: parsed };
+        if (isHookFailure(parsed)) return { hook: id, ...said, failure: parsed };
+        const reminders = parsed.reminders.length > 0 ? { reminders: [...parsed.reminders] } : {};
+        return { hook: id, ...said, verdict: parsed.verdict, ...reminders };
       }),
     };
   };

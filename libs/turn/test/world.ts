@@ -1,6 +1,6 @@
 /** The world around a session: everything that may happen to it next. Random runs and generated paths choose from it. */
-import { type Input, userText } from '@coxswain/protocol';
-import { isEnded, type SessionState, timerOf } from '../src/mod.ts';
+import { type HookPoint, type Input, userText } from '@coxswain/protocol';
+import { isEnded, type OpenConsult, type SessionState, timerOf } from '../src/mod.ts';
 import {
   accepted,
   answered,
@@ -178,33 +178,25 @@ function callMoves(state: SessionState): Named[] {
   });
 }
 
+/** What handlers may say beside having no objection; at points that are not named here, nothing. */
+const VERDICTS: { readonly [P in HookPoint]?: (consult: OpenConsult) => readonly unknown[] } = {
+  pre_compact: () => [{ block: true, reason: 'not now' }],
+  transform_context: () => [{ messages: [userText('only this')] }],
+  pre_suspend: () => [{ block: true, reason: 'not now' }],
+  user_prompt_submit: () => [{ block: true, reason: 'no' }],
+  PreToolUse: () => [{ deny: 'no' }, { args: { rewritten: true } }],
+  gate_tool_calls: ({ payload }) => [
+    ((payload.calls as unknown[] | undefined) ?? []).map(() => ({ allow: true })),
+    [{ allow: true }],
+  ],
+  permission_asked: () => [{ decision: 'allow' }, { decision: 'deny' }, { decision: 'ask' }],
+  PostToolUse: () => [{ result: 'rewritten' }, { is_error: true }, { is_error: false }],
+};
+
 function consultMoves(state: SessionState): Named[] {
   const { consult } = state.context;
   if (!consult) return [];
-  const verdicts: readonly unknown[] = {
-    session_start: [],
-    pre_compact: [{ block: true, reason: 'not now' }],
-    post_compact: [],
-    transform_context: [{ messages: [userText('only this')] }],
-    post_turn: [],
-    file_edited: [],
-    session_error: [],
-    session_end: [],
-    session_idle: [],
-    pre_suspend: [{ block: true, reason: 'not now' }],
-    post_resume: [],
-    pre_finish: [],
-    on_unsettled_detected: [],
-    post_finish: [],
-    user_prompt_submit: [{ block: true, reason: 'no' }],
-    PreToolUse: [{ deny: 'no' }, { args: { rewritten: true } }],
-    gate_tool_calls: [
-      ((consult.payload.calls as unknown[] | undefined) ?? []).map(() => ({ allow: true })),
-      [{ allow: true }],
-    ],
-    permission_asked: [{ decision: 'allow' }, { decision: 'deny' }, { decision: 'ask' }],
-    PostToolUse: [{ result: 'rewritten' }, { is_error: true }, { is_error: false }],
-  }[consult.point];
+  const verdicts = VERDICTS[consult.point]?.(consult) ?? [];
   const all = (said: unknown) => hooksSaid(...consult.hooks.map(() => said));
   return [
     ['work', 'hooks have no objection', all(undefined)],

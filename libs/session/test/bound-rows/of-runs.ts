@@ -31,6 +31,7 @@ async function consulted(
     registrations: [hook(point, 'h')],
     payload,
     tool: undefined,
+    transcript: () => [],
     onFeedback: () => undefined,
     ...(messages ? { messages } : {}),
   };
@@ -104,12 +105,12 @@ export const OF_RUNS: BoundRows = {
     buffer.add('tool:read', 'x'.repeat(size));
     return buffer.offer(1, 'host').items[0]?.body.endsWith(' [cut]') ? 'cut' : 'ok';
   }),
-  hookPayloadMaxBytes: most('hook_unavailable, verdict_invalid', async (size) => {
+  hookPayloadMaxBytes: most('hook_unavailable, return_unreadable', async (size) => {
     const sent = await consulted('PreToolUse', filling('text', size), undefined);
     const returned = await consulted('PreToolUse', {}, filling('deny', size));
     return sent === 'ok' && returned === 'ok' ? 'ok' : `${sent}, ${returned}`;
   }),
-  transformedViewMaxBytes: most('verdict_invalid', (size) => {
+  transformedViewMaxBytes: most('return_unreadable', (size) => {
     const frame = JSON.stringify({ messages: [userText('')] }).length;
     const view = [userText('x'.repeat(size - frame))];
     return consulted('transform_context', {}, { messages: view }, view);

@@ -1,0 +1,205 @@
+/** Registrations: who is asked at which point, in which order, and what a failure means. */
+import { z } from 'zod';
+import { BOUNDS } from './bounds.ts';
+import type { ErrorCode } from './error-catalogue.ts';
+import {
+  checkpointPattern,
+  HOOK_CATALOGUE,
+  HOOK_SURFACES,
+  HookPoint,
+  type HookSurface,
+  hookPointOf,
+} from './hook-points.ts';
+import { ID_PATTERN } from './ids.ts';
+import type { Json } from './json.ts';
+import { globMatches, hookGlobProblem, hookPatternMatches, parseHookPattern } from './patterns.ts';
+
+const HookGlob = z
+  .string()
+  .max(BOUNDS.patternMaxChars)
+  .superRefine((text, context) => {
+    const problem = hookGlobProblem(text);
+    if (problem) context.addIssue({ code: 'custom', message: problem });
+  });
+
+const PatternText = z.string().superRefine((text, context) => {
+  const parsed = parseHookPattern(text);
+  if (typeof parsed === 'string') context.addIssue({ code: 'custom', message: parsed });
+});
+
+const FIELDS = {
+  id: z.string().regex(ID_PATTERN, { error: 'a hook id is 1 to 64 characters of A-Z a-z 0-9 _ -' }),
+  /** A glob on the point's natural target, or a condition on the payload. */
+  pattern: PatternText.default('*'),
+  /** Only in sessions whose persona this glob matches. */
+  persona: HookGlob.optional(),
+  /** Only in steps that this glob matches. */
+  step: HookGlob.optional(),
+  /** At `OnBudgetThreshold`: at which percentage, where not at all of the usual ones. */
+  pct: z.number().int().min(1).max(100).optional(),
+  /** Low first. */
+  priority: z.number().int().min(-1_000).max(1_000).default(0),
+  /** Among equal priorities what a manifest declares goes before what code registers. */
+  source: z.enum(['manifest', 'code']).optional(),
+  timeout_ms: z.number().int().min(1).max(BOUNDS.hookTimeoutMaxMs).default(5_000),
+  on_error: z.enum(['fail_closed', 'fail_open']).default('fail_closed'),
+  /** At `PreToolUse`: refuses with this reason. Nobody is asked. */
+  deny: z.string().min(1).max(BOUNDS.reasonMaxBytes).optional(),
+  /** At `PostToolUse`: characters that are left of a result's text, after what the handler made of it. */
+  max_output: z.number().int().min(1).max(BOUNDS.toolResultKeptMaxBytes).optional(),
+  /** There is no handler behind it: what `max_output` says is all. */
+  no_handler: z.literal(true).optional(),
+  /** What serves it has not been heard of: it is not asked, and `on_error` decides. */
+  unavailable: z.literal(true).optional(),
+} as const;
+
+interface Refined {
+  readonly point: HookPoint;
+  readonly step?: string | undefined;
+  readonly pct?: number | undefined;
+  readonly deny?: string | undefined;
+  readonly max_output?: number | undefined;
+  readonly no_handler?: true | undefined;
+}
+
+// What means something at one point only would be ignored at another, in silence.
+function refine(registration: Refined, context: z.core.$RefinementCtx): void {
+  const refuse = (field: string, message: string) => context.addIssue({ code: 'custom', path: [field], message });
+  const { point, step, pct, deny, max_output, no_handler } = registration;
+  if (step !== undefined && HOOK_CATALOGUE[point].target !== 'persona.step')
+    refuse('step', `${point} is no point of a step`);
+  if (pct !== undefined && point !== 'OnBudgetThreshold') refuse('pct', 'it is for OnBudgetThreshold only');
+  if (deny !== undefined && point !== 'PreToolUse') refuse('deny', 'it is for PreToolUse only');
+  if (max_output !== undefined && point !== 'PostToolUse') refuse('max_output', 'it is for PostToolUse only');
+  if (no_handler && max_output === undefined) refuse('no_handler', 'it goes with max_output only');
+}
+
+/** One registration, as a session sees it. */
+export const HookRegistration = z.strictObject({ point: HookPoint, ...FIELDS }).superRefine(refine);
+/** See {@link HookRegistration}. */
+export type HookRegistration = z.infer<typeof HookRegistration>;
+
+/** The registrations of a session, in the order in which they are asked. One id stands once at a point. */
+export const HookTable = z
+  .array(HookRegistration)
+  .max(BOUNDS.hooksMax)
+  .superRefine((table, context) => {
+    const twice = registeredTwice(table);
+    if (twice) context.addIssue({ code: 'custom', message: `hook ${twice.id} is registered twice at ${twice.point}` });
+  });
+/** See {@link HookTable}. */
+export type HookTable = z.infer<typeof HookTable>;
+
+/** The first registration whose id stands at its point already, or undefined. */
+export function registeredTwice(
+  table: readonly Pick<HookRegistration, 'id' | 'point'>[],
+): Pick<HookRegistration, 'id' | 'point'> | undefined {
+  const seen = new Set<string>();
+  return table.find(({ id, point }) => seen.size === seen.add(`${id} ${point}`).size);
+}
+
+/** Registrations, given in the order in which they were made, in the order in which they are asked. */
+export function inAskingOrder(registrations: readonly HookRegistration[]): HookRegistration[] {
+  const rank = ({ source }: HookRegistration) => (source === 'manifest' ? 0 : 1);
+  // Array.prototype.sort is stable: what is equal otherwise keeps the order of registration.
+  return [...registrations].sort((a, b) => a.priority - b.priority || rank(a) - rank(b));
+}
+
+/** What a registration is held against. */
+export interface HookOccasion {
+  readonly persona: string;
+  /** The point's natural target. */
+  readonly target: string;
+  readonly step?: string | undefined;
+  /** Undefined where it is not known yet: then a condition on it may hold. */
+  readonly payload: Json | undefined;
+}
+
+/** Whether a registration is asked on an occasion of its point. */
+export function registrationMatches(registration: HookRegistration, occasion: HookOccasion): boolean {
+  const { persona, step, pattern } = registration;
+  if (persona !== undefined && !globMatches(persona, occasion.persona)) return false;
+  if (step !== undefined && (occasion.step === undefined || !globMatches(step, occasion.step))) return false;
+  return hookPatternMatches(pattern, occasion.target, occasion.payload);
+}
+
+/** The surface on which a registration was made. */
+export function surfaceOf({ point, step }: Pick<HookRegistration, 'point' | 'step'>): HookSurface {
+  const [first, second] = HOOK_CATALOGUE[point].surfaces;
+  return step !== undefined && second ? second : (first as HookSurface);
+}
+
+const AsWritten = z.strictObject({
+  ...FIELDS,
+  /** In snake_case or PascalCase; a budget's may say its percentage, as `OnBudgetThreshold(80)`. */
+  point: z.string(),
+  /** Held against the point where it is said. */
+  surface: z.enum(HOOK_SURFACES).optional(),
+  /** At `loop_checkpoint`: which seams, in the place of a pattern. */
+  kinds: z.union([z.string(), z.array(z.string())]).optional(),
+});
+/** A registration as it is written, before defaults. */
+export type HookRegistrationInput = z.input<typeof AsWritten>;
+
+/** What is wrong with a registration: a catalogued code, a sentence, and the field that it is about. */
+export interface RegistrationProblem {
+  readonly code: Extract<ErrorCode, 'unknown_hook_point' | 'invalid_pattern' | 'invalid_field' | 'unknown_field'>;
+  readonly message: string;
+  readonly field: string;
+}
+
+/** A registration as sessions see it, or what is wrong with what was written. */
+export type ReadRegistration =
+  | { readonly ok: true; readonly registration: HookRegistration }
+  | { readonly ok: false; readonly problem: RegistrationProblem };
+
+/** Reads a registration as it is written. Never throws: what could not be asked in time is refused now. */
+export function readRegistration(written: unknown): ReadRegistration {
+  const parsed = AsWritten.safeParse(written);
+  if (!parsed.success) return refusedBy(parsed.error);
+  const { point: name, surface, kinds, ...fields } = parsed.data;
+  const budget = /^(\w+)\((\d{1,3})\)$/.exec(name);
+  const point = hookPointOf(budget?.[1] ?? name);
+  if (point === undefined || (budget && point !== 'OnBudgetThreshold'))
+    return refused('unknown_hook_point', 'point', `there is no hook point ${JSON.stringify(name)}`);
+  if (surface !== undefined && !HOOK_CATALOGUE[point].surfaces.includes(surface)) {
+    const taken = HOOK_CATALOGUE[point].surfaces.join(' or ');
+    return refused('invalid_field', 'surface', `${point} is a point of the surface ${taken}, not of ${surface}`);
+  }
+  const pattern = patternOf(point, kinds, isGiven(written, 'pattern') ? fields.pattern : undefined);
+  if ('problem' in pattern) return refused('invalid_pattern', 'kinds', pattern.problem);
+  if (budget && fields.pct !== undefined)
+    return refused('invalid_field', 'pct', 'the name of the point says the percentage already');
+  const pct = budget ? { pct: Number(budget[2]) } : {};
+  const registration = HookRegistration.safeParse({ ...fields, point, ...pattern, ...pct });
+  return registration.success ? { ok: true, registration: registration.data } : refusedBy(registration.error);
+}
+
+function patternOf(
+  point: HookPoint,
+  kinds: string | readonly string[] | undefined,
+  pattern: string | undefined,
+): { readonly pattern?: string } | { readonly problem: string } {
+  if (kinds === undefined) return pattern === undefined ? {} : { pattern };
+  if (point !== 'loop_checkpoint') return { problem: 'kinds of seams are for loop_checkpoint only' };
+  if (pattern !== undefined) return { problem: 'give kinds or a pattern, not both' };
+  return checkpointPattern(kinds);
+}
+
+function isGiven(written: unknown, field: string): boolean {
+  return (written as Record<string, unknown>)[field] !== undefined;
+}
+
+function refused(code: RegistrationProblem['code'], field: string, message: string): ReadRegistration {
+  return { ok: false, problem: { code, field, message: `${field}: ${message}` } };
+}
+
+const PATTERN_FIELDS: readonly string[] = ['pattern', 'persona', 'step'];
+
+function refusedBy(error: z.ZodError): ReadRegistration {
+  const issue = error.issues[0] as z.core.$ZodIssue;
+  const unknown = issue.code === 'unrecognized_keys';
+  const field = [...issue.path, ...(unknown ? [issue.keys[0]] : [])].join('.') || 'registration';
+  if (unknown) return refused('unknown_field', field, 'no registration has this field');
+  return refused(PATTERN_FIELDS.includes(field) ? 'invalid_pattern' : 'invalid_field', field, issue.message);
+}

@@ -1,0 +1,97 @@
+/** The reference of hooks: points, payloads and returns, from the catalogue, the schemas and the table of returns. */
+import {
+  HOOK_CATALOGUE,
+  HOOK_PAYLOADS,
+  HOOK_POINTS,
+  HOOK_RETURNS,
+  type HookPoint,
+  HookRegistration,
+  JobReceipt,
+  otherSpelling,
+  type ReturnRow,
+} from '@coxswain/protocol';
+import { z } from 'zod';
+import { code, generatedFrom, table } from './markdown.ts';
+
+const SOURCES = ['hook-points', 'hook-payloads', 'hook-registrations', 'verdicts', 'job-receipts'].map(
+  (name) => `libs/protocol/src/${name}.ts`,
+);
+const RETURNS: readonly ReturnRow[] = Object.values(HOOK_RETURNS);
+/** What nearly every point takes is said once, above the table. */
+const EVERYWHERE: readonly ReturnRow[] = [HOOK_RETURNS.nothing, HOOK_RETURNS.reminder, HOOK_RETURNS.body];
+
+/** docs/reference/hooks.md */
+export function hookReference(): string {
+  return [
+    generatedFrom(...SOURCES),
+    '# Hooks\n',
+    '## Points\n',
+    'A point may be written in `snake_case` or `PascalCase`; journals hold the first spelling. The glob of a registration is',
+    'held against the target. Beside what its row says, a handler may return nothing, or add reminders.\n',
+    table(
+      ['Point', 'Or', 'Surface', 'Fires', 'May return', 'Target'],
+      HOOK_POINTS.map((point) => [
+        code(point),
+        code(otherSpelling(point)),
+        HOOK_CATALOGUE[point].surfaces.join(', '),
+        HOOK_CATALOGUE[point].fires + (HOOK_CATALOGUE[point].later ? ' (a later release)' : ''),
+        returnsOf(point),
+        HOOK_CATALOGUE[point].target,
+      ]),
+    ),
+    '',
+    '## Returns\n',
+    'Anything else, a misspelt key included, is `verdict_invalid`, and any answer where it has no meaning',
+    '`verdict_not_allowed`: errors that name key and point, and that refuse what was asked about.\n',
+    table(
+      ['Return', 'Meaning', 'Where'],
+      RETURNS.map(({ written, means, points }) => [written, means, placesOf(points)]),
+    ),
+    '',
+    '## Payloads\n',
+    'All have `event` (the point), `session.id`, `persona` and `turn`. Unknown members are never sent.\n',
+    table(
+      ['Point', 'Members beside'],
+      HOOK_POINTS.map((point) => [code(point), fieldsOf(HOOK_PAYLOADS[point], COMMON).join(', ')]),
+    ),
+    '',
+    ...HOOK_POINTS.flatMap((point) => folded(`Schema of <code>${point}</code>`, HOOK_PAYLOADS[point])),
+    '## Registrations\n',
+    ...folded('Schema of a registration', HookRegistration),
+    '## Job receipts\n',
+    ...folded('Schema of a job receipt', JobReceipt),
+  ].join('\n');
+}
+
+const COMMON: ReadonlySet<string> = new Set(['event', 'session', 'persona', 'turn']);
+const options = { io: 'input', unrepresentable: 'any' } as const;
+
+function returnsOf(point: HookPoint): string {
+  return RETURNS.filter((row) => !EVERYWHERE.includes(row) && row.points.includes(point))
+    .map(({ written }) => written)
+    .join(' · ');
+}
+
+function placesOf(points: readonly HookPoint[]): string {
+  return points.length === HOOK_POINTS.length ? 'every point' : points.map(code).join(', ');
+}
+
+function fieldsOf(schema: z.ZodType, without: ReadonlySet<string>): string[] {
+  const { properties = {}, required = [] } = z.toJSONSchema(schema, options);
+  return Object.keys(properties)
+    .filter((name) => !without.has(name))
+    .map((name) => code(required.includes(name) ? name : `${name}?`));
+}
+
+function folded(title: string, schema: z.ZodType): string[] {
+  const { $schema: _, ...rest } = z.toJSONSchema(schema, options);
+  return [
+    '<details>',
+    `<summary>${title}</summary>\n`,
+    '```json',
+    JSON.stringify(rest, null, 2),
+    '```',
+    '',
+    '</details>\n',
+  ];
+}
