@@ -224,4 +224,30 @@ export const PLANTED_FAULTS: readonly PlantedFault[] = [
     find: 'failure: context.failure ?? event.error,',
     instead: 'failure: event.error,',
   },
+
+  // ---- what waits, and what it ends ----
+  {
+    name: 'an interrupt that was taken back still ends the answer',
+    file: 'preempt.ts',
+    find: 'return context.preempting.filter(waits);',
+    instead: 'return context.preempting;',
+  },
+  {
+    name: 'an interrupt that came before a suspension was asked for ends it',
+    file: 'suspension.ts',
+    find: 'interrupts === idOf(suspend) && ids.includes(command_id)',
+    instead: 'ids.includes(command_id)',
+  },
+  {
+    name: 'what collapses goes to the end of the queue',
+    file: 'evolve-injections.ts',
+    find: '(one.command_id === older ? [newer] : one === newer ? [] : [one])',
+    instead: '(one.command_id === older ? [] : [one])',
+  },
+  {
+    name: 'a control that is refused has no outcome',
+    file: 'rejection.ts',
+    find: 'events: [rejected, outcome]',
+    instead: 'events: [rejected]',
+  },
 ];

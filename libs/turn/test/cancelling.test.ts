@@ -21,6 +21,7 @@ import {
   type Move,
   modelStopped,
   notProvisioned,
+  owned,
   prompted,
   provisioned,
   resumed,
@@ -290,6 +291,21 @@ describe('cancel_call', () => {
   test('ends as cancelled also where the tool answers first, with what it had answered', () => {
     given(one, callCancelled('a'))
       .when(returned('a'))
+      .thenIncludes('call_ended a cancelled', 'control_outcome cancel_call cancelled a')
+      .thenEvent('call_ended', {
+        result: {
+          content: [
+            { type: 'text', text: 'Cancelled by the host.' },
+            { type: 'text', text: 'result of a' },
+          ],
+          is_error: true,
+        },
+      });
+  });
+
+  test('whose host crashed over it is told to be cancelled, and that nobody knows how far it came', () => {
+    given(one, callCancelled('a'))
+      .when(owned(2), returned('a', 'interrupted'))
       .thenIncludes('call_ended a cancelled', 'control_outcome cancel_call cancelled a')
       .thenEvent('call_ended', {
         result: {

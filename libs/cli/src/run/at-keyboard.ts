@@ -3,10 +3,9 @@ import type { ReadStream } from 'node:tty';
 import type { Session, UiEvent } from '@coxswain/client';
 import { Keyboard } from '../terminal/keyboard.ts';
 import { type Key, type KeyResult, LineEditor, type LineKind } from '../terminal/line-editor.ts';
-import { pendingText } from '../terminal/pending-rows.ts';
 import type { Screen } from '../terminal/screen.ts';
 import type { Style } from '../terminal/style.ts';
-import { chooseWaiting, readReplacement } from './choose-waiting.ts';
+import { carryOut } from './carry-out.ts';
 import type { Participant } from './follow-session.ts';
 import type { OpenApproval } from './open-approvals.ts';
 import { readTyped, TYPED_HELP, type TypedCommand } from './typed-command.ts';
@@ -126,7 +125,10 @@ export class AtKeyboard implements Participant {
       this.#screen.line(this.#style.yellow('  too much is under way; wait a moment'));
       return;
     }
-    const sending: Promise<void> = this.#carryOut(command)
+    const about = { asked: this.#asked(command), running: this.#running };
+    const show = (text: string) => this.#screen.line(this.#style.dim(text));
+    // A rejection is in the journal too, and is shown from there; these waits end with the time-outs of the sends.
+    const sending: Promise<void> = carryOut(this.#session, command, about, show)
       .catch((error: Error & { code?: string }) => {
         this.#screen.line(this.#style.yellow(`  not done: ${error.code ? `${error.code}: ` : ''}${error.message}`));
       })
@@ -136,65 +138,11 @@ export class AtKeyboard implements Participant {
     this.#sends.add(sending);
   }
 
-  async #carryOut(command: TypedCommand): Promise<void> {
-    // A rejection is in the journal too, and is shown from there; these waits end with the time-outs of the sends.
-    switch (command.do) {
-      case 'steer':
-        await this.#session.steer(command.text);
-        return;
-      case 'interrupt':
-        await this.#session.steer(command.text, { mode: 'interrupt_immediate', preempt: command.preempt });
-        return;
-      case 'followup':
-        await this.#session.followup(command.text);
-        return;
-      case 'remind':
-        await this.#session.remind(command.text);
-        return;
-      case 'decide': {
-        const [first] = this.#approvals;
-        if (!first) return;
-        this.#approvals = this.#approvals.slice(1);
-        const { decision, reason } = command;
-        await this.#session.approve({ callId: first.call_id, decision, reason });
-        return;
-      }
-      case 'cancel':
-        await this.#session.cancel(command.reason);
-        return;
-      case 'cancel_call': {
-        const callId = command.callId ?? this.#running;
-        if (callId === null) throw new Error('no call is running');
-        await this.#session.cancelCall(callId);
-        return;
-      }
-      case 'suspend':
-        await this.#session.suspend({
-          ...(command.forMs === undefined ? {} : { for_ms: command.forMs }),
-          ...(command.signal === undefined ? {} : { signal: command.signal }),
-        });
-        return;
-      case 'signal':
-        await this.#session.signal(command.name, command.data);
-        return;
-      case 'pending':
-        this.#screen.line(this.#style.dim(pendingText(await this.#session.state())));
-        return;
-      case 'revoke':
-        await this.#session.revoke(chooseWaiting(command.commandId, await this.#session.pending()));
-        return;
-      case 'replace': {
-        const { commandId, text } = readReplacement(command.text, await this.#session.pending());
-        await this.#session.replace(commandId, text);
-        return;
-      }
-      case 'resume':
-        await this.#session.resume();
-        return;
-      case 'detach':
-      case 'help':
-      case 'nothing':
-        return;
-    }
+  /** The call that a decision is about: it is decided now, so that the next one is about the next. */
+  #asked(command: TypedCommand): string | undefined {
+    if (command.do !== 'decide') return undefined;
+    const [first, ...rest] = this.#approvals;
+    this.#approvals = rest;
+    return first?.call_id;
   }
 }
