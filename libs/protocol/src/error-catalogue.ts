@@ -379,6 +379,11 @@ export const ERROR_CATALOGUE = {
     'Stops at the record that begins the run: recomputing it would say nothing.',
     'Use the release that made it. Sessions still go on with this one: only replay and fork recompute.',
   ),
+  export_line_invalid: exception(
+    'A line of an exported journal is neither a record nor the bytes of something that lies apart, or is too long.',
+    'Stops at that line; nothing is imported.',
+    'Export it again; what comes from elsewhere is no export.',
+  ),
   import_unfinished: exception(
     'The session is being imported, or its import was broken off.',
     'Refuses its commands, and leaves its journal alone.',

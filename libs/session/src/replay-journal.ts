@@ -15,6 +15,7 @@ import {
   RecordVersionUnknownError,
 } from '@coxswain/protocol';
 import { emptyState, MACHINE_VERSION, SessionActor, type SessionState } from '@coxswain/turn';
+import { firstDifference } from './first-difference.ts';
 import { readRecord } from './load-session.ts';
 import { buildRecord, sealRecord } from './seal-record.ts';
 
@@ -178,28 +179,4 @@ function stepOrDiverge(actor: SessionActor, recorded: JournalRecord, n: number) 
   } catch (error) {
     throw new ReplayDivergedError(n, '/events', recorded.events as unknown as Json, (error as Error).message);
   }
-}
-
-function firstDifference(
-  expected: Json | undefined,
-  actual: Json | undefined,
-  path: string,
-): { path: string; expected: Json | undefined; actual: Json | undefined } | null {
-  if (expected === actual) return null;
-  const bothObjects =
-    typeof expected === 'object' &&
-    typeof actual === 'object' &&
-    expected !== null &&
-    actual !== null &&
-    expected !== undefined &&
-    actual !== undefined;
-  if (!bothObjects || Array.isArray(expected) !== Array.isArray(actual)) return { path, expected, actual };
-  const a = expected as { [key: string]: Json };
-  const b = actual as { [key: string]: Json };
-  for (const key of new Set([...Object.keys(a), ...Object.keys(b)])) {
-    const step = `${path}/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`;
-    const difference = firstDifference(a[key], b[key], step);
-    if (difference) return difference;
-  }
-  return null;
 }
