@@ -42,7 +42,7 @@ test('cox fork at a decision: the other answer goes the other way, and cox diff 
   expect(forked.stdout, forked.told).toBe('other-way\n');
   await bus.command('other-way', 'approve', { call_id: 'c1_1', decision: 'deny', reason: 'not now' });
   const fork = await endOf(bus, 'other-way');
-  expect(fork.of('session_copied')).toMatchObject([{ how: 'fork', session: 'origin', n: parked }]);
+  expect(fork.of('session_copied')).toMatchObject([{ how: 'fork', session: 'origin', up_to: parked }]);
   expect(fork.of('call_ended')).toMatchObject([{ call_id: 'c1_1', status: 'denied' }]);
   const diff = await cox(['diff', 'origin', 'other-way', ...where()]);
   expect(diff.code, diff.told).toBe(1);
@@ -70,7 +70,12 @@ test('a session whose host was killed is forked by the next one, and so is the f
     { calls: [{ tool: 'run_command', args: { command: 'echo one; sleep 60' } }] },
     { text: 'Done.' },
   ]);
-  await bus.command('killed', 'start', { prompt: 'Do it.', model, root, permissions: { default: 'allow' } });
+  await bus.command('killed', 'start', {
+    prompt: 'Do it.',
+    model,
+    root,
+    permissions: { rules: [{ tool: '*', action: 'allow' }] },
+  });
   const { n } = await eventOf(bus, 'killed', 'call_started');
   await fixture.host.kill();
   await bus.command('from-killed', 'start', { fork: { session: 'killed', n } });

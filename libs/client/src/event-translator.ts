@@ -205,7 +205,7 @@ class Translator implements EventTranslator {
       case 'signal_received':
         return [{ type: 'signal_received', name: event.name, ...from }];
       case 'session_copied': {
-        const { how, session, n: at, actor } = event;
+        const { how, session, up_to: at, actor } = event;
         return [{ type: 'session_copied', how, session, record: at, actor: actorName(actor), ...from }];
       }
       case 'copy_failed': {

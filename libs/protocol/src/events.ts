@@ -464,8 +464,9 @@ export const EVENT_SCHEMAS = {
   }),
   /** The journal was copied from another: the first event of its first record. */
   session_copied: event('session_copied', {
-    ...CopyOrigin.pick({ how: true, session: true, n: true, hash: true, command_id: true, actor: true, before: true })
-      .shape,
+    ...CopyOrigin.pick({ how: true, session: true, hash: true, command_id: true, actor: true, before: true }).shape,
+    /** The last record of the origin that was copied, which the hash is of. */
+    up_to: z.number().int().positive(),
   }),
   /** The origin could not be copied to the end; so many records were. */
   copy_failed: event('copy_failed', { copied: count, error: Failure }),

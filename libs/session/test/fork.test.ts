@@ -78,7 +78,7 @@ describe('a fork', () => {
       type: 'session_copied',
       how: 'fork',
       session: 's1',
-      n: 4,
+      up_to: 4,
       hash,
       command_id: id,
     });

@@ -44,7 +44,12 @@ test('an import keeps its id and its records, but for what they say of the bus t
   );
   expect(own.filter(({ cursor }) => cursor)).toEqual([]);
   expect(own.some(({ input }) => 'receipt_to' in input)).toBe(false);
-  expect(own[0]?.events[0]).toMatchObject({ type: 'session_copied', how: 'import', session: 's1', n: lines.length });
+  expect(own[0]?.events[0]).toMatchObject({
+    type: 'session_copied',
+    how: 'import',
+    session: 's1',
+    up_to: lines.length,
+  });
   expect((await replayJournal(await bed.bytes())).records).toBe(lines.length);
 });
 

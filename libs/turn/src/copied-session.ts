@@ -28,7 +28,7 @@ export function copiedFrom({ copied_from }: CommandInput): SessionEvent[] {
   return [
     {
       type: 'session_copied',
-      ...{ how, session, n, hash },
+      ...{ how, session, up_to: n, hash },
       ...(command_id === undefined ? {} : { command_id }),
       ...(actor ? { actor } : {}),
       ...(before ? { before } : {}),

@@ -137,7 +137,7 @@ export function journalLine(event: SessionEvent): string {
     case 'owned':
       return words('owned', String(event.epoch), event.after_copy && 'after copy');
     case 'session_copied':
-      return `session_copied ${event.how} ${event.session} ${event.n}`;
+      return `session_copied ${event.how} ${event.session} ${event.up_to}`;
     case 'copy_failed':
       return `copy_failed ${event.copied} ${event.error.code}`;
     case 'settings_changed':
