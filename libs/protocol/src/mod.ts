@@ -10,6 +10,7 @@ export * from './events.ts';
 export * from './export-lines.ts';
 export * from './fingerprint.ts';
 export * from './forks.ts';
+export type * from './hook-handlers.ts';
 export * from './hook-payloads.ts';
 export * from './hook-points.ts';
 export * from './hook-registrations.ts';

@@ -534,6 +534,29 @@ describe('hooks around a suspension', () => {
     expect(told(outcome)).toEqual(['reminder: Hook pre_suspend did not let the session be suspended: not now.']);
   });
 
+  test('that are told of its end do not stand in the way of the next one', () => {
+    given(running(around), suspended(), answered(), hooksSaid(undefined), resumed())
+      .when(suspended('suspend-2', { signal: 'go' }))
+      .thenIncludes('suspend_requested suspend-2 or go', 'control_outcome suspend suspending')
+      .when(hooksSaid(undefined))
+      .thenIncludes('consult_ended post_resume', 'hook_call pre_suspend pre_suspend')
+      .when(hooksSaid(undefined))
+      .thenIncludes('suspended suspend-2 or go')
+      .thenState('suspended.parked')
+      .when(signalled('go'))
+      .thenIncludes('resumed signal signal-go');
+  });
+
+  test('that are being asked hold the second request off, and an interrupt is heard when they have answered', () => {
+    given(running(around), suspended(), answered())
+      .when(suspended('suspend-2'))
+      .thenRejected('already_suspended')
+      .when(steered('m', INTERRUPT))
+      .thenJournal('steering_received m interrupt_immediate')
+      .when(hooksSaid(undefined))
+      .thenIncludes('suspended suspend-1', 'resumed interrupt m', 'hook_call post_resume post_resume');
+  });
+
   test('of a suspension that is withdrawn meanwhile lead on', () => {
     given(running(around), asked(call('a', 'read')), suspended(), returned('a'), resumed())
       .when(hooksSaid({ block: true }))

@@ -36,10 +36,12 @@ export function eventLine(event: UiEvent, style: Style): string | null {
         : null;
     case 'command_rejected':
       return style.yellow(`  ! ${event.verb} rejected: ${event.code}: ${event.message}`);
-    case 'control_reported':
+    case 'control_reported': {
+      const aim = event.tool ?? (event.control === 'revoke' || event.control === 'replace' ? event.target : null);
       return style.yellow(
-        `  ■ ${event.control} ${event.tool ?? ''}${event.tool ? ' ' : ''}→ ${event.status}${quoted(event.reason)}`,
+        `  ■ ${event.control} ${aim === null ? '' : `${aim} `}→ ${event.status}${quoted(event.reason)}`,
       );
+    }
     case 'hook_vetoed':
       return style.yellow(`  ! hook ${event.hook} at ${event.point}: vetoed${quoted(event.reason)}`);
     case 'context_overflowed':
