@@ -1,8 +1,15 @@
 /** Forks: a session's past recomputed under another id, what is otherwise from the last copied record on, and no mix of the two. */
-import { BOUNDS, type JournalRecord, type JsonObject, type SessionEvent } from '@coxswain/protocol';
+import {
+  BOUNDS,
+  type JournalRecord,
+  type JsonObject,
+  type SessionEvent,
+  sessionRef,
+  subjects,
+} from '@coxswain/protocol';
 import { SessionActor } from '@coxswain/turn';
 import { afterEach, describe, expect, test, vi } from 'vitest';
-import { replayJournal, sha256Hex } from '../src/mod.ts';
+import { replayJournal, SessionRunner, sha256Hex } from '../src/mod.ts';
 import { hook, returns } from './fake-hooks.ts';
 import { ask, call, say } from './fake-model.ts';
 import { type FakeTool, taking } from './fake-tools.ts';
@@ -395,6 +402,16 @@ describe('is refused', () => {
     expect(receipt?.message).toContain('put it into fork.changes');
   });
 
+  test('of another tenant’s session, which is not to be found', async () => {
+    const bed = testBed();
+    await bed.host();
+    const start = Buffer.from(JSON.stringify({ prompt: 'hello', model: 'fake/model' }));
+    bed.bus.publish(subjects.command(sessionRef('theirs', 'others'), 'start'), start, {});
+    await bed.time.settle();
+    expect(await bed.bus.journal.last(sessionRef('theirs', 'others'))).not.toBe(null);
+    expect(bed.told(await fork(bed, 1, undefined, { of: 'theirs' }))).toEqual(['rejected fork_origin_not_found']);
+  });
+
   test('under an id that is a session’s already, also its origin’s', async () => {
     const bed = testBed();
     await ended(bed);
@@ -458,6 +475,22 @@ describe('a crash', () => {
     expect(bed.told(id).every((stage) => stage === 'accepted')).toBe(true);
     await bed.send('approve', { call_id: 'c2', decision: 'allow' }, { session: 'f1' });
     expect((await bed.lines('f1')).at(-1)).toMatch(/agent_end|control_outcome/);
+  });
+
+  test('and two hosts that go on with it at once leave one journal and one owner', async () => {
+    const bed = testBed();
+    await DIES(bed, 3);
+    const left: string[] = [];
+    const runners = ['a', 'b'].map((host) => {
+      const options = { host, isOwn: (attempt: string) => attempt === host, snapshotEvery: 200 };
+      return new SessionRunner(bed.ports(), refOf('f1'), options, ({ reason }) => left.push(reason));
+    });
+    for (const runner of runners) runner.wake();
+    await bed.time.settle();
+    expect(left).toEqual(['foreign_writer']);
+    for (const runner of runners) runner.abandon();
+    const records = await bed.records('f1');
+    expect(records.filter(({ input }) => input.type === 'owned').map(({ n }) => n)).toEqual([8]);
   });
 
   test('before anything else is taken, also a command that came meanwhile', async () => {
