@@ -26,6 +26,7 @@ import {
   userText,
 } from '@coxswain/protocol';
 import { cancelReminder, resultAfterCancel, settleCancelled } from './cancelled-call.ts';
+import { remembered } from './command-memory.ts';
 import { decideCompact, decideOverflow, modelFailure, withoutStep } from './compaction.ts';
 import type { CallRow, SessionContext } from './context.ts';
 import { copiedFrom, decideAfterCopy, decideReprovision, isReprovisioning } from './copied-session.ts';
@@ -42,7 +43,6 @@ import {
 } from './decide-suspend.ts';
 import { by, type Decision, events, late, why } from './decision.ts';
 import { withEditedFiles } from './edited-files.ts';
-import { remembered } from './evolve.ts';
 import { decideFeedback } from './feedback.ts';
 import { because, ended, UNSEEN, unstartedRun } from './next.ts';
 import { PREEMPTED } from './preempt.ts';
