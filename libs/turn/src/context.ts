@@ -468,6 +468,7 @@ export function contextWith(context: SessionContext, change: Partial<SessionCont
     pass: context.pass,
     overflows: context.overflows,
     provision: context.provision,
+    repins: context.repins,
     model: context.model,
     compacting: context.compacting,
     closing: context.closing,

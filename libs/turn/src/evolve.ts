@@ -24,7 +24,7 @@ import {
   waitsFrom,
   withoutReminder,
 } from './evolve-injections.ts';
-import { clockStarted, clockStopped, spent, summaryPaid, thresholdTold } from './evolve-spending.ts';
+import { clockStarted, clockStopped, spent, summaryPaid, thresholdTold, watchClock } from './evolve-spending.ts';
 import { idling, resumed, suspended, timerFired } from './evolve-waits.ts';
 import { feedbackEvolved, feedbackSaid, feedbackTaken } from './feedback.ts';
 import { guardEnded, injectionBlocked } from './guard.ts';
