@@ -553,8 +553,9 @@ export class SessionRunner {
    */
   async #step(session: Live, input: Input, cursor?: Cursor, copiedAt?: string): Promise<boolean> {
     const n = session.n + 1;
-    const at = copiedAt ?? new Date(this.#ports.clock.nowMs()).toISOString();
-    const { decision, events } = session.actor.step(input, n, Date.parse(at));
+    const now = new Date(copiedAt ?? this.#ports.clock.nowMs());
+    const at = copiedAt ?? now.toISOString();
+    const { decision, events } = session.actor.step(input, n, now.getTime());
     if (decision.kind === 'ignored') {
       this.#ports.log.debug(
         { session_id: this.#ref.sessionId, input: input.type, reason: decision.reason },
