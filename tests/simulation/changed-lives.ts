@@ -221,6 +221,17 @@ export const CHANGED_LIVES: readonly Case[] = [
   ],
   [
     'budgets',
+    'a threshold of time is told later than it could be',
+    (sound) =>
+      sound.changed(
+        'budget_threshold',
+        never,
+        ({ budget, percent }, { events }) =>
+          budget === 'wall_time_ms' && percent < 100 && !events.some(({ type }) => type === 'loop_checkpoint'),
+      ),
+  ],
+  [
+    'budgets',
     'a threshold is told before it is reached',
     (sound) =>
       sound.changed(

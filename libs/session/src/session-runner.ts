@@ -35,7 +35,7 @@ import {
 import { effectsOf, isEnded, type SessionState, timerOf, type WorkEffect } from '@coxswain/turn';
 import { admitCommand, admitTimer } from './admit-command.ts';
 import { checkCommand } from './check-command.ts';
-import { COMMIT_BOUNDS, type CommitBounds, commit } from './commit.ts';
+import { attemptOf, COMMIT_BOUNDS, type CommitBounds, commit } from './commit.ts';
 import { asksForFork, copiedInputs, OriginAwayError, planFork } from './copy-journal.ts';
 import { afterCopy, copyAfter, ImportUnfinishedError, isUnfinishedImport } from './copy-state.ts';
 import { EffectTable } from './effect-table.ts';
@@ -519,13 +519,32 @@ export class SessionRunner {
    */
   async #takeTimer(session: Live, command: StoredCommand, cursor: Cursor): Promise<boolean> {
     const input = admitTimer(command);
-    if (input === null || timerOf(session.actor.state)?.id !== input.effect_id) return true;
+    if (input === null) return true;
+    if (timerOf(session.actor.state)?.id !== input.effect_id) return this.#isNewest(session);
     try {
       return await this.#take(session, input, cursor);
     } catch (error) {
       await this.#refold(error as Error);
       return !this.#dropped;
     }
+  }
+
+  /**
+   * What is dropped leaves no record, so no fence says whether nobody waits for it indeed: another host may have gone on
+   * with the session, and have put this timer into the store. @returns false where that is so, or cannot be known now.
+   */
+  async #isNewest(session: Live): Promise<boolean> {
+    try {
+      const later = await this.#ports.journal.firstAfter(this.#ref, session.fence);
+      if (later === null || this.#dropped) return !this.#dropped;
+      this.#dropForeign(session.n + 1, attemptOf(later.bytes));
+    } catch (error) {
+      this.#ports.log.warn(
+        { session_id: this.#ref.sessionId, error: (error as Error).message },
+        'journal not readable now; a timer is left to come again',
+      );
+    }
+    return false;
   }
 
   /** @returns false where the session was left. */
@@ -593,8 +612,7 @@ export class SessionRunner {
       return false;
     }
     if (result.status === 'foreign') {
-      const own = this.#options.isOwn(result.attempt);
-      this.#drop(own ? 'late_append' : 'foreign_writer', `record ${n} was written by ${result.attempt}`);
+      this.#dropForeign(n, result.attempt);
       return false;
     }
     this.#hasWritten = true;
@@ -672,6 +690,11 @@ export class SessionRunner {
   }
 
   // ---- trouble ----
+
+  #dropForeign(n: number, attempt: string): void {
+    const own = this.#options.isOwn(attempt);
+    this.#drop(own ? 'late_append' : 'foreign_writer', `record ${n} was written by ${attempt}`);
+  }
 
   /** An outcome that breaks the machine is replaced by a plain stop, once; where even that breaks it, no run can end here. */
   async #poison(outcome: Outcome, error: Error): Promise<void> {
