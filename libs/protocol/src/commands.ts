@@ -2,13 +2,15 @@
 import { z } from 'zod';
 import { BOUNDS } from './bounds.ts';
 import type { ErrorCode } from './error-catalogue.ts';
+import { ForkRequest } from './forks.ts';
 import { CommandId, ID_PATTERN } from './ids.ts';
 import { Json, JsonObject } from './json.ts';
 import { UserMessage } from './messages.ts';
+import { CHOICE_FIELDS, refineModelChoice } from './model-choice.ts';
 import { nearestWord } from './nearest-word.ts';
 import { PARKING_FIELDS, refineParking } from './parking.ts';
 import { Permissions } from './permissions.ts';
-import { Limits, McpServers, ModelName, Persona, ToolSelection } from './persona.ts';
+import { Limits, McpServers, ToolSelection } from './persona.ts';
 import { REMINDER_FIELDS } from './reminders.ts';
 import { readStrictly, type SchemaProblem } from './schema-problems.ts';
 import { type Mode, ModeInput } from './seams.ts';
@@ -63,14 +65,7 @@ function withImpliedMode(verb: Verb, value: unknown): unknown {
 
 /** How a session is set up, beside its persona. */
 export const StartSettings = z.strictObject({
-  persona: z.union([z.string().trim().regex(ID_PATTERN), Persona]).optional(),
-  provider: z
-    .string()
-    .trim()
-    .regex(/^[a-z][a-z0-9-]{0,63}$/)
-    .optional(),
-  model: z.string().trim().min(1).max(1_024).optional(),
-  base_url: z.url({ protocol: /^https?$/ }).optional(),
+  ...CHOICE_FIELDS,
   mode: z.string().trim().regex(ID_PATTERN).optional(),
   max_turns: z.number().int().min(1).max(1_000_000).optional(),
   limits: Limits.optional(),
@@ -85,6 +80,7 @@ export type StartSettings = z.infer<typeof StartSettings>;
 
 // Of either family of systems: the host's need not be the sender's.
 const ABSOLUTE_PATH = /^(\/|\\\\|[A-Za-z]:[\\/])/;
+const BESIDE_FORK: ReadonlySet<string> = new Set(['fork', 'id', 'actor', 'message_id']);
 
 const Start = z
   .strictObject({
@@ -93,15 +89,18 @@ const Start = z
     message_id: z.string().max(256).optional(),
     prompt: Text.optional(),
     messages: z.array(UserMessage).min(1).max(1_000).optional(),
-    fork: z
-      .strictObject({
-        session: z.string().regex(ID_PATTERN),
-        n: z.number().int().positive(),
-        changes: JsonObject.optional(),
-      })
-      .optional(),
+    fork: ForkRequest.optional(),
   })
   .superRefine((body, context) => {
+    if (body.fork !== undefined) {
+      // What is set beside it would be silently without effect: a fork has it from the session that it copies.
+      const key = Object.keys(body).find((name) => !BESIDE_FORK.has(name) && body[name as 'prompt'] !== undefined);
+      const where =
+        key !== undefined && key in ForkRequest.shape.changes.unwrap().shape ? ': put it into fork.changes' : '';
+      if (key !== undefined)
+        context.addIssue({ code: 'custom', path: [key], message: `a fork has this from its origin${where}` });
+      return;
+    }
     if ((body.prompt === undefined) === (body.messages === undefined)) {
       context.addIssue({ code: 'custom', path: ['prompt'], message: 'exactly one of prompt and messages is needed' });
     }
@@ -109,28 +108,12 @@ const Start = z
       message.content.every((part) => part.type === 'text' && part.text.trim() === ''),
     );
     if (silent >= 0) context.addIssue({ code: 'custom', path: ['messages', silent], message: 'must not be empty' });
-    if (body.provider !== undefined && body.model === undefined) {
-      context.addIssue({ code: 'custom', path: ['provider'], message: 'a provider needs a model beside it' });
-    }
     if (body.root !== undefined && !ABSOLUTE_PATH.test(body.root)) {
       const message = 'must be an absolute path on the host: whoever sends a command has no folder there';
       context.addIssue({ code: 'custom', path: ['root'], message });
     }
-    const model = modelName(body);
-    if (model !== undefined && !ModelName.safeParse(model).success) {
-      context.addIssue({
-        code: 'custom',
-        path: ['model'],
-        message: 'write provider/name, or give provider beside model',
-      });
-    }
+    refineModelChoice(body, context);
   });
-
-/** The full `provider/name` that a start asks for, or undefined. */
-export function modelName(body: { provider?: string | undefined; model?: string | undefined }): string | undefined {
-  if (body.model === undefined) return undefined;
-  return body.provider === undefined ? body.model : `${body.provider}/${body.model}`;
-}
 
 /** The body of each verb, strict: an unknown key is refused by name. */
 export const COMMAND_BODIES = {
@@ -199,7 +182,6 @@ export type CommandBody<V extends Verb> = Omit<z.infer<(typeof COMMAND_BODIES)[V
 
 /** Verbs, and keys of bodies, that are in the schema but that a later release carries out. */
 export const NOT_YET: Readonly<Record<string, readonly string[] | true>> = {
-  start: ['fork'],
   approve: ['remember'],
   delete: true,
 };

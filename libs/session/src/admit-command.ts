@@ -89,8 +89,10 @@ function problemOf(parsed: ReturnType<typeof parseCommand>): CommandProblem | nu
 function notYetInStart(body: JsonObject): CommandProblem | null {
   const persona = Persona.safeParse(body.persona);
   const limits = Persona.safeParse({ name: 'limits', limits: body.limits });
+  const forked = Persona.safeParse((body as { fork?: { changes?: { persona?: unknown } } }).fork?.changes?.persona);
   const path =
     (persona.success ? prefixed('persona', notYetInPersona(persona.data)) : null) ??
+    (forked.success ? prefixed('fork.changes.persona', notYetInPersona(forked.data)) : null) ??
     (limits.success ? notYetInPersona(limits.data) : null);
   return path === null
     ? null

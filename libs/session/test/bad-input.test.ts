@@ -27,7 +27,7 @@ const CASES: readonly Case[] = [
   ['start', { prompt: ' ' }, 'invalid_field', 'prompt'],
   ['start', { prompt: 'a', max_turns: 0 }, 'invalid_field', 'max_turns'],
   ['start', { prompt: 'a', model: 'no-slash' }, 'invalid_field', 'model'],
-  ['start', { prompt: 'a', fork: { session: 's2', n: 1 } }, 'not_yet_available', 'fork'],
+  ['start', { prompt: 'a', fork: { session: 's2', n: 1 } }, 'invalid_field', 'prompt'],
   ['start', { prompt: 'a', persona: { name: 'p', skills: ['x'] } }, 'not_yet_available', 'persona.skills'],
   ['start', { prompt: 'a', limits: { depth: 1 } }, 'not_yet_available', 'limits.depth'],
   ['start', { messages: [{ role: 'assistant', content: [] }] }, 'invalid_field', 'messages.0.role'],

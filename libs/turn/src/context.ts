@@ -302,6 +302,8 @@ export interface SessionContext {
   /** How often the provider has refused the open turn's prompt as too long. */
   readonly overflows: number;
   readonly provision: OpenEffect | null;
+  /** What the next provisioning is to choose anew, whatever is pinned: the model, or the persona and with it the model. */
+  readonly repins: 'model' | 'persona' | null;
   /** `preempted`: an interrupt came that does not wait for the answer. */
   readonly model: (OpenEffect & { readonly restarts: number; readonly preempted?: true | undefined }) | null;
   /** The model step of the compaction that is under way. */
@@ -393,6 +395,7 @@ export function emptyContext(sessionId: string): SessionContext {
     pass: null,
     overflows: 0,
     provision: null,
+    repins: null,
     model: null,
     compacting: null,
     closing: null,
@@ -469,6 +472,7 @@ export function contextWith(context: SessionContext, change: Partial<SessionCont
     pass: context.pass,
     overflows: context.overflows,
     provision: context.provision,
+    repins: context.repins,
     model: context.model,
     compacting: context.compacting,
     closing: context.closing,

@@ -17,6 +17,7 @@ import {
   type JsonObject,
   type ModelOutcome,
   type OwnedInput,
+  type Provision,
   type ProvisionOutcome,
   type SessionEvent,
   type SessionFailedInput,
@@ -28,6 +29,7 @@ import { cancelReminder, resultAfterCancel, settleCancelled } from './cancelled-
 import { remembered } from './command-memory.ts';
 import { decideCompact, decideOverflow, modelFailure, withoutStep } from './compaction.ts';
 import type { CallRow, SessionContext } from './context.ts';
+import { copiedFrom, decideAfterCopy, decideReprovision, isReprovisioning } from './copied-session.ts';
 import { decideCallAccepted, decideCallOutcome } from './decide-call-outcome.ts';
 import { decideConsult } from './decide-consult.ts';
 import { decideInjection, decideReplace, decideRevoke } from './decide-injections.ts';
@@ -156,9 +158,12 @@ function decidePrompt(state: SessionState, input: CommandInput): Decision {
     return reject(input, 'session_busy', `the session is ${topStateOf(state)}; ${insteadOfAPrompt(state)}`);
   if (input.verb === 'start' && context.run > 0)
     return reject(input, 'session_exists', 'the session has had a run; go on with prompt, or use another id');
-  const { prompt, messages, message_id: _, fork: __, ...settings } = input.body;
+  // What a host has not put into the copy of its origin's first record, it has not looked at.
+  if (input.body.fork !== undefined)
+    return reject(input, 'fork_origin_not_found', 'nobody has looked for the session to fork', { field: 'fork' });
+  const { prompt, messages, message_id: _, ...settings } = input.body;
   const text = input.verb === 'start' ? prompt : input.body.body;
-  return events({
+  return events(...copiedFrom(input), {
     type: 'prompt_received',
     command_id: input.command_id,
     run: context.run + 1,
@@ -274,6 +279,7 @@ function decideCancelCall(state: SessionState, input: CommandInput): Decision {
 // ---- outcomes ----
 
 function decideProvision(context: SessionContext, outcome: ProvisionOutcome): Decision {
+  if (isReprovisioning(context)) return decideReprovision(context, outcome, (ok) => changesOf(context, ok.provision));
   if (context.provision?.id !== outcome.effect_id) return late(outcome.effect_id);
   if (context.aborting) return events(unstartedRun(context));
   if (outcome.status !== 'ok') {
@@ -284,6 +290,18 @@ function decideProvision(context: SessionContext, outcome: ProvisionOutcome): De
     return events({ type: 'run_failed', source: 'provisioning', error, stop_reason: 'error' });
   }
   const { provision } = outcome;
+  const { fingerprints } = provision;
+  return events(...changesOf(context, provision), {
+    type: 'agent_start',
+    run: context.run,
+    machine_version: MACHINE_VERSION,
+    persona: provision.persona.name,
+    model: provision.model.name,
+    fingerprints: { persona: fingerprints.persona, prompt: fingerprints.prompt, tools: fingerprints.tools },
+  });
+}
+
+function changesOf(context: SessionContext, provision: Provision): SessionEvent[] {
   const { fingerprints } = provision;
   const { tools, hooks, price, ...rest } = provision;
   const list: SessionEvent[] = [];
@@ -298,15 +316,7 @@ function decideProvision(context: SessionContext, outcome: ProvisionOutcome): De
   const priceFingerprint = fingerprints.price ?? '';
   if ((pinned?.price_fingerprint ?? '') !== priceFingerprint)
     list.push({ type: 'prices_changed', fingerprint: priceFingerprint, price: price ?? null });
-  list.push({
-    type: 'agent_start',
-    run: context.run,
-    machine_version: MACHINE_VERSION,
-    persona: provision.persona.name,
-    model: provision.model.name,
-    fingerprints: { persona: fingerprints.persona, prompt: fingerprints.prompt, tools: fingerprints.tools },
-  });
-  return events(...list);
+  return list;
 }
 
 function decideModel(context: SessionContext, outcome: ModelOutcome): Decision {
@@ -397,6 +407,7 @@ function decideOwned(state: SessionState, input: OwnedInput): Decision {
   const { context } = state;
   if (input.epoch <= context.epoch)
     return { kind: 'ignored', reason: `epoch ${input.epoch} is not after ${context.epoch}` };
+  if (input.after_copy) return decideAfterCopy(state, input);
   const owned: SessionEvent = { type: 'owned', epoch: input.epoch, host: input.host };
   const { compacting, model, pass } = context;
   if (compacting && pass && compacting.restarts + 1 > BOUNDS.modelRestartsMax && !context.aborting) {
