@@ -38,7 +38,7 @@ function announcementOf(data: Uint8Array, service: string): HookAnnouncement | n
 const OPERATION = 'KV-Operation';
 const PAGE = 256;
 /** Beats go on while they are read: somewhere reading has to end. */
-const BEATS_READ_MAX = 65_536;
+const BEAT_PAGES_MAX = 256;
 
 /** The reader of the registry. */
 export function registryReader(nc: NatsConnection): StreamReader {
@@ -68,13 +68,14 @@ export async function readHookInstances(nc: NatsConnection): Promise<ReadonlyMap
   // One that beats while it is read is met again further on.
   const found = new Map<string, Uint8Array>();
   let from = 1;
-  for (;;) {
+  for (let pages = 0; pages < BEAT_PAGES_MAX; pages++) {
     const page = await reader.batch(subjects.hookInstances, from, PAGE);
     for (const { subject, data } of page) found.set(subject, data);
     const last = page.at(-1);
-    if (!last || found.size >= BEATS_READ_MAX) return found;
+    if (!last) break;
     from = last.seq + 1;
   }
+  return found;
 }
 
 /**
