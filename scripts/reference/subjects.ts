@@ -90,6 +90,7 @@ const HEADER_MEANING: Readonly<Record<keyof typeof HEADERS, string>> = {
   commandId:
     'The command’s identity within its session, where the body has no `id`. The same one again changes nothing.',
   receiptTo: 'Where receipts go: a subject that begins with `_INBOX`.',
+  total: 'How many bytes the whole has of which an answer brings a part.',
   actor: 'Who sends, where the body has no `actor`. What the sender says, not what anyone has checked.',
 };
 

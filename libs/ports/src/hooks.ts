@@ -30,9 +30,9 @@ export interface Hooks {
   /**
    * The registrations that sessions see now, in the order in which they were made. Contract: complete before a host
    * starts, and what has ceased to be served stays in it, marked `unavailable`, until it is taken back.
-   * @param tenant whose sessions; without one, only what holds for the sessions of every tenant.
+   * @param tenant whose sessions: what is served on a bus holds for those of its own tenant only.
    */
-  table(tenant?: TenantId): HookTable;
+  table(tenant: TenantId): HookTable;
   /** Calls back whenever the table has become another one. @returns ends that. */
   onChange?(changed: () => void): () => void;
   /** Asks one registration. Contract: never rejects. The caller bounds the time. */
@@ -49,7 +49,7 @@ export interface HookQuestion extends Omit<HookRequest, 'transcript' | 'messages
 /** Handlers that can be served to hosts elsewhere. */
 export interface HookHandlers {
   /** What is registered, in the order in which it was. */
-  table(tenant?: TenantId): HookTable;
+  table(): HookTable;
   /** Runs the handler of one registration. Contract: never rejects, and takes the question's payload for its own. */
   answer(question: HookQuestion, signal: AbortSignal): Promise<HookReply>;
 }

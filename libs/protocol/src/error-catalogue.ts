@@ -419,6 +419,32 @@ export const ERROR_CATALOGUE = {
     'Stops at that record.',
     'Restore the object store.',
   ),
+  // Hook services and manifests
+  hook_module_invalid: exception(
+    'A module of handlers cannot be loaded, or declares what no registration may be.',
+    'Stops, naming file and line where it can; a service that runs already keeps the version before.',
+    'Correct the file.',
+  ),
+  manifest_invalid: exception(
+    'coxswain.yaml cannot be read, says what it must not, or names a handler that is not there.',
+    'Stops, naming file, line and column.',
+    'Correct the line.',
+  ),
+  hook_id_taken: exception(
+    'Another hook service has announced a hook of this id.',
+    'Stops before anything is announced.',
+    'Give the hook another id, or the service another --name.',
+  ),
+  hook_service_unknown: exception(
+    'No hook service of this name is registered.',
+    'Changes nothing.',
+    'See `cox hooks`.',
+  ),
+  hook_service_serving: exception(
+    'The hook service is to be removed from the registry, and instances of it serve.',
+    'Changes nothing: they would be asked no more without a word.',
+    'Stop them first.',
+  ),
   // Starting up
   prices_unreadable: exception(
     'The file that COX_PRICES names cannot be read, or is no table of prices.',

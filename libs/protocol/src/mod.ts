@@ -14,6 +14,7 @@ export type * from './hook-handlers.ts';
 export * from './hook-payloads.ts';
 export * from './hook-points.ts';
 export * from './hook-registrations.ts';
+export * from './hook-services.ts';
 export * from './host-notice.ts';
 export * from './ids.ts';
 export * from './inputs.ts';

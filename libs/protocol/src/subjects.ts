@@ -101,6 +101,16 @@ export const subjects = {
   persona: (tenant: string, name: string) => `cox.${TenantId.parse(tenant)}.persona.${token(name)}`,
   /** Requests to a hook. */
   hook: (tenant: string, id: string) => `cox.${TenantId.parse(tenant)}.hook.${token(id)}`,
+  /** What a hook service announces: a key of the registry. */
+  hookService: (tenant: string, service: string) =>
+    `$KV.${STREAMS.registry}.hooks.${TenantId.parse(tenant)}.${token(service)}`,
+  /** What all hook services announce. */
+  hookServices: '$KV.cox_registry.hooks.*.*',
+  /** Where an instance of a hook service says that it lives: a key of the bucket of hosts. */
+  hookInstance: (tenant: string, service: string, instance: string) =>
+    `$KV.${STREAMS.hosts}.hooks.${TenantId.parse(tenant)}.${token(service)}.${token(instance)}`,
+  /** Where all instances of hook services do. */
+  hookInstances: '$KV.cox_hosts.hooks.*.*.*',
 } as const;
 
 /** Names of streams and buckets. */
@@ -136,6 +146,7 @@ export const HEADERS = {
   commandId: 'Cox-Command-Id',
   receiptTo: 'Cox-Receipt-To',
   actor: 'Cox-Actor',
+  total: 'Cox-Total',
 } as const;
 
 /** What a published command's subject says; `ref` is null where an id is hostile. */
@@ -201,6 +212,17 @@ export function parseQuery(subject: string): { readonly ref: SessionRef; readonl
   if (cox !== 'cox' || query !== 'query' || what === undefined || rest.length > 0) return null;
   if (!ID_PATTERN.test(tenant ?? '') || !ID_PATTERN.test(sessionId ?? '')) return null;
   return { ref: { tenant: TenantId.parse(tenant), sessionId: SessionId.parse(sessionId) }, what };
+}
+
+/** Reads the key of a hook service or of one of its instances; null where it is none, or a name is hostile. */
+export function parseHookService(
+  subject: string,
+): { readonly tenant: TenantId; readonly service: string; readonly instance: string | undefined } | null {
+  const [kv, bucket, hooks, tenant, service, instance, ...rest] = subject.split('.');
+  const buckets: readonly (string | undefined)[] = [STREAMS.registry, STREAMS.hosts];
+  if (kv !== '$KV' || !buckets.includes(bucket) || hooks !== 'hooks' || rest.length > 0) return null;
+  if (![tenant, service, instance ?? 'none'].every((name) => ID_PATTERN.test(name ?? ''))) return null;
+  return { tenant: TenantId.parse(tenant), service: service as string, instance };
 }
 
 /** Whether receipts may go to a subject: only to inboxes, without wildcards. */

@@ -145,7 +145,7 @@ async function provision(
     return { outcome: { type: 'provision_outcome', effect_id: effectId, status: 'cancelled' }, toolset: null };
   }
   const tools = selectTools(toolset.tools, settings, persona);
-  const resolved = pin(settings, persona, model, mode, root, tools, hookTable(ports.hooks), limits, price);
+  const resolved = pin(settings, persona, model, mode, root, tools, hookTable(ports.hooks, ref), limits, price);
   return { outcome: { type: 'provision_outcome', effect_id: effectId, status: 'ok', provision: resolved }, toolset };
 }
 
@@ -250,9 +250,9 @@ function withSettings(definition: ToolDefinition, { tool_settings = [] }: Person
   };
 }
 
-function hookTable(hooks: Hooks): HookTable {
+function hookTable(hooks: Hooks, { tenant }: SessionRef): HookTable {
   // Array.prototype.sort is stable: equal priorities keep the order of registration.
-  return [...hooks.table()].sort((a, b) => a.priority - b.priority).slice(0, BOUNDS.hooksMax);
+  return [...hooks.table(tenant)].sort((a, b) => a.priority - b.priority).slice(0, BOUNDS.hooksMax);
 }
 
 function pin(

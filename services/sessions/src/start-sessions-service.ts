@@ -1,11 +1,14 @@
 /** The sessions service: a session host wired to NATS, models, MCP servers and the built-in tools. Wiring only. */
 import { resolve } from 'node:path';
+import { combineHooks, loadManifest } from '@coxswain/adapter-hooks';
+import { createServiceLog, type LogTarget } from '@coxswain/adapter-log';
 import { createMcpTools } from '@coxswain/adapter-mcp';
 import { createIds, createSystemClock } from '@coxswain/adapter-memory';
 import { createModels, KNOWN_PRICES, readPrices } from '@coxswain/adapter-models';
 import {
   connectNats,
   createNatsBlobs,
+  createNatsHooks,
   createNatsInbox,
   createNatsJournal,
   createNatsPublisher,
@@ -19,7 +22,6 @@ import { combineToolSources, createBuiltInTools } from '@coxswain/adapter-tools'
 import type { Hooks, Personas, StopPredicates } from '@coxswain/ports';
 import type { PriceTable } from '@coxswain/protocol';
 import { createSessionHost } from '@coxswain/session';
-import { createServiceLog, type LogTarget } from './service-log.ts';
 
 /** What the service is started with. */
 export interface SessionsServiceOptions {
@@ -36,6 +38,10 @@ export interface SessionsServiceOptions {
   readonly defaultRoot?: string | undefined;
   /** What models cost, before the rows of the file that COX_PRICES names and of the built-in table. */
   readonly prices?: PriceTable | undefined;
+  /** Hooks of the program that runs the service, beside those of the manifest and of the bus. */
+  readonly hooks?: Hooks | undefined;
+  /** The manifest, `coxswain.yaml`: its hooks run in this process. */
+  readonly manifest?: string | undefined;
   /** Stop conditions in code, for personas that name them in stop_when. */
   readonly stopPredicates?: StopPredicates | undefined;
 }
@@ -59,9 +65,10 @@ export interface SessionsService {
 export async function startSessionsService(options: SessionsServiceOptions): Promise<SessionsService> {
   const env = options.env ?? process.env;
   const ownPrices = env.COX_PRICES ? await readPrices(resolve(options.defaultRoot ?? '.', env.COX_PRICES)) : [];
+  const declared = options.manifest === undefined ? null : await loadManifest(options.manifest);
   const { servers, ...credentials } = parseConnectionUrl(options.nats.servers);
   const token = options.nats.token ?? credentials.token;
-  const log = createServiceLog(options.log ?? 'file', options.stateDir, env, [token, credentials.password]);
+  const log = createServiceLog('sessions', options.log ?? 'file', options.stateDir, env, [token, credentials.password]);
   let fail: (error: Error) => void = () => undefined;
   const failed = new Promise<Error>((resolve) => {
     fail = resolve;
@@ -72,6 +79,8 @@ export async function startSessionsService(options: SessionsServiceOptions): Pro
     const clock = createSystemClock();
     const ids = createIds(clock);
     const defaultRoot = options.defaultRoot ?? process.cwd();
+    const served = await createNatsHooks(nc, log);
+    const own = [declared?.hooks, options.hooks].filter((hooks) => hooks !== undefined);
     const host = createSessionHost(
       {
         journal: await createNatsJournal(nc),
@@ -83,7 +92,7 @@ export async function startSessionsService(options: SessionsServiceOptions): Pro
         models: createModels({ env, clock, baseFolder: defaultRoot }),
         tools: combineToolSources([createBuiltInTools(), createMcpTools({ env })]),
         personas: noPersonas,
-        hooks: noHooks,
+        hooks: combineHooks([...own, served], log),
         clock,
         ids,
         log,
@@ -102,6 +111,7 @@ export async function startSessionsService(options: SessionsServiceOptions): Pro
       log.info({ host: host.id }, 'session host stops');
       stopQueries();
       await host.stop();
+      await served.stop();
       await nc.close();
     };
     return {
@@ -119,9 +129,5 @@ export async function startSessionsService(options: SessionsServiceOptions): Pro
   }
 }
 
-// Personas by name and hooks come with services of their own; until then a start brings its persona's definition.
+// Personas by name come with a service of their own; until then a start brings its persona's definition.
 const noPersonas: Personas = { find: async () => null, names: async () => [] };
-const noHooks: Hooks = {
-  table: () => [],
-  ask: async () => ({ status: 'failed', code: 'hook_unavailable', message: 'no hook service runs' }),
-};

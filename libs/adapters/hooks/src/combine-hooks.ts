@@ -16,11 +16,11 @@ const TABLES_KEPT_MAX = 256;
  * table; both are logged as errors, because somebody relies on a hook that nobody asks.
  */
 export function combineHooks(sources: readonly Hooks[], log: Log): Hooks {
-  const known = new Map<TenantId | undefined, Combined>();
+  const known = new Map<TenantId, Combined>();
   const forget = () => known.clear();
   for (const source of sources) source.onChange?.(forget);
 
-  function combined(tenant: TenantId | undefined): Combined {
+  function combined(tenant: TenantId): Combined {
     const before = known.get(tenant);
     if (before) return before;
     const made = merge(sources, tenant, log);
@@ -46,7 +46,7 @@ export function combineHooks(sources: readonly Hooks[], log: Log): Hooks {
   };
 }
 
-function merge(sources: readonly Hooks[], tenant: TenantId | undefined, log: Log): Combined {
+function merge(sources: readonly Hooks[], tenant: TenantId, log: Log): Combined {
   const owners = new Map<string, Hooks>();
   const all: HookRegistration[] = [];
   for (const source of sources) {

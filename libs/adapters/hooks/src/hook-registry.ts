@@ -45,6 +45,8 @@ export interface ToolHook extends HookOptions {
 
 /** Registers handlers and answers for them. Whatever is wrong with a registration is thrown when it is made. */
 export interface HookRegistry extends Hooks, HookHandlers {
+  /** What is registered, in the order in which it was: for the sessions of every tenant. */
+  table(): HookTable;
   /** @throws HookRegistrationError, as all of these. */
   registerToolHook(hook: ToolHook): Unregister;
   registerPersonaHook<N extends NameOf<PersonaPoint>>(

@@ -9,3 +9,6 @@ export {
   type ToolHook,
   type Unregister,
 } from './hook-registry.ts';
+export { type LoadedHooks, loadHooks } from './load-hooks.ts';
+export { loadManifest, ManifestError } from './load-manifest.ts';
+export { HookModuleError } from './load-module.ts';

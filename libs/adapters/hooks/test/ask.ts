@@ -26,7 +26,7 @@ export function askFirst(
   more: Partial<HookRequest> & { readonly signal?: AbortSignal } = {},
 ): Promise<HookReply> {
   const { signal = new AbortController().signal, ...rest } = more;
-  const registration = hooks.table().find((one) => one.point === point);
+  const registration = hooks.table(ref.tenant).find((one) => one.point === point);
   if (!registration) throw new Error(`nothing is registered at ${point}`);
   const request: HookRequest = {
     ref,

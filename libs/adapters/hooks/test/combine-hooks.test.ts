@@ -2,7 +2,7 @@
 import { BOUNDS } from '@coxswain/protocol';
 import { expect, test, vi } from 'vitest';
 import { combineHooks, createHookRegistry } from '../src/mod.ts';
-import { askFirst } from './ask.ts';
+import { askFirst, ref } from './ask.ts';
 
 const logged: string[] = [];
 const log = {
@@ -24,7 +24,7 @@ test('they are asked by priority, then manifest before code, then as they were r
   put(code, 'b');
   put(manifest, 'm');
   put(manifest, 'first', -1);
-  const ids = () => hooks.table().map(({ id }) => id);
+  const ids = () => hooks.table(ref.tenant).map(({ id }) => id);
   const hooks = combineHooks([code, manifest, more], log);
   expect(ids()).toEqual(['first', 'm', 'a', 'b', 'c', 'late']);
   const changed = vi.fn();
@@ -53,11 +53,11 @@ test('of two under one id at one point the later is left out, and beyond the bou
   const kept = one.register({ point: 'post_turn', id: 'same', priority: 3 }, () => undefined);
   two.register({ point: 'post_turn', id: 'same', priority: 1 }, () => undefined);
   const hooks = combineHooks([one, two], log);
-  expect(hooks.table()).toMatchObject([{ id: 'same', priority: 3 }]);
+  expect(hooks.table(ref.tenant)).toMatchObject([{ id: 'same', priority: 3 }]);
   expect(logged.splice(0)).toEqual([expect.stringMatching(/"hook":"same".*two sources/)]);
   kept();
-  expect(hooks.table()).toMatchObject([{ id: 'same', priority: 1 }]);
+  expect(hooks.table(ref.tenant)).toMatchObject([{ id: 'same', priority: 1 }]);
   one.registerAll({ post_turn: Array.from({ length: BOUNDS.hooksMax }, () => () => undefined) });
-  expect(hooks.table()).toHaveLength(BOUNDS.hooksMax);
+  expect(hooks.table(ref.tenant)).toHaveLength(BOUNDS.hooksMax);
   expect(logged.splice(0)).toEqual([expect.stringMatching(/"hook":"same".*more than 256/)]);
 });

@@ -41,6 +41,25 @@ export async function ensureStreams(nc: NatsConnection, settings: StreamSettings
   await Promise.all(others.map((spec) => ensureStream(wire, spec, version)));
 }
 
+/**
+ * Makes the named buckets where they are missing, and checks those that are there but for their number of replicas: that
+ * is for whoever makes all streams to say.
+ * @throws as {@link ensureStreams}.
+ */
+export async function ensureBuckets(nc: NatsConnection, names: readonly string[]): Promise<void> {
+  const version = serverVersionOf(nc);
+  if (!serverVersionAtLeast(version, minimumServerVersion)) {
+    throw new NatsServerTooOldError(nc.getServer(), version, minimumServerVersion);
+  }
+  const wanted = streamSpecs().filter(({ name }) => names.some((bucket) => name === `KV_${bucket}`));
+  await Promise.all(
+    wanted.map(async ({ num_replicas: _asIs, ...spec }) => {
+      const found = await ask(wireOf(nc), 'INFO', spec.name);
+      await ensureStream(wireOf(nc), found.error ? { ...spec, num_replicas: 1 } : spec, version);
+    }),
+  );
+}
+
 /** The version of the server at the other end, `unknown` before it has said so. */
 export function serverVersionOf(nc: NatsConnection): string {
   return nc.info?.version ?? 'unknown';

@@ -2,6 +2,7 @@
 export { type ConnectNatsOptions, connectNats } from './connect.ts';
 export { ensureStreams, StreamConfigMismatchError } from './ensure-streams.ts';
 export { listSessions } from './list-sessions.ts';
+export { createNatsHooks, type NatsHooks } from './nats-hooks.ts';
 export { createNatsInbox } from './nats-inbox.ts';
 export { createNatsJournal } from './nats-journal.ts';
 export { createNatsPublisher } from './nats-publisher.ts';
@@ -10,6 +11,15 @@ export { createNatsSender } from './nats-sender.ts';
 export { NatsRefusedError, NatsUnavailableError } from './nats-status.ts';
 export { createNatsBlobs, createNatsSnapshots } from './nats-storage.ts';
 export { createNatsTimers } from './nats-timers.ts';
+export {
+  HookIdTakenError,
+  type ListedHookService,
+  listHookServices,
+  removeHookService,
+  type ServedHooks,
+  type ServeHooksOptions,
+  serveHooks,
+} from './serve-hooks.ts';
 export * from './server/mod.ts';
 export type { StreamSettings } from './stream-configs.ts';
 export { StreamsGoneError } from './streams-gone-error.ts';

@@ -1,6 +1,8 @@
 /** `cox up`. */
 import { connectionUrl, parseConnectionUrl } from '@coxswain/adapter-nats';
 import { startEmbedded } from '../instance/embedded.ts';
+import { manifestNotice, manifestOf } from '../instance/manifest.ts';
+import { logTarget, serveUntilTold } from '../instance/serve-until-told.ts';
 import { pastedCommand } from '../instance/pasted-command.ts';
 import { stateDirOf } from '../instance/state-dir.ts';
 import { stopSignal } from '../instance/stop-signal.ts';
@@ -22,8 +24,10 @@ export const run: CommandRun = (invocation) => {
 
 async function upEmbedded({ flags, env }: Invocation, port: number | undefined): Promise<ExitCode> {
   const stateDir = stateDirOf(flags, env);
+  const manifest = manifestOf(flags, env);
+  if (manifest) standardStreams.err(manifestNotice(manifest));
   const told = stopSignal();
-  const instance = await startEmbedded({ stateDir, port, services: true, env, log: logTarget() });
+  const instance = await startEmbedded({ stateDir, port, services: true, env, manifest, log: logTarget() });
   const { server } = instance;
   ready(flags.on('json'), { nats_url: server.url, token: server.token, state_dir: stateDir });
   if (!flags.on('json')) {
@@ -47,21 +51,16 @@ async function upEmbedded({ flags, env }: Invocation, port: number | undefined):
 async function upOnBus({ flags, env }: Invocation, url: string): Promise<ExitCode> {
   const { startSessionsService } = await import('@coxswain/sessions');
   const stateDir = stateDirOf(flags, env);
-  const told = stopSignal();
-  const service = await startSessionsService({ nats: { servers: url }, stateDir, log: logTarget() });
-  // No state is kept here: the folder is for the log alone.
-  ready(flags.on('json'), { nats_url: url, token: parseConnectionUrl(url).token ?? null, state_dir: null });
-  if (!flags.on('json')) standardStreams.err('cox is up on the given bus; stop with Ctrl-C\n');
-  const failure = await Promise.race([told.promise, service.failed]);
-  told.release();
-  await service.stop();
-  if (failure) throw failure;
-  return EXIT.ok;
-}
-
-/** Log lines are for programs: on a terminal they go to the file in the state folder. */
-function logTarget(): 'file' | 'stderr' {
-  return process.stderr.isTTY ? 'file' : 'stderr';
+  const manifest = manifestOf(flags, env);
+  if (manifest) standardStreams.err(manifestNotice(manifest));
+  return serveUntilTold(
+    () => startSessionsService({ nats: { servers: url }, stateDir, manifest, log: logTarget() }),
+    () => {
+      // No state is kept here: the folder is for the log alone.
+      ready(flags.on('json'), { nats_url: url, token: parseConnectionUrl(url).token ?? null, state_dir: null });
+      if (!flags.on('json')) standardStreams.err('cox is up on the given bus; stop with Ctrl-C\n');
+    },
+  );
 }
 
 function ready(json: boolean, where: { nats_url: string; token: string | null; state_dir: string | null }): void {

@@ -18,6 +18,8 @@ export interface EmbeddedOptions {
   /** Whether session hosts run in this process; without them sessions can be read, and commands stored for later. */
   readonly services: boolean;
   readonly env: NodeJS.ProcessEnv;
+  /** The manifest of the session hosts, if there is one. */
+  readonly manifest?: string | undefined;
   /** Where the services log; a file in the state folder by default. */
   readonly log?: 'file' | 'stderr' | undefined;
 }
@@ -36,6 +38,7 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedI
     const service = await startSessionsService({
       nats: { servers: server.url, token: server.token },
       stateDir,
+      manifest: options.manifest,
       log: options.log ?? 'file',
     });
     let stopping: Promise<void> | undefined;

@@ -18,7 +18,15 @@ export async function leaveRunning(bus: OpenBus, say: (text: string) => void): P
   try {
     const child = spawn(
       process.execPath,
-      [...process.execArgv, process.argv[1] as string, 'up', '--state-dir', bus.stateDir],
+      [
+        ...process.execArgv,
+        process.argv[1] as string,
+        'up',
+        '--state-dir',
+        bus.stateDir,
+        '--manifest',
+        bus.manifest ?? 'none',
+      ],
       { detached: true, stdio: ['ignore', log.fd, log.fd] },
     );
     let ended = false;

@@ -11,6 +11,7 @@ import { CliError, EXIT, usageError } from '../line/cli-error.ts';
 import type { Invocation } from '../line/command-spec.ts';
 import type { EmbeddedInstance } from './embedded.ts';
 import { type BusAddress, findBus } from './find-bus.ts';
+import { manifestNotice, manifestOf } from './manifest.ts';
 
 /** A bus that is open. */
 export interface OpenBus {
@@ -20,6 +21,8 @@ export interface OpenBus {
   readonly address: BusAddress | null;
   /** Set where no instance was running and this process runs one. */
   readonly embedded: EmbeddedInstance | null;
+  /** The manifest that is used where this process hosts sessions. */
+  readonly manifest: string | undefined;
   /** Whether sessions on this bus may be worked on while it is open: not where a server was started for reading alone. */
   readonly hosted: boolean;
   /** Aborts when the instance on this machine has ended. A server elsewhere is waited for instead. */
@@ -66,12 +69,15 @@ export async function withBusOnce<T>(where: Where, services: boolean, task: (bus
 
 async function openBus({ flags, env }: Where, services: boolean): Promise<OpenBus> {
   const port = flags.whole('port', { min: 1, max: 65_535 });
+  const manifest = services ? manifestOf(flags, env) : undefined;
   const untilMs = Date.now() + SETTLED_WITHIN_MS;
   for (;;) {
     const { address, stateDir } = await findBus(flags, env);
     if (address && port !== undefined) refusePort(port, address);
     try {
-      return address ? await joinBus(address, stateDir) : await startBus({ stateDir, port, services, env });
+      if (!address) return await startBus({ stateDir, port, services, env, manifest });
+      if (manifest) refuseElsewhere(flags, manifest);
+      return await joinBus(address, stateDir);
     } catch (error) {
       // Between two looks another process has taken the state folder, or has just left it.
       const unsettled = address ? address.source === 'state-dir' : codeOf(error) === 'state_dir_in_use';
@@ -88,6 +94,13 @@ function refusePort(port: number, { servers, source }: BusAddress): void {
   throw usageError(`--port ${port} is for a server that is started here, and ${runs}`);
 }
 
+// Whoever has written a policy must not believe that it holds where it does not.
+function refuseElsewhere(flags: Where['flags'], manifest: string): void {
+  if (flags.on('manifest'))
+    throw usageError('--manifest belongs to the process that hosts sessions, which runs already');
+  process.stderr.write(`the hooks of ${manifest} are not used: the sessions of this bus are hosted elsewhere\n`);
+}
+
 async function joinBus(address: BusAddress, stateDir: string): Promise<OpenBus> {
   const client = await connectTo(address);
   const gone = new AbortController();
@@ -96,7 +109,7 @@ async function joinBus(address: BusAddress, stateDir: string): Promise<OpenBus> 
     clearInterval(timer);
     await client.close();
   };
-  return { client, stateDir, address, embedded: null, hosted: true, gone: gone.signal, close };
+  return { client, stateDir, address, embedded: null, manifest: undefined, hosted: true, gone: gone.signal, close };
 }
 
 function watchInstance(stateDir: string, gone: AbortController): NodeJS.Timeout {
@@ -117,8 +130,10 @@ async function startBus(options: {
   readonly port: number | undefined;
   readonly services: boolean;
   readonly env: NodeJS.ProcessEnv;
+  readonly manifest: string | undefined;
 }): Promise<OpenBus> {
   const { startEmbedded } = await import('./embedded.ts');
+  if (options.manifest) process.stderr.write(manifestNotice(options.manifest));
   const embedded = await startEmbedded(options);
   const gone = new AbortController();
   void embedded.server.exited.then(({ expected }) => {
@@ -133,8 +148,8 @@ async function startBus(options: {
         await embedded.stop();
       }
     };
-    const { stateDir, services } = options;
-    return { client, stateDir, address: null, embedded, hosted: services, gone: gone.signal, close };
+    const { stateDir, services, manifest } = options;
+    return { client, stateDir, address: null, embedded, manifest, hosted: services, gone: gone.signal, close };
   } catch (error) {
     await embedded.stop();
     throw error;

@@ -8,6 +8,11 @@ const STATE_DIR: FlagSpec = {
 const JSON_LINES: FlagSpec = { help: 'One JSON object a line on stdout' };
 const PORT: FlagSpec = { value: 'N', help: 'Port of the embedded server (a free one)' };
 
+const MANIFEST: FlagSpec = {
+  value: 'FILE',
+  help: 'Hooks that a file declares, or none (COX_MANIFEST; coxswain.yaml of this folder)',
+};
+
 const BUS = {
   nats: { value: 'URL', help: 'A bus to use: nats://[token@]host:port (NATS_URL)' },
   'state-dir': STATE_DIR,
@@ -41,6 +46,7 @@ const RUNNING = {
   'max-usd': { value: 'SUM', help: 'At most so much money; the model’s price must be known' },
   'max-time': { value: 'TIME', help: 'At most so long, waiting included: 90s, 5m, 2h' },
   detach: { help: 'Start it and leave it running' },
+  manifest: MANIFEST,
   'steering-file': STEERING_FILE,
   ...ASKING,
 } satisfies Record<string, FlagSpec>;
@@ -106,6 +112,7 @@ export const COMMANDS: readonly CommandSpec[] = [
     flags: {
       ...BUS,
       port: PORT,
+      manifest: MANIFEST,
       ...ASKING,
       from: { value: 'N', help: 'Begin at this record' },
       'steering-file': STEERING_FILE,
@@ -308,8 +315,28 @@ export const COMMANDS: readonly CommandSpec[] = [
     name: 'up',
     args: [],
     help: 'Run everything on this machine until stopped',
-    flags: { ...BUS, port: PORT },
+    flags: { ...BUS, port: PORT, manifest: MANIFEST },
     load: () => import('../commands/up.ts'),
+  },
+  {
+    name: 'serve',
+    args: ['<what>', '[file]'],
+    help: 'Run one service on a bus until stopped: hooks FILE, or sessions',
+    flags: {
+      ...BUS,
+      manifest: MANIFEST,
+      name: { value: 'NAME', help: 'The hook service’s name (the file’s); instances of one name share the work' },
+    },
+    examples: ['cox serve hooks ./policy.ts', 'cox serve hooks coxswain.yaml --name policy', 'cox serve sessions'],
+    load: () => import('../commands/serve.ts'),
+  },
+  {
+    name: 'hooks',
+    args: ['[list|remove]', '[name]'],
+    help: 'List the hook services that are registered, or take the registrations of one back',
+    flags: BUS,
+    examples: ['cox hooks', 'cox hooks remove policy'],
+    load: () => import('../commands/hooks.ts'),
   },
   {
     name: 'env',

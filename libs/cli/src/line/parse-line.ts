@@ -16,7 +16,7 @@ export type ParsedLine =
 
 /** Commands that exist by name only: a later release brings them. */
 const NOT_YET_COMMANDS: ReadonlySet<string> = new Set(
-  'delete tree personas persona serve acp mcp inspect trace auth init'.split(' '),
+  'delete tree personas persona acp mcp inspect trace auth init'.split(' '),
 );
 
 /**

@@ -14,7 +14,7 @@ const lines = async () => (await readFile(join(folder, 'sessions.log'), 'utf8'))
 
 test('a secret stands in no line, in whatever field, message or error it came', async () => {
   const env = { OPENAI_API_KEY: 'sk-"quoted"-secret', EDITOR: 'a-plain-value' };
-  const log = createServiceLog('file', folder, env, ['the-nats-token', undefined]);
+  const log = createServiceLog('sessions', 'file', folder, env, ['the-nats-token', undefined]);
   log.info({ url: 'nats://the-nats-token@host' }, 'connected with the-nats-token');
   log.warn({ error: new Error('401 for sk-"quoted"-secret') }, 'refused');
   log.error({ nested: { token: 'short' }, editor: 'a-plain-value' }, 'x');
@@ -27,7 +27,7 @@ test('a secret stands in no line, in whatever field, message or error it came', 
 });
 
 test('the level is COX_LOG_LEVEL', async () => {
-  const log = createServiceLog('file', folder, { COX_LOG_LEVEL: 'error' }, []);
+  const log = createServiceLog('sessions', 'file', folder, { COX_LOG_LEVEL: 'error' }, []);
   log.warn({}, 'quiet');
   log.error({}, 'loud');
   expect(await lines()).toHaveLength(1);
@@ -37,7 +37,7 @@ test('a log that has grown large is set aside at the start', async () => {
   const path = join(folder, 'sessions.log');
   await writeFile(path, '');
   await truncate(path, 17 * 1024 * 1024);
-  createServiceLog('file', folder, {}, []).info({}, 'anew');
+  createServiceLog('sessions', 'file', folder, {}, []).info({}, 'anew');
   expect((await stat(`${path}.1`)).size).toBe(17 * 1024 * 1024);
   expect(await lines()).toHaveLength(1);
 });

@@ -1,4 +1,4 @@
-/** The service's log: JSON lines, with secrets taken out. */
+/** A service's log: JSON lines, with secrets taken out. */
 import { mkdirSync, openSync, renameSync, statSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Log } from '@coxswain/ports';
@@ -12,10 +12,12 @@ const SECRET_MIN_CHARS = 8;
 const MASK = '[redacted]';
 
 /**
- * Makes a log. `file` is `sessions.log` in the state folder; at the start, one that has grown large is set aside.
+ * Makes a log. `file` is `<name>.log` in the state folder; at the start, one that has grown large is set aside.
+ * @param name of the service.
  * @param secrets texts that never appear in a line, whatever field or message they came in.
  */
 export function createServiceLog(
+  name: string,
   target: LogTarget,
   stateDir: string,
   env: NodeJS.ProcessEnv,
@@ -23,7 +25,7 @@ export function createServiceLog(
 ): Log {
   if (target === 'silent') return { debug() {}, info() {}, warn() {}, error() {} };
   const masked = maskFor([...secrets, ...secretsIn(env)]);
-  const fd = target === 'file' ? openLogFile(stateDir) : target === 'stdout' ? 1 : 2;
+  const fd = target === 'file' ? openLogFile(stateDir, name) : target === 'stdout' ? 1 : 2;
   const write = (line: string) => {
     try {
       writeSync(fd, masked(line));
@@ -66,9 +68,9 @@ function maskFor(secrets: readonly (string | undefined)[]): (line: string) => st
   };
 }
 
-function openLogFile(stateDir: string): number {
+function openLogFile(stateDir: string, name: string): number {
   mkdirSync(stateDir, { recursive: true, mode: 0o700 });
-  const path = join(stateDir, 'sessions.log');
+  const path = join(stateDir, `${name}.log`);
   if ((statSync(path, { throwIfNoEntry: false })?.size ?? 0) > FILE_MAX_BYTES) renameSync(path, `${path}.1`);
   return openSync(path, 'a', 0o600);
 }

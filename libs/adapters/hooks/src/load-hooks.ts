@@ -1,0 +1,34 @@
+/** Loads handlers from a file: a module that declares them, or a manifest. */
+import type { HookDefinitions } from '@coxswain/protocol';
+import { HookRegistrationError } from './hook-registration-error.ts';
+import { createHookRegistry, type HookRegistry } from './hook-registry.ts';
+import { loadManifest } from './load-manifest.ts';
+import { HookModuleError, loadModule } from './load-module.ts';
+
+/** Handlers that were loaded, and the files that they came from. */
+export interface LoadedHooks {
+  readonly hooks: HookRegistry;
+  readonly files: readonly string[];
+}
+
+/**
+ * Loads `policy.ts` with its `export default defineHooks({…})`, or a manifest in YAML.
+ * @param name what ids of hooks begin with where none is given.
+ * @throws HookModuleError, ManifestError
+ */
+export async function loadHooks(path: string, name: string): Promise<LoadedHooks> {
+  if (/\.ya?ml$/i.test(path)) return loadManifest(path, name);
+  const { exports, files } = await loadModule(path);
+  const definitions = exports.default;
+  if (typeof definitions !== 'object' || definitions === null || Array.isArray(definitions))
+    throw new HookModuleError(`${path}: it has no handlers: export default defineHooks({ … })`);
+  const hooks = createHookRegistry({ name });
+  try {
+    hooks.registerAll(definitions as HookDefinitions);
+  } catch (error) {
+    if (error instanceof HookRegistrationError)
+      throw new HookModuleError(`${path}: ${error.message}`, { cause: error });
+    throw error;
+  }
+  return { hooks, files };
+}

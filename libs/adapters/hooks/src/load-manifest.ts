@@ -1,0 +1,161 @@
+/** The manifest, `coxswain.yaml`: hooks that a file declares. Whatever is wrong with it is told by file, line and column. */
+import { readFile, stat } from 'node:fs/promises';
+import { dirname, resolve } from 'node:path';
+import type { HookRegistrationInput } from '@coxswain/protocol';
+import { type Document, isMap, isNode, isScalar, LineCounter, parseDocument } from 'yaml';
+import { z } from 'zod';
+import { HookRegistrationError } from './hook-registration-error.ts';
+import { createHookRegistry } from './hook-registry.ts';
+import type { LoadedHooks } from './load-hooks.ts';
+import { type LoadedModule, loadModule } from './load-module.ts';
+import type { AnyHandler } from './run-handler.ts';
+
+/** A manifest that is refused. The message begins with `path:line:column`. */
+export class ManifestError extends Error {
+  override readonly name = 'ManifestError';
+  readonly code = 'manifest_invalid';
+}
+
+const FILE_MAX_BYTES = 1024 * 1024;
+
+/** The file as it is written. The values of a hook are checked where they are registered. */
+const Manifest = z.strictObject({
+  hooks: z
+    .array(
+      z.strictObject({
+        event: z.string(),
+        handler: z.string().optional(),
+        id: z.unknown().optional(),
+        pattern: z.unknown().optional(),
+        persona: z.unknown().optional(),
+        step: z.unknown().optional(),
+        kinds: z.unknown().optional(),
+        priority: z.unknown().optional(),
+        timeout_ms: z.unknown().optional(),
+        on_error: z.unknown().optional(),
+        deny: z.unknown().optional(),
+        max_output: z.unknown().optional(),
+      }),
+    )
+    .default([]),
+});
+
+type Path = readonly PropertyKey[];
+
+/**
+ * Reads a manifest and loads its handlers.
+ * @param name what ids of hooks begin with where the file gives none.
+ * @throws ManifestError
+ */
+export async function loadManifest(path: string, name = 'manifest'): Promise<LoadedHooks> {
+  const file = resolve(path);
+  const lines = new LineCounter();
+  const document = parseDocument(await textOf(file), { lineCounter: lines });
+  const refuse = (at: Path, what: string, key?: string): ManifestError => {
+    const offset = offsetOf(document, at, key);
+    const { line, col } = lines.linePos(offset);
+    return new ManifestError(`${file}:${line}:${col}: ${what}`);
+  };
+  const [broken] = document.errors;
+  if (broken) {
+    const { line = 1, col = 1 } = broken.linePos?.[0] ?? {};
+    throw new ManifestError(`${file}:${line}:${col}: ${broken.message.split('\n')[0]}`);
+  }
+  const read = Manifest.safeParse(document.toJS({ maxAliasCount: 100 }) ?? {});
+  if (!read.success) {
+    const issue = read.error.issues[0] as z.core.$ZodIssue;
+    const key = issue.code === 'unrecognized_keys' ? issue.keys[0] : undefined;
+    throw refuse(issue.path, key === undefined ? told(issue.path, issue.message) : unknown(issue.path, key), key);
+  }
+
+  const registry = createHookRegistry({ name, source: 'manifest' });
+  const modules = new Map<string, Promise<LoadedModule>>();
+  const files = [file];
+  for (const [index, { event, handler, ...written }] of read.data.hooks.entries()) {
+    const at = ['hooks', index];
+    let found: AnyHandler | undefined;
+    if (handler !== undefined) {
+      const [module, problem, loaded] = await handlerOf(handler, dirname(file), modules);
+      if (problem !== null) throw refuse([...at, 'handler'], told([...at, 'handler'], problem));
+      found = module;
+      files.push(...loaded);
+    } else if (written.deny === undefined && written.max_output === undefined) {
+      throw refuse(at, told(at, 'it has no handler'));
+    }
+    const bare = handler === undefined && written.max_output !== undefined ? { no_handler: true as const } : {};
+    try {
+      registry.register({ ...(defined(written) as Partial<HookRegistrationInput>), ...bare, point: event }, found);
+    } catch (error) {
+      if (!(error instanceof HookRegistrationError)) throw error;
+      const field = error.field === 'point' ? 'event' : error.field;
+      throw refuse([...at, field], told(at, error.message));
+    }
+  }
+  return { hooks: registry, files: [...new Set(files)] };
+}
+
+type Found =
+  | readonly [handler: AnyHandler, problem: null, files: readonly string[]]
+  | readonly [handler: undefined, problem: string, files: readonly string[]];
+
+/** `./policy.js#rejectSecrets`: the function of that name, or the module's default where none is named. */
+async function handlerOf(spec: string, folder: string, modules: Map<string, Promise<LoadedModule>>): Promise<Found> {
+  const [path = '', name = 'default', ...rest] = spec.split('#');
+  const failed = (problem: string): Found => [undefined, problem, []];
+  if (path.trim() === '' || rest.length > 0) return failed(`write ./file.js#name, not ${JSON.stringify(spec)}`);
+  const file = resolve(folder, path);
+  const loading = modules.get(file) ?? loadModule(file);
+  modules.set(file, loading);
+  try {
+    const { exports, files } = await loading;
+    const members = { ...membersOf(exports.default), ...exports };
+    const found = Object.hasOwn(members, name) ? members[name] : undefined;
+    if (typeof found === 'function') return [found as AnyHandler, null, files];
+    const functions = Object.keys(members).filter((key) => typeof members[key] === 'function');
+    const has = functions.length > 0 ? `it exports ${functions.join(', ')}` : 'it exports no function';
+    return failed(`${file} has no function ${name}; ${has}`);
+  } catch (error) {
+    return failed((error as Error).message);
+  }
+}
+
+// A CommonJS module exports one object, which is its default here.
+function membersOf(value: unknown): Record<string, unknown> {
+  return typeof value === 'object' && value !== null ? { ...value } : {};
+}
+
+async function textOf(file: string): Promise<string> {
+  try {
+    const { size } = await stat(file);
+    if (size > FILE_MAX_BYTES) throw new Error(`it has ${size} bytes, at most ${FILE_MAX_BYTES} are read`);
+    return await readFile(file, 'utf8');
+  } catch (error) {
+    throw new ManifestError(`${file}:1:1: ${(error as Error).message}`, { cause: error });
+  }
+}
+
+function defined(written: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(written).filter(([, value]) => value !== undefined));
+}
+
+function told(path: Path, message: string): string {
+  const place = path.map((step) => (typeof step === 'number' ? `[${step}]` : `.${String(step)}`)).join('');
+  return place === '' ? message : `${place.slice(1)}: ${message}`;
+}
+
+function unknown(path: Path, key: string): string {
+  return told([...path, key], 'there is no such key');
+}
+
+/** Where a value stands, or the nearest that encloses it; of a key, the key itself. */
+function offsetOf(document: Document, path: Path, key?: string): number {
+  for (let steps = path.length; steps >= 0; steps--) {
+    const node = steps === 0 ? document.contents : document.getIn(path.slice(0, steps), true);
+    if (key !== undefined && isMap(node)) {
+      const pair = node.items.find((item) => isScalar(item.key) && item.key.value === key);
+      if (isNode(pair?.key) && pair.key.range) return pair.key.range[0];
+    }
+    if (isNode(node) && node.range) return node.range[0];
+  }
+  return 0;
+}

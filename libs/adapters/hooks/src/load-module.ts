@@ -1,0 +1,126 @@
+/**
+ * Loads a module that people have written, TypeScript or JavaScript, as it stands now: Node 20 reads no types, and keeps
+ * the first version of what it has imported. So the module and its own files are bundled first; packages stay where
+ * they are installed.
+ */
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { isBuiltin } from 'node:module';
+import { tmpdir } from 'node:os';
+import { basename, dirname, extname, join, resolve } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { pathToFileURL } from 'node:url';
+import type { BuildFailure, Loader, Plugin } from 'esbuild';
+
+/** What a module exports, and the files that it was made of: when one of them changes, it is another module. */
+export interface LoadedModule {
+  readonly exports: Readonly<Record<string, unknown>>;
+  readonly files: readonly string[];
+}
+
+/** A module that cannot be loaded, or does not export what it should. The message begins with its path. */
+export class HookModuleError extends Error {
+  override readonly name = 'HookModuleError';
+  readonly code = 'hook_module_invalid';
+}
+
+/** How long a module's own code may take before it is there. */
+const LOADED_WITHIN_MS = 30_000;
+
+/** @throws HookModuleError */
+export async function loadModule(path: string): Promise<LoadedModule> {
+  const entry = resolve(path);
+  const { text, files } = await bundled(entry);
+  const folder = await mkdtemp(join(tmpdir(), 'cox-hooks-'));
+  const giveUp = new AbortController();
+  try {
+    const file = join(folder, `${basename(entry, extname(entry))}.mjs`);
+    await writeFile(file, text);
+    const late = sleep(LOADED_WITHIN_MS, null, { signal: giveUp.signal }).catch(() => null);
+    const exports = await Promise.race([import(pathToFileURL(file).href), late]);
+    if (exports === null) throw new Error(`it was not there after ${LOADED_WITHIN_MS} ms`);
+    return { exports: { ...exports }, files };
+  } catch (error) {
+    throw new HookModuleError(`${entry}: ${String((error as Error)?.message ?? error)}`, { cause: error });
+  } finally {
+    giveUp.abort();
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+async function bundled(entry: string): Promise<{ text: string; files: string[] }> {
+  // Loaded only where somebody has handlers to load: it brings a program of its own.
+  const { build } = await import('esbuild');
+  try {
+    const { outputFiles, metafile } = await build({
+      entryPoints: [entry],
+      absWorkingDir: dirname(entry),
+      bundle: true,
+      write: false,
+      metafile: true,
+      format: 'esm',
+      platform: 'node',
+      target: 'node20.19',
+      logLevel: 'silent',
+      plugins: [packagesStay, filesKnowWhereTheyLie],
+    });
+    const inputs = Object.entries(metafile.inputs);
+    const files = inputs.map(([name]) => resolve(dirname(entry), name)).filter((name) => !name.includes('coxswain:'));
+    const usesRequire = inputs.some(([, { format }]) => format === 'cjs');
+    return { text: (usesRequire ? requireFor(entry) : '') + (outputFiles[0]?.text ?? ''), files };
+  } catch (error) {
+    const [first] = (error as Partial<BuildFailure>).errors ?? [];
+    if (!first) throw new HookModuleError(`${entry}: ${(error as Error).message}`, { cause: error });
+    const at = first.location ? `${resolve(dirname(entry), first.location.file)}:${first.location.line}` : entry;
+    throw new HookModuleError(`${at}: ${first.text}`, { cause: error });
+  }
+}
+
+function requireFor(entry: string): string {
+  const url = JSON.stringify(pathToFileURL(entry).href);
+  return `import { createRequire as coxCreateRequire } from 'node:module';\nconst require = coxCreateRequire(${url});\n`;
+}
+
+const OWN = /^@coxswain\/client$/;
+
+/** Imports of packages go to where they are installed for the file that imports them; from another place they would not be found. */
+const packagesStay: Plugin = {
+  name: 'packages-stay',
+  setup(build) {
+    build.onResolve({ filter: /^[^./]/ }, async ({ path, kind, resolveDir, pluginData }) => {
+      if (kind === 'entry-point' || pluginData === packagesStay) return null;
+      if (isBuiltin(path)) return { path, external: true };
+      const found = await build.resolve(path, { kind, resolveDir, pluginData: packagesStay });
+      // Where the client library is not installed, `defineHooks` is all that a module of handlers needs of it.
+      if (found.errors.length > 0) return OWN.test(path) ? { path, namespace: 'coxswain' } : { errors: found.errors };
+      if (/\.[cm]?tsx?$/.test(found.path)) return { path: found.path };
+      return { path: kind === 'require-call' ? found.path : pathToFileURL(found.path).href, external: true };
+    });
+    build.onLoad({ filter: OWN, namespace: 'coxswain' }, () => ({
+      contents: 'export const defineHooks = (hooks) => hooks;',
+      loader: 'js',
+    }));
+  },
+};
+
+const LOADERS: Readonly<Record<string, Loader>> = {
+  '.ts': 'ts',
+  '.mts': 'ts',
+  '.cts': 'ts',
+  '.tsx': 'tsx',
+  '.jsx': 'jsx',
+};
+
+/** `import.meta.url` of a file is its own, not that of the bundle. */
+const filesKnowWhereTheyLie: Plugin = {
+  name: 'files-know-where-they-lie',
+  setup(build) {
+    build.onLoad({ filter: /\.[cm]?[jt]sx?$/, namespace: 'file' }, async ({ path }) => {
+      const text = await readFile(path, 'utf8');
+      const values = { url: pathToFileURL(path).href, filename: path, dirname: dirname(path) };
+      const contents = text.replaceAll(/\bimport\.meta\.(url|filename|dirname)\b/g, (_, name: keyof typeof values) =>
+        JSON.stringify(values[name]),
+      );
+      return { contents, loader: LOADERS[extname(path)] ?? 'js' };
+    });
+  },
+};

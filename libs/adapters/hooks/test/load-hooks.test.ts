@@ -1,0 +1,209 @@
+/** Handlers from files: what is loaded, and how what is wrong is told. */
+import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { afterAll, describe, expect, test } from 'vitest';
+import { HookModuleError, loadHooks, loadManifest, ManifestError } from '../src/mod.ts';
+import { askFirst, payloadOf } from './ask.ts';
+
+const root = realpathSync(mkdtempSync(join(tmpdir(), 'load-hooks-')));
+afterAll(() => rmSync(root, { recursive: true }));
+
+let serial = 0;
+/** Writes files into a folder of their own. @returns the first one's path. */
+function written(files: Readonly<Record<string, string>>): string {
+  const folder = join(root, String(++serial));
+  for (const [name, text] of Object.entries(files)) {
+    mkdirSync(dirname(join(folder, name)), { recursive: true });
+    writeFileSync(join(folder, name), text);
+  }
+  return join(folder, Object.keys(files)[0] as string);
+}
+
+async function failure(loading: Promise<unknown>): Promise<Error> {
+  return loading.then(
+    () => {
+      throw new Error('it was loaded');
+    },
+    (error: Error) => error,
+  );
+}
+
+describe('a module', () => {
+  const said = async (file: string) => {
+    const { hooks } = await loadHooks(file, 'policy');
+    return askFirst(hooks, 'post_turn');
+  };
+
+  test('in TypeScript, with files of its own, types, and where it lies', async () => {
+    const file = written({
+      'policy.ts': `
+        import { defineHooks } from '@coxswain/client';
+        import { body } from './lib/words.ts';
+        import { basename } from 'node:path';
+        export default defineHooks({ post_turn: ({ turn }: { turn: number }) => ({ body: body(turn), tags: [basename(import.meta.url)] }) });
+      `,
+      'lib/words.ts': "export const body = (turn: number): string => 'turn ' + turn + ' in ' + import.meta.url;",
+    });
+    const url = pathToFileURL(join(dirname(file), 'lib/words.ts')).href;
+    expect(await said(file)).toEqual({
+      status: 'returned',
+      raw: { body: `turn 3 in ${url}`, tags: ['policy.ts'] },
+    });
+    const { files } = await loadHooks(file, 'policy');
+    expect([...files].sort()).toEqual([join(dirname(file), 'lib/words.ts'), file].sort());
+  });
+
+  test('as it stands now, whatever was loaded before', async () => {
+    const file = written({
+      'policy.js': "import { body } from './words.js'; export default { post_turn: () => ({ body }) };",
+      'words.js': "export const body = 'old';",
+    });
+    expect(await said(file)).toMatchObject({ raw: { body: 'old' } });
+    writeFileSync(join(dirname(file), 'words.js'), "export const body = 'new';");
+    expect(await said(file)).toMatchObject({ raw: { body: 'new' } });
+  });
+
+  test('in CommonJS, with packages that are installed beside it', async () => {
+    const file = written({
+      'policy.cjs':
+        "const { sep } = require('node:path'); const { word } = require('words'); module.exports = { post_turn: () => ({ body: word + sep }) };",
+      'node_modules/words/package.json': '{"name": "words", "main": "index.js"}',
+      'node_modules/words/index.js': "exports.word = 'from a package';",
+    });
+    expect(await said(file)).toMatchObject({ raw: { body: 'from a package/' } });
+  });
+
+  test.each<[string, Record<string, string>, RegExp]>([
+    ['that cannot be read', { 'other.ts': '' }, /\/policy\.ts.*(resolve|find)/i],
+    ['that does not parse', { 'policy.ts': '\nexport default {' }, /\/policy\.ts:2: Expected/],
+    [
+      'that imports what is not there',
+      { 'policy.ts': "\n\nimport './gone.ts'; export default {};" },
+      /\/policy\.ts:3: Could not resolve "\.\/gone\.ts"/,
+    ],
+    ['that throws', { 'policy.ts': "throw new Error('not today');" }, /\/policy\.ts: not today/],
+    ['without handlers', { 'policy.ts': 'export const x = 1;' }, /\/policy\.ts: it has no handlers/],
+    [
+      'with a point that there is not',
+      { 'policy.ts': 'export default { post_trun: () => {} };' },
+      /\/policy\.ts: point: there is no hook point "post_trun"/,
+    ],
+    [
+      'with a pattern that is none',
+      { 'policy.ts': 'export default { PreToolUse: { pattern: "(", handler: () => {} } };' },
+      /\/policy\.ts: pattern: /,
+    ],
+  ])('%s is refused, by its path', async (_what, files, message) => {
+    const file = join(dirname(written(files)), 'policy.ts');
+    const error = await failure(loadHooks(file, 'policy'));
+    expect(error).toBeInstanceOf(HookModuleError);
+    expect(error.message).toMatch(message);
+  });
+});
+
+describe('a manifest', () => {
+  const policy = {
+    'policy.js': `
+      export const rejectSecrets = ({ prompt }) => !prompt.includes('sk-');
+      export default () => ({ body: 'from the default' });
+      export const number = 4;
+    `,
+  };
+  const load = (yaml: string) => loadManifest(written({ 'coxswain.yaml': yaml, ...policy }));
+
+  test('declares hooks, with their settings', async () => {
+    const { hooks, files } = await load(`
+hooks:
+  - { event: UserPromptSubmit, handler: './policy.js#rejectSecrets', priority: -5, timeout_ms: 300, on_error: fail_open }
+  - event: post_turn
+    handler: ./policy.js
+    persona: 'rev*'
+    id: mine
+  - { event: PreToolUse, pattern: rm, deny: never }
+  - { event: PostToolUse, pattern: 'run_*', max_output: 4000 }
+  - { event: OnBudgetThreshold(80), handler: ./policy.js }
+`);
+    const table = hooks.table();
+    expect(table).toMatchObject([
+      {
+        id: 'manifest-UserPromptSubmit-1',
+        point: 'user_prompt_submit',
+        priority: -5,
+        timeout_ms: 300,
+        on_error: 'fail_open',
+      },
+      { id: 'mine', point: 'post_turn', persona: 'rev*' },
+      { point: 'PreToolUse', pattern: 'rm', deny: 'never' },
+      { point: 'PostToolUse', pattern: 'run_*', max_output: 4_000, no_handler: true },
+      { point: 'OnBudgetThreshold', pct: 80 },
+    ]);
+    expect(table.every(({ source }) => source === 'manifest')).toBe(true);
+    expect(files.map((file) => file.replace(/.*\//, ''))).toEqual(['coxswain.yaml', 'policy.js']);
+    const payload = payloadOf('user_prompt_submit', { prompt: 'sk-1', origin: 'prompt' });
+    expect(await askFirst(hooks, 'user_prompt_submit', payload)).toEqual({ status: 'returned', raw: false });
+    expect(await askFirst(hooks, 'post_turn')).toMatchObject({ raw: { body: 'from the default' } });
+  });
+
+  test('may be empty', async () => {
+    expect((await load('# nothing yet\n')).hooks.table()).toEqual([]);
+  });
+
+  test.each<[string, string, RegExp]>([
+    ['that is no YAML', 'hooks: [', /:1:9: Flow sequence/],
+    ['with a misspelt key', 'hoks: []', /:1:1: hoks: there is no such key/],
+    [
+      'with a misspelt key of a hook',
+      'hooks:\n  - event: post_turn\n    handlr: x',
+      /:3:5: hooks\[0\]\.handlr: there is no such key/,
+    ],
+    ['without an event', 'hooks:\n  - handler: ./policy.js', /:2:5: hooks\[0\]\.event: /],
+    [
+      'with an event that there is not',
+      'hooks:\n  - handler: ./policy.js\n    event: post_trun',
+      /:3:12: hooks\[0\]: point: there is no hook point "post_trun"/,
+    ],
+    ['without a handler', 'hooks:\n  - event: post_turn', /:2:5: hooks\[0\]: it has no handler/],
+    [
+      'with a file that is not there',
+      'hooks:\n  - event: post_turn\n    handler: ./gone.js#x',
+      /:3:14: hooks\[0\]\.handler: .*gone\.js/,
+    ],
+    [
+      'with a function that is not there',
+      'hooks:\n  - event: post_turn\n    handler: ./policy.js#rejectSecret',
+      /:3:14: hooks\[0\]\.handler: .*policy\.js has no function rejectSecret; it exports default, rejectSecrets/,
+    ],
+    [
+      'with an export that is no function',
+      'hooks:\n  - event: post_turn\n    handler: ./policy.js#number',
+      /has no function number/,
+    ],
+    [
+      'with a member of Object',
+      'hooks:\n  - event: post_turn\n    handler: ./policy.js#toString',
+      /has no function toString/,
+    ],
+    [
+      'with a pattern that is none',
+      'hooks:\n  - event: post_turn\n    handler: ./policy.js\n    pattern: "("',
+      /:4:14: hooks\[0\]: pattern: /,
+    ],
+    [
+      'with a time-out that is none',
+      'hooks:\n  - event: post_turn\n    handler: ./policy.js\n    timeout_ms: 5s',
+      /:4:17: hooks\[0\]: timeout_ms: /,
+    ],
+    [
+      'with one id twice',
+      'hooks:\n  - { event: post_turn, handler: ./policy.js, id: a }\n  - { event: post_turn, handler: ./policy.js, id: a }',
+      /:3:51: hooks\[1\]: id: hook a is registered at post_turn already/,
+    ],
+  ])('%s is refused, by file, line and column', async (_what, yaml, message) => {
+    const error = await failure(load(yaml));
+    expect(error).toBeInstanceOf(ManifestError);
+    expect(error.message).toMatch(/^\/.*\/coxswain\.yaml:\d+:\d+: /);
+    expect(error.message).toMatch(message);
+  });
+});

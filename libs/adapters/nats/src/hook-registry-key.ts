@@ -1,0 +1,104 @@
+/** The keys of the registry of hook services: read through the leader, written under a fence. */
+import { HookAnnouncement, parseHookService, STREAMS, subjects, type TenantId } from '@coxswain/protocol';
+import { headers, type NatsConnection } from '@nats-io/nats-core';
+import { answerOf, isWrongSequence, NatsRefusedError, NatsUnavailableError, type PublishAck } from './nats-status.ts';
+import { createStreamReader, type StoredMessage, type StreamReader } from './stream-reader.ts';
+import { wireOf } from './wire.ts';
+
+/** What stands under a key: an announcement, or null where it was removed. */
+export interface RegisteredHooks {
+  readonly tenant: TenantId;
+  readonly service: string;
+  readonly revision: number;
+  readonly announcement: HookAnnouncement | null;
+}
+
+/** Reads one stored value; null where key or value are none of ours. */
+export function registeredHooksOf(
+  stored: Pick<StoredMessage, 'subject' | 'seq' | 'data' | 'headers'>,
+): RegisteredHooks | null {
+  const key = parseHookService(stored.subject);
+  if (!key || key.instance !== undefined) return null;
+  const removed = stored.headers.get(OPERATION) !== '';
+  const announcement = removed ? null : announcementOf(stored.data, key.service);
+  if (!removed && !announcement) return null;
+  return { tenant: key.tenant, service: key.service, revision: stored.seq, announcement };
+}
+
+function announcementOf(data: Uint8Array, service: string): HookAnnouncement | null {
+  try {
+    const parsed = HookAnnouncement.safeParse(JSON.parse(new TextDecoder().decode(data)));
+    return parsed.success && parsed.data.service === service ? parsed.data : null;
+  } catch {
+    // No JSON: somebody else's value.
+    return null;
+  }
+}
+
+const OPERATION = 'KV-Operation';
+const PAGE = 256;
+/** Beats go on while they are read: somewhere reading has to end. */
+const BEAT_PAGES_MAX = 256;
+
+/** The reader of the registry. */
+export function registryReader(nc: NatsConnection): StreamReader {
+  return createStreamReader(wireOf(nc), `KV_${STREAMS.registry}`);
+}
+
+/** Every service that is registered, of every tenant. @throws NatsUnavailableError, NatsRefusedError. */
+export async function readHookServices(nc: NatsConnection): Promise<RegisteredHooks[]> {
+  const reader = registryReader(nc);
+  const found: RegisteredHooks[] = [];
+  let from = 1;
+  for (;;) {
+    const page = await reader.batch(subjects.hookServices, from, PAGE);
+    found.push(...page.flatMap((stored) => registeredHooksOf(stored) ?? []));
+    const last = page.at(-1);
+    if (!last) return found;
+    from = last.seq + 1;
+  }
+}
+
+/**
+ * The newest beats of instances of hook services, by their subjects, as far as the bucket keeps them.
+ * @throws as {@link readHookServices}.
+ */
+export async function readHookInstances(nc: NatsConnection): Promise<ReadonlyMap<string, Uint8Array>> {
+  const reader = createStreamReader(wireOf(nc), `KV_${STREAMS.hosts}`);
+  // One that beats while it is read is met again further on.
+  const found = new Map<string, Uint8Array>();
+  let from = 1;
+  for (let pages = 0; pages < BEAT_PAGES_MAX; pages++) {
+    const page = await reader.batch(subjects.hookInstances, from, PAGE);
+    for (const { subject, data } of page) found.set(subject, data);
+    const last = page.at(-1);
+    if (!last) break;
+    from = last.seq + 1;
+  }
+  return found;
+}
+
+/**
+ * Replaces what stands under a service's key, if it is still what was read.
+ * @returns whether it was: otherwise read again.
+ */
+export async function writeHookService(
+  nc: NatsConnection,
+  tenant: string,
+  service: string,
+  announcement: HookAnnouncement | null,
+  expected: number,
+): Promise<boolean> {
+  const head = headers();
+  head.set('Nats-Expected-Last-Subject-Sequence', String(expected));
+  if (announcement === null) {
+    head.set(OPERATION, 'PURGE');
+    head.set('Nats-Rollup', 'sub');
+  }
+  const payload = new TextEncoder().encode(announcement === null ? '' : JSON.stringify(announcement));
+  const answer = answerOf<PublishAck>(await wireOf(nc).request(subjects.hookService(tenant, service), payload, head));
+  if (!answer.error) return true;
+  if (isWrongSequence(answer.error)) return false;
+  if (answer.error.code === 503) throw new NatsUnavailableError(answer.error.description);
+  throw new NatsRefusedError(`writing the registration of ${service}`, answer.error);
+}

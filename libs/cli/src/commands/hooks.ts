@@ -1,0 +1,64 @@
+/** `cox hooks`. */
+import { connectNats, listHookServices, parseConnectionUrl, removeHookService } from '@coxswain/adapter-nats';
+import { DEFAULT_TENANT, HookServiceName } from '@coxswain/protocol';
+import { withBusOnce } from '../instance/open-bus.ts';
+import { CliError, EXIT, type ExitCode, usageError } from '../line/cli-error.ts';
+import type { CommandRun } from '../line/command-spec.ts';
+import { standardStreams } from '../terminal/streams.ts';
+
+/** Lists the hook services that are registered, or takes the registrations of one back. */
+export const run: CommandRun = async (invocation) => {
+  const { flags, args } = invocation;
+  const [action = 'list', name] = args;
+  if (action !== 'list' && action !== 'remove')
+    throw usageError(`cox hooks takes list or remove NAME, not "${action}"`);
+  if (action === 'remove' && !HookServiceName.safeParse(name).success)
+    throw usageError('cox hooks remove needs the name of a service; cox hooks lists them');
+  if (action === 'list' && name !== undefined) throw usageError('cox hooks list takes no name');
+  return withBusOnce(invocation, false, async ({ address, embedded }) => {
+    const { servers, token } = address ?? { servers: embedded?.server.url ?? '', token: embedded?.server.token };
+    const { servers: hosts, ...credentials } = parseConnectionUrl(servers);
+    const nc = await connectNats({ servers: hosts, ...credentials, token: token ?? credentials.token, name: 'cox' });
+    try {
+      return name === undefined ? await list(nc, flags.on('json')) : await remove(nc, name, flags.on('json'));
+    } finally {
+      await nc.close();
+    }
+  });
+};
+
+type Connection = Awaited<ReturnType<typeof connectNats>>;
+
+async function list(nc: Connection, json: boolean): Promise<ExitCode> {
+  const services = await listHookServices(nc, DEFAULT_TENANT);
+  for (const { service, since, instances, registrations } of services) {
+    if (json) {
+      standardStreams.out(
+        `${JSON.stringify({ type: 'hook_service', service, since, instances, hooks: registrations })}\n`,
+      );
+      continue;
+    }
+    const lives = instances === 0 ? 'nobody serves it' : instances === 1 ? '1 instance' : `${instances} instances`;
+    standardStreams.out(`${service}  ${lives}\n`);
+    for (const { id, point, pattern, priority, timeout_ms, on_error } of registrations) {
+      standardStreams.out(`  ${id}  ${point}  ${pattern}  priority ${priority}  ${timeout_ms} ms  ${on_error}\n`);
+    }
+  }
+  if (services.length === 0 && !json) standardStreams.err('no hook service is registered\n');
+  return EXIT.ok;
+}
+
+async function remove(nc: Connection, name: string, json: boolean): Promise<ExitCode> {
+  const service = (await listHookServices(nc, DEFAULT_TENANT)).find((one) => one.service === name);
+  if (service && service.instances > 0) {
+    const message = `hook_service_serving: ${service.instances} of ${name} serve; stop them first`;
+    throw new CliError(EXIT.error, 'hook_service_serving', message);
+  }
+  if (!service || !(await removeHookService(nc, DEFAULT_TENANT, name))) {
+    const message = `hook_service_unknown: no hook service ${name} is registered; cox hooks lists them`;
+    throw new CliError(EXIT.error, 'hook_service_unknown', message);
+  }
+  if (json) standardStreams.out(`${JSON.stringify({ type: 'hook_service_removed', service: name })}\n`);
+  else standardStreams.err(`${name} is registered no more\n`);
+  return EXIT.ok;
+}

@@ -1,0 +1,67 @@
+/** `cox serve`. */
+import { resolve } from 'node:path';
+import { HookServiceName } from '@coxswain/protocol';
+import { type BusAddress, findBus } from '../instance/find-bus.ts';
+import { manifestNotice, manifestOf } from '../instance/manifest.ts';
+import { logTarget, serveUntilTold } from '../instance/serve-until-told.ts';
+import { typedIn } from '../instance/state-dir.ts';
+import { CliError, EXIT, type ExitCode, usageError } from '../line/cli-error.ts';
+import type { CommandRun, Invocation } from '../line/command-spec.ts';
+import { standardStreams } from '../terminal/streams.ts';
+
+/** Runs one service on a bus until it is told to stop. */
+export const run: CommandRun = (invocation) => {
+  const [what, file] = invocation.args;
+  if (what === 'hooks') return serveHooks(invocation, file);
+  if (what !== 'sessions') throw usageError(`cox serve takes hooks or sessions, not "${String(what).slice(0, 64)}"`);
+  if (file !== undefined) throw usageError(`cox serve sessions takes no file; --manifest ${file} declares its hooks`);
+  if (invocation.flags.on('name')) throw usageError('--name is the name of a hook service');
+  return serveSessions(invocation);
+};
+
+async function serveHooks(invocation: Invocation, given: string | undefined): Promise<ExitCode> {
+  const { flags, env } = invocation;
+  if (given === undefined) throw usageError('cox serve hooks needs a module: cox serve hooks ./policy.ts');
+  if (flags.on('manifest'))
+    throw usageError('--manifest belongs to sessions; cox serve hooks FILE takes one as its file');
+  const name = flags.text('name');
+  if (name !== undefined && !HookServiceName.safeParse(name).success)
+    throw usageError('--name takes 1 to 32 characters of A-Z a-z 0-9 _ -');
+  const file = resolve(typedIn(env), given);
+  const { address, stateDir } = await someBus(invocation);
+  const { startHooksService } = await import('@coxswain/hooks');
+  return serveUntilTold(
+    () => startHooksService({ file, name, stateDir, nats: address, log: logTarget() }),
+    (service) => {
+      const { name: served, instance, count } = service;
+      if (flags.on('json'))
+        standardStreams.out(`${JSON.stringify({ type: 'ready', service: served, instance, hooks: count })}\n`);
+      else standardStreams.err(`the hook service ${served} serves ${count} hooks of ${file}; stop with Ctrl-C\n`);
+    },
+  );
+}
+
+async function serveSessions(invocation: Invocation): Promise<ExitCode> {
+  const { flags, env } = invocation;
+  const manifest = manifestOf(flags, env);
+  const { address, stateDir } = await someBus(invocation);
+  if (manifest) standardStreams.err(manifestNotice(manifest));
+  const { startSessionsService } = await import('@coxswain/sessions');
+  return serveUntilTold(
+    () => startSessionsService({ nats: address, stateDir, manifest, log: logTarget() }),
+    ({ hostId }) => {
+      if (flags.on('json')) standardStreams.out(`${JSON.stringify({ type: 'ready', host: hostId })}\n`);
+      else standardStreams.err(`the session host ${hostId} serves; stop with Ctrl-C\n`);
+    },
+  );
+}
+
+async function someBus({ flags, env }: Invocation): Promise<{ address: BusAddress; stateDir: string }> {
+  const { address, stateDir } = await findBus(flags, env);
+  if (address) return { address, stateDir };
+  throw new CliError(
+    EXIT.error,
+    'nats_unreachable',
+    'nats_unreachable: no bus to serve on: start one with cox up, or give --nats URL',
+  );
+}

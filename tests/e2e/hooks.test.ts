@@ -1,0 +1,321 @@
+/** Hooks over the bus, each service a process of its own: asked, killed, doubled, restarted, changed and malicious. */
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { HOOK_LIVENESS, subjects } from '@coxswain/protocol';
+import { afterEach, describe, expect, test } from 'vitest';
+import { type Child, cox } from './kit/child.ts';
+import { busAndHost } from './kit/fixture.ts';
+import { policyFile, serveHooks } from './kit/hook-service.ts';
+import { endOf, type ReadJournal } from './kit/journal.ts';
+import { scratchFolder } from './kit/scratch.ts';
+import { type ScriptTurn, scripted } from './kit/scripts.ts';
+import { until } from './kit/until.ts';
+
+const fixture = busAndHost();
+const services: Child[] = [];
+const names = new Set<string>();
+
+afterEach(async () => {
+  await Promise.all(services.splice(0).map((service) => service.terminate()));
+  for (const name of names) await cox(['hooks', 'remove', name, '--nats', fixture.bus.natsUrl]);
+  for (const name of names) await fixture.host.says(new RegExp(`"service":"${name}".*hooks were taken back`));
+  names.clear();
+});
+
+let serial = 0;
+const fresh = (what: string) => `${what}-${++serial}`;
+
+/** Serves a module under a name that only this test uses, and waits until the host knows of it. */
+async function serve(text: string, name = fresh('policy')): Promise<{ service: Child; name: string; file: string }> {
+  const file = await policyFile(text);
+  const service = await another(file, name);
+  await fixture.host.says(new RegExp(`"service":"${name}".*hooks are registered`));
+  return { service, name, file };
+}
+
+async function another(file: string, name: string): Promise<Child> {
+  names.add(name);
+  const service = await serveHooks(fixture.bus, file, name);
+  services.push(service);
+  return service;
+}
+
+async function start(turns: readonly ScriptTurn[], more: object = {}): Promise<string> {
+  const id = fresh('s');
+  const root = await scratchFolder('root');
+  await writeFile(join(root, 'a.txt'), 'the letter a');
+  const permissions = { rules: [{ tool: '*', action: 'allow' }] };
+  await fixture.bus.command(id, 'start', { prompt: 'Go.', model: await scripted(turns), root, permissions, ...more });
+  return id;
+}
+
+const reads: ScriptTurn = { calls: [{ tool: 'read_file', args: { path: 'a.txt' } }] };
+const done: ScriptTurn = { text: 'Done.' };
+const answers = (journal: ReadJournal) => journal.of('hook_returned');
+
+test('a handler in TypeScript is asked over the bus, with payload, transcript and feedback', async () => {
+  await serve(`
+    import { defineHooks } from '@coxswain/client';
+    export default defineHooks({
+      PreToolUse: {
+        pattern: 'read_*',
+        async handler({ tool }, { transcript, feedback, call, session }) {
+          const seen = await transcript();
+          feedback(\`asked about \${tool.name} of \${session.id} after \${seen.length} messages\`);
+          return { args: { ...call?.args, offset: 1 } };
+        },
+      },
+      post_tool_use: ({ is_error }) => \`rewritten, \${is_error satisfies boolean}\`,
+      transform_context: async (_payload, { messages }) => ({ messages: (await messages()).slice(0, 3) }),
+    });
+  `);
+  const id = await start([reads, done]);
+  const journal = await endOf(fixture.bus, id);
+  expect(journal.of('call_started')).toMatchObject([{ args: { path: 'a.txt', offset: 1 } }]);
+  expect(journal.of('call_ended')).toMatchObject([{ result: { content: [{ text: 'rewritten, false' }] } }]);
+  expect(journal.of('feedback_received')).toMatchObject([{ body: `asked about read_file of ${id} after 2 messages` }]);
+  expect(answers(journal).map(({ point, failure }) => [point, failure])).toEqual([
+    ['transform_context', undefined],
+    ['PreToolUse', undefined],
+    ['PostToolUse', undefined],
+    ['transform_context', undefined],
+  ]);
+});
+
+describe('a service that ends while it is asked', () => {
+  const hangs = (onError: string, gate: string) => `
+    import { appendFileSync } from 'node:fs';
+    export default {
+      PreToolUse: {
+        timeout_ms: 60_000, on_error: '${onError}',
+        handler: () => { appendFileSync(${JSON.stringify(gate)}, 'asked\\n'); return new Promise(() => {}); },
+      },
+    };
+  `;
+
+  test.each([
+    ['fail_closed', 'denied'],
+    ['fail_open', 'ok'],
+  ])('killed -9, %s: the call is %s, and the tape says why', async (onError, status) => {
+    const gate = join(await scratchFolder('gate'), 'asked');
+    const { service } = await serve(hangs(onError, gate));
+    const id = await start([reads, done]);
+    await until('the handler to be asked', () => readFile(gate, 'utf8').catch(() => null));
+    await service.kill();
+    const journal = await endOf(fixture.bus, id);
+    expect(journal.of('hook_call')).toMatchObject([{ point: 'PreToolUse' }]);
+    // Not its time-out, which is a minute.
+    expect(answers(journal)).toMatchObject([{ failure: { code: 'hook_unavailable' } }]);
+    expect(journal.of('call_ended')).toMatchObject([{ status }]);
+    expect(journal.of('agent_end')).toMatchObject([{ stop_reason: 'end_turn' }]);
+  });
+
+  test('one that never answers costs its time-out and no more', async () => {
+    await serve(`export default { PreToolUse: { timeout_ms: 200, handler: () => new Promise(() => {}) } };`);
+    const journal = await endOf(fixture.bus, await start([reads, done]));
+    expect(answers(journal)).toMatchObject([{ failure: { code: 'hook_timeout' } }]);
+    expect(journal.of('call_ended')).toMatchObject([{ status: 'denied' }]);
+  });
+
+  test('a drain is no deregistration: nobody is asked and the policy holds, until it is removed', async () => {
+    const { service, name } = await serve(`export default { PreToolUse: () => true };`);
+    expect(await service.terminate()).toEqual({ code: 0, signal: null });
+    await fixture.host.says(new RegExp(`"service":"${name}".*a hook service is gone`));
+    const journal = await endOf(fixture.bus, await start([reads, done]));
+    expect(answers(journal)).toMatchObject([{ failure: { code: 'hook_unavailable' } }]);
+    expect(journal.of('call_ended')).toMatchObject([{ status: 'denied' }]);
+
+    const listed = await cox(['hooks', '--nats', fixture.bus.natsUrl]);
+    expect(listed.stdout).toMatch(
+      new RegExp(`^${name} {2}nobody serves it\\n {2}${name}-PreToolUse-1 {2}PreToolUse`, 'm'),
+    );
+    expect((await cox(['hooks', 'remove', name, '--nats', fixture.bus.natsUrl])).code).toBe(0);
+    names.delete(name);
+    await fixture.host.says(new RegExp(`"service":"${name}".*hooks were taken back`));
+    const free = await endOf(fixture.bus, await start([reads, done]));
+    expect(free.of('hook_call')).toEqual([]);
+    expect(free.of('call_ended')).toMatchObject([{ status: 'ok' }]);
+    expect((await cox(['hooks', 'remove', name, '--nats', fixture.bus.natsUrl])).stderr).toContain(
+      'hook_service_unknown',
+    );
+  });
+});
+
+describe('several instances', () => {
+  const counting = (file: string) => `
+    import { appendFileSync } from 'node:fs';
+    export default { PreToolUse: async () => {
+      appendFileSync(${JSON.stringify(file)}, process.pid + '\\n');
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    } };
+  `;
+  const pidsIn = async (file: string) => (await readFile(file, 'utf8')).trim().split('\n').map(Number);
+
+  test('share the work', async () => {
+    const counted = join(await scratchFolder('count'), 'pids');
+    const { service, name, file } = await serve(counting(counted));
+    const second = await another(file, name);
+    const ids = await Promise.all(Array.from({ length: 4 }, () => start([...Array(10).fill(reads), done])));
+    const journals = await Promise.all(ids.map((id) => endOf(fixture.bus, id)));
+    expect(journals.flatMap((journal) => [...answers(journal)]).filter(({ failure }) => failure)).toEqual([]);
+    const pids = await pidsIn(counted);
+    expect(pids).toHaveLength(40);
+    expect(new Set(pids)).toEqual(new Set([service.pid, second.pid]));
+    const removed = await cox(['hooks', 'remove', name, '--nats', fixture.bus.natsUrl]);
+    expect(removed.stderr).toMatch(/hook_service_serving: 2 of/);
+  });
+
+  test('restarted one after another lose no consult', async () => {
+    const counted = join(await scratchFolder('count'), 'pids');
+    const { service, name, file } = await serve(counting(counted));
+    let before = [service, await another(file, name)];
+    const turns = 60;
+    const id = await start([...Array(turns).fill(reads), done], { max_turns: turns + 1 });
+    const asked = async () => (await pidsIn(counted).catch(() => [])).length;
+    await until('the first consults', async () => (await asked()) > 3);
+    const after: Child[] = [];
+    for (const old of before) {
+      expect((await old.terminate()).code).toBe(0);
+      after.push(await another(file, name));
+    }
+    before = after;
+    const journal = await endOf(fixture.bus, id);
+    expect(answers(journal)).toHaveLength(turns);
+    expect(answers(journal).filter(({ failure }) => failure)).toEqual([]);
+    expect(await asked()).toBe(turns);
+  });
+});
+
+test('a changed module is served at once, and a broken one leaves the version before, and says where it is broken', async () => {
+  const deny = (reason: string) => `export default { PreToolUse: () => ({ deny: ${JSON.stringify(reason)} }) };`;
+  const { service, file } = await serve(deny('the first'));
+  const reasonOf = async () => {
+    const journal = await endOf(fixture.bus, await start([reads, done]));
+    return JSON.stringify(journal.of('call_ended'));
+  };
+  expect(await reasonOf()).toContain('the first');
+  await writeFile(file, 'export default { PreToolUse: () => ({ deny: ');
+  await service.says('the one before goes on', 'stderr');
+  expect(service.stderr).toContain(`${file}:1`);
+  expect(await reasonOf()).toContain('the first');
+  await writeFile(file, deny('the second'));
+  await service.says('loaded again', 'stderr');
+  expect(await reasonOf()).toContain('the second');
+});
+
+test('a point that nobody has registered for costs no message', async () => {
+  const asked: string[] = [];
+  const tap = fixture.bus.bare.subscribe('cox.*.hook.>', {
+    callback: (_error, message) => void asked.push(message.subject),
+  });
+  const { name } = await serve(`export default { post_turn: () => {} };`);
+  await endOf(fixture.bus, await start([reads, done]));
+  // One for each of the two turns, and none for any other point.
+  const subject = subjects.hook('default', `${name}-post_turn-1`);
+  expect(asked).toEqual([subject, subject]);
+  tap.unsubscribe();
+});
+
+describe('malicious answers do no harm', () => {
+  test('of handlers: too much, prototype keys, a mutated payload, a promise that is kept twice', async () => {
+    await serve(`
+      const answers = {
+        huge: () => ({ deny: 'x'.repeat(2_000_000) }),
+        proto: () => JSON.parse('{"args": {"__proto__": {"path": "a.txt"}}}'),
+        mutate: (tool) => { tool.args.path = 'a.txt'; },
+        twice: () => ({ then(settle) { settle({ deny: 'once' }); settle(true); } }),
+        loop: () => { const a = {}; a.a = a; return a; },
+      };
+      export default { PreToolUse: ({ tool }) => answers[tool.args.path](tool) };
+    `);
+    const paths = ['huge', 'proto', 'mutate', 'twice', 'loop'];
+    const calls = paths.map((path) => ({ tool: 'read_file', args: { path } }));
+    const journal = await endOf(fixture.bus, await start([{ calls }, done]));
+    expect(answers(journal).map(({ failure, verdict }) => failure?.code ?? verdict)).toEqual([
+      'return_unreadable',
+      'verdict_invalid',
+      'hook_threw',
+      { kind: 'deny', reason: 'once' },
+      'return_unreadable',
+    ]);
+    expect(journal.of('call_ended').map(({ status }) => status)).toEqual(paths.map(() => 'denied'));
+    expect(journal.of('agent_end')).toMatchObject([{ stop_reason: 'end_turn' }]);
+  });
+
+  test('of a service: garbage, answers to another session, answers twice', async () => {
+    const { bare } = fixture.bus;
+    const name = fresh('rogue');
+    const id = `${name}-1`;
+    const hook = { id, point: 'PreToolUse', pattern: '*', priority: 0, timeout_ms: 5_000, on_error: 'fail_closed' };
+    const announcement = { v: 1, service: name, since: new Date().toISOString(), registrations: [hook] };
+    let asks = 0;
+    const answering = bare.subscribe(subjects.hook('default', id), {
+      callback(_error, message) {
+        const asked = message.json() as { session_id: string; effect_id: string };
+        const answer = { v: 1, hook: id, session_id: asked.session_id, effect_id: asked.effect_id, status: 'returned' };
+        const rogue = [
+          'no json',
+          JSON.stringify({ ...answer, session_id: 'another' }),
+          JSON.stringify({ ...answer, effect_id: '1-0' }),
+          JSON.stringify({ ...answer, more: 1 }),
+          'x'.repeat(600_000),
+          JSON.stringify({ ...answer, raw: { deny: 'the first' } }),
+        ];
+        message.respond(rogue[asks++] as string);
+        message.respond(JSON.stringify({ ...answer, raw: true }));
+      },
+    });
+    await bare.request(subjects.hookService('default', name), JSON.stringify(announcement), { timeout: 10_000 });
+    const beats = setInterval(() => {
+      bare.publish(subjects.hookInstance('default', name, 'rogue'), JSON.stringify({ v: 1, state: 'serving' }));
+    }, HOOK_LIVENESS.beatMs);
+    try {
+      await fixture.host.says(new RegExp(`"service":"${name}".*hooks are registered`));
+      const journal = await endOf(fixture.bus, await start([...Array(6).fill(reads), done]));
+      expect(answers(journal).map(({ failure, verdict }) => failure?.code ?? verdict)).toEqual([
+        'hook_unavailable',
+        'hook_unavailable',
+        'hook_unavailable',
+        'hook_unavailable',
+        'return_unreadable',
+        { kind: 'deny', reason: 'the first' },
+      ]);
+      expect(journal.of('call_ended').map(({ status }) => status)).toEqual(Array(6).fill('denied'));
+    } finally {
+      clearInterval(beats);
+      answering.unsubscribe();
+      const leaving = JSON.stringify({ v: 1, state: 'leaving' });
+      bare.publish(subjects.hookInstance('default', name, 'rogue'), leaving);
+      names.add(name);
+    }
+  });
+});
+
+test('of a manifest: a blocked prompt ends cox run with 5, and what is wrong with the file is told by line', async () => {
+  const folder = await scratchFolder('manifest');
+  const stateDir = await scratchFolder('state');
+  await writeFile(
+    join(folder, 'policy.js'),
+    `export const rejectSecrets = ({ prompt }) => (/sk-/.test(prompt) ? { block: true, reason: 'a secret' } : true);`,
+  );
+  await writeFile(
+    join(folder, 'coxswain.yaml'),
+    'hooks:\n  - event: user_prompt_submit\n    handler: ./policy.js#rejectSecrets\n',
+  );
+  const model = await scripted([done, done], { loop: true });
+  const run = (prompt: string) =>
+    cox(['run', prompt, '--model', model, '--state-dir', stateDir], { cwd: folder, env: { INIT_CWD: folder } });
+  const blocked = await run('my key is sk-123');
+  expect([blocked.code, blocked.told]).toEqual([5, expect.stringContaining('coxswain.yaml are used')]);
+  const passed = await run('hello');
+  expect([passed.code, passed.stdout]).toEqual([0, expect.stringContaining('Done.')]);
+
+  await writeFile(
+    join(folder, 'coxswain.yaml'),
+    'hooks:\n  - event: user_prompt_submit\n    handler: ./policy.js#rejectSecret\n',
+  );
+  const refused = await run('hello');
+  expect(refused.code).toBe(1);
+  expect(refused.stderr).toContain(`manifest_invalid: ${join(folder, 'coxswain.yaml')}:3:14: hooks[0].handler: `);
+  expect(refused.stderr).toContain('has no function rejectSecret; it exports rejectSecrets');
+});
