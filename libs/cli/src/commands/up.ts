@@ -2,8 +2,8 @@
 import { connectionUrl, parseConnectionUrl } from '@coxswain/adapter-nats';
 import { startEmbedded } from '../instance/embedded.ts';
 import { manifestNotice, manifestOf } from '../instance/manifest.ts';
-import { logTarget, serveUntilTold } from '../instance/serve-until-told.ts';
 import { pastedCommand } from '../instance/pasted-command.ts';
+import { logTarget, serveUntilTold } from '../instance/serve-until-told.ts';
 import { stateDirOf } from '../instance/state-dir.ts';
 import { stopSignal } from '../instance/stop-signal.ts';
 import { CliError, EXIT, type ExitCode, usageError } from '../line/cli-error.ts';
