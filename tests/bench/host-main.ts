@@ -4,10 +4,12 @@
  */
 
 import { tmpdir } from 'node:os';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { createIds, createSystemClock } from '@coxswain/adapter-memory';
 import {
   connectNats,
   createNatsBlobs,
+  createNatsHooks,
   createNatsInbox,
   createNatsJournal,
   createNatsPublisher,
@@ -15,12 +17,12 @@ import {
   createNatsTimers,
   ensureStreams,
 } from '@coxswain/adapter-nats';
-import type { Journal, ModelRequest } from '@coxswain/ports';
-import { type Message, textOf } from '@coxswain/protocol';
+import type { Hooks, Journal, ModelRequest } from '@coxswain/ports';
+import { DEFAULT_TENANT, type Message, parseReturn, textOf } from '@coxswain/protocol';
 import { createSessionHost } from '@coxswain/session';
 import { answerText, instantModels, instantTools } from './instant-agents.ts';
 import { monotonicMs } from './monotonic.ts';
-import { rawRequest, rawTurns, takeRawCommands } from './raw-path.ts';
+import { rawRequest, rawRequestTimes, rawTurns, takeRawCommands } from './raw-path.ts';
 
 /** What the driver may ask of the host. */
 export interface HostCalls {
@@ -29,6 +31,12 @@ export interface HostCalls {
   takeTurnTimes(arg: null): Promise<Record<string, number[]>>;
   rawTurns(arg: { turns: number; recordBytes: number }): Promise<number[]>;
   takeRawCommands(arg: { id: string; recordBytes: number }): Promise<null>;
+  /** From the acknowledgement of each `hook_call` to its parsed verdict since the last time, milliseconds. */
+  takeConsultTimes(arg: null): Promise<number[]>;
+  /** Resolves when so many hooks are registered and served. */
+  hooksKnown(arg: { count: number }): Promise<null>;
+  /** Raw requests one after another. @returns milliseconds of each. */
+  rawRequests(arg: { times: number; bytes: number }): Promise<number[]>;
   /** CPU milliseconds of this process so far. */
   cpuMs(arg: null): Promise<number>;
   stop(arg: null): Promise<null>;
@@ -74,16 +82,36 @@ function newestSeen(message: Message | undefined): void {
   if (text.startsWith('steer ')) tell({ news: 'seen', text, atMs: monotonicMs() });
 }
 
+const consultTimes: number[] = [];
+const acknowledgedAtMs = new Map<string, number>();
+
+/** Hooks, timed: parsing the return is part of what is measured, so it is parsed here once more. */
+function timed(hooks: Hooks): Hooks {
+  return {
+    table: (tenant) => hooks.table(tenant),
+    onChange: (changed) => hooks.onChange?.(changed) ?? (() => undefined),
+    async ask(request, signal) {
+      const reply = await hooks.ask(request, signal);
+      if (reply.status === 'returned') parseReturn(request.registration.point, reply.raw);
+      const beganMs = acknowledgedAtMs.get(request.ref.sessionId);
+      if (beganMs !== undefined) consultTimes.push(performance.now() - beganMs);
+      return reply;
+    },
+  };
+}
+
 /** The journal, watched for the ends of runs: hearing of them from the bus would cost what is being measured. */
 function watched(journal: Journal): Journal {
   return {
     append: async (ref, bytes, fence) => {
       const result = await journal.append(ref, bytes, fence);
+      const acknowledgedMs = performance.now();
       const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
       if (result.status === 'stored' && text.includes('"type":"agent_end"')) {
         const { n } = JSON.parse(text.toString()) as { n: number };
         tell({ news: 'ended', sessionId: ref.sessionId, n });
       }
+      if (text.includes('"type":"hook_call"')) acknowledgedAtMs.set(ref.sessionId, acknowledgedMs);
       return result;
     },
     firstAfter: (ref, fence) => journal.firstAfter(ref, fence),
@@ -96,6 +124,7 @@ function watched(journal: Journal): Journal {
 async function open({ url, token }: { url: string; token: string }) {
   const nc = await connectNats({ servers: url, token, name: 'bench-host' });
   await ensureStreams(nc);
+  const hooks = await createNatsHooks(nc, log);
   const clock = createSystemClock();
   const watch = {
     modelAsked,
@@ -113,17 +142,14 @@ async function open({ url, token }: { url: string; token: string }) {
     models: instantModels(watch, step),
     tools: instantTools(watch, step),
     personas: { find: async () => null, names: async () => [] },
-    hooks: {
-      table: () => [],
-      ask: async () => ({ status: 'failed', code: 'hook_unavailable', message: 'the bench has no hooks' }),
-    },
+    hooks: timed(hooks),
     clock,
     ids: createIds(clock),
     log,
     defaultRoot: tmpdir(),
   });
   await host.start();
-  return { nc, host };
+  return { nc, host, hooks };
 }
 
 let opened: Awaited<ReturnType<typeof open>> | null = null;
@@ -148,6 +174,15 @@ const calls: HostCalls = {
     takeRawCommands(connection(), id, Buffer.alloc(recordBytes, 'z'));
     return null;
   },
+  async takeConsultTimes() {
+    return consultTimes.splice(0);
+  },
+  async hooksKnown({ count }) {
+    const known = () => opened?.hooks.table(DEFAULT_TENANT).filter(({ unavailable }) => !unavailable).length === count;
+    while (!known()) await sleep(20);
+    return null;
+  },
+  rawRequests: ({ times, bytes }) => rawRequestTimes(connection(), times, 'q'.repeat(bytes)),
   async cpuMs() {
     const { user, system } = process.cpuUsage();
     return (user + system) / 1_000;

@@ -14,12 +14,16 @@ interface Waiting {
 
 /** The host as its users run it: from a bundle. A loader that transforms every file on the way would be measured too. */
 async function bundled(): Promise<string> {
-  const files = await bundle({ host: 'tests/bench/host-main.ts' }, 'tests/bench/dist');
+  writeBundle(await bundle({ host: 'tests/bench/host-main.ts' }, 'tests/bench/dist'));
+  return join(import.meta.dirname, 'dist/host.mjs');
+}
+
+/** Writes what was bundled to where it belongs. */
+export function writeBundle(files: Awaited<ReturnType<typeof bundle>>): void {
   for (const file of files) {
     mkdirSync(dirname(file.path), { recursive: true });
     writeFileSync(file.path, file.contents);
   }
-  return join(import.meta.dirname, 'dist/host.mjs');
 }
 
 let program: Promise<string> | null = null;

@@ -6,6 +6,7 @@ import { parseArgs } from 'node:util';
 import type { Part } from './bench-part.ts';
 import { cancelLatency } from './cancel-latency.ts';
 import { durableSteps } from './durable-steps.ts';
+import { hookConsult } from './hook-consult.ts';
 import { machineEvent } from './machine-event.ts';
 import { plainTurn } from './plain-turn.ts';
 import { measureAll } from './report.ts';
@@ -19,6 +20,7 @@ const parts: readonly Part[] = [
   sessionGrowth,
   steeringLatency,
   cancelLatency,
+  hookConsult,
   startUp,
   durableSteps,
 ];

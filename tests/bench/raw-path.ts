@@ -106,11 +106,11 @@ export async function rawTurns(
 }
 
 /** Median milliseconds of one raw request/reply. */
-export async function rawRequestTimes(nc: NatsConnection, times: number): Promise<number[]> {
+export async function rawRequestTimes(nc: NatsConnection, times: number, payload = 'x'): Promise<number[]> {
   const samples: number[] = [];
   for (let i = 0; i < times; i++) {
     const beganMs = performance.now();
-    await rawRequest(nc, 'x');
+    await rawRequest(nc, payload);
     samples.push(performance.now() - beganMs);
   }
   return samples;

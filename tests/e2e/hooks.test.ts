@@ -310,6 +310,9 @@ test('of a manifest: a blocked prompt ends cox run with 5, and what is wrong wit
   const passed = await run('hello');
   expect([passed.code, passed.stdout]).toEqual([0, expect.stringContaining('Done.')]);
 
+  const listed = await cox(['hooks', '--state-dir', stateDir], { cwd: folder });
+  expect([listed.code, listed.stdout, listed.stderr]).toEqual([0, '', expect.stringContaining('no hook service')]);
+
   await writeFile(
     join(folder, 'coxswain.yaml'),
     'hooks:\n  - event: user_prompt_submit\n    handler: ./policy.js#rejectSecret\n',

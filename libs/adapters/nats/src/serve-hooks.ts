@@ -24,6 +24,7 @@ import {
   TenantId,
 } from '@coxswain/protocol';
 import { type Msg, type NatsConnection, nuid, type Subscription } from '@nats-io/nats-core';
+import { onConnectionChange } from './connection-changes.ts';
 import { ensureBuckets } from './ensure-streams.ts';
 import {
   readHookInstances,
@@ -142,7 +143,6 @@ export async function serveHooks(nc: NatsConnection, log: Log, options: ServeHoo
   }
 
   listen(current);
-  let beats: NodeJS.Timeout | undefined;
   try {
     await nc.flush();
     await announce(nc, tenant, service, current);
@@ -150,8 +150,12 @@ export async function serveHooks(nc: NatsConnection, log: Log, options: ServeHoo
     await cease([...subscriptions.keys()]);
     throw error;
   }
+  // A server that was set up anew knows nothing of it.
+  const endListening = onConnectionChange(nc, {
+    restored: () => void announce(nc, tenant, service, current).catch((error) => log.error({ error }, 'not announced')),
+  });
   beat('serving');
-  beats = setInterval(() => beat('serving'), HOOK_LIVENESS.beatMs);
+  const beats = setInterval(() => beat('serving'), HOOK_LIVENESS.beatMs);
 
   return {
     instance,
@@ -173,6 +177,7 @@ export async function serveHooks(nc: NatsConnection, log: Log, options: ServeHoo
       forgetting.unref();
     },
     async stop() {
+      endListening();
       clearInterval(beats);
       clearTimeout(forgetting);
       beat('leaving');
@@ -332,6 +337,8 @@ export interface ListedHookService {
 
 /** The hook services of a tenant, the oldest first. @throws NatsUnavailableError, NatsRefusedError. */
 export async function listHookServices(nc: NatsConnection, tenant: string): Promise<ListedHookService[]> {
+  // Beats are kept in memory: a server that was started again has lost their bucket.
+  await ensureBuckets(nc, [STREAMS.registry, STREAMS.hosts]);
   const [registered, beats] = await Promise.all([readHookServices(nc), readHookInstances(nc)]);
   return registered
     .filter((one) => one.tenant === tenant && one.announcement)
