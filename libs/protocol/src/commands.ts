@@ -38,6 +38,8 @@ export interface Actor {
 }
 
 const Envelope = { id: CommandId.optional(), actor: Actor.optional() };
+/** What waits or is shown: a command by its id, or a reminder that a hook has returned by the id of its event. */
+const InjectionId = z.union([CommandId, z.string().regex(/^hook:\d{1,15}-\d{1,15}:\d{1,4}$/)]);
 const CallIdText = z.string().min(1).max(256);
 const SignalData = Json.refine(
   (data) => new TextEncoder().encode(JSON.stringify(data)).length <= BOUNDS.signalDataMaxBytes,
@@ -170,8 +172,8 @@ export const COMMAND_BODIES = {
     name: z.string().regex(ID_PATTERN, { error: 'a signal name is 1 to 64 characters of A-Z a-z 0-9 _ -' }),
     data: SignalData.optional(),
   }),
-  revoke: z.strictObject({ ...Envelope, command_id: CommandId }),
-  replace: z.strictObject({ ...Envelope, command_id: CommandId, body: Text }),
+  revoke: z.strictObject({ ...Envelope, command_id: InjectionId }),
+  replace: z.strictObject({ ...Envelope, command_id: InjectionId, body: Text }),
   delete: z.strictObject({ ...Envelope, reason: Reason.optional() }),
 } as const;
 
@@ -196,7 +198,7 @@ const TEXT_VERBS: ReadonlySet<string> = new Set(['prompt', 'steer', 'followup', 
 export type ParsedCommand =
   | {
       readonly ok: true;
-      readonly verb: Verb | 'call_outcome';
+      readonly verb: Verb | 'call_outcome' | 'feedback';
       readonly id: CommandId | undefined;
       readonly actor: Actor | undefined;
       readonly body: JsonObject;

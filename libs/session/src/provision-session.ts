@@ -30,6 +30,7 @@ import {
   type ToolDefinition,
 } from '@coxswain/protocol';
 import { compactionProblem, resolveCompaction } from './context-window.ts';
+import { seenTable } from './hook-table.ts';
 import { type RunLimits, runLimits } from './run-limits.ts';
 import { sha256Hex } from './seal-record.ts';
 import type { TranscriptFrame } from './transcript.ts';
@@ -117,6 +118,8 @@ async function provision(
   if (limits.budgets?.limits.nano_usd !== undefined && !price) return failed(priceUnknown(model));
   const predicate = unknownPredicate(persona, ports.stopPredicates ?? {});
   if (predicate) return failed(predicate);
+  const hooks = seenTable(ports.hooks);
+  if (isFailure(hooks)) return failed(hooks);
   const root = pinned?.root ?? settings.root ?? ports.defaultRoot;
   const mcpServers = { ...persona.mcp_servers, ...settings.mcp_servers };
   const [modelProblem, toolset] = await Promise.all([
@@ -132,7 +135,7 @@ async function provision(
     return { outcome: { type: 'provision_outcome', effect_id: effectId, status: 'cancelled' }, toolset: null };
   }
   const tools = selectTools(toolset.tools, settings, persona);
-  const resolved = pin(settings, persona, model, mode, root, tools, hookTable(ports.hooks), limits, price);
+  const resolved = pin(settings, persona, model, mode, root, tools, hooks.table, limits, price);
   return { outcome: { type: 'provision_outcome', effect_id: effectId, status: 'ok', provision: resolved }, toolset };
 }
 
@@ -235,11 +238,6 @@ function withSettings(definition: ToolDefinition, { tool_settings = [] }: Person
     },
     ...(max_output === undefined ? {} : { max_output }),
   };
-}
-
-function hookTable(hooks: Hooks): HookTable {
-  // Array.prototype.sort is stable: equal priorities keep the order of registration.
-  return [...hooks.table()].sort((a, b) => a.priority - b.priority).slice(0, BOUNDS.hooksMax);
 }
 
 function pin(

@@ -67,6 +67,7 @@ class Host implements SessionHost {
   readonly #carried = new Map<string, Carried>();
   readonly #retries = new Map<string, number>();
   readonly #ended = new AbortController();
+  #unwatchHooks: () => void = () => {};
   #generation = 0;
   #stopping = false;
 
@@ -87,6 +88,10 @@ class Host implements SessionHost {
       ring: (doorbell: Doorbell) => this.#ring(doorbell),
       stray: (command: StrayCommand) => this.#stray(command),
     };
+    this.#unwatchHooks =
+      this.#ports.hooks.onChange?.(() => {
+        for (const runner of this.#runners.values()) runner.hooksChanged();
+      }) ?? this.#unwatchHooks;
     await this.#ports.inbox.open(handlers, this.#options.partitions);
     let recovered = 0;
     for (const tenant of this.#options.tenants ?? ['default']) recovered += await this.#recover(tenant);
@@ -120,6 +125,7 @@ class Host implements SessionHost {
   abandon(): void {
     // Whoever takes over must get the commands: an inbox that stayed open would swallow them.
     void this.#leaveInbox();
+    this.#unwatchHooks();
     this.#ended.abort();
     for (const runner of [...this.#runners.values()]) runner.abandon();
   }

@@ -144,12 +144,15 @@ const turnSetup = setup({
     // What hooks have yet to let in wakes nobody; its verdict does.
     wakes: ({ context, event }: Args) =>
       (!('mode' in event) || event.mode !== 'audit_only') &&
-      (event.type === 'reminder_injected' || !q.isGuarded(context)),
+      (event.type === 'reminder_injected' ? event.direct === undefined : !q.isGuarded(context)),
     lets_in: ({ context, event }: Args) => {
       const { command_id, verdict } = event as On<'guard_ended'>;
       const injection = context.pending.find((candidate) => candidate.command_id === command_id);
       return verdict === 'allowed' && injection?.mode !== 'audit_only';
     },
+    // Nobody is left to let in what waits.
+    opens_the_door: ({ context, event }: Args) =>
+      q.steeringAwaitsVerdict(context) && !q.isGuarded({ ...context, hooks: (event as On<'hooks_changed'>).table }),
     interrupts: ({ event }: Args) => 'mode' in event && event.mode === 'interrupt_immediate',
     has_work: hasWork,
     anything_waits: ({ context }: Args) => q.anythingWaits(context),
@@ -229,6 +232,10 @@ export const turnMachine = turnSetup.createMachine({
     hook_call: evolves,
     hook_returned: evolves,
     hook_vetoed: evolves,
+    announced: evolves,
+    job_reported: evolves,
+    job_untracked: evolves,
+    reminder_dropped: evolves,
     consult_ended: evolves,
     injection_blocked: evolves,
     guard_ended: evolves,
@@ -504,6 +511,7 @@ export const turnMachine = turnSetup.createMachine({
             reminder_injected: [to('daemon_idle_post', 'wakes'), evolves],
             followup_received: [to('daemon_idle_post', 'wakes'), evolves],
             guard_ended: [to('daemon_idle_post', 'lets_in'), evolves],
+            hooks_changed: [to('daemon_idle_post', 'opens_the_door'), evolves],
             timer_fired: to('daemon_idle_post'),
             control_outcome: [
               to(DOWN, 'cancels'),
