@@ -18,6 +18,9 @@ export function cover(coverage: Coverage, { evidence, history }: Simulation): vo
       for (const event of events) {
         count(`event: ${event.type}`);
         if (event.type === 'steering_received' && event.preempt) count('preempts');
+        if (event.type === 'reminder_injected' && event.hook !== undefined) count('hook reminds');
+        if (event.type === 'hook_returned' && event.verdict?.kind === 'job') count('hook begins a job');
+        if (event.type === 'hook_returned' && event.failure?.message.includes('heard of')) count('hook not heard of');
         if (event.type === 'message_complete' && event.message.partial) count('cut short');
         if (event.type === 'call_ended') count(`call: ${event.status}`);
         if (event.type === 'agent_end') count(`run: ${event.stop_reason}`);
@@ -53,6 +56,11 @@ export const MUST_REACH: readonly string[] = [
   'event: suspended',
   'event: resumed',
   'event: hook_vetoed',
+  'event: announced',
+  'input: hooks_changed',
+  'hook reminds',
+  'hook begins a job',
+  'hook not heard of',
   'event: context_overflowed',
   'event: compaction_started',
   'event: compaction_done',

@@ -508,6 +508,6 @@ export type Delivery =
 
 /** Whether an event says that someone's injection is in the transcript. What hooks and the runtime say is none. */
 export function isDelivery(event: SessionEvent): event is Delivery {
-  if (event.type === 'reminder_fired') return true;
+  if (event.type === 'reminder_fired') return event.seam !== 'direct';
   return event.type === 'message_injected' && (event.origin === 'steer' || event.origin === 'followup');
 }

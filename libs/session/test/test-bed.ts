@@ -9,6 +9,7 @@ import {
   type EventOf,
   type EventType,
   HEADERS,
+  HOOK_PAYLOADS,
   type JournalRecord,
   type JsonObject,
   type Receipt,
@@ -156,6 +157,8 @@ export class TestBed {
     for (const host of this.#hosts) host.abandon();
     for await (const ref of this.bus.journal.sessions('default')) {
       const records = await this.bytes(ref.sessionId);
+      for (const { point, payload } of await this.eventsOf('hook_call', ref.sessionId))
+        expect([point, HOOK_PAYLOADS[point].safeParse(payload).error]).toEqual([point, undefined]);
       const replayed = await replayJournal(records, this.bus.blobs);
       expect(replayed).toEqual({ records: records.length, sessionId: ref.sessionId });
     }

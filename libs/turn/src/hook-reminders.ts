@@ -1,6 +1,7 @@
 /**
- * Reminders that hooks return. Without a mode they are in the transcript at once, behind the results of an open batch, and
- * make no run go on; with one they wait for their seam as those that are sent do. Their lives are the same from then on.
+ * Reminders that hooks return. They are in the transcript at once, behind the results of an open batch: no seam delivers
+ * them, and they make no run go on and wake nobody, or a hook that always reminds would keep a session running for ever.
+ * From then on they live as those do that are sent.
  */
 import {
   BOUNDS,
@@ -27,26 +28,16 @@ export function hookReminders(
 ): SessionEvent[] {
   const drafts = lastOfEachKey(answers);
   if (drafts.length === 0) return [];
-  const waiting = context.pending.filter(({ kind }) => kind === 'remind');
-  let room = BOUNDS.remindersLiveMax - waiting.length - context.reminders.length;
-  let places = BOUNDS.pendingInjectionsMax - context.pending.length - context.followups.length;
+  let room = BOUNDS.remindersLiveMax - context.reminders.length;
+  room -= context.pending.filter(({ kind }) => kind === 'remind').length;
   const at = new Date(atMs).toISOString();
   return drafts.flatMap(({ hook, reminder }, index): SessionEvent[] => {
     const command_id = `hook:${effect_id}:${index + 1}`;
-    const { dedupe_key, mode } = reminder;
-    const shown = supersededBy(context, { command_id, dedupe_key });
-    const collapsed = mode && dedupe_key && waiting.find((one) => one.dedupe_key === dedupe_key);
-    const takesRoom = !shown && !collapsed;
-    if ((takesRoom && room <= 0) || (mode && !collapsed && places <= 0))
-      return [{ type: 'reminder_dropped', hook, code: 'too_many_reminders' }];
-    if (takesRoom) room--;
+    const isAudit = reminder.mode === 'audit_only';
+    const shown = isAudit ? undefined : supersededBy(context, { command_id, dedupe_key: reminder.dedupe_key });
+    if (!isAudit && !shown && room-- <= 0) return [{ type: 'reminder_dropped', hook, code: 'too_many_reminders' }];
     const injected = injection(command_id, hook, reminder, at);
-    if (!mode) return [injected, ...fired(context, injected, shown?.command_id)];
-    if (!collapsed) {
-      places--;
-      return [injected];
-    }
-    return [injected, { type: 'injection_collapsed', command_id: collapsed.command_id, into: command_id, dedupe_key }];
+    return [injected, ...fired(context, injected, shown?.command_id)];
   });
 }
 
@@ -74,7 +65,7 @@ function injection(
     command_id,
     ...fields,
     mode: mode ?? 'finish_step',
-    ...(mode ? {} : { direct: true as const }),
+    direct: true,
     hook,
     at,
   };
@@ -82,16 +73,19 @@ function injection(
 
 function fired(
   context: SessionContext,
-  { command_id, body, role_hint, preserve_on_compact }: EventOf<'reminder_injected'>,
+  { command_id, body, mode, role_hint, preserve_on_compact }: EventOf<'reminder_injected'>,
   superseded: string | undefined,
 ): SessionEvent[] {
-  const pinned = preserve_on_compact ? { preserve_on_compact: true as const } : {};
+  const tail = {
+    ...(preserve_on_compact ? { preserve_on_compact: true as const } : {}),
+    ...(mode === 'audit_only' ? { audit_only: true as const } : {}),
+  };
   const message = reminderMessage({ body, reminder: { role_hint } });
   return [
     ...(superseded === undefined
       ? []
       : [{ type: 'reminder_deduped', command_id: superseded, by: command_id } as const]),
-    { type: 'reminder_fired', command_id, seam: 'direct', turn: context.turn, message, ...pinned },
+    { type: 'reminder_fired', command_id, seam: 'direct', turn: context.turn, message, ...tail },
   ];
 }
 

@@ -11,6 +11,7 @@ import { PLAIN_RUNS } from './plain-runs.ts';
 import { SEAM_DELIVERIES } from './seam-deliveries.ts';
 import { SLEEPING } from './sleeping.ts';
 import { STEERING } from './steering.ts';
+import { TOLD_HOOKS } from './told-hooks.ts';
 
 /** See the top of the file. */
 export const SCENARIOS: readonly Scenario[] = [
@@ -23,6 +24,7 @@ export const SCENARIOS: readonly Scenario[] = [
   ...CANCELLING,
   ...FAILURES,
   ...HOOKS,
+  ...TOLD_HOOKS,
   ...COMPACTION,
   ...LIMITS,
 ];
