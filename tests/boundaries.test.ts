@@ -26,6 +26,7 @@ test('each project has one layer, read from its nx tags', () => {
     '@coxswain/turn': 'turn',
     '@coxswain/ports': 'ports',
     '@coxswain/session': 'session',
+    '@coxswain/adapter-hooks': 'adapter',
     '@coxswain/adapter-nats': 'adapter',
     '@coxswain/client': 'client',
     '@coxswain/cli': 'cli',
@@ -87,6 +88,12 @@ describe('a planted import is caught', () => {
       'libs/adapters/nats',
       "import '@coxswain/adapter-memory';",
       'layer adapter may not import @coxswain/adapter-memory (layer adapter)',
+    ],
+    [
+      'from adapter to client',
+      'libs/adapters/hooks',
+      "import '@coxswain/client';",
+      'layer adapter may not import @coxswain/client (layer client)',
     ],
     [
       'from adapter to session',

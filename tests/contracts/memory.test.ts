@@ -18,7 +18,7 @@ journalContract('memory', () => ({ journal: bus.journal, other: bus.journal }));
 inboxContract('memory', () => ({
   createInbox,
   sender: bus.sender,
-  publish: async (subject, payload, headers) => bus.publish(subject, payload, headers),
+  publish: async (subject, payload, headers) => void bus.publish(subject, payload, headers),
 }));
 snapshotsContract('memory', () => bus.snapshots);
 blobsContract('memory', () => bus.blobs);

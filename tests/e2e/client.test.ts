@@ -199,6 +199,34 @@ describe('commands', () => {
     }
   });
 
+  test('that are taken back, or make way for a newer one, are waited for no longer; a repetition is told the same', async () => {
+    const session = await start('waits');
+    await vi.waitFor(async () => expect((await session.state()).calls).toMatchObject([{ status: 'running' }]), 5_000);
+    const waiting = (id: string) =>
+      vi.waitFor(async () => expect((await session.pending()).map((one) => one.command_id)).toContain(id), 5_000);
+    const revoked = { name: 'CommandRevokedError', code: 'revoked' };
+    const ended = async (id: string, sent: Promise<unknown>) => {
+      await expect(sent).rejects.toMatchObject({ ...revoked, commandId: id });
+      // No host hears of this one: only the journal can say what became of the first.
+      await expect(session.steer('look', { id, wait: 'delivered' })).rejects.toMatchObject(revoked);
+    };
+
+    const taken = session.steer('look', { id: 'taken', wait: 'delivered' });
+    taken.catch(() => undefined);
+    await waiting('taken');
+    await session.revoke('taken', { wait: 'accepted' });
+    await ended('taken', taken);
+
+    const older = session.steer('look', { id: 'older', dedupeKey: 'k', wait: 'delivered' });
+    older.catch(() => undefined);
+    await waiting('older');
+    await session.steer('look again', { id: 'newer', dedupeKey: 'k', wait: 'accepted' });
+    await ended('older', older);
+    expect(await session.receiptOf('older')).toMatchObject({ stage: 'revoked', detail: { collapsed_into: 'newer' } });
+    await session.cancel();
+    await session.result();
+  });
+
   test('are not waited for beyond the end of the run: they are kept for the next', async () => {
     const ended = await start('quick');
     await ended.result();

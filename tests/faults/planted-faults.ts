@@ -117,16 +117,16 @@ export const PLANTED_FAULTS: readonly PlantedFault[] = [
     find: "else if (sequential && row.status === 'parked') heldBack = true;",
     instead: '',
   },
-  // ---- turn-machine.ts: ways and guards ----
+  // ---- turn-machine.ts, turn-guards.ts: ways and guards ----
   {
     name: 'steering delivered after a batch does not keep a terminating run going',
-    file: 'turn-machine.ts',
+    file: 'turn-guards.ts',
     find: 'checkpoint(event).delivered === 0 && q.batchTerminates(context)',
     instead: 'q.batchTerminates(context)',
   },
   {
     name: 'the last decision is taken for one of several',
-    file: 'turn-machine.ts',
+    file: 'turn-guards.ts',
     find: '=> !q.anyParkedBut(context, callOf(event) ?? null);',
     instead: '=> q.anyParkedBut(context, callOf(event) ?? null);',
   },
@@ -269,7 +269,7 @@ export const PLANTED_FAULTS: readonly PlantedFault[] = [
   },
   {
     name: 'a reminder of a hook wakes a daemon',
-    file: 'turn-machine.ts',
+    file: 'turn-guards.ts',
     find: "event.type === 'reminder_injected' ? event.direct === undefined : ",
     instead: "event.type === 'reminder_injected' || ",
   },
@@ -284,5 +284,62 @@ export const PLANTED_FAULTS: readonly PlantedFault[] = [
     file: 'next.ts',
     find: "target ?? context.pinned?.persona ?? '', payload);",
     instead: "target ?? context.pinned?.persona ?? '');",
+  },
+
+  // ---- budgets, windows, parking ----
+  {
+    name: 'the clock of the store of timers is not believed where it is ahead',
+    file: 'budgets.ts',
+    find: '  return { ...count, running_since_ms: count.running_since_ms - (dueAtMs - atMs) };\n',
+    instead: '  return count;\n',
+  },
+  {
+    name: 'a run that is ending still waits for its time',
+    file: 'effects.ts',
+    find: 'return aborting ? null : {',
+    instead: 'return {',
+  },
+  {
+    name: 'a run ends for want of budget although its next prompt would be compacted',
+    file: 'next-prompt.ts',
+    find: '  return passDue(atTurnEnd(context)) ? 0 : count.prompt_tokens;\n',
+    instead: '  return count.prompt_tokens;\n',
+  },
+  {
+    name: 'a refused prompt teaches nothing',
+    file: 'view-account.ts',
+    find: 'if (refused_at === 0 || refused_at >= window) return { window, reserve };',
+    instead: 'if (refused_at >= 0) return { window, reserve };',
+  },
+  {
+    name: 'a call parks its session although a hook has made an error of it',
+    file: 'decide-consult.ts',
+    find: '...parkRequested(context, { call_id: row.call_id, status: end.status, result, park })',
+    instead: "...parkRequested(context, { call_id: row.call_id, status: 'ok', result: row.returned.result, park })",
+  },
+  // ---- what waits, and what it ends ----
+  {
+    name: 'an interrupt that was taken back still ends the answer',
+    file: 'preempt.ts',
+    find: 'return context.preempting.filter(waits);',
+    instead: 'return context.preempting;',
+  },
+  {
+    name: 'an interrupt that came before a suspension was asked for ends it',
+    file: 'suspension.ts',
+    find: 'interrupts === idOf(suspend) && ids.includes(command_id)',
+    instead: 'ids.includes(command_id)',
+  },
+  {
+    name: 'what collapses goes to the end of the queue',
+    file: 'evolve-injections.ts',
+    find: '(one.command_id === older ? [newer] : one === newer ? [] : [one])',
+    instead: '(one.command_id === older ? [] : [one])',
+  },
+  {
+    name: 'a control that is refused has no outcome',
+    file: 'rejection.ts',
+    find: 'events: [rejected, outcome]',
+    instead: 'events: [rejected]',
   },
 ];

@@ -1,7 +1,9 @@
 /** The client: whoever sends commands to sessions and hears of them. It never crashes, and it does not know what is wrong with the hosts. */
 import { HEADERS, parsePublishedCommand, positionalCommandId, sessionRef } from '@coxswain/protocol';
-import type { PlannedCommand, Schedule } from './generator.ts';
+import type { Schedule } from './generator.ts';
 import type { History } from './history.ts';
+import type { PlannedCommand } from './plan-commands.ts';
+import { SIGNALS } from './plan-parking.ts';
 import type { Random } from './random.ts';
 import type { SimBus } from './sim-bus.ts';
 
@@ -14,7 +16,6 @@ export class Client {
   readonly #history: History;
   readonly #random: Random;
   readonly #incarnation: { readonly stream: string; readonly created: string };
-  #seq = 0;
   #own = 0;
 
   constructor(bus: SimBus, history: History, random: Random) {
@@ -36,10 +37,11 @@ export class Client {
       this.#bus.bus.subscribeEvents(sessionRef(id), ({ bytes }) => {
         const text = Buffer.from(bytes).toString('utf8');
         // Reading every record twice would cost more than the sessions themselves.
-        if (!/"(approval_requested|call_started)"/.test(text)) return;
+        if (!/"(approval_requested|call_started|suspended)"/.test(text)) return;
         const { events } = JSON.parse(text) as { events: { type: string; call_id?: string }[] };
         for (const { type, call_id } of events) {
           if (type === 'approval_requested' && this.#random.chance(schedule.attentive)) this.#decide(id, call_id);
+          if (type === 'suspended' && this.#random.chance(schedule.meddling)) this.#disturb(id);
           if (type === 'call_started' && this.#random.chance(schedule.meddling)) this.#meddle(id, call_id);
         }
       });
@@ -58,9 +60,20 @@ export class Client {
       [2, ['steer', { body: `now, ${callId}`, preempt: true }]],
       [2, ['steer', { body: `and ${callId}` }]],
       [1, ['suspend', {}]],
+      [2, ['suspend', { for_ms: this.#random.pick([1, 500, 3_000]) }]],
       [1, ['cancel', { reason: 'enough' }]],
     ]);
     this.#soon(this.#random.pick([5, 100, 1_000]), session, verb, body);
+  }
+
+  #disturb(session: string): void {
+    const [verb, body] = this.#random.pick<readonly [string, object]>([
+      ['resume', {}],
+      ['signal', { name: this.#random.pick(SIGNALS) }],
+      ['steer', { body: `are you asleep, ${session}?`, mode: 'interrupt' }],
+      ['cancel', { reason: 'it sleeps' }],
+    ]);
+    this.#soon(this.#random.pick([5, 1_000]), session, verb, body);
   }
 
   #soon(withinMs: number, session: string, verb: string, body: object): void {
@@ -73,20 +86,24 @@ export class Client {
     return this.send({ atMs: 0, session, verb, payload, id: `client-${++this.#own}`, tell: true });
   }
 
+  /** Sends the outcome of a call that a worker has taken up. */
+  bringOutcome(session: string, body: object, id: string | null): void {
+    const payload = Buffer.from(JSON.stringify(body), 'utf8');
+    // It waits for the bus as long as it must.
+    void this.send({ atMs: 0, session, verb: 'call_outcome', payload, id, tell: true });
+  }
+
   /** Sends one command; while the bus is out of reach it waits, as its stores' acknowledgement would. */
   async send({ session, verb, payload, id, tell }: PlannedCommand): Promise<void> {
     while (this.#bus.isOut) await this.#bus.world.sleep(100);
     const subject = `cox.default.session.${session}.${verb}`;
-    const address = parsePublishedCommand(subject);
-    if (address) this.#seq++;
-    if (address?.ref) {
-      const commandId = id !== null && ID.test(id) ? id : positionalCommandId(this.#incarnation, this.#seq);
-      this.#history.push({ what: 'sent', command: { session, seq: this.#seq, verb, commandId, tell } });
-    }
-    this.#bus.bus.publish(subject, payload, {
+    const seq = this.#bus.bus.publish(subject, payload, {
       ...(id === null ? {} : { [HEADERS.commandId]: id }),
       ...(tell ? { [HEADERS.receiptTo]: INBOX } : {}),
       [HEADERS.actor]: 'client',
     });
+    if (seq === null || !parsePublishedCommand(subject)?.ref) return;
+    const commandId = id !== null && ID.test(id) ? id : positionalCommandId(this.#incarnation, seq);
+    this.#history.push({ what: 'sent', command: { session, seq, verb, commandId, tell } });
   }
 }

@@ -1,4 +1,7 @@
 /** What simulations have reached: a nemesis that never gets anywhere finds nothing, and nobody would notice. */
+import type { EventOf, SessionEvent } from '@coxswain/protocol';
+import type { Journal } from './checkers/check.ts';
+import type { History } from './history.ts';
 import type { Simulation } from './simulate.ts';
 
 /** How often each thing has happened. */
@@ -12,65 +15,222 @@ export function cover(coverage: Coverage, { evidence, history }: Simulation): vo
     if (entry.what === 'host') count(`host: ${entry.did.replace(/ [\d].*$/, '')}`);
     if (entry.what === 'receipt') count(`receipt: ${entry.receipt.stage}`);
   }
-  for (const { records } of evidence.journals) {
-    for (const { events, input } of records) {
+  for (const journal of evidence.journals) {
+    for (const { events, input } of journal.records) {
       count(input.type === 'command' ? `command: ${input.verb.slice(0, 16)}` : `input: ${input.type}`);
       for (const event of events) {
         count(`event: ${event.type}`);
-        if (event.type === 'steering_received' && event.preempt) count('preempts');
-        if (event.type === 'reminder_injected' && event.hook !== undefined) count('hook reminds');
-        if (event.type === 'hook_returned' && event.verdict?.kind === 'job') count('hook begins a job');
-        if (event.type === 'hook_returned' && event.failure?.message.includes('heard of')) count('hook not heard of');
-        if (event.type === 'message_complete' && event.message.partial) count('cut short');
-        if (event.type === 'call_ended') count(`call: ${event.status}`);
-        if (event.type === 'agent_end') count(`run: ${event.stop_reason}`);
-        if (event.type === 'loop_checkpoint' && event.delivered > 0) count(`delivered: ${event.kind}`);
-        if (event.type === 'loop_checkpoint' && event.dispatch_skipped) count('dispatch skipped');
-        if (event.type === 'command_rejected') count(`rejected: ${event.code}`);
+        for (const what of detailOf(event)) count(what);
       }
     }
+    for (const what of struckAt(journal, history)) count(`killed: ${what}`);
+  }
+}
+
+function detailOf(event: SessionEvent): string[] {
+  switch (event.type) {
+    case 'steering_received':
+      return event.preempt ? ['preempts'] : [];
+    case 'reminder_injected':
+      return [
+        event.preempt && 'preempts',
+        event.hook !== undefined && 'hook: reminds',
+        ...reminderDetail(event),
+      ].filter((what) => typeof what === 'string');
+    case 'hook_returned':
+      return [
+        ...(event.verdict?.kind === 'job' ? ['hook: begins a job'] : []),
+        ...(event.failure?.message.includes('heard of') ? ['hook: not heard of'] : []),
+      ];
+    case 'message_complete':
+      return event.message.partial ? ['cut short'] : [];
+    case 'call_started':
+      return [`tool: ${event.tool}`];
+    case 'call_ended':
+      return [`call: ${event.status}`, ...(event.command_id === undefined ? [] : ['call: ended by command'])];
+    case 'agent_end':
+      return [`run: ${event.stop_reason}`];
+    case 'loop_checkpoint':
+      return [
+        ...(event.delivered > 0 ? [`delivered: ${event.kind}`] : []),
+        ...(event.inbox_delivered > 0 ? [`feedback: ${event.kind}`] : []),
+        ...(event.dispatch_skipped ? ['dispatch skipped'] : []),
+      ];
+    case 'command_rejected':
+      return [`rejected: ${event.code}`];
+    case 'control_outcome':
+      return [`${event.control}: ${event.status}`];
+    case 'suspended': {
+      const timed = event.until_ms !== undefined;
+      const until = timed
+        ? event.signal === undefined
+          ? 'time'
+          : 'time or signal'
+        : ((event.signal && 'signal') ?? 'open');
+      return [
+        `suspended: ${until}`,
+        ...(timed ? [`on timeout: ${event.on_timeout ?? 'resume_with_summary'}`] : []),
+        ...(event.call_id === undefined ? [] : ['suspended: by itself']),
+      ];
+    }
+    case 'resumed':
+      return [`resumed: ${event.cause}`, ...(event.slept_ms > DAY_MS ? ['slept for days'] : [])];
+    case 'run_failed':
+      return [`failed: ${event.source}`];
+    case 'timer_fired':
+      return [`timer: ${event.what}`];
+    case 'budget_threshold': {
+      const how = event.percent < 100 ? 'told' : event.needed === undefined ? 'used up' : 'cannot cover more';
+      return [`budget ${event.budget}: ${how}`];
+    }
+    case 'stop_condition_held':
+      return [`stop: ${Object.keys(event.condition)[0]}`];
+    case 'reminder_expired':
+      return [`expired: ${event.reason}`];
+    case 'compaction_done':
+      return [`compacted: ${event.mode}`, `compacted: ${event.strategy}`];
+    default:
+      return [];
+  }
+}
+
+function reminderDetail({ tags, propagate, role_hint, preserve_on_compact }: EventOf<'reminder_injected'>): string[] {
+  return [
+    ...(tags.length > 0 ? ['reminder: tags'] : []),
+    ...(preserve_on_compact ? ['reminder: preserved'] : []),
+    `reminder: ${propagate}`,
+    `reminder: ${role_hint}`,
+  ];
+}
+
+const DAY_MS = 24 * 60 * 60 * 1_000;
+
+/** What a session was at whenever a host was killed. */
+function struckAt(journal: Journal, history: History): string[] {
+  const killsMs = history.of('host').flatMap(({ did, atMs }) => (did === 'is killed' ? [atMs] : []));
+  if (killsMs.length === 0) return [];
+  const storedMs = history.of('stored').filter(({ session }) => session === journal.session);
+  const doing = new Map<string, string>();
+  const struck: string[] = [];
+  for (const [index, { events, state, effects_open }] of journal.records.entries()) {
+    for (const event of events) follow(doing, event);
+    const sinceMs = storedMs[index]?.atMs ?? 0;
+    const untilMs = storedMs[index + 1]?.atMs ?? Number.POSITIVE_INFINITY;
+    const [top = ''] = typeof state === 'string' ? [state] : Object.keys(state);
+    if (top === 'stopped' || top === 'failed') continue;
+    const kills = killsMs.filter((atMs) => atMs >= sinceMs && atMs < untilMs).length;
+    if (top === 'daemon_idle' && effects_open.length > 0) doing.set('wake interval', 'until the wake interval');
+    else doing.delete('wake interval');
+    for (let i = 0; i < kills; i++) struck.push(top, ...new Set(doing.values()));
+  }
+  return struck;
+}
+
+/** What is under way, by what ends it. */
+function follow(doing: Map<string, string>, event: SessionEvent): void {
+  switch (event.type) {
+    case 'suspended':
+      doing.set('sleep', event.until_ms === undefined ? 'until someone comes' : 'until the time comes');
+      break;
+    case 'resumed':
+      doing.delete('sleep');
+      break;
+    case 'call_accepted':
+      doing.set(`call ${event.call_id}`, 'with a call taken up');
+      break;
+    case 'call_ended':
+      doing.delete(`call ${event.call_id}`);
+      break;
+    case 'compaction_started':
+      doing.set('compaction', 'in a compaction');
+      break;
+    case 'compaction_done':
+    case 'compaction_skipped':
+      doing.delete('compaction');
+      break;
+    case 'stop_predicates_asked':
+      doing.set('predicates', 'while predicates are asked');
+      break;
+    case 'stop_predicates_answered':
+      doing.delete('predicates');
+      break;
+    case 'budget_threshold':
+      doing.set('budget', 'with a budget partly used');
+      break;
+    case 'reminder_fired':
+      doing.set(`reminder ${event.command_id}`, 'with a reminder shown');
+      break;
+    case 'reminder_expired':
+    case 'reminder_deduped':
+      doing.delete(`reminder ${event.command_id}`);
+      break;
+    case 'agent_end':
+      for (const what of doing.keys()) if (!what.startsWith('reminder')) doing.delete(what);
+      break;
+    default:
+      break;
   }
 }
 
 /** What hundreds of seeds must reach, or the simulation has lost its teeth. */
 export const MUST_REACH: readonly string[] = [
-  'left: foreign_writer',
-  'left: journal_unavailable',
-  'left: late_append',
-  'left: unloadable',
-  'host: is killed',
-  'host: stands still for',
-  'input: owned',
-  ...['start', 'prompt', 'steer', 'remind', 'followup', 'approve', 'cancel', 'cancel_call', 'suspend', 'resume'].map(
-    (verb) => `command: ${verb}`,
-  ),
-  ...['ok', 'error', 'denied', 'skipped', 'cancelled', 'interrupted', 'aborted'].map((status) => `call: ${status}`),
-  ...['end_turn', 'terminated', 'max_turns', 'cancelled', 'error'].map((reason) => `run: ${reason}`),
-  ...['accepted', 'rejected', 'delivered'].map((stage) => `receipt: ${stage}`),
-  ...['iteration_start', 'pre_tool_dispatch', 'post_tool_dispatch', 'iteration_end', 'loop_exit'].map(
-    (seam) => `delivered: ${seam}`,
-  ),
+  ...each('left', ['foreign_writer', 'journal_unavailable', 'late_append', 'unloadable']),
+  ...each('host', ['is killed', 'stands still for']),
+  ...each('input', ['owned', 'feedback', 'timer', 'call_accepted']),
+  ...each('command', ['start', 'prompt', 'steer', 'remind', 'followup', 'approve', 'cancel', 'cancel_call', 'suspend']),
+  ...each('command', ['resume', 'signal', 'revoke', 'replace', 'call_outcome']),
+  ...each('call', ['ok', 'error', 'denied', 'skipped', 'cancelled', 'interrupted', 'aborted', 'ended by command']),
+  ...each('run', ['end_turn', 'terminated', 'max_turns', 'cancelled', 'error', 'stop_condition', 'budget_exceeded']),
+  ...each('receipt', ['accepted', 'rejected', 'delivered', 'blocked', 'revoked']),
+  ...each('delivered', ['iteration_start', 'pre_tool_dispatch', 'post_tool_dispatch', 'iteration_end', 'loop_exit']),
+  ...each('delivered', ['daemon_idle_post']),
+  ...each('feedback', ['pre_compact', 'post_compact']),
   'dispatch skipped',
   'preempts',
   'cut short',
-  'event: suspended',
-  'event: resumed',
-  'event: hook_vetoed',
-  'event: announced',
+  'slept for days',
+  ...each('suspended', ['open', 'time', 'signal', 'time or signal', 'by itself']),
+  ...each('on timeout', ['resume_with_summary', 'fail', 'resume_with_input']),
+  ...each('resumed', ['command', 'interrupt', 'signal', 'timeout']),
+  ...each('suspend', ['suspending', 'blocked', 'already_suspended', 'not_running']),
+  ...each('resume', ['resumed', 'not_suspended']),
+  ...each('failed', ['suspension', 'model', 'prompt']),
+  ...each('timer', ['suspension', 'wake_interval', 'time_budget']),
+  ...['tokens', 'usd', 'wall_time_ms'].flatMap((budget) => each(`budget ${budget}`, ['told', 'used up'])),
+  'budget tokens: cannot cover more',
+  ...each('stop', ['text', 'tool', 'predicate']),
+  ...each('revoke', ['revoked', 'already_delivered', 'already_revoked', 'unknown_command_id']),
+  ...each('replace', ['replaced', 'already_delivered']),
+  ...each('reminder', ['tags', 'preserved', 'session', 'all', 'none']),
+  ...each('reminder', ['system', 'developer', 'user_block', 'ephemeral_cache']),
+  ...each('expired', ['ttl', 'compaction', 'cleared']),
+  ...each('compacted', ['window', 'overflow', 'summary', 'notes', 'clear_tool_results']),
+  ...each('rejected', ['call_not_open', 'stale_epoch', 'already_decided', 'session_busy', 'internal_subject']),
+  ...each('tool', ['finish', 'in_order', 'park', 'long_job', 'long_look', 'stubborn', 'remote_count']),
+  ...each('hook', ['reminds', 'begins a job', 'not heard of']),
   'input: hooks_changed',
-  'hook reminds',
-  'hook begins a job',
-  'hook not heard of',
-  'event: context_overflowed',
-  'event: compaction_started',
-  'event: compaction_done',
-  'event: compaction_skipped',
-  'event: files_edited',
-  'event: guard_ended',
-  'event: injection_blocked',
-  'event: feedback_received',
-  'input: feedback',
-  'receipt: blocked',
-  'event: call_args_rewritten',
-  'event: call_cancel_requested',
+  ...each('event', [
+    'announced',
+    'hook_vetoed',
+    'context_overflowed',
+    'compaction_started',
+    'compaction_skipped',
+    'files_edited',
+  ]),
+  ...each('event', [
+    'guard_ended',
+    'injection_blocked',
+    'injection_collapsed',
+    'feedback_received',
+    'reminder_deduped',
+  ]),
+  ...each('event', ['call_args_rewritten', 'call_cancel_requested', 'stop_predicates_answered']),
+  ...each('killed', ['provisioning', 'assistant_streaming', 'function_execute', 'function_awaiting_approval']),
+  ...each('killed', ['daemon_idle', 'suspended', 'until the time comes', 'until someone comes']),
+  ...each('killed', ['until the wake interval', 'with a call taken up', 'with a budget partly used']),
+  ...each('killed', ['with a reminder shown', 'in a compaction', 'while predicates are asked']),
 ];
+
+function each(kind: string, whats: readonly string[]): string[] {
+  return whats.map((what) => `${kind}: ${what}`);
+}

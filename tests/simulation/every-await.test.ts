@@ -5,7 +5,10 @@
 import { HookRegistration } from '@coxswain/protocol';
 import { expect, test } from 'vitest';
 import { call } from '../../libs/session/test/fake-model.ts';
-import { type NemesisAct, NO_FAULTS, type PlannedAnswer, type PlannedCommand, type Schedule } from './generator.ts';
+import { type NemesisAct, NO_FAULTS, type PlannedAnswer, type Schedule } from './generator.ts';
+import type { PlannedCommand } from './plan-commands.ts';
+import { planParking } from './plan-parking.ts';
+import { createRandom } from './random.ts';
 import { runSchedule } from './simulate.ts';
 
 const answer = (more: Partial<PlannedAnswer>): PlannedAnswer => ({
@@ -69,7 +72,79 @@ function schedule(seed: number, nemesis: readonly NemesisAct[]): Schedule {
   };
 }
 
+/**
+ * A session that sleeps: it parks itself for a while, has a call taken up, is suspended until a signal, has messages
+ * taken back, replaced, collapsed, reminders that run out, a budget, a predicate to ask, and idles as a daemon.
+ */
+function sleeping(seed: number, nemesis: readonly NemesisAct[]): Schedule {
+  const persona = {
+    name: 'sleeper',
+    daemon: { wake_interval_ms: 3_000 },
+    stop_when: [{ predicate: 'never' }],
+    budget_thresholds: [1, 100],
+  };
+  const limits = { tokens: 500, wall_time_ms: 60_000 };
+  const start = { prompt: 'hello', model: 'sim/model', persona, limits, permissions: { default: 'allow' } };
+  return {
+    ...schedule(seed, nemesis),
+    hooks: [],
+    sessions: [
+      {
+        id: 's1',
+        tokensPerMessage: 5,
+        answers: [
+          answer({ calls: [call('a0c0', 'park', { n: shortNap() })] }),
+          answer({
+            calls: [
+              call('a1c0', 'long_look', { n: 1 }),
+              call('a1c1', 'long_job', { n: 2 }),
+              call('a1c2', 'long_job', { n: 3 }),
+            ],
+          }),
+          answer({ text: 'answer 3' }),
+        ],
+      },
+    ],
+    commands: [
+      command(10, 'start', start),
+      command(11, 'remind', { body: 'be brief', ttl_turns: 2, dedupe_key: 'k' }),
+      command(12, 'remind', { body: 'be very brief', ttl_turns: 2, dedupe_key: 'k' }),
+      command(17, 'followup', { body: 'and then' }),
+      command(18, 'replace', { command_id: 'followup-17', body: 'and after that' }),
+      command(19, 'steer', { body: 'never mind' }),
+      command(20, 'revoke', { command_id: 'steer-19' }),
+      command(8_000, 'suspend', { signal: 'built', for_ms: 30 * 24 * 60 * 60 * 1_000 }),
+      command(9_000, 'signal', { name: 'built', data: { ok: true } }),
+    ],
+  };
+}
+
+/** The number of a call that parks its session for some seconds and nothing else. */
+function shortNap(): number {
+  for (let n = 0; ; n++) {
+    const { for_ms = 0, signal, on_timeout } = planParking(createRandom(n), 0);
+    if (for_ms > 500 && for_ms < 5_000 && signal === undefined && on_timeout === 'resume_with_input') return n;
+  }
+}
+
 const STEPS = 4;
+
+async function strikes(make: typeof schedule, kind: Strike, from: number, steps: number): Promise<void> {
+  // One seed for all, so that everything is the same up to the moment at which it strikes.
+  const seed = from + 1;
+  const { awaits, problems } = await runSchedule(make(seed, []));
+  expect(problems).toEqual([]);
+  expect(awaits).toBeGreaterThan(100);
+  for (let at = from + 1; at <= awaits; at += steps) {
+    const { problems, history } = await runSchedule(make(seed, [{ kind, atMs: 0, awaits: at, downMs: 700 }]));
+    expect(problems, `${kind} ${at}`).toEqual([]);
+    const struck = history
+      .of('host')
+      .filter(({ did }, index) => did === 'is killed' || (did === 'starts' && index > 0));
+    expect(struck, `${kind} ${at} struck`).not.toEqual([]);
+  }
+}
+type Strike = 'crash_at_await' | 'rival_at_await';
 
 test.each([
   ['crash_at_await', 0],
@@ -80,18 +155,26 @@ test.each([
   ['rival_at_await', 1],
   ['rival_at_await', 2],
   ['rival_at_await', 3],
-] as const)('%s, at every fourth of all awaits from %i on', { timeout: 60_000 }, async (kind, from) => {
-  // One seed for all, so that everything is the same up to the moment at which it strikes.
-  const seed = from + 1;
-  const { awaits, problems } = await runSchedule(schedule(seed, []));
+] as const)('%s, at every fourth of all awaits from %i on', { timeout: 60_000 }, (kind, from) =>
+  strikes(schedule, kind, from, STEPS),
+);
+
+const SLEEPS = ['suspended', 'resumed', 'timer_fired', 'signal_received', 'call_accepted', 'budget_threshold'] as const;
+const TAKES_BACK = ['injection_collapsed', 'reminder_expired', 'stop_predicates_answered'] as const;
+
+test.each([1, 3, 5, 7])('a session that sleeps does all that it is there for, with seed %i', async (seed) => {
+  const { evidence, problems } = await runSchedule(sleeping(seed, []));
   expect(problems).toEqual([]);
-  expect(awaits).toBeGreaterThan(100);
-  for (let at = from + 1; at <= awaits; at += STEPS) {
-    const { problems, history } = await runSchedule(schedule(seed, [{ kind, atMs: 0, awaits: at, downMs: 700 }]));
-    expect(problems, `${kind} ${at}`).toEqual([]);
-    const struck = history
-      .of('host')
-      .filter(({ did }, index) => did === 'is killed' || (did === 'starts' && index > 0));
-    expect(struck, `${kind} ${at} struck`).not.toEqual([]);
-  }
+  const events = evidence.journals.flatMap(({ records }) => records.flatMap(({ events }) => events));
+  const types = new Set(events.map(({ type }) => type));
+  expect([...SLEEPS, ...TAKES_BACK].filter((type) => !types.has(type))).toEqual([]);
 });
+
+test.each([
+  ['crash_at_await', 0],
+  ['crash_at_await', 4],
+  ['rival_at_await', 2],
+  ['rival_at_await', 6],
+] as const)('%s, while a session sleeps, at every eighth of all awaits from %i on', { timeout: 60_000 }, (kind, from) =>
+  strikes(sleeping, kind, from, 2 * STEPS),
+);

@@ -2,7 +2,8 @@
  * The generator: from a seed to a schedule. It says what will be asked of whom and when, what models answer, which tools
  * and hooks there are, and what goes wrong. It knows nothing of how the sessions are run.
  */
-import { BOUNDS, type CallPart, HookRegistration, type HookTable, type JsonObject } from '@coxswain/protocol';
+import { type CallPart, HookRegistration, type HookTable, type JsonObject } from '@coxswain/protocol';
+import { hostileSubjects, type PlannedCommand, planCommands } from './plan-commands.ts';
 import { createRandom, type Random } from './random.ts';
 import { TOOL_NAMES } from './sim-tools.ts';
 
@@ -24,17 +25,8 @@ export interface SessionPlan {
   readonly answers: readonly PlannedAnswer[];
   /** No summary can be had of it. */
   readonly summariesFail?: boolean | undefined;
-}
-
-/** One message to the command stream. */
-export interface PlannedCommand {
-  readonly atMs: number;
-  readonly session: string;
-  readonly verb: string;
-  readonly payload: Uint8Array;
-  /** Null: its sender gives it no id. */
-  readonly id: string | null;
-  readonly tell: boolean;
+  /** What its answers are said to have read: so many tokens for each message of their prompt. */
+  readonly tokensPerMessage?: number | undefined;
 }
 
 /** A table of hooks from a moment on. */
@@ -131,10 +123,10 @@ export function generate(seed: number): Schedule {
     faults: planFaults(random.fork('faults'), profile),
     hooks,
     hookChanges: planHookChanges(random.fork('hook changes'), hooks),
-    sessions: sessions.map(({ id, answers, summariesFail }) => ({ id, answers, summariesFail })),
+    sessions: sessions.map(({ commands: _, ...plan }) => plan),
     commands: sessions
       .flatMap(({ commands }) => commands)
-      .concat(hostileSubjects(random.fork('hostile')))
+      .concat(hostileSubjects(random.fork('hostile'), TROUBLE_MS))
       .sort((a, b) => a.atMs - b.atMs),
     nemesis: planNemesis(random.fork('nemesis'), profile),
     attentive: random.pick([0, 0.5, 1]),
@@ -152,20 +144,17 @@ function planSession(random: Random, id: string): SessionPlan & { readonly comma
     ...(overflows && context.chance(0.3) ? { messagesMax: 1 + context.int(6) } : {}),
   }));
   const callIds = answers.flatMap(({ calls }) => calls.map((call) => call.call_id));
-  const commands = [command(random, id, 'start', startBody(random, context), random.between(0, 1_500), 'start-1')];
-  const count = 3 + random.int(10);
-  for (let i = 0; i < count; i++) {
-    const atMs = random.between(0, TROUBLE_MS);
-    if (random.chance(0.12)) {
-      const again = random.pick(commands);
-      commands.push({ ...again, atMs: Math.max(atMs, again.atMs) });
-    } else if (random.chance(0.08)) commands.push(hostileCommand(random, id, atMs));
-    else {
-      const [verb, body] = ask(random, callIds);
-      commands.push(command(random, id, verb, body, atMs, random.chance(0.8) ? `${verb}-${i}` : null));
-    }
-  }
-  return { id, answers, commands, summariesFail: context.chance(0.3) };
+  const features = random.fork('features');
+  const isCounted = features.chance(0.3);
+  const start = startBody(random, context, features, isCounted);
+  return {
+    id,
+    answers,
+    commands: planCommands(random, { session: id, start, callIds, withinMs: TROUBLE_MS }),
+    summariesFail: context.chance(0.3),
+    // What is reported goes before what is estimated, and short sessions would never fill their windows.
+    ...(isCounted ? { tokensPerMessage: 5 } : {}),
+  };
 }
 
 function planAnswer(random: Random, index: number): PlannedAnswer {
@@ -188,7 +177,7 @@ function planCall(random: Random, callId: string): CallPart {
   return { ...part, tool: random.pick(TOOL_NAMES), args: { n: random.int(1_000) } };
 }
 
-function startBody(random: Random, context: Random): JsonObject {
+function startBody(random: Random, context: Random, features: Random, isCounted: boolean): JsonObject {
   const prompt = random.chance(0.1) ? 'long '.repeat(20_000) : 'hello';
   const maxTurns = random.pick([1, 3, 8, 50, 50]);
   const parallelCalls = random.pick([1, 2, 8]);
@@ -203,16 +192,40 @@ function startBody(random: Random, context: Random): JsonObject {
       ],
     },
     max_turns: maxTurns,
-    limits: { parallel_calls: parallelCalls },
+    limits: { parallel_calls: parallelCalls, ...(isCounted ? planBudgets(features) : {}) },
     persona: {
       name: 'sim',
       prompt: 'You are simulated.',
       steering: { steering: random.pick(['all', 'one_at_a_time']), followups: random.pick(['all', 'one_at_a_time']) },
-      ...(random.chance(0.15) ? { daemon: {} } : {}),
+      ...(features.chance(0.25) ? { daemon: planDaemon(features) } : {}),
+      ...(features.chance(0.2) ? { stop_when: planStop(features) } : {}),
+      ...(isCounted && features.chance(0.3) ? { budget_thresholds: features.pick([[], [10, 20, 30, 100], [99]]) } : {}),
       ...(parallelCalls === 2 ? { on_unknown_outcome: 'ask' } : {}),
       ...(context.chance(0.5) ? planContext(context) : {}),
     },
   };
+}
+
+/** Tight enough for most runs to reach some of it, and for many to reach its end. */
+function planBudgets(random: Random): JsonObject {
+  return random.pick([
+    { tokens: random.pick([40, 150, 600]) },
+    { usd: random.pick([0.000_2, 0.001, 0.004]) },
+    { wall_time_ms: random.pick([1_500, 6_000, 20_000]) },
+    { tokens: 400, usd: 0.002, wall_time_ms: 10_000 },
+  ]);
+}
+
+const DAY_MS = 24 * 60 * 60 * 1_000;
+
+function planDaemon(random: Random): JsonObject {
+  return random.chance(0.7) ? { wake_interval_ms: random.pick([1_000, 4_000, 3 * DAY_MS]) } : {};
+}
+
+function planStop(random: Random): JsonObject[] {
+  const conditions = [{ text: 'answer 2' }, { text: '/ANSWER [13]$/i' }, { tool: 'fin*' }, { predicate: 'enough' }];
+  const first = random.pick(conditions);
+  return random.chance(0.5) ? [first] : [first, { predicate: 'enough' }];
 }
 
 function planContext(random: Random): JsonObject {
@@ -224,78 +237,6 @@ function planContext(random: Random): JsonObject {
       reserve: 50,
     },
   };
-}
-
-function ask(random: Random, callIds: readonly string[]): [verb: string, body: JsonObject] {
-  const callId = callIds.length > 0 && random.chance(0.95) ? random.pick(callIds) : 'nothing';
-  const mode = random.pick(['finish_step', 'finish_step', 'interrupt_immediate', 'audit_only']);
-  const verb = random.weighted([
-    [30, 'steer'],
-    [8, 'remind'],
-    [12, 'followup'],
-    [14, 'approve'],
-    [3, 'cancel'],
-    [12, 'cancel_call'],
-    [6, 'suspend'],
-    [6, 'resume'],
-    [10, 'prompt'],
-  ] as const);
-  switch (verb) {
-    case 'steer':
-    case 'remind': {
-      const preempts = mode === 'interrupt_immediate' && random.chance(0.4) ? { preempt: true } : {};
-      return [verb, { body: `${verb} ${random.int(1_000)}`, mode, ...preempts }];
-    }
-    case 'followup':
-    case 'prompt':
-      return [verb, { body: `${verb} ${random.int(1_000)}` }];
-    case 'approve': {
-      const decision = random.pick(['allow', 'allow', 'deny']);
-      const edited = decision === 'allow' && random.chance(0.2) ? { args: { n: 1_000 + random.int(1_000) } } : {};
-      return [verb, { call_id: callId, decision, ...edited }];
-    }
-    case 'cancel_call':
-      return [verb, { call_id: callId, timeout_ms: random.pick([0, 100, 5_000]), inject_reminder: random.chance(0.5) }];
-    default:
-      return [verb, {}];
-  }
-}
-
-function command(
-  random: Random,
-  session: string,
-  verb: string,
-  body: JsonObject,
-  atMs: number,
-  id: string | null,
-): PlannedCommand {
-  return { atMs, session, verb, payload: Buffer.from(JSON.stringify(body), 'utf8'), id, tell: random.chance(0.8) };
-}
-
-// ---- hostility ----
-
-function hostileCommand(random: Random, session: string, atMs: number): PlannedCommand {
-  const noise = Buffer.from(Array.from({ length: random.int(40) }, () => random.int(256)));
-  const [verb, payload] = random.pick<readonly [string, Uint8Array]>([
-    ['steer', noise],
-    ['steer', Buffer.from('{"body":')],
-    ['steer', Buffer.from('{"body":"x","mode":"whenever"}')],
-    ['approve', Buffer.from('{"call_id":"a0c0","decision":"allow","surprise":1}')],
-    ['steer', Buffer.alloc(BOUNDS.commandBodyMaxBytes + 1, 120)],
-    ['session_failed', Buffer.from('{}')],
-    ['call_outcome', Buffer.from('{}')],
-    ['stear', Buffer.from('x')],
-    ['delete', Buffer.from('{}')],
-  ]);
-  return { atMs, session, verb, payload, id: random.chance(0.3) ? random.pick(['*', 'a.b', '>']) : null, tell: true };
-}
-
-function hostileSubjects(random: Random): PlannedCommand[] {
-  if (random.chance(0.7)) return [];
-  const session = random.pick(['*', '>', 'a b', 'x'.repeat(65)]);
-  return [
-    { atMs: random.between(0, TROUBLE_MS), session, verb: 'steer', payload: Buffer.from('x'), id: null, tell: true },
-  ];
 }
 
 // ---- the world ----
@@ -311,6 +252,9 @@ function planHooks(random: Random): HookTable {
     'PostToolUse',
     'post_turn',
     'file_edited',
+    'session_idle',
+    'pre_suspend',
+    'post_resume',
     'session_error',
     'session_end',
     'pre_finish',
@@ -318,8 +262,11 @@ function planHooks(random: Random): HookTable {
     'post_finish',
   ] as const;
   const context = random.fork('context');
-  const late = context.chance(0.3) ? [context.pick(['pre_compact', 'post_compact', 'transform_context'] as const)] : [];
-  const shaping = late.map((point) => HookRegistration.parse({ id: 'hook-context', point, timeout_ms: 1_000 }));
+  const late = [
+    ...(context.chance(0.35) ? [context.pick(['pre_compact', 'post_compact', 'transform_context'] as const)] : []),
+    ...(context.chance(0.2) ? [context.pick(['pre_suspend', 'post_resume', 'session_idle'] as const)] : []),
+  ];
+  const shaping = late.map((point) => HookRegistration.parse({ id: `hook-${point}`, point, timeout_ms: 1_000 }));
   const others = Array.from({ length: 1 + random.int(4) }, (_, index) =>
     HookRegistration.parse({
       id: `hook-${index}`,

@@ -43,6 +43,8 @@ export type HistoryEntry = { readonly atMs: number } & (
     }
   | { readonly what: 'ran'; readonly run: ToolRun }
   | { readonly what: 'answered'; readonly key: string; readonly text: string }
+  /** A model was asked for an answer; `said` is what users and reminders say in its prompt, where it is short. */
+  | { readonly what: 'asked'; readonly session: string; readonly effectId: string; readonly said: readonly string[] }
   | { readonly what: 'shown'; readonly session: string; readonly problem: string }
   | { readonly what: 'host'; readonly host: string; readonly did: string }
   | {

@@ -76,7 +76,12 @@ export class HostLink {
   };
 
   readonly timers: Timers = {
-    schedule: (ref, timerId, atMs, payload) => this.#ask((bus) => bus.timers.schedule(ref, timerId, atMs, payload)),
+    schedule: (ref, timerId, atMs, payload) => {
+      const dueAtMs = this.#bus.plant.timer(atMs);
+      return this.#ask(async (bus) => {
+        if (dueAtMs !== null) await bus.timers.schedule(ref, timerId, dueAtMs, payload);
+      });
+    },
   };
 
   readonly blobs: Blobs = {

@@ -1,4 +1,5 @@
 /** The hosts of a simulation: real ones, each on its own wires, that can be killed between any two of their awaits. */
+import type { SessionRef, SessionStatus } from '@coxswain/protocol';
 import { createSessionHost, type SessionHost } from '@coxswain/session';
 import type { VirtualTime } from '../../libs/session/test/virtual-time.ts';
 import type { Schedule } from './generator.ts';
@@ -7,7 +8,9 @@ import { HostLink } from './host-link.ts';
 import type { SimBus } from './sim-bus.ts';
 import { SimHooks } from './sim-hooks.ts';
 import { SimModels } from './sim-models.ts';
-import { SimTools, type ToolWorker, type ToolWorld } from './sim-tools.ts';
+import { simPredicates } from './sim-predicates.ts';
+import { SimTools, type ToolWorld } from './sim-tools.ts';
+import type { ToolWorker } from './tool-worker.ts';
 
 /** One process. */
 export interface Process {
@@ -74,6 +77,12 @@ export class Hosts {
   /** One of those that run, or undefined. */
   nth(index: number): Process | undefined {
     return this.#running[index % Math.max(1, this.#running.length)];
+  }
+
+  /** What some host says of a session. Rejects where the bus cannot be reached. */
+  async statusOf(ref: SessionRef): Promise<SessionStatus | null | undefined> {
+    const status = await this.nth(0)?.host.status(ref);
+    return status ? this.#bus.plant.status(status) : status;
   }
 
   /** Starts a process. */
@@ -165,9 +174,11 @@ export class Hosts {
         clock,
         this.#bus.random.fork(`hooks ${name}`),
       ),
-      models: new SimModels(this.#schedule.sessions, clock, this.#history),
+      models: new SimModels(this.#schedule.sessions, clock, this.#history, this.#bus.plant.shown),
       tools: new SimTools(this.#toolWorld, this.#worker, clock, name),
       personas: { find: async () => null, names: async () => [] },
+      prices: [{ model: 'sim/*', input: 10, output: 30 }],
+      stopPredicates: simPredicates(clock, this.#bus.random.fork(`predicates ${name}`)),
       defaultRoot: '/',
     };
   }

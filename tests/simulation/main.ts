@@ -1,20 +1,14 @@
 /**
  * `npm run sim -- --seeds N [--seed S]`: N seeds from 1 on, or from S on; without N, S alone. `--coverage` says what was
- * reached, `--verbose` prints every journal. Exits 1 at the first seed that fails, with its journals.
+ * reached, `--verbose` prints every journal. Exits 1 at the first seed that fails, with its journals, and where 300 seeds
+ * or more have not reached all that they must.
  */
 import { parseArgs } from 'node:util';
 import { journalLine } from '../../libs/turn/test/journal-line.ts';
 import { type Coverage, cover, MUST_REACH } from './coverage.ts';
 import { type Simulation, simulate } from './simulate.ts';
 
-const { values } = parseArgs({
-  options: {
-    seeds: { type: 'string' },
-    seed: { type: 'string' },
-    verbose: { type: 'boolean', default: false },
-    coverage: { type: 'boolean', default: false },
-  },
-});
+const values = readFlags();
 const first = whole(values.seed ?? '1', '--seed');
 const count = whole(values.seeds ?? (values.seed === undefined ? '300' : '1'), '--seeds');
 
@@ -56,7 +50,10 @@ console.log(
 const missed = MUST_REACH.filter((what) => !coverage.has(what));
 if (values.coverage)
   for (const [what, times] of [...coverage].sort()) console.log(`${String(times).padStart(9)} ${what}`);
-else if (count >= 300 && missed.length > 0) console.log(`never reached: ${missed.join(', ')}`);
+if (count >= 300 && missed.length > 0) {
+  console.log(`never reached: ${missed.join(', ')}`);
+  process.exitCode = 1;
+}
 
 function add(simulation: Simulation): void {
   const { history, evidence, tookMs } = simulation;
@@ -98,9 +95,28 @@ function print({ history, evidence, schedule }: Simulation): void {
   }
 }
 
+function readFlags() {
+  try {
+    return parseArgs({
+      options: {
+        seeds: { type: 'string' },
+        seed: { type: 'string' },
+        verbose: { type: 'boolean', default: false },
+        coverage: { type: 'boolean', default: false },
+      },
+    }).values;
+  } catch (error) {
+    return badlyPut((error as Error).message);
+  }
+}
+
+function badlyPut(message: string): never {
+  console.error(message);
+  process.exit(2);
+}
+
 function whole(text: string, flag: string): number {
   const value = Number(text);
   if (Number.isSafeInteger(value) && value >= 0) return value;
-  console.error(`${flag} takes a whole number, not ${text}`);
-  process.exit(64);
+  return badlyPut(`${flag} takes a whole number, not ${text}`);
 }

@@ -4,7 +4,7 @@ import type { Hosts } from './hosts.ts';
 import type { SimBus } from './sim-bus.ts';
 
 /** The server notices so long after a host has gone silent. */
-const PIN_LOST_AFTER_MS = 1_000;
+export const PIN_LOST_AFTER_MS = 1_000;
 
 /** See the top of the file. */
 export class Nemesis {

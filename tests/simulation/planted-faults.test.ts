@@ -84,6 +84,38 @@ const PLANTED: readonly Planted[] = [
     plant: () => ({ receipt: (receipt) => (receipt.n === undefined ? receipt : { ...receipt, n: receipt.n + 1 }) }),
     foundBy: ['receipts'],
   },
+  {
+    fault: 'the store forgets timers',
+    plant: () => ({ timer: () => null }),
+    foundBy: ['liveness'],
+  },
+  {
+    fault: 'timers come before their time',
+    plant: () => ({ timer: () => 0 }),
+    foundBy: ['suspensions'],
+  },
+  {
+    fault: 'a model is not shown what users say in the middle of a run',
+    plant: () => ({
+      shown: (messages) => messages.filter(({ role }, index) => role !== 'user' || index === 0),
+    }),
+    foundBy: ['shown'],
+  },
+  {
+    fault: 'a model is not shown its reminders',
+    plant: () => ({ shown: (messages) => messages.filter(({ role }) => role !== 'reminder') }),
+    foundBy: ['reminders'],
+  },
+  {
+    fault: 'a model is not shown the results of its calls',
+    plant: () => ({ shown: (messages) => messages.filter(({ role }) => role !== 'tool') }),
+    foundBy: ['shown'],
+  },
+  {
+    fault: 'a host says nothing of what waits and of what is shown',
+    plant: () => ({ status: (status) => ({ ...status, pending: [], reminders: [] }) }),
+    foundBy: ['fates', 'reminders'],
+  },
 ];
 
 const SEEDS = 40;

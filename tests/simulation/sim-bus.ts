@@ -1,7 +1,7 @@
 /** The bus of a simulation: the real one in memory, the faults that stand around it, and what everybody may know of it. */
 import { createMemoryBus, type MemoryBus } from '@coxswain/adapter-memory';
 import type { AppendResult, Clock, StoredCommand } from '@coxswain/ports';
-import type { Receipt, SessionRef, ToolTraits } from '@coxswain/protocol';
+import type { Message, Receipt, SessionRef, SessionStatus, ToolTraits } from '@coxswain/protocol';
 import { sha256Hex } from '@coxswain/session';
 import type { VirtualTime } from '../../libs/session/test/virtual-time.ts';
 import type { FaultRates } from './generator.ts';
@@ -22,6 +22,12 @@ export interface Plant {
   sessions(refs: readonly SessionRef[]): readonly SessionRef[];
   /** What is told to those who asked. */
   receipt(receipt: Receipt): Receipt;
+  /** When a timer that a host puts into the store is due; null: the store forgets it. */
+  timer(dueAtMs: number): number | null;
+  /** What a model is shown of a prompt. */
+  shown(messages: readonly Message[]): readonly Message[];
+  /** What a host says of a session. */
+  status(status: SessionStatus): SessionStatus;
   /** How often a tool is really run for one call. */
   readonly runsPerCall: number;
   /** What a tool says of itself. */
@@ -34,6 +40,9 @@ export const NO_PLANT: Plant = {
   append: (append, fence) => append(fence),
   sessions: (refs) => refs,
   receipt: (receipt) => receipt,
+  timer: (dueAtMs) => dueAtMs,
+  shown: (messages) => messages,
+  status: (status) => status,
   runsPerCall: 1,
   traits: (_tool, traits) => traits,
 };

@@ -43,9 +43,10 @@ export class SimHooks implements Hooks {
     return () => ended.abort();
   }
 
-  async ask({ registration, payload }: HookRequest, signal: AbortSignal): Promise<HookReply> {
+  async ask({ registration, payload, onFeedback }: HookRequest, signal: AbortSignal): Promise<HookReply> {
     const { hookSlow, hookDead } = this.#faults();
     const random = this.#random;
+    if (random.chance(0.1)) onFeedback(`${registration.id} has a word`);
     if (random.chance(hookDead)) return new Promise(() => {});
     await this.#clock.sleep(random.chance(hookSlow) ? random.between(0, 3_000) : random.between(0, 5), signal);
     if (random.chance(0.05)) return { status: 'failed', code: 'hook_threw', message: 'it threw' };
@@ -74,6 +75,8 @@ function verdict(point: HookPoint, payload: JsonObject, random: Random): unknown
     case 'user_prompt_submit':
       // A blocked prompt ends its run, and what could have happened in it.
       return random.chance(payload.origin === 'prompt' ? 0.05 : 0.3) ? { block: true, reason: 'no' } : true;
+    case 'pre_suspend':
+      return random.chance(0.4) ? { block: true, reason: 'stay awake' } : true;
     case 'pre_compact':
       return random.chance(0.2) ? { block: true, reason: 'not now' } : true;
     case 'PreToolUse':

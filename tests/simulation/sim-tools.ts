@@ -1,13 +1,15 @@
 /**
  * The tools of a simulation. Most run in their host's process and die with it; `remote` ones run at a worker that
- * outlives hosts and keeps a ledger. Every run is written down: beside the journals that is the only truth.
+ * outlives hosts (see `tool-worker.ts`). Every run is written down: beside the journals that is the only truth.
  */
 import type { Clock, ToolCall, ToolOutcome, ToolProbe, ToolSource, Toolset, ToolsetSpec } from '@coxswain/ports';
 import type { ToolTraits } from '@coxswain/protocol';
 import { answer, definition } from '../../libs/session/test/fake-tools.ts';
 import type { History, ToolRun } from './history.ts';
-import type { Random } from './random.ts';
+import { planParking } from './plan-parking.ts';
+import { createRandom, type Random } from './random.ts';
 import type { Plant } from './sim-bus.ts';
+import type { ToolWorker } from './tool-worker.ts';
 
 interface SimTool {
   readonly traits?: Partial<ToolTraits>;
@@ -18,18 +20,24 @@ interface SimTool {
   /** It runs at the worker. */
   readonly remote?: boolean;
   readonly fails?: boolean;
+  /** It parks its session: for how long and for what is in its number. */
+  readonly parks?: boolean;
   /** It edits a file. */
   readonly edits?: boolean;
   /** Bytes of its answer. */
   readonly bytes?: number;
 }
 
-const TOOLS: Readonly<Record<string, SimTool>> = {
+/** The tools by name. */
+export const TOOLS: Readonly<Record<string, SimTool>> = {
   look: { takesMs: 600, traits: { idempotent: true } },
   count: { takesMs: 2_000, edits: true },
   stubborn: { takesMs: 8_000, deaf: true },
   remote_count: { takesMs: 3_000, remote: true },
   remote_look: { takesMs: 3_000, remote: true, traits: { idempotent: true } },
+  long_job: { takesMs: 5_000, remote: true, traits: { long_running: true } },
+  long_look: { takesMs: 5_000, remote: true, traits: { long_running: true, idempotent: true } },
+  park: { takesMs: 50, parks: true },
   ask_count: { takesMs: 1_000 },
   ask_look: { takesMs: 300, traits: { idempotent: true } },
   forbidden: { takesMs: 0 },
@@ -60,40 +68,6 @@ export interface ToolWorld {
   elapsedMs(): number;
 }
 
-/** The worker of remote tools: it lives as long as the simulation. */
-export class ToolWorker {
-  readonly #world: ToolWorld;
-  readonly #ledger = new Map<string, { outcome: ToolOutcome | null; readonly done: Promise<ToolOutcome> }>();
-  readonly #epochs = new Map<string, number>();
-
-  constructor(world: ToolWorld) {
-    this.#world = world;
-  }
-
-  /** The same key runs once, and a host of an older epoch is refused. */
-  async call(host: string, call: ToolCall, signal: AbortSignal): Promise<ToolOutcome> {
-    const { sessionId } = call.ref;
-    const known = this.#ledger.get(call.idempotencyKey);
-    if (known) return known.done;
-    if (call.epoch < (this.#epochs.get(sessionId) ?? 0)) return { ...answer('stale', 'error'), status: 'unavailable' };
-    this.#epochs.set(sessionId, call.epoch);
-    const entry: { outcome: ToolOutcome | null; done: Promise<ToolOutcome> } = {
-      outcome: null,
-      done: runTool(this.#world, this.#world.clock, host, call, signal),
-    };
-    this.#ledger.set(call.idempotencyKey, entry);
-    entry.outcome = await entry.done;
-    return entry.outcome;
-  }
-
-  /** What became of a call. */
-  probe(key: string): ToolProbe {
-    const known = this.#ledger.get(key);
-    if (!known) return { state: 'unknown' };
-    return known.outcome ? { state: 'done', outcome: known.outcome } : { state: 'running' };
-  }
-}
-
 /** The tools of one host. */
 export class SimTools implements ToolSource {
   readonly #world: ToolWorld;
@@ -121,6 +95,10 @@ export class SimTools implements ToolSource {
         await this.#hop();
         return probe;
       },
+      stop: async (key) => {
+        await this.#hop();
+        return this.#worker.stop(key);
+      },
       close: async () => {
         await this.#hop();
         return [];
@@ -144,15 +122,9 @@ export class SimTools implements ToolSource {
   }
 }
 
-async function runTool(
-  world: ToolWorld,
-  clock: Clock,
-  host: string,
-  call: ToolCall,
-  signal: AbortSignal,
-): Promise<ToolOutcome> {
+/** Writes down that a tool is run now. */
+export function beginRun(world: ToolWorld, host: string, call: ToolCall): ToolRun {
   const { idempotencyKey: key, callId, tool, args, epoch, ref } = call;
-  const { takesMs, deaf, fails, edits, bytes } = TOOLS[tool] as SimTool;
   const run: ToolRun = {
     session: ref.sessionId,
     key,
@@ -167,6 +139,20 @@ async function runTool(
     answeredMs: null,
   };
   world.history.push({ what: 'ran', run });
+  return run;
+}
+
+/** Runs a tool on a clock: its host's, or the world's. */
+export async function runTool(
+  world: ToolWorld,
+  clock: Clock,
+  host: string,
+  call: ToolCall,
+  signal: AbortSignal,
+): Promise<ToolOutcome> {
+  const { idempotencyKey: key, tool, args } = call;
+  const { takesMs, deaf, fails, edits, parks, bytes } = TOOLS[tool] as SimTool;
+  const run = beginRun(world, host, call);
   const number = world.history.entries.length;
   if (world.random.chance(0.1)) call.onFeedback(`${tool} has more to say`);
   await clock.sleep(world.random.between(0, takesMs), deaf ? undefined : signal);
@@ -176,5 +162,6 @@ async function runTool(
   run.answeredMs = world.elapsedMs();
   world.history.push({ what: 'answered', key, text: text.slice(0, 40) });
   const edited = edits ? { edited: [`file-${number % 3}`] } : {};
-  return { ...answer(text, fails ? 'error' : 'ok'), ...edited };
+  const park = parks ? { park: planParking(createRandom(Number(args.n)), clock.nowMs()) } : {};
+  return { ...answer(text, fails ? 'error' : 'ok'), ...edited, ...park };
 }

@@ -2,6 +2,7 @@
 import { sessionRef } from '@coxswain/protocol';
 import { readRecord } from '@coxswain/session';
 import { VirtualTime } from '../../libs/session/test/virtual-time.ts';
+import { Caretaker } from './caretaker.ts';
 import { check, type Evidence, type Journal, type Problem } from './checkers/check.ts';
 import { Client } from './client.ts';
 import { generate, type Schedule, TROUBLE_MS } from './generator.ts';
@@ -10,7 +11,7 @@ import { Hosts } from './hosts.ts';
 import { Nemesis } from './nemesis.ts';
 import { createRandom } from './random.ts';
 import { NO_PLANT, type Plant, SimBus } from './sim-bus.ts';
-import { ToolWorker } from './sim-tools.ts';
+import { ToolWorker } from './tool-worker.ts';
 
 /** What became of a seed. */
 export interface Simulation {
@@ -23,12 +24,6 @@ export interface Simulation {
   /** How often the first host has gone on after an await. */
   readonly awaits: number;
 }
-
-/** Once nothing goes wrong any more, every session must end within this time. */
-const PATIENCE_MS = 10 * 60_000;
-const LOOK_EVERY_MS = 2_000;
-/** A command that was delivered to a host that is gone comes again after seconds, and may begin another run. */
-const QUIET_LOOKS = 4;
 
 /** Runs the schedule of a seed. `plant` puts a fault in that checkers must find. */
 export function simulate(seed: number, plant: Plant = NO_PLANT): Promise<Simulation> {
@@ -49,8 +44,9 @@ export async function runSchedule(schedule: Schedule, plant: Plant = NO_PLANT): 
     recordsOf: (session: string) => bus.recordsOf(session),
     elapsedMs: () => time.elapsedMs,
   };
-  const hosts = new Hosts(time, bus, history, schedule, toolWorld, new ToolWorker(toolWorld));
   const client = new Client(bus, history, random.fork('client'));
+  const worker = new ToolWorker(toolWorld, (session, body, id) => client.bringOutcome(session, body, id));
+  const hosts = new Hosts(time, bus, history, schedule, toolWorld, worker);
   const nemesis = new Nemesis(bus, hosts);
 
   for (let i = 0; i < schedule.hosts; i++) hosts.start();
@@ -58,45 +54,16 @@ export async function runSchedule(schedule: Schedule, plant: Plant = NO_PLANT): 
   nemesis.follow(schedule);
   await time.advance(TROUBLE_MS);
   nemesis.stop();
-  const ended = await untilAllEnd(time, schedule, hosts, client);
+  const caretaker = new Caretaker(time, hosts, client, random.fork('caretaker'), schedule);
+  const ended = await caretaker.untilAllEnd();
   const tookMs = time.elapsedMs;
   // What is still on its way must find nothing left to change.
   await time.advance(30_000);
 
-  const evidence = { schedule, history, ended, journals: await journalsOf(bus, schedule), blobs: bus.bus.blobs };
+  const statuses = await caretaker.statuses();
+  const journals = await journalsOf(bus, schedule);
+  const evidence = { schedule, history, ended, journals, statuses, blobs: bus.bus.blobs };
   return { schedule, history, evidence, problems: await check(evidence), tookMs, awaits: hosts.awaitsOf('host1') };
-}
-
-/** Looks after the sessions until each has ended: decides what waits for a person, wakes what sleeps. */
-async function untilAllEnd(time: VirtualTime, schedule: Schedule, hosts: Hosts, client: Client): Promise<boolean> {
-  const untilMs = time.elapsedMs + PATIENCE_MS;
-  let quiet = 0;
-  while (time.elapsedMs < untilMs) {
-    await time.advance(LOOK_EVERY_MS);
-    let open = hosts.anyDown;
-    for (const { id } of schedule.sessions) {
-      let isOpen = true;
-      void hosts
-        .nth(0)
-        ?.host.status(sessionRef(id))
-        .then(async (status) => {
-          isOpen = status !== null && status.state !== 'stopped' && status.state !== 'failed';
-          if (!isOpen || status === null) return;
-          const top = typeof status.state === 'string' ? status.state : Object.keys(status.state)[0];
-          for (const { call_id } of status.approvals) void client.ask(id, 'approve', { call_id, decision: 'allow' });
-          if (top === 'suspended') void client.ask(id, 'resume', {});
-          if (top === 'daemon_idle') void client.ask(id, 'cancel', {});
-        })
-        .catch(() => {
-          // It cannot be read just now; it is looked at again.
-        });
-      await time.advance(200);
-      open ||= isOpen;
-    }
-    quiet = open ? 0 : quiet + 1;
-    if (quiet === QUIET_LOOKS) return true;
-  }
-  return false;
 }
 
 async function journalsOf(bus: SimBus, schedule: Schedule): Promise<Journal[]> {

@@ -62,6 +62,63 @@ describe('a command line', () => {
   });
 });
 
+describe('what changes, parks and wakes a session is said in', () => {
+  test.each<[line: string[], args: string[], flags: Record<string, string | true>]>([
+    [['steer', 'k3', 'x', '--preempt'], ['k3', 'x'], { preempt: true }],
+    [
+      ['steer', 'k3', 'x', '--dedupe-key', 'course', '--wait', 'delivered'],
+      ['k3', 'x'],
+      { 'dedupe-key': 'course', wait: 'delivered' },
+    ],
+    [['followup', 'k3', 'x', '--dedupe-key=-'], ['k3', 'x'], { 'dedupe-key': '-' }],
+    [
+      [
+        'remind',
+        'k3',
+        'x',
+        '--ttl-turns',
+        '3',
+        '--preserve-on-compact',
+        '--propagate',
+        'all',
+        '--role-hint',
+        'developer',
+      ],
+      ['k3', 'x'],
+      { 'ttl-turns': '3', 'preserve-on-compact': true, propagate: 'all', 'role-hint': 'developer' },
+    ],
+    [['revoke', 'k3', 'm1', '--command-id', 'r1'], ['k3', 'm1'], { 'command-id': 'r1' }],
+    [['replace', 'k3', 'm1', 'a better text'], ['k3', 'm1', 'a better text'], {}],
+    [['replace', 'k3', 'm1', '-'], ['k3', 'm1', '-'], {}],
+    [
+      ['suspend', 'k3', '--signal', 'pilot', '--for', '2h', '--on-timeout', 'fail', '--reason', 'tide'],
+      ['k3'],
+      { signal: 'pilot', for: '2h', 'on-timeout': 'fail', reason: 'tide' },
+    ],
+    [['suspend', 'k3', '--until', '2030-01-31T09:00:00Z'], ['k3'], { until: '2030-01-31T09:00:00Z' }],
+    [['resume', 'k3'], ['k3'], {}],
+    [['signal', 'k3', 'pilot', '--data', '{"v": 1}'], ['k3', 'pilot'], { data: '{"v": 1}' }],
+    [['usage', 'k3', '--json'], ['k3'], { json: true }],
+    [['attach', 'k3', '--steering-file', 'orders'], ['k3'], { 'steering-file': 'orders' }],
+    [
+      ['run', 'x', '--max-tokens', '9', '--max-usd', '.5', '--max-time', '5m', '--steering-file', 'orders'],
+      ['x'],
+      { 'max-tokens': '9', 'max-usd': '.5', 'max-time': '5m', 'steering-file': 'orders' },
+    ],
+  ])('%j', (line, args, flags) => {
+    const read = command(...line);
+    expect(read.args).toEqual(args);
+    for (const [name, value] of Object.entries(flags)) {
+      expect(value === true ? read.flags.on(name) : read.flags.text(name), name).toBe(value);
+    }
+  });
+
+  test('tags of a reminder are several, in order', () => {
+    const { flags } = command('remind', 'k3', 'x', '--tag', 'tide', '--tag', 'night');
+    expect(flags.inOrder(['tag']).map(({ value }) => value)).toEqual(['tide', 'night']);
+  });
+});
+
 describe('a wrong command line is refused with exit 2', () => {
   test.each([
     [['stear', 'k3', 'x'], 'there is no command "stear"; did you mean cox steer?'],
@@ -78,6 +135,22 @@ describe('a wrong command line is refused with exit 2', () => {
     [['steer', 'k3'], 'cox steer needs <text>'],
     [['approve'], 'cox approve needs <session>'],
     [['steer', 'k3', 'two', 'words'], 'cox steer does not know what to do with "words"'],
+    [['steer', 'k3', 'x', '--preempt=yes'], '--preempt takes no value'],
+    [['steer', 'k3', 'x', '--dedupe', 'k'], 'cox steer has no flag --dedupe; did you mean --dedupe-key?'],
+    [['steer', 'k3', 'x', '--ttl-turns', '3'], 'cox steer has no flag --ttl-turns'],
+    [['followup', 'k3', 'x', '--mode', 'interrupt'], 'cox followup has no flag --mode'],
+    [['remind', 'k3', 'x', '--ttl-turns', '1', '--ttl-turns', '2'], '--ttl-turns is given twice'],
+    [['revoke', 'k3'], 'cox revoke needs <command>'],
+    [['revoke', 'k3', 'm1', '--reason', 'x'], 'cox revoke has no flag --reason'],
+    [['replace', 'k3', 'm1'], 'cox replace needs <text>'],
+    [['replace', 'k3', 'm1', 'two', 'words'], 'cox replace does not know what to do with "words"'],
+    [['suspend', 'k3', '2h'], 'cox suspend does not know what to do with "2h"'],
+    [['suspend', 'k3', '--for'], '--for needs a value: DURATION'],
+    [['resume', 'k3', '--for', '2h'], 'cox resume has no flag --for'],
+    [['signal', 'k3'], 'cox signal needs <name>'],
+    [['usage'], 'cox usage needs <session>'],
+    [['watch', 'k3', '--steering-file', 'orders'], 'cox watch has no flag --steering-file'],
+    [['attach', 'k3', '--max-tokens', '9'], 'cox attach has no flag --max-tokens'],
   ])('%j', (argv, message) => {
     const error = refusal(...argv);
     expect(error.exitCode).toBe(EXIT.usage);

@@ -15,6 +15,7 @@ export {
   SessionNotFoundError,
 } from './client-errors.ts';
 export type { ConnectOptions } from './connection-options.ts';
+export { defineHooks } from './define-hooks.ts';
 export { createEventTranslator, type EventTranslator } from './event-translator.ts';
 export { newCommandId, newSessionId } from './fresh-ids.ts';
 export type { StoredJournalRecord } from './read-journal.ts';

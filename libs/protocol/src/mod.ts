@@ -8,6 +8,7 @@ export * from './deltas.ts';
 export * from './error-catalogue.ts';
 export * from './events.ts';
 export * from './fingerprint.ts';
+export type * from './hook-handlers.ts';
 export * from './hook-payloads.ts';
 export * from './hook-points.ts';
 export * from './hook-registrations.ts';

@@ -29,6 +29,12 @@ function token(text: string, pattern: RegExp = ID_PATTERN): string {
   return text;
 }
 
+/**
+ * What looks like a command and has more or fewer tokens: no stream takes it, so nobody would ever tell its sender. An
+ * empty token is no subject at all; the server lets nobody hear of it.
+ */
+export const MISADDRESSED_COMMANDS = ['cox.*.session', 'cox.*.session.*', 'cox.*.session.*.*.>'] as const;
+
 /** Builders and filters of every subject, stream, bucket and header name. */
 export const subjects = {
   /** Where clients publish a command. */
@@ -168,9 +174,11 @@ export function parseStoredCommand(subject: string): StoredCommandAddress | null
 
 /** Which token of a subject that names no session is wrong: of one as published, or as stored. */
 export function strayField(subject: string): 'tenant' | 'session' | 'verb' {
-  const [, second, third, fourth] = subject.split('.');
+  const [, second, third, fourth, , ...rest] = subject.split('.');
   const [tenant = '', session = ''] = subject.startsWith('cox.') ? [second, fourth] : [third, fourth];
   if (!ID_PATTERN.test(tenant)) return 'tenant';
+  // With a token too many, it is the id that has a dot in it.
+  if (rest.length > 0 && subject.startsWith('cox.')) return 'session';
   return ID_PATTERN.test(session) ? 'verb' : 'session';
 }
 

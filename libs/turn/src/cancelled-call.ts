@@ -49,7 +49,9 @@ export function resultAfterCancel(
 ): ToolResult {
   const note = { type: 'text' as const, text: `Cancelled by the host${because(reason)}.` };
   const answered = outcome.status === 'ok' || outcome.status === 'error';
-  return answered && q.hooksFor(context, 'PostToolUse', row.tool).length === 0
+  const isShown = answered && q.hooksFor(context, 'PostToolUse', row.tool).length === 0;
+  // That nobody knows whether it took effect is the host's own word.
+  return isShown || outcome.status === 'interrupted'
     ? { ...outcome.result, is_error: true, content: [note, ...outcome.result.content] }
     : { content: [note], is_error: true };
 }

@@ -21,8 +21,9 @@ import { isEnded, leafOf, type SessionState, topStateOf } from './state.ts';
 export function decideSuspend(state: SessionState, input: CommandInput, atMs: number): Decision {
   const { context } = state;
   if (isEnded(state)) return reject(input, 'not_running', 'the session is not running');
-  if (topStateOf(state) === 'suspended' || context.suspend)
-    return reject(input, 'already_suspended', 'the session is suspended, or about to be');
+  // One that is over, and of which only hooks are still told, does not stand in the way of the next.
+  const sleeps = topStateOf(state) === 'suspended' && leafOf(state) !== 'suspended.post_resume';
+  if (sleeps || context.suspend) return reject(input, 'already_suspended', 'the session is suspended, or about to be');
   if (topStateOf(state) === 'tearing_down') return reject(input, 'not_running', 'the run is ending');
   const fields = input.body as ParkingFields;
   const problem = parkingTimeProblem(fields, atMs);

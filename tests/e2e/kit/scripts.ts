@@ -10,6 +10,7 @@ export interface ScriptTurn {
   readonly text?: string;
   readonly reasoning?: string;
   readonly calls?: readonly { readonly tool: string; readonly args?: object | string }[];
+  readonly usage?: { readonly input_tokens: number; readonly output_tokens: number };
   readonly delay_ms?: number;
   readonly chunk_ms?: number;
   readonly fail?: { readonly kind: string; readonly after_ms?: number };

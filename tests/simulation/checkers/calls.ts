@@ -9,6 +9,8 @@ interface Call {
   /** How often it may be started: once more for each time that a person was asked about it after a crash. */
   mayStart: number;
   ended: number;
+  /** The sending that was taken up. */
+  accepted: number;
   refused: boolean;
 }
 
@@ -31,7 +33,7 @@ export const checkCalls: Checker = (journal) => {
           batch = new Map(
             callsOf(event.message).map(({ call_id }) => [
               call_id,
-              { started: 0, mayStart: 1, ended: 0, refused: false },
+              { started: 0, mayStart: 1, ended: 0, accepted: 0, refused: false },
             ]),
           );
         break;
@@ -43,6 +45,12 @@ export const checkCalls: Checker = (journal) => {
           if (call.refused) wrong.push(`record ${n}: ${event.call_id} was started although it was refused`);
         }
         if (cancelled) wrong.push(`record ${n}: ${event.call_id} was started in a run that is cancelled`);
+        break;
+      case 'call_accepted':
+        if (!call || call.started === 0 || call.ended > 0)
+          wrong.push(`record ${n}: ${event.call_id} was taken up and does not run`);
+        else if (call.accepted === call.started) wrong.push(`record ${n}: ${event.call_id} was taken up again`);
+        if (call) call.accepted = call.started;
         break;
       case 'approval_requested':
         if (call && event.requested_by === UNKNOWN_OUTCOME) call.mayStart++;

@@ -3,18 +3,22 @@
  * really did, and the history of what clients sent and were told; never the state of a host.
  */
 import type { Blobs } from '@coxswain/ports';
-import type { EventOf, EventType, JournalRecord, SessionEvent } from '@coxswain/protocol';
+import type { EventOf, EventType, JournalRecord, SessionEvent, SessionStatus } from '@coxswain/protocol';
 import type { Schedule } from '../generator.ts';
 import type { History } from '../history.ts';
+import { checkBudgets } from './budgets.ts';
 import { checkCalls } from './calls.ts';
 import { checkChain } from './chain.ts';
 import { checkCommands } from './commands.ts';
 import { checkEffects } from './effects.ts';
+import { checkFates } from './fates.ts';
 import { checkFeedback } from './feedback.ts';
 import { checkReceipts } from './receipts.ts';
+import { checkReminders } from './reminders.ts';
 import { checkReplay } from './replay.ts';
 import { checkRuns } from './runs.ts';
 import { checkShown } from './shown.ts';
+import { checkSuspensions } from './suspensions.ts';
 
 /** A session's journal, as stored and as read. */
 export interface Journal {
@@ -28,6 +32,8 @@ export interface Evidence {
   readonly schedule: Schedule;
   readonly history: History;
   readonly journals: readonly Journal[];
+  /** What hosts say of the sessions in the end. */
+  readonly statuses: ReadonlyMap<string, SessionStatus | null>;
   readonly blobs: Pick<Blobs, 'get'>;
   /** Whether all sessions had ended in time. */
   readonly ended: boolean;
@@ -54,6 +60,10 @@ export const CHECKERS: Readonly<Record<string, Checker>> = {
   feedback: checkFeedback,
   receipts: checkReceipts,
   shown: checkShown,
+  fates: checkFates,
+  reminders: checkReminders,
+  suspensions: checkSuspensions,
+  budgets: checkBudgets,
 };
 
 /** Everything that is wrong. */

@@ -1,12 +1,12 @@
 /**
  * Each command that the stream has stored takes effect exactly once and in stream order, or is rejected; none is lost.
- * What was accepted and not delivered still waits.
+ * What becomes of the messages among them `fates.ts` looks at.
  */
 import { ControlVerb, isDelivery, type JournalRecord } from '@coxswain/protocol';
-import { SessionActor, UNKNOWN_OUTCOME } from '@coxswain/turn';
+import { UNKNOWN_OUTCOME } from '@coxswain/turn';
 import type { SentCommand } from '../history.ts';
 import type { Checker, Journal, Placed } from './check.ts';
-import { eventsOf, ofType } from './check.ts';
+import { eventsOf } from './check.ts';
 
 /** See the top of the file. */
 export const checkCommands: Checker = (journal, { history }) => {
@@ -51,16 +51,8 @@ function consumedOnce(consumed: readonly JournalRecord[], sent: readonly SentCom
 function tookEffect(journal: Journal, consumed: readonly JournalRecord[]): string[] {
   const wrong: string[] = [];
   const placed = eventsOf(journal);
-  const waiting = stillWaiting(journal);
   const delivered = placed.flatMap(({ event }) => (isDelivery(event) ? [event.command_id] : []));
-  const takenBack = new Set(
-    placed.flatMap(({ event }) => {
-      if (event.type === 'injection_collapsed') return [event.command_id];
-      return event.type === 'control_outcome' && event.status === 'revoked' ? [event.target] : [];
-    }),
-  );
   const moved = new Set(placed.flatMap(({ event }) => (event.type === 'injection_collapsed' ? [event.into] : [])));
-  const blocked = new Set(ofType(placed, 'injection_blocked').map(({ event }) => event.command_id));
   const orders = new Map<string, { received: string[]; delivered: string[] }>();
   const order = (mode: string) => {
     const known = orders.get(mode) ?? { received: [], delivered: [] };
@@ -77,8 +69,12 @@ function tookEffect(journal: Journal, consumed: readonly JournalRecord[]): strin
       const found = count(holds);
       if (found !== 1) wrong.push(`${id} (${verb}) has ${found} ${what}`);
     };
+    // A suspension that was accepted may be blocked by hooks when it comes to it: that is told beside.
     if (ControlVerb.safeParse(verb).success)
-      expectOne('control_outcome', ({ event }) => event.type === 'control_outcome' && event.command_id === id);
+      expectOne(
+        'control_outcome',
+        ({ event }) => event.type === 'control_outcome' && event.command_id === id && event.status !== 'blocked',
+      );
     if (record.events.some((event) => event.type === 'command_rejected')) continue;
     switch (verb) {
       case 'steer':
@@ -87,11 +83,10 @@ function tookEffect(journal: Journal, consumed: readonly JournalRecord[]): strin
         const mode = verb === 'followup' ? 'followup' : (body.mode as string);
         modes.set(id, mode);
         order(mode).received.push(id);
-        const times = delivered.filter((one) => one === id).length;
-        // A reminder that is still shown can be taken back after its delivery.
-        const gone = takenBack.has(id) && !(verb === 'remind' && times === 1) ? 1 : 0;
-        if (times + (waiting.has(id) ? 1 : 0) + gone + (blocked.has(id) ? 1 : 0) !== 1)
-          wrong.push(`${id} (${verb}) was delivered ${times} times and ${waiting.has(id) ? 'still' : 'does not'} wait`);
+        const received = { steer: 'steering_received', remind: 'reminder_injected', followup: 'followup_received' }[
+          verb
+        ];
+        expectOne(received, ({ event }) => event.type === received && 'command_id' in event && event.command_id === id);
         break;
       }
       case 'start':
@@ -100,6 +95,15 @@ function tookEffect(journal: Journal, consumed: readonly JournalRecord[]): strin
         break;
       case 'approve':
         expectOne('approval_decided', ({ event }) => event.type === 'approval_decided' && event.command_id === id);
+        break;
+      case 'signal':
+        expectOne('signal_received', ({ event }) => event.type === 'signal_received' && event.command_id === id);
+        break;
+      case 'call_outcome':
+        expectOne(
+          'end of a call',
+          ({ event }) => (event.type === 'call_ended' || event.type === 'call_returned') && event.command_id === id,
+        );
         break;
     }
   }
@@ -125,11 +129,4 @@ function tookEffect(journal: Journal, consumed: readonly JournalRecord[]): strin
     if (expected.join() !== out.join()) wrong.push(`${mode}: received ${expected.join()}, delivered ${out.join()}`);
   }
   return wrong;
-}
-
-function stillWaiting(journal: Journal): Set<string> {
-  const actor = new SessionActor(journal.session);
-  for (const { n, event } of eventsOf(journal)) actor.send(event, n, 0);
-  const { pending, followups } = actor.state.context;
-  return new Set([...pending, ...followups].map(({ command_id }) => command_id));
 }

@@ -41,6 +41,9 @@ export const checkRuns: Checker = (journal, { ended }) => {
       case 'run_failed':
         failed = true;
         break;
+      case 'budget_threshold':
+        if (event.percent === 100) failed = true;
+        break;
       case 'control_outcome':
         if (event.control === 'cancel' && event.status === 'cancelled') failed = true;
         break;

@@ -4,9 +4,11 @@
  */
 import { type EventOf, type Message, textOf } from '@coxswain/protocol';
 import { Transcript } from '@coxswain/session';
+import type { History } from '../history.ts';
 import { unpaired } from '../sim-models.ts';
-import type { Checker } from './check.ts';
+import type { Checker, Journal } from './check.ts';
 import { eventsOf } from './check.ts';
+import { promptsOf } from './prompts.ts';
 
 type Said = EventOf<'message_injected' | 'reminder_fired'>;
 
@@ -37,5 +39,20 @@ export const checkShown: Checker = (journal, { history }) => {
     if (problem) wrong.push(problem);
     for (const id of missing(view, [...steers, ...others])) wrong.push(`${id} is not in the transcript`);
   }
-  return wrong;
+  return [...wrong, ...missingFromPrompts(journal, history)];
 };
+
+// What was really sent is looked at too: that a transcript holds a steer is no proof that a model was shown it.
+function missingFromPrompts(journal: Journal, history: History): string[] {
+  const wrong: string[] = [];
+  const placed = eventsOf(journal);
+  for (const { at, effectId, said } of promptsOf(journal, history)) {
+    for (let index = at; index >= 0; index--) {
+      const event = placed[index]?.event;
+      if (event?.type === 'prompt_received') break;
+      if (event?.type !== 'message_injected' || event.origin !== 'steer' || event.audit_only) continue;
+      if (!said.includes(textOf(event.message))) wrong.push(`${event.command_id} is not in the prompt of ${effectId}`);
+    }
+  }
+  return wrong;
+}

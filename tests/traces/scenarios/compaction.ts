@@ -97,6 +97,22 @@ export const COMPACTION: readonly Scenario[] = [
     },
   },
   {
+    name: 'preempted-while-compacting',
+    shows: 'what does not wait lets a compaction finish, and ends the answer behind it',
+    turns: [look('the bow', 900), say('All clear.', of(400))],
+    compactions: [{ text: 'The bow was clear.', delay_ms: 60_000 }],
+    tools: ['look'],
+    async play(stage) {
+      await stage.host();
+      await stage.start({ persona: mate({ keep_turns: 0 }) });
+      await stage.wait(1_000);
+      const gone = await stage.send('steer', { body: 'Hard to port!', preempt: true });
+      await stage.send('steer', { body: 'Man overboard!', preempt: true });
+      await stage.send('revoke', { command_id: gone });
+      await stage.wait(61_000);
+    },
+  },
+  {
     name: 'compaction-crash',
     shows: 'the host dies while the summary is written; the next one asks for it again, under the same id',
     turns: [look('the bow', 900), say('All clear.', of(400))],

@@ -44,6 +44,26 @@ export const SLEEPING: readonly Scenario[] = [
     },
   },
   {
+    name: 'suspended-past-a-message',
+    shows:
+      'an interrupt that is taken back before it is delivered wakes nobody; one that is delivered is not slept through',
+    turns: [ask(['haul', { ms: 100 }]), ask(['haul', { ms: 100 }]), say('Anchored.')],
+    tools: ['haul'],
+    async play(stage) {
+      await stage.host();
+      await stage.start();
+      await stage.send('suspend', { reason: 'ebb' });
+      const gone = await stage.send('steer', { body: 'Wait!', mode: 'interrupt' });
+      await stage.send('revoke', { command_id: gone });
+      await stage.wait(HOUR);
+      await stage.send('resume', {});
+      await stage.wait(50);
+      await stage.send('suspend', { reason: 'ebb again' });
+      await stage.send('steer', { body: 'Not now.', mode: 'interrupt' });
+      await stage.wait(200);
+    },
+  },
+  {
     name: 'suspension-expired',
     shows: 'the signal does not come, and the run fails with a code',
     turns: [say('Waiting for the pilot.', { delay_ms: 100 })],

@@ -40,8 +40,11 @@ export interface MemoryBus {
   readonly publisher: Publisher;
   /** An inbox for one host. For each partition one open inbox is pinned; when it closes, the next takes over. */
   createInbox(): CommandInbox;
-  /** Publishes as any client of a bus could: any subject, any bytes. A subject that is no command goes nowhere. */
-  publish(subject: string, payload: Uint8Array, headers?: Readonly<Record<string, string>>): void;
+  /**
+   * Publishes as any client of a bus could: any subject, any bytes. A subject that is no command goes nowhere.
+   * @returns the position at which the command stream has stored it, or null.
+   */
+  publish(subject: string, payload: Uint8Array, headers?: Readonly<Record<string, string>>): number | null;
   /** Hears of each record of a session after it is durable. @returns a function that ends it. */
   subscribeEvents(ref: SessionRef, handler: (record: StoredRecord) => void): () => void;
   /** Hears a session's deltas. @returns a function that ends it. */

@@ -59,8 +59,11 @@ export interface MemoryCommands {
   readonly sender: CommandSender;
   /** An inbox of its own for one host. */
   createInbox(): CommandInbox;
-  /** What any client of a bus could publish: any subject, any bytes. Subjects that are no commands go nowhere. */
-  publish(subject: string, payload: Uint8Array, headers?: Readonly<Record<string, string>>): void;
+  /**
+   * What any client of a bus could publish: any subject, any bytes. Subjects that are no commands go nowhere.
+   * @returns the position at which it is stored, or null.
+   */
+  publish(subject: string, payload: Uint8Array, headers?: Readonly<Record<string, string>>): number | null;
   /** Stores a due timer. */
   storeTimer(ref: SessionRef, payload: Uint8Array): void;
   close(): void;
@@ -238,8 +241,8 @@ export function createMemoryCommands(clock: Clock, assertOpen: () => void): Memo
     publish(subject, payload, headers = {}) {
       assertOpen();
       const published = parsePublishedCommand(subject);
-      if (!published) return;
-      add(subject, published.ref, published.verb, payload, {
+      if (!published) return null;
+      return add(subject, published.ref, published.verb, payload, {
         commandId: headers[HEADERS.commandId],
         receiptTo: headers[HEADERS.receiptTo],
         actor: headers[HEADERS.actor],

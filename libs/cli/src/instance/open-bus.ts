@@ -7,7 +7,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { readConnection } from '@coxswain/adapter-nats';
 import { type Client, connect } from '@coxswain/client';
-import { CliError, EXIT } from '../line/cli-error.ts';
+import { CliError, EXIT, usageError } from '../line/cli-error.ts';
 import type { Invocation } from '../line/command-spec.ts';
 import type { EmbeddedInstance } from './embedded.ts';
 import { type BusAddress, findBus } from './find-bus.ts';
@@ -69,6 +69,7 @@ async function openBus({ flags, env }: Where, services: boolean): Promise<OpenBu
   const untilMs = Date.now() + SETTLED_WITHIN_MS;
   for (;;) {
     const { address, stateDir } = await findBus(flags, env);
+    if (address && port !== undefined) refusePort(port, address);
     try {
       return address ? await joinBus(address, stateDir) : await startBus({ stateDir, port, services, env });
     } catch (error) {
@@ -78,6 +79,13 @@ async function openBus({ flags, env }: Where, services: boolean): Promise<OpenBu
       await sleep(LOOKED_AGAIN_MS);
     }
   }
+}
+
+/** A port is that of a server that is started; where one runs already, it would be passed over in silence. */
+function refusePort(port: number, { servers, source }: BusAddress): void {
+  const runs = source === 'state-dir' ? 'an instance runs on this state folder already' : `${source} names a bus`;
+  if (source === 'state-dir' && new URL(servers).port === String(port)) return;
+  throw usageError(`--port ${port} is for a server that is started here, and ${runs}`);
 }
 
 async function joinBus(address: BusAddress, stateDir: string): Promise<OpenBus> {

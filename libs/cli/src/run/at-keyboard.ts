@@ -3,10 +3,9 @@ import type { ReadStream } from 'node:tty';
 import type { Session, UiEvent } from '@coxswain/client';
 import { Keyboard } from '../terminal/keyboard.ts';
 import { type Key, type KeyResult, LineEditor, type LineKind } from '../terminal/line-editor.ts';
-import { pendingText } from '../terminal/pending-rows.ts';
 import type { Screen } from '../terminal/screen.ts';
 import type { Style } from '../terminal/style.ts';
-import { chooseWaiting, readReplacement } from './choose-waiting.ts';
+import { carryOut } from './carry-out.ts';
 import type { Participant } from './follow-session.ts';
 import type { OpenApproval } from './open-approvals.ts';
 import { readTyped, TYPED_HELP, type TypedCommand } from './typed-command.ts';
@@ -16,6 +15,10 @@ export type Leave = () => void;
 
 /** Sends that a person may have under way at once; a key held down sends no more. */
 const SENDS_MAX = 32;
+
+function isCtrlC({ ctrl, name }: Key): boolean {
+  return ctrl === true && name === 'c';
+}
 
 /** The person. Close it to give the keyboard back. */
 export class AtKeyboard implements Participant {
@@ -92,15 +95,22 @@ export class AtKeyboard implements Participant {
   }
 
   #key(text: string | undefined, key: Key): void {
+    if (this.#leaving && !isCtrlC(key)) {
+      this.#answerLeaving(text);
+      return;
+    }
     const result = this.#editor.key(text, key);
     if (result.type === 'ctrl_c') this.#ctrlC();
-    else if (this.#leaving) this.#answerLeaving(text);
     else if (result.type !== 'none') this.#typed(result);
   }
 
   #typed(result: KeyResult): void {
-    this.#screen.typing(this.#editor.open ? { label: `${this.#editor.kind} ›`, text: this.#editor.text } : null);
+    this.#showTyped();
     if (result.type === 'submitted') this.submit(result.text, result.kind);
+  }
+
+  #showTyped(): void {
+    this.#screen.typing(this.#editor.open ? { label: `${this.#editor.kind} ›`, text: this.#editor.text } : null);
   }
 
   #ctrlC(): void {
@@ -114,9 +124,8 @@ export class AtKeyboard implements Participant {
 
   #answerLeaving(text: string | undefined): void {
     this.#leaving = false;
-    // What was typed into the question is no beginning of a line.
-    while (this.#editor.text !== '') this.#editor.key(undefined, { name: 'u', ctrl: true });
-    this.#screen.typing(null);
+    // What was half typed before the question is there again.
+    this.#showTyped();
     if (text === 'd') this.#leave();
     else if (text === 'c') this.#send({ do: 'cancel', reason: 'cancelled at the keyboard' });
   }
@@ -126,7 +135,10 @@ export class AtKeyboard implements Participant {
       this.#screen.line(this.#style.yellow('  too much is under way; wait a moment'));
       return;
     }
-    const sending: Promise<void> = this.#carryOut(command)
+    const about = { asked: this.#asked(command), running: this.#running };
+    const show = (text: string) => this.#screen.line(this.#style.dim(text));
+    // A rejection is in the journal too, and is shown from there; these waits end with the time-outs of the sends.
+    const sending: Promise<void> = carryOut(this.#session, command, about, show)
       .catch((error: Error & { code?: string }) => {
         this.#screen.line(this.#style.yellow(`  not done: ${error.code ? `${error.code}: ` : ''}${error.message}`));
       })
@@ -136,65 +148,11 @@ export class AtKeyboard implements Participant {
     this.#sends.add(sending);
   }
 
-  async #carryOut(command: TypedCommand): Promise<void> {
-    // A rejection is in the journal too, and is shown from there; these waits end with the time-outs of the sends.
-    switch (command.do) {
-      case 'steer':
-        await this.#session.steer(command.text);
-        return;
-      case 'interrupt':
-        await this.#session.steer(command.text, { mode: 'interrupt_immediate', preempt: command.preempt });
-        return;
-      case 'followup':
-        await this.#session.followup(command.text);
-        return;
-      case 'remind':
-        await this.#session.remind(command.text);
-        return;
-      case 'decide': {
-        const [first] = this.#approvals;
-        if (!first) return;
-        this.#approvals = this.#approvals.slice(1);
-        const { decision, reason } = command;
-        await this.#session.approve({ callId: first.call_id, decision, reason });
-        return;
-      }
-      case 'cancel':
-        await this.#session.cancel(command.reason);
-        return;
-      case 'cancel_call': {
-        const callId = command.callId ?? this.#running;
-        if (callId === null) throw new Error('no call is running');
-        await this.#session.cancelCall(callId);
-        return;
-      }
-      case 'suspend':
-        await this.#session.suspend({
-          ...(command.forMs === undefined ? {} : { for_ms: command.forMs }),
-          ...(command.signal === undefined ? {} : { signal: command.signal }),
-        });
-        return;
-      case 'signal':
-        await this.#session.signal(command.name, command.data);
-        return;
-      case 'pending':
-        this.#screen.line(this.#style.dim(pendingText(await this.#session.state())));
-        return;
-      case 'revoke':
-        await this.#session.revoke(chooseWaiting(command.commandId, await this.#session.pending()));
-        return;
-      case 'replace': {
-        const { commandId, text } = readReplacement(command.text, await this.#session.pending());
-        await this.#session.replace(commandId, text);
-        return;
-      }
-      case 'resume':
-        await this.#session.resume();
-        return;
-      case 'detach':
-      case 'help':
-      case 'nothing':
-        return;
-    }
+  /** The call that a decision is about: it is decided now, so that the next one is about the next. */
+  #asked(command: TypedCommand): string | undefined {
+    if (command.do !== 'decide') return undefined;
+    const [first, ...rest] = this.#approvals;
+    this.#approvals = rest;
+    return first?.call_id;
   }
 }

@@ -1,0 +1,73 @@
+/** Several sources of hooks as one. */
+import type { Hooks, Log } from '@coxswain/ports';
+import { BOUNDS, type HookRegistration, type HookTable, inAskingOrder, type TenantId } from '@coxswain/protocol';
+
+interface Combined {
+  readonly table: HookTable;
+  readonly owners: ReadonlyMap<string, Hooks>;
+}
+
+/** Tenants whose tables are kept until the next change. */
+const TABLES_KEPT_MAX = 256;
+
+/**
+ * Merges sources. Registrations are asked by priority, then manifest before code, then in the order of the sources and
+ * of their own tables. Of two under one id at one point the later is left out, and so is what is beyond the bound of a
+ * table; both are logged as errors, because somebody relies on a hook that nobody asks.
+ */
+export function combineHooks(sources: readonly Hooks[], log: Log): Hooks {
+  const known = new Map<TenantId | undefined, Combined>();
+  const forget = () => known.clear();
+  for (const source of sources) source.onChange?.(forget);
+
+  function combined(tenant: TenantId | undefined): Combined {
+    const before = known.get(tenant);
+    if (before) return before;
+    const made = merge(sources, tenant, log);
+    if (known.size >= TABLES_KEPT_MAX) known.clear();
+    known.set(tenant, made);
+    return made;
+  }
+
+  return {
+    table: (tenant) => combined(tenant).table,
+    onChange(changed) {
+      const ends = sources.map((source) => source.onChange?.(changed));
+      return () => {
+        for (const end of ends) end?.();
+      };
+    },
+    async ask(request, signal) {
+      const owner = combined(request.ref.tenant).owners.get(nameOf(request.registration));
+      if (owner) return owner.ask(request, signal);
+      const message = `nobody serves ${request.registration.id} any more`;
+      return { status: 'failed', code: 'hook_unavailable', message };
+    },
+  };
+}
+
+function merge(sources: readonly Hooks[], tenant: TenantId | undefined, log: Log): Combined {
+  const owners = new Map<string, Hooks>();
+  const all: HookRegistration[] = [];
+  for (const source of sources) {
+    for (const registration of source.table(tenant)) {
+      const name = nameOf(registration);
+      const { id: hook, point } = registration;
+      if (owners.has(name)) {
+        log.error({ hook, point, tenant }, 'two sources have registered this hook: the later one is not asked');
+        continue;
+      }
+      owners.set(name, source);
+      all.push(registration);
+    }
+  }
+  const table = inAskingOrder(all);
+  for (const { id: hook, point } of table.splice(BOUNDS.hooksMax)) {
+    log.error({ hook, point, tenant }, `more than ${BOUNDS.hooksMax} hooks are registered: this one is not asked`);
+  }
+  return { table, owners };
+}
+
+function nameOf({ id, point }: HookRegistration): string {
+  return `${id} ${point}`;
+}

@@ -1,0 +1,255 @@
+/** Handlers in this process, and where they are asked. */
+import type { HookHandlers, HookQuestion, HookReply, HookRequest, Hooks } from '@coxswain/ports';
+import {
+  BOUNDS,
+  type HookDefinitions,
+  type HookEntry,
+  type HookHandler,
+  type HookPoint,
+  type HookPointName,
+  type HookPointOf,
+  type HookRegistration,
+  type HookRegistrationInput,
+  type HookSettings,
+  type HookTable,
+  type RegistrationProblem,
+  readRegistration,
+  registeredTwice,
+} from '@coxswain/protocol';
+import { HookRegistrationError } from './hook-registration-error.ts';
+import { type AnyHandler, runHandler } from './run-handler.ts';
+
+/** Takes a registration back. Calls after the first do nothing. */
+export type Unregister = () => void;
+
+type PersonaPoint = 'PreStep' | 'PostStep' | Extract<HookPoint, `On${string}`>;
+type SessionPoint = Exclude<HookPoint, PersonaPoint | 'PreToolUse' | 'PostToolUse'>;
+/** Either spelling of these points, and of a budget's the percentage. */
+type NameOf<P extends HookPoint> =
+  | { [N in HookPointName]: HookPointOf<N> extends P ? N : never }[HookPointName]
+  | ('OnBudgetThreshold' extends P ? `OnBudgetThreshold(${number})` : never);
+
+/** What every surface takes: an id of its own, its place in the order, and what a failure means. */
+export type HookOptions = Partial<Pick<HookSettings, 'id' | 'priority' | 'timeout_ms' | 'on_error'>>;
+
+/** A hook on tools: a glob on their names, or a condition on the payload. */
+export interface ToolHook extends HookOptions {
+  readonly pattern: string;
+  /** Refuses every such call, with this reason; nobody is asked. */
+  readonly deny?: string;
+  /** Characters that are left of a result. */
+  readonly max_output?: number;
+  readonly pre?: HookHandler<'PreToolUse'>;
+  readonly post?: HookHandler<'PostToolUse'>;
+}
+
+/** Registers handlers and answers for them. Whatever is wrong with a registration is thrown when it is made. */
+export interface HookRegistry extends Hooks, HookHandlers {
+  /** @throws HookRegistrationError, as all of these. */
+  registerToolHook(hook: ToolHook): Unregister;
+  registerPersonaHook<N extends NameOf<PersonaPoint>>(
+    personaPattern: string,
+    point: N,
+    handler: HookHandler<HookPointOf<N>>,
+    options?: HookOptions,
+  ): Unregister;
+  registerStepHook<N extends NameOf<PersonaPoint>>(
+    personaPattern: string,
+    stepName: string,
+    point: N,
+    handler: HookHandler<HookPointOf<N>>,
+    options?: HookOptions,
+  ): Unregister;
+  registerSessionHook<N extends NameOf<SessionPoint>>(
+    event: N,
+    handler: HookHandler<HookPointOf<N>>,
+    options?: HookOptions,
+  ): Unregister;
+  registerSessionHook<N extends NameOf<SessionPoint>>(
+    event: N,
+    pattern: string,
+    handler: HookHandler<HookPointOf<N>>,
+    options?: HookOptions,
+  ): Unregister;
+  /** At seams of these kinds: one, a list, or `*` for all. */
+  registerCheckpointHook(
+    kinds: string | readonly string[] | undefined,
+    handler: HookHandler<'loop_checkpoint'>,
+    options?: HookOptions,
+  ): Unregister;
+  /** Everything that `defineHooks` has declared, or nothing of it. */
+  registerAll(definitions: HookDefinitions): Unregister;
+  /** One registration as a file writes it, with its handler. */
+  register(written: Partial<HookRegistrationInput>, handler: AnyHandler | undefined): Unregister;
+}
+
+interface Entry {
+  readonly registration: HookRegistration;
+  readonly handler: AnyHandler | undefined;
+}
+
+/** Where the registrations come from. */
+export interface HookRegistryOptions {
+  /** What ids begin with where none is given: `<name>-<point>-<n>`. At most 32 characters of an id; `code` by default. */
+  readonly name?: string;
+  /** Declared by a manifest: asked before code of the same priority. */
+  readonly source?: 'manifest' | 'code';
+}
+
+/** Makes a registry without a registration. */
+export function createHookRegistry({ name = 'code', source }: HookRegistryOptions = {}): HookRegistry {
+  let entries: readonly Entry[] = [];
+  const listeners = new Set<() => void>();
+  const given = new Map<string, number>();
+
+  const replace = (next: readonly Entry[]) => {
+    entries = next;
+    for (const listener of [...listeners]) listener();
+  };
+
+  function nextId(point: string): string {
+    for (;;) {
+      const n = (given.get(point) ?? 0) + 1;
+      given.set(point, n);
+      const id = `${name}-${point}-${n}`;
+      if (!entries.some(({ registration }) => registration.id === id)) return id;
+    }
+  }
+
+  function entryOf({ id, ...written }: Partial<HookRegistrationInput>, handler: unknown): Entry {
+    const point = String(written.point ?? '').replace(/\W.*$/, '');
+    const read = readRegistration({ ...written, ...(source ? { source } : {}), id: id ?? nextId(point) });
+    if (!read.ok) throw new HookRegistrationError(read.problem);
+    const { deny, no_handler } = read.registration;
+    if (typeof handler !== 'function' && deny === undefined && !no_handler)
+      throw refusal('handler', `${read.registration.point} needs a function as its handler`);
+    if (typeof handler === 'function' && deny !== undefined)
+      throw refusal('deny', 'deny refuses before anybody is asked: give deny or a handler, not both');
+    return { registration: read.registration, handler: handler as AnyHandler | undefined };
+  }
+
+  function add(added: readonly Entry[]): Unregister {
+    const next = [...entries, ...added];
+    const twice = registeredTwice(next.map(({ registration }) => registration));
+    if (twice) throw refusal('id', `hook ${twice.id} is registered at ${twice.point} already`);
+    if (next.length > BOUNDS.hooksMax) throw refusal('id', `there are ${BOUNDS.hooksMax} registrations already`);
+    replace(next);
+    return () => {
+      const left = entries.filter((entry) => !added.includes(entry));
+      if (left.length < entries.length) replace(left);
+    };
+  }
+
+  const register: HookRegistry['register'] = (written, handler) => add([entryOf(written, handler)]);
+
+  function registerSessionHook(
+    event: string,
+    patternOrHandler: string | HookHandler,
+    handlerOrOptions?: HookHandler | HookOptions,
+    options?: HookOptions,
+  ): Unregister {
+    const session = { surface: 'session', point: event } as const;
+    if (typeof patternOrHandler !== 'string')
+      return register({ ...(handlerOrOptions as HookOptions), ...session }, patternOrHandler as AnyHandler);
+    return register({ ...options, ...session, pattern: patternOrHandler }, handlerOrOptions as AnyHandler);
+  }
+
+  return {
+    register,
+    registerToolHook: (hook) => add(toolEntries(hook, entryOf, nextId)),
+    registerPersonaHook: (persona, point, handler, options) =>
+      register({ ...options, surface: 'persona', point, persona }, handler as AnyHandler),
+    registerStepHook: (persona, step, point, handler, options) =>
+      register({ ...options, surface: 'step', point, persona, step }, handler as AnyHandler),
+    registerSessionHook,
+    registerCheckpointHook: (kinds = '*', handler, options) =>
+      register(
+        {
+          ...options,
+          surface: 'checkpoint',
+          point: 'loop_checkpoint',
+          kinds: typeof kinds === 'string' ? kinds : [...kinds],
+        },
+        handler as AnyHandler,
+      ),
+    registerAll: (definitions) =>
+      add(definitionsOf(definitions).map(([written, handler]) => entryOf(written, handler))),
+    table: (): HookTable => entries.map(({ registration }) => registration),
+    onChange(changed) {
+      listeners.add(changed);
+      return () => void listeners.delete(changed);
+    },
+    ask: (request, signal) => answer(entries, ownQuestion(request), signal),
+    answer: (question, signal) => answer(entries, question, signal),
+  };
+}
+
+async function answer(entries: readonly Entry[], question: HookQuestion, signal: AbortSignal): Promise<HookReply> {
+  const { id, point } = question.registration;
+  const entry = entries.find(({ registration }) => registration.id === id && registration.point === point);
+  if (!entry?.handler) return { status: 'failed', code: 'hook_unavailable', message: `nobody serves ${id} any more` };
+  return runHandler(entry.handler, question, signal);
+}
+
+// The session's own payload goes to the next handler and onto the tape: a handler gets another.
+function ownQuestion({ transcript, messages, ...request }: HookRequest): HookQuestion {
+  return {
+    ...request,
+    payload: structuredClone(request.payload),
+    transcript: async () => transcript(),
+    ...(messages ? { messages: async () => messages } : {}),
+  };
+}
+
+function toolEntries(
+  hook: ToolHook,
+  entryOf: (written: Partial<HookRegistrationInput>, handler: unknown) => Entry,
+  nextId: (point: string) => string,
+): Entry[] {
+  const { pre, post, deny, max_output, id, ...rest } = hook;
+  const tool = { ...rest, id: id ?? nextId('tool'), surface: 'tool' } as const;
+  const entries: Entry[] = [];
+  if (pre !== undefined || deny !== undefined)
+    entries.push(entryOf({ ...tool, point: 'PreToolUse', ...(deny === undefined ? {} : { deny }) }, pre));
+  if (post !== undefined || max_output !== undefined)
+    entries.push(
+      entryOf(
+        {
+          ...tool,
+          point: 'PostToolUse',
+          ...(max_output === undefined ? {} : { max_output }),
+          ...(post === undefined ? { no_handler: true } : {}),
+        },
+        post,
+      ),
+    );
+  if (entries.length === 0) throw refusal('pre', 'a tool hook has pre, post, deny or max_output');
+  return entries;
+}
+
+function definitionsOf(definitions: HookDefinitions): [Partial<HookRegistrationInput>, unknown][] {
+  return Object.entries(definitions).flatMap(([point, declared]) => {
+    const list: readonly unknown[] = Array.isArray(declared) ? declared : [declared];
+    return list.map((one): [Partial<HookRegistrationInput>, unknown] => {
+      if (typeof one === 'function') return [{ point }, one];
+      if (typeof one !== 'object' || one === null)
+        throw refusal(point, `${point} takes a function, an object with a handler, or a list of them`);
+      const { handler, ...written } = one as HookEntry<HookPoint>;
+      const stray = NOT_OF_MODULES.find((field) => Object.hasOwn(written, field));
+      if (stray !== undefined) throw refusal(stray, 'no definition has this field');
+      const bare = handler === undefined && written.max_output !== undefined ? { no_handler: true as const } : {};
+      return [{ ...written, ...bare, point }, handler];
+    });
+  });
+}
+
+/** Fields of a registration that say where it comes from and how it fares: nobody writes them. */
+const NOT_OF_MODULES = ['source', 'unavailable', 'no_handler', 'point', 'surface'] as const;
+
+function refusal(field: string, message: string): HookRegistrationError {
+  return new HookRegistrationError({
+    code: 'invalid_field',
+    field,
+    message: `${field}: ${message}`,
+  } satisfies RegistrationProblem);
+}

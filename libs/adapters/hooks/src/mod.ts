@@ -1,0 +1,11 @@
+/** The hook port: handlers in this process, modules of handlers, and several sources as one. */
+export { combineHooks } from './combine-hooks.ts';
+export { HookRegistrationError } from './hook-registration-error.ts';
+export {
+  createHookRegistry,
+  type HookOptions,
+  type HookRegistry,
+  type HookRegistryOptions,
+  type ToolHook,
+  type Unregister,
+} from './hook-registry.ts';

@@ -1,0 +1,63 @@
+/** Several sources of hooks as one. */
+import { BOUNDS } from '@coxswain/protocol';
+import { expect, test, vi } from 'vitest';
+import { combineHooks, createHookRegistry } from '../src/mod.ts';
+import { askFirst } from './ask.ts';
+
+const logged: string[] = [];
+const log = {
+  debug: () => undefined,
+  info: () => undefined,
+  warn: () => undefined,
+  error: (fields: object, message: string) => void logged.push(`${JSON.stringify(fields)} ${message}`),
+};
+
+test('they are asked by priority, then manifest before code, then as they were registered', () => {
+  const code = createHookRegistry();
+  const manifest = createHookRegistry({ name: 'manifest', source: 'manifest' });
+  const more = createHookRegistry({ name: 'more' });
+  const put = (registry: typeof code, id: string, priority?: number) =>
+    registry.register({ point: 'post_turn', id, ...(priority === undefined ? {} : { priority }) }, () => undefined);
+  put(more, 'late', 1);
+  put(more, 'c');
+  put(code, 'a');
+  put(code, 'b');
+  put(manifest, 'm');
+  put(manifest, 'first', -1);
+  const ids = () => hooks.table().map(({ id }) => id);
+  const hooks = combineHooks([code, manifest, more], log);
+  expect(ids()).toEqual(['first', 'm', 'a', 'b', 'c', 'late']);
+  const changed = vi.fn();
+  const end = hooks.onChange?.(changed);
+  put(code, 'd');
+  expect(ids()).toEqual(['first', 'm', 'a', 'b', 'd', 'c', 'late']);
+  expect(changed).toHaveBeenCalledTimes(1);
+  end?.();
+  put(code, 'e');
+  expect(changed).toHaveBeenCalledTimes(1);
+});
+
+test('each question goes to the source that has registered what is asked', async () => {
+  const one = createHookRegistry({ name: 'one' });
+  const two = createHookRegistry({ name: 'two' });
+  one.registerSessionHook('post_turn', () => ({ body: 'from one' }));
+  two.registerSessionHook('session_idle', () => ({ body: 'from two' }));
+  const hooks = combineHooks([one, two], log);
+  expect(await askFirst(hooks, 'session_idle')).toEqual({ status: 'returned', raw: { body: 'from two' } });
+  expect(await askFirst(hooks, 'post_turn')).toEqual({ status: 'returned', raw: { body: 'from one' } });
+});
+
+test('of two under one id at one point the later is left out, and beyond the bound whatever comes; both are logged', () => {
+  const one = createHookRegistry();
+  const two = createHookRegistry();
+  const kept = one.register({ point: 'post_turn', id: 'same', priority: 3 }, () => undefined);
+  two.register({ point: 'post_turn', id: 'same', priority: 1 }, () => undefined);
+  const hooks = combineHooks([one, two], log);
+  expect(hooks.table()).toMatchObject([{ id: 'same', priority: 3 }]);
+  expect(logged.splice(0)).toEqual([expect.stringMatching(/"hook":"same".*two sources/)]);
+  kept();
+  expect(hooks.table()).toMatchObject([{ id: 'same', priority: 1 }]);
+  one.registerAll({ post_turn: Array.from({ length: BOUNDS.hooksMax }, () => () => undefined) });
+  expect(hooks.table()).toHaveLength(BOUNDS.hooksMax);
+  expect(logged.splice(0)).toEqual([expect.stringMatching(/"hook":"same".*more than 256/)]);
+});

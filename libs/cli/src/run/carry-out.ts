@@ -1,0 +1,84 @@
+/** What was typed, carried out on the session. */
+import type { Session } from '@coxswain/client';
+import { assertNever } from '@coxswain/protocol';
+import { pendingText } from '../terminal/pending-rows.ts';
+import { chooseWaiting, readReplacement } from './choose-waiting.ts';
+import type { TypedCommand } from './typed-command.ts';
+
+/** What is meant where a line names no call. */
+export interface MeantCalls {
+  /** The call that waits for a decision. */
+  readonly asked: string | undefined;
+  /** The newest call that runs. */
+  readonly running: string | null;
+}
+
+/**
+ * Sends what the line asks for, or shows it.
+ * @throws what the sending throws, and CliError where nothing can be meant.
+ */
+export async function carryOut(
+  session: Session,
+  command: TypedCommand,
+  { asked, running }: MeantCalls,
+  show: (text: string) => void,
+): Promise<void> {
+  switch (command.do) {
+    case 'steer':
+      await session.steer(command.text);
+      return;
+    case 'interrupt':
+      await session.steer(command.text, { mode: 'interrupt_immediate', preempt: command.preempt });
+      return;
+    case 'followup':
+      await session.followup(command.text);
+      return;
+    case 'remind':
+      await session.remind(command.text);
+      return;
+    case 'decide': {
+      if (asked === undefined) return;
+      const { decision, reason } = command;
+      await session.approve({ callId: asked, decision, reason });
+      return;
+    }
+    case 'cancel':
+      await session.cancel(command.reason);
+      return;
+    case 'cancel_call': {
+      const callId = command.callId ?? running;
+      if (callId === null) throw new Error('no call is running');
+      await session.cancelCall(callId);
+      return;
+    }
+    case 'suspend':
+      await session.suspend({
+        ...(command.forMs === undefined ? {} : { for_ms: command.forMs }),
+        ...(command.signal === undefined ? {} : { signal: command.signal }),
+      });
+      return;
+    case 'resume':
+      await session.resume();
+      return;
+    case 'signal':
+      await session.signal(command.name, command.data);
+      return;
+    case 'pending':
+      show(pendingText(await session.state()));
+      return;
+    case 'revoke':
+      await session.revoke(chooseWaiting(command.commandId, await session.pending()));
+      return;
+    case 'replace': {
+      const { commandId, text } = readReplacement(command.text, await session.pending());
+      await session.replace(commandId, text);
+      return;
+    }
+    case 'detach':
+    case 'help':
+    case 'nothing':
+      return;
+    default:
+      assertNever(command);
+  }
+}

@@ -1,0 +1,74 @@
+/** What a typed line sends: each word, from the line to the body on the bus. */
+import type { Session } from '@coxswain/client';
+import type { SessionStatus } from '@coxswain/protocol';
+import { expect, test } from 'vitest';
+import { carryOut } from '../src/run/carry-out.ts';
+import { readTyped } from '../src/run/typed-command.ts';
+
+const AT = '2026-01-01T00:00:00.000Z';
+const pending: SessionStatus['pending'] = [
+  { command_id: 'm1', kind: 'steer', body: 'north', mode: 'finish_step', at: AT },
+  { command_id: 'm2', kind: 'followup', body: 'then moor', at: AT },
+];
+
+/** Carries a line out on a session that writes down what it is asked for. */
+async function typed(line: string, { asked = undefined as string | undefined, running = null as string | null } = {}) {
+  const sent: unknown[][] = [];
+  const shown: string[] = [];
+  const state = { pending, reminders: [] } as unknown as SessionStatus;
+  const session = new Proxy({} as Session, {
+    get:
+      (_target, name) =>
+      (...args: unknown[]) => {
+        if (name === 'state') return Promise.resolve(state);
+        if (name === 'pending') return Promise.resolve(pending);
+        sent.push([name, ...args]);
+        return Promise.resolve();
+      },
+  });
+  const command = readTyped(line, 'steer', asked !== undefined);
+  await carryOut(session, command, { asked, running }, (text) => shown.push(text));
+  return { sent, shown };
+}
+
+test.each<[line: string, sent: unknown[]]>([
+  ['east', ['steer', 'east']],
+  ['/interrupt stop', ['steer', 'stop', { mode: 'interrupt_immediate', preempt: false }]],
+  ['/followup then test', ['followup', 'then test']],
+  ['/remind the tide', ['remind', 'the tide']],
+  ['/cancel enough', ['cancel', 'enough']],
+  ['/cancel-call c2', ['cancelCall', 'c2']],
+  ['/suspend', ['suspend', {}]],
+  ['/suspend 2h signal pilot', ['suspend', { for_ms: 7_200_000, signal: 'pilot' }]],
+  ['/resume', ['resume']],
+  ['/signal pilot {"name": "Ines"}', ['signal', 'pilot', { name: 'Ines' }]],
+  ['/signal pilot', ['signal', 'pilot', undefined]],
+  ['/revoke', ['revoke', 'm2']],
+  ['/revoke m1', ['revoke', 'm1']],
+  ['/replace south', ['replace', 'm2', 'south']],
+  ['/replace m1 south', ['replace', 'm1', 'south']],
+])('%j', async (line, sent) => {
+  expect((await typed(line)).sent).toEqual([sent]);
+});
+
+test.each([
+  ['y', 'allow', undefined],
+  ['/deny not now', 'deny', 'not now'],
+])('%j decides the call that waits', async (line, decision, reason) => {
+  expect((await typed(line, { asked: 'c1' })).sent).toEqual([['approve', { callId: 'c1', decision, reason }]]);
+});
+
+test('/cancel-call without an id means the call that runs, and says so where none does', async () => {
+  expect((await typed('/cancel-call', { running: 'c9' })).sent).toEqual([['cancelCall', 'c9']]);
+  await expect(typed('/cancel-call')).rejects.toThrow('no call is running');
+});
+
+test('/pending shows what waits with its ids, and sends nothing', async () => {
+  const { sent, shown } = await typed('/pending');
+  expect(sent).toEqual([]);
+  expect(shown.join('\n')).toMatch(/m1 +steer +finish_step.*north\nm2 +followup.*then moor/);
+});
+
+test.each(['/help', '/detach', ''])('%j sends nothing', async (line) => {
+  expect((await typed(line)).sent).toEqual([]);
+});

@@ -1,0 +1,97 @@
+/** Handlers as people write them: what one is given, what it may return, and how a module declares several. Types only. */
+import type { HookPayload } from './hook-payloads.ts';
+import type { HookPoint } from './hook-points.ts';
+import type { HookRegistrationInput } from './hook-registrations.ts';
+import type { Json, JsonObject } from './json.ts';
+import type { Message } from './messages.ts';
+import type { HandlerReturn } from './verdicts.ts';
+
+type Pascal<S extends string> = S extends `${infer Word}_${infer Rest}`
+  ? `${Capitalize<Word>}${Pascal<Rest>}`
+  : Capitalize<S>;
+type SnakeTail<S extends string> = S extends `${infer Letter}${infer Rest}`
+  ? Letter extends Lowercase<Letter>
+    ? `${Letter}${SnakeTail<Rest>}`
+    : `_${Lowercase<Letter>}${SnakeTail<Rest>}`
+  : '';
+type Snake<S extends string> = S extends `${infer Letter}${infer Rest}` ? `${Lowercase<Letter>}${SnakeTail<Rest>}` : '';
+/** The other spelling of each point. */
+type OtherSpellings = { [P in HookPoint]: P extends Capitalize<P> ? Snake<P> : Pascal<P> };
+
+/** A point in either spelling. */
+export type HookPointName = HookPoint | OtherSpellings[HookPoint];
+/** A point in either spelling; a budget's may say its percentage. */
+export type BudgetPointName = `OnBudgetThreshold(${number})`;
+/** The point that a name means. */
+export type HookPointOf<N extends string> = N extends HookPoint
+  ? N
+  : N extends BudgetPointName
+    ? 'OnBudgetThreshold'
+    : { [P in HookPoint]: N extends OtherSpellings[P] ? P : never }[HookPoint];
+
+// Arguments and outputs stay plain JSON: a handler hands parts of them back.
+type DeepReadonly<T> = [Json] extends [T]
+  ? T
+  : T extends readonly (infer Member)[]
+    ? readonly DeepReadonly<Member>[]
+    : T extends object
+      ? { readonly [K in keyof T]: DeepReadonly<T[K]> }
+      : T;
+
+/** What a handler of a point is given: a frozen copy of its own. */
+export type HandlerPayload<P extends HookPoint> = DeepReadonly<HookPayload<P>>;
+
+interface CommonContext {
+  /** The registration that is asked. */
+  readonly hook: string;
+  readonly tenant: string;
+  readonly session: { readonly id: string };
+  readonly persona: string;
+  readonly turn: number;
+  /** At points of a step. */
+  readonly step: { readonly name: string; readonly args: Json } | undefined;
+  /** At points of one call. */
+  readonly call: { readonly name: string; readonly args: JsonObject; readonly call_id: string } | undefined;
+  /** The same when the same question is asked again after a crash. */
+  readonly idempotencyKey: string;
+  /** Aborts when nobody waits for the answer any more. */
+  readonly signal: AbortSignal;
+  /** What models are shown now, a copy. It may be long, so it is made, or fetched, when it is asked for. */
+  transcript(): Promise<readonly Message[]>;
+  /** Tells the model something beside the answer: durable, shown before its next answer; 2 KiB at most. */
+  feedback(text: string): void;
+}
+
+/** What a handler knows of where it is asked. Frozen. */
+export type HookContext<P extends HookPoint = HookPoint> = CommonContext &
+  (P extends 'transform_context'
+    ? {
+        /** What the request would show, as the handlers before this one have left it. */
+        messages(): Promise<readonly Message[]>;
+      }
+    : unknown);
+
+// biome-ignore lint/suspicious/noConfusingVoidType: a handler without a return statement says nothing, which is an answer
+type Answered<P extends HookPoint> = HandlerReturn<P> | void;
+
+/** A handler of a point. */
+export type HookHandler<P extends HookPoint = HookPoint> = (
+  payload: HandlerPayload<P>,
+  context: HookContext<P>,
+) => Answered<P> | Promise<Answered<P>>;
+
+/** What a registration may say beside its point, pattern and handler. */
+export type HookSettings = Omit<HookRegistrationInput, 'point' | 'surface' | 'unavailable' | 'no_handler' | 'source'>;
+
+/** A handler and when it is asked; without one where `deny` or `max_output` says it all. */
+export type HookEntry<P extends HookPoint> = Partial<HookSettings> & { readonly handler?: HookHandler<P> };
+
+/** One handler, or one with its settings. */
+export type HookDefinition<P extends HookPoint> = HookHandler<P> | HookEntry<P>;
+
+/** The handlers of a module, by point in either spelling: one of them, or a list. */
+export type HookDefinitions = {
+  readonly [N in HookPointName | BudgetPointName]?:
+    | HookDefinition<HookPointOf<N>>
+    | readonly HookDefinition<HookPointOf<N>>[];
+};

@@ -1,0 +1,110 @@
+/** Sound simulations, and the same with one thing changed in their evidence: what checkers are tried on. */
+import type { EventType, JournalRecord, SessionEvent, SessionStatus } from '@coxswain/protocol';
+import type { Evidence, Journal } from './checkers/check.ts';
+import { History, type HistoryEntry } from './history.ts';
+import { simulate } from './simulate.ts';
+
+/** One journal, and the evidence in which it stands. */
+export interface Changed {
+  readonly journal: Journal;
+  readonly evidence: Evidence;
+}
+
+/** What is changed, and the checker that must find it. */
+export type Case = readonly [checker: string, what: string, (sound: SoundEvidence) => Changed];
+
+/** What stands in the place of an event. */
+export type Change = (event: SessionEvent, record: JournalRecord) => readonly SessionEvent[];
+
+/** It stands there twice. */
+export const twice: Change = (event) => [event, event];
+/** It is missing. */
+export const never: Change = () => [];
+
+/** See the top of the file. */
+export class SoundEvidence {
+  readonly all: readonly Evidence[];
+
+  constructor(all: readonly Evidence[]) {
+    this.all = all;
+  }
+
+  /** Of so many seeds. */
+  static async of(seeds: number): Promise<SoundEvidence> {
+    const all: Evidence[] = [];
+    for (let seed = 1; seed <= seeds; seed++) all.push((await simulate(seed)).evidence);
+    return new SoundEvidence(all);
+  }
+
+  /** The first journal that has an event of this type, which `holds` if given, with that one event changed. */
+  changed<T extends EventType>(
+    type: T,
+    change: Change,
+    holds: (event: Extract<SessionEvent, { type: T }>, record: JournalRecord, journal: Journal) => boolean = () => true,
+  ): Changed {
+    for (const { journal, evidence } of this.#journals()) {
+      let done = false;
+      const records = journal.records.map((record) => ({
+        ...record,
+        events: record.events.flatMap((event) => {
+          if (done || event.type !== type || !holds(event as Extract<SessionEvent, { type: T }>, record, journal))
+            return [event];
+          done = true;
+          return change(event, record);
+        }),
+      }));
+      if (done) return { journal: { ...journal, records }, evidence };
+    }
+    throw new Error(`no sound journal has such a ${type}`);
+  }
+
+  /** The first journal of so many records, with one record changed. */
+  record(index: number, change: (record: JournalRecord) => JournalRecord): Changed {
+    for (const { journal, evidence } of this.#journals()) {
+      if (journal.records.length < 12) continue;
+      const records = journal.records.map((one, place) => (place === index ? change(one) : one));
+      return { journal: { ...journal, records }, evidence };
+    }
+    throw new Error('no journal is long enough');
+  }
+
+  /** The first journal with a record that `holds`, with that record changed. */
+  recordOf(holds: (record: JournalRecord) => boolean, change: (record: JournalRecord) => JournalRecord): Changed {
+    for (const { journal, evidence } of this.#journals()) {
+      const index = journal.records.findIndex(holds);
+      if (index < 0) continue;
+      const records = journal.records.map((one, place) => (place === index ? change(one) : one));
+      return { journal: { ...journal, records }, evidence };
+    }
+    throw new Error('no sound journal has such a record');
+  }
+
+  /** The first session of which a host says something that `holds`, and says it otherwise. */
+  status(
+    holds: (status: SessionStatus, journal: Journal) => boolean,
+    change: (status: SessionStatus, journal: Journal) => SessionStatus,
+  ): Changed {
+    for (const { journal, evidence } of this.#journals()) {
+      const status = evidence.statuses.get(journal.session);
+      if (!status || !holds(status, journal)) continue;
+      const statuses = new Map(evidence.statuses).set(journal.session, change(status, journal));
+      return { journal, evidence: { ...evidence, statuses } };
+    }
+    throw new Error('of no session is such a thing said');
+  }
+
+  /** The first journal that `holds`, with another history. */
+  history(holds: (journal: Journal) => boolean, change: (entry: HistoryEntry) => HistoryEntry): Changed {
+    for (const { journal, evidence } of this.#journals()) {
+      if (!holds(journal)) continue;
+      const history = new History(() => 0);
+      history.entries.push(...evidence.history.entries.map(change));
+      return { journal, evidence: { ...evidence, history } };
+    }
+    throw new Error('no sound journal is like that');
+  }
+
+  *#journals(): Iterable<Changed> {
+    for (const evidence of this.all) for (const journal of evidence.journals) yield { journal, evidence };
+  }
+}
