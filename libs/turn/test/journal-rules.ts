@@ -245,10 +245,12 @@ export const RULES: Readonly<Record<string, Rule>> = {
         if (event.type === 'hooks_changed') table = event.table;
         if (event.type !== 'call_ended' || !watched(event.tool)) return [];
         const shows = event.result.content.some((part) => part.type === 'text' && part.text.startsWith('result of'));
+        // That nobody knows whether it took effect is the host's own word, said also where the run is ended.
+        const isOurs = event.status === 'interrupted' && event.result.content.length > 1;
         const seen = events
           .slice(0, index)
           .some((other) => other.type === 'hook_returned' && other.call_id === event.call_id);
-        return shows && !seen ? [place({ n, event })] : [];
+        return shows && !seen && !isOurs ? [place({ n, event })] : [];
       }),
     );
   },
@@ -320,6 +322,8 @@ export const RULES: Readonly<Record<string, Rule>> = {
         }
         if (event.type === 'steering_received' && event.mode === 'interrupt_immediate')
           interrupts.add(event.command_id);
+        // Said while nobody guarded the door.
+        if (event.type === 'message_injected' && !known) interrupts.delete(event.command_id);
         if (event.type === 'injection_blocked' || event.type === 'injection_collapsed')
           interrupts.delete(event.command_id);
         if (event.type === 'control_outcome' && event.status === 'revoked') interrupts.delete(event.target);
