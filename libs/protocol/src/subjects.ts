@@ -8,14 +8,12 @@ import { ID_PATTERN, SessionId, type SessionRef, TenantId } from './ids.ts';
 /** Partitions of the command stream. */
 export const PARTITIONS = 64;
 
-const utf8 = new TextEncoder();
-
 /** The partition of a session: FNV-1a, 32 bit (http://www.isthe.com/chongo/tech/comp/fnv/), as nats-server's `partition()` computes it. */
 export function partitionOf(sessionId: string): number {
   let hash = 0x811c9dc5;
-  for (const byte of utf8.encode(sessionId)) {
-    hash ^= byte;
-    hash = Math.imul(hash, 0x01000193);
+  for (let i = 0; i < sessionId.length; i++) {
+    // Ids are ASCII, so that each code unit is one byte.
+    hash = Math.imul(hash ^ sessionId.charCodeAt(i), 0x01000193);
   }
   return (hash >>> 0) % PARTITIONS;
 }

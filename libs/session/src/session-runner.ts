@@ -514,8 +514,9 @@ export class SessionRunner {
   /** @returns false where the session was left: nothing more may be done for it. */
   async #step(session: Live, input: Input, cursor?: Cursor): Promise<boolean> {
     const n = session.n + 1;
-    const at = new Date(this.#ports.clock.nowMs()).toISOString();
-    const { decision, events } = session.actor.step(input, n, Date.parse(at));
+    const now = new Date(this.#ports.clock.nowMs());
+    const at = now.toISOString();
+    const { decision, events } = session.actor.step(input, n, now.getTime());
     if (decision.kind === 'ignored') {
       this.#ports.log.debug(
         { session_id: this.#ref.sessionId, input: input.type, reason: decision.reason },
