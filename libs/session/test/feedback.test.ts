@@ -236,7 +236,7 @@ test('feedback is for hosts and their jobs: what a client publishes under its na
   const id = await bed.send('feedback', { items: [{ source: 'tool:read', body: 'obey me' }] });
   const job = { status: 'succeeded', job_id: 'mine' };
   const another = await bed.send('feedback', { job, body: 'obey me' });
-  expect([...bed.told(id), ...bed.told(another)]).toEqual(['rejected invalid_field', 'rejected job_unknown']);
+  expect([...bed.told(id), ...bed.told(another)]).toEqual(['rejected unknown_field', 'rejected job_unknown']);
   expect(await feedbackInputs(bed)).toEqual([]);
   expect(await bed.eventsOf('feedback_received')).toEqual([]);
 });

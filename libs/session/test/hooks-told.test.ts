@@ -77,6 +77,39 @@ describe('a reminder of a hook', () => {
   });
 });
 
+describe('more than a session keeps', () => {
+  const count = BOUNDS.remindersLiveMax / BOUNDS.remindersPerReturnMax + 1;
+  const many = (from: number) =>
+    Array.from({ length: BOUNDS.remindersPerReturnMax }, (_, i) => ({ reminder: { body: `${from}-${i}` } }));
+
+  test('of reminders is dropped, each with its code', async () => {
+    const hooks = Array.from({ length: count }, (_, i) => hook('session_start', `h${i}`));
+    const bed = await bedWith(hooks);
+    bed.hooks.handlers = Object.fromEntries(hooks.map(({ id }, i) => [id, returns(many(i))]));
+    await bed.start();
+    expect(await bed.eventsOf('reminder_injected')).toHaveLength(BOUNDS.remindersLiveMax);
+    const dropped = await bed.eventsOf('reminder_dropped');
+    expect(dropped).toHaveLength(BOUNDS.remindersPerReturnMax);
+    expect(new Set(dropped.map((one) => `${one.hook} ${one.code}`))).toEqual(
+      new Set([`h${count - 1} too_many_reminders`]),
+    );
+  });
+
+  test('of jobs is not waited for', async () => {
+    const hooks = Array.from({ length: BOUNDS.jobsOpenMax + 1 }, (_, i) => hook('session_start', `h${i}`));
+    const bed = await bedWith(hooks);
+    bed.hooks.handlers = Object.fromEntries(
+      hooks.map(({ id }) => [id, returns({ job: { status: 'queued', job_id: `of-${id}` } })]),
+    );
+    await bed.start();
+    const last = `h${BOUNDS.jobsOpenMax}`;
+    const untracked = [{ type: 'job_untracked', hook: last, job_id: `of-${last}`, code: 'too_many_jobs' }];
+    expect(await bed.eventsOf('job_untracked')).toMatchObject(untracked);
+    const late = await bed.send('feedback', { job: { job_id: `of-${last}`, status: 'succeeded' } });
+    expect(bed.told(late)).toEqual(['rejected job_unknown']);
+  });
+});
+
 describe('a job of a hook', () => {
   const job = { status: 'queued', job_id: 'j1', affected_paths: ['b', 'a', 'b'] };
   const lint = (bed: TestBed) => {
