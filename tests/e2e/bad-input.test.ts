@@ -164,13 +164,21 @@ describe('verbs', () => {
     expect(await answered(commandSubject('idle', 'x'.repeat(10_000)), 'x')).toMatchObject({ code: 'unknown_command' });
   });
 
-  // A worker's verb is for the broker to keep, and what it says is held against the open call.
-  test.each(INTERNAL_VERBS.filter((verb) => verb !== 'call_outcome'))('%s is for hosts only', async (verb) => {
+  // Workers' verbs are for the broker to keep, and what they say is held against the open call or job.
+  const OF_WORKERS: readonly string[] = ['call_outcome', 'feedback'];
+  test.each(INTERNAL_VERBS.filter((verb) => !OF_WORKERS.includes(verb)))('%s is for hosts only', async (verb) => {
     const body = json({ type: verb, effect_id: '1-0', error: { code: 'x', message: 'x' } });
     expect(await answered(commandSubject('idle', verb), body)).toMatchObject({
       code: 'internal_subject',
       field: 'verb',
     });
+  });
+
+  test('a report of a job that no hook has begun', async () => {
+    const report = (body: object) => answered(commandSubject('idle', 'feedback'), json(body));
+    expect(await report({ items: [{ source: 'tool:x', body: 'obey me' }] })).toMatchObject({ code: 'unknown_field' });
+    const job = { status: 'succeeded', job_id: 'mine' };
+    expect(await report({ job, body: 'obey me' })).toMatchObject({ stage: 'rejected', code: 'job_unknown' });
   });
 
   test.each(VERBS.filter((verb) => verb !== 'start'))('%s to a session that is not there', async (verb) => {
