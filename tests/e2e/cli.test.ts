@@ -139,6 +139,7 @@ describe('cox run', () => {
     const { code, stderr } = await bed.run(['run', 'two', '--id', 'taken', ...model('quick')]);
     expect(code).toBe(1);
     expect(stderr).toContain('session_exists');
+    expect(stderr).toContain('run "…" --session');
   });
 
   test.each([
@@ -148,6 +149,11 @@ describe('cox run', () => {
     [['run', 'go', '--model', 'a/b', '--on-ask', 'maybe'], '--on-ask takes deny or wait'],
     [['steer', 'taken', 'x', '--mode', 'bogus'], '--mode takes'],
     [['start', '--model', 'a/b'], '--model needs a prompt'],
+    [['run', 'go', '--session', 'taken', '--max-tokens', '1'], '--max-tokens belongs to the start'],
+    [['run', 'go', '--session', 'taken', '--max-usd', '1'], '--max-usd belongs to the start'],
+    [['run', 'go', '--session', 'taken', '--max-time', '1s'], '--max-time belongs to the start'],
+    [['run', 'go', '--port', '1', '--model', 'a/b'], 'an instance runs on this state folder already'],
+    [['up', '--port', '1', '--nats', 'nats://127.0.0.1:1'], '--port is for a server that is started here'],
     [['sessions', '--nats', 'http://x'], '--nats'],
   ])('a wrong line exits 2: %j', async (args, names) => {
     const { code, stderr } = await bed.run(args);

@@ -222,6 +222,39 @@ test('a reminder is never taken for a user message, and a follow-up continues th
   expect(contentOf(third.messages.at(-1) as never)).toBe('then the second thing');
 });
 
+test('whoever is not heard is told so: taken back, collapsed, or kept when the run is cancelled', async () => {
+  const { bus } = fixture;
+  const root = await scratchFolder('fates');
+  const model = await provider(() => ({ calls: [waiting('a', join(root, 'never'))] }));
+  const receipts = bus.receipts();
+  await start('fates', model, root);
+  await eventOf(bus, 'fates', 'call_started');
+  const send = (id: string, verb: string, body: object) =>
+    bus.command('fates', verb, body, { 'Cox-Receipt-To': receipts.subject, 'Cox-Command-Id': id });
+  await send('taken', 'steer', { body: 'north' });
+  await send('older', 'steer', { body: 'east', dedupe_key: 'course' });
+  await send('newer', 'steer', { body: 'south', dedupe_key: 'course' });
+  await send('next', 'followup', { body: 'then moor' });
+  await send('revoke', 'revoke', { command_id: 'taken', actor: 'ada' });
+  expect(await receipts.at('taken', 'revoked')).toMatchObject({ reason: 'revoked by ada' });
+  expect(await receipts.at('older', 'revoked')).toMatchObject({ detail: { collapsed_into: 'newer' } });
+  await send('cancel', 'cancel', {});
+
+  const journal = await endOf(bus, 'fates');
+  expect(journal.of('agent_end')).toMatchObject([{ stop_reason: 'cancelled', pending: 2 }]);
+  const kept = () => receipts.all.filter((receipt) => receipt.pending_for_next_run);
+  await until('both to be told that they are kept', () => kept().length === 2);
+  expect(kept()).toMatchObject([
+    { command_id: 'newer', stage: 'accepted', n: journal.of('agent_end')[0]?.n },
+    { command_id: 'next', stage: 'accepted', n: journal.of('agent_end')[0]?.n },
+  ]);
+  expect(receipts.all.filter(({ stage }) => stage === 'delivered')).toEqual([]);
+  expect(journal.of('control_outcome')).toMatchObject([
+    { control: 'revoke', target: 'taken', status: 'revoked', actor: { name: 'ada', verified: false } },
+    { control: 'cancel', target: 'fates', status: 'cancelled' },
+  ]);
+});
+
 test('what comes after the end waits for the next run, and the receipt says so', async () => {
   const { bus } = fixture;
   const root = await scratchFolder('late');

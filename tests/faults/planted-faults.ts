@@ -117,16 +117,16 @@ export const PLANTED_FAULTS: readonly PlantedFault[] = [
     find: "else if (sequential && row.status === 'parked') heldBack = true;",
     instead: '',
   },
-  // ---- turn-machine.ts: ways and guards ----
+  // ---- turn-machine.ts, turn-guards.ts: ways and guards ----
   {
     name: 'steering delivered after a batch does not keep a terminating run going',
-    file: 'turn-machine.ts',
+    file: 'turn-guards.ts',
     find: 'checkpoint(event).delivered === 0 && q.batchTerminates(context)',
     instead: 'q.batchTerminates(context)',
   },
   {
     name: 'the last decision is taken for one of several',
-    file: 'turn-machine.ts',
+    file: 'turn-guards.ts',
     find: '=> !q.anyParkedBut(context, callOf(event) ?? null);',
     instead: '=> q.anyParkedBut(context, callOf(event) ?? null);',
   },
@@ -225,6 +225,37 @@ export const PLANTED_FAULTS: readonly PlantedFault[] = [
     instead: 'failure: event.error,',
   },
 
+  // ---- budgets, windows, parking ----
+  {
+    name: 'the clock of the store of timers is not believed where it is ahead',
+    file: 'budgets.ts',
+    find: '  return { ...count, running_since_ms: count.running_since_ms - (dueAtMs - atMs) };\n',
+    instead: '  return count;\n',
+  },
+  {
+    name: 'a run that is ending still waits for its time',
+    file: 'effects.ts',
+    find: 'return aborting ? null : {',
+    instead: 'return {',
+  },
+  {
+    name: 'a run ends for want of budget although its next prompt would be compacted',
+    file: 'next-prompt.ts',
+    find: '  return passDue(atTurnEnd(context)) ? 0 : count.prompt_tokens;\n',
+    instead: '  return count.prompt_tokens;\n',
+  },
+  {
+    name: 'a refused prompt teaches nothing',
+    file: 'view-account.ts',
+    find: 'if (refused_at === 0 || refused_at >= window) return { window, reserve };',
+    instead: 'if (refused_at >= 0) return { window, reserve };',
+  },
+  {
+    name: 'a call parks its session although a hook has made an error of it',
+    file: 'decide-consult.ts',
+    find: '...parkRequested(context, { call_id: row.call_id, status: settled, result, park }),',
+    instead: "...parkRequested(context, { call_id: row.call_id, status: 'ok', result: row.returned.result, park }),",
+  },
   // ---- what waits, and what it ends ----
   {
     name: 'an interrupt that was taken back still ends the answer',

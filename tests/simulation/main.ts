@@ -8,14 +8,7 @@ import { journalLine } from '../../libs/turn/test/journal-line.ts';
 import { type Coverage, cover, MUST_REACH } from './coverage.ts';
 import { type Simulation, simulate } from './simulate.ts';
 
-const { values } = parseArgs({
-  options: {
-    seeds: { type: 'string' },
-    seed: { type: 'string' },
-    verbose: { type: 'boolean', default: false },
-    coverage: { type: 'boolean', default: false },
-  },
-});
+const values = readFlags();
 const first = whole(values.seed ?? '1', '--seed');
 const count = whole(values.seeds ?? (values.seed === undefined ? '300' : '1'), '--seeds');
 
@@ -102,9 +95,28 @@ function print({ history, evidence, schedule }: Simulation): void {
   }
 }
 
+function readFlags() {
+  try {
+    return parseArgs({
+      options: {
+        seeds: { type: 'string' },
+        seed: { type: 'string' },
+        verbose: { type: 'boolean', default: false },
+        coverage: { type: 'boolean', default: false },
+      },
+    }).values;
+  } catch (error) {
+    return badlyPut((error as Error).message);
+  }
+}
+
+function badlyPut(message: string): never {
+  console.error(message);
+  process.exit(2);
+}
+
 function whole(text: string, flag: string): number {
   const value = Number(text);
   if (Number.isSafeInteger(value) && value >= 0) return value;
-  console.error(`${flag} takes a whole number, not ${text}`);
-  process.exit(64);
+  return badlyPut(`${flag} takes a whole number, not ${text}`);
 }

@@ -140,6 +140,17 @@ describe('on a screen', () => {
     expect(written()).toBe('› …klmnopqrstuvwxyz');
   });
 
+  test('a line of wide characters takes no more columns than there are, and a long label makes room', () => {
+    const { screen: lower, written } = screen(20);
+    lower.typing({ label: '›', text: '漢'.repeat(30) });
+    expect(written()).toBe(`› …${'漢'.repeat(8)}`);
+    const { screen: asking, written: asked } = screen(20);
+    asking.typing({ label: 'a question that is much too long for it', text: '' });
+    expect(asked().trimEnd()).toHaveLength(18);
+    asking.typing({ label: 'a question that is much too long for it', text: 'abcdefghijkl' });
+    expect(asked().endsWith('a question… …ghijkl')).toBe(true);
+  });
+
   test('the status is wiped before anything is written, and at the end', () => {
     const { screen: lower, written } = screen();
     lower.status('thinking');

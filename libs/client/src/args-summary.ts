@@ -31,12 +31,13 @@ function inOneLine(value: Json): string {
 }
 
 /**
- * Text from models and tools without the control characters that would drive the terminal or page that shows it.
- * Line breaks and tabs stay.
+ * Text from models and tools without the control characters that would drive the terminal or page that shows it, and
+ * without those that turn the order of what is read (https://www.unicode.org/reports/tr36/#Bidirectional_Text_Spoofing):
+ * what a person approves must be what they see. Line breaks and tabs stay.
  */
 export function printable(text: string): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: these are exactly the characters that must not pass
-  return text.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g, '');
+  return text.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g, '');
 }
 
 function cut(text: string, max = SUMMARY_MAX_CHARS): string {

@@ -33,6 +33,7 @@ export interface Doorbell {
 /** A message in the command stream that belongs to no session: a hostile id, a subject that the transform did not take. */
 export interface StrayCommand {
   readonly subject: string;
+  /** Its place in the command stream; 0 where no stream took it. */
   readonly seq: number;
   readonly receiptTo?: string | undefined;
   ack(): void;

@@ -12,7 +12,7 @@
 export function canonicalJson(value: unknown): string {
   switch (typeof value) {
     case 'string':
-      return JSON.stringify(value);
+      return text(value);
     case 'number':
       if (!Number.isFinite(value)) throw new TypeError(`canonical JSON cannot hold ${value}`);
       // What ECMAScript prints is what RFC 8785 3.2.2.3 asks for.
@@ -25,6 +25,14 @@ export function canonicalJson(value: unknown): string {
     default:
       throw new TypeError(`canonical JSON cannot hold a ${typeof value}`);
   }
+}
+
+// Most strings are short and plain. To ask that first is quicker than to have JSON.stringify find it out.
+const PLAIN_MAX_CHARS = 256;
+const NOT_PLAIN = /[^\x20\x21\x23-\x5b\x5d-\x7e]/;
+
+function text(value: string): string {
+  return value.length <= PLAIN_MAX_CHARS && !NOT_PLAIN.test(value) ? `"${value}"` : JSON.stringify(value);
 }
 
 function canonicalArray(values: readonly unknown[]): string {

@@ -565,6 +565,11 @@ export const ERROR_CATALOGUE = {
     'Stops, naming its process id.',
     'Give another --state-dir, or stop the other one.',
   ),
+  port_in_use: exception(
+    'The port that was asked for is another process’s.',
+    'Stops, naming it.',
+    'Give another --port, or none.',
+  ),
   stream_config_mismatch: exception(
     'The server did not keep a stream’s configuration as it was sent.',
     'Stops, naming the member and the server’s version.',

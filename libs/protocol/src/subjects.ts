@@ -8,14 +8,12 @@ import { ID_PATTERN, SessionId, type SessionRef, TenantId } from './ids.ts';
 /** Partitions of the command stream. */
 export const PARTITIONS = 64;
 
-const utf8 = new TextEncoder();
-
 /** The partition of a session: FNV-1a, 32 bit (http://www.isthe.com/chongo/tech/comp/fnv/), as nats-server's `partition()` computes it. */
 export function partitionOf(sessionId: string): number {
   let hash = 0x811c9dc5;
-  for (const byte of utf8.encode(sessionId)) {
-    hash ^= byte;
-    hash = Math.imul(hash, 0x01000193);
+  for (let i = 0; i < sessionId.length; i++) {
+    // Ids are ASCII, so that each code unit is one byte.
+    hash = Math.imul(hash ^ sessionId.charCodeAt(i), 0x01000193);
   }
   return (hash >>> 0) % PARTITIONS;
 }
@@ -28,6 +26,12 @@ function token(text: string, pattern: RegExp = ID_PATTERN): string {
   if (!pattern.test(text)) throw new TypeError(`${JSON.stringify(text.slice(0, 64))} cannot stand in a subject`);
   return text;
 }
+
+/**
+ * What looks like a command and has more or fewer tokens: no stream takes it, so nobody would ever tell its sender. An
+ * empty token is no subject at all; the server lets nobody hear of it.
+ */
+export const MISADDRESSED_COMMANDS = ['cox.*.session', 'cox.*.session.*', 'cox.*.session.*.*.>'] as const;
 
 /** Builders and filters of every subject, stream, bucket and header name. */
 export const subjects = {
@@ -179,9 +183,11 @@ export function parseStoredCommand(subject: string): StoredCommandAddress | null
 
 /** Which token of a subject that names no session is wrong: of one as published, or as stored. */
 export function strayField(subject: string): 'tenant' | 'session' | 'verb' {
-  const [, second, third, fourth] = subject.split('.');
+  const [, second, third, fourth, , ...rest] = subject.split('.');
   const [tenant = '', session = ''] = subject.startsWith('cox.') ? [second, fourth] : [third, fourth];
   if (!ID_PATTERN.test(tenant)) return 'tenant';
+  // With a token too many, it is the id that has a dot in it.
+  if (rest.length > 0 && subject.startsWith('cox.')) return 'session';
   return ID_PATTERN.test(session) ? 'verb' : 'session';
 }
 

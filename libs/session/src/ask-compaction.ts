@@ -8,7 +8,6 @@ import {
   BOUNDS,
   type CompactOutcome,
   type Message,
-  type ResolvedCompaction,
   type SessionRef,
   textOf,
   userText,
@@ -53,7 +52,7 @@ export async function askCompaction(
   const startedMs = clock.monotonicMs();
   const { persona } = transcript.frame;
   if (!persona) throw new Error('a compaction without a persona');
-  const text = compactionText(transcript.older(effect.keptTurns), effect.strategy, charsFor(persona.compaction));
+  const text = compactionText(transcript.older(effect.keptTurns), effect.strategy, charsFor(effect.room));
   const request: ModelRequest = {
     idempotencyKey,
     sessionId: ref.sessionId,
@@ -81,8 +80,7 @@ export async function askCompaction(
   };
 }
 
-function charsFor(compaction: ResolvedCompaction | undefined): number {
-  const tokens = compaction ? compaction.window - compaction.reserve : 0;
+function charsFor(tokens: number): number {
   return Math.max(TEXT_CHARS_MIN, tokens * CHARS_PER_TOKEN);
 }
 

@@ -26,18 +26,21 @@ export interface ResultFrame {
 
 /** The outcome of a call as it may be recorded. Contract: never rejects; what cannot be kept is said in the result. */
 export async function boundResult(blobs: Blobs, outcome: ToolOutcome, frame: ResultFrame): Promise<ToolOutcome> {
-  const { status, whole } = outcome;
+  const { status } = outcome;
   const parts = outcome.result.content;
-  const texts = parts.filter((part) => part.type === 'text');
+  const given = parts.filter((part) => part.type === 'text');
   // A character takes at least one byte: what is hopelessly too long is not even encoded.
-  const characters = texts.reduce((sum, { text }) => sum + text.length, whole?.length ?? 0);
+  const characters = given.reduce((sum, { text }) => sum + text.length, 0);
   if (characters > BOUNDS.toolResultKeptMaxBytes)
     return tooLarge(outcome, `more than ${BOUNDS.toolResultKeptMaxBytes}`);
-  const bytes = texts.reduce((sum, { text }) => sum + Buffer.byteLength(text, 'utf8'), 0);
-  if (Math.max(bytes, Buffer.byteLength(whole ?? '', 'utf8')) > BOUNDS.toolResultKeptMaxBytes) {
-    return tooLarge(outcome, String(bytes));
-  }
+  const size = given.reduce((sum, { text }) => sum + Buffer.byteLength(text, 'utf8'), 0);
+  if (size > BOUNDS.toolResultKeptMaxBytes) return tooLarge(outcome, String(size));
+  // What the tool shows of it fits, and stands: that the whole of it does not must not cost the call its result.
+  const isKept = fitsWhole(outcome.whole);
+  const texts: readonly TextPart[] = isKept ? given : [...given, { type: 'text', text: WHOLE_NOT_KEPT }];
+  const bytes = size + (isKept ? 0 : Buffer.byteLength(WHOLE_NOT_KEPT, 'utf8'));
   const maxBytes = frame.tool?.max_output ?? BOUNDS.toolResultInlineMaxBytes;
+  const whole = isKept ? outcome.whole : undefined;
   const { content, detail } = await boundText(blobs, texts, bytes, maxBytes, whole, frame.readsOn);
   const files = parts.filter((part) => part.type === 'file');
   const shown = content.reduce((sum, { text }) => sum + text.length, 0);
@@ -49,6 +52,13 @@ export async function boundResult(blobs: Blobs, outcome: ToolOutcome, frame: Res
       ...boundDetail(outcome.result.detail, detail),
     },
   };
+}
+
+const WHOLE_NOT_KEPT = `[A part is shown. The whole has more than ${BOUNDS.toolResultKeptMaxBytes} bytes of text and was not kept.]`;
+
+function fitsWhole(whole = ''): boolean {
+  const max = BOUNDS.toolResultKeptMaxBytes;
+  return whole.length <= max && Buffer.byteLength(whole, 'utf8') <= max;
 }
 
 function tooLarge(outcome: ToolOutcome, bytes: string): ToolOutcome {

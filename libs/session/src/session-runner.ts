@@ -15,7 +15,7 @@
  * R10 A runner whose append is refused by a foreign record aborts its effects and appends nothing more. The session's
  *     next runner begins with `owned {epoch: last + 1}`.
  */
-import type { CommandInbox, Doorbell, Journal, Snapshots, StoredCommand, Timers, ToolOutcome } from '@coxswain/ports';
+import type { CommandInbox, Doorbell, Journal, Snapshots, StoredCommand, Timers } from '@coxswain/ports';
 import {
   assertNever,
   BOUNDS,
@@ -24,7 +24,6 @@ import {
   type Cursor,
   type ErrorCode,
   type Input,
-  type JsonObject,
   type Outcome,
   type SessionEvent,
   type SessionRef,
@@ -33,7 +32,7 @@ import {
 } from '@coxswain/protocol';
 import { effectsOf, isEnded, type SessionState, timerOf, type WorkEffect } from '@coxswain/turn';
 import { admitCommand, admitTimer } from './admit-command.ts';
-import { boundResult, READ_ON_TOOL } from './bound-result.ts';
+import { checkCommand } from './check-command.ts';
 import { COMMIT_BOUNDS, type CommitBounds, commit } from './commit.ts';
 import { EffectTable } from './effect-table.ts';
 import { FeedbackBuffer } from './feedback-buffer.ts';
@@ -44,7 +43,6 @@ import { statusOf } from './session-status.ts';
 import { SessionWorker, type WorkerPorts } from './session-worker.ts';
 import { TimerTable } from './timer-table.ts';
 import type { Transcript } from './transcript.ts';
-import { argumentsProblem } from './validate-arguments.ts';
 
 /** The ports that a runner uses. */
 export interface RunnerPorts extends WorkerPorts {
@@ -469,20 +467,8 @@ export class SessionRunner {
     if (cursor && cursor.seq <= this.#position(session)) return true;
     if (!(await this.#own(session))) return false;
     const owned = this.#session ?? session;
-    const checked = input.type === 'command' ? await this.#bounded(owned, this.#checked(owned, input)) : input;
+    const checked = input.type === 'command' ? await checkCommand(owned, input, this.#ports.blobs) : input;
     return this.#step(owned, checked, cursor);
-  }
-
-  /** A result that comes as a command is bounded like any other, before it becomes a record. */
-  async #bounded(session: Live, input: CommandInput): Promise<CommandInput> {
-    if (input.verb !== 'call_outcome' || input.problem) return input;
-    const { tools } = session.transcript.frame;
-    const row = session.actor.state.context.calls.find((call) => call.call_id === input.body.call_id);
-    const tool = tools.find(({ name }) => name === row?.tool);
-    const readsOn = tools.some(({ name }) => name === READ_ON_TOOL);
-    const { status, result } = input.body as unknown as ToolOutcome;
-    const bounded = await boundResult(this.#ports.blobs, { status, result }, { tool, readsOn });
-    return { ...input, body: { ...input.body, ...bounded } as unknown as JsonObject };
   }
 
   #position(session: Live): number {
@@ -491,25 +477,14 @@ export class SessionRunner {
     return cursor && cursor.stream === incarnation.stream && cursor.created === incarnation.created ? cursor.seq : 0;
   }
 
-  /** Edited arguments are validated like the model's own. */
-  #checked(session: Live, input: CommandInput): CommandInput {
-    const args = input.body.args;
-    if (input.verb !== 'approve' || args === undefined || input.problem) return input;
-    const row = session.actor.state.context.calls.find((call) => call.call_id === input.body.call_id);
-    const tool = session.transcript.frame.tools.find((candidate) => candidate.name === row?.tool);
-    const problem = tool ? argumentsProblem(tool, args as JsonObject) : null;
-    return problem === null
-      ? input
-      : { ...input, problem: { code: 'invalid_arguments', message: problem, field: 'args' } };
-  }
-
   // ---- one step ----
 
   /** @returns false where the session was left: nothing more may be done for it. */
   async #step(session: Live, input: Input, cursor?: Cursor): Promise<boolean> {
     const n = session.n + 1;
-    const at = new Date(this.#ports.clock.nowMs()).toISOString();
-    const { decision, events } = session.actor.step(input, n, Date.parse(at));
+    const now = new Date(this.#ports.clock.nowMs());
+    const at = now.toISOString();
+    const { decision, events } = session.actor.step(input, n, now.getTime());
     if (decision.kind === 'ignored') {
       this.#ports.log.debug(
         { session_id: this.#ref.sessionId, input: input.type, reason: decision.reason },
@@ -552,19 +527,19 @@ export class SessionRunner {
       return false;
     }
     this.#hasWritten = true;
-    this.#acknowledged(
-      {
-        ...session,
-        n,
-        at,
-        fence: result.fence,
-        hash: sealed.hash,
-        cursor: cursor ?? session.cursor,
-        writer: this.#options.host,
-      },
-      input,
-      events,
-    );
+    const { actor, transcript, receipts } = session;
+    const after: Live = {
+      actor,
+      transcript,
+      receipts,
+      n,
+      fence: result.fence,
+      hash: sealed.hash,
+      at,
+      cursor: cursor ?? session.cursor,
+      writer: this.#options.host,
+    };
+    this.#acknowledged(after, input, events);
     return true;
   }
 

@@ -36,7 +36,8 @@ export class TimerTable {
 
   /** Puts what is wanted and missing into the store. Call it after each commit, and after recovery. */
   reconcile(wanted: readonly TimerEffect[]): void {
-    if (this.#closed.signal.aborted) return;
+    // Hardly a step of a session has to do with timers.
+    if (wanted.length + this.#wanted.size === 0 || this.#closed.signal.aborted) return;
     for (const id of this.#wanted.keys()) if (!wanted.some((timer) => timer.id === id)) this.#wanted.delete(id);
     for (const timer of wanted) {
       if (this.#wanted.has(timer.id)) continue;

@@ -88,6 +88,14 @@ test('deltas carry effect, epoch and a dense index, and come before the answer i
   expect(await bed.eventsOf('message_complete')).toMatchObject([{ body_streamed: true }]);
 });
 
+test('an answer of which no delta has shown any text says so', async () => {
+  const bed = testBed();
+  bed.models.answers = [ask(call('c1', 'read')), say('done')];
+  await bed.host();
+  await bed.start();
+  expect((await bed.eventsOf('message_complete')).map(({ body_streamed }) => body_streamed)).toEqual([false, true]);
+});
+
 test('a model that breaks down ends the run as failed, and what it said is kept as partial', async () => {
   const bed = testBed();
   bed.models.answers = [say('I was', { fail: { code: 'model_unavailable', message: 'gone' } })];

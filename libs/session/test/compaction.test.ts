@@ -212,6 +212,20 @@ describe('a prompt that the provider refuses as too long', () => {
     );
   });
 
+  test('is summarised from as much as the provider has shown to take, whatever its window is said to be', async () => {
+    const settings = persona({ keep_turns: 0 }, { model: { name: 'fake/model', context_window: 1_000_000 } });
+    const long = (id: string) => reads(id, 0, { id });
+    const bed = await played([long('c1'), long('c2'), done], settings, (its) => {
+      its.tools = { read: { run: async () => answer('x'.repeat(15_000)) } };
+      its.models.refusals = [null, null, OVERFLOW];
+    });
+    const [{ tokens } = { tokens: 0 }] = await bed.eventsOf('context_overflowed');
+    const [asked] = summariesAsked(bed);
+    expect(tokens).toBeGreaterThan(7_000);
+    expect(textOf(asked?.messages[0] as Message).length).toBeLessThan(3 * tokens);
+    expect((await bed.eventsOf('compaction_done'))[0]?.window).toBe(tokens);
+  });
+
   test('ends the run when it is refused again', async () => {
     const bed = await played([reads('c1', 50), done], persona({}), ({ models }) => {
       models.refusals = [null, OVERFLOW, OVERFLOW];

@@ -1,5 +1,5 @@
 /** Messages that wait, are taken back or replaced, and reminders that live: what senders are told and models shown. */
-import { type Message, sessionRef, textOf } from '@coxswain/protocol';
+import { type Message, SessionStatus, sessionRef, textOf } from '@coxswain/protocol';
 import { expect, test } from 'vitest';
 import { ask, call, say } from './fake-model.ts';
 import { taking } from './fake-tools.ts';
@@ -200,5 +200,54 @@ test('the status of a session lists what waits and what is shown, with every fie
       propagate: 'session',
       role_hint: 'system',
     },
+  ]);
+});
+
+test('where the persona does not say, all steering is delivered together, and follow-ups one at a time', async () => {
+  const bed = testBed();
+  bed.models.answers = [say('one', { delayMs: 100 }), say('two'), say('three'), say('four')];
+  await bed.host();
+  await bed.start();
+  for (const body of ['north', 'south']) await bed.send('steer', body);
+  for (const body of ['moor', 'sleep']) await bed.send('followup', body);
+  await bed.time.advance(1_000);
+  const texts = ['north', 'south', 'moor', 'sleep'];
+  expect([1, 2, 3, 4].map((request) => shownOf(bed, request, ...texts))).toEqual([
+    [],
+    ['north', 'south'],
+    ['north', 'south', 'moor'],
+    texts,
+  ]);
+});
+
+test('where the persona says so, steering comes one at a time and follow-ups together', async () => {
+  const bed = testBed();
+  bed.models.answers = [say('one', { delayMs: 100 }), say('two'), say('three'), say('four')];
+  await bed.host();
+  await bed.start({ persona: { name: 'mate', steering: { steering: 'one_at_a_time', followups: 'all' } } });
+  for (const body of ['north', 'south', 'east']) await bed.send('steer', body);
+  for (const body of ['moor', 'sleep']) await bed.send('followup', body);
+  await bed.time.advance(1_000);
+  // The seam at the end of a turn takes the first, the one at the beginning of the next the second.
+  const texts = ['north', 'south', 'east', 'moor', 'sleep'];
+  expect([1, 2, 3, 4].map((request) => shownOf(bed, request, ...texts))).toEqual([
+    [],
+    ['north', 'south'],
+    ['north', 'south', 'east'],
+    texts,
+  ]);
+});
+
+test('what a message is to end stands in no list of what waits', async () => {
+  const bed = testBed();
+  bed.tools = { haul: { run: taking(1_000) } };
+  bed.models.answers = [ask(call('c1', 'haul')), say('done')];
+  const host = await bed.host();
+  await bed.start();
+  await bed.send('suspend');
+  const id = await bed.send('steer', { body: 'stop', mode: 'interrupt' });
+  const status = await host.status(sessionRef('s1'));
+  expect(SessionStatus.parse(status).pending).toEqual([
+    { command_id: id, kind: 'steer', body: 'stop', mode: 'interrupt_immediate', at: expect.any(String) },
   ]);
 });

@@ -95,6 +95,22 @@ describe('a run that cannot be provisioned ends as failed, with its code', () =>
     },
   );
 
+  test('what does not depend on each other is asked for side by side', async () => {
+    const bed = testBed();
+    bed.toolSource.openMs = 3_000;
+    const check = () =>
+      bed.time
+        .clock()
+        .sleep(3_000)
+        .then(() => null);
+    await bed.host({}, { models: { check, resolve: () => bed.models.resolve() } });
+    await bed.start();
+    await bed.time.advance(2_999);
+    expect(await bed.lines()).not.toContain('agent_start run 1');
+    await bed.time.advance(1);
+    expect(await bed.lines()).toContain('agent_start run 1');
+  });
+
   test('a model that cannot even be checked leaves no tool open', async () => {
     const bed = testBed();
     bed.models.check = () => Promise.reject(new Error('no file'));

@@ -144,6 +144,15 @@ describe('a result over its bound', () => {
     expect(bed.toolSource.runs).toHaveLength(1);
   });
 
+  test('whose whole is too much to keep stands as the tool shows it, and says so', async () => {
+    const whole = 'x'.repeat(BOUNDS.toolResultKeptMaxBytes + 1);
+    const bed = testBed();
+    const [result] = await shown(bed, { cut: giving({ content: [text('begin … end')] }, whole) }, [['cut']]);
+    expect((await bed.eventsOf('call_ended')).map((event) => event.status)).toEqual(['ok']);
+    expect(textOf(result)).toMatch(/^begin … end\n\[A part is shown\. The whole has more than \d+ bytes/);
+    expect(result?.detail?.whole).toBeUndefined();
+  });
+
   test('of very many parts becomes one', async () => {
     const parts = Array.from({ length: 20_000 }, () => text('x'));
     const [result] = await shown(testBed(), { many: giving({ content: parts }) }, [['many']]);

@@ -5,6 +5,7 @@ import { type JsonObject, textOf } from '@coxswain/protocol';
 import { expect, test } from 'vitest';
 import { admitTimer } from '../src/admit-command.ts';
 import { ask, call, say } from './fake-model.ts';
+import { answer } from './fake-tools.ts';
 import { refOf, type TestBed, testBed } from './test-bed.ts';
 
 const MINUTE = 60_000;
@@ -83,6 +84,58 @@ test('parked for 30 days, its host restarted five times, a session goes on with 
   expect(textOf(request?.messages[3] as never)).toMatch(
     /^You had parked this session \(the tide\)\. It slept for 30 d/,
   );
+});
+
+test('whatever waits, waits with it: after 30 days and five hosts each is delivered once, where it belongs', async () => {
+  const bed = testBed();
+  bed.tools = {
+    park: {
+      run: async ({ onFeedback }) => {
+        onFeedback('the tide gauge is uncertain');
+        return { ...answer('parked'), park: { for_ms: 30 * DAY } };
+      },
+    },
+  };
+  bed.models.answers = [PARK({}), say('awake'), say('moored')];
+  let host = await bed.host({ sweepEveryMs: HOUR });
+  await bed.start({ limits: { wall_time_ms: MINUTE } });
+  const said: Readonly<Record<string, [verb: string, body: JsonObject]>> = {
+    mind: ['remind', { body: 'Mind the gulls.', ttl_turns: 1 }],
+    rocks: ['steer', { body: 'Mind the rocks.' }],
+    log: ['steer', { body: 'Noted by the harbour office.', mode: 'audit_only' }],
+    moor: ['followup', { body: 'Then moor.' }],
+    sell: ['followup', { body: 'Then sell the ship.' }],
+  };
+  for (const [id, [verb, body]] of Object.entries(said)) await bed.send(verb, body, { id });
+  await bed.send('revoke', { command_id: 'sell' });
+  for (let restart = 1; restart <= 5; restart++) {
+    await bed.time.advance(5 * DAY);
+    expect(host.live).toBe(0);
+    if (restart % 2 === 0) await host.stop();
+    else host.abandon();
+    host = await bed.host({ sweepEveryMs: HOUR });
+    expect((await host.status(refOf()))?.pending).toHaveLength(4);
+  }
+  await bed.time.advance(5 * DAY);
+  expect((await bed.lines()).at(-1)).toBe('agent_end end_turn');
+  expect(bed.models.requests).toHaveLength(3);
+  const shown = (number: number) => (bed.models.requests[number]?.messages ?? []).map(textOf).join('\n');
+  for (const text of ['the tide gauge is uncertain', 'It slept for 30 d', 'Mind the gulls.', 'Mind the rocks.'])
+    expect(shown(1).split(text), text).toHaveLength(2);
+  // The reminder was for one turn; the steer stays for the run.
+  expect(shown(2)).not.toContain('Mind the gulls.');
+  expect(shown(2)).toContain('Mind the rocks.');
+  expect(shown(2)).toContain('Then moor.');
+  for (const number of [1, 2]) expect(shown(number)).not.toMatch(/harbour office|sell the ship/);
+  expect(Object.keys(said).map((id) => bed.told(id).at(-1))).toEqual([
+    'delivered iteration_start',
+    'delivered iteration_start',
+    'delivered loop_exit',
+    'delivered steering_check',
+    'revoked',
+  ]);
+  // Time that was slept is no time that was used.
+  expect(await bed.eventsOf('budget_threshold')).toEqual([]);
 });
 
 test('a parked session leaves memory once its timer is in the store, and its timer wakes it', async () => {

@@ -45,9 +45,11 @@ export const NOTHING_USED: BudgetCount = {
 /** The count once an answer has been paid for. */
 export function spend(count: BudgetCount, usage: Usage, price: PinnedPrice | null): BudgetCount {
   return {
-    ...count,
     tokens: count.tokens + usage.input_tokens + usage.output_tokens,
     nano_usd: count.nano_usd + (price ? costNanoUsd(price, usage) : 0),
+    counted_ms: count.counted_ms,
+    running_since_ms: count.running_since_ms,
+    told: count.told,
     // An answer that was broken off says nothing of its prompt.
     prompt_tokens: usage.input_tokens > 0 ? usage.input_tokens : count.prompt_tokens,
   };

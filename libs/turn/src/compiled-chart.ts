@@ -8,7 +8,7 @@
  * C3  XState's pure `transition()` is the measure: the tests of this package hold every step of both equal.
  * C4  What this file could not do as XState does is refused when it is loaded, not met at run time.
  */
-import type { SessionContext } from './context.ts';
+import { contextWith, type SessionContext } from './context.ts';
 import { evolve, type PlacedEvent } from './evolve.ts';
 import { leafOf, type SessionState } from './state.ts';
 import { turnMachine } from './turn-machine.ts';
@@ -56,8 +56,7 @@ export function takeEvent(before: SessionState, event: PlacedEvent): SessionStat
   if (!from || !ways) return null;
   const way = firstOpen(ways, before.context, event);
   if (!way) return before;
-  // A spread of two objects loses the first one's shape; an assignment to its copy keeps it.
-  const context = way.evolves ? Object.assign({ ...before.context }, evolve(before.context, event)) : before.context;
+  const context = way.evolves ? contextWith(before.context, evolve(before.context, event)) : before.context;
   let place = way.leaf === null ? from : placeAt(way.leaf);
   for (let eventless = firstOpen(place.always, context, event); eventless; ) {
     place = placeAt(eventless.leaf as string);

@@ -25,6 +25,7 @@ import {
   userText,
 } from '@coxswain/protocol';
 import { cancelReminder, resultAfterCancel, settleCancelled } from './cancelled-call.ts';
+import { remembered } from './command-memory.ts';
 import { decideCompact, decideOverflow, modelFailure, withoutStep } from './compaction.ts';
 import type { CallRow, SessionContext } from './context.ts';
 import { decideCallAccepted, decideCallOutcome } from './decide-call-outcome.ts';
@@ -40,7 +41,6 @@ import {
 } from './decide-suspend.ts';
 import { by, type Decision, events, late, why } from './decision.ts';
 import { withEditedFiles } from './edited-files.ts';
-import { remembered } from './evolve.ts';
 import { decideFeedback } from './feedback.ts';
 import { because, ended, UNSEEN, unstartedRun } from './next.ts';
 import { PREEMPTED } from './preempt.ts';

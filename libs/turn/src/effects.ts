@@ -35,6 +35,8 @@ export type Effect =
       readonly restarts: number;
       readonly strategy: CompactionStrategy;
       readonly keptTurns: number;
+      /** Tokens that its own prompt may have. */
+      readonly room: number;
       /** Which of the session's compactions by a model step this is, from 1. */
       readonly step: number;
     })
@@ -88,9 +90,10 @@ export function effectsOf(state: SessionState): readonly Effect[] {
   }
   if (context.compacting && context.pass) {
     const { id, epoch, restarts } = context.compacting;
-    const { strategy, kept_turns: keptTurns } = context.pass;
+    const { strategy, kept_turns: keptTurns, window, reserve } = context.pass;
     const { turn, view } = context;
-    effects.push({ kind: 'compact', id, epoch, restarts, turn, strategy, keptTurns, step: view.steps, abort });
+    const room = window - reserve;
+    effects.push({ kind: 'compact', id, epoch, restarts, turn, strategy, keptTurns, room, step: view.steps, abort });
   }
   for (const row of context.calls) {
     if (row.status !== 'running' || row.effect_id === undefined) continue;

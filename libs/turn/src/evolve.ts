@@ -4,20 +4,13 @@
  * E1  An event only states a fact; evolve never refuses one.
  * E2  Effect ids are `<record n>-<index>`: the event that asks for an effect takes the next index of its record.
  */
-import { BOUNDS, callsOf, costNanoUsd, type EventOf, type SessionEvent, textOf, type Usage } from '@coxswain/protocol';
-import {
-  atLeast,
-  type BudgetCount,
-  exhaustion,
-  NOTHING_USED,
-  nextTimeThresholdMs,
-  spend,
-  startClock,
-  stopClock,
-} from './budgets.ts';
+import { callsOf, type EventOf, type SessionEvent, textOf } from '@coxswain/protocol';
+import { NOTHING_USED } from './budgets.ts';
+import { remember } from './command-memory.ts';
 import { passDue } from './compaction.ts';
 import { type CallRow, NO_STALL, NO_USAGE, type OpenEffect, type SessionContext } from './context.ts';
 import { editedFiles } from './edited-files.ts';
+import { nextIndex } from './effect-index.ts';
 import {
   collapse,
   compacted,
@@ -30,13 +23,15 @@ import {
   waitsFrom,
   withoutReminder,
 } from './evolve-injections.ts';
+import { clockStarted, clockStopped, spent, summaryPaid, thresholdTold } from './evolve-spending.ts';
+import { idling, resumed, suspended, timerFired } from './evolve-waits.ts';
 import { feedbackEvolved, feedbackSaid, feedbackTaken } from './feedback.ts';
 import { guardEnded, injectionBlocked } from './guard.ts';
 import { isPreempted, preempt } from './preempt.ts';
 import * as q from './queries.ts';
 import { countDownAtTurnEnd, showReminders } from './reminders.ts';
 import { watchAnswer, watchResult, watchTold, watchTurn } from './stall-watch.ts';
-import { interruptedBy, wakingFrom, wakingFromInterval } from './suspension.ts';
+import { interruptedBy } from './suspension.ts';
 import { UNKNOWN_OUTCOME } from './unknown-outcome.ts';
 import { viewAfter } from './view-account.ts';
 
@@ -391,21 +386,6 @@ function checkpointed(
   }
 }
 
-function spent(context: SessionContext, usage: Usage): Partial<SessionContext> {
-  return {
-    turn_usage: addUsage(context.turn_usage, usage),
-    run_usage: addUsage(context.run_usage, usage),
-    total_usage: addUsage(context.total_usage, usage),
-    ...paid(context, usage),
-  };
-}
-
-// What a summary's own prompt had says nothing of the session's.
-function summaryPaid(context: SessionContext, usage: Usage | undefined, promptTokens: number): Partial<SessionContext> {
-  const paidFor = usage ? spent(context, usage) : {};
-  return { ...paidFor, count: { ...(paidFor.count ?? context.count), prompt_tokens: promptTokens } };
-}
-
 function answered(context: SessionContext, event: EventOf<'message_complete'>): Partial<SessionContext> {
   const calls = event.message.partial ? [] : callsOf(event.message);
   const usage = {
@@ -428,42 +408,6 @@ function answered(context: SessionContext, event: EventOf<'message_complete'>): 
       }),
     ),
   };
-}
-
-function paid(context: SessionContext, usage: Usage): Partial<SessionContext> {
-  const price = context.pinned?.price ?? null;
-  const cost = price ? costNanoUsd(price, usage) : null;
-  const add = (sum: number | null) => (sum === null || cost === null ? null : sum + cost);
-  return {
-    turn_cost: add(context.turn_cost),
-    run_cost: add(context.run_cost),
-    total_cost: add(context.total_cost),
-    count: spend(context.count, usage, price),
-  };
-}
-
-function clockStarted(context: SessionContext, event: PlacedEvent): Partial<SessionContext> {
-  return watchClock(context, event, startClock(context.count, event.at_ms));
-}
-
-function clockStopped(context: SessionContext, event: PlacedEvent): Partial<SessionContext> {
-  return { count: stopClock(context.count, event.at_ms), clock_watch: null };
-}
-
-/** With a time budget a timer says when its next threshold is there: a run that waits makes no records. */
-function watchClock(context: SessionContext, event: PlacedEvent, count: BudgetCount): Partial<SessionContext> {
-  const due_at_ms = nextTimeThresholdMs(context, count, event.at_ms);
-  if (due_at_ms === null) return { count, clock_watch: null };
-  const index = nextIndex(context, event);
-  return { count, clock_watch: { id: `${event.n}-${index}`, epoch: context.epoch, due_at_ms }, next_effect: index + 1 };
-}
-
-function thresholdTold(context: SessionContext, event: EventOf<'budget_threshold'>): Partial<SessionContext> {
-  const { count } = context;
-  const told = { count: { ...count, told: { ...count.told, [event.budget]: event.percent } } };
-  return event.percent < 100
-    ? told
-    : { ...told, aborting: true, stop_reason: 'budget_exceeded', cancel_reason: exhaustion(event), suspend: null };
 }
 
 function decided(context: SessionContext, event: EventOf<'approval_decided'>): Partial<SessionContext> {
@@ -548,54 +492,6 @@ function controlled(context: SessionContext, event: EventOf<'control_outcome'>):
 /** A call about which a person is asked after a crash: whatever was decided of it before was about its first sending. */
 const IN_DOUBT: Partial<CallRow> = { in_doubt: true, decided: undefined, effect_id: undefined, epoch: undefined };
 
-// ---- waits ----
-
-function suspended(context: SessionContext, event: EventOf<'suspended'> & PlacedEvent): Partial<SessionContext> {
-  const { for_ms: _, ...asked } = context.suspend ?? {};
-  const head = { ...asked, since_ms: event.at_ms };
-  const { effect_id, until_ms } = event;
-  if (effect_id === undefined) return { suspend: null, suspension: head, idle_timer: null };
-  return {
-    suspend: null,
-    suspension: { ...head, until_ms, timer: { id: effect_id, epoch: context.epoch } },
-    idle_timer: null,
-    next_effect: nextIndex(context, event) + 1,
-  };
-}
-
-function resumed(context: SessionContext, event: EventOf<'resumed'>): Partial<SessionContext> {
-  const { suspension } = context;
-  return {
-    suspension: null,
-    ...(suspension ? { waking: wakingFrom(suspension, event) } : {}),
-    ...(event.cause === 'signal'
-      ? { signals: context.signals.filter(({ command_id }) => command_id !== event.command_id) }
-      : {}),
-  };
-}
-
-function timerFired(context: SessionContext, event: EventOf<'timer_fired'> & PlacedEvent): Partial<SessionContext> {
-  const { suspension, clock_watch, count } = context;
-  if (event.what === 'time_budget')
-    return watchClock(context, event, atLeast(count, clock_watch?.due_at_ms ?? 0, event.at_ms));
-  if (event.what === 'suspension') return suspension ? { suspension: { ...suspension, expired: true } } : {};
-  const intervalMs = context.pinned?.wake_interval_ms ?? 0;
-  return { idle_timer: null, waking: wakingFromInterval(event.effect_id, intervalMs) };
-}
-
-/** A daemon that begins to wait asks to be woken after its interval; one for which something waits goes on at once. */
-function idling(context: SessionContext, event: PlacedEvent): Partial<SessionContext> {
-  if (q.anythingWaits(context)) return watchClock(context, event, startClock(NOTHING_USED, event.at_ms));
-  const intervalMs = context.pinned?.wake_interval_ms;
-  if (intervalMs === undefined) return { count: NOTHING_USED };
-  const index = nextIndex(context, event);
-  return {
-    count: NOTHING_USED,
-    idle_timer: { id: `${event.n}-${index}`, epoch: context.epoch, due_at_ms: event.at_ms + intervalMs },
-    next_effect: index + 1,
-  };
-}
-
 /** What the runtime itself says is recorded at once; of what a wait has left to say it takes the first. */
 function told(context: SessionContext, event: EventOf<'message_injected'>): Partial<SessionContext> {
   const { waking } = context;
@@ -604,11 +500,6 @@ function told(context: SessionContext, event: EventOf<'message_injected'>): Part
 
 function setCall(context: SessionContext, callId: string, change: Partial<CallRow>): { calls: readonly CallRow[] } {
   return { calls: context.calls.map((row) => (row.call_id === callId ? { ...row, ...change } : row)) };
-}
-
-/** The index that the next effect asked for in an event's record gets (E2). */
-export function nextIndex(context: SessionContext, event: { readonly n: number }): number {
-  return event.n === context.n ? context.next_effect : 0;
 }
 
 function ask(
@@ -628,36 +519,4 @@ function ask(
 function ofInjection(context: SessionContext, event: EventOf<'control_outcome'>): Partial<SessionContext> {
   const change = takenBack(context, event);
   return { ...change, ...remember({ ...context, ...change }, event.command_id) };
-}
-
-/** Keeps the newest command ids, the bound's worth of them, each as the entry says. */
-function remember(context: SessionContext, commandId: string, entry = commandId): { command_ids: readonly string[] } {
-  const ids = context.command_ids;
-  // Several events of one command may name it; only the first adds it.
-  if (remembered(context, commandId) !== undefined) return { command_ids: ids };
-  return { command_ids: [...(ids.length < BOUNDS.commandIdsRemembered ? ids : ids.slice(1)), entry] };
-}
-
-/** What is remembered of a command id: `accepted`, its reject code, or undefined where it is new. */
-export function remembered(context: SessionContext, commandId: string): string | undefined {
-  const ids = context.command_ids;
-  for (let i = ids.length - 1; i >= 0; i--) {
-    const entry = ids[i] as string;
-    if (!entry.startsWith(commandId)) continue;
-    if (entry.length === commandId.length || entry[commandId.length] === '~') return 'accepted';
-    if (entry[commandId.length] === '!') return entry.slice(commandId.length + 1);
-  }
-  return undefined;
-}
-
-function addUsage(a: Usage, b: Usage): Usage {
-  const sum: Usage = {
-    input_tokens: a.input_tokens + b.input_tokens,
-    output_tokens: a.output_tokens + b.output_tokens,
-  };
-  const cached = (a.cached_input_tokens ?? 0) + (b.cached_input_tokens ?? 0);
-  const reasoning = (a.reasoning_tokens ?? 0) + (b.reasoning_tokens ?? 0);
-  if (cached > 0) sum.cached_input_tokens = cached;
-  if (reasoning > 0) sum.reasoning_tokens = reasoning;
-  return sum;
 }

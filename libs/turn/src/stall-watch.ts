@@ -47,7 +47,8 @@ export function watchAnswer(stall: StallWatch, calls: readonly CallPart[]): Stal
       told = without(told, IDENTICAL_CALLS);
     }
   }
-  if (calls.length > 0) return { ...stall, call, repeats, told, fresh: false };
+  const { results, stale_turns, refusals } = stall;
+  if (calls.length > 0) return { call, repeats, results, fresh: false, stale_turns, told, refusals };
   return stall.stale_turns === 0 ? stall : { ...stall, stale_turns: 0, told: without(told, NO_NEW_RESULT) };
 }
 
@@ -56,8 +57,9 @@ export function watchResult(stall: StallWatch, { tool, status, result, denial }:
   const refusals = denial?.by === 'rule' ? refused(stall, denial.rule ?? 'default', tool) : stall.refusals;
   const shown = fingerprint(`${tool} ${status} ${textOf(result)}`);
   if (stall.results.includes(shown)) return refusals === stall.refusals ? stall : { ...stall, refusals };
-  const kept = stall.results.slice(-(BOUNDS.stallResultsRemembered - 1));
-  return { ...stall, results: [...kept, shown], fresh: true, refusals };
+  const { call, repeats, stale_turns, told } = stall;
+  const results = [...stall.results.slice(-(BOUNDS.stallResultsRemembered - 1)), shown];
+  return { call, repeats, results, fresh: true, stale_turns, told, refusals };
 }
 
 function refused(stall: StallWatch, rule: string, tool: string): StallWatch['refusals'] {

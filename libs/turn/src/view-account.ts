@@ -198,12 +198,30 @@ export function messagesOf(view: ViewAccount): number {
 export function viewAtTurnEnd(view: ViewAccount, keepTurns: number): ViewAccount {
   const parts = [...view.closed, view.open];
   const cut = Math.max(0, parts.length - keepTurns);
-  return {
-    ...view,
+  return viewWith(view, {
     older: parts.slice(0, cut).reduce(sum, view.older),
     closed: parts.slice(cut),
     open: EMPTY_PART,
+  });
+}
+
+/** Spelled out as `contextWith` is, and for the same reason: a turn makes three of these, one from another. */
+function viewWith(view: ViewAccount, change: Partial<ViewAccount>): ViewAccount {
+  const copy: ViewAccount = {
+    system_tokens: view.system_tokens,
+    tool_tokens: view.tool_tokens,
+    tokens: view.tokens,
+    older: view.older,
+    has_summary: view.has_summary,
+    closed: view.closed,
+    open: view.open,
+    passes: view.passes,
+    steps: view.steps,
+    next_pass_at: view.next_pass_at,
+    settling: view.settling,
+    refused_at: view.refused_at,
   };
+  return Object.assign(copy, change);
 }
 
 /**
@@ -260,7 +278,7 @@ function archivable(view: ViewAccount, part: ViewPart): number {
 }
 
 function reported(view: ViewAccount, tokens: number, compaction: ResolvedCompaction | undefined): ViewAccount {
-  if (!view.settling || !compaction) return { ...view, tokens };
+  if (!view.settling || !compaction) return viewWith(view, { tokens });
   const { window, reserve } = knownWindow(view, compaction);
   const enough = tokens <= window - reserve;
   return { ...view, tokens, settling: false, next_pass_at: enough ? 0 : tokens + patience(window) };
@@ -268,7 +286,7 @@ function reported(view: ViewAccount, tokens: number, compaction: ResolvedCompact
 
 function added(view: ViewAccount, tokens: number, more: Partial<ViewPart> = {}): ViewAccount {
   const open = sum(view.open, { ...EMPTY_PART, messages: 1, tokens, ...more });
-  return { ...view, open, tokens: view.tokens + tokens };
+  return viewWith(view, { open, tokens: view.tokens + tokens });
 }
 
 function injected(

@@ -33,6 +33,7 @@ import {
   suspended,
   toolsClosed,
 } from './moves.ts';
+import { asleep, calling, ended, idled } from './openings.ts';
 import { settlement } from './world.ts';
 
 /** The second prompt passes the window. */
@@ -52,27 +53,25 @@ const WAITING: Readonly<Record<string, Move>> = {
   'assistant_streaming.compacting': [compacting()],
   'assistant_streaming.compacted': [compacting('post_compact'), compacted()],
   'assistant_streaming.transforming': running({ hooks: [hook('transform_context')] }),
-  'function_execute.pre_tool_use': [running({ hooks: [hook('PreToolUse')] }), asked(call('a', 'read'))],
-  'function_execute.gate_tool_calls': [running({ hooks: [hook('gate_tool_calls')] }), asked(call('a', 'read'))],
-  'function_execute.permission_asked': [running({ hooks: [hook('permission_asked')] }), asked(call('a', 'ask'))],
+  'function_execute.pre_tool_use': calling('read', { hooks: [hook('PreToolUse')] }),
+  'function_execute.gate_tool_calls': calling('read', { hooks: [hook('gate_tool_calls')] }),
+  'function_execute.permission_asked': calling('ask', { hooks: [hook('permission_asked')] }),
   'function_execute.running': [running({ parallelCalls: 1 }), asked(call('a', 'read'), call('b', 'read'))],
   'function_awaiting_approval.parked': [running(), asked(call('a', 'ask'), call('b', 'read'))],
   'steering_check.post_turn': [running({ hooks: [hook('post_turn')] }), answered()],
-  'daemon_idle.session_idle': [running({ daemon: true, hooks: [hook('session_idle')] }), answered()],
+  'daemon_idle.session_idle': idled({ hooks: [hook('session_idle')] }),
   'steering_check.file_edited': [
-    running({ hooks: [hook('file_edited')] }),
-    asked(call('a', 'read')),
+    calling('read', { hooks: [hook('file_edited')] }),
     returned('a', 'ok', { edited: ['a.ts'] }),
   ],
   'steering_check.stop_check': [running({ stopWhen: [{ predicate: 'enough' }] }), answered()],
-  'daemon_idle.waiting': [running({ daemon: true }), answered()],
+  'daemon_idle.waiting': idled(),
   'suspended.pre_suspend': [running({ hooks: [hook('pre_suspend')] }), suspended(), answered()],
-  'suspended.parked': [running(), suspended(), answered()],
+  'suspended.parked': asleep(),
   'suspended.post_resume': [running({ hooks: [hook('post_resume')] }), suspended(), answered(), resumed()],
   'tearing_down.unwinding': [running(), sessionFailed],
   'tearing_down.file_edited': [
-    running({ hooks: [hook('file_edited')] }),
-    asked(call('a', 'done')),
+    calling('done', { hooks: [hook('file_edited')] }),
     returned('a', 'ok', { edited: ['a.ts'] }),
   ],
   'tearing_down.closing_tools': [running(), answered()],
@@ -82,15 +81,15 @@ const WAITING: Readonly<Record<string, Move>> = {
     modelStopped(),
     toolsClosed,
   ],
-  'tearing_down.pre_finish': [running({ hooks: [hook('pre_finish')] }), answered(), toolsClosed],
+  'tearing_down.pre_finish': ended({ hooks: [hook('pre_finish')] }),
   'tearing_down.on_unsettled_detected': [
     running({ hooks: [hook('on_unsettled_detected')] }),
     answered(),
     steered('late'),
     toolsClosed,
   ],
-  'tearing_down.post_finish': [running({ hooks: [hook('post_finish')] }), answered(), toolsClosed],
-  'tearing_down.session_end': [running({ hooks: [hook('session_end')] }), answered(), toolsClosed],
+  'tearing_down.post_finish': ended({ hooks: [hook('post_finish')] }),
+  'tearing_down.session_end': ended({ hooks: [hook('session_end')] }),
 };
 const ENDED = ['stopped', 'failed'];
 /** States that a session only passes through, within one record. */
@@ -164,7 +163,7 @@ describe('cancel', () => {
   });
 
   test('of a session that has ended is already_cancelled or not_running', () => {
-    given(running(), answered(), toolsClosed)
+    given(ended())
       .when(cancelled())
       .thenJournal('command_rejected not_running cancel-1', 'control_outcome cancel not_running');
     given(running(), cancelled(), modelStopped(), toolsClosed)
@@ -197,7 +196,7 @@ describe('cancel', () => {
   });
 
   test('does not wait for a call longer than its grace: what comes later is dropped', () => {
-    given(running(), asked(call('a', 'read')), cancelled())
+    given(calling('read'), cancelled())
       .when(returned('a', 'cancelled', { timed_out: true }))
       .thenIncludes('call_ended a cancelled timed_out')
       .again()
@@ -205,7 +204,7 @@ describe('cancel', () => {
   });
 
   test('does not say of hooks that were told to stop that they failed', () => {
-    given(running({ hooks: [hook('PreToolUse')] }), asked(call('a', 'read')), cancelled())
+    given(calling('read', { hooks: [hook('PreToolUse')] }), cancelled())
       .when(hooksCancelled)
       .thenIncludes('consult_ended PreToolUse a')
       .thenNever('hook_returned');
@@ -242,7 +241,7 @@ describe('cancel', () => {
 });
 
 describe('cancel_call', () => {
-  const one: Move = [running(), asked(call('a', 'read'))];
+  const one: Move = calling('read');
 
   test('on a running call asks the tool to stop, and ends it as cancelled when it has', () => {
     given(one)
@@ -341,7 +340,7 @@ describe('cancel_call', () => {
   });
 
   test('on a call that has not run says so', () => {
-    given(running(), asked(call('a', 'ask')))
+    given(calling('ask'))
       .when(callCancelled('a', { reason: 'no need' }))
       .thenEvent('call_ended', {
         result: { content: [{ type: 'text', text: 'Cancelled before it was run: no need.' }], is_error: true },
@@ -349,7 +348,7 @@ describe('cancel_call', () => {
   });
 
   test('on the only parked call goes on with the turn', () => {
-    given(running(), asked(call('a', 'ask')))
+    given(calling('ask'))
       .when(callCancelled('a', { inject_reminder: false }))
       .thenIncludes('control_outcome cancel_call cancelled a', 'loop_checkpoint post_tool_dispatch', 'turn_start 2');
   });
@@ -375,7 +374,7 @@ describe('cancel_call', () => {
   });
 
   test('on a call that hooks are asked about ends it, whatever they say', () => {
-    given(running({ hooks: [hook('PreToolUse')] }), asked(call('a', 'read')))
+    given(calling('read', { hooks: [hook('PreToolUse')] }))
       .when(callCancelled('a', { inject_reminder: false }))
       .thenJournal('call_ended a cancelled', 'control_outcome cancel_call cancelled a')
       .thenState('function_execute.pre_tool_use')
@@ -393,14 +392,14 @@ describe('cancel_call', () => {
     ['rewrite it', { args: { a: 1 } }],
     ['fail', new Failing()],
   ])('on a call that hooks are asked about ends it once, although they %s', (_name, said) => {
-    given(running({ hooks: [hook('PreToolUse')] }), asked(call('a', 'read')), callCancelled('a'))
+    given(calling('read', { hooks: [hook('PreToolUse')] }), callCancelled('a'))
       .when(hooksSaid(said))
       .thenNever('call_args_rewritten', 'hook_vetoed')
       .thenCount('call_ended a', 1);
   });
 
   test('on a call that permission hooks are asked about ends it once', () => {
-    given(running({ hooks: [hook('permission_asked')] }), asked(call('a', 'ask')), callCancelled('a'))
+    given(calling('ask', { hooks: [hook('permission_asked')] }), callCancelled('a'))
       .when(hooksSaid({ decision: 'deny' }))
       .thenNever('hook_vetoed')
       .thenCount('call_ended a', 1);
@@ -408,8 +407,7 @@ describe('cancel_call', () => {
 
   describe('on a call whose result hooks look at', () => {
     const seen: Move = [
-      running({ hooks: [hook('PostToolUse'), hook('gate_tool_calls')] }),
-      asked(call('a', 'read')),
+      calling('read', { hooks: [hook('PostToolUse'), hook('gate_tool_calls')] }),
       hooksSaid([{ allow: true }]),
       returned('a'),
     ];

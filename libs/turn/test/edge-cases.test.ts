@@ -26,12 +26,13 @@ import {
   suspended,
   toolsClosed,
 } from './moves.ts';
+import { asleep, calling, ended, idled } from './openings.ts';
 
 const interrupt = steered('m', 'interrupt_immediate');
 
 describe('1: an interrupt that is there before an approved call fires stops it:', () => {
   test('while parked', () => {
-    given(running(), asked(call('a', 'ask')), interrupt)
+    given(calling('ask'), interrupt)
       .when(approved('a'))
       .thenJournal('command_rejected not_pending allow-a', 'control_outcome approve not_pending a')
       .thenNever('call_started')
@@ -39,10 +40,8 @@ describe('1: an interrupt that is there before an approved call fires stops it:'
   });
 
   test('at the moment of approval: whichever the stream holds first', () => {
-    given(running(), asked(call('a', 'ask')))
-      .when(interrupt, approved('a'))
-      .thenNever('call_started');
-    given(running(), asked(call('a', 'ask')))
+    given(calling('ask')).when(interrupt, approved('a')).thenNever('call_started');
+    given(calling('ask'))
       .when(approved('a'), interrupt)
       .thenIncludes('approval_decided a allow', 'loop_checkpoint pre_tool_dispatch', 'call_started a')
       .thenCount('call_started a', 1);
@@ -79,11 +78,7 @@ test('2: a steer that arrives while a cancelled tool unwinds is acted on in the 
 describe('3: a steer between the last seam and the end is reported as pending for the next run, and delivered there:', () => {
   test.each<[string, Move, Move]>([
     ['while tools are closed', [running(), answered()], [toolsClosed]],
-    [
-      'while hooks are told of the end',
-      [running({ hooks: [hook('session_end')] }), answered(), toolsClosed],
-      [hooksSaid(undefined)],
-    ],
+    ['while hooks are told of the end', ended({ hooks: [hook('session_end')] }), [hooksSaid(undefined)]],
     ['while the run unwinds', [running(), cancelled()], [modelStopped(), toolsClosed]],
   ])('%s', (_name, way, end) => {
     given(way, steered('s'), reminded('r', 'interrupt_immediate'), followedUp('f'))
@@ -101,10 +96,10 @@ describe('4: a second start or prompt is session_busy, and nothing is written bu
   test.each<[string, Move]>([
     ['provisioning', started()],
     ['streaming', running()],
-    ['running calls', [running(), asked(call('a', 'read'))]],
-    ['parked', [running(), asked(call('a', 'ask'))]],
-    ['idling', [running({ daemon: true }), answered()]],
-    ['suspended', [running(), suspended(), answered()]],
+    ['running calls', calling('read')],
+    ['parked', calling('ask')],
+    ['idling', idled()],
+    ['suspended', asleep()],
     ['ending', [running(), answered()]],
   ])('%s', (_name, way) => {
     given(way).when(started({}, 'again')).thenJournal('command_rejected session_busy again');
@@ -146,19 +141,19 @@ test('6: a model effect that ends in error ends the run, with its turn and its a
 describe('7: a duplicate changes nothing the second time:', () => {
   test.each<[string, Move, Move]>([
     ['start', [], started()],
-    ['prompt', [running(), answered(), toolsClosed], prompted()],
+    ['prompt', ended(), prompted()],
     ['steer', running(), steered('s')],
-    ['steer that interrupts parked calls', [running(), asked(call('a', 'ask'))], interrupt],
+    ['steer that interrupts parked calls', calling('ask'), interrupt],
     ['remind', running(), reminded('r')],
     ['followup', running(), followedUp('f')],
-    ['approve', [running(), asked(call('a', 'ask'))], approved('a')],
-    ['deny', [running(), asked(call('a', 'ask'))], denied('a')],
+    ['approve', calling('ask'), approved('a')],
+    ['deny', calling('ask'), denied('a')],
     ['approve that was rejected', running(), approved('a')],
     ['cancel', running(), cancelled()],
-    ['cancel_call', [running(), asked(call('a', 'read'))], callCancelled('a')],
-    ['cancel_call of a parked call', [running(), asked(call('a', 'ask'))], callCancelled('a')],
+    ['cancel_call', calling('read'), callCancelled('a')],
+    ['cancel_call of a parked call', calling('ask'), callCancelled('a')],
     ['suspend', running(), suspended()],
-    ['resume', [running(), suspended(), answered()], resumed()],
+    ['resume', asleep(), resumed()],
   ])('%s', (_name, way, command) => {
     given(way).when(command).again().thenNothing('repeated command');
   });
@@ -166,8 +161,8 @@ describe('7: a duplicate changes nothing the second time:', () => {
   test.each<[string, Move, Move]>([
     ['provisioning', started(), provisioned()],
     ['model', running(), answered()],
-    ['call', [running(), asked(call('a', 'read'))], returned('a')],
-    ['consult', [running({ hooks: [hook('PreToolUse')] }), asked(call('a', 'read'))], hooksSaid(undefined)],
+    ['call', calling('read'), returned('a')],
+    ['consult', calling('read', { hooks: [hook('PreToolUse')] }), hooksSaid(undefined)],
     ['tools closed', [running(), answered()], toolsClosed],
   ])('the outcome of an effect: %s', (_name, way, outcome) => {
     const once = given(way).when(outcome);
@@ -206,7 +201,7 @@ describe('9: a rewrite after approval cannot happen:', () => {
   });
 
   test('what an approver edited is what runs, and no hook sees it again', () => {
-    given(running({ hooks: [hook('PreToolUse')] }), asked(call('a', 'ask')), hooksSaid(undefined))
+    given(calling('ask', { hooks: [hook('PreToolUse')] }), hooksSaid(undefined))
       .when(approved('a', { args: { path: 'z' } }))
       .thenEvent('call_started', { args: { path: 'z' } })
       .thenNever('call_args_rewritten')
@@ -236,7 +231,7 @@ describe('two interrupts in a row', () => {
   });
 
   test('while parked: the first ends the turn, the second meets the next answer', () => {
-    given(running(), asked(call('a', 'ask')), interrupt)
+    given(calling('ask'), interrupt)
       .when(second, asked(call('b', 'ask')))
       .thenIncludes('loop_checkpoint pre_tool_dispatch delivers n skips b', 'turn_end 2 dispatch_skipped');
   });
@@ -263,7 +258,7 @@ describe('interrupt, cancel and approval at one moment', () => {
     [['approval', 'interrupt', 'cancel'], starts, { ended: 'cancelled', starts: 1, pending: 1 }],
     [['approval', 'cancel', 'interrupt'], starts, { ended: 'cancelled', starts: 1, pending: 1 }],
   ])('%j', (order, lines, end) => {
-    const outcome = given(running(), asked(call('a', 'ask'))).when(...order.map((name) => moves[name]));
+    const outcome = given(calling('ask')).when(...order.map((name) => moves[name]));
     outcome.thenIncludes(...lines);
     const { context } = outcome.session.state;
     if (context.calls[0]?.status === 'running') outcome.session.make(returned('a', 'cancelled'));
@@ -280,7 +275,7 @@ describe('interrupt, cancel and approval at one moment', () => {
 });
 
 test('a late result after a cancel is dropped, whatever it says', () => {
-  given(running(), asked(call('a', 'read')), cancelled())
+  given(calling('read'), cancelled())
     .when(returned('a', 'cancelled', { timed_out: true }), toolsClosed)
     .thenIncludes('call_ended a cancelled timed_out', 'agent_end cancelled')
     .when({
@@ -317,7 +312,7 @@ describe('a batch that was skipped as a whole', () => {
 test('failed says what failed and at which record, whatever failed', () => {
   for (const [way, code] of [
     [[running(), modelFailed('half')], 'model_unavailable'],
-    [[running(), asked(call('a', 'ask')), { type: 'session_failed', error: { code: 'x', message: 'y' }, n: 3 }], 'x'],
+    [[calling('ask'), { type: 'session_failed', error: { code: 'x', message: 'y' }, n: 3 }], 'x'],
   ] as readonly [Move, string][]) {
     const { session } = given(way).when(toolsClosed);
     const failedAt = session.steps.find(({ events }) => events.some(({ type }) => type === 'run_failed'))?.n;

@@ -19,9 +19,9 @@ import {
   running,
   sessionFailed,
   started,
-  suspended,
   toolsClosed,
 } from './moves.ts';
+import { asleep, calling, ended, idled } from './openings.ts';
 import { settlement } from './world.ts';
 
 describe('provisioning that fails', () => {
@@ -43,11 +43,7 @@ describe('provisioning that fails', () => {
   });
 
   test('in a later run closes the tools of the one before', () => {
-    given(running(), answered(), toolsClosed, prompted())
-      .when(notProvisioned())
-      .thenEffects('close_tools')
-      .when(toolsClosed)
-      .thenState('failed');
+    given(ended(), prompted()).when(notProvisioned()).thenEffects('close_tools').when(toolsClosed).thenState('failed');
   });
 
   test('can be tried again', () => {
@@ -115,14 +111,14 @@ describe('an exception of ours', () => {
   const ways: Readonly<Record<string, Move>> = {
     'while surroundings are resolved': started(),
     'while the model answers': running(),
-    'while hooks are asked': [running({ hooks: [hook('PreToolUse')] }), asked(call('a', 'read'))],
+    'while hooks are asked': calling('read', { hooks: [hook('PreToolUse')] }),
     'while calls run': [running(), asked(call('a', 'read'), call('b', 'ask'))],
-    'while calls are parked': [running(), asked(call('a', 'ask'))],
+    'while calls are parked': calling('ask'),
     'after a turn': [running({ hooks: [hook('post_turn')] }), answered()],
-    'while a daemon idles': [running({ daemon: true }), answered()],
-    'while it is suspended': [running(), suspended(), answered()],
+    'while a daemon idles': idled(),
+    'while it is suspended': asleep(),
     'while it is torn down': [running(), answered()],
-    'while it is torn down and hooks are asked': [running({ hooks: [hook('session_end')] }), answered(), toolsClosed],
+    'while it is torn down and hooks are asked': ended({ hooks: [hook('session_end')] }),
   };
 
   test.each(Object.entries(ways))('%s leads down, closes what is open and ends as failed', (_name, way) => {
@@ -143,7 +139,7 @@ describe('an exception of ours', () => {
 
   test.each([
     ['before anything has happened', []],
-    ['after the run has ended', [running(), answered(), toolsClosed]],
+    ['after the run has ended', ended()],
   ] as const)('%s is ignored', (_name, way) => {
     given(way).when(sessionFailed).thenNothing('the run has ended');
   });
@@ -178,17 +174,15 @@ describe('a host that takes a session over', () => {
   });
 
   test('may do so in any state, also an ended one', () => {
-    given(running(), answered(), toolsClosed).when(owned(2)).thenJournal('owned 2').thenState('stopped');
-    given(running(), asked(call('a', 'ask')))
-      .when(owned(2))
-      .thenState('function_awaiting_approval.parked');
+    given(ended()).when(owned(2)).thenJournal('owned 2').thenState('stopped');
+    given(calling('ask')).when(owned(2)).thenState('function_awaiting_approval.parked');
   });
 
   test('leaves running calls in doubt: their epoch is older than the session’s', () => {
-    const { session } = given(running(), asked(call('a', 'read'))).when(owned(2));
+    const { session } = given(calling('read')).when(owned(2));
     const [row] = session.state.context.calls;
     if (!row || row.epoch === undefined || row.epoch >= session.state.context.epoch) throw new Error('not in doubt');
-    given(running(), asked(call('a', 'read')), owned(2))
+    given(calling('read'), owned(2))
       .when(returned('a', 'interrupted'))
       .thenIncludes('call_ended a interrupted', 'turn_start 2');
   });

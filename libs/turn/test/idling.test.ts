@@ -20,11 +20,10 @@ import {
   suspended,
   toolsClosed,
 } from './moves.ts';
-
-const INTERRUPT = 'interrupt_immediate';
+import { asleep, calling, ended, INTERRUPT, idled } from './openings.ts';
 
 describe('a daemon', () => {
-  const idle: Move = [running({ daemon: true, maxTurns: 2 }), answered()];
+  const idle: Move = idled({ maxTurns: 2 });
 
   test('idles where another session would end', () => {
     given(running({ daemon: true }))
@@ -101,7 +100,7 @@ describe('a daemon', () => {
   });
 
   test('that reaches its cap with work left ends as max_turns', () => {
-    given(running({ daemon: true, maxTurns: 1 }), asked(call('a', 'read')))
+    given(calling('read', { daemon: true, maxTurns: 1 }))
       .when(returned('a'), toolsClosed)
       .thenIncludes('agent_end max_turns');
     given(running({ daemon: true, maxTurns: 1 }), followedUp('job'))
@@ -156,7 +155,7 @@ describe('a suspension', () => {
   });
 
   test('takes hold after a batch, and the next turn follows when it is resumed', () => {
-    given(running(), asked(call('a', 'read')), suspended())
+    given(calling('read'), suspended())
       .when(returned('a'))
       .thenIncludes('turn_end 1', 'suspended suspend-1')
       .when(resumed())
@@ -164,7 +163,7 @@ describe('a suspension', () => {
   });
 
   test('after a plain answer, when it is lifted, ends the run as it would have ended', () => {
-    given(running(), suspended(), answered())
+    given(asleep())
       .when(resumed(), toolsClosed)
       .thenIncludes('resumed command resume-1', 'loop_checkpoint loop_exit', 'agent_end end_turn');
   });
@@ -174,7 +173,7 @@ describe('a suspension', () => {
   });
 
   test('keeps steers and follow-ups; they are taken up when it is lifted', () => {
-    given(running(), suspended(), answered())
+    given(asleep())
       .when(steered('m'), followedUp('f'))
       .thenJournal('steering_received m finish_step', 'followup_received f')
       .thenState('suspended.parked')
@@ -188,7 +187,7 @@ describe('a suspension', () => {
     ['a steer', steered('m', INTERRUPT)],
     ['a reminder', reminded('m', INTERRUPT)],
   ])('is ended by %s that interrupts', (_name, wake) => {
-    given(running(), suspended(), answered())
+    given(asleep())
       .when(wake)
       .thenIncludes('resumed interrupt m', 'turn_start 2', 'loop_checkpoint iteration_start delivers m');
   });
@@ -197,13 +196,13 @@ describe('a suspension', () => {
     given(running(), suspended())
       .when(suspended('suspend-2'))
       .thenJournal('command_rejected already_suspended suspend-2', 'control_outcome suspend already_suspended');
-    given(running(), suspended(), answered())
+    given(asleep())
       .when(suspended('suspend-2'))
       .thenJournal('command_rejected already_suspended suspend-2', 'control_outcome suspend already_suspended');
   });
 
   test('can be asked for again once it was lifted', () => {
-    given(running(), asked(call('a', 'read')), suspended(), returned('a'), resumed())
+    given(calling('read'), suspended(), returned('a'), resumed())
       .when(suspended('suspend-2'), answered())
       .thenIncludes('suspended suspend-2');
   });
@@ -215,7 +214,7 @@ describe('a suspension', () => {
   });
 
   test('of a session that is not running is refused, and so is its lifting', () => {
-    given(running(), answered(), toolsClosed)
+    given(ended())
       .when(suspended(), resumed())
       .thenJournal(
         'command_rejected not_running suspend-1',
@@ -229,21 +228,21 @@ describe('a suspension', () => {
   });
 
   test('can be cancelled', () => {
-    given(running(), suspended(), answered())
+    given(asleep())
       .when(cancelled(), toolsClosed)
       .thenIncludes('control_outcome cancel cancelled', 'agent_end cancelled')
       .thenNever('resumed');
   });
 
   test('gives way to the cap', () => {
-    given(running({ maxTurns: 1 }), asked(call('a', 'read')), suspended())
+    given(calling('read', { maxTurns: 1 }), suspended())
       .when(returned('a'), toolsClosed)
       .thenIncludes('agent_end max_turns')
       .thenNever('suspended');
   });
 
   test('is refused a prompt: the session is busy', () => {
-    given(running(), suspended(), answered()).when(prompted()).thenJournal('command_rejected session_busy prompt-1');
+    given(asleep()).when(prompted()).thenJournal('command_rejected session_busy prompt-1');
   });
 
   test('waits for the hooks of its turn', () => {

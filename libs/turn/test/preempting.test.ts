@@ -30,6 +30,7 @@ import {
   suspended,
   toolsClosed,
 } from './moves.ts';
+import { asleep, calling, ended, idled } from './openings.ts';
 
 describe('while the model answers', () => {
   test('it ends the answer: partial text is kept and marked, unfinished calls are dropped, iteration_end delivers', () => {
@@ -226,7 +227,7 @@ describe('while calls run', () => {
   });
 
   test('a call that does not stop within its grace is given up, and its late result is dropped', () => {
-    given(running(), asked(call('a', 'read')), preempted('m'))
+    given(calling('read'), preempted('m'))
       .when(returned('a', 'cancelled', { timed_out: true }))
       .thenIncludes('call_ended a cancelled timed_out', 'loop_checkpoint post_tool_dispatch delivers m')
       .again()
@@ -234,7 +235,7 @@ describe('while calls run', () => {
   });
 
   test('one that nobody can say what became of stays interrupted', () => {
-    given(running(), asked(call('a', 'read')), preempted('m'))
+    given(calling('read'), preempted('m'))
       .when(returned('a', 'interrupted'))
       .thenIncludes('call_ended a interrupted', 'loop_checkpoint post_tool_dispatch delivers m');
   });
@@ -261,7 +262,7 @@ describe('while calls run', () => {
   });
 
   test('a result that hooks were to see first is not shown because someone was in a hurry', () => {
-    given(running({ hooks: [hook('PostToolUse')] }), asked(call('a', 'read')), preempted('m'))
+    given(calling('read', { hooks: [hook('PostToolUse')] }), preempted('m'))
       .when(returned('a'))
       .thenEvent('call_ended', {
         status: 'cancelled',
@@ -280,7 +281,7 @@ describe('while calls run', () => {
   });
 
   test('a batch that would have ended the run does not: the sender is owed a turn', () => {
-    given(running(), asked(call('a', 'done')), preempted('m'))
+    given(calling('done'), preempted('m'))
       .when(returned('a', 'cancelled'))
       .thenIncludes('message_injected m steer at post_tool_dispatch', 'turn_start 2');
   });
@@ -402,14 +403,14 @@ describe('where nothing runs that it could end', () => {
   });
 
   test('it wakes a daemon that idles', () => {
-    given(running({ daemon: true }), answered())
+    given(idled())
       .when(preempted('m'))
       .thenIncludes('loop_checkpoint daemon_idle_post delivers m', 'turn_start 2')
       .thenEffects('call_model');
   });
 
   test('it wakes a suspended session', () => {
-    given(running(), suspended(), answered())
+    given(asleep())
       .when(preempted('m'))
       .thenIncludes('resumed interrupt m', 'turn_start 2', 'loop_checkpoint iteration_start delivers m')
       .thenEffects('call_model')
@@ -430,7 +431,7 @@ describe('where nothing runs that it could end', () => {
   });
 
   test('in an ended session it waits for the next run', () => {
-    const outcome = given(running(), answered(), toolsClosed).when(preempted('m'));
+    const outcome = given(ended()).when(preempted('m'));
     outcome.thenJournal('steering_received m interrupt_immediate preempt').thenState('stopped');
     outcome.when(prompted(), provisioned()).thenIncludes('loop_checkpoint iteration_start delivers m');
     outcome.thenEffects('call_model');

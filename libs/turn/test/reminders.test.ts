@@ -22,6 +22,7 @@ import {
   steered,
   toolsClosed,
 } from './moves.ts';
+import { calling, ended } from './openings.ts';
 
 const keyed = (id: string, mode?: string, more = {}) => reminded(id, mode, { dedupe_key: 'k', ...more });
 const brief = (id: string, turns: number) => reminded(id, 'finish_step', { ttl_turns: turns });
@@ -96,7 +97,7 @@ describe('ttl_turns', () => {
   });
 
   test('does not count the turn in which it arrives after the answer: nobody was shown it yet', () => {
-    given(running(), asked(call('a', 'read')), brief('m', 1))
+    given(calling('read'), brief('m', 1))
       .when(returned('a'))
       .thenIncludes('reminder_fired m at post_tool_dispatch', 'turn_end 1', 'turn_start 2')
       .thenNever('reminder_expired')
@@ -210,7 +211,7 @@ describe('a revoke', () => {
   });
 
   test('of an ended session takes back what waits for the next run', () => {
-    given(running(), answered(), toolsClosed, steered('m'))
+    given(ended(), steered('m'))
       .when(revoked('m'))
       .thenJournal('control_outcome revoke revoked m')
       .when(prompted(), provisioned())

@@ -31,12 +31,12 @@ import {
   timerFires,
   toolsClosed,
 } from './moves.ts';
+import { calling, ended, INTERRUPT, idled } from './openings.ts';
 
 const HOUR = 3_600_000;
-const INTERRUPT = 'interrupt_immediate';
 
 /** A session that is parked after a batch, so that it has a turn to go on with. */
-const parked = (body = {}): Move => [running(), asked(call('a', 'read')), suspended('suspend-1', body), returned('a')];
+const parked = (body = {}): Move => [calling('read'), suspended('suspend-1', body), returned('a')];
 
 /** What the runtime has told the model, in order. */
 function told(outcome: Outcome): string[] {
@@ -252,7 +252,7 @@ describe('signals', () => {
   });
 
   test('to what is not running are refused', () => {
-    given(running(), answered(), toolsClosed)
+    given(ended())
       .when(signalled('go'))
       .thenJournal('command_rejected not_running signal-go', 'control_outcome signal not_running');
     given(running(), answered())
@@ -275,7 +275,7 @@ describe('what wakes a suspended session', () => {
   });
 
   test('an interrupt that came after it was asked for, and was delivered before it took hold', () => {
-    given(running(), asked(call('a', 'read')), suspended(), steered('m', INTERRUPT))
+    given(calling('read'), suspended(), steered('m', INTERRUPT))
       .when(returned('a'))
       .thenIncludes(
         'loop_checkpoint post_tool_dispatch delivers m',
@@ -286,7 +286,7 @@ describe('what wakes a suspended session', () => {
   });
 
   describe('not an interrupt that never reaches the model:', () => {
-    const asks: Move = [running(), asked(call('a', 'read')), suspended()];
+    const asks: Move = [calling('read'), suspended()];
     const keyed = (id: string, mode: string) => steered(id, mode, { dedupe_key: 'k' });
 
     test('one that was taken back before it was delivered', () => {
@@ -328,11 +328,11 @@ describe('what wakes a suspended session', () => {
   });
 
   test('not an interrupt that was meant for an earlier suspension, which was withdrawn', () => {
-    given(running({ steering: 'one_at_a_time' }), asked(call('a', 'read')), suspended(), steered('l'))
+    given(calling('read', { steering: 'one_at_a_time' }), suspended(), steered('l'))
       .when(steered('m', INTERRUPT), resumed(), suspended('suspend-2'), returned('a'))
       // The one that is delivered first is no interrupt; the one behind it waits, and is not slept through.
       .thenIncludes('loop_checkpoint post_tool_dispatch delivers l', 'suspended suspend-2', 'resumed interrupt m');
-    given(running(), asked(call('a', 'read')), suspended(), steered('m', INTERRUPT), resumed())
+    given(calling('read'), suspended(), steered('m', INTERRUPT), resumed())
       .when(suspended('suspend-2'), returned('a'))
       .thenIncludes('loop_checkpoint post_tool_dispatch delivers m', 'suspended suspend-2')
       .thenState('suspended.parked');
@@ -364,7 +364,7 @@ describe('what wakes a suspended session', () => {
   });
 
   test('not an interrupt that came before it was asked for', () => {
-    given(running(), asked(call('a', 'read')), steered('m', INTERRUPT), suspended())
+    given(calling('read'), steered('m', INTERRUPT), suspended())
       .when(returned('a'))
       .thenIncludes('loop_checkpoint post_tool_dispatch delivers m', 'suspended suspend-1')
       .thenState('suspended.parked');
@@ -390,10 +390,10 @@ describe('what wakes a suspended session', () => {
 });
 
 describe('a session that parks itself', () => {
-  const parks = (park = {}): Move => [running(), asked(call('a', 'read')), returned('a', 'ok', { park })];
+  const parks = (park = {}): Move => [calling('read'), returned('a', 'ok', { park })];
 
   test('is suspended at the end of the turn, under its call', () => {
-    given(running(), asked(call('a', 'read')))
+    given(calling('read'))
       .when(returned('a', 'ok', { park: { for_ms: HOUR, reason: 'wait for the tide' } }))
       .thenJournal(
         'call_ended a ok',
@@ -421,7 +421,7 @@ describe('a session that parks itself', () => {
   });
 
   test('is kept from it by a message that its last seam delivers', () => {
-    given(running(), asked(call('a', 'read')), steered('m'))
+    given(calling('read'), steered('m'))
       .when(returned('a', 'ok', { park: {} }))
       .thenIncludes('suspend_requested a', 'loop_checkpoint post_tool_dispatch delivers m', 'turn_start 2')
       .thenNever('suspended')
@@ -431,7 +431,7 @@ describe('a session that parks itself', () => {
   });
 
   test('is parked by the first that asked: a person, or a call before it', () => {
-    given(running(), asked(call('a', 'read')), suspended('suspend-1', { signal: 'go' }))
+    given(calling('read'), suspended('suspend-1', { signal: 'go' }))
       .when(returned('a', 'ok', { park: { for_ms: HOUR } }))
       .thenIncludes('suspended suspend-1 or go')
       .thenNever('suspend_requested a');
@@ -442,17 +442,17 @@ describe('a session that parks itself', () => {
   });
 
   test('is not parked by a call that failed, or was cancelled', () => {
-    given(running(), asked(call('a', 'read')))
+    given(calling('read'))
       .when(returned('a', 'error', { park: {} }))
       .thenNever('suspend_requested')
       .thenState('assistant_streaming.streaming');
-    given(running(), asked(call('a', 'read')), cancelled())
+    given(calling('read'), cancelled())
       .when(returned('a', 'ok', { park: {} }))
       .thenNever('suspend_requested');
   });
 
   test('until a time that has passed is the error of its call', () => {
-    given(running(), asked(call('a', 'read')), later(2 * HOUR))
+    given(calling('read'), later(2 * HOUR))
       .when(returned('a', 'ok', { park: { until: '1970-01-01T01:00:00Z' } }))
       .thenIncludes('call_ended a error', 'turn_start 2')
       .thenEvent('call_ended', {
@@ -462,7 +462,7 @@ describe('a session that parks itself', () => {
   });
 
   test('parks after hooks have seen its result', () => {
-    given(running({ hooks: [hook('PostToolUse')] }), asked(call('a', 'read')), returned('a', 'ok', { park: {} }))
+    given(calling('read', { hooks: [hook('PostToolUse')] }), returned('a', 'ok', { park: {} }))
       .when(hooksSaid(undefined))
       .thenIncludes('call_ended a ok', 'suspend_requested a', 'suspended a');
   });
@@ -471,14 +471,14 @@ describe('a session that parks itself', () => {
     ['a hook that fails closed', new Failing()],
     ['a hook that makes an error of its result', { is_error: true }],
   ])('is not parked after %s: the model was told that its call went wrong', (_name, said) => {
-    given(running({ hooks: [hook('PostToolUse')] }), asked(call('a', 'read')), returned('a', 'ok', { park: {} }))
+    given(calling('read', { hooks: [hook('PostToolUse')] }), returned('a', 'ok', { park: {} }))
       .when(hooksSaid(said))
       .thenIncludes('call_ended a error', 'turn_start 2')
       .thenNever('suspend_requested', 'suspended');
   });
 
   test('is not parked by a call that was cancelled while hooks looked at its result', () => {
-    given(running({ hooks: [hook('PostToolUse')] }), asked(call('a', 'read')), returned('a', 'ok', { park: {} }))
+    given(calling('read', { hooks: [hook('PostToolUse')] }), returned('a', 'ok', { park: {} }))
       .when(callCancelled('a'), hooksCancelled)
       .thenIncludes('call_ended a cancelled', 'turn_start 2')
       .thenNever('suspend_requested', 'suspended');
@@ -520,7 +520,7 @@ describe('hooks around a suspension', () => {
     ['false', false],
     ['a failure that fails closed', new Failing()],
   ])('refuse it by %s: the session goes on, and who asked is told', (_name, said) => {
-    given(running(around), asked(call('a', 'read')), suspended(), returned('a'))
+    given(calling('read', around), suspended(), returned('a'))
       .when(hooksSaid(said))
       .thenIncludes('hook_vetoed pre_suspend pre_suspend block', 'turn_start 2')
       .thenEvent('control_outcome', { status: 'blocked', command_id: 'suspend-1' })
@@ -528,7 +528,7 @@ describe('hooks around a suspension', () => {
   });
 
   test('that refuse a session that parks itself tell the model', () => {
-    const outcome = given(running(around), asked(call('a', 'read')), returned('a', 'ok', { park: {} }))
+    const outcome = given(calling('read', around), returned('a', 'ok', { park: {} }))
       .when(hooksSaid({ block: true, reason: 'not now' }))
       .thenIncludes('message_injected a direct at direct', 'turn_start 2');
     expect(told(outcome)).toEqual(['reminder: Hook pre_suspend did not let the session be suspended: not now.']);
@@ -558,7 +558,7 @@ describe('hooks around a suspension', () => {
   });
 
   test('of a suspension that is withdrawn meanwhile lead on', () => {
-    given(running(around), asked(call('a', 'read')), suspended(), returned('a'), resumed())
+    given(calling('read', around), suspended(), returned('a'), resumed())
       .when(hooksSaid({ block: true }))
       .thenIncludes('consult_ended pre_suspend', 'turn_start 2')
       .thenNever('suspended', 'hook_vetoed');
@@ -573,7 +573,7 @@ describe('hooks around a suspension', () => {
 });
 
 describe('a daemon with a wake interval', () => {
-  const idle: Move = [running({ daemon: true, wakeIntervalMs: HOUR }), answered()];
+  const idle: Move = idled({ wakeIntervalMs: HOUR });
 
   test('has a timer while it idles, and is told why it wakes', () => {
     const outcome = given(idle)
@@ -614,7 +614,7 @@ describe('a daemon with a wake interval', () => {
   });
 
   test('counts its cap from each idling', () => {
-    given(running({ daemon: true, wakeIntervalMs: HOUR, maxTurns: 1 }), answered(), timerFires, answered())
+    given(idled({ wakeIntervalMs: HOUR, maxTurns: 1 }), timerFires, answered())
       .when(timerFires, answered())
       .thenIncludes('turn_start 3')
       .thenState('daemon_idle.waiting');

@@ -1,7 +1,15 @@
 /** The inbox port on the command stream: doorbells from pinned consumers, the commands themselves by direct get. */
 import type { CommandInbox, InboxHandlers, Log, StoredCommand } from '@coxswain/ports';
-import { HEADERS, PARTITIONS, parseStoredCommand, type SessionRef, STREAMS, subjects } from '@coxswain/protocol';
-import type { Msg, NatsConnection } from '@nats-io/nats-core';
+import {
+  HEADERS,
+  MISADDRESSED_COMMANDS,
+  PARTITIONS,
+  parseStoredCommand,
+  type SessionRef,
+  STREAMS,
+  subjects,
+} from '@coxswain/protocol';
+import type { Msg, NatsConnection, Subscription } from '@nats-io/nats-core';
 import { commandConsumers, ensureConsumers, PIN_GROUP, partitionConsumer, strayConsumer } from './command-consumers.ts';
 import { commandStreamIncarnation, StreamNotThereError } from './command-stream.ts';
 import { onConnectionChange } from './connection-changes.ts';
@@ -12,6 +20,11 @@ import { wireOf } from './wire.ts';
 
 /** The number under which the consumer of strays is kept beside the partitions'. */
 const STRAYS = PARTITIONS;
+/** The group of hosts of which one answers what is addressed to no session. */
+const MISADDRESSED_QUEUE = 'cox-misaddressed';
+const NOT_STORED = JSON.stringify({
+  error: { code: 400, description: 'no session has this subject: cox.<tenant>.session.<id>.<verb>' },
+});
 /** Commands per request while an inbox is read. */
 const readBatch = 128;
 
@@ -35,6 +48,7 @@ export async function createNatsInbox(
   let endListening: () => void = () => undefined;
   let connected = true;
   let gone = false;
+  let misaddressed: readonly Subscription[] = [];
 
   function delivered(message: Msg, seq: number, ack: () => void): void {
     if (!handlers) return;
@@ -47,6 +61,22 @@ export async function createNatsInbox(
         receiptTo: message.headers?.get(HEADERS.receiptTo) || undefined,
         ack,
       });
+  }
+
+  /** What no stream takes is answered once, by one of the hosts, and is kept nowhere. */
+  function listenForMisaddressed(): Subscription[] {
+    return MISADDRESSED_COMMANDS.map((subject) =>
+      nc.subscribe(subject, {
+        queue: MISADDRESSED_QUEUE,
+        callback: (error, message) => {
+          if (error || !handlers) return;
+          // Who waits for the store's acknowledgement is told what a stream would have said.
+          if (message.reply) message.respond(NOT_STORED);
+          const receiptTo = message.headers?.get(HEADERS.receiptTo) || undefined;
+          handlers.stray({ subject: message.subject, seq: 0, receiptTo, ack: () => undefined });
+        },
+      }),
+    );
   }
 
   /** Somebody deleted consumers. All are looked after in one go, as they seldom go alone. */
@@ -118,6 +148,7 @@ export async function createNatsInbox(
       await release([...pulls.keys()].filter((p) => !wanted.has(p)));
       for (const p of wanted) if (!pulls.has(p)) start(p);
       if (timer === null) {
+        misaddressed = listenForMisaddressed();
         timer = setInterval(() => {
           for (const pull of pulls.values()) pull.tick();
         }, tickMs);
@@ -156,6 +187,8 @@ export async function createNatsInbox(
     async close() {
       if (timer) clearInterval(timer);
       timer = null;
+      for (const subscription of misaddressed) subscription.unsubscribe();
+      misaddressed = [];
       endListening();
       handlers = null;
       await release([...pulls.keys()]);

@@ -8,7 +8,7 @@ import {
   type SessionRef,
   subjects,
 } from '@coxswain/protocol';
-import { headers, type NatsConnection } from '@nats-io/nats-core';
+import { MsgHdrsImpl, type NatsConnection } from '@nats-io/nats-core';
 import { listSessions } from './list-sessions.ts';
 import { answerOf, isWrongSequence, NatsUnavailableError, type PublishAck } from './nats-status.ts';
 import { createStreamReader, type StoredMessage, type StreamReader } from './stream-reader.ts';
@@ -31,8 +31,7 @@ export function createNatsJournal(nc: NatsConnection): Journal {
       if (bytes.length > BOUNDS.recordMaxBytes) throw new RecordTooLargeError(bytes.length);
       if (nc.isClosed()) throw new NatsUnavailableError('the connection is closed');
       // No Nats-Msg-Id: with one, a cluster may answer "duplicate" for other content, which looks like success.
-      const fenced = headers();
-      fenced.append('Nats-Expected-Last-Subject-Sequence', String(fence));
+      const fenced = MsgHdrsImpl.fromRecord({ 'Nats-Expected-Last-Subject-Sequence': [String(fence)] });
       let answer: PublishAck;
       try {
         answer = answerOf<PublishAck>(await appends.request(subjects.journal(ref), bytes, fenced));

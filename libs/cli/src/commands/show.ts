@@ -6,7 +6,7 @@ import { findSession } from '../instance/resolve-session.ts';
 import { foldStatus, sessionStatus } from '../instance/session-status.ts';
 import { EXIT } from '../line/cli-error.ts';
 import type { CommandRun } from '../line/command-spec.ts';
-import { budgetLine, effort, waitsFor } from '../terminal/event-lines.ts';
+import { budgetLine, spent, waitsFor } from '../terminal/event-lines.ts';
 import { standardStreams } from '../terminal/streams.ts';
 import { ago, table } from '../terminal/table.ts';
 
@@ -25,7 +25,7 @@ function contextLine({ tokens, window, messages, compactions }: SessionStatus['c
   const count = (value: number) => value.toLocaleString('en-US');
   const of = window === null ? '' : ` of ${count(window)}`;
   const passes = compactions === 0 ? '' : `, compacted ${compactions === 1 ? 'once' : `${compactions} times`}`;
-  return `~${count(tokens)}${of} tokens in ${count(messages)} messages${passes}`;
+  return `~${count(tokens)}${of} tokens in ${count(messages)} message${messages === 1 ? '' : 's'}${passes}`;
 }
 
 function forPeople(status: SessionStatus): string {
@@ -36,12 +36,11 @@ function forPeople(status: SessionStatus): string {
     ['run', `${status.run}, turn ${status.turn}`],
     ['persona', status.persona ?? 'none yet'],
     ['model', status.model ?? 'none yet'],
-    ['used', effort(status.turn, status.usage, status.cost_usd)],
+    ['used', `${spent(status.usage, status.cost_usd)}${status.run === 1 ? '' : ', in all runs'}`],
     ...status.budgets.map((state) => ['budget', budgetLine(state)]),
     ['context', contextLine(status.context)],
     ['record', `${status.n}, ${ago(status.at)}, epoch ${status.epoch}`],
   ];
-  if (status.error) rows.push(['error', `${status.error.code}: ${printable(status.error.message)}`]);
   if (status.suspended) {
     const { since, reason, by_itself } = status.suspended;
     const how = `${by_itself ? 'by itself' : 'by command'}, ${ago(since)}${reason === null ? '' : ` (${printable(reason)})`}`;

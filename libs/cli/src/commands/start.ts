@@ -8,8 +8,10 @@ import { runPrompt } from '../run/run-prompt.ts';
 export const run: CommandRun = async (invocation) => {
   const [given] = invocation.args;
   if (given !== undefined) return runPrompt(invocation, await textOrInput(given, 'the prompt'));
-  if (invocation.flags.on('model')) {
-    throw usageError('--model needs a prompt: npm start -- "what it should do" --model provider/name');
+  const named = invocation.flags.on('model') ? '--model' : invocation.env.COX_MODEL ? 'COX_MODEL' : null;
+  if (named !== null) {
+    const forDemo = named === 'COX_MODEL' ? '; without the variable it plays the demo' : '';
+    throw usageError(`${named} needs a prompt: npm start -- "what it should do" --model provider/name${forDemo}`);
   }
   const { playDemo } = await import('../demo/play-demo.ts');
   return playDemo(invocation);

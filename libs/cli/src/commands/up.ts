@@ -2,10 +2,11 @@
 import { connectionUrl, parseConnectionUrl } from '@coxswain/adapter-nats';
 import { startEmbedded } from '../instance/embedded.ts';
 import { manifestNotice, manifestOf } from '../instance/manifest.ts';
+import { pastedCommand } from '../instance/pasted-command.ts';
 import { logTarget, serveUntilTold } from '../instance/serve-until-told.ts';
 import { stateDirOf } from '../instance/state-dir.ts';
 import { stopSignal } from '../instance/stop-signal.ts';
-import { CliError, EXIT, type ExitCode } from '../line/cli-error.ts';
+import { CliError, EXIT, type ExitCode, usageError } from '../line/cli-error.ts';
 import type { CommandRun, Invocation } from '../line/command-spec.ts';
 import { standardStreams } from '../terminal/streams.ts';
 
@@ -16,6 +17,8 @@ export const run: CommandRun = (invocation) => {
   // Whoever names a state folder or a port asks for a server of their own.
   const inherited = flags.on('state-dir') || port !== undefined ? undefined : env.NATS_URL?.trim() || undefined;
   const external = flags.text('nats') ?? inherited;
+  if (external !== undefined && port !== undefined)
+    throw usageError('--port is for a server that is started here, and --nats names another');
   return external === undefined ? upEmbedded(invocation, port) : upOnBus(invocation, external);
 };
 
@@ -29,7 +32,9 @@ async function upEmbedded({ flags, env }: Invocation, port: number | undefined):
   ready(flags.on('json'), { nats_url: server.url, token: server.token, state_dir: stateDir });
   if (!flags.on('json')) {
     standardStreams.err(`cox is up: nats-server ${server.version} at ${server.url}, state in ${stateDir}\n`);
-    standardStreams.err('in another shell: cox run "…" --model provider/name   or   eval "$(cox env)"\n');
+    const pasted = (command: string) => pastedCommand(command, { address: null, stateDir }, env);
+    standardStreams.err('in another shell:\n');
+    standardStreams.err(`  ${pasted('run "…" --model provider/name')}\n  eval "$(${pasted('env')})"\n`);
     standardStreams.err('stop with Ctrl-C\n');
   }
   const ended = await Promise.race([told.promise, server.exited, instance.failed]);

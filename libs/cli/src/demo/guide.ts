@@ -38,6 +38,9 @@ export class Guide {
         `or press Enter alone for “${STEER}”. From another shell, with nothing of Coxswain in it:`,
         `  nats pub ${subjects.command(this.#ref, 'steer')} "${STEER}"      (first: eval "$(${this.#env})")`,
       ]);
+    } else if (event.type === 'injection_received' && event.mode === 'interrupt_immediate') {
+      // It stops by itself what there is to stop: nothing is left to suggest.
+      this.#stage = null;
     } else if (event.type === 'injection_received' && this.#stage === 'steer') {
       this.#enter('cancel', [
         'It is in the journal, and waits for the next seam: the end of this call.',

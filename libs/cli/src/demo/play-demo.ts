@@ -2,6 +2,7 @@
  * The demo: one session on real tools, steered, cancelled, approved, ended and replayed. On a terminal a person does
  * it, with hints; without one it plays through by itself.
  */
+import { rmSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -43,6 +44,11 @@ export async function playDemo(invocation: Invocation): Promise<ExitCode> {
   });
   const story = await writeStory();
   let scratch: string | null = null;
+  // A reader that goes away (`npm start | head`) ends the process at once.
+  const clearAway = () => {
+    for (const folder of [story.folder, scratch]) if (folder !== null) rmSync(folder, { recursive: true, force: true });
+  };
+  process.once('exit', clearAway);
   try {
     // Nobody looks at a state folder of a demo that plays by itself, and several may play at once.
     if (!interactive && !hasPlace(invocation)) scratch = await mkdtemp(join(tmpdir(), 'cox-demo-state-'));
@@ -71,6 +77,7 @@ export async function playDemo(invocation: Invocation): Promise<ExitCode> {
     });
   } finally {
     told.release();
+    process.removeListener('exit', clearAway);
     await story.remove();
     if (scratch !== null) await rm(scratch, { recursive: true, force: true });
   }

@@ -48,6 +48,8 @@ const SCRIPT = `turns:
 /** The demo's folder and the body of its start. */
 export interface Story {
   readonly body: BodyInput<'start'>;
+  /** Everything it has made. */
+  readonly folder: string;
   /** Removes the folder. */
   remove(): Promise<void>;
 }
@@ -64,6 +66,7 @@ export async function writeStory(): Promise<Story> {
   // Beside this file and of its kind: .ts in a checkout, .js in a package.
   const server = fileURLToPath(new URL(`./harbour-server${extname(import.meta.url)}`, import.meta.url));
   return {
+    folder,
     body: {
       prompt: PROMPT,
       root,

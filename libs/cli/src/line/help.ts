@@ -14,7 +14,15 @@ export function printHelp(commands: readonly CommandSpec[], command: CommandSpec
     for (const example of spec.examples ?? []) entry.example(`  $ ${example}`);
   }
   // cac's own list of "run any command with --help" is longer than the help itself.
-  cli.help((sections) => sections.filter(({ title }) => !title?.startsWith('For more info')));
+  cli.help((sections) =>
+    sections
+      .filter(({ title }) => !title?.startsWith('For more info'))
+      // It takes `--no-…` for the other side of a flag that is on, and says so of what is off.
+      .map(({ title, body }) => ({
+        ...(title === undefined ? {} : { title }),
+        body: body.replaceAll(' (default: true)', ''),
+      })),
+  );
   cli.version(version);
   cli.parse(['node', 'cox', ...(command === null ? [] : [command.name]), '--help'], { run: false });
   if (command === null)

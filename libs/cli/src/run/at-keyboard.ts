@@ -16,6 +16,10 @@ export type Leave = () => void;
 /** Sends that a person may have under way at once; a key held down sends no more. */
 const SENDS_MAX = 32;
 
+function isCtrlC({ ctrl, name }: Key): boolean {
+  return ctrl === true && name === 'c';
+}
+
 /** The person. Close it to give the keyboard back. */
 export class AtKeyboard implements Participant {
   readonly #session: Session;
@@ -91,15 +95,22 @@ export class AtKeyboard implements Participant {
   }
 
   #key(text: string | undefined, key: Key): void {
+    if (this.#leaving && !isCtrlC(key)) {
+      this.#answerLeaving(text);
+      return;
+    }
     const result = this.#editor.key(text, key);
     if (result.type === 'ctrl_c') this.#ctrlC();
-    else if (this.#leaving) this.#answerLeaving(text);
     else if (result.type !== 'none') this.#typed(result);
   }
 
   #typed(result: KeyResult): void {
-    this.#screen.typing(this.#editor.open ? { label: `${this.#editor.kind} ›`, text: this.#editor.text } : null);
+    this.#showTyped();
     if (result.type === 'submitted') this.submit(result.text, result.kind);
+  }
+
+  #showTyped(): void {
+    this.#screen.typing(this.#editor.open ? { label: `${this.#editor.kind} ›`, text: this.#editor.text } : null);
   }
 
   #ctrlC(): void {
@@ -113,9 +124,8 @@ export class AtKeyboard implements Participant {
 
   #answerLeaving(text: string | undefined): void {
     this.#leaving = false;
-    // What was typed into the question is no beginning of a line.
-    while (this.#editor.text !== '') this.#editor.key(undefined, { name: 'u', ctrl: true });
-    this.#screen.typing(null);
+    // What was half typed before the question is there again.
+    this.#showTyped();
     if (text === 'd') this.#leave();
     else if (text === 'c') this.#send({ do: 'cancel', reason: 'cancelled at the keyboard' });
   }

@@ -1,7 +1,15 @@
 /** One prompt, from the command line to the end of its run. */
-import { newCommandId, newSessionId, ReceiptTimeoutError, type SentCommand, type Session } from '@coxswain/client';
+import {
+  CommandRejectedError,
+  newCommandId,
+  newSessionId,
+  ReceiptTimeoutError,
+  type SentCommand,
+  type Session,
+} from '@coxswain/client';
 import { leaveRunning } from '../instance/leave-running.ts';
 import { type OpenBus, withBus } from '../instance/open-bus.ts';
+import { pastedCommand } from '../instance/pasted-command.ts';
 import { findSession } from '../instance/resolve-session.ts';
 import { CliError, EXIT, type ExitCode, usageError } from '../line/cli-error.ts';
 import type { Invocation } from '../line/command-spec.ts';
@@ -14,7 +22,10 @@ const ACCEPTED_WITHIN_MS = 20_000;
 const SENDING = { wait: 'accepted', timeoutMs: ACCEPTED_WITHIN_MS } as const;
 
 /** What a session is set up with cannot be changed by a later prompt. */
-const ONLY_AT_THE_START = ['persona', 'model', 'base-url', 'id', 'root', 'mcp', 'allow', 'ask', 'deny', 'max-turns'];
+const ONLY_AT_THE_START = [
+  ...['persona', 'model', 'base-url', 'id', 'root', 'mcp', 'allow', 'ask', 'deny'],
+  ...['max-turns', 'max-tokens', 'max-usd', 'max-time'],
+];
 
 /** Starts a session with the prompt, or goes on with the one that `--session` names, and stays with it. */
 export async function runPrompt(invocation: Invocation, prompt: string): Promise<ExitCode> {
@@ -28,7 +39,7 @@ export async function runPrompt(invocation: Invocation, prompt: string): Promise
   let shown = 0;
   return withBus(invocation, true, async (bus) => {
     if (begun === null) {
-      const { session, sent } = await accepted(begin(bus));
+      const { session, sent } = await accepted(begin(bus), (command) => pastedCommand(command, bus, invocation.env));
       begun = { id: session.id, n: sent.receipt?.n };
     }
     const session = bus.client.session(begun.id);
@@ -61,10 +72,14 @@ async function prepare(invocation: Invocation, prompt: string): Promise<(bus: Op
   };
 }
 
-async function accepted(begun: Begun): Begun {
+async function accepted(begun: Begun, pasted: (command: string) => string): Begun {
   try {
     return await begun;
   } catch (error) {
+    if (error instanceof CommandRejectedError && error.code === 'session_exists') {
+      const goOn = pasted('run "…" --session ID');
+      throw new CliError(EXIT.error, error.code, `${error.code}: ${error.message}; with cox: ${goOn}`);
+    }
     if (!(error instanceof ReceiptTimeoutError)) throw error;
     throw new CliError(
       EXIT.error,

@@ -2,6 +2,7 @@
 import { newCommandId, type SendOptions, type SentCommand, type Session, type WaitStage } from '@coxswain/client';
 import { CommandId, type Receipt } from '@coxswain/protocol';
 import { type OpenBus, withBus } from '../instance/open-bus.ts';
+import { pastedCommand } from '../instance/pasted-command.ts';
 import { findSession } from '../instance/resolve-session.ts';
 import { CliError, EXIT, type ExitCode } from '../line/cli-error.ts';
 import type { Invocation } from '../line/command-spec.ts';
@@ -37,19 +38,25 @@ export function sendToSession(
     const bounds = { timeoutMs, acceptedWithinMs: ACCEPTED_WITHIN_MS, signal: bus.gone };
     const sent = await send(session, { id, wait, ...bounds }, bus).catch((error) => repetition(session, given, error));
     tell(invocation, session, sent, bus);
-    if (invocation.flags.on('wait')) requireStage(sent.receipt, asked, session);
+    const goOn = (command: string) => pastedCommand(command, bus, invocation.env);
+    if (invocation.flags.on('wait')) requireStage(sent.receipt, asked, session, goOn);
     return then && bus.hosted ? then(session, sent) : EXIT.ok;
   });
 }
 
 /** What was asked for by name and not reached is no success, though nothing is lost. */
-function requireStage(receipt: Receipt | undefined, asked: WaitStage, session: Session): void {
+function requireStage(
+  receipt: Receipt | undefined,
+  asked: WaitStage,
+  session: Session,
+  pasted: (command: string) => string,
+): void {
   const stored = receipt === undefined && asked !== 'stored';
   const kept = receipt?.pending_for_next_run === true && asked === 'delivered';
   if (!stored && !kept) return;
   const why = stored
-    ? `it is stored, and nothing runs this session now; cox attach ${session.id} or cox up goes on with it`
-    : `the run has ended, and it is kept for the next: cox run "…" --session ${session.id}`;
+    ? `it is stored, and nothing runs this session now; it goes on with: ${pasted(`attach ${session.id}`)}`
+    : `the run has ended, and it is kept for the next: ${pasted(`run "…" --session ${session.id}`)}`;
   throw new CliError(EXIT.error, 'stage_not_reached', `stage_not_reached: not ${asked}: ${why}`);
 }
 
@@ -64,7 +71,7 @@ async function repetition(session: Session, commandId: string | undefined, error
   return { commandId: CommandId.parse(commandId), seq: 0, duplicate: true, receipt };
 }
 
-function tell({ flags }: Invocation, session: Session, sent: SentCommand, bus: OpenBus): void {
+function tell({ flags, env }: Invocation, session: Session, sent: SentCommand, bus: OpenBus): void {
   const { commandId, seq, receipt } = sent;
   if (flags.on('json')) {
     const line = receipt ?? {
@@ -78,7 +85,8 @@ function tell({ flags }: Invocation, session: Session, sent: SentCommand, bus: O
   const where = receipt?.seam === undefined ? '' : ` at ${receipt.seam} of turn ${receipt.turn}`;
   const later = receipt?.pending_for_next_run ? '; the session has ended, so it waits for the next run' : '';
   const again = sent.duplicate ? ' (repeated: nothing changed)' : '';
-  const idle = bus.hosted ? '' : '; nothing runs this session now: cox attach or cox up goes on with it';
+  const attach = pastedCommand(`attach ${session.id}`, bus, env);
+  const idle = bus.hosted ? '' : `; nothing runs this session now, it goes on with: ${attach}`;
   standardStreams.out(`${session.id}: ${what}${where}${again}${later}${idle}\n`);
 }
 

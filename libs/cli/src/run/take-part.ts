@@ -2,6 +2,7 @@
 import type { Session } from '@coxswain/client';
 import { leaveRunning } from '../instance/leave-running.ts';
 import type { OpenBus } from '../instance/open-bus.ts';
+import { pastedCommand } from '../instance/pasted-command.ts';
 import { stopSignal } from '../instance/stop-signal.ts';
 import { EXIT, type ExitCode } from '../line/cli-error.ts';
 import type { Invocation } from '../line/command-spec.ts';
@@ -67,15 +68,22 @@ export async function takePart(
     await Promise.all(sends);
   }
   if (end.kind === 'left' && !leaving.signal.aborted) bus.gone.throwIfAborted();
-  return conclude(end, bus, session, byHand, json);
+  const pasted = (command: string) => pastedCommand(command, bus, env);
+  return conclude(end, bus, session, { byHand, json, pasted });
+}
+
+interface Leaving {
+  readonly byHand: boolean;
+  readonly json: boolean;
+  /** A command line that finds this bus from another shell. */
+  readonly pasted: (command: string) => string;
 }
 
 async function conclude(
   end: FollowEnd,
   bus: OpenBus,
   session: Session,
-  byHand: boolean,
-  json: boolean,
+  { byHand, json, pasted }: Leaving,
 ): Promise<ExitCode> {
   const say = (text: string) => process.stderr.write(`${text}\n`);
   switch (end.kind) {
@@ -87,9 +95,8 @@ async function conclude(
       say(
         `${end.approvals.map(({ tool, summary }) => `${tool} ${summary}`).join('; ')} needs an approval, and nobody is there to give it:`,
       );
-      say(
-        `  cox approve ${session.id}${end.approvals.length > 1 ? ` ${first?.call_id}` : ''} && cox attach ${session.id}`,
-      );
+      const approve = `approve ${session.id}${end.approvals.length > 1 ? ` ${first?.call_id}` : ''}`;
+      say(`  ${pasted(approve)} && ${pasted(`attach ${session.id}`)}`);
       return EXIT.approvalNeeded;
     }
     case 'left':
@@ -97,8 +104,8 @@ async function conclude(
       if (bus.embedded && byHand) await leaveRunning(bus, say);
       say(
         bus.embedded && !byHand
-          ? `left; the session is kept, and cox attach ${session.id} goes on with it`
-          : `left; the session lives on: cox attach ${session.id}`,
+          ? `left; the session is kept, and goes on with: ${pasted(`attach ${session.id}`)}`
+          : `left; the session lives on: ${pasted(`attach ${session.id}`)}`,
       );
       return EXIT.detached;
   }

@@ -1,6 +1,7 @@
 /** What people read of a session: one line for most events. */
 import type { UiEvent, UiEventOf } from '@coxswain/client';
 import type { Budget, StopReason, Usage } from '@coxswain/protocol';
+import { headWithinColumns } from './columns.ts';
 import type { Style } from './style.ts';
 
 /** The line of an event, or null for one that is shown otherwise or not at all. */
@@ -100,8 +101,13 @@ export function endState(reason: StopReason): string {
 
 /** `3 turns · 1,234 tokens in, 56 out · $0.0123`. */
 export function effort(turns: number, usage: Usage, costUsd: number | null = null): string {
+  return `${turns} turn${turns === 1 ? '' : 's'} · ${spent(usage, costUsd)}`;
+}
+
+/** `1,234 tokens in, 56 out · $0.0123`. */
+export function spent(usage: Usage, costUsd: number | null): string {
   const cost = costUsd === null ? '' : ` · ${dollars(costUsd)}`;
-  return `${turns} turn${turns === 1 ? '' : 's'} · ${tokens(usage.input_tokens)} tokens in, ${tokens(usage.output_tokens)} out${cost}`;
+  return `${tokens(usage.input_tokens)} tokens in, ${tokens(usage.output_tokens)} out${cost}`;
 }
 
 /** `1,234 of 5,000 tokens`, `$0.12 of $0.50`, `3.4 s of 1 min 0 s`. */
@@ -200,5 +206,8 @@ function quoted(text: string | null): string {
 /** The first line of a text, with a mark where there is more. */
 export function firstLine(text: string): string {
   const [line = '', ...more] = text.trim().split('\n');
+  if (line.length > FIRST_LINE_MAX_COLUMNS) return headWithinColumns(line, FIRST_LINE_MAX_COLUMNS);
   return more.length === 0 ? line : `${line} …`;
 }
+
+const FIRST_LINE_MAX_COLUMNS = 400;

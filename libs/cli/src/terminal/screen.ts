@@ -2,12 +2,15 @@
  * A terminal's lower edge: text flows, a spinner turns while nothing does, and what is being typed keeps its line.
  * While somebody types, output waits, so that neither writes over the other.
  */
+import { columnsOf, headWithinColumns, tailWithinColumns } from './columns.ts';
 import type { Style } from './style.ts';
 
 /** Output that waits for the end of the typing. Beyond it, it is written above the typed line. */
 const HELD_MAX_CHARS = 256 * 1024;
 const FRAMES = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
 const FRAME_MS = 100;
+/** What a label leaves of its line for what is typed. */
+const MIN_TYPED_COLUMNS = 8;
 
 /** What a screen writes to. */
 export interface ScreenOutput {
@@ -115,15 +118,12 @@ export class Screen {
     const width = Math.max(20, this.#out.columns ?? 80) - 1;
     if (this.#typed) {
       const { label, text } = this.#typed;
-      const shown = [...text.replaceAll('\n', '⏎')];
-      const room = Math.max(4, width - label.length - 1);
-      // The end of a long line is where one types.
-      const tail = shown.length > room ? `…${shown.slice(-(room - 1)).join('')}` : shown.join('');
-      this.#out.write(`${this.#style.cyan(label)} ${tail}`);
+      const shownLabel = headWithinColumns(label, width - (text === '' ? 1 : MIN_TYPED_COLUMNS));
+      const room = Math.max(4, width - columnsOf(shownLabel) - 1);
+      this.#out.write(`${this.#style.cyan(shownLabel)} ${tailWithinColumns(text.replaceAll('\n', '⏎'), room)}`);
       this.#edgeDrawn = true;
     } else if (this.#status !== null) {
-      const label = [...this.#status].slice(0, width - 2).join('');
-      this.#out.write(this.#style.dim(`${FRAMES[this.#frame]} ${label}`));
+      this.#out.write(this.#style.dim(`${FRAMES[this.#frame]} ${headWithinColumns(this.#status, width - 2)}`));
       this.#edgeDrawn = true;
     }
   }

@@ -125,7 +125,7 @@ export const OF_RUNS: BoundRows = {
     models.summaries = [say('x'.repeat(size))];
     const transcript = new Transcript();
     transcript.push({ type: 'persona_changed', fingerprint: 'f', provision: provision() });
-    const effect = { kind: 'compact', strategy: 'summary', turn: 1, keptTurns: 0, step: 1 } as Extract<
+    const effect = { kind: 'compact', strategy: 'summary', turn: 1, keptTurns: 0, room: 1_000, step: 1 } as Extract<
       Effect,
       { kind: 'compact' }
     >;

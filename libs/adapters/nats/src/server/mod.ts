@@ -19,6 +19,7 @@ export {
   NatsServerTooOldError,
   NatsServerUnusableError,
   NatsUrlInvalidError,
+  PortInUseError,
   ServerOptionInvalidError,
   StateDirInUseError,
   StateDirUnusableError,

@@ -122,6 +122,16 @@ export class StateDirInUseError extends Error {
   }
 }
 
+/** The port that was asked for is another process's. */
+export class PortInUseError extends Error {
+  readonly code = 'port_in_use';
+
+  constructor(port: number) {
+    super(`port ${port} is taken by another process: stop that one, or choose another port`);
+    this.name = 'PortInUseError';
+  }
+}
+
 /** The server did not come up. The message ends with the tail of its log. */
 export class NatsServerStartFailedError extends Error {
   readonly code = 'nats_server_start_failed';

@@ -5,7 +5,12 @@ import { removeConnection, writeConnection } from './connection-file.ts';
 import { makeFolder } from './make-folder.ts';
 import { markProcess } from './process-birth.ts';
 import { serverConfig } from './server-config.ts';
-import { NatsServerStartFailedError, NatsServerStopFailedError, ServerOptionInvalidError } from './server-errors.ts';
+import {
+  NatsServerStartFailedError,
+  NatsServerStopFailedError,
+  PortInUseError,
+  ServerOptionInvalidError,
+} from './server-errors.ts';
 import { openServerLog, type ServerLog } from './server-log.ts';
 import { endServer, type ServerProcess, spawnServer } from './server-process.ts';
 import { waitUntilReady } from './server-readiness.ts';
@@ -72,7 +77,7 @@ export interface ServerExit {
  * @throws NatsServerUnusableError, NatsServerTooOldError for a binary that is no good.
  * @throws ServerOptionInvalidError for a host that is not loopback, or a token or port that cannot be.
  * @throws StateDirUnusableError where the folder cannot be made, or is none.
- * @throws StateDirInUseError naming the process that holds the state directory.
+ * @throws StateDirInUseError naming the process that holds the state directory; PortInUseError.
  * @throws NatsServerStartFailedError quoting the log, when the server ends, or is not up within the bound.
  */
 export async function startServer(options: StartServerOptions): Promise<RunningServer> {
@@ -153,8 +158,10 @@ async function startClaimed(
     return running(server, { url, token, port, version }, settings, claim, log);
   } catch (error) {
     if (server) await endServer(server, settings.stopTimeoutMs);
+    const tail = await log.tail();
+    if (/Error listening on port.*address already in use/.test(tail)) throw new PortInUseError(settings.port);
     const reason = error instanceof Error ? error.message : String(error);
-    throw new NatsServerStartFailedError(reason, log.path, await log.tail(), { cause: error });
+    throw new NatsServerStartFailedError(reason, log.path, tail, { cause: error });
   }
 }
 
