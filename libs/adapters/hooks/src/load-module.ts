@@ -26,7 +26,7 @@ export class HookModuleError extends Error {
 /** How long a module's own code may take before it is there. */
 const LOADED_WITHIN_MS = 30_000;
 
-/** @throws HookModuleError */
+/** Loads a module with all of its files. @throws HookModuleError */
 export async function loadModule(path: string): Promise<LoadedModule> {
   const entry = resolve(path);
   const { text, files } = await bundled(entry);
