@@ -88,7 +88,7 @@ describe('bodies', () => {
     ['no call id', 'approve', json({ decision: 'allow' }), 'invalid_field', 'call_id'],
     ['a negative time', 'cancel_call', json({ call_id: 'c', timeout_ms: -1 }), 'invalid_field', 'timeout_ms'],
     ['a long reason', 'cancel', json({ reason: 'x'.repeat(2_049) }), 'invalid_field', 'reason'],
-    ['a command id with a star', 'steer', json({ body: 'x', id: 'a*' }), 'invalid_field', 'id'],
+    ['a command id with a star', 'steer', json({ body: 'x', id: 'a*' }), 'invalid_id', 'id'],
     [
       'a verified actor from a stranger',
       'steer',

@@ -78,8 +78,14 @@ export const PLANTED_FAULTS: readonly PlantedFault[] = [
   {
     name: 'one at a time takes the newest',
     file: 'queries.ts',
-    find: 'matching.slice(0, 1)',
-    instead: 'matching.slice(-1)',
+    find: '.includes(command_id)).slice(0, 1)',
+    instead: '.includes(command_id)).slice(-1)',
+  },
+  {
+    name: 'one at a time is one for each seam',
+    file: 'queries.ts',
+    find: '!context.unheard || context.preempting',
+    instead: 'true || context.preempting',
   },
   {
     name: 'a seam delivers what its catalogue does not name',

@@ -109,11 +109,7 @@ export class Caretaker {
     for (const { call_id } of status.approvals) this.#ask(id, 'approve', { call_id, decision: 'allow' });
     this.#endCalls(patient, status);
     if (status.suspended && top === 'suspended') this.#wake(patient, status.suspended);
-    if (top === 'daemon_idle') {
-      patient.idles++;
-      if (status.wakes_at === null || patient.idles > IDLES_MAX) this.#ask(id, 'cancel', {});
-      else patient.wakesAtMs = Date.parse(status.wakes_at);
-    }
+    if (top === 'daemon_idle') this.#leaveIdle(patient, status);
   }
 
   /** Nobody may ever bring the outcome of a call that was taken up. */
@@ -135,6 +131,13 @@ export class Caretaker {
     else if (until !== null && random.chance(0.85)) patient.wakesAtMs = Date.parse(until);
     else if (random.chance(0.2)) this.#ask(id, 'steer', { body: `wake up, ${id}`, mode: 'interrupt' });
     else this.#ask(id, 'resume', {});
+  }
+
+  #leaveIdle(patient: Patient, { wakes_at }: SessionStatus): void {
+    const wakesAtMs = wakes_at === null ? null : Date.parse(wakes_at);
+    if (wakesAtMs !== null && wakesAtMs <= this.#time.nowMs) return;
+    if (wakesAtMs === null || ++patient.idles > IDLES_MAX) this.#ask(patient.id, 'cancel', {});
+    else patient.wakesAtMs = wakesAtMs;
   }
 
   /** Where all that is open only sleeps, time leaps to just before the first waking. */

@@ -87,7 +87,7 @@ export const CHANGED_LIVES: readonly Case[] = [
       ),
   ],
   ['shown', 'a prompt lacks a steer', (sound) => sound.history(has(isSteer), forgetful)],
-  ['reminders', 'a prompt lacks a reminder', (sound) => sound.history(has(isShown), forgetful)],
+  ['reminders', 'a prompt lacks a reminder', (sound) => sound.history(promptsWithAReminder, forgetful)],
   ['reminders', 'a reminder ends twice', (sound) => sound.changed('reminder_expired', twice)],
   ['reminders', 'a reminder never ends', (sound) => sound.changed('reminder_expired', never)],
   [
@@ -221,6 +221,17 @@ export const CHANGED_LIVES: readonly Case[] = [
   ],
   [
     'budgets',
+    'a threshold of time is told later than it could be',
+    (sound) =>
+      sound.changed(
+        'budget_threshold',
+        never,
+        ({ budget, percent }, { events }) =>
+          budget === 'wall_time_ms' && percent < 100 && !events.some(({ type }) => type === 'loop_checkpoint'),
+      ),
+  ],
+  [
+    'budgets',
     'a threshold is told before it is reached',
     (sound) =>
       sound.changed(
@@ -289,6 +300,21 @@ export const CHANGED_LIVES: readonly Case[] = [
       ),
   ],
 ];
+
+/** Whether a model has answered a prompt that shows a reminder which nobody has cleared. */
+function promptsWithAReminder({ records }: Journal): boolean {
+  const all = records.flatMap(({ events }) => events);
+  const cleared = new Set(all.flatMap((event) => (event.type === 'control_outcome' ? [event.target] : [])));
+  return all.some((event, at) => {
+    if (event.type !== 'reminder_fired' || !isShown(event) || cleared.has(event.command_id)) return false;
+    const later = all
+      .slice(at)
+      .filter(({ type }) =>
+        ['turn_start', 'message_complete', 'reminder_expired', 'reminder_deduped', 'agent_end'].includes(type),
+      );
+    return later[0]?.type === 'turn_start' && later[1]?.type === 'message_complete';
+  });
+}
 
 function forgetful<E extends { readonly what: string }>(entry: E): E {
   return entry.what === 'asked' ? { ...entry, said: [] } : entry;

@@ -127,6 +127,17 @@ function shortNap(): number {
   }
 }
 
+/** The same session as {@link schedule}, and a fork of it that begins in the middle of its first batch, with another model. */
+function forking(seed: number, nemesis: readonly NemesisAct[]): Schedule {
+  const plain = schedule(seed, nemesis);
+  const fork = { session: 's1', n: 6, changes: { model: 'sim/other' } };
+  return {
+    ...plain,
+    sessions: [...plain.sessions, { id: 'f1', answers: [...(plain.sessions[0]?.answers ?? [])] }],
+    commands: [...plain.commands, { ...command(9_000, 'start', { fork }), session: 'f1' }],
+  };
+}
+
 const STEPS = 4;
 
 async function strikes(make: typeof schedule, kind: Strike, from: number, steps: number): Promise<void> {
@@ -177,4 +188,24 @@ test.each([
   ['rival_at_await', 6],
 ] as const)('%s, while a session sleeps, at every eighth of all awaits from %i on', { timeout: 60_000 }, (kind, from) =>
   strikes(sleeping, kind, from, 2 * STEPS),
+);
+
+test('a session that is forked has a fork that goes its own way', async () => {
+  const { evidence, problems } = await runSchedule(forking(1, []));
+  expect(problems).toEqual([]);
+  const fork = evidence.journals.find(({ session }) => session === 'f1');
+  const types = new Set(fork?.records.flatMap(({ events }) => events.map(({ type }) => type)));
+  const own = ['session_copied', 'settings_changed', 'reprovisioned', 'agent_end'] as const;
+  expect(own.filter((type) => !types.has(type))).toEqual([]);
+});
+
+test.each([
+  ['crash_at_await', 0],
+  ['crash_at_await', 5],
+  ['rival_at_await', 2],
+  ['rival_at_await', 7],
+] as const)(
+  '%s, while a session is forked, at every eighth of all awaits from %i on',
+  { timeout: 60_000 },
+  (kind, from) => strikes(forking, kind, from, 2 * STEPS),
 );

@@ -4,7 +4,7 @@
  */
 import { createMemoryBus, type MemoryBus } from '@coxswain/adapter-memory';
 import { createModels } from '@coxswain/adapter-models';
-import type { Clock, Hooks, Log, Models, ToolSource, ToolsetSpec } from '@coxswain/ports';
+import type { Clock, Hooks, Journal, Log, Models, ToolSource, ToolsetSpec } from '@coxswain/ports';
 import { HEADERS, HookRegistration, type JsonObject, sessionRef, subjects } from '@coxswain/protocol';
 import { createSessionHost, type SessionHost } from '@coxswain/session';
 import { VirtualTime } from '../../libs/session/test/virtual-time.ts';
@@ -32,7 +32,6 @@ const QUIET: Log = { debug: () => {}, info: () => {}, warn: () => {}, error: () 
 /** See the top of the file. */
 export class Stage {
   readonly time = new VirtualTime();
-  readonly ref = sessionRef('s1');
   readonly bus: MemoryBus;
   readonly #clock: Clock = this.time.clock();
   readonly #scenario: Scenario;
@@ -43,6 +42,8 @@ export class Stage {
   readonly #sent = new Map<string, number>();
   #ids = 0;
   #host: SessionHost | null = null;
+  #appendsLeft = Number.POSITIVE_INFINITY;
+  readonly #deleted = new Set<string>();
 
   /**
    * @param scriptFolder where the scenario's script lies, as {@link SCRIPT}.
@@ -68,7 +69,7 @@ export class Stage {
   async host(name = 'deck'): Promise<void> {
     this.#host = createSessionHost(
       {
-        journal: this.bus.journal,
+        journal: this.#journal(),
         inbox: this.bus.createInbox(),
         snapshots: this.bus.snapshots,
         timers: this.bus.timers,
@@ -99,15 +100,32 @@ export class Stage {
     this.#host = null;
   }
 
-  /** Starts the session, and lets everything happen that needs no time. */
-  async start(settings: JsonObject = {}): Promise<void> {
-    this.publish('start', { ...START, ...settings });
+  /** The host is gone before its append after so many more. */
+  crashAfter(appends: number): void {
+    this.#appendsLeft = appends;
+  }
+
+  /** Somebody deletes the journal of a session. */
+  delete(session: string): void {
+    this.#deleted.add(session);
+  }
+
+  /** Starts the session, or another one, and lets everything happen that needs no time. */
+  async start(settings: JsonObject = {}, session?: string): Promise<void> {
+    this.publish('start', { ...START, ...settings }, undefined, session);
+    await this.time.settle();
+  }
+
+  /** Starts the session, or another one, as a fork at record `n`; at the newest where that is null. */
+  async fork(origin: string, at: number | null, changes?: JsonObject, session?: string): Promise<void> {
+    const n = at ?? (await this.records(origin)).length;
+    this.publish('start', { fork: { session: origin, n, ...(changes ? { changes } : {}) } }, undefined, session);
     await this.time.settle();
   }
 
   /** Sends a command, and lets everything happen that needs no time. @returns its id. */
-  async send(verb: string, body: JsonObject | string = {}, id?: string): Promise<string> {
-    const sent = this.publish(verb, body, id);
+  async send(verb: string, body: JsonObject | string = {}, id?: string, session?: string): Promise<string> {
+    const sent = this.publish(verb, body, id, session);
     await this.time.settle();
     return sent;
   }
@@ -129,16 +147,16 @@ export class Stage {
   }
 
   /** Sends a command and returns at once, so that the next one finds nothing done in between. @returns its id. */
-  publish(verb: string, body: JsonObject | string = {}, id = this.#nextId(verb)): string {
+  publish(verb: string, body: JsonObject | string = {}, id = this.#nextId(verb), session = 's1'): string {
     const payload = Buffer.from(typeof body === 'string' ? body : JSON.stringify(body), 'utf8');
-    this.bus.publish(subjects.command(this.ref, verb), payload, { [HEADERS.commandId]: id });
+    this.bus.publish(subjects.command(sessionRef(session), verb), payload, { [HEADERS.commandId]: id });
     return id;
   }
 
-  /** The stored bytes of the session's records. */
-  async records(): Promise<Uint8Array[]> {
+  /** The stored bytes of the session's records, or of another's. */
+  async records(session = 's1'): Promise<Uint8Array[]> {
     const records: Uint8Array[] = [];
-    for await (const { bytes } of this.bus.journal.read(this.ref)) records.push(bytes);
+    for await (const { bytes } of this.bus.journal.read(sessionRef(session))) records.push(bytes);
     return records;
   }
 
@@ -154,6 +172,22 @@ export class Stage {
     return `${verb}-${number}`;
   }
 
+  #journal(): Journal {
+    const { journal } = this.bus;
+    return {
+      append: (ref, bytes, fence) => {
+        if (--this.#appendsLeft >= 0) return journal.append(ref, bytes, fence);
+        this.#appendsLeft = Number.POSITIVE_INFINITY;
+        this.crash();
+        return Promise.resolve({ status: 'ambiguous', cause: 'the host is gone' });
+      },
+      firstAfter: (ref, fence) => journal.firstAfter(ref, fence),
+      read: (ref, fence) => (this.#deleted.has(ref.sessionId) ? nothing() : journal.read(ref, fence)),
+      last: (ref) => (this.#deleted.has(ref.sessionId) ? Promise.resolve(null) : journal.last(ref)),
+      sessions: (tenant) => journal.sessions(tenant),
+    };
+  }
+
   #toolSource(): ToolSource {
     const { openingTakesMs = 0, toolsDoNotOpen } = this.#scenario.trouble ?? {};
     return {
@@ -166,6 +200,8 @@ export class Stage {
     };
   }
 }
+
+async function* nothing(): AsyncGenerator<never> {}
 
 function rejecting(models: Models): Models {
   return {

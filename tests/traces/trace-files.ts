@@ -1,12 +1,14 @@
 /** Traces as files: one record a line, exactly as it was stored; large fields beside them, by their hash. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { mkdir, rm, writeFile } from 'node:fs/promises';
+import { cp, mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Blobs } from '@coxswain/ports';
 import type { Trace } from './record-trace.ts';
 
 /** Where traces lie. */
 export const TRACES = import.meta.dirname;
+/** Where the traces of each release lie, in a folder of its version: as they were when it was released, for ever. */
+export const RELEASED = join(TRACES, 'released');
 /** Where traces lie that must not replay. */
 export const BROKEN = join(TRACES, 'broken');
 const BLOBS = join(TRACES, 'blobs');
@@ -39,13 +41,32 @@ export function traceBytes(records: readonly Uint8Array[]): Buffer {
   return Buffer.concat(records.flatMap((record) => [record, Buffer.from('\n')]));
 }
 
-/** The blobs that lie beside the traces. */
-export const traceBlobs: Pick<Blobs, 'get'> = {
-  async get(sha256) {
-    const file = join(BLOBS, sha256);
-    return existsSync(file) ? readFileSync(file) : null;
-  },
-};
+/** The blobs that lie beside the traces of a folder. */
+export function blobsBeside(folder: string): Pick<Blobs, 'get'> {
+  return {
+    async get(sha256) {
+      const file = join(folder, 'blobs', sha256);
+      return existsSync(file) ? readFileSync(file) : null;
+    },
+  };
+}
+
+/** The blobs that lie beside the newest traces. */
+export const traceBlobs = blobsBeside(TRACES);
+
+/** The releases that have a folder of traces. */
+export function releasesWithTraces(): string[] {
+  return existsSync(RELEASED) ? readdirSync(RELEASED).sort() : [];
+}
+
+/** Keeps the traces as they are now as those of a release. @throws where it has some already: they never change. */
+export async function releaseTraces(version: string): Promise<void> {
+  const folder = join(RELEASED, version);
+  if (existsSync(folder)) throw new Error(`${version} has its traces already, and they never change`);
+  await mkdir(folder, { recursive: true });
+  for (const name of traceNames()) await cp(join(TRACES, `${name}.jsonl`), join(folder, `${name}.jsonl`));
+  await cp(BLOBS, join(folder, 'blobs'), { recursive: true });
+}
 
 /** Puts new traces in the place of all that there were. */
 export async function writeTraces(traces: ReadonlyMap<string, Trace>): Promise<void> {

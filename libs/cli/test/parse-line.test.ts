@@ -1,7 +1,7 @@
+import { nearestWord } from '@coxswain/protocol';
 import { describe, expect, test } from 'vitest';
 import { CliError, EXIT } from '../src/line/cli-error.ts';
 import { COMMANDS } from '../src/line/command-table.ts';
-import { nearest } from '../src/line/nearest.ts';
 import { parseLine } from '../src/line/parse-line.ts';
 
 function parse(...argv: string[]) {
@@ -122,7 +122,7 @@ describe('what changes, parks and wakes a session is said in', () => {
 describe('a wrong command line is refused with exit 2', () => {
   test.each([
     [['stear', 'k3', 'x'], 'there is no command "stear"; did you mean cox steer?'],
-    [['fork', 'k3'], 'cox fork is not there yet in this release'],
+    [['tree', 'k3'], 'cox tree is not there yet in this release'],
     [['xyzzyplugh'], 'there is no command "xyzzyplugh"; see cox --help'],
     [['run', 'x', '--modle', 'a/b'], 'cox run has no flag --modle; did you mean --model?'],
     [['sessions', '--model', 'a/b'], 'cox sessions has no flag --model'],
@@ -191,7 +191,7 @@ test.each([
   ['qqqqqqqq', null],
 ])('the nearest command to %s is %s', (word, expected) => {
   expect(
-    nearest(
+    nearestWord(
       word,
       COMMANDS.map(({ name }) => name),
     ),

@@ -53,7 +53,12 @@ describe('is refused by path and with the nearest key:', () => {
     ['name: a b', 'name: a persona name must be'],
     ['prompt: x', 'name:'],
     ['name: a\nmodel: gpt', 'model: a model is written provider/name'],
-    ['- a', 'expected object'],
+    ['- a', 'must be an object with name, version'],
+    ['name: a\nstop_when: [{txt: a}]', 'unknown key "stop_when[0].txt"; did you mean "text"?'],
+    [
+      'name: a\nmcp_servers: {s: {command: x, url: "http://x"}}',
+      'mcp_servers.s: these keys do not go together: command, url',
+    ],
     ['name: [', 'persona'],
   ])('%j', async (text, message) => {
     await expect(readPersona(await persona(text))).rejects.toMatchObject({ exitCode: 2 });

@@ -4,6 +4,7 @@
  */
 import {
   type CommandId,
+  type CommandInput,
   injectionFateIn,
   type JournalRecord,
   type Receipt,
@@ -29,7 +30,7 @@ export class CommandFate {
   add(record: JournalRecord): Receipt | null {
     const head = { type: 'receipt' as const, session_id: record.session_id, command_id: this.#commandId };
     const { input } = record;
-    if (this.#receipt === null && input.type === 'command' && input.command_id === this.#commandId) {
+    if (this.#receipt === null && input.type === 'command' && isOf(input, this.#commandId)) {
       const rejected = rejectionIn(record.events);
       this.#waits = rejected === null && INJECTIONS.has(input.verb);
       this.#receipt = { ...head, n: record.n, ...(rejected ?? { stage: 'accepted' }) };
@@ -46,6 +47,11 @@ export class CommandFate {
     }
     return this.#receipt;
   }
+}
+
+/** A fork's own command stands in the copy of its origin's first record. */
+function isOf(input: CommandInput, commandId: CommandId): boolean {
+  return input.command_id === commandId || input.copied_from?.command_id === commandId;
 }
 
 function rejectionIn(events: readonly SessionEvent[]): Pick<Receipt, 'stage' | 'code' | 'message'> | null {

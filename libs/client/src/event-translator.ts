@@ -8,6 +8,7 @@ import {
   type JournalRecord,
   type Json,
   type Message,
+  modelName,
   readHostNotice,
   type SessionEvent,
   textOf,
@@ -203,6 +204,19 @@ class Translator implements EventTranslator {
         return [{ type: 'session_resumed', cause: event.cause, slept_ms: event.slept_ms, ...from }];
       case 'signal_received':
         return [{ type: 'signal_received', name: event.name, ...from }];
+      case 'session_copied': {
+        const { how, session, up_to: at, actor } = event;
+        return [{ type: 'session_copied', how, session, record: at, actor: actorName(actor), ...from }];
+      }
+      case 'copy_failed': {
+        const message = printable(`${event.error.code}: ${event.error.message}`);
+        return [{ type: 'copy_failed', copied: event.copied, message, ...from }];
+      }
+      case 'settings_changed': {
+        const { persona, provider, model } = event.settings;
+        const name = typeof persona === 'object' ? persona.name : (persona ?? null);
+        return [{ type: 'settings_changed', persona: name, model: modelName({ provider, model }) ?? null, ...from }];
+      }
       case 'owned':
         return [{ type: 'host_changed', host: event.host, epoch: event.epoch, ...from }];
       case 'budget_threshold': {
@@ -229,6 +243,7 @@ class Translator implements EventTranslator {
       }
       // Detail that an interface may look up in the record; nothing of it is news to a reader.
       case 'persona_changed':
+      case 'reprovisioned':
       case 'prices_changed':
       case 'stop_condition_held':
       case 'stop_predicates_asked':

@@ -17,6 +17,7 @@ export {
 export type { ConnectOptions } from './connection-options.ts';
 export { defineHooks } from './define-hooks.ts';
 export { createEventTranslator, type EventTranslator } from './event-translator.ts';
+export type { ForkOptions } from './fork-session.ts';
 export { newCommandId, newSessionId } from './fresh-ids.ts';
 export type { StoredJournalRecord } from './read-journal.ts';
 export { ResultCollector, type RunResult } from './run-result.ts';

@@ -1,15 +1,20 @@
 /** One session, as a client holds it: its commands, its events, its state and its result. */
-import type {
-  CommandId,
-  Delta,
-  JournalRecord,
-  Json,
-  ParkingFields,
-  Receipt,
-  SessionRef,
-  SessionStatus,
+import {
+  type CommandId,
+  type Delta,
+  type JournalRecord,
+  type Json,
+  type ParkingFields,
+  type Receipt,
+  type SessionRef,
+  type SessionStatus,
+  sessionRef,
 } from '@coxswain/protocol';
 import { CommandFate } from './command-fate.ts';
+import { exportLines } from './export-journal.ts';
+import { type ForkOptions, sendFork } from './fork-session.ts';
+import { newSessionId } from './fresh-ids.ts';
+import { RecordDecoder } from './large-fields.ts';
 import { deltas } from './live-deltas.ts';
 import { queryState } from './query-state.ts';
 import { followJournal, type JournalBus, lastRecord, readJournal, type StoredJournalRecord } from './read-journal.ts';
@@ -66,6 +71,18 @@ export class Session {
 
   get id(): string {
     return this.ref.sessionId;
+  }
+
+  /**
+   * Starts a new session with this one's past up to a record. This one is left as it is.
+   * @returns the fork, the record at which it begins, and the stored command.
+   */
+  async fork(
+    options: ForkOptions = {},
+  ): Promise<{ readonly session: Session; readonly n: number; readonly sent: SentCommand }> {
+    const ref = sessionRef(options.sessionId ?? newSessionId(), this.ref.tenant);
+    const { n, ...sent } = await sendFork(this.#bus, this.ref, ref, options);
+    return { session: new Session(this.#bus, ref), n, sent };
   }
 
   /** Starts the next run of a session that has ended. */
@@ -194,6 +211,15 @@ export class Session {
   /** The records that are stored now, each with its bytes as stored. */
   journal({ from }: Pick<ReadFrom, 'from'> = {}): AsyncGenerator<StoredJournalRecord, void, undefined> {
     return readJournal(this.#bus, this.ref, from);
+  }
+
+  /**
+   * The lines of an export: the records as stored, and before them what lies apart of them. Without line breaks.
+   * @param recordsOnly leaves out what lies apart.
+   */
+  async *export({ recordsOnly = false } = {}): AsyncGenerator<Uint8Array, void, undefined> {
+    const decoder = new RecordDecoder(this.#bus.nc);
+    yield* exportLines(this.journal(), async (sha256) => (recordsOnly ? null : decoder.blob(sha256)));
   }
 
   /** Pieces of running answers as they stream. Ephemeral: the journal holds the whole. */

@@ -29,6 +29,21 @@ export interface DeliveredInjection {
 
 /** The events of a user interface. Text is given once: to append it as it comes is enough. */
 export type UiEvent =
+  /** What is shown before this session's own part begins was copied from another: its records up to and with `record`. */
+  | ({
+      readonly type: 'session_copied';
+      readonly how: 'fork' | 'import';
+      readonly session: string;
+      readonly record: number;
+      readonly actor: string | null;
+    } & FromRecord)
+  | ({ readonly type: 'copy_failed'; readonly copied: number; readonly message: string } & FromRecord)
+  /** From here on another persona or model; null for what stays. */
+  | ({
+      readonly type: 'settings_changed';
+      readonly persona: string | null;
+      readonly model: string | null;
+    } & FromRecord)
   | ({ readonly type: 'prompt_shown'; readonly text: string; readonly actor: string | null } & FromRecord)
   | ({
       readonly type: 'run_started';

@@ -56,6 +56,14 @@ export const BOUNDS = {
   editedPathsPerCallMax: 64,
   /** Files of one turn of which file_edited hooks are told; those beyond stand in the journal only. */
   editedPathsPerTurnMax: 256,
+  /** One line of an exported journal. */
+  exportLineMaxBytes: 64 * 1024 * 1024,
+  /** What an exported journal may hold beside its records, while it is read. */
+  exportedBlobsMaxBytes: 128 * 1024 * 1024,
+  /** Records of a session that a fork may copy. */
+  forkRecordsMax: 10_000,
+  /** Origins before its own that a copied journal names: the newest of them. */
+  originsNamedMax: 16,
   /** Grace between the abort signal and giving a call or a model answer up. */
   abortGraceMs: 5_000,
   /** How often a model call is started again after crashes of its host before the run fails. */

@@ -2,13 +2,17 @@
 import { z } from 'zod';
 import { BOUNDS } from './bounds.ts';
 import type { ErrorCode } from './error-catalogue.ts';
+import { ForkRequest } from './forks.ts';
 import { CommandId, ID_PATTERN } from './ids.ts';
 import { Json, JsonObject } from './json.ts';
 import { UserMessage } from './messages.ts';
+import { CHOICE_FIELDS, refineModelChoice } from './model-choice.ts';
+import { nearestWord } from './nearest-word.ts';
 import { PARKING_FIELDS, refineParking } from './parking.ts';
 import { Permissions } from './permissions.ts';
-import { Limits, McpServers, ModelName, Persona, ToolSelection } from './persona.ts';
+import { Limits, McpServers, ToolSelection } from './persona.ts';
 import { REMINDER_FIELDS } from './reminders.ts';
+import { readStrictly, type SchemaProblem } from './schema-problems.ts';
 import { type Mode, ModeInput } from './seams.ts';
 
 const Text = z.string().refine((text) => text.trim().length > 0, { error: 'must not be empty' });
@@ -61,14 +65,7 @@ function withImpliedMode(verb: Verb, value: unknown): unknown {
 
 /** How a session is set up, beside its persona. */
 export const StartSettings = z.strictObject({
-  persona: z.union([z.string().trim().regex(ID_PATTERN), Persona]).optional(),
-  provider: z
-    .string()
-    .trim()
-    .regex(/^[a-z][a-z0-9-]{0,63}$/)
-    .optional(),
-  model: z.string().trim().min(1).max(1_024).optional(),
-  base_url: z.url({ protocol: /^https?$/ }).optional(),
+  ...CHOICE_FIELDS,
   mode: z.string().trim().regex(ID_PATTERN).optional(),
   max_turns: z.number().int().min(1).max(1_000_000).optional(),
   limits: Limits.optional(),
@@ -81,6 +78,10 @@ export const StartSettings = z.strictObject({
 /** See {@link StartSettings}. */
 export type StartSettings = z.infer<typeof StartSettings>;
 
+// Of either family of systems: the host's need not be the sender's.
+const ABSOLUTE_PATH = /^(\/|\\\\|[A-Za-z]:[\\/])/;
+const BESIDE_FORK: ReadonlySet<string> = new Set(['fork', 'id', 'actor', 'message_id']);
+
 const Start = z
   .strictObject({
     ...StartSettings.shape,
@@ -88,15 +89,18 @@ const Start = z
     message_id: z.string().max(256).optional(),
     prompt: Text.optional(),
     messages: z.array(UserMessage).min(1).max(1_000).optional(),
-    fork: z
-      .strictObject({
-        session: z.string().regex(ID_PATTERN),
-        n: z.number().int().positive(),
-        changes: JsonObject.optional(),
-      })
-      .optional(),
+    fork: ForkRequest.optional(),
   })
   .superRefine((body, context) => {
+    if (body.fork !== undefined) {
+      // What is set beside it would be silently without effect: a fork has it from the session that it copies.
+      const key = Object.keys(body).find((name) => !BESIDE_FORK.has(name) && body[name as 'prompt'] !== undefined);
+      const where =
+        key !== undefined && key in ForkRequest.shape.changes.unwrap().shape ? ': put it into fork.changes' : '';
+      if (key !== undefined)
+        context.addIssue({ code: 'custom', path: [key], message: `a fork has this from its origin${where}` });
+      return;
+    }
     if ((body.prompt === undefined) === (body.messages === undefined)) {
       context.addIssue({ code: 'custom', path: ['prompt'], message: 'exactly one of prompt and messages is needed' });
     }
@@ -104,24 +108,12 @@ const Start = z
       message.content.every((part) => part.type === 'text' && part.text.trim() === ''),
     );
     if (silent >= 0) context.addIssue({ code: 'custom', path: ['messages', silent], message: 'must not be empty' });
-    if (body.provider !== undefined && body.model === undefined) {
-      context.addIssue({ code: 'custom', path: ['provider'], message: 'a provider needs a model beside it' });
+    if (body.root !== undefined && !ABSOLUTE_PATH.test(body.root)) {
+      const message = 'must be an absolute path on the host: whoever sends a command has no folder there';
+      context.addIssue({ code: 'custom', path: ['root'], message });
     }
-    const model = modelName(body);
-    if (model !== undefined && !ModelName.safeParse(model).success) {
-      context.addIssue({
-        code: 'custom',
-        path: ['model'],
-        message: 'write provider/name, or give provider beside model',
-      });
-    }
+    refineModelChoice(body, context);
   });
-
-/** The full `provider/name` that a start asks for, or undefined. */
-export function modelName(body: { provider?: string | undefined; model?: string | undefined }): string | undefined {
-  if (body.model === undefined) return undefined;
-  return body.provider === undefined ? body.model : `${body.provider}/${body.model}`;
-}
 
 /** The body of each verb, strict: an unknown key is refused by name. */
 export const COMMAND_BODIES = {
@@ -147,14 +139,19 @@ export const COMMAND_BODIES = {
     })
     .refine(preemptsByInterrupt, PREEMPT_ISSUE),
   followup: z.strictObject({ ...Envelope, body: Text, dedupe_key: Dedupe.optional() }),
-  approve: z.strictObject({
-    ...Envelope,
-    call_id: CallIdText,
-    decision: z.enum(['allow', 'deny']),
-    reason: Reason.optional(),
-    args: JsonObject.optional(),
-    remember: z.enum(['session', 'persona']).optional(),
-  }),
+  approve: z
+    .strictObject({
+      ...Envelope,
+      call_id: CallIdText,
+      decision: z.enum(['allow', 'deny']),
+      reason: Reason.optional(),
+      args: JsonObject.optional(),
+      remember: z.enum(['session', 'persona']).optional(),
+    })
+    .refine(({ decision, args }) => decision === 'allow' || args === undefined, {
+      path: ['args'],
+      error: 'goes with the decision allow only: a call that is denied is not run',
+    }),
   cancel: z.strictObject({ ...Envelope, reason: Reason.optional() }),
   cancel_call: z.strictObject({
     ...Envelope,
@@ -185,23 +182,24 @@ export type CommandBody<V extends Verb> = Omit<z.infer<(typeof COMMAND_BODIES)[V
 
 /** Verbs, and keys of bodies, that are in the schema but that a later release carries out. */
 export const NOT_YET: Readonly<Record<string, readonly string[] | true>> = {
-  start: ['fork'],
   approve: ['remember'],
   delete: true,
 };
 
 const TEXT_VERBS: ReadonlySet<string> = new Set(['prompt', 'steer', 'followup', 'remind']);
 
-/** A command as it could be read: its body, or what is wrong with it. */
-export type ParsedCommand =
-  | {
-      readonly ok: true;
-      readonly verb: Verb | 'call_outcome';
-      readonly id: CommandId | undefined;
-      readonly actor: Actor | undefined;
-      readonly body: JsonObject;
-    }
-  | { readonly ok: false; readonly problem: CommandProblem };
+/** A command as it could be read: its body, or what is wrong with it. Who it says that it is, it is in both cases. */
+export type ParsedCommand = CommandIdentity &
+  (
+    | { readonly ok: true; readonly verb: Verb | 'call_outcome'; readonly body: JsonObject }
+    | { readonly ok: false; readonly problem: CommandProblem }
+  );
+
+/** What a body says of the command that it belongs to, as far as it is valid. */
+export interface CommandIdentity {
+  readonly id?: CommandId | undefined;
+  readonly actor?: Actor | undefined;
+}
 
 /** What is wrong with a command: a catalogued code, a sentence, and the field that it is about. */
 export interface CommandProblem {
@@ -210,6 +208,13 @@ export interface CommandProblem {
   readonly field?: string;
 }
 
+/** What is said of a command whose id, in its body or in its header, is none. */
+export const INVALID_COMMAND_ID: CommandProblem = {
+  code: 'invalid_id',
+  message: 'a command id is 1 to 64 characters of A-Z a-z 0-9 _ -',
+  field: 'id',
+};
+
 /**
  * Reads one command as published. Plain text is a body for `prompt`, `steer`, `followup` and `remind`; text whose
  * first non-blank character is `{` must be valid JSON. Never throws.
@@ -217,60 +222,97 @@ export interface CommandProblem {
  * @param payload the message's bytes as published, at most {@link BOUNDS}.commandBodyMaxBytes.
  */
 export function parseCommand(verb: string, payload: Uint8Array): ParsedCommand {
-  const problem = (code: ErrorCode, message: string, field?: string): ParsedCommand => ({
-    ok: false,
-    problem: field === undefined ? { code, message } : { code, message, field },
-  });
-  if (!Object.hasOwn(COMMAND_BODIES, verb)) {
-    return problem(
-      'unknown_command',
-      `there is no command ${JSON.stringify(verb.slice(0, 64))}; the nearest is "${nearestVerb(verb)}"`,
-      'verb',
-    );
-  }
-  const known = verb as Verb;
+  const isKnown = Object.hasOwn(COMMAND_BODIES, verb);
+  const read = readBody(verb, payload);
+  if (!isKnown) return { ok: false, problem: unknownVerb(verb), ...('value' in read ? identityOf(read.value) : {}) };
+  return 'value' in read ? parseBody(verb as Verb, read.value) : { ok: false, problem: read };
+}
+
+function readBody(verb: string, payload: Uint8Array): { readonly value: unknown } | CommandProblem {
+  const field = 'body';
   if (payload.length > BOUNDS.commandBodyMaxBytes) {
-    return problem(
-      'body_too_large',
-      `the body has ${payload.length} bytes, at most ${BOUNDS.commandBodyMaxBytes} are taken`,
-      'body',
-    );
+    const message = `the body has ${payload.length} bytes, at most ${BOUNDS.commandBodyMaxBytes} are taken`;
+    return { code: 'body_too_large', message, field };
   }
   let text: string;
   try {
     text = new TextDecoder('utf-8', { fatal: true }).decode(payload);
   } catch {
-    return problem('invalid_utf8', 'the body is not UTF-8 text', 'body');
+    return { code: 'invalid_utf8', message: 'the body is not UTF-8 text', field };
   }
-  let value: unknown;
   if (text.trimStart().startsWith('{')) {
     try {
-      value = JSON.parse(text);
+      return { value: JSON.parse(text) };
     } catch (error) {
-      return problem(
-        'invalid_json',
-        `the body begins with { but is not valid JSON: ${(error as Error).message}`,
-        'body',
-      );
+      const message = `the body begins with { but is not valid JSON: ${(error as Error).message}`;
+      return { code: 'invalid_json', message, field };
     }
-  } else if (TEXT_VERBS.has(known)) {
-    value = { body: text };
-  } else if (text.trim() === '') {
-    value = {};
-  } else {
-    return problem('invalid_json', `${known} takes a JSON object, not plain text`, 'body');
   }
-  return parseBody(known, value);
+  if (TEXT_VERBS.has(verb)) return { value: { body: text } };
+  if (text.trim() === '') return { value: {} };
+  return { code: 'invalid_json', message: `${verb} takes a JSON object, not plain text`, field };
+}
+
+function unknownVerb(verb: string): CommandProblem {
+  const meant = nearestVerb(verb);
+  const hint = meant === null ? `there are ${VERBS.join(', ')}` : `the nearest is "${meant}"`;
+  const message = `there is no command ${JSON.stringify(verb.slice(0, 64))}; ${hint}`;
+  return { code: 'unknown_command', message, field: 'verb' };
 }
 
 /** Checks a body that has already been read as JSON. Never throws. See {@link parseCommand}. */
 export function parseBody(verb: Verb, value: unknown): ParsedCommand {
   const early = notYetField(verb, value);
-  if (early) return { ok: false, problem: early };
-  const parsed = COMMAND_BODIES[verb].safeParse(withImpliedMode(verb, value));
-  if (!parsed.success) return { ok: false, problem: fromZod(verb, parsed.error) };
-  const { id, actor, ...body } = parsed.data as { id?: CommandId; actor?: Actor } & JsonObject;
+  if (early) return { ok: false, problem: early, ...identityOf(value) };
+  const read = readStrictly(COMMAND_BODIES[verb], withImpliedMode(verb, value));
+  if (!read.ok) {
+    const refused = problemOf(read.problems, codeFor(verb), `; ${verb} takes ${fieldsOf(verb).join(', ')}`);
+    return { ok: false, problem: refused, ...identityOf(value) };
+  }
+  const { id, actor, ...body } = read.data as { id?: CommandId; actor?: Actor } & JsonObject;
   return { ok: true, verb, id, actor, body };
+}
+
+/**
+ * Who a body says that it is, whatever else is wrong with it: a refusal must be told, and remembered, under the id that its
+ * sender knows.
+ */
+export function identityOf(value: unknown): CommandIdentity {
+  const { id, actor } = (typeof value === 'object' && value !== null ? value : {}) as Record<string, unknown>;
+  const named = CommandId.safeParse(id);
+  const by = Actor.safeParse(actor);
+  return { ...(named.success ? { id: named.data } : {}), ...(by.success ? { actor: by.data } : {}) };
+}
+
+/**
+ * The problem that a command is refused for: a wrong id before all else, as it would be in a header.
+ * @param codeOf the code of a problem with a field's value.
+ * @param fields what is said of an unknown field at the top.
+ */
+export function problemOf(
+  problems: readonly [SchemaProblem, ...SchemaProblem[]],
+  codeOf: (problem: SchemaProblem) => ErrorCode = () => 'invalid_field',
+  fields = '',
+): CommandProblem {
+  if (problems.some(({ path }) => path[0] === 'id')) return INVALID_COMMAND_ID;
+  const [problem] = problems;
+  const { path, kind, words } = problem;
+  const field = path.join('.') || 'body';
+  if (kind === 'unknown_key') {
+    const message = `unknown field "${field}"${words}${path.length === 1 ? fields : ''}`;
+    return { code: 'unknown_field', message, field };
+  }
+  const code = codeOf(problem);
+  return { code, message: `${field}: ${code === 'invalid_mode' ? MODE_WORDS : words}`, field };
+}
+
+const MODE_WORDS = 'expected interrupt_immediate (alias interrupt), finish_step (alias steer) or audit_only';
+
+function codeFor(verb: Verb): (problem: SchemaProblem) => ErrorCode {
+  return ({ path, kind }) => {
+    if (path[0] === 'mode' && verb !== 'start') return 'invalid_mode';
+    return path[0] === 'body' && kind === 'rule' ? 'empty_body' : 'invalid_field';
+  };
 }
 
 function notYetField(verb: Verb, value: unknown): CommandProblem | null {
@@ -288,69 +330,11 @@ function notYetField(verb: Verb, value: unknown): CommandProblem | null {
   return null;
 }
 
-function fromZod(verb: Verb, error: z.ZodError): CommandProblem {
-  const issue = deepestIssue(error.issues[0] as z.core.$ZodIssue);
-  if (issue.code === 'unrecognized_keys') {
-    const field = [...issue.path, issue.keys[0]].join('.');
-    const allowed = issue.path.length === 0 ? `; ${verb} takes ${fieldsOf(verb).join(', ')}` : '';
-    return { code: 'unknown_field', message: `unknown field "${field}"${allowed}`, field };
-  }
-  const field = issue.path.join('.') || 'body';
-  const code: ErrorCode =
-    issue.path[0] === 'mode' && verb !== 'start'
-      ? 'invalid_mode'
-      : issue.path[0] === 'body' && issue.code === 'custom'
-        ? 'empty_body'
-        : 'invalid_field';
-  const message =
-    code === 'invalid_mode'
-      ? 'expected interrupt_immediate (alias interrupt), finish_step (alias steer) or audit_only'
-      : issue.message;
-  return { code, message: `${field}: ${message}`, field };
-}
-
-// A union's own message ("Invalid input") names nothing; the alternative that got furthest does.
-function deepestIssue(issue: z.core.$ZodIssue): z.core.$ZodIssue {
-  if (issue.code !== 'invalid_union') return issue;
-  let best: z.core.$ZodIssue | undefined;
-  for (const alternative of issue.errors) {
-    const candidate = alternative[0];
-    if (candidate && (!best || candidate.path.length > best.path.length || best.code === 'invalid_type'))
-      best = candidate;
-  }
-  if (!best) return issue;
-  const inner = deepestIssue(best);
-  return { ...inner, path: [...issue.path, ...inner.path] };
-}
-
 function fieldsOf(verb: Verb): string[] {
   return Object.keys(COMMAND_BODIES[verb].shape);
 }
 
-/** The known verb that is spelled most like the given one (Levenshtein distance). */
-export function nearestVerb(verb: string): Verb {
-  const asked = verb.slice(0, 32).toLowerCase().replaceAll('-', '_');
-  let best: Verb = 'steer';
-  let bestDistance = Number.POSITIVE_INFINITY;
-  for (const candidate of VERBS) {
-    const distance = editDistance(asked, candidate);
-    if (distance < bestDistance) {
-      best = candidate;
-      bestDistance = distance;
-    }
-  }
-  return best;
-}
-
-function editDistance(a: string, b: string): number {
-  let row = Array.from({ length: b.length + 1 }, (_, i) => i);
-  for (let i = 1; i <= a.length; i++) {
-    const next = [i];
-    for (let j = 1; j <= b.length; j++) {
-      const substitute = (row[j - 1] as number) + (a[i - 1] === b[j - 1] ? 0 : 1);
-      next.push(Math.min(substitute, (row[j] as number) + 1, (next[j - 1] as number) + 1));
-    }
-    row = next;
-  }
-  return row[b.length] as number;
+/** The known verb that is spelled most like the given one, or null where none is near enough to be meant. */
+export function nearestVerb(verb: string): Verb | null {
+  return nearestWord(verb.toLowerCase().replaceAll('-', '_'), VERBS);
 }

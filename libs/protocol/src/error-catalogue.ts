@@ -129,7 +129,33 @@ export const ERROR_CATALOGUE = {
     'The edited arguments do not fit the tool’s schema.',
     'Correct them as the message says.',
   ),
+  // Forks
+  fork_origin_not_found: rejection(
+    'There is no session to fork under this id, in this tenant.',
+    'Check the id; `cox sessions` lists them.',
+  ),
+  fork_record_not_found: rejection(
+    'The session to fork has fewer records than that.',
+    'Fork at a record that it has; the message says how many.',
+  ),
+  fork_too_long: rejection(
+    'More records would have to be copied than a fork may have: 10,000.',
+    'Fork at an earlier record.',
+  ),
+  fork_change_misfit: rejection(
+    'What is to be otherwise does not fit the record at which is forked, or a hook that it concerns has no answer.',
+    'See what the record is in the message; fork at another, or change something else.',
+  ),
+  command_id_taken: rejection(
+    'The session to fork has had a command of this id, and the fork will know it as that.',
+    'Send the fork under another id.',
+  ),
   // What the world did
+  fork_origin_gone: outcome(
+    'While a session was being copied, its journal was deleted or changed.',
+    'Keeps what was copied and ends the run as failed.',
+    'Fork again, if the origin is there; else go on from what was copied, by a prompt.',
+  ),
   persona_not_found: outcome(
     'No persona of this name is known to the host.',
     'Ends the run as failed.',
@@ -347,6 +373,21 @@ export const ERROR_CATALOGUE = {
     'A recomputed record is not the recorded one.',
     'Stops at that record.',
     'Compare expected and actual; the journal or the program was changed.',
+  ),
+  machine_version_unknown: exception(
+    'A run was made by another version of the turn machine than this release has.',
+    'Stops at the record that begins the run: recomputing it would say nothing.',
+    'Use the release that made it. Sessions still go on with this one: only replay and fork recompute.',
+  ),
+  export_line_invalid: exception(
+    'A line of an exported journal is neither a record nor the bytes of something that lies apart, or is too long.',
+    'Stops at that line; nothing is imported.',
+    'Export it again; what comes from elsewhere is no export.',
+  ),
+  import_unfinished: exception(
+    'The session is being imported, or its import was broken off.',
+    'Refuses its commands, and leaves its journal alone.',
+    'Wait, or import it again: that goes on where it broke off.',
   ),
   record_unreadable: exception(
     'A record fits no shape ever released.',

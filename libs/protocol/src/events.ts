@@ -7,6 +7,7 @@ import { Budget } from './budgets.ts';
 import { CallStatus, ToolDefinition } from './calls.ts';
 import { StartSettings } from './commands.ts';
 import { ERROR_CATALOGUE, type ErrorCode } from './error-catalogue.ts';
+import { ChangedSettings, CopyOrigin } from './forks.ts';
 import { HookPoint } from './hook-points.ts';
 import { HookTable } from './hook-registrations.ts';
 import { EditedPath, Failure, Provision, StopAnswer, ToolResult, Usage } from './inputs.ts';
@@ -70,6 +71,8 @@ export const ControlStatus = z.enum([
   'suspending',
   'resumed',
   'blocked',
+  /** Of a suspension that was asked for: the run has ended before it took hold. */
+  'lapsed',
   /** A signal that no suspension waits for yet. */
   'stored',
   'revoked',
@@ -453,7 +456,30 @@ export const EVENT_SCHEMAS = {
     answers: z.array(StopAnswer),
   }),
   tools_closed: event('tools_closed', { effect_id: effectId, notes: z.array(z.string()) }),
-  owned: event('owned', { epoch: z.number().int().positive(), host: z.string() }),
+  owned: event('owned', {
+    epoch: z.number().int().positive(),
+    host: z.string(),
+    /** Everything before was copied from another session: calls that were taken up there are nobody's here. */
+    after_copy: z.literal(true).optional(),
+    /** But for these, which the last copied record of a fork begins and its origin's did not: they were never sent. */
+    unsent: z.array(z.string()).optional(),
+  }),
+  /** The journal was copied from another: the first event of its first record. */
+  session_copied: event('session_copied', {
+    ...CopyOrigin.pick({ how: true, session: true, hash: true, command_id: true, actor: true, before: true }).shape,
+    /** The last record of the origin that was copied, which the hash is of. */
+    up_to: z.number().int().positive(),
+  }),
+  /** The origin could not be copied to the end; so many records were. */
+  copy_failed: event('copy_failed', { copied: count, error: Failure }),
+  /** From here on another persona or model. */
+  settings_changed: event('settings_changed', {
+    settings: ChangedSettings,
+    /** A run is under way: its surroundings are resolved anew before anything goes on. */
+    reprovisions: z.literal(true).optional(),
+  }),
+  /** The surroundings of a run that is under way are resolved anew, or that was given up. */
+  reprovisioned: event('reprovisioned', { effect_id: effectId }),
 } as const;
 
 /** A type of event. */

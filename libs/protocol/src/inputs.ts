@@ -8,6 +8,7 @@ import { RunBudgets } from './budgets.ts';
 import { CallStatus, ToolDefinition } from './calls.ts';
 import type { Actor } from './commands.ts';
 import type { ErrorCode } from './error-catalogue.ts';
+import { AfterCopy, CopyOrigin } from './forks.ts';
 import { HookTable } from './hook-registrations.ts';
 import { Json, JsonObject } from './json.ts';
 import { AssistantMessage, FilePart, TextPart } from './messages.ts';
@@ -48,6 +49,8 @@ export const CommandInput = z.strictObject({
   actor: StoredActor.optional(),
   receipt_to: z.string().optional(),
   problem: z.strictObject({ code: z.string(), message: z.string(), field: z.string().optional() }).optional(),
+  /** Only in the first record of a journal that was copied from another. */
+  copied_from: CopyOrigin.optional(),
 });
 /** See {@link CommandInput}. */
 export type CommandInput = Omit<z.infer<typeof CommandInput>, 'problem' | 'actor'> & {
@@ -243,6 +246,8 @@ export const OwnedInput = z.strictObject({
   type: z.literal('owned'),
   epoch: z.number().int().positive(),
   host: z.string(),
+  /** The session is a fork, and its copied part ends here. */
+  after_copy: AfterCopy.optional(),
 });
 /** See {@link OwnedInput}. */
 export type OwnedInput = z.infer<typeof OwnedInput>;

@@ -2,10 +2,11 @@
 import { z } from 'zod';
 import { BOUNDS } from './bounds.ts';
 import { CallStatus } from './calls.ts';
-import { Actor, type ParsedCommand } from './commands.ts';
+import { Actor, identityOf, type ParsedCommand, problemOf } from './commands.ts';
 import { CommandId } from './ids.ts';
 import { ToolResult } from './inputs.ts';
 import type { JsonObject } from './json.ts';
+import { readStrictly } from './schema-problems.ts';
 
 /** The outcome of a call of a `long_running` tool, from whoever has run it. */
 export const CallOutcomeBody = z.strictObject({
@@ -34,14 +35,8 @@ export function parseCallOutcome(payload: Uint8Array): ParsedCommand {
     const message = `call_outcome takes a JSON object: ${(error as Error).message}`;
     return { ok: false, problem: { code: 'invalid_json', message, field: 'body' } };
   }
-  const parsed = CallOutcomeBody.safeParse(value);
-  if (parsed.success) {
-    const { id, actor, ...body } = parsed.data;
-    return { ok: true, verb: 'call_outcome', id, actor, body: body as unknown as JsonObject };
-  }
-  const issue = parsed.error.issues[0] as z.core.$ZodIssue;
-  const unknown = issue.code === 'unrecognized_keys';
-  const field = [...issue.path, ...(unknown ? [issue.keys[0]] : [])].join('.') || 'body';
-  const message = unknown ? `unknown field "${field}"` : `${field}: ${issue.message}`;
-  return { ok: false, problem: { code: unknown ? 'unknown_field' : 'invalid_field', message, field } };
+  const read = readStrictly(CallOutcomeBody, value);
+  if (!read.ok) return { ok: false, problem: problemOf(read.problems), ...identityOf(value) };
+  const { id, actor, ...body } = read.data;
+  return { ok: true, verb: 'call_outcome', id, actor, body: body as unknown as JsonObject };
 }

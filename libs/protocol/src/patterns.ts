@@ -153,8 +153,16 @@ export function hookPatternMatches(text: string, target: string, payload: Json |
   return pattern.kind === 'all' || globMatches(pattern.glob, target);
 }
 
-/** A glob on names, at most {@link BOUNDS}.patternMaxChars long. */
-export const Glob = z.string().max(BOUNDS.patternMaxChars);
+/**
+ * A glob on the names of tools, at most {@link BOUNDS}.patternMaxChars long. What no name can hold would match nothing, in
+ * silence: a rule that was meant to deny would not.
+ */
+export const Glob = z
+  .string()
+  .max(BOUNDS.patternMaxChars)
+  .regex(/^[\w*?-]*$/, {
+    error: 'a glob on tool names has only A-Z a-z 0-9 _ - and * for any characters, ? for any one',
+  });
 
 /** The text of a condition, checked when it is parsed. */
 export const ConditionText = z.string().superRefine((text, context) => {

@@ -181,6 +181,12 @@ export function parseStoredCommand(subject: string): StoredCommandAddress | null
   return { ref, verb, isTimer: timerId !== undefined };
 }
 
+/** The subject that a command was published to, of one as stored. Any other is returned as it is. */
+export function publishedAs(subject: string): string {
+  const [root, , tenant, sessionId, ...verb] = subject.split('.');
+  return root === 'cox-cmd' ? ['cox', tenant, 'session', sessionId, ...verb].join('.') : subject;
+}
+
 /** Which token of a subject that names no session is wrong: of one as published, or as stored. */
 export function strayField(subject: string): 'tenant' | 'session' | 'verb' {
   const [, second, third, fourth, , ...rest] = subject.split('.');
@@ -191,11 +197,12 @@ export function strayField(subject: string): 'tenant' | 'session' | 'verb' {
   return ID_PATTERN.test(session) ? 'verb' : 'session';
 }
 
-/** Reads a journal's subject; null where it is none. */
+/** Reads a journal's subject; null where it is none, also where it lies in a partition that no host looks for it in. */
 export function parseJournalSubject(subject: string): SessionRef | null {
-  const [root, , tenant, sessionId, ...rest] = subject.split('.');
+  const [root, partition, tenant, sessionId = '', ...rest] = subject.split('.');
   if (root !== 'cox-jrn' || rest.length > 0) return null;
-  if (!ID_PATTERN.test(tenant ?? '') || !ID_PATTERN.test(sessionId ?? '')) return null;
+  if (!ID_PATTERN.test(tenant ?? '') || !ID_PATTERN.test(sessionId)) return null;
+  if (partition !== String(partitionOf(sessionId))) return null;
   return { tenant: TenantId.parse(tenant), sessionId: SessionId.parse(sessionId) };
 }
 

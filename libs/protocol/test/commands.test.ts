@@ -100,14 +100,17 @@ describe('an unknown verb', () => {
     ['nothing', ''],
     ['*', '*'],
     ['>', '>'],
+    ['hooks_changed', 'hooks_changed'],
+    ['unknwon', 'unknwon'],
     ['__proto__', '__proto__'],
     ['constructor', 'constructor'],
     ['10,000 characters', 'x'.repeat(10_000)],
-  ])('may be hostile: %s', (_name, verb) => {
+  ])('may be like none that there is: then all are named. %s', (_name, verb) => {
     const parsed = parseCommand(verb, bytes('x'));
     expect(parsed).toMatchObject({ ok: false, problem: { code: 'unknown_command' } });
-    if (!parsed.ok) expect(parsed.problem.message.length).toBeLessThan(200);
-    expect(VERBS).toContain(nearestVerb(verb));
+    if (!parsed.ok) expect(parsed.problem.message.length).toBeLessThan(250);
+    expect(nearestVerb(verb)).toBeNull();
+    expect(parsed).toMatchObject({ problem: { message: expect.stringContaining(VERBS.join(', ')) } });
   });
 });
 
@@ -143,9 +146,20 @@ describe('what every body may carry', () => {
       if (parsed.ok) expect(Object.keys(parsed.body)).not.toEqual(expect.arrayContaining(['id', 'actor']));
     });
 
-    test('no hostile id', () => {
+    test('an id and an actor that it is known by, also where it is refused', () => {
+      const identity = { id: 'k-1_A', actor: 'ada' };
+      const refused = { ok: false, id: 'k-1_A', actor: { name: 'ada', verified: false } };
+      expect(parse(verb, { ...body, ...identity, bogus: 1 })).toMatchObject(refused);
+      expect(parse(verb, { ...body, ...identity, id: '*', bogus: 1 })).toMatchObject({
+        problem: { code: 'invalid_id', field: 'id' },
+        actor: refused.actor,
+      });
+      expect(parse(verb, { ...body, id: 'k-1_A', actor: 7 })).toMatchObject({ ok: false, id: 'k-1_A' });
+    });
+
+    test('no hostile id: its code is that of a hostile header', () => {
       for (const id of ['', '*', '>', 'a.b', 'a b', 'ä', 'x'.repeat(65), 'x'.repeat(10_000), '\n', 'a\n', 5, null]) {
-        expect(verdict(verb, { ...body, id }), String(id)).toBe('invalid_field id');
+        expect(verdict(verb, { ...body, id }), String(id)).toBe('invalid_id id');
       }
     });
 
@@ -223,11 +237,26 @@ describe('bad input is refused with the field named:', () => {
       'invalid_field permissions.rules.0.when',
     ],
     ['start', { prompt: 'x', permissions: { default: 'maybe' } }, 'invalid_field permissions.default'],
+    [
+      'start',
+      { prompt: 'x', permissions: { rules: [{ tool: '[', action: 'deny' }] } },
+      'invalid_field permissions.rules.0.tool',
+    ],
+    ['start', { prompt: 'x', tools: { deny: ['fs.*'] } }, 'invalid_field tools.deny.0'],
+    ['steer', { text: 'x' }, 'unknown_field text'],
     ['start', { prompt: 'x', root: '' }, 'invalid_field root'],
+    ['start', { prompt: 'x', root: 'src' }, 'invalid_field root'],
+    ['start', { prompt: 'x', root: '~/src' }, 'invalid_field root'],
     ['start', { prompt: 'x', metadata: [] }, 'invalid_field metadata'],
     ['start', { prompt: 'x', metadata: { deep } }, 'invalid_field metadata'],
     ['start', { prompt: 'x', message_id: 'x'.repeat(257) }, 'invalid_field message_id'],
-    ['start', { prompt: 'x', fork: { session: 'a', n: 1 } }, 'not_yet_available fork'],
+    ['start', { prompt: 'x', fork: { session: 'a', n: 1 } }, 'invalid_field prompt'],
+    ['start', { fork: { session: 'a', n: 1 }, model: 'a/b' }, 'invalid_field model'],
+    ['start', { fork: { session: 'a.b', n: 1 } }, 'invalid_field fork.session'],
+    ['start', { fork: { session: 'a', n: 0 } }, 'invalid_field fork.n'],
+    ['start', { fork: { session: 'a', n: 1, changes: {} } }, 'invalid_field fork.changes'],
+    ['start', { fork: { session: 'a', n: 1, changes: { verdict: 1 } } }, 'unknown_field fork.changes.verdict'],
+    ['start', { fork: { session: 'a', n: 1, changes: { verdicts: {} } } }, 'invalid_field fork.changes.verdicts'],
     // messages to a session
     ['prompt', {}, 'invalid_field body'],
     ['prompt', { body: '' }, 'empty_body body'],
@@ -256,6 +285,7 @@ describe('bad input is refused with the field named:', () => {
     ['approve', { call_id: 'c' }, 'invalid_field decision'],
     ['approve', { call_id: 'c', decision: 'maybe' }, 'invalid_field decision'],
     ['approve', { call_id: 'c', decision: 'allow', args: 'x' }, 'invalid_field args'],
+    ['approve', { call_id: 'c', decision: 'deny', args: {} }, 'invalid_field args'],
     ['approve', { call_id: 'c', decision: 'allow', args: { deep } }, 'invalid_field args'],
     ['approve', { call_id: 'c', decision: 'allow', remember: 'session' }, 'not_yet_available remember'],
     ['cancel', { reason: 'é'.repeat(BOUNDS.reasonMaxBytes / 2 + 1) }, 'invalid_field reason'],
@@ -349,6 +379,17 @@ describe('bad input is refused with the field named:', () => {
 
   test('a reason of just its bound is taken', () => {
     expect(verdict('cancel', { reason: 'x'.repeat(BOUNDS.reasonMaxBytes) })).toBe('ok');
+  });
+});
+
+describe('an unknown verb that says who it is', () => {
+  test('is refused under that id', () => {
+    expect(parse('stear', { id: 'k1', actor: 'ada', body: 'x' })).toMatchObject({
+      ok: false,
+      problem: { code: 'unknown_command' },
+      id: 'k1',
+      actor: { name: 'ada' },
+    });
   });
 });
 

@@ -11,6 +11,7 @@ import {
   parseStoredCommand,
   partitionOf,
   positionalCommandId,
+  publishedAs,
   SessionId,
   sessionRef,
   subjects,
@@ -104,6 +105,18 @@ describe('a subject that was built is read again:', () => {
         expect(parseQuery(subjects.query(ref, 'get_state'))).toEqual({ ref, what: 'get_state' });
       }),
     );
+  });
+
+  test('a journal in a partition that no host looks for it in is none', () => {
+    const [root, partition, ...rest] = subjects.journal(sessionRef('s1')).split('.');
+    expect(parseJournalSubject([root, Number(partition) + 1, ...rest].join('.'))).toBeNull();
+    expect(parseJournalSubject([root, `0${partition}`, ...rest].join('.'))).toBeNull();
+  });
+
+  test('a stored command is told as it was published', () => {
+    const ref = sessionRef('s1');
+    expect(publishedAs(subjects.storedCommand(ref, 'steer'))).toBe(subjects.command(ref, 'steer'));
+    expect(publishedAs(subjects.command(ref, 'steer'))).toBe(subjects.command(ref, 'steer'));
   });
 
   test('and none is taken for another', () => {

@@ -8,6 +8,7 @@ import {
   HEADERS,
   ID_PATTERN,
   INTERNAL_VERBS,
+  INVALID_COMMAND_ID,
   isInboxSubject,
   type JsonObject,
   notYetInPersona,
@@ -37,16 +38,16 @@ export function admitCommand(command: StoredCommand, incarnation: CommandInbox['
   const parsed =
     command.verb === 'call_outcome' ? parseCallOutcome(command.payload) : parseCommand(command.verb, command.payload);
   const position = positionalCommandId(incarnation, command.seq);
-  const asked = (parsed.ok ? parsed.id : undefined) ?? command.commandId;
+  const asked = parsed.id ?? command.commandId;
   const hostileId = asked !== undefined && !ID_PATTERN.test(asked);
   const receiptTo = command.receiptTo;
   const refusedReceipt = receiptTo !== undefined && !isInboxSubject(receiptTo);
-  const named = parsed.ok ? parsed.actor : undefined;
+  const named = parsed.actor;
   const actor: Actor | undefined = named ?? headerActor(command.actor);
   const actorTooLong = named === undefined && (command.actor?.trim().length ?? 0) > BOUNDS.actorMaxChars;
   const problem =
     internal(command) ??
-    (hostileId ? badId : null) ??
+    (hostileId ? INVALID_COMMAND_ID : null) ??
     (refusedReceipt ? badReceipt : null) ??
     (actorTooLong ? badActor : null) ??
     problemOf(parsed);
@@ -61,11 +62,6 @@ export function admitCommand(command: StoredCommand, incarnation: CommandInbox['
   };
 }
 
-const badId: CommandProblem = {
-  code: 'invalid_id',
-  message: 'a command id is 1 to 64 characters of A-Z a-z 0-9 _ -',
-  field: 'id',
-};
 const badActor: CommandProblem = {
   code: 'invalid_field',
   message: `${HEADERS.actor}: may have at most ${BOUNDS.actorMaxChars} characters`,
@@ -93,8 +89,10 @@ function problemOf(parsed: ReturnType<typeof parseCommand>): CommandProblem | nu
 function notYetInStart(body: JsonObject): CommandProblem | null {
   const persona = Persona.safeParse(body.persona);
   const limits = Persona.safeParse({ name: 'limits', limits: body.limits });
+  const forked = Persona.safeParse((body as { fork?: { changes?: { persona?: unknown } } }).fork?.changes?.persona);
   const path =
     (persona.success ? prefixed('persona', notYetInPersona(persona.data)) : null) ??
+    (forked.success ? prefixed('fork.changes.persona', notYetInPersona(forked.data)) : null) ??
     (limits.success ? notYetInPersona(limits.data) : null);
   return path === null
     ? null

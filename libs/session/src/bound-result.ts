@@ -97,7 +97,9 @@ async function boundText(
         ? `Read on with ${READ_ON_TOOL} {"ref": "${sha256}", "offset": ${offset}}.`
         : `The whole is kept as sha256 ${sha256}.`;
   if (fits) {
-    const note = `[${whole.length} bytes in all, of which a part is shown. ${readOn(0)}]`;
+    // How much there was in all only the tool knows: it may have kept less.
+    const shown = stored ? `${whole.length} bytes are kept, of which a part is shown` : 'A part is shown';
+    const note = `[${shown}. ${readOn(0)}]`;
     return { content: [...texts, { type: 'text', text: note }], detail };
   }
   const shown = cutUtf8(Buffer.from(shownText, 'utf8'), maxBytes - NOTE_MAX_BYTES);

@@ -74,7 +74,8 @@ async function settle(journal: Journal, ref: SessionRef, hash: string, fence: nu
   return { status: 'foreign', attempt: attemptOf(first.bytes) };
 }
 
-function attemptOf(bytes: Uint8Array): string {
+/** Who wrote a record, as far as its bytes say so. */
+export function attemptOf(bytes: Uint8Array): string {
   try {
     const { attempt } = JSON.parse(Buffer.from(bytes).toString('utf8')) as { attempt?: unknown };
     return typeof attempt === 'string' ? attempt : '';

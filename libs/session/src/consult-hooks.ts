@@ -66,12 +66,9 @@ export async function consultHooks(
     answers.push(answer);
     const { verdict } = answer;
     ended = endsChain(verdict) || failsClosed(answer, registration);
-    if (verdict?.kind === 'rewrite_args') {
-      rewrittenArgs = verdict.args;
-      payload = { ...payload, tool: { ...(payload.tool as JsonObject), args: verdict.args } };
-    }
+    if (verdict?.kind === 'rewrite_args') rewrittenArgs = verdict.args;
     if (verdict?.kind === 'replace_messages') messages = shownBy(verdict.messages, consult.messages ?? []);
-    if (verdict?.kind === 'rewrite_result') payload = withResult(payload, verdict);
+    payload = payloadAfter(payload, verdict);
   }
   const problem = rewrittenArgs && consult.tool ? argumentsProblem(consult.tool, rewrittenArgs) : null;
   return {
@@ -120,11 +117,25 @@ async function askOne(
   }
   if (reply.status === 'failed') return failed(registration, { code: reply.code, message: reply.message });
   const raw = jsonOf(reply.raw, consult.messages ? BOUNDS.transformedViewMaxBytes : BOUNDS.hookPayloadMaxBytes);
-  const parsed = raw.ok ? onTape(parseReturn(consult.point, raw.value), consult.messages) : raw.failure;
+  if (!raw.ok) return failed(registration, raw.failure);
+  return answerTo(registration, consult.point, raw.value, raw.bytes, payload, consult.messages);
+}
+
+/** A registration's answer, from what its handler returned: what it means, and how it stands on the tape. */
+export function answerTo(
+  registration: HookRegistration,
+  point: HookPoint,
+  returned: Json | undefined,
+  bytes: number,
+  payload: JsonObject,
+  view: readonly Message[] | undefined,
+): HookAnswer {
+  const { max_output } = registration;
+  const parsed = onTape(parseReturn(point, returned), view);
   // A whole view is told by places in it, or not at all.
-  const isTooMuch = raw.ok && raw.bytes > BOUNDS.hookPayloadMaxBytes;
+  const isTooMuch = bytes > BOUNDS.hookPayloadMaxBytes;
   const isRetold = 'verdict' in parsed && parsed.verdict.kind === 'replace_messages';
-  const said = raw.ok && raw.value !== undefined && !isTooMuch && !isRetold ? { raw: raw.value } : {};
+  const said = returned !== undefined && !isTooMuch && !isRetold ? { raw: returned } : {};
   if (isHookFailure(parsed)) return { ...failed(registration, parsed), ...said };
   const { verdict, reminders } = parsed;
   return {
@@ -205,12 +216,21 @@ function shownBy(taped: readonly (number | Message)[], view: readonly Message[])
   return taped.flatMap((message) => (typeof message === 'number' ? (view[message] ?? []) : message));
 }
 
-function endsChain(verdict: Verdict | undefined): boolean {
+/** Whether a verdict ends the chain: those behind it are not asked. */
+export function endsChain(verdict: Verdict | undefined): boolean {
   if (verdict?.kind === 'gate') return verdict.calls.some((call) => call === null || !call.allow);
   return verdict?.kind === 'block' || verdict?.kind === 'deny' || verdict?.kind === 'decision';
 }
 
-function failsClosed({ failure }: HookAnswer, { on_error }: HookRegistration): boolean {
+/** What the next handler is shown after a verdict. */
+export function payloadAfter(payload: JsonObject, verdict: Verdict | undefined): JsonObject {
+  if (verdict?.kind === 'rewrite_args')
+    return { ...payload, tool: { ...(payload.tool as JsonObject), args: verdict.args } };
+  return verdict?.kind === 'rewrite_result' ? withResult(payload, verdict) : payload;
+}
+
+/** Whether an answer that failed refuses what was asked about. */
+export function failsClosed({ failure }: HookAnswer, { on_error }: HookRegistration): boolean {
   return failure !== undefined && (on_error === 'fail_closed' || isWrongAnswer(failure));
 }
 

@@ -96,6 +96,6 @@ export function textOutcome<S extends Ended['status']>(
 /** The end of a call that an earlier owner of the session may have sent, and that must not run twice. */
 export const INTERRUPTED = textOutcome(
   'interrupted',
-  'Interrupted: the host crashed while this call ran. Whether it took effect is not known; it was not run again.',
+  'Interrupted: the host ended while this call ran. Whether it took effect is not known; it was not run again.',
   'tool_interrupted',
 );

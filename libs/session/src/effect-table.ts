@@ -27,6 +27,7 @@ interface Running {
 export class EffectTable {
   readonly #running = new Map<string, Running>();
   readonly #kept: Map<string, Outcome>;
+  readonly #sessionId: string;
   readonly #worker: EffectWorker;
   readonly #clock: Clock;
   readonly #log: Log;
@@ -34,14 +35,19 @@ export class EffectTable {
   readonly #broken: (error: Error) => void;
   #closed = false;
 
-  /** @param carried outcomes that an earlier runner of the session had, and no record holds yet. */
+  /**
+   * @param sessionId whose they are, for the log.
+   * @param carried outcomes that an earlier runner of the session had, and no record holds yet.
+   */
   constructor(
+    sessionId: string,
     worker: EffectWorker,
     clock: Clock,
     log: Log,
     to: { offer(outcome: Outcome): void; broken(error: Error): void },
     carried: ReadonlyMap<string, Outcome> = new Map(),
   ) {
+    this.#sessionId = sessionId;
     this.#worker = worker;
     this.#clock = clock;
     this.#log = log;
@@ -147,7 +153,9 @@ export class EffectTable {
   #settle(entry: Running, outcome: Outcome): void {
     const { id, kind } = entry.effect;
     if (entry.settled || this.#closed || this.#running.get(id) !== entry) {
-      this.#log.info({ effect_id: id, kind }, 'late outcome dropped');
+      const call =
+        'callId' in entry.effect && entry.effect.callId !== undefined ? { call_id: entry.effect.callId } : {};
+      this.#log.info({ session_id: this.#sessionId, effect_id: id, kind, ...call }, 'late outcome dropped');
       entry.settled = true;
       return;
     }

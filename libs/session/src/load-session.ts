@@ -2,6 +2,7 @@
 import type { Blobs, Journal, Publisher, Snapshots } from '@coxswain/ports';
 import {
   blobRefsOf,
+  type CopyOrigin,
   type Cursor,
   canonicalJson,
   decodeRecord,
@@ -11,6 +12,7 @@ import {
 } from '@coxswain/protocol';
 import { leafOf, SessionActor, type SessionState, type StoredState } from '@coxswain/turn';
 import { z } from 'zod';
+import { copyAfter } from './copy-state.ts';
 import { Receipts } from './receipts.ts';
 import { sha256Hex } from './seal-record.ts';
 import { Transcript } from './transcript.ts';
@@ -28,6 +30,8 @@ export interface LoadedSession {
   readonly cursor: Cursor | undefined;
   /** The incarnation of the host that wrote the newest record. */
   readonly writer: string;
+  /** The copy that is under way; known only where every record was read. */
+  readonly copy: CopyOrigin | null;
 }
 
 /** A record does not chain to the one before it, or is of another session. */
@@ -49,7 +53,7 @@ export interface LoadPorts {
 }
 
 /** Shape of a snapshot; it rises with the context's shape, not with every machine version. A cache: one that does not fit is passed over, and the journal read from its beginning. */
-const SNAPSHOT_VERSION = 5;
+const SNAPSHOT_VERSION = 6;
 const Snapshot = z.strictObject({
   v: z.literal(SNAPSHOT_VERSION),
   n: z.number().int().positive(),
@@ -103,6 +107,7 @@ async function fold(
     cursor: undefined,
     writer: '',
   };
+  let copy: CopyOrigin | null = null;
   for await (const stored of ports.journal.read(ref, fence)) {
     const record = await readRecord(stored.bytes, ports.blobs);
     if (record.prev_hash !== hash || record.n !== n + 1 || record.session_id !== ref.sessionId) {
@@ -119,6 +124,7 @@ async function fold(
       throw new FoldDivergedError(`record ${record.n} of ${ref.sessionId} leads to ${folded}`);
     }
     receipts.recall(record.input, record.events);
+    copy = copyAfter(copy, record, ref.sessionId);
     onRecord(record);
     ({ n, at } = record);
     fence = stored.fence;
@@ -126,7 +132,7 @@ async function fold(
     cursor = record.cursor ?? cursor;
     writer = record.attempt;
   }
-  return { actor, transcript, receipts, n, fence, hash, at, cursor, writer };
+  return { actor, transcript, receipts, n, fence, hash, at, cursor, writer, copy };
 }
 
 /** Reads one record, its large fields put back in place. Throws RecordUnreadableError. */
@@ -142,7 +148,7 @@ export async function readRecord(bytes: Uint8Array, blobs: Pick<Blobs, 'get'>): 
 }
 
 /** A loaded session's snapshot, as bytes. */
-export function snapshotBytes(session: Omit<LoadedSession, 'transcript'>): Uint8Array {
+export function snapshotBytes(session: Omit<LoadedSession, 'transcript' | 'copy'>): Uint8Array {
   const { n, fence, hash, at, cursor, writer, actor, receipts } = session;
   const snapshot: Snapshot = {
     v: SNAPSHOT_VERSION,

@@ -1,5 +1,15 @@
 /** Sessions at work: the runner, its effects, the host, replay. */
 export { type CommitBounds, type CommitResult, commit } from './commit.ts';
+export { describeRecord } from './describe-record.ts';
+export { type Difference, type Divergence, diffJournals, type JournalDiff } from './diff-journals.ts';
+export { ExportedJournal } from './exported-journal.ts';
+export {
+  type Imported,
+  type ImportPorts,
+  ImportRefusedError,
+  type ImportRequest,
+  importJournal,
+} from './import-journal.ts';
 export {
   ChainBrokenError,
   FoldDivergedError,
@@ -10,7 +20,8 @@ export {
   snapshotBytes,
 } from './load-session.ts';
 export { type ProvisionPorts, provisionSession } from './provision-session.ts';
-export { asDivergence, ReplayDivergedError, replayJournal } from './replay-journal.ts';
+export { linesOf } from './read-lines.ts';
+export { asDivergence, JournalReplay, ReplayDivergedError, replayJournal } from './replay-journal.ts';
 export { buildRecord, type RecordFrame, type SealedRecord, sealRecord, sha256Hex } from './seal-record.ts';
 export { createSessionHost, type HostOptions, type HostPorts, type SessionHost } from './session-host.ts';
 export {

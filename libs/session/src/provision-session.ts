@@ -32,7 +32,6 @@ import {
 import { compactionProblem, resolveCompaction } from './context-window.ts';
 import { type RunLimits, runLimits } from './run-limits.ts';
 import { sha256Hex } from './seal-record.ts';
-import type { TranscriptFrame } from './transcript.ts';
 
 /** What provisioning needs of the host. */
 export interface ProvisionPorts {
@@ -48,6 +47,20 @@ export interface ProvisionPorts {
   readonly prices?: PriceTable | undefined;
   /** Stop conditions in code, for personas that name them. */
   readonly stopPredicates?: StopPredicates | undefined;
+}
+
+/** What a session has pinned and is not to choose again. */
+export interface Pins {
+  readonly definition?: Persona | undefined;
+  readonly model?: ModelSettings | undefined;
+  readonly root?: string | undefined;
+}
+
+/** What is pinned of an earlier provisioning, less what a fork has asked to choose anew. */
+export function pinsOf(earlier: Pins | null, repins: 'model' | 'persona' | null): Pins {
+  const { definition, model, root } = earlier ?? {};
+  if (repins === null) return { definition, model, root };
+  return { root, ...(repins === 'model' ? { definition } : {}) };
 }
 
 /** The outcome, and the tools that were opened on the way. The caller closes them. */
@@ -72,7 +85,7 @@ export async function provisionSession(
   ref: SessionRef,
   effectId: string,
   settings: StartSettings,
-  pinned: TranscriptFrame['persona'],
+  pinned: Pins,
   results: KeptResults,
   signal: AbortSignal,
   onFeedback?: ToolsetSpec['onFeedback'],
@@ -94,7 +107,7 @@ async function provision(
   ref: SessionRef,
   effectId: string,
   settings: StartSettings,
-  pinned: TranscriptFrame['persona'],
+  pinned: Pins,
   results: KeptResults,
   signal: AbortSignal,
   onFeedback?: ToolsetSpec['onFeedback'],
@@ -103,9 +116,9 @@ async function provision(
     outcome: { type: 'provision_outcome', effect_id: effectId, status: 'failed', error },
     toolset: null,
   });
-  const persona = pinned ? pinned.definition : await findPersona(ports.personas, settings.persona);
+  const persona = pinned.definition ?? (await findPersona(ports.personas, settings.persona));
   if (isFailure(persona)) return failed(persona);
-  const model = pinned ? pinned.model : chooseModel(settings, persona, ports.defaultModel);
+  const model = pinned.model ?? chooseModel(settings, persona, ports.defaultModel);
   if (isFailure(model)) return failed(model);
   const compaction = compactionProblem(persona.compaction, model);
   if (compaction) return failed(compaction);
@@ -117,7 +130,7 @@ async function provision(
   if (limits.budgets?.limits.nano_usd !== undefined && !price) return failed(priceUnknown(model));
   const predicate = unknownPredicate(persona, ports.stopPredicates ?? {});
   if (predicate) return failed(predicate);
-  const root = pinned?.root ?? settings.root ?? ports.defaultRoot;
+  const root = pinned.root ?? settings.root ?? ports.defaultRoot;
   const mcpServers = { ...persona.mcp_servers, ...settings.mcp_servers };
   const [modelProblem, toolset] = await Promise.all([
     ports.models.check(model).catch(unasked),

@@ -55,6 +55,9 @@ export class Receipts {
         if (waits) this.#keep(input.command_id, input.receipt_to);
       }
     }
+    const asked = isCommand(input) ? input.copied_from : undefined;
+    if (asked?.receipt_to && asked.command_id !== undefined)
+      this.#send(asked.receipt_to, { ...this.#head(asked.command_id), stage: 'accepted', n });
     for (const event of events) {
       if (event.type === 'agent_end') this.#tellKept(n);
       const told = injectionFateIn(event);

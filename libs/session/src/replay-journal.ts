@@ -14,7 +14,8 @@ import {
   RecordUnreadableError,
   RecordVersionUnknownError,
 } from '@coxswain/protocol';
-import { SessionActor } from '@coxswain/turn';
+import { emptyState, MACHINE_VERSION, SessionActor, type SessionState } from '@coxswain/turn';
+import { firstDifference } from './first-difference.ts';
 import { readRecord } from './load-session.ts';
 import { buildRecord, sealRecord } from './seal-record.ts';
 
@@ -28,9 +29,10 @@ export class ReplayDivergedError extends Error {
   readonly expected: Json | undefined;
   readonly actual: Json | undefined;
 
-  constructor(n: number, path: string, expected: Json | undefined, actual: Json | undefined) {
+  /** @param said what happened, where the two values alone would say it badly. */
+  constructor(n: number, path: string, expected: Json | undefined, actual: Json | undefined, said?: string) {
     const show = (value: Json | undefined) => (value === undefined ? 'nothing' : canonicalJson(value).slice(0, 200));
-    super(`record ${n} differs at ${path || '/'}: expected ${show(expected)}, recomputed ${show(actual)}`);
+    super(said ?? `record ${n} differs at ${path || '/'}: expected ${show(expected)}, recomputed ${show(actual)}`);
     this.n = n;
     this.path = path;
     this.expected = expected;
@@ -45,26 +47,89 @@ const NO_BLOBS: Pick<Blobs, 'get'> = { get: async () => null };
  * @param records the stored bytes of every record, from the first.
  * @returns how many records were recomputed, byte for byte.
  * @throws ReplayDivergedError at the first record that differs, also where it has been made unreadable; BlobMissingError
- * where the object store does not hold what it refers to; RecordVersionUnknownError for a version of another release.
+ * where the object store does not hold what it refers to; RecordVersionUnknownError and MachineVersionUnknownError for
+ * versions of another release.
  */
 export async function replayJournal(
   records: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
   blobs: Pick<Blobs, 'get'> = NO_BLOBS,
 ): Promise<{ readonly records: number; readonly sessionId: string }> {
-  let actor: SessionActor | null = null;
-  let n = 0;
-  let hash = GENESIS_HASH;
-  let sessionId = '';
-  for await (const bytes of records) {
-    n++;
-    const recorded = await readOrDiverge(bytes, blobs, n);
-    if (actor === null) {
-      sessionId = recorded.session_id;
-      actor = new SessionActor(sessionId);
-    }
-    hash = recompute(actor, recorded, bytes, n, hash, sessionId);
+  const replay = new JournalReplay(blobs);
+  for await (const bytes of records) await replay.take(bytes);
+  return { records: replay.n, sessionId: replay.sessionId };
+}
+
+/** A replay that is under way: takes records in order, and knows the session as it is after the newest. */
+export class JournalReplay {
+  readonly #blobs: Pick<Blobs, 'get'>;
+  #actor: SessionActor | null = null;
+  #n = 0;
+  #hash = GENESIS_HASH;
+  #sessionId = '';
+
+  constructor(blobs: Pick<Blobs, 'get'> = NO_BLOBS) {
+    this.#blobs = blobs;
   }
-  return { records: n, sessionId };
+
+  /** Records so far. */
+  get n(): number {
+    return this.#n;
+  }
+
+  /** The hash of the newest record. */
+  get hash(): string {
+    return this.#hash;
+  }
+
+  /** Whose journal it is; empty before its first record. */
+  get sessionId(): string {
+    return this.#sessionId;
+  }
+
+  /** The session after the newest record. */
+  get state(): SessionState {
+    return this.#actor?.state ?? emptyState(this.#sessionId);
+  }
+
+  /** Reads the next record, without taking it: its place in the journal is not looked at. Throws as {@link take} does. */
+  read(bytes: Uint8Array): Promise<JournalRecord> {
+    return readOrDiverge(bytes, this.#blobs, this.#n + 1);
+  }
+
+  /**
+   * Recomputes the next record and holds it against its bytes.
+   * @throws as {@link replayJournal} does; nothing more may be taken then.
+   */
+  async take(bytes: Uint8Array, read?: JournalRecord): Promise<JournalRecord> {
+    const recorded = read ?? (await this.read(bytes));
+    this.#n++;
+    if (this.#actor === null) {
+      this.#sessionId = recorded.session_id;
+      this.#actor = new SessionActor(this.#sessionId);
+    }
+    const astray = outOfPlace(recorded, this.#n, this.#sessionId);
+    if (astray !== null) throw astray;
+    this.#hash = recompute(this.#actor, recorded, bytes, this.#n, this.#hash, this.#sessionId);
+    return recorded;
+  }
+}
+
+/** A record that stands where another should: a journal that was cut, doubled or joined is told in one sentence. */
+function outOfPlace(recorded: JournalRecord, n: number, sessionId: string): ReplayDivergedError | null {
+  const diverged = (path: string, expected: Json, actual: Json, said: string) =>
+    new ReplayDivergedError(n, path, expected, actual, said);
+  if (recorded.session_id !== sessionId) {
+    const said = `record ${n} is of the session ${recorded.session_id}; those before it are of ${sessionId}`;
+    return diverged('/session_id', recorded.session_id, sessionId, said);
+  }
+  if (recorded.n === n) return null;
+  const said =
+    n === 1
+      ? `record 1 is missing: the journal begins with record ${recorded.n}`
+      : recorded.n > n
+        ? `record ${n} is missing: record ${recorded.n} stands behind record ${n - 1}`
+        : `record ${n} should stand behind record ${n - 1}, and record ${recorded.n} stands there again`;
+  return diverged('/n', recorded.n, n, said);
 }
 
 // A record of this release's version that does not read as one was not written by it.
@@ -80,7 +145,27 @@ async function readOrDiverge(bytes: Uint8Array, blobs: Pick<Blobs, 'get'>, n: nu
 export function asDivergence(error: unknown, n: number): unknown {
   const elsewhere = error instanceof BlobMissingError || error instanceof RecordVersionUnknownError;
   if (!(error instanceof RecordUnreadableError) || elsewhere) return error;
-  return new ReplayDivergedError(n, '', `unreadable: ${error.message}`, undefined);
+  const said = `record ${n} cannot be read: ${error.message}`;
+  return new ReplayDivergedError(n, '', `unreadable: ${error.message}`, undefined, said);
+}
+
+/** A journal was made by a machine of another version, which may decide otherwise than this release's. */
+export class MachineVersionUnknownError extends Error {
+  readonly code = 'machine_version_unknown';
+  readonly n: number;
+  readonly version: number;
+
+  constructor(n: number, version: number) {
+    super(`record ${n} begins a run of machine version ${version}; this release replays version ${MACHINE_VERSION}`);
+    this.n = n;
+    this.version = version;
+  }
+}
+
+function checkMachine({ events }: JournalRecord, n: number): void {
+  for (const event of events)
+    if (event.type === 'agent_start' && event.machine_version !== MACHINE_VERSION)
+      throw new MachineVersionUnknownError(n, event.machine_version);
 }
 
 function recompute(
@@ -91,6 +176,7 @@ function recompute(
   hash: string,
   sessionId: string,
 ): string {
+  checkMachine(recorded, n);
   const { attempt, at, cursor, input } = recorded;
   const { events } = stepOrDiverge(actor, recorded, n);
   const record = buildRecord({ sessionId, n, attempt, prevHash: hash, at, cursor }, input, events, actor.state);
@@ -115,28 +201,4 @@ function stepOrDiverge(actor: SessionActor, recorded: JournalRecord, n: number) 
   } catch (error) {
     throw new ReplayDivergedError(n, '/events', recorded.events as unknown as Json, (error as Error).message);
   }
-}
-
-function firstDifference(
-  expected: Json | undefined,
-  actual: Json | undefined,
-  path: string,
-): { path: string; expected: Json | undefined; actual: Json | undefined } | null {
-  if (expected === actual) return null;
-  const bothObjects =
-    typeof expected === 'object' &&
-    typeof actual === 'object' &&
-    expected !== null &&
-    actual !== null &&
-    expected !== undefined &&
-    actual !== undefined;
-  if (!bothObjects || Array.isArray(expected) !== Array.isArray(actual)) return { path, expected, actual };
-  const a = expected as { [key: string]: Json };
-  const b = actual as { [key: string]: Json };
-  for (const key of new Set([...Object.keys(a), ...Object.keys(b)])) {
-    const step = `${path}/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`;
-    const difference = firstDifference(a[key], b[key], step);
-    if (difference) return difference;
-  }
-  return null;
 }

@@ -4,7 +4,14 @@
  */
 import { setMaxListeners } from 'node:events';
 import type { Doorbell, Ids, StrayCommand } from '@coxswain/ports';
-import { positionalCommandId, type SessionRef, type SessionStatus, strayField, subjects } from '@coxswain/protocol';
+import {
+  positionalCommandId,
+  publishedAs,
+  type SessionRef,
+  type SessionStatus,
+  strayField,
+  subjects,
+} from '@coxswain/protocol';
 import type { CommitBounds } from './commit.ts';
 import { loadSession, readRecord } from './load-session.ts';
 import { type Carried, type Dropped, type RunnerPorts, SessionRunner } from './session-runner.ts';
@@ -143,7 +150,7 @@ class Host implements SessionHost {
 
   /** What reached the command stream and belongs to no session is answered, if it can be, and let go. */
   #stray(command: StrayCommand): void {
-    const subject = shortened(command.subject);
+    const subject = shortened(publishedAs(command.subject));
     this.#ports.log.warn({ subject, seq: command.seq }, 'a command for no session was rejected');
     if (command.receiptTo) {
       this.#ports.publisher.receipt(command.receiptTo, {

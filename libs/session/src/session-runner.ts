@@ -21,8 +21,10 @@ import {
   BOUNDS,
   type CommandInput,
   type CommandProblem,
+  type CopyOrigin,
   type Cursor,
   type ErrorCode,
+  type Failure,
   type Input,
   type Outcome,
   type SessionEvent,
@@ -33,7 +35,9 @@ import {
 import { effectsOf, isEnded, type SessionState, timerOf, type WorkEffect } from '@coxswain/turn';
 import { admitCommand, admitTimer } from './admit-command.ts';
 import { checkCommand } from './check-command.ts';
-import { COMMIT_BOUNDS, type CommitBounds, commit } from './commit.ts';
+import { attemptOf, COMMIT_BOUNDS, type CommitBounds, commit } from './commit.ts';
+import { asksForFork, copiedInputs, OriginAwayError, planFork } from './copy-journal.ts';
+import { afterCopy, copyAfter, ImportUnfinishedError, isUnfinishedImport } from './copy-state.ts';
 import { EffectTable } from './effect-table.ts';
 import { FeedbackBuffer } from './feedback-buffer.ts';
 import { type LoadedSession, loadSession, snapshotBytes } from './load-session.ts';
@@ -109,6 +113,7 @@ const UNREADABLE: ReadonlySet<string> = new Set<ErrorCode>([
   'chain_broken',
   'blob_missing',
   'replay_diverged',
+  'import_unfinished',
 ]);
 
 /** A session that lives on this host. */
@@ -160,7 +165,7 @@ export class SessionRunner {
       },
       broken: (error: Error) => this.#post({ kind: 'broken', error }),
     };
-    this.#effects = new EffectTable(this.#worker, ports.clock, ports.log, to, carried.outcomes);
+    this.#effects = new EffectTable(ref.sessionId, this.#worker, ports.clock, ports.log, to, carried.outcomes);
     this.#timers = new TimerTable(ports.timers, ref, ports.clock, ports.log);
     this.#idleSinceMs = ports.clock.monotonicMs();
   }
@@ -264,8 +269,9 @@ export class SessionRunner {
   }
 
   async #handle(job: Job): Promise<void> {
-    const session = this.#session ?? (await this.#load());
-    if (!session || this.#dropped) return;
+    const loaded = this.#session ?? (await this.#load());
+    if (!loaded || this.#dropped || !(await this.#completeCopy(loaded))) return;
+    const session = this.#session ?? loaded;
     switch (job.kind) {
       case 'inbox':
         return this.#readInbox(session);
@@ -339,6 +345,7 @@ export class SessionRunner {
     try {
       const loaded = await loadSession(this.#ports, this.#ref, true, (record) => this.#feedback.recall(record));
       if (this.#dropped || !loaded.transcript) return null;
+      if (isUnfinishedImport(loaded)) throw new ImportUnfinishedError(this.#ref.sessionId, loaded.n);
       this.#session = { ...loaded, transcript: loaded.transcript };
       if (loaded.n > 0) this.#committedState = loaded.actor.state;
       this.#takeUpFeedback(loaded);
@@ -378,9 +385,69 @@ export class SessionRunner {
 
   /** The first record of a session on a host that did not write its newest one says so (R10). */
   async #own(session: Live): Promise<boolean> {
+    if (session.copy) return this.#completeCopy(session);
     if (session.n === 0 || session.writer === this.#options.host) return true;
     const epoch = session.actor.state.context.epoch + 1;
     return this.#step(session, { type: 'owned', epoch, host: this.#options.host });
+  }
+
+  // ---- copies ----
+
+  /** Looks at what a fork asks for, and copies it. @returns false where the session was left. */
+  async #fork(session: Live, input: CommandInput, cursor: Cursor | undefined): Promise<boolean> {
+    try {
+      const plan = await planFork(this.#ports, this.#ref, input, () => this.#ports.clock.yield());
+      if (this.#dropped) return false;
+      if ('problem' in plan) return await this.#step(session, { ...input, body: {}, problem: plan.problem }, cursor);
+      return await this.#completeCopy({ ...session, copy: plan }, cursor);
+    } catch (error) {
+      if (!(error instanceof OriginAwayError)) throw error;
+      this.#drop('journal_unavailable', error.message);
+      return false;
+    }
+  }
+
+  /**
+   * Goes on with a copy from where it stands, and takes it over as its first owner; nothing where none is under way.
+   * @param cursor the place of the command that asked for it, for its first record.
+   * @returns false where the session was left.
+   */
+  async #completeCopy(session: Live, cursor?: Cursor): Promise<boolean> {
+    const { copy } = session;
+    if (!copy) return true;
+    const failure = session.n < copy.n ? await this.#copyRest(session, copy, cursor) : null;
+    if (this.#dropped) return false;
+    const whole = failure ? await this.#foldAgain() : this.#session;
+    if (!whole || this.#dropped) return false;
+    const after_copy = failure
+      ? { session: this.#ref.sessionId, error: failure }
+      : afterCopy(this.#ref.sessionId, copy, whole.actor.state);
+    const epoch = whole.actor.state.context.epoch + 1;
+    return this.#step(whole, { type: 'owned', epoch, host: this.#options.host, after_copy });
+  }
+
+  /** @returns why the copy cannot be completed, or null where it is whole or the session was left. */
+  async #copyRest(session: Live, copy: CopyOrigin, cursor: Cursor | undefined): Promise<Failure | null> {
+    const now = () => this.#session ?? session;
+    try {
+      for await (const { n, at, input } of copiedInputs(this.#ports, this.#ref, copy, session.n, () => ({
+        state: now().actor.state,
+        transcript: now().transcript,
+      }))) {
+        if (!(await this.#step(now(), input, n === 1 ? cursor : undefined, at))) return null;
+        if (now().n !== n) return { code: 'replay_diverged', message: `record ${n} of ${copy.session} was not taken` };
+        // A long copy must not keep the host's other sessions waiting.
+        await this.#ports.clock.yield();
+        if (this.#dropped) return null;
+      }
+      return null;
+    } catch (error) {
+      const { code = 'session_failed', message } = error as Error & { code?: string };
+      if (error instanceof OriginAwayError) this.#drop('journal_unavailable', message);
+      // Nothing is recorded yet: what asked for it is answered like any command that cannot be.
+      else if (now().n === 0) throw error;
+      return { code, message };
+    }
   }
 
   // ---- commands (R7) ----
@@ -452,7 +519,8 @@ export class SessionRunner {
    */
   async #takeTimer(session: Live, command: StoredCommand, cursor: Cursor): Promise<boolean> {
     const input = admitTimer(command);
-    if (input === null || timerOf(session.actor.state)?.id !== input.effect_id) return true;
+    if (input === null) return true;
+    if (timerOf(session.actor.state)?.id !== input.effect_id) return this.#isNewest(session);
     try {
       return await this.#take(session, input, cursor);
     } catch (error) {
@@ -461,10 +529,29 @@ export class SessionRunner {
     }
   }
 
+  /**
+   * What is dropped leaves no record, so no fence says whether nobody waits for it indeed: another host may have gone on
+   * with the session, and have put this timer into the store. @returns false where that is so, or cannot be known now.
+   */
+  async #isNewest(session: Live): Promise<boolean> {
+    try {
+      const later = await this.#ports.journal.firstAfter(this.#ref, session.fence);
+      if (later === null || this.#dropped) return !this.#dropped;
+      this.#dropForeign(session.n + 1, attemptOf(later.bytes));
+    } catch (error) {
+      this.#ports.log.warn(
+        { session_id: this.#ref.sessionId, error: (error as Error).message },
+        'journal not readable now; a timer is left to come again',
+      );
+    }
+    return false;
+  }
+
   /** @returns false where the session was left. */
   async #take(session: Live, input: CommandInput | TimerInput, cursor: Cursor | undefined): Promise<boolean> {
     // The journal may have been read again since the inbox was, and hold more than it did then.
     if (cursor && cursor.seq <= this.#position(session)) return true;
+    if (session.n === 0 && asksForFork(input)) return this.#fork(session, input, cursor);
     if (!(await this.#own(session))) return false;
     const owned = this.#session ?? session;
     const checked = input.type === 'command' ? await checkCommand(owned, input, this.#ports.blobs) : input;
@@ -479,11 +566,14 @@ export class SessionRunner {
 
   // ---- one step ----
 
-  /** @returns false where the session was left: nothing more may be done for it. */
-  async #step(session: Live, input: Input, cursor?: Cursor): Promise<boolean> {
+  /**
+   * @param copiedAt when the record was made that this one copies.
+   * @returns false where the session was left: nothing more may be done for it.
+   */
+  async #step(session: Live, input: Input, cursor?: Cursor, copiedAt?: string): Promise<boolean> {
     const n = session.n + 1;
-    const now = new Date(this.#ports.clock.nowMs());
-    const at = now.toISOString();
+    const now = new Date(copiedAt ?? this.#ports.clock.nowMs());
+    const at = copiedAt ?? now.toISOString();
     const { decision, events } = session.actor.step(input, n, now.getTime());
     if (decision.kind === 'ignored') {
       this.#ports.log.debug(
@@ -522,8 +612,7 @@ export class SessionRunner {
       return false;
     }
     if (result.status === 'foreign') {
-      const own = this.#options.isOwn(result.attempt);
-      this.#drop(own ? 'late_append' : 'foreign_writer', `record ${n} was written by ${result.attempt}`);
+      this.#dropForeign(n, result.attempt);
       return false;
     }
     this.#hasWritten = true;
@@ -538,6 +627,7 @@ export class SessionRunner {
       at,
       cursor: cursor ?? session.cursor,
       writer: this.#options.host,
+      copy: copyAfter(session.copy, { n, input }, this.#ref.sessionId),
     };
     this.#acknowledged(after, input, events);
     return true;
@@ -577,7 +667,8 @@ export class SessionRunner {
     this.#committedState = state;
     for (const event of events) session.transcript.push(event);
     session.receipts.committed(input, events, session.n, isEnded(state));
-    this.#reconcile();
+    // What was under way in the origin at some record is nothing that is to be done here.
+    if (!session.copy) this.#reconcile();
     if (++this.#sinceSnapshot >= this.#options.snapshotEvery) void this.#snapshot(session);
   }
 
@@ -599,6 +690,11 @@ export class SessionRunner {
   }
 
   // ---- trouble ----
+
+  #dropForeign(n: number, attempt: string): void {
+    const own = this.#options.isOwn(attempt);
+    this.#drop(own ? 'late_append' : 'foreign_writer', `record ${n} was written by ${attempt}`);
+  }
 
   /** An outcome that breaks the machine is replaced by a plain stop, once; where even that breaks it, no run can end here. */
   async #poison(outcome: Outcome, error: Error): Promise<void> {

@@ -10,7 +10,7 @@ import { consultHooks } from './consult-hooks.ts';
 import { dispatchWithHook, INTERRUPTED, textOutcome } from './dispatch-with-hook.ts';
 import type { EffectWorker } from './effect-table.ts';
 import { keptResults } from './kept-results.ts';
-import { isFailure, type ProvisionPorts, provisionSession } from './provision-session.ts';
+import { isFailure, type ProvisionPorts, pinsOf, provisionSession } from './provision-session.ts';
 import { readOutcome } from './read-outcome.ts';
 import { type FileCache, withFiles } from './shown-files.ts';
 import type { Transcript } from './transcript.ts';
@@ -75,7 +75,7 @@ export class SessionWorker implements EffectWorker {
           this.#ref,
           effect.id,
           state.context.settings ?? {},
-          transcript.frame.persona,
+          pinsOf(transcript.frame.persona, state.context.repins),
           this.#results,
           signal,
           this.#feedback,

@@ -27,7 +27,7 @@ const CASES: readonly Case[] = [
   ['start', { prompt: ' ' }, 'invalid_field', 'prompt'],
   ['start', { prompt: 'a', max_turns: 0 }, 'invalid_field', 'max_turns'],
   ['start', { prompt: 'a', model: 'no-slash' }, 'invalid_field', 'model'],
-  ['start', { prompt: 'a', fork: { session: 's2', n: 1 } }, 'not_yet_available', 'fork'],
+  ['start', { prompt: 'a', fork: { session: 's2', n: 1 } }, 'invalid_field', 'prompt'],
   ['start', { prompt: 'a', persona: { name: 'p', skills: ['x'] } }, 'not_yet_available', 'persona.skills'],
   ['start', { prompt: 'a', limits: { depth: 1 } }, 'not_yet_available', 'limits.depth'],
   ['start', { messages: [{ role: 'assistant', content: [] }] }, 'invalid_field', 'messages.0.role'],
@@ -107,6 +107,29 @@ describe('a running session rejects', () => {
   });
 });
 
+test('a command that is refused is known by the id in its body, as by one in its header', async () => {
+  const bed = testBed();
+  bed.models.answers = [say('done', { delayMs: 60_000 })];
+  await bed.host();
+  await bed.start();
+  const steer = (body: object) =>
+    bed.bus.publish(subjects.command(refOf('s1'), 'steer'), Buffer.from(JSON.stringify(body)), {
+      [HEADERS.receiptTo]: INBOX,
+    });
+  steer({ id: 'mine', actor: 'ada', body: 'x', bogus: 1 });
+  await bed.time.settle();
+  const [rejected] = (await bed.records()).at(-1)?.events ?? [];
+  expect(rejected).toMatchObject({ type: 'command_rejected', command_id: 'mine', code: 'unknown_field' });
+  expect((await bed.records()).at(-1)?.input).toMatchObject({ actor: { name: 'ada', verified: false } });
+  expect(bed.receipts.at(-1)).toMatchObject({ command_id: 'mine', stage: 'rejected', code: 'unknown_field' });
+  // The id is taken: a second command under it changes nothing.
+  const before = (await bed.records()).length;
+  steer({ id: 'mine', body: 'x' });
+  await bed.time.settle();
+  expect(await bed.records()).toHaveLength(before);
+  expect(bed.receipts.at(-1)).toMatchObject({ command_id: 'mine', stage: 'rejected', code: 'unknown_field' });
+});
+
 test.each(['', '*', '>', 'a.b', 'a b', 'x'.repeat(65), 'x'.repeat(10_000), 'ünïcode', '../x'])(
   'a hostile command id is refused, and what it was sent with is known by its position: %j',
   async (id) => {
@@ -129,6 +152,18 @@ test.each([
   ['cox-cmd.1.default.a b.steer', 'session'],
 ])('a subject that reaches no session is answered with the token that is wrong: %s', (subject, field) => {
   expect(strayField(subject)).toBe(field);
+});
+
+test('what reached no session is answered in the words of who sent it', async () => {
+  const bed = testBed();
+  await bed.host();
+  bed.bus.publish('cox.default.session.a b.steer', Buffer.from('x'), { [HEADERS.receiptTo]: INBOX });
+  await bed.time.settle();
+  expect(bed.receipts.at(-1)).toMatchObject({
+    code: 'invalid_id',
+    field: 'session',
+    message: expect.stringMatching(/^cox\.default\.session\.a b\.steer names no session/),
+  });
 });
 
 test('where the header and the body name different ids, the body’s is the command’s', async () => {

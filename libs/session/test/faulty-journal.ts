@@ -28,6 +28,8 @@ export class FaultyJournal implements Journal {
   always: AppendFault = 'none';
   /** Set, reading fails with it. */
   unreadable: Error | null = null;
+  /** Sessions whose journals somebody has deleted. */
+  readonly gone = new Set<string>();
   readonly #journal: Journal;
 
   constructor(journal: Journal) {
@@ -53,6 +55,7 @@ export class FaultyJournal implements Journal {
 
   async *read(ref: SessionRef, fence?: number): AsyncIterable<StoredRecord> {
     if (this.unreadable) throw this.unreadable;
+    if (this.gone.has(ref.sessionId)) return;
     yield* this.#journal.read(ref, fence);
   }
 

@@ -222,16 +222,17 @@ test('where the persona does not say, all steering is delivered together, and fo
 
 test('where the persona says so, steering comes one at a time and follow-ups together', async () => {
   const bed = testBed();
-  bed.models.answers = [say('one', { delayMs: 100 }), say('two'), say('three'), say('four')];
+  bed.models.answers = [say('one', { delayMs: 100 }), say('two'), say('three'), say('four'), say('five')];
   await bed.host();
   await bed.start({ persona: { name: 'mate', steering: { steering: 'one_at_a_time', followups: 'all' } } });
   for (const body of ['north', 'south', 'east']) await bed.send('steer', body);
   for (const body of ['moor', 'sleep']) await bed.send('followup', body);
   await bed.time.advance(1_000);
-  // The seam at the end of a turn takes the first, the one at the beginning of the next the second.
+  // One in each request, though a seam ends a turn and another begins the next.
   const texts = ['north', 'south', 'east', 'moor', 'sleep'];
-  expect([1, 2, 3, 4].map((request) => shownOf(bed, request, ...texts))).toEqual([
+  expect([1, 2, 3, 4, 5].map((request) => shownOf(bed, request, ...texts))).toEqual([
     [],
+    ['north'],
     ['north', 'south'],
     ['north', 'south', 'east'],
     texts,

@@ -26,11 +26,11 @@ const parse = (bytes: Uint8Array) => JSON.parse(Buffer.from(bytes).toString('utf
 const bytesOf = (value: unknown) => Buffer.from(canonicalJson(value), 'utf8');
 
 /** Where the replay of a changed journal stops. */
-async function stops(records: readonly Uint8Array[]): Promise<{ n: number; path: string; code: string }> {
+async function stops(records: readonly Uint8Array[]): Promise<ReplayDivergedError> {
   try {
     await replayJournal(records);
   } catch (error) {
-    if (error instanceof ReplayDivergedError) return { n: error.n, path: error.path, code: error.code };
+    if (error instanceof ReplayDivergedError) return error;
     throw error;
   }
   throw new Error('the replay did not notice');
@@ -171,6 +171,44 @@ describe('the replay stops with replay_diverged', () => {
     expect((await stops(garbage((records[2] as Uint8Array).slice(0, 50)))).n).toBe(3);
     expect((await stops(changed(records, 3, (raw) => ({ ...raw, unknown: 1 })))).n).toBe(3);
     expect((await stops(changed(records, 3, (raw) => ({ ...raw, events: [{ type: 'no_such_event' }] })))).n).toBe(3);
+  });
+
+  test.each<[string, (records: readonly Uint8Array[]) => Uint8Array[], string, number]>([
+    ['whose beginning was cut off', (all) => all.slice(3), 'record 1 is missing: the journal begins with record 4', 1],
+    [
+      'with a gap',
+      (all) => [...all.slice(0, 2), ...all.slice(3)],
+      'record 3 is missing: record 4 stands behind record 2',
+      3,
+    ],
+    [
+      'with a record twice',
+      (all) => [...all.slice(0, 3), ...all.slice(2)],
+      'record 4 should stand behind record 3, and record 3 stands there again',
+      4,
+    ],
+    [
+      'with a torn line',
+      (all) => [...all.slice(0, 2), (all[2] as Uint8Array).slice(0, 50)],
+      'record 3 cannot be read: ',
+      3,
+    ],
+  ])('at a journal %s, and says so plainly', async (_what, edited, message, n) => {
+    const { records } = await journal();
+    const error = await stops(edited(records));
+    expect(error).toMatchObject({ n });
+    expect(error.message.slice(0, message.length)).toBe(message);
+    expect(error.message).not.toContain('recomputed');
+  });
+
+  test('at a journal twice over, and at two that were joined', async () => {
+    const { records } = await journal();
+    const again = records.length + 1;
+    await expect(replayJournal([...records, ...records])).rejects.toThrow(
+      `record ${again} should stand behind record ${again - 1}, and record 1 stands there again`,
+    );
+    const other = changed(records, 2, (raw) => ({ ...raw, session_id: 's2' }));
+    await expect(replayJournal(other)).rejects.toThrow('record 2 is of the session s2; those before it are of s1');
   });
 
   test('and says what was expected and what came', async () => {

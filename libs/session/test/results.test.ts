@@ -128,7 +128,7 @@ describe('a result over its bound', () => {
     const tools = { cut: giving({ content: [text('begin … end')] }, long), read_result: reading(bed) };
     const [result] = await shown(bed, tools, [['cut']]);
     expect(textOf(result)).toMatch(
-      /^begin … end\n\[\d+ bytes in all, of which a part is shown\. Read on with read_result/,
+      /^begin … end\n\[\d+ bytes are kept, of which a part is shown\. Read on with read_result/,
     );
     expect(refIn(result)).toBe(sha256Hex(long));
   });

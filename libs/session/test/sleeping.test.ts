@@ -5,7 +5,7 @@ import { type JsonObject, textOf } from '@coxswain/protocol';
 import { expect, test } from 'vitest';
 import { admitTimer } from '../src/admit-command.ts';
 import { ask, call, say } from './fake-model.ts';
-import { answer } from './fake-tools.ts';
+import { answer, taking } from './fake-tools.ts';
 import { refOf, type TestBed, testBed } from './test-bed.ts';
 
 const MINUTE = 60_000;
@@ -284,4 +284,44 @@ test('a stopping host waits until its timers are in the store', async () => {
   await stopped;
   await bed.time.advance(HOUR);
   expect(await bed.bus.createInbox().read(refOf(), 0, 0)).toHaveLength(1);
+});
+
+test('a due timer that comes to a host whose session another has gone on with is not dropped there', async () => {
+  const bed = testBed();
+  bed.models.answers = [ask(call('c1', 'slow')), ask(call('c2', 'park')), say('awake')];
+  bed.tools = {
+    slow: { run: taking(HOUR) },
+    park: { run: async () => ({ ...answer('parked'), park: { for_ms: MINUTE } }) },
+  };
+  // Deliveries go to the first host, which still believes that it has the session in the middle of its call.
+  await bed.host();
+  await bed.start();
+  await bed.host();
+  expect((await bed.eventsOf('suspended')).map(({ call_id }) => call_id)).toEqual(['c2']);
+  await bed.time.advance(2 * MINUTE);
+  expect(await bed.eventsOf('resumed')).toMatchObject([{ cause: 'timeout' }]);
+  expect((await bed.lines()).at(-1)).toBe('agent_end end_turn');
+});
+
+test('a timer that cannot be held against the journal now comes again, until it can', async () => {
+  const bed = testBed();
+  await asleep(bed, { for_ms: MINUTE });
+  await bed.send('resume');
+  const before = await bed.lines();
+  expect(before.at(-1)).toBe('agent_end end_turn');
+  const firstAfter = bed.journal.firstAfter.bind(bed.journal);
+  let asked = 0;
+  let isReadable = false;
+  bed.journal.firstAfter = async (ref, fence) => {
+    asked++;
+    if (!isReadable) throw new Error('no leader');
+    return firstAfter(ref, fence);
+  };
+  await bed.time.advance(2 * MINUTE);
+  const inVain = asked;
+  expect(inVain).toBeGreaterThan(1);
+  isReadable = true;
+  await bed.time.advance(10 * MINUTE);
+  expect(asked).toBe(inVain + 1);
+  expect(await bed.lines()).toEqual(before);
 });

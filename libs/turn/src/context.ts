@@ -278,6 +278,8 @@ export interface SessionContext {
   readonly delivered_at_end: number;
   readonly pending: readonly PendingInjection[];
   readonly followups: readonly PendingFollowup[];
+  /** Something was delivered since the model was last asked: delivered one at a time, the next waits until it is. */
+  readonly unheard: boolean;
   /** Taken from `pending` by the last checkpoint, and not yet said in a message_injected. */
   readonly delivering: readonly PendingInjection[];
   readonly delivering_seam: string;
@@ -300,6 +302,8 @@ export interface SessionContext {
   /** How often the provider has refused the open turn's prompt as too long. */
   readonly overflows: number;
   readonly provision: OpenEffect | null;
+  /** What the next provisioning is to choose anew, whatever is pinned: the model, or the persona and with it the model. */
+  readonly repins: 'model' | 'persona' | null;
   /** `preempted`: an interrupt came that does not wait for the answer. */
   readonly model: (OpenEffect & { readonly restarts: number; readonly preempted?: true | undefined }) | null;
   /** The model step of the compaction that is under way. */
@@ -376,6 +380,7 @@ export function emptyContext(sessionId: string): SessionContext {
     cut_short: false,
     delivered_at_end: 0,
     pending: [],
+    unheard: false,
     followups: [],
     delivering: [],
     delivering_seam: '',
@@ -390,6 +395,7 @@ export function emptyContext(sessionId: string): SessionContext {
     pass: null,
     overflows: 0,
     provision: null,
+    repins: null,
     model: null,
     compacting: null,
     closing: null,
@@ -451,6 +457,7 @@ export function contextWith(context: SessionContext, change: Partial<SessionCont
     cut_short: context.cut_short,
     delivered_at_end: context.delivered_at_end,
     pending: context.pending,
+    unheard: context.unheard,
     followups: context.followups,
     delivering: context.delivering,
     delivering_seam: context.delivering_seam,
@@ -465,6 +472,7 @@ export function contextWith(context: SessionContext, change: Partial<SessionCont
     pass: context.pass,
     overflows: context.overflows,
     provision: context.provision,
+    repins: context.repins,
     model: context.model,
     compacting: context.compacting,
     closing: context.closing,

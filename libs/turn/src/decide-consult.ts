@@ -154,8 +154,8 @@ function blocked(context: SessionContext, answers: readonly HookAnswer[]) {
 
 function suspensionGuarded(context: SessionContext, outcome: ConsultOutcome): SessionEvent[] {
   const { suspend } = context;
-  // Withdrawn while the hooks were asked.
-  if (!suspend) return [];
+  // Withdrawn while the hooks were asked, or too late.
+  if (!suspend || context.aborting) return [];
   for (const answer of outcome.answers) {
     const closed = failsClosed(context, 'pre_suspend', answer);
     if (!closed && answer.verdict?.kind !== 'block') continue;

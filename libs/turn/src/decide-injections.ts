@@ -103,7 +103,7 @@ function rejectFate(input: CommandInput, target: string, fate: 'delivered' | 're
       return reject(
         input,
         'already_revoked',
-        `${target} will not be delivered: it was revoked, collapsed or blocked`,
+        `${target} is gone already: revoked or cleared, collapsed into a newer one, or blocked`,
         field,
       );
     case 'unknown':

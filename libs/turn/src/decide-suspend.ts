@@ -4,6 +4,7 @@ import {
   type CallOutcome,
   type CallStatus,
   type CommandInput,
+  type ErrorCode,
   type EventOf,
   type Json,
   type ParkingFields,
@@ -21,10 +22,10 @@ import { isEnded, leafOf, type SessionState, topStateOf } from './state.ts';
 export function decideSuspend(state: SessionState, input: CommandInput, atMs: number): Decision {
   const { context } = state;
   if (isEnded(state)) return reject(input, 'not_running', 'the session is not running');
+  if (topStateOf(state) === 'tearing_down') return reject(input, 'not_running', 'the run is ending');
   // One that is over, and of which only hooks are still told, does not stand in the way of the next.
   const sleeps = topStateOf(state) === 'suspended' && leafOf(state) !== 'suspended.post_resume';
   if (sleeps || context.suspend) return reject(input, 'already_suspended', 'the session is suspended, or about to be');
-  if (topStateOf(state) === 'tearing_down') return reject(input, 'not_running', 'the run is ending');
   const fields = input.body as ParkingFields;
   const problem = parkingTimeProblem(fields, atMs);
   if (problem) return reject(input, 'invalid_field', `until: ${problem}`, { field: 'until' });
@@ -38,7 +39,11 @@ export function decideSuspend(state: SessionState, input: CommandInput, atMs: nu
 export function decideResume(state: SessionState, input: CommandInput): Decision {
   const { context } = state;
   if (isEnded(state)) return reject(input, 'not_running', 'the run has ended; go on with `cox run --session`');
-  if (context.aborting || (leafOf(state) !== 'suspended.parked' && context.suspend === null))
+  if (
+    context.aborting ||
+    topStateOf(state) === 'tearing_down' ||
+    (leafOf(state) !== 'suspended.parked' && context.suspend === null)
+  )
     return reject(input, 'not_suspended', 'the session is not suspended');
   return events(controlOutcome(context.session_id, input, 'resumed'));
 }
@@ -75,19 +80,31 @@ export function decideTimer(state: SessionState, input: TimerInput): Decision {
 }
 
 /**
- * The outcome of a call as it stands once its request to park was looked at: one that asks for a time that has passed
- * is the call's error, as its arguments cannot have known the time of the record.
+ * The outcome of a call as it stands once its request to park was looked at. The call's arguments cannot have known the
+ * time of the record, nor what others have asked for: where its request is not taken, it has gone wrong.
  */
-export function withoutBadParking(outcome: CallOutcome, atMs: number): CallOutcome {
-  const problem = outcome.park ? parkingTimeProblem(outcome.park, atMs) : null;
-  if (problem === null) return outcome;
+export function withoutBadParking(context: SessionContext, outcome: CallOutcome, atMs: number): CallOutcome {
+  if (!outcome.park || context.aborting || outcome.status !== 'ok' || outcome.result.is_error) return outcome;
+  const refused = parkingRefused(context, outcome.park, atMs);
+  if (refused === null) return outcome;
   const { park: _, ...rest } = outcome;
-  const text = `until: ${problem}. The session is not parked.`;
-  return {
-    ...rest,
-    status: 'error',
-    result: { content: [{ type: 'text', text }], is_error: true, detail: { code: 'invalid_field' } },
-  };
+  const { text, code } = refused;
+  return { ...rest, status: 'error', result: { content: [{ type: 'text', text }], is_error: true, detail: { code } } };
+}
+
+function parkingRefused(
+  { suspend, calls }: SessionContext,
+  park: ParkingFields,
+  atMs: number,
+): { readonly text: string; readonly code: ErrorCode } | null {
+  const problem = parkingTimeProblem(park, atMs);
+  if (problem !== null) return { text: `until: ${problem}. The session is not parked.`, code: 'invalid_field' };
+  // One that hooks have yet to see has come first all the same.
+  const earlier = suspend?.call_id ?? calls.find(({ returned }) => returned?.park)?.call_id;
+  if (earlier === undefined && !suspend) return null;
+  const who = earlier === undefined ? 'by somebody else' : `by the call ${earlier}`;
+  const text = `The session is to be parked already, as asked ${who}; this request was not taken.`;
+  return { text, code: 'already_suspended' };
 }
 
 /** What a call that came to a good end asks of its session, where nothing else has asked for it before. */

@@ -17,6 +17,7 @@ import {
   type JsonObject,
   type ModelOutcome,
   type OwnedInput,
+  type Provision,
   type ProvisionOutcome,
   type SessionEvent,
   type SessionFailedInput,
@@ -28,6 +29,7 @@ import { cancelReminder, resultAfterCancel, settleCancelled } from './cancelled-
 import { remembered } from './command-memory.ts';
 import { decideCompact, decideOverflow, modelFailure, withoutStep } from './compaction.ts';
 import type { CallRow, SessionContext } from './context.ts';
+import { copiedFrom, decideAfterCopy, decideReprovision, isReprovisioning } from './copied-session.ts';
 import { decideCallAccepted, decideCallOutcome } from './decide-call-outcome.ts';
 import { decideConsult } from './decide-consult.ts';
 import { decideInjection, decideReplace, decideRevoke } from './decide-injections.ts';
@@ -63,7 +65,7 @@ export function decide(state: SessionState, input: Input, atMs: number): Decisio
     case 'compact_outcome':
       return decideCompact(state.context, input);
     case 'call_outcome':
-      return withEditedFiles(input, decideCall(state.context, withoutBadParking(input, atMs)));
+      return withEditedFiles(input, decideCall(state.context, withoutBadParking(state.context, input, atMs)));
     case 'call_accepted':
       return decideCallAccepted(state.context, input);
     case 'consult_outcome':
@@ -140,24 +142,28 @@ function decideVerb(state: SessionState, input: CommandInput, atMs: number): Dec
   }
 }
 
-const UUID_V7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$/;
+const UUID_V7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
 // UUIDv7s sort by time (RFC 9562 5.7): one below the oldest that is remembered may be a repetition of a forgotten one.
 function isTooOld(context: SessionContext, commandId: string): boolean {
   if (context.command_ids.length < BOUNDS.commandIdsRemembered || !UUID_V7.test(commandId)) return false;
   const oldest = context.command_ids.find((entry) => UUID_V7.test(entry.slice(0, 36)));
-  return oldest !== undefined && commandId < oldest.slice(0, 36);
+  // Capitals are as good a spelling, and sort otherwise.
+  return oldest !== undefined && commandId.toLowerCase() < oldest.slice(0, 36).toLowerCase();
 }
 
 function decidePrompt(state: SessionState, input: CommandInput): Decision {
   const { context } = state;
   if (!isEnded(state))
-    return reject(input, 'session_busy', `the session is ${topStateOf(state)}; steer it or queue a follow-up`);
+    return reject(input, 'session_busy', `the session is ${topStateOf(state)}; ${insteadOfAPrompt(state)}`);
   if (input.verb === 'start' && context.run > 0)
     return reject(input, 'session_exists', 'the session has had a run; go on with prompt, or use another id');
-  const { prompt, messages, message_id: _, fork: __, ...settings } = input.body;
+  // What a host has not put into the copy of its origin's first record, it has not looked at.
+  if (input.body.fork !== undefined)
+    return reject(input, 'fork_origin_not_found', 'nobody has looked for the session to fork', { field: 'fork' });
+  const { prompt, messages, message_id: _, ...settings } = input.body;
   const text = input.verb === 'start' ? prompt : input.body.body;
-  return events({
+  return events(...copiedFrom(input), {
     type: 'prompt_received',
     command_id: input.command_id,
     run: context.run + 1,
@@ -165,6 +171,13 @@ function decidePrompt(state: SessionState, input: CommandInput): Decision {
     ...by(input),
     ...(input.verb === 'start' ? { settings: settings as unknown as StartSettings } : {}),
   });
+}
+
+// A message alone does not wake what sleeps, but for an interrupt.
+function insteadOfAPrompt(state: SessionState): string {
+  return topStateOf(state) === 'suspended'
+    ? 'resume it, or interrupt it with a steer'
+    : 'steer it or queue a follow-up';
 }
 
 function decideApproval(state: SessionState, input: CommandInput): Decision {
@@ -222,7 +235,7 @@ function decideCancel(state: SessionState, input: CommandInput): Decision {
 
 const unrunText = (row: CallRow, reason: string | undefined) =>
   row.in_doubt
-    ? `Cancelled by the host${because(reason)}. A crash had left open whether it took effect before.`
+    ? `Cancelled by the host${because(reason)}. The end of an earlier host had left open whether it took effect before.`
     : `Cancelled before it was run${because(reason)}.`;
 
 function decideCancelCall(state: SessionState, input: CommandInput): Decision {
@@ -266,6 +279,7 @@ function decideCancelCall(state: SessionState, input: CommandInput): Decision {
 // ---- outcomes ----
 
 function decideProvision(context: SessionContext, outcome: ProvisionOutcome): Decision {
+  if (isReprovisioning(context)) return decideReprovision(context, outcome, (ok) => changesOf(context, ok.provision));
   if (context.provision?.id !== outcome.effect_id) return late(outcome.effect_id);
   if (context.aborting) return events(unstartedRun(context));
   if (outcome.status !== 'ok') {
@@ -276,6 +290,18 @@ function decideProvision(context: SessionContext, outcome: ProvisionOutcome): De
     return events({ type: 'run_failed', source: 'provisioning', error, stop_reason: 'error' });
   }
   const { provision } = outcome;
+  const { fingerprints } = provision;
+  return events(...changesOf(context, provision), {
+    type: 'agent_start',
+    run: context.run,
+    machine_version: MACHINE_VERSION,
+    persona: provision.persona.name,
+    model: provision.model.name,
+    fingerprints: { persona: fingerprints.persona, prompt: fingerprints.prompt, tools: fingerprints.tools },
+  });
+}
+
+function changesOf(context: SessionContext, provision: Provision): SessionEvent[] {
   const { fingerprints } = provision;
   const { tools, hooks, price, ...rest } = provision;
   const list: SessionEvent[] = [];
@@ -290,15 +316,7 @@ function decideProvision(context: SessionContext, outcome: ProvisionOutcome): De
   const priceFingerprint = fingerprints.price ?? '';
   if ((pinned?.price_fingerprint ?? '') !== priceFingerprint)
     list.push({ type: 'prices_changed', fingerprint: priceFingerprint, price: price ?? null });
-  list.push({
-    type: 'agent_start',
-    run: context.run,
-    machine_version: MACHINE_VERSION,
-    persona: provision.persona.name,
-    model: provision.model.name,
-    fingerprints: { persona: fingerprints.persona, prompt: fingerprints.prompt, tools: fingerprints.tools },
-  });
-  return events(...list);
+  return list;
 }
 
 function decideModel(context: SessionContext, outcome: ModelOutcome): Decision {
@@ -389,15 +407,16 @@ function decideOwned(state: SessionState, input: OwnedInput): Decision {
   const { context } = state;
   if (input.epoch <= context.epoch)
     return { kind: 'ignored', reason: `epoch ${input.epoch} is not after ${context.epoch}` };
+  if (input.after_copy) return decideAfterCopy(state, input);
   const owned: SessionEvent = { type: 'owned', epoch: input.epoch, host: input.host };
   const { compacting, model, pass } = context;
   if (compacting && pass && compacting.restarts + 1 > BOUNDS.modelRestartsMax && !context.aborting) {
-    const message = `the summary was begun again ${BOUNDS.modelRestartsMax} times after crashes`;
+    const message = `the summary was begun again ${BOUNDS.modelRestartsMax} times, each after its host had ended`;
     return events(owned, ...withoutStep(context, pass, { code: 'model_restarts_exhausted', message }));
   }
   if (!model || model.restarts + 1 <= BOUNDS.modelRestartsMax || context.aborting || model.preempted)
     return events(owned);
-  const message = `the model call was begun again ${BOUNDS.modelRestartsMax} times after crashes`;
+  const message = `the model call was begun again ${BOUNDS.modelRestartsMax} times, each after its host had ended`;
   return events(owned, {
     type: 'run_failed',
     source: 'model',

@@ -7,6 +7,7 @@ import {
   type TimerPurpose,
 } from '@coxswain/protocol';
 import type { CallCancel } from './context.ts';
+import { isReprovisioning } from './copied-session.ts';
 import { PREEMPT_ORDER } from './preempt.ts';
 import { leafOf, type SessionState } from './state.ts';
 
@@ -77,7 +78,9 @@ export function effectsOf(state: SessionState): readonly Effect[] {
     ? { reason: context.cancel_reason ?? context.failure?.message ?? 'the run is ending', graceMs: BOUNDS.abortGraceMs }
     : null;
   if (context.provision) effects.push({ kind: 'provision', ...context.provision, abort });
-  if (context.model) {
+  // Nothing goes on with what is about to be replaced; what is to be stopped need not wait for that.
+  const waits = isReprovisioning(context) && !abort;
+  if (context.model && !waits) {
     const { id, epoch, restarts } = context.model;
     effects.push({
       kind: 'call_model',
@@ -88,14 +91,14 @@ export function effectsOf(state: SessionState): readonly Effect[] {
       abort: abort ?? (context.model.preempted ? PREEMPT_ORDER : null),
     });
   }
-  if (context.compacting && context.pass) {
+  if (context.compacting && context.pass && !waits) {
     const { id, epoch, restarts } = context.compacting;
     const { strategy, kept_turns: keptTurns, window, reserve } = context.pass;
     const { turn, view } = context;
     const room = window - reserve;
     effects.push({ kind: 'compact', id, epoch, restarts, turn, strategy, keptTurns, room, step: view.steps, abort });
   }
-  for (const row of context.calls) {
+  for (const row of waits ? [] : context.calls) {
     if (row.status !== 'running' || row.effect_id === undefined) continue;
     const order = (row.cancel ? orderOf(row.cancel) : null) ?? abort ?? (row.preempted ? PREEMPT_ORDER : null);
     const head = { id: row.effect_id, epoch: row.epoch ?? context.epoch };
@@ -113,7 +116,7 @@ export function effectsOf(state: SessionState): readonly Effect[] {
       args: row.args as JsonObject,
     });
   }
-  if (context.consult) {
+  if (context.consult && !waits) {
     const { effect_id, epoch, point, call_id, hooks, payload, of_end } = context.consult;
     // Someone cancelled the call whose result the hooks are looking at.
     const row = context.calls.find((candidate) => candidate.call_id === call_id);
@@ -129,7 +132,7 @@ export function effectsOf(state: SessionState): readonly Effect[] {
       payload,
     });
   }
-  if (context.stop_check) effects.push({ kind: 'check_stop', ...context.stop_check, abort });
+  if (context.stop_check && !waits) effects.push({ kind: 'check_stop', ...context.stop_check, abort });
   if (context.closing) effects.push({ kind: 'close_tools', ...context.closing, abort: null });
   const timer = timerOf(state);
   if (timer) effects.push(timer);

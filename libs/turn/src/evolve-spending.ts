@@ -61,7 +61,7 @@ export function thresholdTold(context: SessionContext, event: EventOf<'budget_th
   const told = { count: { ...count, told: { ...count.told, [event.budget]: event.percent } } };
   return event.percent < 100
     ? told
-    : { ...told, aborting: true, stop_reason: 'budget_exceeded', cancel_reason: exhaustion(event), suspend: null };
+    : { ...told, aborting: true, stop_reason: 'budget_exceeded', cancel_reason: exhaustion(event) };
 }
 
 function addUsage(a: Usage, b: Usage): Usage {

@@ -9,6 +9,7 @@ import { NOTHING_USED } from './budgets.ts';
 import { remember } from './command-memory.ts';
 import { passDue } from './compaction.ts';
 import { type CallRow, NO_STALL, NO_USAGE, type OpenEffect, type SessionContext } from './context.ts';
+import { changedSettings, ownedAfterCopy } from './copied-session.ts';
 import { editedFiles } from './edited-files.ts';
 import { nextIndex } from './effect-index.ts';
 import {
@@ -23,7 +24,7 @@ import {
   waitsFrom,
   withoutReminder,
 } from './evolve-injections.ts';
-import { clockStarted, clockStopped, spent, summaryPaid, thresholdTold } from './evolve-spending.ts';
+import { clockStarted, clockStopped, spent, summaryPaid, thresholdTold, watchClock } from './evolve-spending.ts';
 import { idling, resumed, suspended, timerFired } from './evolve-waits.ts';
 import { feedbackEvolved, feedbackSaid, feedbackTaken } from './feedback.ts';
 import { guardEnded, injectionBlocked } from './guard.ts';
@@ -133,7 +134,17 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
         ...(context.pinned ? { pinned: { ...context.pinned, hooks_fingerprint: event.fingerprint } } : {}),
       };
     case 'agent_start':
-      return { run_started: true, provision: null, ...clockStarted(context, event) };
+      return { run_started: true, provision: null, repins: null, ...clockStarted(context, event) };
+    case 'session_copied':
+      return event.command_id === undefined ? {} : remember(context, event.command_id);
+    case 'settings_changed':
+      return {
+        settings: changedSettings(context.settings, event.settings),
+        repins: event.settings.persona === undefined ? (context.repins ?? 'model') : 'persona',
+        ...(event.reprovisions ? ask(context, event, 'provision') : {}),
+      };
+    case 'reprovisioned':
+      return { provision: null, repins: null };
     case 'turn_start':
       return {
         turn: event.turn,
@@ -331,6 +342,7 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
     case 'tools_closed':
       return { closing: null };
     case 'owned':
+      if (event.after_copy) return ownedAfterCopy(context, event, (count) => watchClock(context, event, count));
       return {
         epoch: event.epoch,
         ...(context.model ? { model: { ...context.model, restarts: context.model.restarts + 1 } } : {}),
@@ -339,6 +351,7 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
           : {}),
       };
     case 'hook_returned':
+    case 'copy_failed':
       return {};
   }
 }
@@ -355,6 +368,7 @@ function checkpointed(
           delivering: context.pending.filter((injection) => ids.includes(injection.command_id)),
           delivering_seam: event.kind,
           pending: context.pending.filter((injection) => !ids.includes(injection.command_id)),
+          ...(event.kind === 'loop_exit' ? {} : { unheard: true }),
           ...interruptedBy(context, ids),
         };
   switch (event.kind) {
@@ -465,9 +479,9 @@ function controlled(context: SessionContext, event: EventOf<'control_outcome'>):
       aborting: true,
       stop_reason: stopReason,
       cancel_reason: event.reason ?? null,
-      suspend: null,
     };
   }
+  if (event.control === 'suspend' && event.status === 'lapsed') return { ...remembered, suspend: null };
   if (event.control === 'resume' && event.status === 'resumed') {
     const { suspension } = context;
     return suspension
@@ -510,8 +524,11 @@ function ask(
   const index = nextIndex(context, event);
   const effect: OpenEffect = { id: `${event.n}-${index}`, epoch: context.epoch };
   const next = { next_effect: index + 1 };
-  if (what === 'model')
-    return { ...next, model: { ...effect, restarts: 0, ...(isPreempted(context) ? { preempted: true } : {}) } };
+  if (what === 'model') {
+    // One that an interrupt ends before it begins hears nothing.
+    if (isPreempted(context)) return { ...next, model: { ...effect, restarts: 0, preempted: true } };
+    return { ...next, model: { ...effect, restarts: 0 }, unheard: false };
+  }
   if (what === 'compacting') return { ...next, compacting: { ...effect, restarts: 0 } };
   return what === 'provision' ? { ...next, provision: effect } : { ...next, closing: effect };
 }

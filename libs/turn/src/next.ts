@@ -33,7 +33,7 @@ import { nextExpiry, supersededBy } from './reminders.ts';
 import { stallNotice } from './stall-watch.ts';
 import { leafOf, type SessionState } from './state.ts';
 import { isStopped, predicatesAsked, toolStop } from './stop-conditions.ts';
-import { endsSuspension, parkingPayload, takesHold } from './suspension.ts';
+import { endsSuspension, lapsedSuspension, parkingPayload, takesHold } from './suspension.ts';
 import { MACHINE_VERSION } from './turn-machine.ts';
 import { endedUnknown } from './unknown-outcome.ts';
 import { messagesOf } from './view-account.ts';
@@ -44,6 +44,7 @@ export function next(state: SessionState): SessionEvent | null {
   const leaf = leafOf(state);
   return (
     owed(context) ??
+    (leaf.startsWith('tearing_down') ? lapsedSuspension(context) : null) ??
     budgetTold(context, leaf) ??
     guardConsult(context, leaf, effectId(context)) ??
     derive[leaf]?.(context) ??

@@ -184,7 +184,9 @@ export function awaitsVerdict(context: SessionContext, injection: PendingInjecti
   return !injection.allowed && !('kind' in injection && injection.kind === 'remind') && isGuarded(context);
 }
 
-/** What a pass of a seam delivers, by mode, drain policy and the cap. Never what hooks have yet to let in, nor what stands behind it. */
+/**
+ * What a pass of a seam delivers, by mode, drain policy and the cap. One at a time means one for each request to the
+ * model, whatever its mode: only an interrupt that lets no request be made does not wait for one. Never what hooks have yet to let in, nor what stands behind it. */
 export function deliverable(context: SessionContext, seam: SeamKind): readonly PendingInjection[] {
   const due = dueAt(context, seam);
   const unseen = due.findIndex((injection) => awaitsVerdict(context, injection));
@@ -202,7 +204,8 @@ function dueAt(context: SessionContext, seam: SeamKind): readonly PendingInjecti
   if ((seam === 'post_tool_dispatch' || seam === 'iteration_end') && isCapped(context)) return NOTHING;
   const modes: readonly Mode[] = SEAMS[seam].drains;
   const matching = context.pending.filter((injection) => modes.includes(injection.mode));
-  return context.pinned?.drain.steering === 'one_at_a_time' && seam !== 'loop_exit' ? matching.slice(0, 1) : matching;
+  if (context.pinned?.drain.steering !== 'one_at_a_time' || seam === 'loop_exit') return matching;
+  return matching.filter(({ command_id }) => !context.unheard || context.preempting.includes(command_id)).slice(0, 1);
 }
 const NOTHING: readonly PendingInjection[] = [];
 

@@ -28,6 +28,21 @@ export function takesHold(context: SessionContext, effectId: string): EventOf<'s
   };
 }
 
+/** What its sender is told of a suspension that was asked for, once the run ends first; null where none is. */
+export function lapsedSuspension({ session_id, suspend }: SessionContext): EventOf<'control_outcome'> | null {
+  if (suspend?.command_id === undefined) return null;
+  const { command_id, actor } = suspend;
+  return {
+    type: 'control_outcome',
+    control: 'suspend',
+    command_id,
+    status: 'lapsed',
+    target: session_id,
+    ...(actor ? { actor } : {}),
+    reason: 'the run ended before the suspension took hold',
+  };
+}
+
 /**
  * What an interrupt remembers that comes, or is let in, after a suspension was asked for: whoever sent it knows better
  * than who asked, so that its delivery must not be slept through.
@@ -158,16 +173,22 @@ const UNITS = [
   [1_000, 's'],
 ] as const;
 
-/** A duration in the two largest units that it has: `30 d`, `3 h 2 min`, `450 ms`. */
+/** A duration in the two largest units that it has, rounded: `30 d`, `3 h 2 min`, `1.8 s`, `450 ms`. */
 export function durationText(ms: number): string {
+  if (ms < 1_000) return `${ms} ms`;
+  if (ms < 9_950) return `${Math.round(ms / 100) / 10} s`;
+  // Rounded before it is divided, so that nothing becomes 60 of a unit.
+  const roundings = UNITS.map((_, index) => roundedTo(ms, UNITS[index + 1]?.[0] ?? 1_000));
   const parts: string[] = [];
-  let rest = ms;
+  let rest = roundings.find((rounded, index) => rounded >= (UNITS[index]?.[0] ?? 0)) ?? 0;
   for (const [size, unit] of UNITS) {
     const count = Math.floor(rest / size);
     rest -= count * size;
     if (count > 0) parts.push(`${count} ${unit}`);
-    // A smaller unit beside one that is not its neighbour says nothing that matters.
-    if (parts.length === 2 || (parts.length === 1 && count === 0)) break;
   }
-  return parts.length > 0 ? parts.join(' ') : `${ms} ms`;
+  return parts.join(' ');
+}
+
+function roundedTo(ms: number, size: number): number {
+  return Math.round(ms / size) * size;
 }

@@ -77,7 +77,13 @@ export const turnMachine = turnSetup.createMachine({
     injection_blocked: evolves,
     guard_ended: evolves,
     owned: evolves,
+    copy_failed: evolves,
+    settings_changed: evolves,
+    persona_changed: evolves,
+    tools_changed: evolves,
     hooks_changed: evolves,
+    prices_changed: evolves,
+    reprovisioned: evolves,
     suspend_requested: evolves,
     signal_received: evolves,
     timer_fired: evolves,
@@ -89,9 +95,6 @@ export const turnMachine = turnSetup.createMachine({
         resolving: {
           tags: ['wait'],
           on: {
-            persona_changed: evolves,
-            tools_changed: evolves,
-            prices_changed: evolves,
             agent_start: [
               to('session_start', 'hooked_session_start'),
               to('user_prompt_submit', 'hooked_user_prompt_submit'),
@@ -434,7 +437,7 @@ export const turnMachine = turnSetup.createMachine({
     },
     stopped: {
       tags: ['ended'],
-      on: { prompt_received: to('provisioning'), control_outcome: evolves },
+      on: { session_copied: evolves, prompt_received: to('provisioning'), control_outcome: evolves },
     },
     failed: {
       tags: ['ended'],

@@ -8,7 +8,7 @@ export const UNKNOWN_OUTCOME = 'unknown_outcome';
 
 /** The question. */
 export const UNKNOWN_QUESTION =
-  'The host crashed while this call ran; whether it took effect is not known. ' +
+  'The host ended while this call ran; whether it took effect is not known. ' +
   'Allow to run it again, deny to tell the model that it was interrupted.';
 
 /** Whether a person is to be asked about a call that came back as interrupted. An interrupt that waits answers for them. */
@@ -31,7 +31,7 @@ export function askAboutUnknown({ call_id, tool, args }: CallRow): SessionEvent 
 
 /** The end of a call in doubt that is not run again. `why` is a sentence about what ended the question. */
 export function endedUnknown({ call_id, tool }: CallRow, why: string): SessionEvent {
-  const text = `Interrupted: the host crashed while this call ran. Whether it took effect is not known. ${why}`;
+  const text = `Interrupted: the host ended while this call ran. Whether it took effect is not known. ${why}`;
   const result: ToolResult = {
     content: [{ type: 'text', text }],
     is_error: true,

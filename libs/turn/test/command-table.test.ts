@@ -200,7 +200,6 @@ const TABLE = {
 /** What a later release carries out, with a body that is otherwise well-formed. It has no cells until then. */
 const LATER: Readonly<Record<string, readonly [Verb, object]>> = {
   delete: ['delete', {}],
-  'start: fork': ['start', { prompt: 'x', fork: { session: 's2', n: 1 } }],
   'approve: remember': ['approve', { call_id: 'a', decision: 'allow', remember: 'session' }],
 };
 

@@ -207,9 +207,34 @@ describe('bounds', () => {
       `steering_received ${uuid(5)} finish_step`,
     ]);
     expect(put(steered(uuid(5)))).toEqual([`command_rejected command_too_old ${uuid(5)}`]);
+    // Capitals sort before small letters, and mean the same.
+    const spelled = '01900005-0000-7000-8000-00000000000A';
+    expect(put(steered(spelled))).toEqual([`command_rejected command_too_old ${spelled}`]);
+    const young = 'FFFFFFFF-0000-7000-8000-00000000000A';
+    expect(put(steered(young))).toEqual([`steering_received ${young} finish_step`]);
     expect(put(steered(uuid(5_000)))).toEqual([`steering_received ${uuid(5_000)} finish_step`]);
     // Ids that carry no time cannot be told from new ones.
     expect(put(steered('plain'))).toEqual(['steering_received plain finish_step']);
+  });
+});
+
+describe('a refusal names what would have been right:', () => {
+  test('of a prompt to a session that sleeps, what wakes it', () => {
+    given(running(), suspended(), answered())
+      .when(prompted())
+      .thenEvent('command_rejected', { message: 'the session is suspended; resume it, or interrupt it with a steer' });
+    given(running()).when(prompted()).thenEvent('command_rejected', {
+      message: 'the session is assistant_streaming; steer it or queue a follow-up',
+    });
+  });
+
+  test('of a reminder that was shown and cleared, that it is gone', () => {
+    given(running(), reminded('r'), answered(), revoked('r'))
+      .when(revoked('r', 'revoke-again'))
+      .thenEvent('command_rejected', {
+        code: 'already_revoked',
+        message: 'r is gone already: revoked or cleared, collapsed into a newer one, or blocked',
+      });
   });
 });
 

@@ -219,15 +219,17 @@ describe('two interrupts in a row', () => {
       .thenCount('call_ended a skipped', 1);
   });
 
-  test('one at a time, where the session says so: the second at the next turn', () => {
+  test('one at a time, where the session says so: the second once the model has heard the first', () => {
     given(running({ steering: 'one_at_a_time' }), interrupt, second)
       .when(asked(call('a', 'read')))
       .thenIncludes(
         'loop_checkpoint pre_tool_dispatch delivers m skips a',
         'message_injected m steer at pre_tool_dispatch',
         'turn_start 2',
-        'loop_checkpoint iteration_start delivers n',
-      );
+        'loop_checkpoint iteration_start',
+      )
+      .when(asked(call('b', 'read')))
+      .thenIncludes('loop_checkpoint pre_tool_dispatch delivers n skips b');
   });
 
   test('while parked: the first ends the turn, the second meets the next answer', () => {

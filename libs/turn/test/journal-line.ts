@@ -135,7 +135,15 @@ export function journalLine(event: SessionEvent): string {
     case 'run_failed':
       return `run_failed ${event.source} ${event.error.code}`;
     case 'owned':
-      return `owned ${event.epoch}`;
+      return words('owned', String(event.epoch), event.after_copy && 'after copy');
+    case 'session_copied':
+      return `session_copied ${event.how} ${event.session} ${event.up_to}`;
+    case 'copy_failed':
+      return `copy_failed ${event.copied} ${event.error.code}`;
+    case 'settings_changed':
+      return words('settings_changed', ...Object.keys(event.settings), event.reprovisions && 'reprovisions');
+    case 'reprovisioned':
+      return 'reprovisioned';
     case 'budget_threshold':
       return words('budget_threshold', event.budget, `${event.percent}%`, event.needed !== undefined && 'uncovered');
     case 'stop_condition_held':

@@ -3,10 +3,12 @@
  * move is made, as a runner would; a move that has nothing to answer says so and fails the test.
  */
 import {
+  type AfterCopy,
   type AssistantMessage,
   type CallOutcome,
   type CommandInput,
   type CompactOutcome,
+  type CopyOrigin,
   DEFAULT_THRESHOLDS,
   DEFAULT_TRAITS,
   type ErrorCode,
@@ -419,6 +421,20 @@ export const timerFires: Move = (state) => {
 // ---- hosts ----
 
 export const owned = (epoch: number): Input => ({ type: 'owned', epoch, host: `host-${epoch}` });
+/** The first record of a fork: its origin's start, and where that comes from. */
+export const forked = (id = 'start-1', origin: Partial<CopyOrigin> = {}): CommandInput => ({
+  ...started({}, id),
+  copied_from: { how: 'fork', session: 's0', n: 3, hash: '0'.repeat(64), command_id: `fork-${id}`, ...origin },
+});
+/** A fork's first owner takes it over where its copied part ends. */
+export const takenOver =
+  (after: Omit<AfterCopy, 'session'> = {}): Move =>
+  (state) => ({
+    type: 'owned',
+    epoch: state.context.epoch + 1,
+    host: 'first',
+    after_copy: { session: state.context.session_id, ...after },
+  });
 /** The surroundings say something: so many pieces, and so many more that the host had no room for. */
 export const fedBack = (count = 1, dropped = 0, source = 'tool:read'): Input => ({
   type: 'feedback',

@@ -196,6 +196,10 @@ const WORLDS: Readonly<Record<string, World>> = {
     },
     happens: only('asks read', 'steer finish_step'),
   },
+  'copies of sessions': {
+    around: {},
+    happens: only('fork', 'asks ask', 'asks read', 'taken over.*', 'not provisioned', 'cancel'),
+  },
   trouble: {
     around: {},
     happens: only(

@@ -137,8 +137,10 @@ describe('while the model answers', () => {
     given(running({ steering: 'one_at_a_time' }), preempted('m'), preempted('n'), modelStopped('half'))
       .when()
       .thenCount('message_injected m steer at iteration_end', 1)
-      .thenCount('message_injected n steer at iteration_start', 1)
-      .thenEffects('call_model');
+      .thenNever('message_injected n')
+      .thenEffects('call_model')
+      .when(answered())
+      .thenCount('message_injected n steer at iteration_end', 1);
   });
 
   test('a repetition changes nothing', () => {

@@ -5,9 +5,14 @@ import {
   answered,
   asked,
   call,
+  cancelled,
   command,
   followedUp,
+  hook,
+  hooksSaid,
   type Move,
+  modelStopped,
+  preempted,
   prompted,
   provisioned,
   reminded,
@@ -60,38 +65,77 @@ describe('steering is delivered first in, first out,', () => {
 });
 
 describe('one at a time', () => {
-  test('every seam that takes it delivers the oldest, and the rest wait for the next', () => {
+  test('is one for each request to the model: the oldest, and the rest wait for the request after it', () => {
     given(running({ steering: 'one_at_a_time' }), batch, steered('s1'), reminded('r1'), steered('s2', INTERRUPT))
       .when(returned('a'))
-      .thenIncludes(
-        'loop_checkpoint post_tool_dispatch delivers s1',
-        'turn_start 2',
-        'loop_checkpoint iteration_start delivers r1',
-      )
+      .thenIncludes('loop_checkpoint post_tool_dispatch delivers s1', 'turn_start 2', 'loop_checkpoint iteration_start')
+      .thenEffects('call_model')
       .when(answered())
-      .thenIncludes('loop_checkpoint iteration_end delivers s2', 'turn_start 3');
+      .thenIncludes('loop_checkpoint iteration_end delivers r1', 'turn_start 3', 'loop_checkpoint iteration_start')
+      .thenEffects('call_model')
+      .when(asked(call('b', 'read')))
+      .thenIncludes('loop_checkpoint pre_tool_dispatch delivers s2 skips b', 'turn_start 4');
+  });
+
+  test('holds a second interrupt back too, until the model has heard the first', () => {
+    given(running({ steering: 'one_at_a_time' }), steered('i1', INTERRUPT), batch)
+      .when(steered('i2', INTERRUPT), steered('s1'))
+      .thenNever('message_injected i2')
+      .when(asked(call('b', 'read')))
+      .thenIncludes('loop_checkpoint pre_tool_dispatch delivers i2 skips b', 'loop_checkpoint iteration_start')
+      .thenNever('message_injected s1')
+      .when(answered())
+      .thenIncludes('loop_checkpoint iteration_end delivers s1');
+  });
+
+  test('holds back for no longer than until the model is asked, wherever the request comes from', () => {
+    given(running({ steering: 'one_at_a_time' }), steered('s1'), steered('s2'), answered())
+      .when(cancelled('c'), modelStopped(), toolsClosed)
+      .thenIncludes('agent_end cancelled pending 1')
+      // The next run's first request is another one.
+      .when(prompted(), provisioned())
+      .thenIncludes('loop_checkpoint iteration_start delivers s2');
+  });
+
+  test('lets an interrupt by, while it keeps the model from being asked', () => {
+    const hooked = running({ steering: 'one_at_a_time', hooks: [hook('transform_context')] });
+    given(hooked, hooksSaid(undefined), steered('s1'), answered())
+      .when(preempted('p'), hooksSaid(undefined), modelStopped())
+      .thenIncludes('loop_checkpoint iteration_end delivers p')
+      .thenCount('message_injected s1 steer at iteration_end', 1);
+  });
+
+  test('does not count what no model is shown', () => {
+    given(
+      running({ steering: 'one_at_a_time' }),
+      steered('a1', 'audit_only'),
+      steered('s1'),
+      cancelled('c'),
+      modelStopped(),
+    )
+      .when(toolsClosed, prompted(), provisioned())
+      .thenIncludes('loop_checkpoint iteration_start delivers s1');
   });
 
   test('the stop seam delivers the oldest interrupt, not the oldest message', () => {
     given(running({ steering: 'one_at_a_time' }), steered('s1'), steered('i1', INTERRUPT), steered('i2', INTERRUPT))
       .when(batch)
-      .thenIncludes(
-        'loop_checkpoint pre_tool_dispatch delivers i1 skips a',
-        'loop_checkpoint iteration_start delivers s1',
-      )
-      .thenNever('message_injected i2');
+      .thenIncludes('loop_checkpoint pre_tool_dispatch delivers i1 skips a', 'turn_start 2')
+      .thenNever('message_injected i2', 'message_injected s1');
   });
 
   test('is said of steering and of follow-ups apart', () => {
     const all: Move = [followedUp('f1'), followedUp('f2'), steered('s1'), steered('s2')];
     given(running({ steering: 'one_at_a_time', followups: 'all' }), all)
       .when(answered())
-      .thenIncludes('loop_checkpoint iteration_end delivers s1', 'loop_checkpoint iteration_start delivers s2')
+      .thenIncludes('loop_checkpoint iteration_end delivers s1')
+      .when(answered())
+      .thenIncludes('loop_checkpoint iteration_end delivers s2')
       .when(answered())
       .thenIncludes(
         'message_injected f1 followup at steering_check',
         'message_injected f2 followup at steering_check',
-        'turn_start 3',
+        'turn_start 4',
       );
     given(running({ steering: 'all', followups: 'one_at_a_time' }), all)
       .when(answered())

@@ -16,6 +16,8 @@ import {
   hooksSaid,
   later,
   type Move,
+  modelFailed,
+  modelStopped,
   owned,
   prompted,
   provisioned,
@@ -30,6 +32,7 @@ import {
   suspended,
   timerFires,
   toolsClosed,
+  using,
 } from './moves.ts';
 import { calling, ended, INTERRUPT, idled } from './openings.ts';
 
@@ -271,7 +274,7 @@ describe('what wakes a suspended session', () => {
     const outcome = given(parked({ signal: 'deployed', for_ms: HOUR }))
       .when(later(1_500), steered('m', INTERRUPT))
       .thenIncludes('resumed interrupt m', 'turn_start 2', 'loop_checkpoint iteration_start delivers m');
-    expect(told(outcome)[0]).toMatch(/It slept for 1 s, .* A message has woken it\.$/);
+    expect(told(outcome)[0]).toMatch(/It slept for 1.5 s, .* A message has woken it\.$/);
   });
 
   test('an interrupt that came after it was asked for, and was delivered before it took hold', () => {
@@ -430,15 +433,39 @@ describe('a session that parks itself', () => {
       .thenIncludes('agent_end end_turn');
   });
 
+  // What was not taken must not be told as if it had been.
+  const refusedAs = (by: string) => ({
+    result: {
+      content: [
+        {
+          type: 'text' as const,
+          text: `The session is to be parked already, as asked ${by}; this request was not taken.`,
+        },
+      ],
+      is_error: true,
+      detail: { code: 'already_suspended' },
+    },
+  });
+
   test('is parked by the first that asked: a person, or a call before it', () => {
     given(calling('read'), suspended('suspend-1', { signal: 'go' }))
       .when(returned('a', 'ok', { park: { for_ms: HOUR } }))
-      .thenIncludes('suspended suspend-1 or go')
+      .thenIncludes('call_ended a error', 'suspended suspend-1 or go')
+      .thenEvent('call_ended', refusedAs('by somebody else'))
       .thenNever('suspend_requested a');
     given(running(), asked(call('a', 'read'), call('b', 'read')), returned('a', 'ok', { park: { signal: 'go' } }))
       .when(returned('b', 'ok', { park: { for_ms: HOUR } }))
-      .thenIncludes('suspended a or go')
+      .thenIncludes('call_ended b error', 'suspended a or go')
+      .thenEvent('call_ended', refusedAs('by the call a'))
       .thenNever('suspend_requested b');
+  });
+
+  test('is parked by the first that asked, also while hooks look at what it was told', () => {
+    given(running({ hooks: [hook('PostToolUse')] }), asked(call('a', 'read'), call('b', 'read')))
+      .when(returned('a', 'ok', { park: { signal: 'go' } }), returned('b', 'ok', { park: { for_ms: HOUR } }))
+      .when(hooksSaid(undefined), hooksSaid(undefined))
+      .thenIncludes('call_ended a ok', 'call_ended b error', 'suspended a or go')
+      .thenEvent('call_ended', refusedAs('by the call a'));
   });
 
   test('is not parked by a call that failed, or was cancelled', () => {
@@ -685,13 +712,82 @@ test('a suspension that was asked for before the run has begun keeps its conditi
     .thenIncludes('suspended suspend-1 or go');
 });
 
+describe('a suspension that was asked for lapses where the run ends first, and its sender is told:', () => {
+  const lapsed = 'control_outcome suspend lapsed because the run ended before the suspension took hold';
+  const inTheLastTurn: Move = [running({ maxTurns: 1 }), asked(call('a', 'read')), suspended()];
+
+  test('at the cap', () => {
+    given(inTheLastTurn).when(returned('a')).thenIncludes('turn_end 1', lapsed).thenNever('suspended');
+    given(inTheLastTurn)
+      .when(returned('a'), toolsClosed)
+      .thenEvent('control_outcome', {
+        control: 'suspend',
+        command_id: 'suspend-1',
+        status: 'lapsed',
+        target: 's1',
+        reason: 'the run ended before the suspension took hold',
+      })
+      .thenCount(lapsed, 1);
+  });
+
+  test('by a cancel', () => {
+    given(running(), suspended()).when(cancelled()).thenJournal('control_outcome cancel cancelled', lapsed);
+  });
+
+  test('by a cancel while hooks are asked about it: what they say is about nothing', () => {
+    given(running({ hooks: [hook('pre_suspend')] }), suspended(), answered(), cancelled())
+      .when(hooksSaid({ block: true, reason: 'no' }))
+      .thenNever('control_outcome suspend blocked')
+      .thenCount(lapsed, 1);
+  });
+
+  test('by a failure', () => {
+    given(running(), suspended()).when(modelFailed()).thenIncludes('run_failed model model_unavailable', lapsed);
+  });
+
+  test('by a budget', () => {
+    given(running({ budgets: { tokens: 100 } }), suspended())
+      .when(using(60, 60, asked(call('a', 'read'))))
+      .thenIncludes('budget_threshold tokens 100%', lapsed)
+      .thenNever('suspended');
+  });
+
+  test('before it has begun', () => {
+    given(started(), suspended()).when(cancelled()).thenIncludes('control_outcome cancel cancelled', lapsed);
+  });
+
+  test('not where it took hold, was withdrawn, or was the session’s own', () => {
+    given(running(), suspended(), answered()).when(cancelled(), toolsClosed).thenNever(lapsed);
+    given(running(), suspended(), resumed()).when(cancelled(), modelStopped()).thenNever(lapsed);
+    given(running({ maxTurns: 1 }), asked(call('a', 'read')))
+      .when(returned('a', 'ok', { park: {} }), toolsClosed)
+      .thenNever(lapsed);
+  });
+
+  test('and cannot be resumed, nor asked for again', () => {
+    given(inTheLastTurn, returned('a')).when(resumed()).thenIncludes('command_rejected not_suspended resume-1');
+    given(inTheLastTurn, returned('a'))
+      .when(suspended('suspend-2'))
+      .thenIncludes('command_rejected not_running suspend-2');
+  });
+});
+
 test.each([
   [0, '0 ms'],
   [450, '450 ms'],
+  [999, '999 ms'],
   [1_000, '1 s'],
+  [1_787, '1.8 s'],
+  [9_949, '9.9 s'],
+  [9_950, '10 s'],
+  [59_499, '59 s'],
+  [59_500, '1 min'],
   [61_000, '1 min 1 s'],
   [3_600_000, '1 h'],
+  [2_000_000, '33 min 20 s'],
+  [3_599_500, '1 h'],
   [3_601_000, '1 h'],
+  [2 * 24 * HOUR - 1, '2 d'],
   [30 * 24 * HOUR, '30 d'],
   [26 * HOUR, '1 d 2 h'],
 ])('%d ms read as %s', (ms, text) => {

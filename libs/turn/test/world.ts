@@ -15,6 +15,7 @@ import {
   Failing,
   fedBack,
   followedUp,
+  forked,
   hooksCancelled,
   hooksSaid,
   type Move,
@@ -40,6 +41,7 @@ import {
   started,
   steered,
   suspended,
+  takenOver,
   timerFires,
   toolsClosed,
 } from './moves.ts';
@@ -72,6 +74,10 @@ export function possibilities(state: SessionState, around: Surroundings, id: () 
     ['word', 'feedback overflows', fedBack(1, 3)],
     ['trouble', 'owned', owned(state.context.epoch + 1)],
     ['trouble', 'session failed', sessionFailed],
+    ...(state.context.run === 0 ? ([['word', 'fork', forked(id())]] as const) : []),
+    ['trouble', 'taken over', takenOver()],
+    ['trouble', 'taken over with another model', takenOver({ settings: { model: 'scripted/other.yaml' } })],
+    ['trouble', 'taken over half copied', takenOver({ error: { code: 'fork_origin_gone', message: 'gone' } })],
   ];
   if (state.context.stop_check) {
     moves.push(['work', 'predicates do not hold', predicatesSaid(false)]);

@@ -1,54 +1,36 @@
 /**
  * Budgets: each threshold of a run is told once, as soon as it is reached and not before; at 100 percent the run ends,
- * and nothing of it begins any more. Tokens and money are counted again here, from the answers alone.
+ * and nothing of it begins any more. All is counted again here: tokens and money from the answers, time from when records
+ * were made; it stands still while the session is suspended or idles.
  */
-import { costNanoUsd, type PinnedPrice, type Provision, type Usage, usdOf } from '@coxswain/protocol';
+import {
+  costNanoUsd,
+  type EventOf,
+  type PinnedPrice,
+  type Provision,
+  type SessionEvent,
+  type Usage,
+  usdOf,
+} from '@coxswain/protocol';
 import type { Checker } from './check.ts';
-
-type Pinned = { readonly budgets: Provision['budgets']; readonly price: PinnedPrice | null };
 
 /** See the top of the file. */
 export const checkBudgets: Checker = ({ records }) => {
   const wrong: string[] = [];
-  let pinned: Pinned = { budgets: undefined, price: null };
-  let [tokens, nanoUsd] = [0, 0];
+  const run = new RunCount();
   let told = new Map<string, number>();
   let isUsedUp = false;
   let isEnding = true;
-  const count = (usage: Usage | undefined) => {
-    if (!usage) return;
-    tokens += usage.input_tokens + usage.output_tokens;
-    nanoUsd += pinned.price ? costNanoUsd(pinned.price, usage) : 0;
-  };
-  const anew = () => {
-    [tokens, nanoUsd] = [0, 0];
-    told = new Map();
-  };
-  for (const { n, events } of records) {
+  for (const { n, at, events, state } of records) {
+    const atMs = Date.parse(at);
     for (const event of events) {
+      if (run.take(event, atMs)) told = new Map();
       switch (event.type) {
         case 'prompt_received':
-          anew();
           [isUsedUp, isEnding] = [false, true];
-          break;
-        case 'persona_changed':
-          pinned = { ...pinned, budgets: event.provision.budgets };
-          break;
-        case 'prices_changed':
-          pinned = { ...pinned, price: event.price };
           break;
         case 'agent_start':
           isEnding = event.fingerprints === null;
-          break;
-        case 'loop_checkpoint':
-          // A daemon counts from the last time that it idled.
-          if (event.kind === 'daemon_idle_pre') anew();
-          break;
-        case 'message_complete':
-        case 'context_overflowed':
-        case 'compaction_done':
-        case 'compaction_skipped':
-          count(event.usage);
           break;
         case 'run_failed':
           isEnding = true;
@@ -56,25 +38,11 @@ export const checkBudgets: Checker = ({ records }) => {
         case 'control_outcome':
           if (event.control === 'cancel' && event.status === 'cancelled') isEnding = true;
           break;
-        case 'budget_threshold': {
-          const { budget, percent, used, limit, needed } = event;
-          const before = told.get(budget) ?? 0;
-          if (percent <= before) wrong.push(`record ${n}: ${percent} % of ${budget} told after ${before} %`);
-          told.set(budget, percent);
-          const name = budget === 'usd' ? 'nano_usd' : budget;
-          const real = { tokens, usd: usdOf(nanoUsd), wall_time_ms: used }[budget];
-          const allowed = pinned.budgets?.limits[name];
-          if (used !== real) wrong.push(`record ${n}: ${used} of ${budget} used, and it were ${real}`);
-          if (allowed === undefined || limit !== (budget === 'usd' ? usdOf(allowed) : allowed))
-            wrong.push(`record ${n}: ${budget} has another limit than ${limit}`);
-          if (
-            used < (limit * percent) / 100 - 1e-12 &&
-            !(percent === 100 && needed !== undefined && used + needed > limit)
-          )
-            wrong.push(`record ${n}: ${percent} % of ${budget} is told at ${used} of ${limit}`);
-          if (percent === 100) [isUsedUp, isEnding] = [true, true];
+        case 'budget_threshold':
+          wrong.push(...falsely(n, event, run, atMs, told.get(event.budget) ?? 0));
+          told.set(event.budget, event.percent);
+          if (event.percent === 100) [isUsedUp, isEnding] = [true, true];
           break;
-        }
         case 'turn_start':
         case 'call_started':
         case 'compaction_started':
@@ -92,19 +60,117 @@ export const checkBudgets: Checker = ({ records }) => {
       }
     }
     // A run that is ending tells no more.
-    if (!isEnding) wrong.push(...untold(n, pinned, { tokens, nano_usd: nanoUsd }, told));
+    const isOver = isEnding || (typeof state === 'object' && 'tearing_down' in state);
+    if (!isOver) wrong.push(...untold(n, run, atMs, told));
   }
   return wrong;
 };
 
-function untold(
+/** What a run has used, counted from its events. */
+class RunCount {
+  budgets: Provision['budgets'];
+  #price: PinnedPrice | null = null;
+  #tokens = 0;
+  #nanoUsd = 0;
+  /** Time that counts: before the clock was stopped last, and since when it runs. */
+  #countedMs = 0;
+  #sinceMs: number | null = null;
+  #idleSinceMs: number | null = null;
+
+  /** @returns whether everything is counted anew from here. */
+  take(event: SessionEvent, atMs: number): boolean {
+    switch (event.type) {
+      case 'persona_changed':
+        this.budgets = event.provision.budgets;
+        return false;
+      case 'prices_changed':
+        this.#price = event.price;
+        return false;
+      case 'prompt_received':
+        this.#anew();
+        return true;
+      case 'loop_checkpoint':
+        if (event.kind === 'daemon_idle_post') this.#start(atMs);
+        // A daemon counts from the last time that it idled.
+        if (event.kind !== 'daemon_idle_pre') return false;
+        this.#anew();
+        this.#idleSinceMs = atMs;
+        return true;
+      case 'agent_start':
+      case 'resumed':
+        this.#start(atMs);
+        return false;
+      case 'turn_start':
+        // It went on at once: something had come while hooks were asked whether it may idle.
+        if (this.#idleSinceMs !== null) this.#start(this.#idleSinceMs);
+        return false;
+      case 'suspended':
+        [this.#countedMs, this.#sinceMs] = [this.#elapsedMs(atMs), null];
+        this.#idleSinceMs = null;
+        return false;
+      case 'message_complete':
+      case 'context_overflowed':
+      case 'compaction_done':
+      case 'compaction_skipped':
+        this.#spend(event.usage);
+        return false;
+      default:
+        return false;
+    }
+  }
+
+  /** In whole units. */
+  used(atMs: number): { readonly tokens: number; readonly nano_usd: number; readonly wall_time_ms: number } {
+    return { tokens: this.#tokens, nano_usd: this.#nanoUsd, wall_time_ms: this.#elapsedMs(atMs) };
+  }
+
+  #spend(usage: Usage | undefined): void {
+    if (!usage) return;
+    this.#tokens += usage.input_tokens + usage.output_tokens;
+    if (this.#price) this.#nanoUsd += costNanoUsd(this.#price, usage);
+  }
+
+  #anew(): void {
+    [this.#tokens, this.#nanoUsd, this.#countedMs] = [0, 0, 0];
+    [this.#sinceMs, this.#idleSinceMs] = [null, null];
+  }
+
+  #start(atMs: number): void {
+    this.#sinceMs ??= atMs;
+    this.#idleSinceMs = null;
+  }
+
+  #elapsedMs(atMs: number): number {
+    return this.#countedMs + (this.#sinceMs === null ? 0 : atMs - this.#sinceMs);
+  }
+}
+
+function falsely(
   n: number,
-  { budgets }: Pinned,
-  used: { readonly tokens: number; readonly nano_usd: number },
-  told: ReadonlyMap<string, number>,
+  { budget, percent, used, limit, needed }: EventOf<'budget_threshold'>,
+  run: RunCount,
+  atMs: number,
+  before: number,
 ): string[] {
+  const wrong: string[] = [];
+  const name = budget === 'usd' ? 'nano_usd' : budget;
+  const shown = (amount: number | undefined) => (budget === 'usd' && amount !== undefined ? usdOf(amount) : amount);
+  const real = shown(run.used(atMs)[name]);
+  const isUncovered = percent === 100 && needed !== undefined && used + needed > limit;
+  if (percent <= before) wrong.push(`record ${n}: ${percent} % of ${budget} told after ${before} %`);
+  if (used !== real) wrong.push(`record ${n}: ${used} of ${budget} used, and it were ${real}`);
+  if (limit !== shown(run.budgets?.limits[name])) wrong.push(`record ${n}: ${budget} has another limit than ${limit}`);
+  // Money is shown as the nearest number that JSON has.
+  if (used < (limit * percent) / 100 - 1e-12 && !isUncovered)
+    wrong.push(`record ${n}: ${percent} % of ${budget} is told at ${used} of ${limit}`);
+  return wrong;
+}
+
+function untold(n: number, run: RunCount, atMs: number, told: ReadonlyMap<string, number>): string[] {
+  const { budgets } = run;
   if (!budgets) return [];
-  return (['tokens', 'nano_usd'] as const).flatMap((name) => {
+  const used = run.used(atMs);
+  return (['tokens', 'nano_usd', 'wall_time_ms'] as const).flatMap((name) => {
     const limit = budgets.limits[name];
     if (limit === undefined) return [];
     const budget = name === 'nano_usd' ? 'usd' : name;

@@ -10,6 +10,7 @@ import { checkBudgets } from './budgets.ts';
 import { checkCalls } from './calls.ts';
 import { checkChain } from './chain.ts';
 import { checkCommands } from './commands.ts';
+import { checkCopy, isCopy } from './copy.ts';
 import { checkEffects } from './effects.ts';
 import { checkFates } from './fates.ts';
 import { checkFeedback } from './feedback.ts';
@@ -66,12 +67,15 @@ export const CHECKERS: Readonly<Record<string, Checker>> = {
   budgets: checkBudgets,
 };
 
+/** What holds of a fork as well: what others say of commands, effects and owners is about its origin up to where it begins. */
+const OF_COPIES: Readonly<Record<string, Checker>> = { copy: checkCopy, replay: checkReplay, runs: checkRuns };
+
 /** Everything that is wrong. */
 export async function check(evidence: Evidence): Promise<Problem[]> {
   const problems: Problem[] = [];
   if (!evidence.ended) problems.push({ checker: 'liveness', session: '', what: 'not every session came to an end' });
   for (const journal of evidence.journals) {
-    for (const [checker, run] of Object.entries(CHECKERS)) {
+    for (const [checker, run] of Object.entries(isCopy(journal) ? OF_COPIES : CHECKERS)) {
       for (const what of await found(run, journal, evidence))
         problems.push({ checker, session: journal.session, what });
     }

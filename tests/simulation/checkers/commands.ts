@@ -47,6 +47,14 @@ function consumedOnce(consumed: readonly JournalRecord[], sent: readonly SentCom
   return wrong;
 }
 
+/** What becomes of a suspension that was asked for is told once more where it comes to nothing. */
+const comesToNothing = (status: string) => status === 'lapsed' || status === 'blocked';
+
+function isFateOfSuspension(event: Placed['event'], id: string): boolean {
+  if (event.type === 'control_outcome') return event.command_id === id && comesToNothing(event.status);
+  return event.type === 'suspended' && event.command_id === id;
+}
+
 /** What an accepted command has to leave behind. */
 function tookEffect(journal: Journal, consumed: readonly JournalRecord[]): string[] {
   const wrong: string[] = [];
@@ -73,8 +81,10 @@ function tookEffect(journal: Journal, consumed: readonly JournalRecord[]): strin
     if (ControlVerb.safeParse(verb).success)
       expectOne(
         'control_outcome',
-        ({ event }) => event.type === 'control_outcome' && event.command_id === id && event.status !== 'blocked',
+        ({ event }) => event.type === 'control_outcome' && event.command_id === id && !comesToNothing(event.status),
       );
+    if (verb === 'suspend' && count(({ event }) => isFateOfSuspension(event, id)) > 1)
+      wrong.push(`${id} (suspend) came to something more than once`);
     if (record.events.some((event) => event.type === 'command_rejected')) continue;
     switch (verb) {
       case 'steer':

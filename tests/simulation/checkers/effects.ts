@@ -45,8 +45,14 @@ export const checkEffects: Checker = (journal, { history }) => {
   const open = new Map<string, string>();
   /** Calls about which a person was asked: who answers for them need not be the host that had them. */
   const asked = new Set<string>();
+  /** The records in which calls came back; hooks may look at the result before the call ends, on another host. */
+  const returned = new Map<string, number>();
   for (const { n, epoch, event } of placed) {
-    if (event.type === 'call_started') open.set(event.call_id, event.effect_id);
+    if (event.type === 'call_returned') returned.set(event.call_id, n);
+    if (event.type === 'call_started') {
+      open.set(event.call_id, event.effect_id);
+      returned.delete(event.call_id);
+    }
     if (event.type === 'approval_requested' && event.requested_by === UNKNOWN_OUTCOME) asked.add(event.call_id);
     if (event.type !== 'call_ended') continue;
     const effectId = open.get(event.call_id);
@@ -58,7 +64,7 @@ export const checkEffects: Checker = (journal, { history }) => {
     if (event.status === 'interrupted') {
       if (!crossed) wrong.push(`record ${n}: ${event.call_id} is interrupted, and its host never changed`);
       if (isIdempotent(event.tool)) wrong.push(`record ${n}: ${event.call_id} may run again, and is interrupted`);
-      const writer = journal.records[n - 1]?.attempt.split('-')[0];
+      const writer = journal.records[(returned.get(event.call_id) ?? n) - 1]?.attempt.split('-')[0];
       for (const { run } of list) {
         if (!asked.has(event.call_id) && run.host === writer && answersAtOnce(run.tool) && wasInHand(run, history))
           wrong.push(`record ${n}: ${event.call_id} is interrupted, and ${run.host} knew its answer`);

@@ -4,6 +4,7 @@ import { APPROVALS } from './approvals.ts';
 import { CANCELLING } from './cancelling.ts';
 import { COMPACTION } from './compaction.ts';
 import { FAILURES } from './failures.ts';
+import { FORKS } from './forks.ts';
 import { HOOKS } from './hooks.ts';
 import { INJECTIONS } from './injections.ts';
 import { LIMITS } from './limits.ts';
@@ -25,4 +26,5 @@ export const SCENARIOS: readonly Scenario[] = [
   ...HOOKS,
   ...COMPACTION,
   ...LIMITS,
+  ...FORKS,
 ];

@@ -64,6 +64,19 @@ export const SLEEPING: readonly Scenario[] = [
     },
   },
   {
+    name: 'suspension-lapsed',
+    shows:
+      'a suspension that is asked for in the last turn that the cap allows never takes hold, and its sender is told',
+    turns: [ask(['haul', { ms: 100 }])],
+    tools: ['haul'],
+    async play(stage) {
+      await stage.host();
+      await stage.start({ max_turns: 1 });
+      await stage.send('suspend', { reason: 'ebb', actor: 'mara' });
+      await stage.wait(200);
+    },
+  },
+  {
     name: 'suspension-expired',
     shows: 'the signal does not come, and the run fails with a code',
     turns: [say('Waiting for the pilot.', { delay_ms: 100 })],

@@ -26,7 +26,10 @@ export class HookModuleError extends Error {
 /** How long a module's own code may take before it is there. */
 const LOADED_WITHIN_MS = 30_000;
 
-/** Loads a module with all of its files. @throws HookModuleError */
+/**
+ * Loads a module of handlers, in TypeScript or JavaScript, with what it imports from beside it.
+ * @throws HookModuleError
+ */
 export async function loadModule(path: string): Promise<LoadedModule> {
   const entry = resolve(path);
   const { text, files } = await bundled(entry);

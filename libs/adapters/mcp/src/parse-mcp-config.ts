@@ -1,5 +1,5 @@
 /** Reading the usual `mcpServers` file. */
-import { McpServer, McpServers } from '@coxswain/protocol';
+import { McpServers, problemSentences, readStrictly } from '@coxswain/protocol';
 
 /**
  * Reads `{"mcpServers": {"<name>": {"command": …} | {"url": …}}}`. `"type": "stdio"` beside a command is accepted and
@@ -30,10 +30,10 @@ export function parseMcpConfig(text: string): McpServers | string {
     if (problem !== null) return `mcpServers.${name}${problem}`;
     servers[name] = withoutStdioType(server as Record<string, unknown>);
   }
-  const parsed = McpServers.safeParse(servers);
-  if (parsed.success) return parsed.data;
-  const [issue] = parsed.error.issues;
-  return `mcpServers.${issue?.path.join('.')}: ${issue?.message}`;
+  const read = readStrictly(McpServers, servers);
+  if (read.ok) return read.data;
+  const [problem] = read.problems;
+  return problemSentences([{ ...problem, path: ['mcpServers', ...problem.path] }]).join();
 }
 
 function problemOf(server: unknown): string | null {
@@ -43,12 +43,7 @@ function problemOf(server: unknown): string | null {
   if (command === undefined && url === undefined) return ' has neither a command nor a url';
   if (type === 'sse')
     return '.type: the transport sse is not spoken any more; use the server’s Streamable HTTP address';
-  // The union of both shapes reports only that neither fits; the one that was meant says what is wrong.
-  const meant = McpServer.options[command === undefined ? 1 : 0];
-  const parsed = meant?.safeParse(withoutStdioType(server));
-  if (parsed === undefined || parsed.success) return null;
-  const [issue] = parsed.error.issues;
-  return `${issue?.path.map((step) => `.${String(step)}`).join('') ?? ''}: ${issue?.message}`;
+  return null;
 }
 
 /** The key that many configurations carry beside a command and that says nothing more. */

@@ -37,7 +37,11 @@ describe('an MCP configuration', () => {
     ['a server with both', '{"mcpServers": {"a": {"command": "x", "url": "http://y"}}}', 'has a command and a url'],
     ['a name that does not fit', '{"mcpServers": {"a b": {"command": "x"}}}', 'the name "a b" must be 1 to 48'],
     ['arguments that are no list', '{"mcpServers": {"a": {"command": "x", "args": "y"}}}', 'mcpServers.a.args'],
-    ['arguments that are no text', '{"mcpServers": {"a": {"command": "x", "args": [1]}}}', 'mcpServers.a.args.0'],
+    [
+      'arguments that are no text',
+      '{"mcpServers": {"a": {"command": "x", "args": [1]}}}',
+      'mcpServers.a.args[0]: must be a text',
+    ],
     ['a URL that is none', '{"mcpServers": {"a": {"url": "example.org"}}}', 'mcpServers.a.url'],
     ['another scheme', '{"mcpServers": {"a": {"url": "ftp://example.org"}}}', 'mcpServers.a.url'],
     [
@@ -45,7 +49,11 @@ describe('an MCP configuration', () => {
       '{"mcpServers": {"a": {"type": "sse", "url": "http://y"}}}',
       'mcpServers.a.type: the transport sse',
     ],
-    ['an unknown key', '{"mcpServers": {"a": {"command": "x", "disabled": true}}}', 'disabled'],
+    [
+      'an unknown key',
+      '{"mcpServers": {"a": {"command": "x", "disabled": true}}}',
+      'unknown key "mcpServers.a.disabled"',
+    ],
   ])('with %s is refused in a sentence', (_name, text, message) => {
     expect(parseMcpConfig(text)).toEqual(expect.stringContaining(message));
   });

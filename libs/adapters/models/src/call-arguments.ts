@@ -18,6 +18,16 @@ export function readArguments(text: string): ReadArguments {
   }
 }
 
+/**
+ * What is said of a call's arguments where nothing of them had come when its answer was cut off: none can be meant as well
+ * as all of them be missing.
+ */
+export function argumentsCutOff(finishReason: string): ReadArguments {
+  return unusable(
+    `The answer was cut off (${finishReason}) before any arguments had come; write {} where there are none.`,
+  );
+}
+
 /** Takes a JSON value for a call's arguments, which must be an object. */
 export function checkArguments(value: Json): ReadArguments {
   if (isObject(value)) return { args: value };

@@ -9,7 +9,10 @@ const NO_TOKENS = {
   inputTokens: { total: undefined, noCache: undefined, cacheRead: undefined, cacheWrite: undefined },
   outputTokens: { total: undefined, text: undefined, reasoning: undefined },
 };
-const finish = (unified: 'stop' | 'other' | 'error', raw?: string): LanguageModelV3StreamPart => ({
+const finish = (
+  unified: 'stop' | 'tool-calls' | 'length' | 'other' | 'error',
+  raw?: string,
+): LanguageModelV3StreamPart => ({
   type: 'finish',
   finishReason: { unified, raw },
   usage: NO_TOKENS,
@@ -88,7 +91,25 @@ describe('calls', () => {
   });
 
   test('no arguments at all are the empty object', () => {
-    expect(taken([call('c1', '')]).answer.content).toMatchObject([{ args: {} }]);
+    for (const end of [finish('stop', 'stop'), finish('tool-calls', 'tool_calls')])
+      expect(taken([call('c1', ''), end]).answer.content).toMatchObject([{ args: {} }]);
+  });
+
+  test.each([
+    ['length', 'max_tokens'],
+    ['other', 'something'],
+  ] as const)('no arguments at all are no arguments where the answer was cut off: %s', (unified, raw) => {
+    const cut = { args: null, problem: { code: 'invalid_call_arguments', message: expect.stringContaining(unified) } };
+    const ending = finish(unified, raw);
+    expect(taken([call('c1', ''), ending]).answer.content).toMatchObject([cut]);
+    expect(taken([call('c1', ' '), call('c2', '{"a": 1}'), ending]).answer.content).toMatchObject([
+      cut,
+      { args: { a: 1 } },
+    ]);
+    // An adapter has written the braces, unless something has come behind them.
+    expect(taken([call('c1', '{}'), call('c2', '{}'), ending]).answer.content).toMatchObject([{ args: {} }, cut]);
+    for (const part of taken([call('c1', '{}'), call('c2', '{"a": 1}'), ending]).answer.content)
+      expect(part).not.toHaveProperty('problem');
   });
 
   test('ids that are empty, repeated or known from before are replaced, the same each time', () => {

@@ -44,7 +44,7 @@ describe('a file of prices', () => {
   });
 
   test.each([
-    ['no table', 'prices: 3', /expected array/i],
+    ['no table', 'prices: 3', /prices: must be a list/],
     ['a misspelt key', 'prices: [{model: m, in: 1, output: 1}]', /in/],
     ['a key beside it', 'price: []', /price/],
     ['no YAML', 'prices: [', /prices\.yaml/],

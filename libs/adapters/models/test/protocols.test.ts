@@ -29,7 +29,7 @@ afterEach(async () => {
   server = null;
 });
 
-describe.each(PROTOCOLS)('$title', ({ name, hello, end, overloaded, tooLong }) => {
+describe.each(PROTOCOLS)('$title', ({ name, hello, end, cutCall, overloaded, tooLong }) => {
   const atMock = () => ({ name, base_url: mock.url });
   const atServer = () => ({ name, base_url: (server as RawServer).url });
   const go = [userText('go')];
@@ -207,6 +207,18 @@ describe.each(PROTOCOLS)('$title', ({ name, hello, end, overloaded, tooLong }) =
     expect(result.error?.code).toBe('model_request_failed');
   });
 
+  test('a call that was cut off before its arguments is none that could run', async () => {
+    server = await rawServer((response) => {
+      beginStream(response);
+      response.end(cutCall);
+    });
+    const { result } = await ask(models, atServer(), go, { tools: TOOLS });
+    expect(result).toMatchObject({ status: 'complete', finishReason: 'length' });
+    expect(callsOf(result.message)).toMatchObject([
+      { tool: 'read_file', args: null, problem: { code: 'invalid_call_arguments' } },
+    ]);
+  });
+
   test.each([
     ['a frame that is not JSON', 'data: {"half\n\n'],
     ['a frame of another shape', 'data: {"choices": 5, "candidates": 5}\n\n'],
@@ -223,6 +235,7 @@ describe.each(PROTOCOLS)('$title', ({ name, hello, end, overloaded, tooLong }) =
       error: { code: 'model_stream_broken', retryable: true },
       message: { content: [{ type: 'text', text: 'Hello' }] },
     });
+    expect(result.error?.message).not.toMatch(/[\r\n]/);
   });
 
   test('a broken answer that had said nothing is asked for again', async () => {

@@ -9,6 +9,8 @@ export interface Protocol {
   readonly hello: string;
   /** Frames that end it. */
   readonly end: string;
+  /** Frames of an answer that was cut off when its one call had been named, and none of its arguments. */
+  readonly cutCall: string;
   /** The frame with which the provider reports that it has too much to do. */
   readonly overloaded: string;
   /** The body with which the provider refuses a prompt that is too long. */
@@ -20,6 +22,12 @@ const chat = (choice: object) =>
 const CHAT = {
   hello: chat({ delta: { role: 'assistant', content: 'Hel' } }) + chat({ delta: { content: 'lo' } }),
   end: `${chat({ delta: {}, finish_reason: 'stop' })}data: [DONE]\n\n`,
+  cutCall: `${chat({
+    delta: {
+      role: 'assistant',
+      tool_calls: [{ index: 0, id: 'c1', type: 'function', function: { name: 'read_file', arguments: '' } }],
+    },
+  })}${chat({ delta: {}, finish_reason: 'length' })}data: [DONE]\n\n`,
   overloaded: sse({ error: { message: 'slow down', type: 'rate_limit_error', code: 'rate_limit_exceeded' } }),
 };
 const OPENAI_TOO_LONG = {
@@ -61,6 +69,38 @@ export const PROTOCOLS: readonly Protocol[] = [
         type: 'response.completed',
         sequence_number: 9,
         response: { ...response, status: 'completed', usage: { input_tokens: 3, output_tokens: 2, total_tokens: 5 } },
+      },
+    ]
+      .map(sse)
+      .join(''),
+    cutCall: [
+      { type: 'response.created', sequence_number: 0, response },
+      {
+        type: 'response.output_item.added',
+        output_index: 0,
+        item: { type: 'function_call', id: 'fc_1', call_id: 'c1', name: 'read_file', arguments: '' },
+      },
+      {
+        type: 'response.output_item.done',
+        output_index: 0,
+        item: {
+          type: 'function_call',
+          id: 'fc_1',
+          call_id: 'c1',
+          name: 'read_file',
+          arguments: '',
+          status: 'incomplete',
+        },
+      },
+      {
+        type: 'response.incomplete',
+        sequence_number: 9,
+        response: {
+          ...response,
+          status: 'incomplete',
+          incomplete_details: { reason: 'max_output_tokens' },
+          usage: { input_tokens: 3, output_tokens: 2, total_tokens: 5 },
+        },
       },
     ]
       .map(sse)
@@ -116,6 +156,31 @@ export const PROTOCOLS: readonly Protocol[] = [
     ]
       .map(sse)
       .join(''),
+    cutCall: [
+      {
+        type: 'message_start',
+        message: {
+          id: 'msg_1',
+          type: 'message',
+          role: 'assistant',
+          model: 'm',
+          content: [],
+          stop_reason: null,
+          stop_sequence: null,
+          usage: { input_tokens: 3, output_tokens: 1 },
+        },
+      },
+      {
+        type: 'content_block_start',
+        index: 0,
+        content_block: { type: 'tool_use', id: 'c1', name: 'read_file', input: {} },
+      },
+      { type: 'content_block_stop', index: 0 },
+      { type: 'message_delta', delta: { stop_reason: 'max_tokens', stop_sequence: null }, usage: { output_tokens: 2 } },
+      { type: 'message_stop' },
+    ]
+      .map(sse)
+      .join(''),
     overloaded: sse({ type: 'error', error: { type: 'overloaded_error', message: 'Overloaded' } }),
     tooLong: {
       type: 'error',
@@ -129,6 +194,10 @@ export const PROTOCOLS: readonly Protocol[] = [
       gemini({ content: { role: 'model', parts: [{ text: 'Hel' }] } }) +
       gemini({ content: { role: 'model', parts: [{ text: 'lo' }] } }),
     end: gemini({ content: { role: 'model', parts: [{ text: '' }] }, finishReason: 'STOP' }),
+    cutCall: gemini({
+      content: { role: 'model', parts: [{ functionCall: { name: 'read_file', args: {} } }] },
+      finishReason: 'MAX_TOKENS',
+    }),
     overloaded: sse({ error: { code: 503, message: 'The model is overloaded', status: 'UNAVAILABLE' } }),
     tooLong: {
       error: {

@@ -261,7 +261,7 @@ test('call ids never repeat in a session, although turn numbers begin anew in ea
 describe('a script that does not fit', () => {
   const problems: [yaml: string, names: string][] = [
     ['turns: [{text: a}, {txt: b}]', 'turns[1]'],
-    ['turns: [{txt: b, text: a}]', '"txt"'],
+    ['turns: [{txt: b, text: a}]', 'unknown key "turns[0].txt"; did you mean "text"?'],
     ['turns: [{calls: [{args: {}}]}]', 'turns[0].calls[0].tool'],
     ['turns: [{text: a, delay_ms: -1}]', 'turns[0].delay_ms'],
     ['turns: [{text: a, match: "("}]', 'turns[0].match'],
@@ -269,7 +269,7 @@ describe('a script that does not fit', () => {
     ['turns: [{}]', 'at least one of text, reasoning, calls, fail'],
     ['turns: []', 'turns'],
     ['turns: [', 'line 1'],
-    ['', 'expected object'],
+    ['', 'must be an object with turns, compactions, loop, not null'],
   ];
   test.each(problems)('%s', async (yaml, names) => {
     const file = script(yaml);

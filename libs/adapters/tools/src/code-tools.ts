@@ -1,6 +1,14 @@
 /** Tools that the embedding program gives as functions. */
 import type { ToolOutcome, ToolSource } from '@coxswain/ports';
-import { DEFAULT_TRAITS, type JsonObject, ToolDefinition, ToolResult, type ToolTraits } from '@coxswain/protocol';
+import {
+  DEFAULT_TRAITS,
+  type JsonObject,
+  problemSentences,
+  readStrictly,
+  ToolDefinition,
+  ToolResult,
+  type ToolTraits,
+} from '@coxswain/protocol';
 import { type CallContext, type FunctionTool, functionToolset } from './function-toolset.ts';
 import { failed, textResult } from './tool-outcome.ts';
 
@@ -62,28 +70,23 @@ export function createCodeTools(definitions: readonly CodeTool[]): ToolSource {
 }
 
 function definitionOf({ name, description, input_schema, traits }: CodeTool): ToolDefinition {
-  const parsed = ToolDefinition.safeParse({
+  const read = readStrictly(ToolDefinition, {
     name,
     description,
     input_schema,
     source: 'code',
     traits: { ...DEFAULT_TRAITS, ...traits },
   });
-  if (parsed.success) return parsed.data;
-  const [issue] = parsed.error.issues;
-  throw new TypeError(
-    `the code tool ${JSON.stringify(name)} is not valid: ${issue?.path.join('.')}: ${issue?.message}`,
-  );
+  if (read.ok) return read.data;
+  throw new TypeError(`the code tool ${JSON.stringify(name)} is not valid: ${problemSentences(read.problems)[0]}`);
 }
 
 function outcomeOf(returned: CodeToolAnswer): ToolOutcome {
   if (returned === LATER) return { status: 'accepted', result: textResult(false, ['']) };
   if (typeof returned === 'string') return { status: 'ok', result: textResult(false, [returned]) };
   // The function may be JavaScript, or lie about its type; what it returns goes into the journal.
-  const parsed = ToolResult.safeParse(returned);
-  if (!parsed.success) {
-    const [issue] = parsed.error.issues;
-    return failed('tool_failed', `the tool returned what is no result: ${issue?.path.join('.')}: ${issue?.message}`);
-  }
-  return { status: parsed.data.is_error ? 'error' : 'ok', result: parsed.data };
+  const read = readStrictly(ToolResult, returned);
+  if (!read.ok)
+    return failed('tool_failed', `the tool returned what is no result: ${problemSentences(read.problems)[0]}`);
+  return { status: read.data.is_error ? 'error' : 'ok', result: read.data };
 }

@@ -1,6 +1,6 @@
 /** The tool `park`: the agent suspends its own session until a time, until a signal, or until somebody resumes it. */
 import type { ToolSource } from '@coxswain/ports';
-import { BOUNDS, DEFAULT_TRAITS, OnTimeout, ParkRequest } from '@coxswain/protocol';
+import { BOUNDS, DEFAULT_TRAITS, OnTimeout, ParkRequest, readStrictly } from '@coxswain/protocol';
 import { type FunctionTool, functionToolset } from './function-toolset.ts';
 import { inputSchema, type Parameters, readArguments } from './parameters.ts';
 import { succeeded } from './tool-outcome.ts';
@@ -51,11 +51,11 @@ export const parkTool: FunctionTool = {
     traits: { ...DEFAULT_TRAITS, idempotent: true },
   },
   async run(args) {
-    const parsed = ParkRequest.safeParse(readArguments(parameters, args));
-    if (!parsed.success) {
-      const [issue] = parsed.error.issues;
-      const field = issue?.path.join('.') ?? '';
-      throw new ToolProblem('invalid_call_arguments', `the argument ${field}: ${issue?.message}`, { field });
+    const parsed = readStrictly(ParkRequest, readArguments(parameters, args));
+    if (!parsed.ok) {
+      const [{ path, words }] = parsed.problems;
+      const field = path.join('.');
+      throw new ToolProblem('invalid_call_arguments', `the argument ${field}: ${words}`, { field });
     }
     return {
       ...succeeded(`The session will be parked at the end of this turn, ${wokenBy(parsed.data)}.`),

@@ -98,10 +98,11 @@ function parametersFor(byDefault: number, maximum: number) {
 /** What a command wrote, as the model is shown it. */
 interface ShownOutput {
   readonly text: string;
-  readonly isCut: boolean;
   /** All of it as far as it was kept, where `text` is cut. */
   readonly whole: string | undefined;
   readonly total: number;
+  /** Bytes between the beginning and the end that were not kept. */
+  readonly dropped: number;
 }
 
 function shownOutput(output: KeptOutput, maxBytes: number): ShownOutput {
@@ -112,11 +113,12 @@ function shownOutput(output: KeptOutput, maxBytes: number): ShownOutput {
   const text = middleCut(beginning, ending, dropped, maxBytes);
   const gap = dropped > 0 ? `\n[... ${dropped} bytes of output were not kept ...]\n` : '';
   const isCut = text !== beginning + ending;
-  return { text, whole: isCut ? beginning + gap + ending : undefined, isCut, total };
+  return { text, whole: isCut ? beginning + gap + ending : undefined, total, dropped };
 }
 
-function commandOutcome(end: GroupEnd, { text, whole, total }: ShownOutput, timeoutMs: number): ToolOutcome {
+function commandOutcome(end: GroupEnd, { text, whole, total, dropped }: ShownOutput, timeoutMs: number): ToolOutcome {
   const notes = [endInWords(end, timeoutMs)];
+  if (dropped > 0) notes.push(`[${total} bytes of output in all; ${dropped} in the middle were not kept]`);
   if (text === '') notes.push('[no output]');
   if (end.leftovers) notes.push('[processes that it left in the background were ended]');
   const detail: JsonObject = {
@@ -142,7 +144,7 @@ const COMMAND_SHOWN_CHARS = 200;
 function policyNotices(
   command: string,
   end: GroupEnd,
-  { isCut, total }: ShownOutput,
+  { total, dropped }: ShownOutput,
   timeoutMs: number,
   timeoutMaxMs: number,
 ): string[] {
@@ -155,9 +157,10 @@ function policyNotices(
         : 'That is the longest that this host allows: divide the work.';
     notices.push(`The command was ended after ${timeoutMs} ms: ${shown}\n${more}`);
   }
-  if (isCut) {
+  // What was kept can be read on, as the result says; the rest is gone.
+  if (dropped > 0) {
     notices.push(
-      `Of the command's output, ${total} bytes, only the beginning and the end are shown: ${shown}\nTo see the rest, filter it, or write it to a file and read that in parts.`,
+      `Of the command's output, ${total} bytes, only the beginning and the end were kept: ${shown}\nTo see what is between, filter it, or write it to a file and read that in parts.`,
     );
   }
   return notices;

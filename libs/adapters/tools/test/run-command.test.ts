@@ -109,18 +109,26 @@ describe('what the host does to a command is told to the model, and how it can d
     ]);
   });
 
-  test('shown in part', async () => {
+  test('kept in part: how much there was, and how much is gone', async () => {
     const { call, feedback } = await builtIns();
-    const command = 'head -c 200000 /dev/zero | tr "\\0" x';
-    await call('run_command', { command });
-    expect(feedback).toEqual([expect.stringContaining("Of the command's output, 200000 bytes, only the beginning")]);
+    const command = 'head -c 10000000 /dev/zero | tr "\\0" x';
+    const outcome = await call('run_command', { command });
+    expect(feedback).toEqual([expect.stringContaining("Of the command's output, 10000000 bytes, only the beginning")]);
+    expect(outcome.result.detail).toMatchObject({ output_bytes: 10_000_000 });
+    const [, gone] =
+      /\n\[10000000 bytes of output in all; (\d+) in the middle were not kept\]$/.exec(textOf(outcome)) ?? [];
+    expect((outcome.whole ?? '').split('x').length - 1).toBe(10_000_000 - Number(gone));
   });
 
-  test.each(['echo done', 'exit 3', 'head -c 1000 /dev/zero | tr "\\0" x'])('nothing of `%s`', async (command) => {
-    const { call, feedback } = await builtIns();
-    await call('run_command', { command });
-    expect(feedback).toEqual([]);
-  });
+  // What is shown in part and kept whole can be read on: the result says how.
+  test.each(['echo done', 'exit 3', 'head -c 1000 /dev/zero | tr "\\0" x', 'head -c 200000 /dev/zero | tr "\\0" x'])(
+    'nothing of `%s`',
+    async (command) => {
+      const { call, feedback } = await builtIns();
+      await call('run_command', { command });
+      expect(feedback).toEqual([]);
+    },
+  );
 
   test('nothing of one that was cancelled', async () => {
     const { call, feedback } = await builtIns();

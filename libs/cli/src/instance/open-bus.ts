@@ -74,6 +74,7 @@ async function openBus({ flags, env }: Where, services: boolean): Promise<OpenBu
   for (;;) {
     const { address, stateDir } = await findBus(flags, env);
     if (address && port !== undefined) refusePort(port, address);
+    // Not within the attempt: what is refused here would be tried again.
     if (address && manifest) refuseElsewhere(flags, manifest);
     try {
       if (!address) return await startBus({ stateDir, port, services, env, manifest });
@@ -87,18 +88,18 @@ async function openBus({ flags, env }: Where, services: boolean): Promise<OpenBu
   }
 }
 
-// Whoever has written a policy must not believe that it holds where it does not.
-function refuseElsewhere(flags: Where['flags'], manifest: string): void {
-  if (flags.on('manifest'))
-    throw usageError('--manifest belongs to the process that hosts sessions, which runs already');
-  process.stderr.write(`the hooks of ${manifest} are not used: the sessions of this bus are hosted elsewhere\n`);
-}
-
 /** A port is that of a server that is started; where one runs already, it would be passed over in silence. */
 function refusePort(port: number, { servers, source }: BusAddress): void {
   const runs = source === 'state-dir' ? 'an instance runs on this state folder already' : `${source} names a bus`;
   if (source === 'state-dir' && new URL(servers).port === String(port)) return;
   throw usageError(`--port ${port} is for a server that is started here, and ${runs}`);
+}
+
+// Whoever has written a policy must not believe that it holds where it does not.
+function refuseElsewhere(flags: Where['flags'], manifest: string): void {
+  if (flags.on('manifest'))
+    throw usageError('--manifest belongs to the process that hosts sessions, which runs already');
+  process.stderr.write(`the hooks of ${manifest} are not used: the sessions of this bus are hosted elsewhere\n`);
 }
 
 async function joinBus(address: BusAddress, stateDir: string): Promise<OpenBus> {

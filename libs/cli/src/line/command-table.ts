@@ -71,7 +71,25 @@ const REMINDING = {
 } satisfies Record<string, FlagSpec>;
 
 const COMMANDING = { ...BUS, 'command-id': INJECTING['command-id'] } satisfies Record<string, FlagSpec>;
+const AT: FlagSpec = { value: 'N', help: 'After this record instead of the newest' };
 const REASON: FlagSpec = { value: 'TEXT', help: 'Why; it is recorded' };
+
+const FORKING = {
+  ...BUS,
+  port: PORT,
+  at: AT,
+  id: RUNNING.id,
+  prompt: { value: 'TEXT', help: 'Another text in that record; where the session has ended, its next prompt' },
+  persona: RUNNING.persona,
+  model: RUNNING.model,
+  'base-url': RUNNING['base-url'],
+  verdict: { value: '[HOOK=]JSON', help: 'What the hooks of that record return instead', repeatable: true },
+  result: { value: 'TEXT', help: 'What the call of that record returned instead' },
+  'result-error': { value: 'TEXT', help: 'The same, as an error' },
+  detach: RUNNING.detach,
+  'steering-file': STEERING_FILE,
+  ...ASKING,
+} satisfies Record<string, FlagSpec>;
 
 /** The commands, in the order of the help. */
 export const COMMANDS: readonly CommandSpec[] = [
@@ -116,7 +134,7 @@ export const COMMANDS: readonly CommandSpec[] = [
     name: 'show',
     args: ['<session>'],
     help: 'What a session is doing, or was doing at a record',
-    flags: { ...BUS, at: { value: 'N', help: 'After this record instead of the newest' } },
+    flags: { ...BUS, at: AT },
     load: () => import('../commands/show.ts'),
   },
   {
@@ -260,11 +278,38 @@ export const COMMANDS: readonly CommandSpec[] = [
     load: () => import('../commands/replay.ts'),
   },
   {
+    name: 'fork',
+    args: ['<session>'],
+    help: 'Start a session with the past of another, and stay with it; --at N is where it begins',
+    flags: FORKING,
+    examples: [
+      'cox fork k3f9 --at 7 --model openai/gpt-5',
+      'cox fork k3f9 --prompt "and in French?"',
+      'cox fork k3f9 --at 9 --verdict \'policy={"decision":"allow"}\'',
+    ],
+    load: () => import('../commands/fork.ts'),
+  },
+  {
+    name: 'diff',
+    args: ['<session|file>', '<session|file>'],
+    help: 'Compare two journals: where they part, and what differs in each turn; exits 1 where they do',
+    flags: BUS,
+    load: () => import('../commands/diff.ts'),
+  },
+  {
     name: 'export',
     args: ['<session>'],
     help: 'Print a session’s journal, one record a line, as stored',
-    flags: BUS,
+    flags: { ...BUS, 'records-only': { help: 'Leave out what lies in the object store: large fields, files' } },
     load: () => import('../commands/export.ts'),
+  },
+  {
+    name: 'import',
+    args: ['<file>'],
+    help: 'Make a session of an exported journal; - for standard input',
+    flags: { ...BUS, as: { value: 'ID', help: 'As another session, under this id' } },
+    examples: ['cox export k3f9 | cox import - --as mine --nats nats://elsewhere:4222'],
+    load: () => import('../commands/import.ts'),
   },
   {
     name: 'up',

@@ -3,10 +3,10 @@
  * and "1e3" as numbers, also in prompts and ids; cac writes the help.
  */
 import { parseArgs } from 'node:util';
+import { nearestWord } from '@coxswain/protocol';
 import { usageError } from './cli-error.ts';
 import type { CommandSpec, FlagSpec } from './command-spec.ts';
 import { Flags, type GivenFlag } from './flags.ts';
-import { nearest } from './nearest.ts';
 
 /** A command line that fits its command; or a request for help or the version. */
 export type ParsedLine =
@@ -16,7 +16,7 @@ export type ParsedLine =
 
 /** Commands that exist by name only: a later release brings them. */
 const NOT_YET_COMMANDS: ReadonlySet<string> = new Set(
-  'delete tree personas persona fork diff import acp mcp inspect trace auth init'.split(' '),
+  'delete tree personas persona acp mcp inspect trace auth init'.split(' '),
 );
 
 /**
@@ -96,14 +96,14 @@ function allFlags(commands: readonly CommandSpec[]): Map<string, FlagSpec> {
 }
 
 function unknownFlag(raw: string, command: CommandSpec | null, candidates: Iterable<string>): Error {
-  const near = nearest(raw.replace(/^-+/, ''), candidates);
+  const near = nearestWord(raw.replace(/^-+/, ''), candidates);
   const meant = near === null ? '' : `; did you mean --${near}?`;
   return usageError(`cox ${command ? `${command.name} ` : ''}has no flag ${raw}${meant}`);
 }
 
 function unknownCommand(word: string, commands: readonly CommandSpec[]): Error {
   if (NOT_YET_COMMANDS.has(word)) return usageError(`cox ${word} is not there yet in this release`);
-  const near = nearest(
+  const near = nearestWord(
     word,
     commands.map(({ name }) => name),
   );

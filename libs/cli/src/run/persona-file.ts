@@ -1,10 +1,16 @@
 /** Personas as people write them: a YAML or JSON file, or a folder with persona.yaml and prompt.md. */
 import { readFile, stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { ID_PATTERN, notYetInPersona, Persona, type PersonaInput } from '@coxswain/protocol';
+import {
+  ID_PATTERN,
+  notYetInPersona,
+  Persona,
+  type PersonaInput,
+  problemSentences,
+  readStrictly,
+} from '@coxswain/protocol';
 import { parse } from 'yaml';
 import { usageError } from '../line/cli-error.ts';
-import { schemaProblems } from './schema-problem.ts';
 
 const FILE_MAX_BYTES = 1024 * 1024;
 
@@ -33,11 +39,11 @@ export async function choosePersona(given: string, folder: string): Promise<Pers
 /** Reads and checks a persona. */
 export async function readPersona(path: string): Promise<Exclude<PersonaChoice, string>> {
   const value = (await isFolder(path)) ? await readFolder(path) : parseYaml(path, await readText(path));
-  const parsed = Persona.safeParse(value);
-  if (!parsed.success) throw usageError(`persona ${path}: ${schemaProblems(Persona, parsed.error.issues).join('; ')}`);
-  const later = notYetInPersona(parsed.data);
+  const read = readStrictly(Persona, value);
+  if (!read.ok) throw usageError(`persona ${path}: ${problemSentences(read.problems).join('; ')}`);
+  const later = notYetInPersona(read.data);
   if (later !== null) throw usageError(`persona ${path}: ${later} is not there yet in this release`);
-  return { input: value as PersonaInput, persona: parsed.data };
+  return { input: value as PersonaInput, persona: read.data };
 }
 
 async function readFolder(path: string): Promise<unknown> {

@@ -32,10 +32,7 @@ export async function startBody(
   const model = modelOf(flags.text('model') ?? (env.COX_MODEL || undefined), folder);
   const personaMayNameModel = typeof persona === 'string' || persona?.persona.model !== undefined;
   if (model === undefined && !personaMayNameModel) throw noModel();
-  const baseUrl = flags.text('base-url');
-  if (baseUrl !== undefined && !/^https?:\/\/\S+$/.test(baseUrl)) {
-    throw usageError(`--base-url takes an http or https address, not "${baseUrl}"`);
-  }
+  const baseUrl = baseUrlOf(flags.text('base-url'));
   const mcp = flags.text('mcp');
   const rules: PermissionRule[] = flags.inOrder(['allow', 'ask', 'deny']).map(({ name, value }) => {
     // An unset variable in a script must not become a rule for every tool.
@@ -66,6 +63,13 @@ function limitsOf(flags: Invocation['flags']): Pick<BodyInput<'start'>, 'limits'
     ...(wallTimeMs === undefined ? {} : { wall_time_ms: wallTimeMs }),
   };
   return Object.keys(limits).length === 0 ? {} : { limits };
+}
+
+/** The address that `--base-url` gives. */
+export function baseUrlOf(given: string | undefined): string | undefined {
+  if (given !== undefined && !/^https?:\/\/\S+$/.test(given))
+    throw usageError(`--base-url takes an http or https address, not "${given}"`);
+  return given;
 }
 
 /** The id that `--id` gives the new session. */
@@ -101,7 +105,7 @@ export function keysFound(env: NodeJS.ProcessEnv): string[] {
 }
 
 /** A script or journal named by a relative path means the one in the folder in which the person typed. */
-function modelOf(given: string | undefined, folder: string): string | undefined {
+export function modelOf(given: string | undefined, folder: string): string | undefined {
   if (given === undefined) return undefined;
   const parsed = ModelName.safeParse(given);
   if (!parsed.success) throw usageError(`--model ${given}: ${parsed.error.issues[0]?.message}`);

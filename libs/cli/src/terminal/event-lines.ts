@@ -63,6 +63,18 @@ export function eventLine(event: UiEvent, style: Style): string | null {
       return style.yellow(`  ▶ resumed${WOKEN_BY[event.cause]}`);
     case 'signal_received':
       return style.dim(`  ⚑ signal ${event.name}`);
+    case 'session_copied':
+      return style.dim(
+        event.how === 'fork'
+          ? `  ⑂ forked from ${event.session} at record ${event.record}`
+          : `  ⇩ imported: ${event.record} records of ${event.session}`,
+      );
+    case 'copy_failed':
+      return style.red(`  ! copied up to record ${event.copied} only: ${firstLine(event.message)}`);
+    case 'settings_changed': {
+      const changed = [event.persona && `persona ${event.persona}`, event.model && `model ${event.model}`];
+      return style.yellow(`  ⑂ from here on: ${changed.filter(Boolean).join(', ') || 'another address'}`);
+    }
     case 'host_changed':
       return style.dim(`  (host ${event.host} goes on with it)`);
     case 'budget_reported':

@@ -1,6 +1,6 @@
 /** A table of prices from a file: YAML or JSON, `prices: [{model, input, output, cached_input?}]`. */
 import { readFile, stat } from 'node:fs/promises';
-import { PriceTable } from '@coxswain/protocol';
+import { PriceTable, problemSentences, readStrictly } from '@coxswain/protocol';
 import { parse } from 'yaml';
 import { z } from 'zod';
 
@@ -26,7 +26,7 @@ export async function readPrices(path: string): Promise<PriceTable> {
   } catch (error) {
     throw new PricesUnreadableError(`prices ${path}: ${(error as Error).message.trimEnd()}`);
   }
-  const parsed = PriceFile.safeParse(value);
-  if (parsed.success) return parsed.data.prices;
-  throw new PricesUnreadableError(`prices ${path}: ${z.prettifyError(parsed.error)}`);
+  const read = readStrictly(PriceFile, value);
+  if (read.ok) return read.data.prices;
+  throw new PricesUnreadableError(`prices ${path}: ${problemSentences(read.problems).join('; ')}`);
 }

@@ -1,9 +1,8 @@
 /** Scripts: what a scripted model answers. The format is documented in docs/guides/scripted-models.md. */
-import { type Failure, Json, regexProblem } from '@coxswain/protocol';
+import { type Failure, Json, problemSentences, readStrictly, regexProblem } from '@coxswain/protocol';
 import { parse } from 'yaml';
 import { z } from 'zod';
 import type { FileKind } from '../kept-files.ts';
-import { describeIssue } from './describe-issue.ts';
 
 /** Everything that a scripted answer may fail with. */
 export const FAULT_KINDS = [
@@ -96,12 +95,9 @@ export function parseScript(file: string, yaml: string): Script | Failure {
   } catch (error) {
     return scriptInvalid(file, (error as Error).message.trimEnd());
   }
-  const parsed = ScriptFile.safeParse(value);
-  if (!parsed.success) {
-    // The first few are enough to mend a script by; a broken generator could give thousands.
-    return scriptInvalid(file, parsed.error.issues.slice(0, 5).map(describeIssue).join('; '));
-  }
-  const { turns, compactions, loop } = parsed.data;
+  const read = readStrictly(ScriptFile, value);
+  if (!read.ok) return scriptInvalid(file, problemSentences(read.problems).join('; '));
+  const { turns, compactions, loop } = read.data;
   return { file, turns, compactions, loop, sequential: turns.every((turn) => turn.match === undefined) };
 }
 

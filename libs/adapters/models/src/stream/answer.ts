@@ -18,13 +18,16 @@ import type {
   TextPart,
   Usage,
 } from '@coxswain/protocol';
-import { readArguments } from '../call-arguments.ts';
+import { argumentsCutOff, readArguments } from '../call-arguments.ts';
 import type { CallIds } from './call-ids.ts';
 import { BrokenStreamError, ReportedError } from './stream-failure.ts';
 
 type Said = TextPart | ReasoningPart;
 type Content = AssistantMessage['content'];
 type Finish = Extract<LanguageModelV3StreamPart, { type: 'finish' }>;
+
+/** How an answer ends that its model has finished. At any other end its last call may be half of one. */
+const FINISHED: readonly string[] = ['stop', 'tool-calls'];
 
 // No model writes as much; a server that never stops would.
 const ANSWER_MAX_CHARS = 16 * 1024 * 1024;
@@ -34,6 +37,8 @@ export class Answer {
   readonly #onPart: (part: ModelPart) => void;
   readonly #callIds: CallIds;
   readonly #parts: Content = [];
+  /** Calls for whose arguments the provider has sent no text at all. */
+  readonly #withoutText = new Set<CallPart>();
   /** Text and reasoning that deltas still come for, by kind and the provider's id. */
   readonly #open = new Map<string, Said>();
   #finish: Finish | null = null;
@@ -99,9 +104,18 @@ export class Answer {
 
   /** The whole answer. Text that stayed empty is left out; reasoning stays for what its provider wants back. */
   get content(): Content {
-    return this.#parts.filter(
-      (part) => part.type === 'call' || part.text !== '' || (part.type === 'reasoning' && part.provider_metadata),
-    );
+    return this.#parts.flatMap((part): Content => {
+      if (part.type === 'call')
+        return [this.#isCutOff(part) ? { ...part, ...argumentsCutOff(this.finishReason) } : part];
+      return part.text !== '' || (part.type === 'reasoning' && part.provider_metadata) ? [part] : [];
+    });
+  }
+
+  // Adapters make {} of what has not come, so that it is believed only of a call that something has followed.
+  #isCutOff(call: CallPart): boolean {
+    if (this.#finish === null || FINISHED.includes(this.finishReason)) return false;
+    if (this.#withoutText.has(call)) return true;
+    return call === this.#parts.at(-1) && call.args !== null && Object.keys(call.args).length === 0;
   }
 
   /** What was said of an answer that was cut short: its calls were never finished, its signatures never valid. */
@@ -147,6 +161,7 @@ export class Answer {
       ...readArguments(part.input),
     };
     addMetadata(call, part.providerMetadata);
+    if (part.input.trim() === '') this.#withoutText.add(call);
     this.#parts.push(call);
     this.#handOn({ type: 'call', callId: call.call_id, tool, argsText: part.input });
   }

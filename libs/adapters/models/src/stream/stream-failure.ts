@@ -105,8 +105,10 @@ function refused(message: string): Failure {
   return failure('model_request_failed', message, false);
 }
 
+// A vendor's text may have lines; logs, receipts and lists have one for it.
 function failure(code: string, message: string, retryable: boolean): Failure {
-  return { code, message: message.slice(0, MESSAGE_MAX_CHARS), retryable };
+  const line = message.replaceAll(/\s*[\r\n\u2028\u2029]+\s*/g, ' ').trim();
+  return { code, message: line.slice(0, MESSAGE_MAX_CHARS), retryable };
 }
 
 // undici says no more than "fetch failed" or "terminated"; what happened stands in the cause.

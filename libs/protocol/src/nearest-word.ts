@@ -1,10 +1,10 @@
 /** The word that was probably meant. */
 
 /** The candidate that is spelled most like the given word, or null where none is near enough to be worth naming. */
-export function nearest(word: string, candidates: Iterable<string>): string | null {
+export function nearestWord<T extends string>(word: string, candidates: Iterable<T>): T | null {
   // A hostile word costs no more than a long one.
   const asked = word.slice(0, 48);
-  let best: string | null = null;
+  let best: T | null = null;
   let bestDistance = Number.POSITIVE_INFINITY;
   for (const candidate of candidates) {
     const distance = candidate.startsWith(asked) && asked !== '' ? 1 : editDistance(asked, candidate);

@@ -1,0 +1,61 @@
+/** From the flags of `cox fork` to what is to be otherwise. */
+import { EVERY_HOOK, type ForkChangesInput, ID_PATTERN, type Json } from '@coxswain/protocol';
+import { typedIn } from '../instance/state-dir.ts';
+import { usageError } from '../line/cli-error.ts';
+import type { Invocation } from '../line/command-spec.ts';
+import { choosePersona } from './persona-file.ts';
+import { textOrInput } from './read-input.ts';
+import { baseUrlOf, modelOf } from './start-body.ts';
+
+/** Of these a fork changes one, in its last copied record. */
+const IN_RECORD = ['prompt', 'verdict', 'result', 'result-error'] as const;
+
+/**
+ * What is to be otherwise; undefined where nothing is.
+ * @throws CliError with exit code 2 naming the flag that is wrong.
+ */
+export async function forkChanges({
+  flags,
+  env,
+}: Pick<Invocation, 'flags' | 'env'>): Promise<ForkChangesInput | undefined> {
+  const folder = typedIn(env);
+  const [first, second] = IN_RECORD.filter((name) => flags.on(name));
+  if (second !== undefined)
+    throw usageError(
+      `--${second} does not go beside --${first}: a fork changes one thing in the record at which it begins`,
+    );
+  const prompt = flags.text('prompt');
+  const persona = flags.text('persona');
+  const model = modelOf(flags.text('model'), folder);
+  const baseUrl = baseUrlOf(flags.text('base-url'));
+  const verdicts = flags.inOrder(['verdict']).map(({ value }) => verdictOf(value));
+  const result = flags.text('result');
+  const resultError = flags.text('result-error');
+  const chosen = persona === undefined ? undefined : await choosePersona(persona, folder);
+  const changes: ForkChangesInput = {
+    ...(prompt === undefined ? {} : { prompt: await textOrInput(prompt, 'the prompt') }),
+    ...(chosen === undefined ? {} : { persona: typeof chosen === 'string' ? chosen : chosen.input }),
+    ...(model === undefined ? {} : { model }),
+    ...(baseUrl === undefined ? {} : { base_url: baseUrl }),
+    ...(verdicts.length === 0 ? {} : { verdicts: Object.fromEntries(verdicts) }),
+    ...(result === undefined ? {} : { result: { text: await textOrInput(result, 'the result') } }),
+    ...(resultError === undefined
+      ? {}
+      : { result: { text: await textOrInput(resultError, 'the result'), is_error: true } }),
+  };
+  return Object.keys(changes).length === 0 ? undefined : changes;
+}
+
+/** `policy={"decision":"allow"}`, or the JSON alone for every hook that is not named. */
+function verdictOf(given: string): [hook: string, returns: Json] {
+  const at = given.indexOf('=');
+  const name = at < 0 ? '' : given.slice(0, at);
+  const [hook, text] = ID_PATTERN.test(name) ? [name, given.slice(at + 1)] : [EVERY_HOOK, given];
+  try {
+    return [hook, JSON.parse(text) as Json];
+  } catch {
+    throw usageError(
+      `--verdict ${given.slice(0, 64)}: give what the hook returns, as JSON: --verdict true, --verdict 'policy={"decision":"allow"}'`,
+    );
+  }
+}

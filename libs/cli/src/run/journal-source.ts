@@ -1,0 +1,104 @@
+/** Journals as a command line names them: a session, an exported file, or standard input. */
+import { createReadStream } from 'node:fs';
+import { stat } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import type { Client } from '@coxswain/client';
+import { blobRefsOf, ID_PATTERN, readBlobLine } from '@coxswain/protocol';
+import { asDivergence, ExportedJournal, linesOf } from '@coxswain/session';
+import { findSession } from '../instance/resolve-session.ts';
+import { typedIn } from '../instance/state-dir.ts';
+import { usageError } from '../line/cli-error.ts';
+import type { Invocation } from '../line/command-spec.ts';
+import { standardInput } from '../terminal/streams.ts';
+
+/** A journal, read once. */
+export interface OpenJournal {
+  /** The stored bytes of its records. Throws where they are not a session's. */
+  readonly records: AsyncIterable<Uint8Array>;
+  /** Finds what lies apart of them. */
+  readonly blobs: { get(sha256: string): Promise<Uint8Array | null> };
+}
+
+/** Where a journal is. */
+export interface JournalSource {
+  /** Whether it can be read without a bus. */
+  readonly standsAlone: boolean;
+  /** Opens it. A bus is needed where it does not stand alone. */
+  open(client: Client | null): Promise<OpenJournal>;
+}
+
+/** Opening it by its path again does not work everywhere: not a socket, and not a second time. */
+const STANDARD_INPUT: ReadonlySet<string> = new Set(['-', '/dev/stdin', '/dev/fd/0']);
+
+/** Finds out what a command line means by a journal. @throws CliError with exit code 2 where it can mean nothing. */
+export async function journalSource(asked: string, env: Invocation['env']): Promise<JournalSource> {
+  if (STANDARD_INPUT.has(asked)) return { standsAlone: true, open: async () => exported(standardInput(), null) };
+  const file = resolve(typedIn(env), asked);
+  const kind = await kindOf(file);
+  if ((kind === null || kind === 'folder') && !ID_PATTERN.test(asked)) {
+    throw usageError(
+      `${kind === null ? `there is no file ${asked}` : `${asked} is a folder`}; give a session, an exported file, or - for standard input`,
+    );
+  }
+  // It can be read but once, so nobody looks beforehand whether a bus is needed.
+  if (kind === 'pipe') return { standsAlone: true, open: async () => exported(createReadStream(file), null) };
+  if (kind === 'file') {
+    const standsAlone = !(await lacksLargeFields(file));
+    return { standsAlone, open: async (client) => exported(createReadStream(file), standsAlone ? null : client) };
+  }
+  return { standsAlone: false, open: (client) => stored(asked, client as Client) };
+}
+
+function exported(input: NodeJS.ReadableStream, client: Client | null): OpenJournal {
+  const journal = new ExportedJournal(linesOf(input), client ? blobsOf(client) : undefined);
+  return { records: journal.records(), blobs: journal };
+}
+
+async function stored(asked: string, client: Client): Promise<OpenJournal> {
+  const session = await findSession(client, asked);
+  return { records: bytesOf(session.journal()), blobs: blobsOf(client) };
+}
+
+function blobsOf(client: Client): OpenJournal['blobs'] {
+  return { get: (sha256) => client.blob(sha256) };
+}
+
+async function* bytesOf(records: AsyncIterable<{ readonly bytes: Uint8Array }>): AsyncGenerator<Uint8Array> {
+  let n = 0;
+  try {
+    for await (const { bytes } of records) {
+      n++;
+      yield bytes;
+    }
+  } catch (error) {
+    throw asDivergence(error, n + 1);
+  }
+}
+
+/** Whether records of a file refer to large fields that it does not hold: an older export, or one without them. */
+async function lacksLargeFields(file: string): Promise<boolean> {
+  const held = new Set<string>();
+  for await (const line of linesOf(createReadStream(file))) {
+    try {
+      const apart = readBlobLine(Buffer.from(line).toString('utf8'));
+      if (apart) held.add(apart.blob);
+      else if (line.length > 0 && blobRefsOf(line).some(({ sha256 }) => !held.has(sha256))) return true;
+    } catch {
+      // Not a line as it should be: whoever reads it stops there and says why.
+      return false;
+    }
+  }
+  return false;
+}
+
+async function kindOf(path: string): Promise<'file' | 'pipe' | 'folder' | null> {
+  try {
+    const found = await stat(path);
+    if (found.isFile()) return 'file';
+    if (found.isDirectory()) return 'folder';
+    return found.isFIFO() || found.isCharacterDevice() ? 'pipe' : null;
+  } catch {
+    // No such file: then a session is meant.
+    return null;
+  }
+}

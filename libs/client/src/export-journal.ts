@@ -1,0 +1,31 @@
+/** Exports: a journal as lines that stand by themselves. */
+import { blobLine, exportedRefsOf } from '@coxswain/protocol';
+import type { StoredJournalRecord } from './read-journal.ts';
+
+/**
+ * The lines of an exported journal, without their line breaks: canonical JSON has none.
+ * @param blob finds what lies in the object store; null where it is not there any more.
+ */
+export async function* exportLines(
+  records: AsyncIterable<StoredJournalRecord>,
+  blob: (sha256: string) => Promise<Uint8Array | null>,
+): AsyncGenerator<Uint8Array, void, undefined> {
+  const given = new Set<string>();
+  for await (const { record, bytes } of records) {
+    for (const { sha256 } of exportedRefsOf(record, bytes)) {
+      if (given.has(sha256)) continue;
+      given.add(sha256);
+      const found = await blob(sha256);
+      if (found) yield new TextEncoder().encode(lineOf(sha256, found));
+    }
+    yield bytes;
+  }
+}
+
+function lineOf(sha256: string, bytes: Uint8Array): string {
+  const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const text = buffer.toString('utf8');
+  return Buffer.from(text, 'utf8').equals(buffer)
+    ? blobLine({ blob: sha256, text })
+    : blobLine({ blob: sha256, base64: buffer.toString('base64') });
+}

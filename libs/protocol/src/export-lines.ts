@@ -1,0 +1,56 @@
+/**
+ * Exported journals: one record a line, byte for byte as stored, and before the record that first refers to it a line for
+ * each thing that lies in the object store: the text of a large field, the whole of a result that was cut, a file.
+ */
+import { z } from 'zod';
+import { canonicalJson } from './canonical-json.ts';
+import { BlobRef } from './json.ts';
+import { blobRefsOf, type JournalRecord } from './record.ts';
+
+/** The line of something that lies in the object store: as text where it is text, else as base64. */
+const BlobLine = z.union([
+  z.strictObject({ blob: BlobRef.shape.sha256, text: z.string() }),
+  z.strictObject({ blob: BlobRef.shape.sha256, base64: z.base64() }),
+]);
+/** See {@link readBlobLine}. */
+export type BlobLine = z.infer<typeof BlobLine>;
+
+/** A line of an exported journal is neither a record nor the bytes of something that lies apart. */
+export class ExportLineInvalidError extends Error {
+  readonly code = 'export_line_invalid';
+}
+
+/** How lines that are no records begin; a record begins with `{"at"`. */
+const BEGINNINGS = ['{"blob":', '{"base64":'];
+
+/**
+ * Reads a line that is no record, or null where it may be one.
+ * @throws ExportLineInvalidError where it begins like one and is none.
+ */
+export function readBlobLine(line: string): BlobLine | null {
+  if (!BEGINNINGS.some((beginning) => line.startsWith(beginning))) return null;
+  try {
+    return BlobLine.parse(JSON.parse(line));
+  } catch (error) {
+    const why = error instanceof z.ZodError ? z.prettifyError(error) : (error as Error).message;
+    throw new ExportLineInvalidError(`it begins like the bytes of a large field, and is none: ${why}`);
+  }
+}
+
+/** The line of something that lies apart. */
+export function blobLine(line: BlobLine): string {
+  return canonicalJson(line);
+}
+
+/** What of the object store a record cannot do without: its large fields, and what its results refer to. */
+export function exportedRefsOf({ events }: Pick<JournalRecord, 'events'>, bytes: Uint8Array): readonly BlobRef[] {
+  const refs = [...blobRefsOf(bytes)];
+  for (const event of events) {
+    if (event.type !== 'call_ended') continue;
+    const { content, detail } = event.result;
+    const whole = BlobRef.safeParse(detail?.whole);
+    if (whole.success) refs.push(whole.data);
+    for (const part of content) if (part.type === 'file' && typeof part.data !== 'string') refs.push(part.data);
+  }
+  return refs;
+}

@@ -1,0 +1,105 @@
+/**
+ * Copies of journals: what a fork is asked for, where a copied journal says that it comes from, and what its first owner
+ * is told. See the guide on replay and fork.
+ */
+import { z } from 'zod';
+import { BOUNDS } from './bounds.ts';
+import { ID_PATTERN } from './ids.ts';
+import { Json } from './json.ts';
+import { CHOICE_FIELDS, refineModelChoice } from './model-choice.ts';
+
+const Prompt = z.string().refine((text) => text.trim().length > 0, { error: 'must not be empty' });
+const StoredActor = z.strictObject({ name: z.string(), verified: z.boolean() });
+const sha256 = z.string().regex(/^[0-9a-f]{64}$/);
+
+/** The key of `verdicts` that stands for every hook which is not named. */
+export const EVERY_HOOK = '*';
+
+/**
+ * What is to be otherwise in a fork: `prompt`, `verdicts` or `result` in its last copied record, persona and model from
+ * there on. At least one member; of the first three only one, as a record is only one of these things.
+ */
+export const ForkChanges = z
+  .strictObject({
+    /** Another text of the message that record n brings; where the session has ended at n, what it is prompted with next. */
+    prompt: Prompt.optional(),
+    ...CHOICE_FIELDS,
+    /** What hooks return in record n instead, by registration, as a handler would return it; `*` is all that are not named. */
+    verdicts: z
+      .record(z.union([z.string().regex(ID_PATTERN), z.literal(EVERY_HOOK)]), Json)
+      .refine((verdicts) => Object.keys(verdicts).length > 0, { error: 'names no hook' })
+      .refine((verdicts) => Object.keys(verdicts).length <= BOUNDS.hooksMax, { error: 'names too many hooks' })
+      .optional(),
+    /** What the call of record n returned instead. */
+    result: z
+      .union([
+        z.string().transform((text) => ({ text, is_error: false })),
+        z.strictObject({ text: z.string(), is_error: z.boolean().default(false) }),
+      ])
+      .optional(),
+  })
+  .superRefine((changes, context) => {
+    if (Object.values(changes).every((value) => value === undefined))
+      context.addIssue({ code: 'custom', path: [], message: 'changes nothing: leave it out' });
+    const atRecord = (['prompt', 'verdicts', 'result'] as const).filter((key) => changes[key] !== undefined);
+    if (atRecord.length > 1) {
+      const path = [atRecord[1] as string];
+      context.addIssue({ code: 'custom', path, message: `a record is one thing only: not beside ${atRecord[0]}` });
+    }
+    refineModelChoice(changes, context);
+  });
+/** See {@link ForkChanges}. */
+export type ForkChanges = z.infer<typeof ForkChanges>;
+/** {@link ForkChanges} as a person writes them, before defaults. */
+export type ForkChangesInput = z.input<typeof ForkChanges>;
+
+/** What `start` says of a fork: a session of the same tenant, the record up to which it is copied, what is otherwise. */
+export const ForkRequest = z.strictObject({
+  session: z.string().regex(ID_PATTERN),
+  n: z.number().int().positive(),
+  changes: ForkChanges.optional(),
+});
+/** See {@link ForkRequest}. */
+export type ForkRequest = z.infer<typeof ForkRequest>;
+
+/** Calls that only the changed record begins: nobody has sent them, in the origin neither. */
+const unsent = z.array(z.string()).min(1).max(BOUNDS.callsPerBatchMax).optional();
+const Ancestor = { session: z.string(), n: z.number().int().positive(), hash: sha256 };
+
+/** Where a copied journal comes from. It stands in the input of its first record. */
+export const CopyOrigin = z.strictObject({
+  how: z.enum(['fork', 'import']),
+  /** The session whose first `n` records are copied, and the hash of the last of them. */
+  ...Ancestor,
+  /** The command that asked for the fork; an import has none. */
+  command_id: z.string().optional(),
+  actor: StoredActor.optional(),
+  receipt_to: z.string().optional(),
+  /** What is otherwise in record `n` and from there on. */
+  changes: ForkChanges.optional(),
+  unsent,
+  /** What the session, which has ended at `n`, is prompted with next. */
+  prompt: Prompt.optional(),
+  /** Where that journal was copied from itself, the newest origin first. */
+  before: z.array(z.strictObject(Ancestor)).max(BOUNDS.originsNamedMax).optional(),
+});
+/** See {@link CopyOrigin}. */
+export type CopyOrigin = z.infer<typeof CopyOrigin>;
+
+/** Settings that a fork changes from its last copied record on. */
+export const ChangedSettings = z.strictObject(CHOICE_FIELDS);
+/** See {@link ChangedSettings}. */
+export type ChangedSettings = z.infer<typeof ChangedSettings>;
+
+/** What the first owner of a fork begins with: nothing of what was under way in the origin goes on here. */
+export const AfterCopy = z.strictObject({
+  /** The fork itself. Forks of forks copy such inputs of their ancestors. */
+  session: z.string(),
+  unsent,
+  settings: ChangedSettings.optional(),
+  prompt: z.strictObject({ command_id: z.string(), text: Prompt, actor: StoredActor.optional() }).optional(),
+  /** Why the copy could not be completed. */
+  error: z.strictObject({ code: z.string(), message: z.string() }).optional(),
+});
+/** See {@link AfterCopy}. */
+export type AfterCopy = z.infer<typeof AfterCopy>;

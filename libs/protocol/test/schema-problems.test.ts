@@ -1,0 +1,122 @@
+/** What is wrong with what somebody wrote, in words: what does not exist first, and each thing by its place. */
+import { describe, expect, test } from 'vitest';
+import { z } from 'zod';
+import {
+  McpServers,
+  PermissionRule,
+  Persona,
+  problemSentences,
+  readStrictly,
+  StopCondition,
+  UserMessage,
+} from '../src/mod.ts';
+
+/** The problems of a value, as sentences. */
+function problems(schema: z.ZodType, value: unknown): string[] {
+  const read = readStrictly(schema, value);
+  return read.ok ? [] : problemSentences(read.problems);
+}
+
+test('what fits is handed on as the schema makes it', () => {
+  expect(readStrictly(Persona, { name: 'a', model: 'openai/x' })).toMatchObject({
+    ok: true,
+    data: { model: { name: 'openai/x' } },
+  });
+});
+
+describe('a key that does not exist', () => {
+  test('is told before what is missing because of it', () => {
+    expect(problems(PermissionRule, { tol: 'x', action: 'ask' })).toEqual([
+      'unknown key "tol"; did you mean "tool"?',
+      'tool: is missing',
+    ]);
+  });
+
+  test('is told without a guess where nothing is near', () => {
+    expect(problems(PermissionRule, { tool: 'x', action: 'ask', colour: 1 })).toEqual(['unknown key "colour"']);
+  });
+
+  test('is told of every alternative that might have it', () => {
+    expect(problems(z.array(StopCondition), [{ txt: 'a' }])).toEqual(['unknown key "[0].txt"; did you mean "text"?']);
+    expect(problems(McpServers, { a: { comand: 'x' } })).toEqual(['unknown key "a.comand"; did you mean "command"?']);
+  });
+
+  test('is one whose word is that of another alternative: then they do not go together', () => {
+    expect(problems(z.array(StopCondition), [{ tool: 'x', text: 'y' }])).toEqual([
+      '[0]: these keys do not go together: tool, text',
+    ]);
+    expect(problems(McpServers, { a: { command: 'x', url: 'http://x' } })).toEqual([
+      'a: these keys do not go together: command, url',
+    ]);
+  });
+});
+
+describe('of alternatives the one that was meant is told of:', () => {
+  test.each<[string, z.ZodType, unknown, string[]]>([
+    ['by the kind of value', Persona.shape.model, { nam: 'a/b' }, ['unknown key "nam"; did you mean "name"?']],
+    [
+      'by its keys',
+      McpServers,
+      { a: { url: 'nowhere' } },
+      ['a.url: must be an address that begins with http:// or https://'],
+    ],
+    ['none, where keys are missing', McpServers, { a: {} }, ['a: needs one of command, url']],
+    [
+      'none, where it is another kind',
+      Persona.shape.tools,
+      'read_file',
+      ['must be a list or an object with allow, deny, not a text'],
+    ],
+    [
+      'by the word that tells them apart',
+      UserMessage.shape.content,
+      [{ type: 'image' }],
+      ['[0].type: must be one of text, file'],
+    ],
+    [
+      'by a word that is not there',
+      UserMessage.shape.content,
+      [{ text: 'x' }],
+      ['[0].type: is missing; it is one of text, file'],
+    ],
+  ])('%s', (_how, schema, value, expected) => {
+    expect(problems(schema, value)).toEqual(expected);
+  });
+});
+
+describe('a value that does not fit', () => {
+  const text = z.string().min(1).max(3);
+  const list = z.array(z.number()).min(1).max(2);
+  test.each<[z.ZodType, unknown, string]>([
+    [text, '', 'must not be empty'],
+    [text, 'abcd', 'may have at most 3 characters'],
+    [z.string().min(2), 'a', 'needs at least 2 characters'],
+    [z.string().regex(/^a+$/), 'b', 'must fit /^a+$/'],
+    [text, 5, 'must be a text, not a number'],
+    [text, null, 'must be a text, not null'],
+    [list, [], 'needs at least one entry'],
+    [list, [1, 2, 3], 'may have at most 2 entries'],
+    [list, 'x', 'must be a list, not a text'],
+    [z.number().min(2), 1, 'must be at least 2'],
+    [z.number().max(2), 3, 'must be at most 2'],
+    [z.number().positive(), 0, 'must be more than 0'],
+    [z.number().int(), 1.5, 'must be a whole number, not 1.5'],
+    [z.boolean(), 'yes', 'must be true or false, not a text'],
+    [z.enum(['allow', 'deny']), 'maybe', 'must be one of allow, deny'],
+    [z.literal(false), true, 'must be false'],
+    [z.strictObject({ a: text }), [], 'must be an object with a, not a list'],
+    [z.strictObject({ a: text }), {}, 'a: is missing'],
+    [z.strictObject({ a: z.enum(['x', 'y']) }), {}, 'a: is missing; it is one of x, y'],
+    [z.record(z.string().regex(/^a+$/), text), { b: 'x' }, 'b: this name must fit /^a+$/'],
+    [z.string().refine(() => false, { error: 'is not to my taste' }), 'x', 'is not to my taste'],
+  ])('%#: %j', (schema, value, expected) => {
+    expect(problems(schema, value)).toEqual([expected]);
+  });
+
+  test('is told by its place, and only the first few are', () => {
+    const values = Array(9).fill({ n: 'x' });
+    expect(problems(z.array(z.strictObject({ n: z.number() })), values)).toEqual(
+      [0, 1, 2, 3, 4].map((index) => `[${index}].n: must be a number, not a text`),
+    );
+  });
+});

@@ -1,0 +1,53 @@
+/** What a record is, in a few words: for refusals that are about one, and for people who compare journals. */
+import { assertNever, type CommandInput, type JournalRecord } from '@coxswain/protocol';
+
+/** `the result of call c1 (read)`, `a steer`, `what hooks returned at PreToolUse (policy)`. */
+export function describeRecord({ input, events }: Pick<JournalRecord, 'input' | 'events'>): string {
+  switch (input.type) {
+    case 'command':
+      return describeCommand(
+        input,
+        events.some(({ type }) => type === 'command_rejected'),
+      );
+    case 'provision_outcome':
+      return 'the resolving of persona, model and tools';
+    case 'model_outcome':
+      return 'an answer of the model';
+    case 'compact_outcome':
+      return 'the summary of a compaction';
+    case 'call_outcome': {
+      const ended = events.find((event) => 'call_id' in event && event.call_id === input.call_id && 'tool' in event);
+      const tool = ended && 'tool' in ended && ended.tool !== undefined ? ` (${ended.tool})` : '';
+      return `the result of call ${input.call_id}${tool}`;
+    }
+    case 'call_accepted':
+      return `the taking up of call ${input.call_id}`;
+    case 'consult_outcome': {
+      const returned = events.find((event) => event.type === 'hook_returned');
+      const hooks = input.answers.map(({ hook }) => hook).join(', ');
+      return `what hooks returned${returned ? ` at ${returned.point}` : ''} (${hooks})`;
+    }
+    case 'close_outcome':
+      return 'the closing of the tools';
+    case 'stop_outcome':
+      return 'what the predicates of stop conditions said';
+    case 'owned':
+      return 'the takeover by a host';
+    case 'hooks_changed':
+      return 'a change of the hooks';
+    case 'feedback':
+      return 'inbox feedback';
+    case 'session_failed':
+      return 'a failure of the session';
+    case 'timer':
+      return 'a timer';
+    default:
+      return assertNever(input);
+  }
+}
+
+function describeCommand({ verb, body }: CommandInput, isRejected: boolean): string {
+  if (isRejected) return `the rejection of a ${verb}`;
+  if (verb === 'call_outcome') return `the result of call ${String(body.call_id)}`;
+  return verb === 'approve' ? `the decision of call ${String(body.call_id)}` : `a ${verb}`;
+}

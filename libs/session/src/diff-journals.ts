@@ -1,0 +1,160 @@
+/**
+ * Two journals, side by side: the first record in which they differ, and what differs in each turn. What no two sessions
+ * can share is not counted as a difference: their ids and those of their commands, hosts, times, hashes.
+ */
+import type { JournalRecord, Json } from '@coxswain/protocol';
+import { describeRecord } from './describe-record.ts';
+import { firstDifference } from './first-difference.ts';
+import { JournalDigest, type SaidInTurn, type TurnDigest } from './journal-digest.ts';
+
+/** The first record in which two journals differ. */
+export interface Divergence {
+  readonly n: number;
+  /** RFC 6901 pointer to the first member that differs; empty where one journal ends. */
+  readonly path: string;
+  readonly a: Json | undefined;
+  readonly b: Json | undefined;
+  /** What the record is in each; null where the journal has ended before. */
+  readonly is: readonly [a: string | null, b: string | null];
+}
+
+/** One thing that differs in a turn. Turn 0 is the run itself: its prompt, its end. */
+export interface Difference {
+  readonly run: number;
+  readonly turn: number;
+  readonly what: SaidInTurn['what'];
+  /** The call or hook that it is about. */
+  readonly of: string | null;
+  /** In short; null where there is nothing like it. */
+  readonly a: string | null;
+  readonly b: string | null;
+}
+
+/** What {@link diffJournals} finds. */
+export interface JournalDiff {
+  readonly a: { readonly session_id: string; readonly records: number };
+  readonly b: { readonly session_id: string; readonly records: number };
+  /** Null where they do not differ. */
+  readonly first: Divergence | null;
+  readonly differences: readonly Difference[];
+  /** Differences beyond those that are listed. */
+  readonly more: number;
+}
+
+/** Differences that are listed. */
+const DIFFERENCES_MAX = 1_000;
+
+/** Compares two journals, each from its first record. */
+export async function diffJournals(
+  a: AsyncIterable<JournalRecord>,
+  b: AsyncIterable<JournalRecord>,
+): Promise<JournalDiff> {
+  const [left, right] = [new Side(a), new Side(b)];
+  let first: Divergence | null = null;
+  for (let n = 1; ; n++) {
+    const [one, other] = [await left.next(), await right.next()];
+    if (!one && !other) break;
+    first ??= divergence(n, one, other);
+  }
+  const differences = differencesOf(left.digest, right.digest);
+  return {
+    a: left.told,
+    b: right.told,
+    first,
+    differences: differences.slice(0, DIFFERENCES_MAX),
+    more: Math.max(0, differences.length - DIFFERENCES_MAX),
+  };
+}
+
+interface Read {
+  readonly record: JournalRecord;
+  readonly comparable: Json;
+}
+
+class Side {
+  readonly digest = new JournalDigest();
+  readonly #records: AsyncIterator<JournalRecord>;
+  readonly #commands = new Map<string, string>();
+  #sessionId = '';
+  #count = 0;
+
+  constructor(records: AsyncIterable<JournalRecord>) {
+    this.#records = records[Symbol.asyncIterator]();
+  }
+
+  get told() {
+    return { session_id: this.#sessionId, records: this.#count };
+  }
+
+  async next(): Promise<Read | null> {
+    const next = await this.#records.next();
+    if (next.done) return null;
+    const record = next.value;
+    this.#count++;
+    this.#sessionId ||= record.session_id;
+    this.digest.add(record);
+    return { record, comparable: this.#comparable(record) };
+  }
+
+  /** A record without what no two sessions share; commands go by the order in which they came. */
+  #comparable({ input, events, state, effects_open }: JournalRecord): Json {
+    if (input.type === 'command' && !this.#commands.has(input.command_id))
+      this.#commands.set(input.command_id, `command ${this.#commands.size + 1}`);
+    const kept = events.filter(({ type }) => type !== 'session_copied');
+    const value = {
+      input: this.#without(input),
+      events: kept.map((event) => this.#without(event)),
+      state,
+      effects_open,
+    };
+    return JSON.parse(JSON.stringify(value)) as Json;
+  }
+
+  #without(members: object): object {
+    return Object.fromEntries(
+      Object.entries(members)
+        .filter(([key]) => !OF_ONE_SESSION.has(key))
+        .map(([key, value]) => [key, this.#renamed(value)]),
+    );
+  }
+
+  #renamed(value: unknown): unknown {
+    if (typeof value === 'string') return value === this.#sessionId ? 'session' : (this.#commands.get(value) ?? value);
+    if (Array.isArray(value)) return value.map((member) => this.#renamed(member));
+    if (typeof value !== 'object' || value === null) return value;
+    return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, this.#renamed(member)]));
+  }
+}
+
+/** Members of inputs and events that tell of this one session, its host and its clock. */
+const OF_ONE_SESSION: ReadonlySet<string> = new Set([
+  'session_id',
+  'host',
+  'at',
+  'duration_ms',
+  'receipt_to',
+  'copied_from',
+]);
+
+function divergence(n: number, a: Read | null, b: Read | null): Divergence | null {
+  const is = [a && describeRecord(a.record), b && describeRecord(b.record)] as const;
+  if (!a || !b) return { n, path: '', a: undefined, b: undefined, is };
+  const difference = firstDifference(a.comparable, b.comparable, '');
+  return difference && { n, path: difference.path, a: difference.expected, b: difference.actual, is };
+}
+
+function differencesOf(a: JournalDigest, b: JournalDigest): Difference[] {
+  const keys = new Set([...a.turns.keys(), ...b.turns.keys()]);
+  return [...keys].sort((x, y) => x - y).flatMap((key) => turnDifferences(a.turns.get(key), b.turns.get(key)));
+}
+
+function turnDifferences(a: TurnDigest | undefined, b: TurnDigest | undefined): Difference[] {
+  const { run, turn } = (a ?? b) as TurnDigest;
+  const names = new Set([...(a?.said.keys() ?? []), ...(b?.said.keys() ?? [])]);
+  return [...names].flatMap((name) => {
+    const [one, other] = [a?.said.get(name), b?.said.get(name)];
+    if (one?.fingerprint === other?.fingerprint) return [];
+    const { what, of } = (one ?? other) as SaidInTurn;
+    return [{ run, turn, what, of, a: one?.text ?? null, b: other?.text ?? null }];
+  });
+}

@@ -1,0 +1,34 @@
+/** The first member in which two JSON values differ. */
+import type { Json } from '@coxswain/protocol';
+
+/** Where it is, as an RFC 6901 pointer, and what stands there in each. */
+export interface JsonDifference {
+  readonly path: string;
+  readonly expected: Json | undefined;
+  readonly actual: Json | undefined;
+}
+
+/** The first member in which two values differ, `path` being where they stand; null where they are the same. */
+export function firstDifference(
+  expected: Json | undefined,
+  actual: Json | undefined,
+  path: string,
+): JsonDifference | null {
+  if (expected === actual) return null;
+  const bothObjects =
+    typeof expected === 'object' &&
+    typeof actual === 'object' &&
+    expected !== null &&
+    actual !== null &&
+    expected !== undefined &&
+    actual !== undefined;
+  if (!bothObjects || Array.isArray(expected) !== Array.isArray(actual)) return { path, expected, actual };
+  const a = expected as { [key: string]: Json };
+  const b = actual as { [key: string]: Json };
+  for (const key of new Set([...Object.keys(a), ...Object.keys(b)])) {
+    const step = `${path}/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`;
+    const difference = firstDifference(a[key], b[key], step);
+    if (difference) return difference;
+  }
+  return null;
+}

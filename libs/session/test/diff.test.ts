@@ -1,0 +1,76 @@
+/** Diffs: where two journals part, and what differs in each turn. */
+import { expect, test } from 'vitest';
+import { diffJournals } from '../src/mod.ts';
+import { hook, returns } from './fake-hooks.ts';
+import { ask, call, say } from './fake-model.ts';
+import { type TestBed, testBed } from './test-bed.ts';
+
+async function* journal(bed: TestBed, session: string) {
+  yield* await bed.records(session);
+}
+const diff = (bed: TestBed, a: string, b: string) => diffJournals(journal(bed, a), journal(bed, b));
+
+async function vetoed(bed: TestBed) {
+  bed.tools = { exec: {} };
+  bed.hooks.registrations = [hook('PreToolUse', 'policy')];
+  bed.hooks.handlers = { policy: returns({ deny: 'not on a Friday' }) };
+  bed.models.answers = [ask(call('c1', 'exec', { command: 'ls' })), say('so be it')];
+  await bed.host();
+  await bed.start();
+}
+
+test('a fork differs from its origin in its takeover only, as long as nothing else does', async () => {
+  const bed = testBed();
+  await vetoed(bed);
+  const { length } = await bed.records();
+  await bed.send('start', { fork: { session: 's1', n: length } }, { session: 'f1' });
+  const { first, differences, a, b } = await diff(bed, 's1', 'f1');
+  expect([a.records, b.records]).toEqual([length, length + 1]);
+  expect(first).toMatchObject({ n: length + 1, path: '', is: [null, 'the takeover by a host'] });
+  expect(differences).toEqual([]);
+});
+
+test('at a veto with the other verdict: the verdict, the result and the answer', async () => {
+  const bed = testBed();
+  await vetoed(bed);
+  bed.models.answers = [ask(call('c1', 'exec', { command: 'ls' })), say('done')];
+  await bed.send(
+    'start',
+    { fork: { session: 's1', n: 4, changes: { verdicts: { policy: true } } } },
+    { session: 'f1' },
+  );
+  const { first, differences } = await diff(bed, 's1', 'f1');
+  expect(first).toMatchObject({
+    n: 4,
+    path: '/input/answers/0/raw',
+    a: { deny: 'not on a Friday' },
+    b: true,
+    is: ['what hooks returned at PreToolUse (policy)', 'what hooks returned at PreToolUse (policy)'],
+  });
+  expect(differences.map(({ turn, what, of, a, b }) => [turn, what, of, a, b])).toEqual([
+    [1, 'verdict', 'policy PreToolUse c1', '{"kind":"deny","reason":"not on a Friday"}', '{"kind":"no_objection"}'],
+    [1, 'result', 'c1', expect.stringMatching(/^denied/), 'ok: exec ran'],
+    [2, 'answer', null, 'so be it', 'done'],
+  ]);
+});
+
+test('two sessions that did the same do not differ, whatever their commands were called', async () => {
+  const bed = testBed();
+  await vetoed(bed);
+  await bed.time.advance(5_000);
+  await bed.start({}, { session: 'twin', id: 'other' });
+  expect(await diff(bed, 's1', 'twin')).toMatchObject({ first: null, differences: [], more: 0 });
+});
+
+test('another prompt, another outcome', async () => {
+  const bed = testBed();
+  await vetoed(bed);
+  bed.models.answers = [say('', { fail: { code: 'model_unavailable', message: 'gone' } })];
+  await bed.start({ prompt: 'good evening' }, { session: 'other' });
+  const { first, differences } = await diff(bed, 's1', 'other');
+  expect(first).toMatchObject({ n: 1, path: '/input/body/prompt' });
+  expect(differences.filter(({ turn }) => turn === 0)).toEqual([
+    { run: 1, turn: 0, what: 'prompt', of: null, a: 'hello', b: 'good evening' },
+    { run: 1, turn: 0, what: 'outcome', of: null, a: 'end_turn', b: 'error: model_unavailable: gone' },
+  ]);
+});

@@ -1,0 +1,572 @@
+/** Forks: a session's past recomputed under another id, what is otherwise from the last copied record on, and no mix of the two. */
+import {
+  BOUNDS,
+  type JournalRecord,
+  type JsonObject,
+  type SessionEvent,
+  sessionRef,
+  subjects,
+} from '@coxswain/protocol';
+import { SessionActor } from '@coxswain/turn';
+import { afterEach, describe, expect, test, vi } from 'vitest';
+import { replayJournal, SessionRunner, sha256Hex } from '../src/mod.ts';
+import { hook, returns } from './fake-hooks.ts';
+import { ask, call, say } from './fake-model.ts';
+import { type FakeTool, taking } from './fake-tools.ts';
+import { ASKING, refOf, type SendOptions, type TestBed, testBed } from './test-bed.ts';
+
+afterEach(() => {
+  vi.restoreAllMocks();
+});
+
+/** Forks s1 (or `of`) at a record. @returns the command's id. */
+function fork(
+  bed: TestBed,
+  n: number,
+  changes?: JsonObject,
+  { of = 's1', ...options }: SendOptions & { of?: string } = {},
+) {
+  const body = { fork: { session: of, n, ...(changes ? { changes } : {}) } };
+  return bed.send('start', body, { session: 'f1', ...options });
+}
+
+/** A record as what a fork has in common with its origin. */
+function ofItself({ input, events, ...record }: JournalRecord) {
+  const { receipt_to: _, copied_from: __, ...own } = input as JournalRecord['input'] & JsonObject;
+  const { n, at, state, effects_open, epoch } = record;
+  return {
+    ...{ n, at, state, effects_open, epoch },
+    input: own,
+    events: events
+      .filter(({ type }) => type !== 'session_copied')
+      .map((event) => ('session_id' in event ? { ...event, session_id: '' } : event)),
+  };
+}
+
+const find = async (bed: TestBed, is: (event: SessionEvent) => boolean, session = 's1') =>
+  (await bed.records(session)).find(({ events }) => events.some(is))?.n ?? expect.fail('no such record');
+
+/** A session that has ended, with a call, a steer and an approval in it. */
+async function ended(bed: TestBed) {
+  bed.tools = { read: {}, ask: {} };
+  bed.models.answers = [ask(call('c1', 'read'), call('c2', 'ask')), say('done'), say('more')];
+  const host = await bed.host();
+  await bed.start({ permissions: ASKING });
+  await bed.send('steer', 'think');
+  await bed.send('approve', { call_id: 'c2', decision: 'allow' });
+  return host;
+}
+
+describe('a fork', () => {
+  test('at any record has the records of its origin up to there, under its own chain, and then an owner', async () => {
+    const bed = testBed();
+    await ended(bed);
+    const origin = await bed.records();
+    for (let n = 1; n <= origin.length; n++) {
+      const session = `at-${n}`;
+      expect(bed.told(await fork(bed, n, undefined, { session })), session).toEqual(['accepted']);
+      const records = await bed.records(session);
+      expect(records.slice(0, n).map(ofItself)).toEqual(origin.slice(0, n).map(ofItself));
+      expect(records[n]?.input).toMatchObject({ type: 'owned', epoch: 2, after_copy: { session } });
+      expect(records.every(({ session_id }) => session_id === session)).toBe(true);
+      // It stands by itself: no other journal is read.
+      const bytes = await bed.bytes(session);
+      expect(await replayJournal(bytes, bed.bus.blobs)).toEqual({ records: bytes.length, sessionId: session });
+    }
+  });
+
+  test('names its origin in its first record, and is told once that it was accepted', async () => {
+    const bed = testBed();
+    await ended(bed);
+    const id = await fork(bed, 4);
+    const [first] = await bed.records('f1');
+    const hash = sha256Hex((await bed.bytes())[3] as Uint8Array);
+    expect(first?.events[0]).toEqual({
+      type: 'session_copied',
+      how: 'fork',
+      session: 's1',
+      up_to: 4,
+      hash,
+      command_id: id,
+    });
+    expect(bed.receipts.filter(({ session_id }) => session_id === 'f1')).toEqual([
+      expect.objectContaining({ command_id: id, stage: 'accepted', n: 1 }),
+    ]);
+  });
+
+  test('goes on: model calls in flight begin again, and the origin is left as it is', async () => {
+    const bed = testBed();
+    await ended(bed);
+    const before = await bed.bytes();
+    const asked = bed.models.requests.length;
+    await fork(bed, 2);
+    expect((await bed.lines('f1')).slice(-2)).toEqual(['call_started c1', 'call_ended c1 ok']);
+    await bed.send('approve', { call_id: 'c2', decision: 'deny' }, { session: 'f1' });
+    expect((await bed.lines('f1')).at(-1)).toBe('agent_end end_turn');
+    expect(bed.models.requests.slice(asked).map(({ idempotencyKey }) => idempotencyKey)).toEqual([
+      'default.f1.2-0',
+      expect.stringMatching(/^default\.f1\./),
+    ]);
+    expect(await bed.bytes()).toEqual(before);
+  });
+
+  test('takes commands as any session does, and waits for none of its origin', async () => {
+    const bed = testBed();
+    await ended(bed);
+    const steer = await find(bed, ({ type }) => type === 'steering_received');
+    const told = bed.receipts.length;
+    await fork(bed, steer);
+    // The steer waits in the fork as it did in the origin; who sent it to the origin hears nothing of the fork.
+    expect(bed.receipts.slice(told).map(({ session_id, stage }) => `${session_id} ${stage}`)).toEqual(['f1 accepted']);
+    await bed.send('approve', { call_id: 'c2', decision: 'allow' }, { session: 'f1' });
+    expect((await bed.lines('f1')).some((line) => line.includes('delivers steer-2'))).toBe(true);
+    expect(bed.receipts.slice(told).filter(({ command_id }) => command_id === 'steer-2')).toEqual([]);
+  });
+
+  test('of a fork has its ancestors’ past, and names them', async () => {
+    const bed = testBed();
+    await ended(bed);
+    const origin = await bed.records();
+    await fork(bed, 3);
+    await bed.send('approve', { call_id: 'c2', decision: 'deny' }, { session: 'f1' });
+    const middle = await bed.records('f1');
+    await fork(bed, middle.length, undefined, { of: 'f1', session: 'f2' });
+    const records = await bed.records('f2');
+    expect(records.slice(0, middle.length).map(ofItself)).toEqual(middle.map(ofItself));
+    expect(records[0]?.events[0]).toMatchObject({ session: 'f1', before: [{ session: 's1', n: 3 }] });
+    expect(records.slice(0, 3).map(ofItself)).toEqual(origin.slice(0, 3).map(ofItself));
+    await bed.send('prompt', 'and now', { session: 'f2' });
+    expect((await bed.lines('f2')).at(-1)).toBe('agent_end end_turn');
+  });
+
+  test('names the newest of many ancestors', async () => {
+    const bed = testBed();
+    await bed.host();
+    await bed.start();
+    const generations = BOUNDS.originsNamedMax + 2;
+    for (let i = 1; i <= generations; i++)
+      await fork(bed, 1, undefined, { of: i === 1 ? 's1' : `g${i - 1}`, session: `g${i}` });
+    const [copied] = await bed.eventsOf('session_copied', `g${generations}`);
+    const named = Array.from({ length: BOUNDS.originsNamedMax }, (_, i) => `g${generations - 2 - i}`);
+    expect(copied?.session).toBe(`g${generations - 1}`);
+    expect(copied?.before?.map(({ session }) => session)).toEqual([
+      ...named.slice(0, -1),
+      named.at(-1) === 'g0' ? 's1' : named.at(-1),
+    ]);
+  });
+
+  test('of a suspended session is suspended, with a timer of its own', async () => {
+    const bed = testBed();
+    bed.models.answers = [say('one', { delayMs: 1_000 }), say('two')];
+    bed.tools = { read: {} };
+    await bed.host();
+    await bed.start();
+    await bed.send('followup', 'two');
+    await bed.send('suspend', { for_ms: 60_000 });
+    await bed.time.advance(2_000);
+    const parked = await find(bed, ({ type }) => type === 'suspended');
+    await fork(bed, parked);
+    expect((await bed.records('f1')).at(-1)?.state).toEqual({ suspended: 'parked' });
+    await bed.send('resume', {}, { session: 's1' });
+    expect((await bed.records('f1')).at(-1)?.state).toEqual({ suspended: 'parked' });
+    await bed.time.advance(60_000);
+    expect((await bed.lines('f1')).filter((line) => line.startsWith('resumed'))).toEqual(['resumed timeout']);
+  });
+
+  test('does not count the time since its last copied record', async () => {
+    const bed = testBed();
+    bed.tools = { slow: { run: taking(1_000) } };
+    bed.models.answers = [ask(call('c1', 'slow')), say('done')];
+    await bed.host();
+    await bed.start({ limits: { wall_time_ms: 10_000 } });
+    await bed.time.advance(2_000);
+    await bed.time.advance(3_600_000);
+    await fork(bed, await find(bed, ({ type }) => type === 'call_ended'));
+    expect((await bed.lines('f1')).slice(-1)).toEqual(['agent_end end_turn']);
+  });
+});
+
+describe('calls that were in flight', () => {
+  const SLOW: FakeTool = { run: taking(60_000) };
+
+  async function calling(bed: TestBed, tool: FakeTool) {
+    bed.tools = { slow: tool };
+    bed.models.answers = [ask(call('c1', 'slow')), say('done')];
+    await bed.host();
+    await bed.start();
+    return find(bed, ({ type }) => type === 'call_started');
+  }
+
+  test('are in doubt: not run again, and the model is told', async () => {
+    const bed = testBed();
+    await fork(bed, await calling(bed, SLOW));
+    expect(await bed.lines('f1')).toContain('call_ended c1 interrupted');
+    expect(bed.toolSource.runs.map(({ key }) => key)).toEqual(['default.s1.3-0']);
+  });
+
+  test('run again under another key where the tool may', async () => {
+    const bed = testBed();
+    await fork(bed, await calling(bed, { ...SLOW, traits: { idempotent: true } }));
+    expect(bed.toolSource.runs.map(({ key }) => key)).toEqual(['default.s1.3-0', 'default.f1.3-0']);
+  });
+
+  test('are nobody’s where somebody has taken them up for the origin', async () => {
+    const bed = testBed();
+    const LATER: FakeTool = {
+      traits: { long_running: true },
+      run: async () => ({ status: 'accepted', result: { content: [], is_error: false } }),
+    };
+    await calling(bed, LATER);
+    await fork(bed, await find(bed, ({ type }) => type === 'call_accepted'));
+    expect(await bed.lines('f1')).toContain('call_ended c1 interrupted');
+    expect(await bed.lines()).not.toContain('call_ended c1 interrupted');
+  });
+});
+
+describe('with changes', () => {
+  test('another prompt, from the first record on', async () => {
+    const bed = testBed();
+    await ended(bed);
+    const asked = bed.models.requests.length;
+    await fork(bed, 1, { prompt: 'good evening' });
+    expect((await bed.eventsOf('prompt_received', 'f1'))[0]?.messages).toEqual([
+      { role: 'user', content: [{ type: 'text', text: 'good evening' }] },
+    ]);
+    expect(JSON.stringify(bed.models.requests[asked]?.messages)).toContain('good evening');
+  });
+
+  test('another steer', async () => {
+    const bed = testBed();
+    await ended(bed);
+    await fork(bed, await find(bed, ({ type }) => type === 'steering_received'), { prompt: 'do not think' });
+    expect((await bed.eventsOf('steering_received', 'f1'))[0]?.body).toBe('do not think');
+  });
+
+  test('a next prompt, where the session has ended: in the record of its takeover', async () => {
+    const bed = testBed();
+    await ended(bed);
+    const n = (await bed.records()).length;
+    const id = await fork(bed, n, { prompt: 'and in French' });
+    const taken = (await bed.records('f1'))[n];
+    expect(taken?.events.map(({ type }) => type)).toEqual(['owned', 'prompt_received']);
+    expect(taken?.events[1]).toMatchObject({ command_id: id, run: 2 });
+    expect((await bed.lines('f1')).at(-1)).toBe('agent_end end_turn');
+    // The one command is both: a repetition of it changes nothing.
+    await fork(bed, n, { prompt: 'and in French' }, { id });
+    expect(bed.told(id)).toEqual(['accepted', 'accepted']);
+    expect((await bed.eventsOf('prompt_received', 'f1')).length).toBe(2);
+  });
+
+  test('another model in the middle of a run: resolved before anything goes on', async () => {
+    const bed = testBed();
+    await ended(bed);
+    const n = await find(bed, ({ type }) => type === 'call_started');
+    const asked = bed.models.requests.length;
+    await fork(bed, n, { model: 'fake/other' });
+    await bed.send('approve', { call_id: 'c2', decision: 'allow' }, { session: 'f1' });
+    const lines = await bed.lines('f1');
+    expect(lines.slice(lines.indexOf('owned 2 after copy'))).toEqual([
+      'owned 2 after copy',
+      'settings_changed model reprovisions',
+      'persona_changed',
+      'reprovisioned',
+      'call_ended c1 interrupted',
+      'approval_decided c2 allow',
+      'control_outcome approve allowed c2',
+      'call_started c2',
+      'call_ended c2 ok',
+      'turn_end 1',
+      'turn_start 2',
+      'message_complete "done"',
+      'turn_end 2',
+      'tools_closed',
+      'agent_end end_turn',
+    ]);
+    expect(bed.models.requests.slice(asked).map(({ model }) => model.name)).toEqual(['fake/other']);
+    expect((await bed.records('f1')).at(-1)?.events.some(({ type }) => type === 'agent_end')).toBe(true);
+  });
+
+  test('another persona for the next run of a session that has ended', async () => {
+    const bed = testBed();
+    const host = await ended(bed);
+    const persona = { name: 'poet', prompt: 'You are a poet.' };
+    await fork(bed, (await bed.records()).length, { persona, prompt: 'again' });
+    expect(bed.models.requests.at(-1)?.system).toBe('You are a poet.');
+    expect((await host.status(refOf('f1')))?.persona).toBe('poet');
+    expect((await host.status(refOf()))?.persona).toBe('assistant');
+  });
+
+  test('a model that nobody serves ends the fork’s run, and says so', async () => {
+    const bed = testBed();
+    await ended(bed);
+    const n = await find(bed, ({ type }) => type === 'call_started');
+    bed.models.missing = { code: 'provider_unknown', message: 'nobody serves it' };
+    await fork(bed, n, { model: 'other/model' });
+    expect((await bed.lines('f1')).slice(-1)).toEqual(['agent_end error']);
+    expect(await bed.lines('f1')).toContain('run_failed provisioning provider_unknown');
+  });
+
+  test('another result', async () => {
+    const bed = testBed();
+    await ended(bed);
+    const n = await find(bed, (event) => event.type === 'call_ended' && event.call_id === 'c1');
+    await fork(bed, n, { result: { text: 'no such file', is_error: true } });
+    expect((await bed.eventsOf('call_ended', 'f1'))[0]).toMatchObject({
+      call_id: 'c1',
+      status: 'error',
+      result: { content: [{ type: 'text', text: 'no such file' }], is_error: true },
+    });
+  });
+});
+
+describe('at a veto', () => {
+  async function vetoed(bed: TestBed) {
+    bed.tools = { exec: {} };
+    bed.hooks.registrations = [hook('PreToolUse', 'policy'), hook('PreToolUse', 'audit')];
+    bed.hooks.handlers = { policy: returns({ deny: 'not on a Friday' }) };
+    bed.models.answers = [ask(call('c1', 'exec', { command: 'ls' })), say('done')];
+    await bed.host();
+    await bed.start();
+    expect((await bed.eventsOf('call_ended'))[0]?.status).toBe('denied');
+    return find(bed, ({ type }) => type === 'hook_vetoed');
+  }
+
+  test('the other verdict goes the other way: the call runs', async () => {
+    const bed = testBed();
+    const n = await vetoed(bed);
+    await fork(bed, n, { verdicts: { policy: true, audit: true } });
+    expect(await bed.lines('f1')).toContain('call_ended c1 ok');
+    expect(bed.toolSource.runs.map(({ key }) => key.split('.')[1])).toEqual(['f1']);
+    // Nobody was asked again.
+    expect(bed.hooks.asked).toHaveLength(1);
+  });
+
+  test('a rewrite is validated as a hook’s own would be', async () => {
+    const bed = testBed();
+    const n = await vetoed(bed);
+    bed.tools = { exec: { schema: { type: 'object', required: ['command'] } } };
+    await fork(bed, n, { verdicts: { '*': true, policy: { args: { command: 'pwd' } } } });
+    expect(bed.toolSource.runs[0]?.args).toEqual({ command: 'pwd' });
+  });
+
+  test.each([
+    [{ verdicts: { policy: true } }, 'fork.changes.verdicts.audit', /audit was not asked/],
+    [{ verdicts: { stranger: true } }, 'fork.changes.verdicts.stranger', /this hook was not among them/],
+    [{ verdicts: { policy: { dney: 'x' } } }, 'fork.changes.verdicts.policy', /dney/],
+    [{ verdicts: { policy: { messages: [] } } }, 'fork.changes.verdicts.policy', /not allowed here/],
+    [{ result: 'x' }, 'fork.changes.result', /what hooks returned at PreToolUse \(policy, audit\)/],
+    [{ prompt: 'x' }, 'fork.changes.prompt', /what hooks returned at PreToolUse/],
+  ])('what does not fit is refused, naming field and record: %j', async (changes, field, message) => {
+    const bed = testBed();
+    const id = await fork(bed, await vetoed(bed), changes as JsonObject);
+    const receipt = bed.receipts.find(({ command_id }) => command_id === id);
+    expect(receipt).toMatchObject({ stage: 'rejected', code: 'fork_change_misfit', field });
+    expect(receipt?.message).toMatch(message);
+    expect(await bed.bytes('f1')).toEqual([]);
+  });
+});
+
+describe('is refused', () => {
+  test.each([
+    [{ session: 'nobody', n: 1 }, 'fork_origin_not_found', 'fork.session'],
+    [{ session: 's1', n: 99 }, 'fork_record_not_found', 'fork.n'],
+    [{ session: 's1', n: BOUNDS.forkRecordsMax + 1 }, 'fork_too_long', 'fork.n'],
+    [{ session: 's1', n: 0 }, 'invalid_field', 'fork.n'],
+    [{ session: 's1' }, 'invalid_field', 'fork.n'],
+    [{ session: 'other.s1', n: 1 }, 'invalid_field', 'fork.session'],
+    [{ session: 's1', n: 1, at: 1 }, 'unknown_field', 'fork.at'],
+    [{ session: 's1', n: 1, changes: {} }, 'invalid_field', 'fork.changes'],
+    [{ session: 's1', n: 1, changes: { verdict: true } }, 'unknown_field', 'fork.changes.verdict'],
+    [{ session: 's1', n: 1, changes: { prompt: ' ' } }, 'invalid_field', 'fork.changes.prompt'],
+    [{ session: 's1', n: 1, changes: { prompt: 'x', result: 'y' } }, 'invalid_field', 'fork.changes.result'],
+    [{ session: 's1', n: 1, changes: { model: 'nameless' } }, 'invalid_field', 'fork.changes.model'],
+    [
+      { session: 's1', n: 1, changes: { persona: { name: 'p', skills: ['x'] } } },
+      'not_yet_available',
+      'fork.changes.persona.skills',
+    ],
+  ])('%j', async (forked, code, field) => {
+    const bed = testBed();
+    await ended(bed);
+    const id = await bed.send('start', { fork: forked as JsonObject }, { session: 'f1' });
+    expect(bed.receipts.find(({ command_id }) => command_id === id)).toMatchObject({ stage: 'rejected', code, field });
+    expect(await bed.bytes('f1')).toEqual([]);
+  });
+
+  test('beside what a fork has from its origin', async () => {
+    const bed = testBed();
+    await ended(bed);
+    const id = await bed.send('start', { fork: { session: 's1', n: 1 }, model: 'fake/other' }, { session: 'f1' });
+    const receipt = bed.receipts.find(({ command_id }) => command_id === id);
+    expect(receipt).toMatchObject({ code: 'invalid_field', field: 'model' });
+    expect(receipt?.message).toContain('put it into fork.changes');
+  });
+
+  test('of another tenant’s session, which is not to be found', async () => {
+    const bed = testBed();
+    await bed.host();
+    const start = Buffer.from(JSON.stringify({ prompt: 'hello', model: 'fake/model' }));
+    bed.bus.publish(subjects.command(sessionRef('theirs', 'others'), 'start'), start, {});
+    await bed.time.settle();
+    expect(await bed.bus.journal.last(sessionRef('theirs', 'others'))).not.toBe(null);
+    expect(bed.told(await fork(bed, 1, undefined, { of: 'theirs' }))).toEqual(['rejected fork_origin_not_found']);
+  });
+
+  test('under an id that is a session’s already, also its origin’s', async () => {
+    const bed = testBed();
+    await ended(bed);
+    expect(bed.told(await fork(bed, 1, undefined, { session: 's1' }))).toEqual(['rejected session_exists']);
+    await fork(bed, 3);
+    expect(bed.told(await fork(bed, 3))).toEqual(['rejected session_busy']);
+  });
+
+  test('under the id of a command of its origin', async () => {
+    const bed = testBed();
+    await ended(bed);
+    expect(bed.told(await fork(bed, 8, undefined, { id: 'steer-2' })).at(-1)).toBe('rejected command_id_taken');
+    expect(await bed.bytes('f1')).toEqual([]);
+  });
+
+  test('of a journal that does not replay', async () => {
+    const bed = testBed();
+    await ended(bed);
+    const [first, second] = await bed.bytes();
+    const forged = Buffer.from(
+      Buffer.from(second as Uint8Array)
+        .toString('utf8')
+        .replace('"state":', '"state" :'),
+    );
+    const { fence = 0 } = (await bed.bus.journal.append(refOf('x1'), first as Uint8Array, 0)) as { fence: number };
+    await bed.bus.journal.append(refOf('x1'), forged, fence);
+    const id = await fork(bed, 2, undefined, { of: 'x1' });
+    expect(bed.receipts.find(({ command_id }) => command_id === id)).toMatchObject({
+      code: 'replay_diverged',
+      field: 'fork.session',
+    });
+    bed.forget('x1');
+  });
+});
+
+describe('a crash', () => {
+  const DIES = async (bed: TestBed, after: number) => {
+    const host = await ended(bed);
+    const origin = await bed.records();
+    let appends = 0;
+    bed.journal.always = async (append, { ref }) => {
+      if (ref.sessionId !== 'f1' || appends++ < after) return append();
+      host.abandon();
+      return { status: 'ambiguous', cause: 'dying' };
+    };
+    const id = await fork(bed, 7);
+    bed.journal.always = 'none';
+    expect((await bed.bytes('f1')).length).toBe(after);
+    return { origin, id };
+  };
+
+  test.each([0, 1, 3, 6, 7])('after %i records of the copy: the next host goes on with it', async (after) => {
+    const bed = testBed();
+    const { origin, id } = await DIES(bed, after);
+    await bed.host();
+    await bed.time.settle();
+    const records = await bed.records('f1');
+    expect(records.slice(0, 7).map(ofItself)).toEqual(origin.slice(0, 7).map(ofItself));
+    expect(records.filter(({ input }) => input.type === 'owned').map(({ n }) => n)).toEqual([8]);
+    await fork(bed, 7, undefined, { id });
+    expect(bed.told(id).every((stage) => stage === 'accepted')).toBe(true);
+    await bed.send('approve', { call_id: 'c2', decision: 'allow' }, { session: 'f1' });
+    expect((await bed.lines('f1')).at(-1)).toMatch(/agent_end|control_outcome/);
+  });
+
+  test('and two hosts that go on with it at once leave one journal and one owner', async () => {
+    const bed = testBed();
+    await DIES(bed, 3);
+    const left: string[] = [];
+    const runners = ['a', 'b'].map((host) => {
+      const options = { host, isOwn: (attempt: string) => attempt === host, snapshotEvery: 200 };
+      return new SessionRunner(bed.ports(), refOf('f1'), options, ({ reason }) => left.push(reason));
+    });
+    for (const runner of runners) runner.wake();
+    await bed.time.settle();
+    expect(left).toEqual(['foreign_writer']);
+    for (const runner of runners) runner.abandon();
+    const records = await bed.records('f1');
+    expect(records.filter(({ input }) => input.type === 'owned').map(({ n }) => n)).toEqual([8]);
+  });
+
+  test('before anything else is taken, also a command that came meanwhile', async () => {
+    const bed = testBed();
+    await DIES(bed, 3);
+    const id = await bed.send('steer', 'quick', { session: 'f1' });
+    await bed.host();
+    await bed.time.settle();
+    const steer = (await bed.records('f1')).find(({ input }) => input.type === 'command' && input.command_id === id);
+    expect(steer?.n).toBeGreaterThan(8);
+  });
+
+  test('whose origin has gone meanwhile ends the fork’s run with a code', async () => {
+    const bed = testBed();
+    await DIES(bed, 4);
+    bed.forget('s1');
+    await bed.host();
+    await bed.time.settle();
+    const lines = await bed.lines('f1', 5);
+    expect(lines.slice(0, 3)).toEqual([
+      'owned 2 after copy',
+      'copy_failed 4 fork_origin_gone',
+      'run_failed session fork_origin_gone',
+    ]);
+    expect(lines.at(-1)).toBe('agent_end error');
+    await bed.send('prompt', 'go on', { session: 'f1' });
+    expect((await bed.lines('f1')).at(-1)).toBe('agent_end end_turn');
+  });
+
+  test('an exception of ours in the middle ends it with a code, too', async () => {
+    const bed = testBed();
+    await ended(bed);
+    const step = SessionActor.prototype.step;
+    let copying = 0;
+    vi.spyOn(SessionActor.prototype, 'step').mockImplementation(function (this: SessionActor, input, n, atMs) {
+      if (this.state.context.session_id === 'f1' && n === 4 && copying++ === 0) throw new Error('an invariant broke');
+      return step.call(this, input, n, atMs);
+    });
+    await fork(bed, 6);
+    expect(await bed.lines('f1')).toContain('copy_failed 3 session_failed');
+    expect((await bed.lines('f1')).at(-1)).toBe('agent_end error');
+  });
+
+  test('of the store of journals only delays it', async () => {
+    const bed = testBed();
+    await ended(bed);
+    bed.journal.unreadable = new Error('no leader');
+    await fork(bed, 3);
+    expect(await bed.bytes('f1')).toEqual([]);
+    bed.journal.unreadable = null;
+    await bed.time.advance(60_000);
+    expect((await bed.records('f1')).length).toBeGreaterThan(3);
+  });
+});
+
+test('a long copy leaves room for other sessions', async () => {
+  const bed = testBed();
+  await ended(bed);
+  for (let i = 0; i < 100; i++) await bed.send('signal', { name: 'nobody' });
+  const n = (await bed.records()).length;
+  const order: string[] = [];
+  bed.journal.always = (append, { ref }) => {
+    order.push(ref.sessionId);
+    return append();
+  };
+  await Promise.all([fork(bed, n), bed.start({}, { session: 's2' })]);
+  // It came second, and its run is over before the copy is.
+  expect(order.filter((session) => session === 'f1').length).toBeGreaterThan(100);
+  expect(order.lastIndexOf('s2')).toBeLessThan(order.lastIndexOf('f1') - 50);
+});
+
+test('a large field is copied by its hash', async () => {
+  const bed = testBed();
+  await bed.host();
+  await bed.start({ prompt: 'word '.repeat(30_000) });
+  await fork(bed, (await bed.records()).length);
+  expect((await bed.records('f1'))[0]?.events[1]).toMatchObject({ type: 'prompt_received' });
+  expect(JSON.stringify((await bed.records('f1'))[0]).length).toBeGreaterThan(150_000);
+});
