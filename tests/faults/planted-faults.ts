@@ -230,6 +230,67 @@ export const PLANTED_FAULTS: readonly PlantedFault[] = [
     find: 'failure: context.failure ?? event.error,',
     instead: 'failure: event.error,',
   },
+  // ---- hooks ----
+  {
+    name: 'a turn begins before hooks were told of the last one',
+    file: 'next.ts',
+    find: '    if (context.announcements.length > 0) return null;\n    const notice',
+    instead: '    const notice',
+  },
+  {
+    name: 'a run ends before hooks were told of all of it',
+    file: 'next.ts',
+    find: "  if (context.announcements.length > 0) return null;\n  return {\n    type: 'agent_end',",
+    instead: "  return {\n    type: 'agent_end',",
+  },
+  {
+    name: 'who was registered while a consult was open is asked in it',
+    file: 'next.ts',
+    find: ' && consult.call_id === callId && q.isAsking(context)',
+    instead: ' && consult.call_id === callId',
+  },
+  {
+    name: 'a wrong answer is let pass where its hook fails open',
+    file: 'decide-consult.ts',
+    find: 'isWrongAnswer(answer.failure) || ',
+    instead: '',
+  },
+  {
+    name: 'a failure is judged by the table of later',
+    file: 'decide-consult.ts',
+    find: 'consult?.fail_open?.includes(answer.hook) !== true',
+    instead: 'true',
+  },
+  {
+    name: 'what a PreToolUse hook refuses is told as a decision about permissions',
+    file: 'announcements.ts',
+    find: "  if (!row || context.consult?.point === 'PreToolUse') return null;\n",
+    instead: '  if (!row) return null;\n',
+  },
+  {
+    name: 'a threshold is told to a hook that asked for another',
+    file: 'announcements.ts',
+    find: ' : pct === percent));',
+    instead: ' : pct <= percent));',
+  },
+  {
+    name: 'a reminder of a hook wakes a daemon',
+    file: 'turn-guards.ts',
+    find: "event.type === 'reminder_injected' ? event.direct === undefined : ",
+    instead: "event.type === 'reminder_injected' || ",
+  },
+  {
+    name: 'a job stays open when its end was reported',
+    file: 'jobs.ts',
+    find: 'if (!isOpenJob(receipt)) return known ? jobs.filter((job) => !isOf(receipt)(job)) : jobs;',
+    instead: 'if (!isOpenJob(receipt)) return jobs;',
+  },
+  {
+    name: 'a condition that does not hold asks all the same',
+    file: 'next.ts',
+    find: "target ?? context.pinned?.persona ?? '', payload);",
+    instead: "target ?? context.pinned?.persona ?? '');",
+  },
 
   // ---- budgets, windows, parking ----
   {
@@ -259,8 +320,8 @@ export const PLANTED_FAULTS: readonly PlantedFault[] = [
   {
     name: 'a call parks its session although a hook has made an error of it',
     file: 'decide-consult.ts',
-    find: '...parkRequested(context, { call_id: row.call_id, status: settled, result, park }),',
-    instead: "...parkRequested(context, { call_id: row.call_id, status: 'ok', result: row.returned.result, park }),",
+    find: '...parkRequested(context, { call_id: row.call_id, status: end.status, result, park })',
+    instead: "...parkRequested(context, { call_id: row.call_id, status: 'ok', result: row.returned.result, park })",
   },
   // ---- what waits, and what it ends ----
   {

@@ -32,7 +32,16 @@ function detailOf(event: SessionEvent): string[] {
     case 'steering_received':
       return event.preempt ? ['preempts'] : [];
     case 'reminder_injected':
-      return [event.preempt && 'preempts', ...reminderDetail(event)].filter((what) => typeof what === 'string');
+      return [
+        event.preempt && 'preempts',
+        event.hook !== undefined && 'hook: reminds',
+        ...reminderDetail(event),
+      ].filter((what) => typeof what === 'string');
+    case 'hook_returned':
+      return [
+        ...(event.verdict?.kind === 'job' ? ['hook: begins a job'] : []),
+        ...(event.failure?.message.includes('heard of') ? ['hook: not heard of'] : []),
+      ];
     case 'message_complete':
       return event.message.partial ? ['cut short'] : [];
     case 'call_started':
@@ -198,7 +207,16 @@ export const MUST_REACH: readonly string[] = [
   ...each('compacted', ['window', 'overflow', 'summary', 'notes', 'clear_tool_results']),
   ...each('rejected', ['call_not_open', 'stale_epoch', 'already_decided', 'session_busy', 'internal_subject']),
   ...each('tool', ['finish', 'in_order', 'park', 'long_job', 'long_look', 'stubborn', 'remote_count']),
-  ...each('event', ['hook_vetoed', 'context_overflowed', 'compaction_started', 'compaction_skipped', 'files_edited']),
+  ...each('hook', ['reminds', 'begins a job', 'not heard of']),
+  'input: hooks_changed',
+  ...each('event', [
+    'announced',
+    'hook_vetoed',
+    'context_overflowed',
+    'compaction_started',
+    'compaction_skipped',
+    'files_edited',
+  ]),
   ...each('event', [
     'guard_ended',
     'injection_blocked',

@@ -29,6 +29,12 @@ export interface SessionPlan {
   readonly tokensPerMessage?: number | undefined;
 }
 
+/** A table of hooks from a moment on. */
+export interface PlannedTable {
+  readonly atMs: number;
+  readonly table: HookTable;
+}
+
 /** One thing that goes wrong, or is mended. */
 export type NemesisAct = { readonly atMs: number } & (
   | { readonly kind: 'crash'; readonly downMs: number }
@@ -66,6 +72,8 @@ export interface Schedule {
   readonly hosts: number;
   readonly faults: FaultRates;
   readonly hooks: HookTable;
+  /** The table of every host becomes another one, in order of time. */
+  readonly hookChanges?: readonly PlannedTable[];
   readonly sessions: readonly SessionPlan[];
   readonly commands: readonly PlannedCommand[];
   readonly nemesis: readonly NemesisAct[];
@@ -107,12 +115,14 @@ export function generate(seed: number): Schedule {
   const sessions = Array.from({ length: 1 + random.int(3) }, (_, index) =>
     planSession(random.fork(`session ${index}`), `s${index + 1}`),
   );
+  const hooks = [...planHooks(random.fork('hooks')), ...planTold(random.fork('told hooks'))];
   return {
     seed,
     profile,
     hosts: profile === 'rivals' || profile === 'storm' ? 1 + random.int(2) : 1,
     faults: planFaults(random.fork('faults'), profile),
-    hooks: planHooks(random.fork('hooks')),
+    hooks,
+    hookChanges: planHookChanges(random.fork('hook changes'), hooks),
     sessions: sessions.map(({ commands: _, ...plan }) => plan),
     commands: sessions
       .flatMap(({ commands }) => commands)
@@ -267,6 +277,36 @@ function planHooks(random: Random): HookTable {
     }),
   );
   return [...others, ...shaping];
+}
+
+/** Hooks that are told of what happens, and of which some begin jobs. */
+function planTold(random: Random): HookTable {
+  if (random.chance(0.7)) return [];
+  const kinds = random.pick(['*', 'kind =~ "^(iteration_start|pre_tool_dispatch|loop_exit)$"', 'iteration_end']);
+  const told = [
+    { id: 'told-seams', point: 'loop_checkpoint', pattern: kinds, timeout_ms: 500 },
+    { id: 'told-decisions', point: 'permission_replied', pattern: random.pick(['*', 'count', 'decision == "deny"']) },
+    { id: 'told-turns', point: 'post_turn', pattern: random.pick(['*', 'turn == "2"']), timeout_ms: 500 },
+  ];
+  return told.filter(() => random.chance(0.6)).map((one) => HookRegistration.parse(one));
+}
+
+/** Registrations that are not heard of for a while, and some that are taken back. */
+function planHookChanges(random: Random, hooks: HookTable): PlannedTable[] {
+  if (hooks.length === 0 || random.chance(0.5)) return [];
+  let table = hooks;
+  return Array.from({ length: 1 + random.int(4) }, () => random.between(0, TROUBLE_MS))
+    .sort((a, b) => a - b)
+    .map((atMs) => {
+      const one = random.pick(hooks);
+      const others = table.filter(({ id }) => id !== one.id);
+      table = random.weighted<HookTable>([
+        [2, [...others, { ...one, unavailable: true }]],
+        [2, [...others, one]],
+        [1, others],
+      ]);
+      return { atMs, table };
+    });
 }
 
 function planFaults(random: Random, profile: string): FaultRates {

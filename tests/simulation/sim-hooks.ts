@@ -1,18 +1,27 @@
 /** The hooks of a simulation: quick, slow, dead or talking nonsense. */
 import type { Clock, HookReply, HookRequest, Hooks } from '@coxswain/ports';
 import type { HookPoint, HookTable, JsonObject } from '@coxswain/protocol';
-import type { FaultRates } from './generator.ts';
+import type { FaultRates, PlannedTable } from './generator.ts';
 import type { Random } from './random.ts';
 
 /** See the top of the file. */
 export class SimHooks implements Hooks {
-  readonly #table: HookTable;
+  #table: HookTable;
+  readonly #changes: readonly PlannedTable[];
   readonly #faults: () => FaultRates;
   readonly #clock: Clock;
   readonly #random: Random;
 
-  constructor(table: HookTable, faults: () => FaultRates, clock: Clock, random: Random) {
-    this.#table = table;
+  constructor(
+    table: HookTable,
+    changes: readonly PlannedTable[],
+    faults: () => FaultRates,
+    clock: Clock,
+    random: Random,
+  ) {
+    const nowMs = clock.monotonicMs();
+    this.#table = changes.findLast(({ atMs }) => atMs <= nowMs)?.table ?? table;
+    this.#changes = changes.filter(({ atMs }) => atMs > nowMs);
     this.#faults = faults;
     this.#clock = clock;
     this.#random = random;
@@ -20,6 +29,18 @@ export class SimHooks implements Hooks {
 
   table(): HookTable {
     return this.#table;
+  }
+
+  onChange(changed: () => void): () => void {
+    const ended = new AbortController();
+    for (const { atMs, table } of this.#changes) {
+      void this.#clock.sleep(atMs - this.#clock.monotonicMs(), ended.signal).then(() => {
+        if (ended.signal.aborted) return;
+        this.#table = table;
+        changed();
+      });
+    }
+    return () => ended.abort();
   }
 
   async ask({ registration, payload, onFeedback }: HookRequest, signal: AbortSignal): Promise<HookReply> {
@@ -30,8 +51,23 @@ export class SimHooks implements Hooks {
     await this.#clock.sleep(random.chance(hookSlow) ? random.between(0, 3_000) : random.between(0, 5), signal);
     if (random.chance(0.05)) return { status: 'failed', code: 'hook_threw', message: 'it threw' };
     if (random.chance(0.05)) return { status: 'returned', raw: { nonsense: true } };
-    return { status: 'returned', raw: verdict(registration.point, payload, random) };
+    return {
+      status: 'returned',
+      raw: withMore(registration.point, verdict(registration.point, payload, random), random),
+    };
   }
+}
+
+const ADVISORY: readonly HookPoint[] = ['loop_checkpoint', 'permission_replied', 'post_turn', 'file_edited'];
+
+/** Beside what it says, a hook may remind; one that has nothing to say may have begun a job. */
+function withMore(point: HookPoint, said: unknown, random: Random): unknown {
+  if (said === undefined && ADVISORY.includes(point) && random.chance(0.2))
+    return { job: { status: random.pick(['queued', 'succeeded']), job_id: `job-${random.int(20)}` } };
+  if (!random.chance(0.15)) return said;
+  const key = random.chance(0.5) ? { dedupe_key: 'sim' } : {};
+  const reminder = { body: `remember ${random.int(1_000)}`, ...key, ttl_turns: 1 + random.int(3) };
+  return Object.fromEntries([['reminder', reminder], ...(said === undefined ? [] : [['then', said]])]);
 }
 
 function verdict(point: HookPoint, payload: JsonObject, random: Random): unknown {

@@ -4,8 +4,18 @@
  */
 import { createMemoryBus, type MemoryBus } from '@coxswain/adapter-memory';
 import { createModels } from '@coxswain/adapter-models';
-import type { Clock, Hooks, Journal, Log, Models, ToolSource, ToolsetSpec } from '@coxswain/ports';
-import { HEADERS, HookRegistration, type JsonObject, sessionRef, subjects } from '@coxswain/protocol';
+import type {
+  Clock,
+  HookReply,
+  HookRequest,
+  Hooks,
+  Journal,
+  Log,
+  Models,
+  ToolSource,
+  ToolsetSpec,
+} from '@coxswain/ports';
+import { HEADERS, HookRegistration, type HookTable, type JsonObject, sessionRef, subjects } from '@coxswain/protocol';
 import { createSessionHost, type SessionHost } from '@coxswain/session';
 import { VirtualTime } from '../../libs/session/test/virtual-time.ts';
 import { deckTools } from './deck-tools.ts';
@@ -35,6 +45,7 @@ export class Stage {
   readonly bus: MemoryBus;
   readonly #clock: Clock = this.time.clock();
   readonly #scenario: Scenario;
+  readonly #hooks: TracedHooks;
   readonly #models: Models;
   readonly #tools: ToolSource;
   readonly #heedsInjections: boolean;
@@ -53,6 +64,7 @@ export class Stage {
     this.#scenario = scenario;
     this.#heedsInjections = heedsInjections;
     this.bus = createMemoryBus(this.#clock);
+    this.#hooks = new TracedHooks(scenario.hooks ?? [], this.#clock);
     // A clock on which no time passes between two looks at the script: a look at the disk would take real time.
     const clock = { ...this.#clock, monotonicMs: () => 0 };
     this.#models = createModels({ env: {}, clock, baseFolder: scriptFolder });
@@ -76,7 +88,7 @@ export class Stage {
         blobs: this.bus.blobs,
         clock: this.#clock,
         ids: { next: () => String(++this.#ids) },
-        hooks: hooksOf(this.#scenario.hooks ?? [], this.#clock),
+        hooks: this.#hooks,
         log: QUIET,
         models: this.#scenario.trouble?.modelRejects ? rejecting(this.#models) : this.#models,
         publisher: this.bus.publisher,
@@ -92,6 +104,12 @@ export class Stage {
     const started = this.#host.start();
     await this.time.settle();
     await started;
+  }
+
+  /** The host's table of hooks becomes another one: without those, or with others in their places. */
+  async changeHooks(change: (table: HookTable) => HookTable): Promise<void> {
+    this.#hooks.change(change);
+    await this.time.settle();
   }
 
   /** The host is gone between two awaits, with everything that it was doing. */
@@ -210,17 +228,40 @@ function rejecting(models: Models): Models {
   };
 }
 
-function hooksOf(hooks: readonly TracedHook[], clock: Clock): Hooks {
-  const table = hooks.map(({ registration }) => HookRegistration.parse(registration));
-  return {
-    table: () => table,
-    async ask({ registration, payload }, signal) {
-      const hook = hooks.find((candidate) => candidate.registration.id === registration.id);
-      if (hook?.afterMs !== undefined) await clock.sleep(hook.afterMs, signal);
-      const returns = typeof hook?.returns === 'function' ? hook.returns(payload) : hook?.returns;
-      return returns instanceof Error
-        ? { status: 'failed', code: 'hook_threw', message: returns.message }
-        : { status: 'returned', raw: returns };
-    },
-  };
+class TracedHooks implements Hooks {
+  readonly #hooks: readonly TracedHook[];
+  readonly #clock: Clock;
+  #table: HookTable;
+  #changed: () => void = () => {};
+
+  constructor(hooks: readonly TracedHook[], clock: Clock) {
+    this.#hooks = hooks;
+    this.#clock = clock;
+    this.#table = hooks.map(({ registration }) => HookRegistration.parse(registration));
+  }
+
+  table(): HookTable {
+    return this.#table;
+  }
+
+  onChange(changed: () => void): () => void {
+    this.#changed = changed;
+    return () => {
+      this.#changed = () => {};
+    };
+  }
+
+  change(change: (table: HookTable) => HookTable): void {
+    this.#table = change(this.#table);
+    this.#changed();
+  }
+
+  async ask({ registration, payload }: HookRequest, signal: AbortSignal): Promise<HookReply> {
+    const hook = this.#hooks.find((candidate) => candidate.registration.id === registration.id);
+    if (hook?.afterMs !== undefined) await this.#clock.sleep(hook.afterMs, signal);
+    const returns = typeof hook?.returns === 'function' ? hook.returns(payload) : hook?.returns;
+    return returns instanceof Error
+      ? { status: 'failed', code: 'hook_threw', message: returns.message }
+      : { status: 'returned', raw: returns };
+  }
 }

@@ -261,6 +261,10 @@ class Translator implements EventTranslator {
       case 'hook_returned':
       case 'consult_ended':
       case 'guard_ended':
+      case 'announced':
+      case 'job_reported':
+      case 'job_untracked':
+      case 'reminder_dropped':
       case 'run_failed':
       case 'tools_closed':
       case 'reminder_fired':

@@ -23,6 +23,7 @@ export type { StoredJournalRecord } from './read-journal.ts';
 export { ResultCollector, type RunResult } from './run-result.ts';
 export type { CallEnd, TakenUpCall } from './send-call-outcome.ts';
 export type { BodyInput, SendOptions, SentCommand, WaitStage } from './send-command.ts';
+export type { JobReport } from './send-job-report.ts';
 export { type InjectOptions, type ReadFrom, type RemindOptions, Session } from './session-handle.ts';
 export { describeState, hasEnded, type SessionListing, topState } from './session-listing.ts';
 export type { DeliveredInjection, FromRecord, UiEvent, UiEventOf } from './ui-events.ts';

@@ -28,6 +28,7 @@ import {
   sendCommand,
   type WaitStage,
 } from './send-command.ts';
+import { type JobReport, sendJobReport } from './send-job-report.ts';
 import { hasEnded } from './session-listing.ts';
 import { type WatchItem, watchSession } from './watch-session.ts';
 
@@ -183,6 +184,11 @@ export class Session {
   /** Brings the outcome of a call of a `long_running` tool: for whoever has taken it up. The first one counts. */
   endCall(call: TakenUpCall, end: CallEnd, options: SendOptions = {}): Promise<SentCommand> {
     return sendCallOutcome(this.#bus, this.ref, call, end, options);
+  }
+
+  /** Says how far a job is that a hook of the session has begun: for whoever runs it. Its end reaches the model. */
+  reportJob(report: JobReport, options: SendOptions = {}): Promise<SentCommand> {
+    return sendJobReport(this.#bus, this.ref, report, options);
   }
 
   /** Parks the session at its next turn boundary: until it is resumed, until a time, or until a signal. */

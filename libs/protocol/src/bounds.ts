@@ -94,6 +94,8 @@ export const BOUNDS = {
   hookTimeoutMaxMs: 600_000,
   /** Reminders in one return of a hook. */
   remindersPerReturnMax: 32,
+  /** Jobs that hooks have begun for one session and of which no end was reported; those beyond are not waited for. */
+  jobsOpenMax: 64,
   /** Paths, and ids of artifacts, that one job receipt may name. */
   receiptListMax: 256,
   /** What a job receipt may say of itself under `metadata`, as JSON. */

@@ -42,6 +42,8 @@ export interface Actor {
 }
 
 const Envelope = { id: CommandId.optional(), actor: Actor.optional() };
+/** What waits or is shown: a command by its id, or a reminder that a hook has returned by the id of its event. */
+const InjectionId = z.union([CommandId, z.string().regex(/^hook:\d{1,15}-\d{1,15}:\d{1,4}$/)]);
 const CallIdText = z.string().min(1).max(256);
 const SignalData = Json.refine(
   (data) => new TextEncoder().encode(JSON.stringify(data)).length <= BOUNDS.signalDataMaxBytes,
@@ -167,8 +169,8 @@ export const COMMAND_BODIES = {
     name: z.string().regex(ID_PATTERN, { error: 'a signal name is 1 to 64 characters of A-Z a-z 0-9 _ -' }),
     data: SignalData.optional(),
   }),
-  revoke: z.strictObject({ ...Envelope, command_id: CommandId }),
-  replace: z.strictObject({ ...Envelope, command_id: CommandId, body: Text }),
+  revoke: z.strictObject({ ...Envelope, command_id: InjectionId }),
+  replace: z.strictObject({ ...Envelope, command_id: InjectionId, body: Text }),
   delete: z.strictObject({ ...Envelope, reason: Reason.optional() }),
 } as const;
 
@@ -191,7 +193,7 @@ const TEXT_VERBS: ReadonlySet<string> = new Set(['prompt', 'steer', 'followup', 
 /** A command as it could be read: its body, or what is wrong with it. Who it says that it is, it is in both cases. */
 export type ParsedCommand = CommandIdentity &
   (
-    | { readonly ok: true; readonly verb: Verb | 'call_outcome'; readonly body: JsonObject }
+    | { readonly ok: true; readonly verb: Verb | 'call_outcome' | 'feedback'; readonly body: JsonObject }
     | { readonly ok: false; readonly problem: CommandProblem }
   );
 

@@ -71,6 +71,10 @@ export const ERROR_CATALOGUE = {
     'The pattern of a hook is neither a glob nor a condition, or its regular expression is not valid.',
     'Write a glob, or path == "value", path != "value", path =~ "regex" (RE2).',
   ),
+  job_unknown: rejection(
+    'No hook of the session has begun a job of this id that is open: it was never begun, has ended, or its receipt is not in the journal yet.',
+    'Report a job once its receipt is in the journal; try again in a moment where it was begun just now.',
+  ),
   internal_subject: rejection('Only hosts and workers may use this verb.', 'Use a verb of the command table.'),
   // Commands that do not fit the session
   session_not_found: rejection('There is no such session.', 'Check the id; `cox sessions` lists them.'),
@@ -323,6 +327,11 @@ export const ERROR_CATALOGUE = {
     'fail_closed refuses the operation, fail_open goes on.',
     'Start the hook service.',
   ),
+  hooks_invalid: outcome(
+    'The table of hooks has over 256 registrations, or one that is none.',
+    'Ends a run that would begin with it; one that is on goes on with the table that it has.',
+    'Register fewer, and each id once at a point.',
+  ),
   return_unreadable: outcome(
     'A hook returned what JSON cannot hold, or more than 256 KiB.',
     'fail_closed refuses the operation, fail_open goes on.',
@@ -347,6 +356,11 @@ export const ERROR_CATALOGUE = {
     'A user_prompt_submit hook blocked the prompt.',
     'Ends the run as user_prompt_submit_blocked.',
     'See the reason.',
+  ),
+  too_many_jobs: outcome(
+    '64 jobs that hooks have begun are open already.',
+    'Keeps the receipt on the tape and does not wait for the end of its job.',
+    'Report the end of jobs as feedback.',
   ),
   too_much_feedback: outcome(
     '64 pieces of inbox feedback wait already.',

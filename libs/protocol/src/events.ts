@@ -11,6 +11,7 @@ import { ChangedSettings, CopyOrigin } from './forks.ts';
 import { HookPoint } from './hook-points.ts';
 import { HookTable } from './hook-registrations.ts';
 import { EditedPath, Failure, Provision, StopAnswer, ToolResult, Usage } from './inputs.ts';
+import { JobReceipt } from './job-receipts.ts';
 import { Json, JsonObject } from './json.ts';
 import { AssistantMessage, ReminderMessage, UserMessage } from './messages.ts';
 import { OnTimeout, ParkRequest } from './parking.ts';
@@ -264,6 +265,10 @@ export const EVENT_SCHEMAS = {
     mode: Mode,
     ...STORED_REMINDER_FIELDS,
     preempt,
+    /** The hook that returned it. */
+    hook: z.string().optional(),
+    /** It waits for no seam, and makes no run go on. */
+    direct: z.literal(true).optional(),
     actor: Actor.optional(),
     at,
   }),
@@ -280,13 +285,27 @@ export const EVENT_SCHEMAS = {
     into: z.string(),
     dedupe_key: z.string(),
   }),
-  feedback_received: event('feedback_received', { feedback_id: z.string(), source: z.string(), body: z.string() }),
+  feedback_received: event('feedback_received', {
+    feedback_id: z.string(),
+    source: z.string(),
+    body: z.string(),
+    /** The command that brought it. */
+    command_id: z.string().optional(),
+  }),
   /** As much waited as may wait: so many are not kept. `source` gave the last of them. */
   feedback_dropped: event('feedback_dropped', {
     source: z.string(),
     count: z.number().int().positive(),
     code: z.literal('too_much_feedback'),
+    /** The command that brought it. */
+    command_id: z.string().optional(),
   }),
+  /** Whoever runs a job that a hook has begun says how far it is. */
+  job_reported: event('job_reported', { command_id: z.string(), source: z.string(), receipt: JobReceipt }),
+  /** As many jobs are open as are waited for: nobody waits for the end of this one. */
+  job_untracked: event('job_untracked', { hook: z.string(), job_id: z.string(), code: z.literal('too_many_jobs') }),
+  /** A hook's reminder found no room. */
+  reminder_dropped: event('reminder_dropped', { hook: z.string(), code: z.literal('too_many_reminders') }),
   message_injected: event('message_injected', {
     command_id: z.string(),
     origin: z.enum(['steer', 'followup', 'feedback', 'direct']),
@@ -372,10 +391,18 @@ export const EVENT_SCHEMAS = {
   /** The consult about a steer or follow-up is over. `none`: it was broken off, or what it was about waits no more. */
   guard_ended: event('guard_ended', {
     command_id: z.string(),
-    effect_id: effectId,
+    /** Absent where nobody was asked: no guard's condition holds of it. */
+    effect_id: effectId.optional(),
     verdict: z.enum(['allowed', 'blocked', 'none']),
   }),
-  consult_ended: event('consult_ended', { point: HookPoint, effect_id: effectId, call_id: z.string().optional() }),
+  /** Without an effect nobody was asked: no registration's condition holds, or the table has changed. */
+  consult_ended: event('consult_ended', {
+    point: HookPoint,
+    effect_id: effectId.optional(),
+    call_id: z.string().optional(),
+  }),
+  /** Hooks were told of what nothing waited for. Without an effect there was nobody left to tell. */
+  announced: event('announced', { point: HookPoint, effect_id: effectId.optional() }),
   command_rejected: event('command_rejected', {
     command_id: z.string(),
     verb: z.string(),
@@ -507,6 +534,6 @@ export type Delivery =
 
 /** Whether an event says that someone's injection is in the transcript. What hooks and the runtime say is none. */
 export function isDelivery(event: SessionEvent): event is Delivery {
-  if (event.type === 'reminder_fired') return true;
+  if (event.type === 'reminder_fired') return event.seam !== 'direct';
   return event.type === 'message_injected' && (event.origin === 'steer' || event.origin === 'followup');
 }

@@ -76,7 +76,7 @@ export const HOOK_CATALOGUE: Readonly<Record<HookPoint, HookPointRow>> = {
   PreToolUse: tool('for each call, in call order, before the gate'),
   gate_tool_calls: session('once for the whole batch, before anything of it runs'),
   permission_asked: session('the rules want to ask a person about a call', 'tool name'),
-  permission_replied: later(session('it is decided whether a call may run', 'tool name')),
+  permission_replied: session('it is decided whether a call may run; nothing waits for the answer', 'tool name'),
   PostToolUse: tool('a call has returned, also one that threw'),
   post_turn: session('a turn is recorded, before it is decided whether to go on'),
   file_edited: session('at the boundary of a turn, for each file that it has edited', 'path'),
@@ -88,19 +88,19 @@ export const HOOK_CATALOGUE: Readonly<Record<HookPoint, HookPointRow>> = {
   pre_finish: session('before the finish callback, also where there is none'),
   on_unsettled_detected: session('between pre_finish and post_finish, when something is unsettled'),
   post_finish: session('after the finish callback, also where there is none'),
-  loop_checkpoint: later({
+  loop_checkpoint: {
     surfaces: ['checkpoint', 'session'],
     target: 'kind of seam',
-    fires: 'each pass of a seam',
-  }),
+    fires: 'each pass of a seam; nothing waits for the answer',
+  },
   PreStep: later(persona('before a declared step of a persona')),
   PostStep: later(persona('after a declared step of a persona')),
   OnApprovalRequested: later(persona('a call waits for a person')),
   OnHandoffEmitted: later(persona('the session is about to go to another persona')),
   OnPersonaPaused: later(persona('the persona of the session was paused')),
   OnPersonaResumed: later(persona('the persona of the session goes on')),
-  OnBudgetThreshold: later(
-    persona('a part of a budget is used up: at `pct` percent, or at 50, 80, 95 and 100; once each in a run'),
+  OnBudgetThreshold: persona(
+    'a part of a budget is used up: at `pct` percent, or at 50, 80, 95 and 100; once each in a run',
   ),
 };
 

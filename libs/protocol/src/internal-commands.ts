@@ -5,6 +5,7 @@ import { CallStatus } from './calls.ts';
 import { Actor, identityOf, type ParsedCommand, problemOf } from './commands.ts';
 import { CommandId } from './ids.ts';
 import { ToolResult } from './inputs.ts';
+import { JobReceipt } from './job-receipts.ts';
 import type { JsonObject } from './json.ts';
 import { readStrictly } from './schema-problems.ts';
 
@@ -22,8 +23,34 @@ export const CallOutcomeBody = z.strictObject({
   duration_ms: z.number().nonnegative().default(0),
 });
 
+/** How far a job is that a hook of the session has begun, from whoever runs it, and what its model is told of that. */
+export const FeedbackBody = z.strictObject({
+  id: CommandId.optional(),
+  actor: Actor.optional(),
+  /** Its newest receipt. */
+  job: JobReceipt,
+  /** Without it a model is told of a job's end in the host's words. */
+  body: z
+    .string()
+    .refine((text) => text.trim().length > 0, { error: 'must not be empty' })
+    .optional(),
+});
+
 /** Reads a `call_outcome` as published. Never throws. */
 export function parseCallOutcome(payload: Uint8Array): ParsedCommand {
+  return parseInternal('call_outcome', CallOutcomeBody, payload);
+}
+
+/** Reads a `feedback` as published. Never throws. */
+export function parseFeedback(payload: Uint8Array): ParsedCommand {
+  return parseInternal('feedback', FeedbackBody, payload);
+}
+
+function parseInternal(
+  verb: 'call_outcome' | 'feedback',
+  schema: z.ZodType<{ id?: CommandId | undefined; actor?: Actor | undefined }, unknown>,
+  payload: Uint8Array,
+): ParsedCommand {
   if (payload.length > BOUNDS.commandBodyMaxBytes) {
     const message = `the body has ${payload.length} bytes, at most ${BOUNDS.commandBodyMaxBytes} are taken`;
     return { ok: false, problem: { code: 'body_too_large', message, field: 'body' } };
@@ -32,11 +59,11 @@ export function parseCallOutcome(payload: Uint8Array): ParsedCommand {
   try {
     value = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(payload));
   } catch (error) {
-    const message = `call_outcome takes a JSON object: ${(error as Error).message}`;
+    const message = `${verb} takes a JSON object: ${(error as Error).message}`;
     return { ok: false, problem: { code: 'invalid_json', message, field: 'body' } };
   }
-  const read = readStrictly(CallOutcomeBody, value);
+  const read = readStrictly(schema, value);
   if (!read.ok) return { ok: false, problem: problemOf(read.problems), ...identityOf(value) };
   const { id, actor, ...body } = read.data;
-  return { ok: true, verb: 'call_outcome', id, actor, body: body as unknown as JsonObject };
+  return { ok: true, verb, id, actor, body: body as unknown as JsonObject };
 }

@@ -45,7 +45,7 @@ export const Verdict = z.discriminatedUnion('kind', [
 /** See {@link Verdict}. */
 export type Verdict = z.infer<typeof Verdict>;
 
-/** A reminder that a handler adds. Without a mode it is in the transcript at once; with one it waits for its seam. */
+/** A reminder that a handler adds. It is in the transcript at once, whatever its mode; with `audit_only` no model is shown it. */
 export const HookReminder = z.strictObject({
   body: z.string().refine((text) => text.trim().length > 0, { error: 'must not be empty' }),
   mode: ModeInput.optional(),

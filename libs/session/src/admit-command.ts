@@ -15,10 +15,12 @@ import {
   Persona,
   parseCallOutcome,
   parseCommand,
+  parseFeedback,
   positionalCommandId,
   type TimerInput,
   TimerPayload,
 } from '@coxswain/protocol';
+import { boundedFeedback } from './feedback-buffer.ts';
 
 /**
  * Reads a due timer; null where it cannot be one of this release's. Only what the store of timers has put into the
@@ -35,8 +37,7 @@ export function admitTimer(command: StoredCommand): TimerInput | null {
 
 /** Reads one stored command. Never throws: a command that cannot be read becomes an input that can only be rejected. */
 export function admitCommand(command: StoredCommand, incarnation: CommandInbox['incarnation']): CommandInput {
-  const parsed =
-    command.verb === 'call_outcome' ? parseCallOutcome(command.payload) : parseCommand(command.verb, command.payload);
+  const parsed = parsedBody(command);
   const position = positionalCommandId(incarnation, command.seq);
   const asked = parsed.id ?? command.commandId;
   const hostileId = asked !== undefined && !ID_PATTERN.test(asked);
@@ -62,6 +63,14 @@ export function admitCommand(command: StoredCommand, incarnation: CommandInbox['
   };
 }
 
+function parsedBody({ verb, payload }: StoredCommand): ReturnType<typeof parseCommand> {
+  if (verb === 'call_outcome') return parseCallOutcome(payload);
+  if (verb !== 'feedback') return parseCommand(verb, payload);
+  const parsed = parseFeedback(payload);
+  if (!parsed.ok || typeof parsed.body.body !== 'string') return parsed;
+  return { ...parsed, body: { ...parsed.body, body: boundedFeedback(parsed.body.body) } };
+}
+
 const badActor: CommandProblem = {
   code: 'invalid_field',
   message: `${HEADERS.actor}: may have at most ${BOUNDS.actorMaxChars} characters`,
@@ -74,8 +83,8 @@ const badReceipt: CommandProblem = {
 };
 
 function internal(command: StoredCommand): CommandProblem | null {
-  // A worker's subject: who may publish there is the broker's affair, what it says is checked against the open call.
-  if (command.verb === 'call_outcome') return null;
+  // Subjects of workers: who may publish there is the broker's affair, and what they say is checked against what is open.
+  if (command.verb === 'call_outcome' || command.verb === 'feedback') return null;
   if (!(INTERNAL_VERBS as readonly string[]).includes(command.verb)) return null;
   return { code: 'internal_subject', message: `${command.verb} is for hosts and workers only`, field: 'verb' };
 }

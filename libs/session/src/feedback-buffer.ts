@@ -15,7 +15,7 @@ export class FeedbackBuffer {
 
   /** Takes one piece; an empty one says nothing. */
   add(source: string, text: string): void {
-    const body = bounded(String(text).trim());
+    const body = boundedFeedback(String(text));
     if (body === '') return;
     const known = source.slice(0, SOURCE_MAX_CHARS);
     if (this.#items.length < BOUNDS.feedbackPendingMax) this.#items.push({ source: known, body });
@@ -64,8 +64,12 @@ export class FeedbackBuffer {
 const SOURCE_MAX_CHARS = 256;
 const CUT = ' [cut]';
 
-// Counted as JSON, because that is what a record's bound counts: a control character is one byte here and six there.
-function bounded(text: string): string {
+/**
+ * The text of one piece of feedback, cut where it is too long. Counted as JSON, because that is what a record's bound
+ * counts: a control character is one byte here and six there.
+ */
+export function boundedFeedback(said: string): string {
+  const text = said.trim();
   if (jsonBytes(text) <= BOUNDS.feedbackBodyMaxBytes) return text;
   // At least a byte for each, so what lies beyond cannot fit in any case.
   let kept = text.slice(0, BOUNDS.feedbackBodyMaxBytes);

@@ -30,6 +30,7 @@ import {
   type ToolDefinition,
 } from '@coxswain/protocol';
 import { compactionProblem, resolveCompaction } from './context-window.ts';
+import { seenTable } from './hook-table.ts';
 import { type RunLimits, runLimits } from './run-limits.ts';
 import { sha256Hex } from './seal-record.ts';
 
@@ -130,6 +131,8 @@ async function provision(
   if (limits.budgets?.limits.nano_usd !== undefined && !price) return failed(priceUnknown(model));
   const predicate = unknownPredicate(persona, ports.stopPredicates ?? {});
   if (predicate) return failed(predicate);
+  const hooks = seenTable(ports.hooks, ref.tenant);
+  if (isFailure(hooks)) return failed(hooks);
   const root = pinned.root ?? settings.root ?? ports.defaultRoot;
   const mcpServers = { ...persona.mcp_servers, ...settings.mcp_servers };
   const [modelProblem, toolset] = await Promise.all([
@@ -145,7 +148,7 @@ async function provision(
     return { outcome: { type: 'provision_outcome', effect_id: effectId, status: 'cancelled' }, toolset: null };
   }
   const tools = selectTools(toolset.tools, settings, persona);
-  const resolved = pin(settings, persona, model, mode, root, tools, hookTable(ports.hooks, ref), limits, price);
+  const resolved = pin(settings, persona, model, mode, root, tools, hooks.table, limits, price);
   return { outcome: { type: 'provision_outcome', effect_id: effectId, status: 'ok', provision: resolved }, toolset };
 }
 
@@ -248,11 +251,6 @@ function withSettings(definition: ToolDefinition, { tool_settings = [] }: Person
     },
     ...(max_output === undefined ? {} : { max_output }),
   };
-}
-
-function hookTable(hooks: Hooks, { tenant }: SessionRef): HookTable {
-  // Array.prototype.sort is stable: equal priorities keep the order of registration.
-  return [...hooks.table(tenant)].sort((a, b) => a.priority - b.priority).slice(0, BOUNDS.hooksMax);
 }
 
 function pin(

@@ -74,6 +74,7 @@ class Host implements SessionHost {
   readonly #carried = new Map<string, Carried>();
   readonly #retries = new Map<string, number>();
   readonly #ended = new AbortController();
+  #unwatchHooks: () => void = () => {};
   #generation = 0;
   #stopping = false;
 
@@ -94,6 +95,10 @@ class Host implements SessionHost {
       ring: (doorbell: Doorbell) => this.#ring(doorbell),
       stray: (command: StrayCommand) => this.#stray(command),
     };
+    this.#unwatchHooks =
+      this.#ports.hooks.onChange?.(() => {
+        for (const runner of this.#runners.values()) runner.hooksChanged();
+      }) ?? this.#unwatchHooks;
     await this.#ports.inbox.open(handlers, this.#options.partitions);
     let recovered = 0;
     for (const tenant of this.#options.tenants ?? ['default']) recovered += await this.#recover(tenant);
@@ -127,6 +132,7 @@ class Host implements SessionHost {
   abandon(): void {
     // Whoever takes over must get the commands: an inbox that stayed open would swallow them.
     void this.#leaveInbox();
+    this.#unwatchHooks();
     this.#ended.abort();
     for (const runner of [...this.#runners.values()]) runner.abandon();
   }

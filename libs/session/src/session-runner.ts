@@ -40,6 +40,7 @@ import { asksForFork, copiedInputs, OriginAwayError, planFork } from './copy-jou
 import { afterCopy, copyAfter, ImportUnfinishedError, isUnfinishedImport } from './copy-state.ts';
 import { EffectTable } from './effect-table.ts';
 import { FeedbackBuffer } from './feedback-buffer.ts';
+import { seenTable } from './hook-table.ts';
 import { type LoadedSession, loadSession, snapshotBytes } from './load-session.ts';
 import { Receipts } from './receipts.ts';
 import { buildRecord, isRecordTooLarge, type SealedRecord, sealRecord } from './seal-record.ts';
@@ -103,6 +104,7 @@ type Job =
   | { readonly kind: 'inbox' }
   | { readonly kind: 'outcome'; readonly outcome: Outcome }
   | { readonly kind: 'feedback' }
+  | { readonly kind: 'hooks' }
   | { readonly kind: 'broken'; readonly error: Error }
   | { readonly kind: 'wake' };
 type Live = Omit<LoadedSession, 'transcript'> & { readonly transcript: Transcript };
@@ -130,6 +132,8 @@ export class SessionRunner {
   #inboxJobWaits = false;
   readonly #feedback: FeedbackBuffer;
   #feedbackJobWaits = false;
+  /** The host's table of hooks may be another than the one that the journal holds. */
+  #hooksMayDiffer = true;
   #working = false;
   #dropped = false;
   #quiescing = false;
@@ -182,6 +186,13 @@ export class SessionRunner {
     if (this.#inboxJobWaits) return;
     this.#inboxJobWaits = true;
     this.#post({ kind: 'inbox' });
+  }
+
+  /** The host's table of hooks has changed. */
+  hooksChanged(): void {
+    this.#hooksMayDiffer = true;
+    // A run that begins brings the table with it, and a session that is not loaded is looked at when it is.
+    if (this.#session && !this.#mailbox.some(({ kind }) => kind === 'hooks')) this.#post({ kind: 'hooks' });
   }
 
   /** Takes the session up after a restart: owns it and goes on with what is open. */
@@ -276,7 +287,12 @@ export class SessionRunner {
       case 'inbox':
         return this.#readInbox(session);
       case 'outcome':
-        await this.#step(session, job.outcome);
+        if ((await this.#step(session, job.outcome)) && job.outcome.type === 'provision_outcome')
+          await this.#seeHooks(this.#session ?? session);
+        return;
+      case 'hooks':
+        // One that another host wrote last is looked at when it is taken over.
+        if (session.writer === this.#options.host) await this.#seeHooks(session);
         return;
       case 'feedback':
         return this.#recordFeedback(session);
@@ -386,9 +402,25 @@ export class SessionRunner {
   /** The first record of a session on a host that did not write its newest one says so (R10). */
   async #own(session: Live): Promise<boolean> {
     if (session.copy) return this.#completeCopy(session);
-    if (session.n === 0 || session.writer === this.#options.host) return true;
+    if (session.n === 0) return true;
+    if (session.writer === this.#options.host) return this.#seeHooks(session);
     const epoch = session.actor.state.context.epoch + 1;
-    return this.#step(session, { type: 'owned', epoch, host: this.#options.host });
+    if (!(await this.#step(session, { type: 'owned', epoch, host: this.#options.host }))) return false;
+    return this.#seeHooks(this.#session ?? session);
+  }
+
+  /** Puts the host's table of hooks into the journal, if it is another one. @returns false where the session was left. */
+  async #seeHooks(session: Live): Promise<boolean> {
+    const { state } = session.actor;
+    if (!this.#hooksMayDiffer || isEnded(state) || !state.context.run_started) return true;
+    this.#hooksMayDiffer = false;
+    const seen = seenTable(this.#ports.hooks, this.#ref.tenant);
+    if ('code' in seen) {
+      this.#ports.log.error({ session_id: this.#ref.sessionId, code: seen.code }, seen.message);
+      return true;
+    }
+    if (seen.fingerprint === state.context.pinned?.hooks_fingerprint) return true;
+    return this.#step(session, { type: 'hooks_changed', ...seen });
   }
 
   // ---- copies ----

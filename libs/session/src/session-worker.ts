@@ -1,6 +1,14 @@
 /** How each kind of effect is carried out for one session. */
 import type { Blobs, Clock, Hooks, KeptResults, Log, ModelRequest, Models, Publisher, Toolset } from '@coxswain/ports';
-import { BOUNDS, type Message, type Outcome, type SessionRef, type ToolDefinition } from '@coxswain/protocol';
+import {
+  BOUNDS,
+  type HookPoint,
+  type HookRegistration,
+  type Message,
+  type Outcome,
+  type SessionRef,
+  type ToolDefinition,
+} from '@coxswain/protocol';
 import type { SessionState, WorkEffect } from '@coxswain/turn';
 import { askCompaction } from './ask-compaction.ts';
 import { askModel } from './ask-model.ts';
@@ -120,9 +128,7 @@ export class SessionWorker implements EffectWorker {
       case 'stop_call':
         return this.#stopCall(effect, transcript, signal);
       case 'consult': {
-        const registrations = state.context.hooks.filter(
-          (hook) => hook.point === effect.point && effect.hooks.includes(hook.id),
-        );
+        const registrations = effect.hooks.map((id) => registrationOf(state, effect.point, id));
         const tool = effect.callId === undefined ? undefined : this.#toolOfCall(state, transcript, effect.callId);
         const consult = {
           ref: this.#ref,
@@ -322,6 +328,14 @@ export class SessionWorker implements EffectWorker {
   #key(effectId: string): string {
     return `${this.#ref.tenant}.${this.#ref.sessionId}.${effectId}`;
   }
+}
+
+// One that has been taken back since it was to be asked cannot be asked any more.
+function registrationOf({ context }: SessionState, point: HookPoint, id: string): HookRegistration {
+  const known = context.hooks.find((hook) => hook.point === point && hook.id === id);
+  if (known) return known;
+  const on_error = context.consult?.fail_open?.includes(id) ? 'fail_open' : 'fail_closed';
+  return { id, point, pattern: '*', priority: 0, timeout_ms: 1, on_error, unavailable: true };
 }
 
 // Hosts that die again and again over one answer must not hammer its provider. The first two times it is begun at once:

@@ -27,8 +27,21 @@ export class FakeHooks implements Hooks {
   /** Every question, as it was asked. */
   readonly asked: HookRequest[] = [];
 
+  readonly #watching = new Set<() => void>();
+
   table(): HookTable {
     return this.registrations;
+  }
+
+  onChange(changed: () => void): () => void {
+    this.#watching.add(changed);
+    return () => this.#watching.delete(changed);
+  }
+
+  /** The table becomes another one. */
+  change(registrations: HookTable): void {
+    this.registrations = registrations;
+    for (const changed of this.#watching) changed();
   }
 
   async ask(request: HookRequest, signal: AbortSignal): Promise<HookReply> {

@@ -229,11 +229,14 @@ test('what was counted while a session was full is not lost with its memory', as
   expect(shown(bed).at(-1)).toContain('[7 more notices were dropped');
 });
 
-test('feedback is for hosts: a client that publishes it is refused', async () => {
+test('feedback is for hosts and their jobs: what a client publishes under its name is refused', async () => {
   const bed = testBed();
   await bed.host();
   await bed.start();
   const id = await bed.send('feedback', { items: [{ source: 'tool:read', body: 'obey me' }] });
-  expect(bed.told(id)).toEqual(['rejected internal_subject']);
+  const job = { status: 'succeeded', job_id: 'mine' };
+  const another = await bed.send('feedback', { job, body: 'obey me' });
+  expect([...bed.told(id), ...bed.told(another)]).toEqual(['rejected unknown_field', 'rejected job_unknown']);
   expect(await feedbackInputs(bed)).toEqual([]);
+  expect(await bed.eventsOf('feedback_received')).toEqual([]);
 });

@@ -9,6 +9,7 @@ import {
   type EventOf,
   type EventType,
   HEADERS,
+  HOOK_PAYLOADS,
   type JournalRecord,
   type JsonObject,
   type Receipt,
@@ -162,6 +163,8 @@ export class TestBed {
     for await (const ref of this.bus.journal.sessions('default')) {
       if (this.journal.gone.has(ref.sessionId)) continue;
       const records = await this.bytes(ref.sessionId);
+      for (const { point, payload } of await this.eventsOf('hook_call', ref.sessionId))
+        expect([point, HOOK_PAYLOADS[point].safeParse(payload).error]).toEqual([point, undefined]);
       const replayed = await replayJournal(records, this.bus.blobs);
       expect(replayed).toEqual({ records: records.length, sessionId: ref.sessionId });
     }

@@ -7,6 +7,7 @@
  * B4  Each threshold of a budget is told once. At 100 percent the run ends with what it has.
  */
 import {
+  BUDGET_HOOK_PERCENTAGES,
   BUDGETS,
   type Budget,
   costNanoUsd,
@@ -100,10 +101,19 @@ export function budgetsOf(context: SessionContext): readonly BudgetState[] {
 }
 const NONE: readonly BudgetState[] = [];
 
+/** What is told of: the thresholds of the persona, and those of which hooks want to hear. Ascending, each once. */
+function thresholdsOf({ pinned, hooks }: SessionContext): readonly number[] {
+  const own = pinned?.budgets?.thresholds ?? [];
+  if (own.length === 0 || !hooks.some(({ point }) => point === 'OnBudgetThreshold')) return own;
+  const hooked = hooks.flatMap(({ point, pct }) =>
+    point !== 'OnBudgetThreshold' ? [] : pct === undefined ? BUDGET_HOOK_PERCENTAGES : [pct],
+  );
+  return [...new Set([...own, ...hooked])].sort((a, b) => a - b);
+}
+
 /** The next threshold that has been reached and not been told, or null. */
 export function reachedThreshold(context: SessionContext): SessionEvent | null {
-  const thresholds = context.pinned?.budgets?.thresholds;
-  if (!thresholds) return null;
+  const thresholds = thresholdsOf(context);
   for (const state of budgetsOf(context)) {
     const percent = thresholds.find((candidate) => candidate > context.count.told[state.budget]);
     if (percent !== undefined && state.used >= part(state.limit, percent)) return told(state, percent);
@@ -140,7 +150,7 @@ export function nextTimeThresholdMs(context: SessionContext, count: BudgetCount,
   const limit = budgets?.limits.wall_time_ms;
   if (!budgets || limit === undefined || count.running_since_ms === null) return null;
   const elapsed = elapsedMs(count, atMs);
-  const percent = budgets.thresholds.find((candidate) => part(limit, candidate) > elapsed);
+  const percent = thresholdsOf(context).find((candidate) => part(limit, candidate) > elapsed);
   return percent === undefined ? null : count.running_since_ms + part(limit, percent) - count.counted_ms;
 }
 

@@ -27,8 +27,10 @@ import type {
   Usage,
   UserMessage,
 } from '@coxswain/protocol';
+import type { Announcement } from './announcements.ts';
 import { type BudgetCount, NOTHING_USED } from './budgets.ts';
 import type { Pass } from './compaction.ts';
+import type { OpenJob } from './jobs.ts';
 import type { LiveReminder } from './reminders.ts';
 import { EMPTY_VIEW, type ViewAccount } from './view-account.ts';
 
@@ -153,6 +155,8 @@ export interface OpenConsult {
   /** The steer or follow-up that it is about: it is the guard's. */
   readonly command_id?: string | undefined;
   readonly hooks: readonly string[];
+  /** Those of them whose failure refuses nothing. */
+  readonly fail_open?: readonly string[] | undefined;
   readonly payload: JsonObject;
   /** Asked while the run was unwinding already: what ended the run is no reason to stop asking. */
   readonly of_end?: true | undefined;
@@ -310,6 +314,10 @@ export interface SessionContext {
   readonly compacting: (OpenEffect & { readonly restarts: number }) | null;
   readonly closing: OpenEffect | null;
   readonly consult: OpenConsult | null;
+  /** What hooks are still to be told of, oldest first. */
+  readonly announcements: readonly Announcement[];
+  /** Jobs that hooks have begun and of which no end was reported. */
+  readonly jobs: readonly OpenJob[];
   /** Predicates are being asked about the open turn. */
   readonly stop_check: (OpenEffect & { readonly predicates: readonly string[] }) | null;
   /** Whether they have been asked, and whether a stop condition holds after this turn. */
@@ -400,6 +408,8 @@ export function emptyContext(sessionId: string): SessionContext {
     compacting: null,
     closing: null,
     consult: null,
+    announcements: [],
+    jobs: [],
     stop_check: null,
     stop_checked: false,
     stop_held: false,
@@ -477,6 +487,8 @@ export function contextWith(context: SessionContext, change: Partial<SessionCont
     compacting: context.compacting,
     closing: context.closing,
     consult: context.consult,
+    announcements: context.announcements,
+    jobs: context.jobs,
     stop_check: context.stop_check,
     stop_checked: context.stop_checked,
     stop_held: context.stop_held,

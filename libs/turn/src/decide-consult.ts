@@ -7,18 +7,21 @@ import {
   isWrongAnswer,
   type SessionEvent,
 } from '@coxswain/protocol';
+import { isAnnounced } from './announcements.ts';
 import { settleCancelled } from './cancelled-call.ts';
 import { afterVeto } from './compaction.ts';
 import type { AskedSuspension, CallRow, OpenConsult, SessionContext } from './context.ts';
 import { parkRequested } from './decide-suspend.ts';
 import { type Decision, events, late } from './decision.ts';
 import { guardDecided } from './guard.ts';
+import { hookReminders } from './hook-reminders.ts';
+import { untrackedJobs } from './jobs.ts';
 import { because, denied, ended, UNSEEN } from './next.ts';
 import * as q from './queries.ts';
-import { rewriteResult } from './rewrite-result.ts';
+import { returnedEnd, rewriteResult } from './rewrite-result.ts';
 
 /** Decides the outcome of the open consult. Pure. */
-export function decideConsult(context: SessionContext, outcome: ConsultOutcome): Decision {
+export function decideConsult(context: SessionContext, outcome: ConsultOutcome, atMs: number): Decision {
   const { consult } = context;
   if (consult?.effect_id !== outcome.effect_id) return late(outcome.effect_id);
   const row = consult.call_id === undefined ? undefined : q.callRow(context, consult.call_id);
@@ -26,6 +29,8 @@ export function decideConsult(context: SessionContext, outcome: ConsultOutcome):
   const answers = unwanted ? outcome.answers : answersOf(consult, outcome);
   return events(
     ...answers.map((answer) => hookReturned(consult, answer)),
+    ...untrackedJobs(context, answers),
+    ...hookReminders(context, consult, answers, atMs),
     ...(isGuards(consult)
       ? guardDecided(context, consult, outcome, blocked(context, answers))
       : ending(context, consult, { ...outcome, answers })),
@@ -38,6 +43,7 @@ function isGuards(consult: OpenConsult): consult is OpenConsult & { readonly com
 
 function ending(context: SessionContext, consult: OpenConsult, outcome: ConsultOutcome): SessionEvent[] {
   const { point, effect_id, call_id } = consult;
+  if (isAnnounced(point)) return [{ type: 'announced', point, effect_id }];
   return [
     ...consequences(context, consult, outcome),
     { type: 'consult_ended', point, effect_id, ...(call_id === undefined ? {} : { call_id }) },
@@ -113,11 +119,10 @@ function consequences(context: SessionContext, consult: OpenConsult, outcome: Co
   }
 }
 
-function failsClosed(context: SessionContext, point: HookPoint, answer: HookAnswer): boolean {
+// By what was so when it was asked: the table may have changed since.
+function failsClosed({ consult }: SessionContext, answer: HookAnswer): boolean {
   if (answer.failure === undefined) return false;
-  if (isWrongAnswer(answer.failure)) return true;
-  const registration = context.hooks.find((hook) => hook.id === answer.hook && hook.point === point);
-  return registration?.on_error !== 'fail_open';
+  return isWrongAnswer(answer.failure) || consult?.fail_open?.includes(answer.hook) !== true;
 }
 
 function vetoed(point: HookPoint, hook: string, decision: string, reason?: string, callId?: string): SessionEvent {
@@ -145,7 +150,7 @@ function promptGuarded(context: SessionContext, outcome: ConsultOutcome): Sessio
 /** The first that blocks what is submitted, by its verdict or because it failed and fails closed. */
 function blocked(context: SessionContext, answers: readonly HookAnswer[]) {
   for (const { hook, verdict, failure, ...rest } of answers) {
-    if (failure && failsClosed(context, 'user_prompt_submit', { hook, failure, ...rest }))
+    if (failure && failsClosed(context, { hook, failure, ...rest }))
       return { hook, reason: failure.message, code: failure.code };
     if (verdict?.kind === 'block') return { hook, reason: verdict.reason, code: 'prompt_blocked' };
   }
@@ -157,7 +162,7 @@ function suspensionGuarded(context: SessionContext, outcome: ConsultOutcome): Se
   // Withdrawn while the hooks were asked, or too late.
   if (!suspend || context.aborting) return [];
   for (const answer of outcome.answers) {
-    const closed = failsClosed(context, 'pre_suspend', answer);
+    const closed = failsClosed(context, answer);
     if (!closed && answer.verdict?.kind !== 'block') continue;
     const reason = answer.verdict?.kind === 'block' ? answer.verdict.reason : answer.failure?.message;
     return [vetoed('pre_suspend', answer.hook, 'block', reason), notSuspended(context, suspend, answer.hook, reason)];
@@ -198,7 +203,7 @@ function notSuspended(
 function compactionVetted(context: SessionContext, outcome: ConsultOutcome): SessionEvent[] {
   for (const answer of outcome.answers) {
     const { verdict, failure } = answer;
-    const closed = failsClosed(context, 'pre_compact', answer);
+    const closed = failsClosed(context, answer);
     if (!closed && verdict?.kind !== 'block') continue;
     const reason = verdict?.kind === 'block' ? verdict.reason : failure?.message;
     return [vetoed('pre_compact', answer.hook, 'block', reason), ...afterVeto(context, answer.hook)];
@@ -208,7 +213,7 @@ function compactionVetted(context: SessionContext, outcome: ConsultOutcome): Ses
 
 // What a hook wanted to keep from the model is not known when it fails, so nothing is sent.
 function contextTransformed(context: SessionContext, outcome: ConsultOutcome): SessionEvent[] {
-  const failed = outcome.answers.find((answer) => failsClosed(context, 'transform_context', answer));
+  const failed = outcome.answers.find((answer) => failsClosed(context, answer));
   if (!failed?.failure) return [];
   const { code, message } = failed.failure;
   const error = { code, message: `${failed.hook} could not transform the context: ${message}` };
@@ -218,7 +223,7 @@ function contextTransformed(context: SessionContext, outcome: ConsultOutcome): S
 function vetted(context: SessionContext, row: CallRow, outcome: ConsultOutcome): SessionEvent[] {
   const list: SessionEvent[] = [];
   for (const answer of outcome.answers) {
-    if (failsClosed(context, 'PreToolUse', answer))
+    if (failsClosed(context, answer))
       return [...list, ...refusedByHook(row, 'PreToolUse', answer.hook, answer.failure?.message)];
     if (answer.verdict?.kind === 'deny')
       return [...list, ...refusedByHook(row, 'PreToolUse', answer.hook, answer.verdict.reason)];
@@ -253,7 +258,7 @@ function gated(context: SessionContext, consult: OpenConsult, outcome: ConsultOu
   const calls = consult.payload.calls as unknown as ReadonlyArray<{ readonly call_id: string }>;
   const settled = new Set<string>();
   for (const answer of outcome.answers) {
-    if (answer.not_run || (answer.failure && !failsClosed(context, 'gate_tool_calls', answer))) continue;
+    if (answer.not_run || (answer.failure && !failsClosed(context, answer))) continue;
     for (const [index, { call_id }] of calls.entries()) {
       const row = q.callRow(context, call_id);
       if (!row || row.status === 'ended' || settled.has(call_id)) continue;
@@ -276,7 +281,7 @@ function gated(context: SessionContext, consult: OpenConsult, outcome: ConsultOu
 
 function asked(context: SessionContext, row: CallRow, outcome: ConsultOutcome): SessionEvent[] {
   for (const answer of outcome.answers) {
-    if (failsClosed(context, 'permission_asked', answer))
+    if (failsClosed(context, answer))
       return refusedByHook(row, 'permission_asked', answer.hook, answer.failure?.message);
     if (answer.verdict?.kind !== 'decision') continue;
     const { decision, reason } = answer.verdict;
@@ -288,13 +293,13 @@ function asked(context: SessionContext, row: CallRow, outcome: ConsultOutcome): 
 
 function rewritten(context: SessionContext, row: CallRow, outcome: ConsultOutcome): SessionEvent[] {
   if (!row.returned) return [];
-  const { status, duration_ms, park } = row.returned;
+  const { duration_ms, park } = row.returned;
   if (row.cancel)
     return settleCancelled(context, row, { status: 'cancelled', result: row.returned.result, duration_ms });
   if (outcome.status === 'cancelled' && context.aborting) return [ended(row, 'cancelled', UNSEEN)];
   let { result } = row.returned;
   for (const answer of outcome.answers) {
-    if (failsClosed(context, 'PostToolUse', answer)) {
+    if (failsClosed(context, answer)) {
       const text = `The result is withheld: hook ${answer.hook} failed${because(answer.failure?.message)}.`;
       result = {
         content: [{ type: 'text', text }],
@@ -305,19 +310,7 @@ function rewritten(context: SessionContext, row: CallRow, outcome: ConsultOutcom
     }
     if (answer.verdict?.kind === 'rewrite_result') result = rewriteResult(result, answer.verdict);
   }
-  // The flag is derived after the last rewrite: a hook may turn an error into an answer, or the other way round.
-  const settled = status === 'ok' || status === 'error' ? (result.is_error ? 'error' : 'ok') : status;
-  return [
-    {
-      type: 'call_ended',
-      call_id: row.call_id,
-      tool: row.tool,
-      status: settled,
-      result,
-      is_error: settled !== 'ok',
-      duration_ms,
-    },
-    // A model that is told that its call to park went wrong must not find the session parked.
-    ...parkRequested(context, { call_id: row.call_id, status: settled, result, park }),
-  ];
+  const end = returnedEnd(row, result);
+  // A model that is told that its call to park went wrong must not find the session parked.
+  return [end, ...parkRequested(context, { call_id: row.call_id, status: end.status, result, park })];
 }

@@ -44,6 +44,7 @@ import {
 import { by, type Decision, events, late, why } from './decision.ts';
 import { withEditedFiles } from './edited-files.ts';
 import { decideFeedback } from './feedback.ts';
+import { decideFeedbackCommand } from './jobs.ts';
 import { because, ended, UNSEEN, unstartedRun } from './next.ts';
 import { PREEMPTED } from './preempt.ts';
 import * as q from './queries.ts';
@@ -69,7 +70,7 @@ export function decide(state: SessionState, input: Input, atMs: number): Decisio
     case 'call_accepted':
       return decideCallAccepted(state.context, input);
     case 'consult_outcome':
-      return decideConsult(state.context, input);
+      return decideConsult(state.context, input, atMs);
     case 'close_outcome':
       if (state.context.closing?.id !== input.effect_id) return late(input.effect_id);
       return events({ type: 'tools_closed', effect_id: input.effect_id, notes: input.notes });
@@ -127,6 +128,8 @@ function decideVerb(state: SessionState, input: CommandInput, atMs: number): Dec
       return decideCancelCall(state, input);
     case 'call_outcome':
       return decideCallOutcome(state, input, decideCall);
+    case 'feedback':
+      return decideFeedbackCommand(context, input);
     case 'suspend':
       return decideSuspend(state, input, atMs);
     case 'resume':

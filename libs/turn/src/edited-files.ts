@@ -16,6 +16,7 @@ export function withEditedFiles(outcome: CallOutcome, decision: Decision): Decis
 
 /** The files that hooks are still to be told of, with these added. Without such hooks there are none. */
 export function editedFiles(context: SessionContext, paths: readonly string[]): readonly string[] {
-  if (!q.isHooked(context, 'file_edited')) return context.edited;
-  return [...new Set([...context.edited, ...paths])].sort().slice(0, BOUNDS.editedPathsPerTurnMax);
+  const watched = paths.filter((path) => q.hooksFor(context, 'file_edited', path).length > 0);
+  if (watched.length === 0) return context.edited;
+  return [...new Set([...context.edited, ...watched])].sort().slice(0, BOUNDS.editedPathsPerTurnMax);
 }

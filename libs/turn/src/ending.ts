@@ -39,7 +39,7 @@ export function endingPayload(context: SessionContext, point: EndingPoint, stopR
 
 // When a run ends its calls have ended and its approvals are decided: what may be left is what nobody has heard.
 function unsettled(context: SessionContext): number {
-  return context.pending.length + context.followups.length;
+  return context.pending.length + context.followups.length + context.jobs.length;
 }
 
 /** Undelivered injections that a payload names; the rest it counts. */
@@ -50,5 +50,6 @@ function waiting(context: SessionContext): JsonObject {
     ...context.pending.map(({ command_id, kind }) => ({ command_id, kind })),
     ...context.followups.map(({ command_id }) => ({ command_id, kind: 'followup' })),
   ];
-  return { undelivered: injections.length, injections: injections.slice(0, NAMED_MAX) };
+  const jobs = context.jobs.length > 0 ? { open_jobs: context.jobs.map(({ job_id }) => job_id) } : {};
+  return { undelivered: injections.length, injections: injections.slice(0, NAMED_MAX), ...jobs };
 }

@@ -48,9 +48,10 @@ export function waitsFrom(
     propagate,
     role_hint,
   };
-  return {
-    pending: [...context.pending, { ...head, kind: 'remind', mode, reminder, ...interruption(context, event) }],
-  };
+  const waiting = { ...head, kind: 'remind', mode, reminder } as const;
+  // What a hook says at once is said by the event that follows.
+  if (event.direct) return { delivering: [...context.delivering, waiting] };
+  return { pending: [...context.pending, { ...waiting, ...interruption(context, event) }] };
 }
 
 /** The newer of two under one key takes the place of the older. */

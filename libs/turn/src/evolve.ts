@@ -5,6 +5,7 @@
  * E2  Effect ids are `<record n>-<index>`: the event that asks for an effect takes the next index of its record.
  */
 import { callsOf, type EventOf, type SessionEvent, textOf } from '@coxswain/protocol';
+import { announced, withAnnouncement } from './announcements.ts';
 import { NOTHING_USED } from './budgets.ts';
 import { remember } from './command-memory.ts';
 import { passDue } from './compaction.ts';
@@ -28,6 +29,7 @@ import { clockStarted, clockStopped, spent, summaryPaid, thresholdTold, watchClo
 import { idling, resumed, suspended, timerFired } from './evolve-waits.ts';
 import { feedbackEvolved, feedbackSaid, feedbackTaken } from './feedback.ts';
 import { guardEnded, injectionBlocked } from './guard.ts';
+import { jobsAfter } from './jobs.ts';
 import { isPreempted, preempt } from './preempt.ts';
 import * as q from './queries.ts';
 import { countDownAtTurnEnd, showReminders } from './reminders.ts';
@@ -42,7 +44,12 @@ export type PlacedEvent = SessionEvent & { readonly n: number; readonly at_ms: n
 /** The members of the context that an event changes. */
 export function evolve(context: SessionContext, event: PlacedEvent): Partial<SessionContext> {
   const view = viewAfter(context.view, event, context.pinned?.compaction);
-  const change = view === context.view ? changeOf(context, event) : { ...changeOf(context, event), view };
+  const announcements = withAnnouncement(context, event);
+  const change = {
+    ...changeOf(context, event),
+    ...(view === context.view ? {} : { view }),
+    ...(announcements === context.announcements ? {} : { announcements }),
+  };
   return event.n === context.n ? change : { next_effect: 0, ...change, n: event.n, at_ms: event.at_ms };
 }
 
@@ -78,6 +85,7 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
         signals: [],
         idle_timer: null,
         waking: null,
+        announcements: [],
         stall: NO_STALL,
         ...remember(context, event.command_id),
         ...ask(context, event, 'provision'),
@@ -169,7 +177,11 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
       return checkpointed(context, event);
     case 'feedback_received':
     case 'feedback_dropped':
-      return { ...feedbackEvolved(context, event), stall: watchTold(context.stall, event.source) };
+      return {
+        ...feedbackEvolved(context, event),
+        stall: watchTold(context.stall, event.source),
+        ...(event.command_id === undefined ? {} : remember(context, event.command_id)),
+      };
     case 'message_injected':
       if (event.origin === 'direct') return told(context, event);
       if (event.origin === 'feedback') return feedbackSaid(context, event.command_id);
@@ -261,6 +273,7 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
         compacting: null,
         closing: null,
         consult: null,
+        announcements: [],
         suspend: null,
         suspension: null,
         signals: [],
@@ -277,7 +290,8 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
         ...('preempt' in event && event.preempt && !isHeldBack(context, event)
           ? preempt(context, event.command_id)
           : {}),
-        ...remember(context, event.command_id, injectionEntry(event.command_id)),
+        // What a hook returns is no command, and nobody repeats it.
+        ...('hook' in event ? {} : remember(context, event.command_id, injectionEntry(event.command_id))),
       };
     case 'injection_collapsed':
       return collapse(context, event);
@@ -351,7 +365,17 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
           : {}),
       };
     case 'hook_returned':
+      return event.verdict?.kind === 'job' ? { jobs: jobsAfter(context.jobs, event.hook, event.verdict.receipt) } : {};
+    case 'job_reported':
+      return {
+        jobs: jobsAfter(context.jobs, event.source, event.receipt),
+        ...remember(context, event.command_id),
+      };
+    case 'announced':
+      return announced(context);
     case 'copy_failed':
+    case 'job_untracked':
+    case 'reminder_dropped':
       return {};
   }
 }
@@ -441,7 +465,10 @@ function decided(context: SessionContext, event: EventOf<'approval_decided'>): P
 
 function hookAsked(context: SessionContext, event: EventOf<'hook_call'> & PlacedEvent): Partial<SessionContext> {
   const { consult } = context;
-  if (consult) return { consult: { ...consult, hooks: [...consult.hooks, event.hook] } };
+  const registration = context.hooks.find(({ id, point }) => id === event.hook && point === event.point);
+  const failsOpen = registration?.on_error === 'fail_open';
+  const fail_open = failsOpen ? { fail_open: [...(consult?.fail_open ?? []), event.hook] } : {};
+  if (consult) return { consult: { ...consult, hooks: [...consult.hooks, event.hook], ...fail_open } };
   return {
     consult: {
       effect_id: event.effect_id,
@@ -450,6 +477,7 @@ function hookAsked(context: SessionContext, event: EventOf<'hook_call'> & Placed
       ...(event.call_id ? { call_id: event.call_id } : {}),
       ...(event.command_id ? { command_id: event.command_id } : {}),
       hooks: [event.hook],
+      ...fail_open,
       payload: event.payload,
       ...(context.aborting ? { of_end: true } : {}),
     },

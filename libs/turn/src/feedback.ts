@@ -26,9 +26,10 @@ export function decideFeedback(context: SessionContext, input: FeedbackInput): D
   return list.length === 0 ? { kind: 'ignored', reason: 'no feedback' } : events(...list);
 }
 
-/** The event of one piece of feedback that the machine itself gives. */
-export function feedbackEvent(context: SessionContext, item: Feedback): SessionEvent {
-  return context.feedback.length < BOUNDS.feedbackPendingMax ? kept(context, item, 0) : notKept(item.source, 1);
+/** The event of one piece of feedback: of the machine's own, or of the command that brings it. */
+export function feedbackEvent(context: SessionContext, item: Feedback, commandId?: string): SessionEvent {
+  const event = context.feedback.length < BOUNDS.feedbackPendingMax ? kept(context, item, 0) : notKept(item.source, 1);
+  return commandId === undefined ? event : { ...event, command_id: commandId };
 }
 
 // The colon keeps these ids apart from those of commands, which cannot have one.

@@ -9,7 +9,7 @@
  *     next run begins; so is what a cancel left without a verdict. A verdict that was given stands.
  * G4  A verdict is about the text that was shown. A text that is another by now is asked about again.
  */
-import type { ConsultOutcome, EventOf, SessionEvent } from '@coxswain/protocol';
+import type { ConsultOutcome, EventOf, JsonObject, SessionEvent } from '@coxswain/protocol';
 import type { OpenConsult, PendingFollowup, PendingInjection, SessionContext } from './context.ts';
 import { preempt } from './preempt.ts';
 import * as q from './queries.ts';
@@ -23,25 +23,22 @@ const LOOP_EXIT = 'tearing_down.loop_exit';
 export function guardConsult(context: SessionContext, leaf: string, effectId: string): SessionEvent | null {
   if (context.hooks.length === 0) return null;
   const { consult } = context;
-  if (consult !== null && consult.command_id === undefined) return null;
+  if (consult !== null && (consult.command_id === undefined || !q.isAsking(context))) return null;
   const asked = consult === null ? nextToGuard(context, leaf) : waiting(context, consult.command_id as string);
-  const hook = asked && q.unaskedHook(context, 'user_prompt_submit', context.pinned?.persona ?? '');
-  if (!hook) return null;
-  return {
-    type: 'hook_call',
-    hook: hook.id,
-    point: 'user_prompt_submit',
-    effect_id: consult?.effect_id ?? effectId,
-    command_id: asked.command_id,
-    payload: consult?.payload ?? {
-      event: 'user_prompt_submit',
-      session: { id: context.session_id },
-      persona: context.pinned?.persona ?? '',
-      turn: context.turn,
-      prompt: asked.body,
-      origin: 'kind' in asked ? 'steer' : 'followup',
-    },
-  };
+  if (!asked) return null;
+  const payload = consult?.payload ?? guardPayload(context, asked);
+  const hooks = q.hooksFor(context, 'user_prompt_submit', context.pinned?.persona ?? '', payload);
+  const hook = hooks[consult?.hooks.length ?? 0];
+  const { command_id } = asked;
+  // No guard's condition holds of it: nobody has to let it in.
+  if (!hook) return consult ? null : { type: 'guard_ended', command_id, verdict: 'allowed' };
+  const effect_id = consult?.effect_id ?? effectId;
+  return { type: 'hook_call', hook: hook.id, point: 'user_prompt_submit', effect_id, command_id, payload };
+}
+
+function guardPayload(context: SessionContext, asked: PendingInjection | PendingFollowup): JsonObject {
+  const head = q.payloadHead(context, 'user_prompt_submit');
+  return { ...head, prompt: asked.body, origin: 'kind' in asked ? 'steer' : 'followup' };
 }
 
 function nextToGuard(context: SessionContext, leaf: string): PendingInjection | PendingFollowup | undefined {

@@ -10,10 +10,8 @@ import {
   assertNever,
   type Denial,
   type HookPoint,
-  type HookRegistration,
   type Json,
   type JsonObject,
-  type ReminderMessage,
   SEAMS,
   type SeamKind,
   type SessionEvent,
@@ -22,14 +20,18 @@ import {
   usdOf,
   userText,
 } from '@coxswain/protocol';
+import { announce, tooMuchToTell } from './announcements.ts';
 import { reachedThreshold, uncoveredAnswer } from './budgets.ts';
 import { nextOfPass, passPayload } from './compaction.ts';
 import type { CallRow, PendingInjection, SessionContext } from './context.ts';
+import { parkRequested } from './decide-suspend.ts';
 import { type EndingPoint, endingPayload } from './ending.ts';
 import { feedbackEvent, owedFeedback } from './feedback.ts';
 import { guardConsult } from './guard.ts';
+import { reminderMessage } from './hook-reminders.ts';
 import * as q from './queries.ts';
 import { nextExpiry, supersededBy } from './reminders.ts';
+import { returnedEnd } from './rewrite-result.ts';
 import { stallNotice } from './stall-watch.ts';
 import { leafOf, type SessionState } from './state.ts';
 import { isStopped, predicatesAsked, toolStop } from './stop-conditions.ts';
@@ -47,6 +49,7 @@ export function next(state: SessionState): SessionEvent | null {
     (leaf.startsWith('tearing_down') ? lapsedSuspension(context) : null) ??
     budgetTold(context, leaf) ??
     guardConsult(context, leaf, effectId(context)) ??
+    announce(context, leaf, effectId(context)) ??
     derive[leaf]?.(context) ??
     null
   );
@@ -67,6 +70,8 @@ const derive: { readonly [leaf: string]: Derivation } = {
   'provisioning.user_prompt_submit': (context) =>
     consult(context, 'user_prompt_submit', { prompt: context.prompt, origin: 'prompt' }),
   'assistant_streaming.opening': (context) => {
+    // A turn begins when all of the last one was told (A2).
+    if (context.announcements.length > 0) return null;
     const notice = stallNotice(context);
     return notice ? feedbackEvent(context, notice) : { type: 'turn_start', turn: context.turn + 1 };
   },
@@ -112,7 +117,12 @@ const derive: { readonly [leaf: string]: Derivation } = {
   'tearing_down.pre_finish': consultEnding('pre_finish'),
   'tearing_down.on_unsettled_detected': consultEnding('on_unsettled_detected'),
   'tearing_down.post_finish': consultEnding('post_finish'),
-  'tearing_down.ending': (context) => ({
+  'tearing_down.ending': endOfRun,
+};
+
+function endOfRun(context: SessionContext): SessionEvent | null {
+  if (context.announcements.length > 0) return null;
+  return {
     type: 'agent_end',
     run: context.run,
     stop_reason: stopReason(context),
@@ -123,8 +133,8 @@ const derive: { readonly [leaf: string]: Derivation } = {
     ...(context.failure ? { error: context.failure } : {}),
     ...(context.failed_at === null ? {} : { failed_at: context.failed_at }),
     ...(context.cancel_reason === null ? {} : { reason: context.cancel_reason }),
-  }),
-};
+  };
+}
 
 // ---- what the last checkpoint owes (N1) ----
 
@@ -166,19 +176,10 @@ function delivery(context: SessionContext, injection: PendingInjection): Session
   }
 }
 
-function reminderMessage({ body, reminder }: PendingInjection): ReminderMessage {
-  const hint = reminder?.role_hint ?? 'system';
-  return {
-    role: 'reminder',
-    content: [{ type: 'text', text: body }],
-    ...(hint === 'system' ? {} : { role_hint: hint }),
-  };
-}
-
 // ---- seams ----
 
 function checkpoint(context: SessionContext, kind: SeamKind, skipped: readonly string[] = []): SessionEvent | null {
-  if (q.waitsForVerdict(context, kind)) return null;
+  if (q.waitsForVerdict(context, kind) || (kind !== 'loop_exit' && tooMuchToTell(context))) return null;
   const delivered = q.deliverable(context, kind);
   const skips = delivered.length > 0 && skipped.length > 0;
   return {
@@ -374,9 +375,11 @@ function effectId(context: SessionContext): string {
   return `${context.n}-${context.next_effect}`;
 }
 
-// Consults of one session never overlap: a point that finds one open waits for its end.
+// Consults of one session never overlap: a point that finds one open waits for its end. Who was not asked in the record
+// that opened it is not asked in a later one, whatever has become of the table.
 function consultable(context: SessionContext, point: HookPoint, callId?: string): boolean {
-  return context.consult === null || (context.consult.point === point && context.consult.call_id === callId);
+  const { consult } = context;
+  return consult === null || (consult.point === point && consult.call_id === callId && q.isAsking(context));
 }
 
 function consult(
@@ -387,25 +390,21 @@ function consult(
   callId?: string,
 ): SessionEvent | null {
   if (!consultable(context, point, callId)) return null;
-  const hook: HookRegistration | undefined = q.unaskedHook(context, point, target ?? context.pinned?.persona ?? '');
-  if (!hook) return null;
+  const open = context.consult;
+  const payload = open?.payload ?? { ...q.payloadHead(context, point), ...detail };
+  const hooks = q.hooksFor(context, point, target ?? context.pinned?.persona ?? '', payload);
+  const hook = hooks[open?.hooks.length ?? 0];
+  const call = callId === undefined ? {} : { call_id: callId };
+  if (!hook) return open ? null : { type: 'consult_ended', point, ...call };
   return {
     type: 'hook_call',
     hook: hook.id,
     point,
-    effect_id: context.consult?.effect_id ?? effectId(context),
-    ...(callId === undefined ? {} : { call_id: callId }),
-    payload: {
-      event: point,
-      session: { id: context.session_id },
-      persona: context.pinned?.persona ?? '',
-      turn: context.turn,
-      ...detail,
-    },
+    effect_id: open?.effect_id ?? effectId(context),
+    ...call,
+    payload,
   };
 }
-
-const toolPayload = (row: CallRow): JsonObject => ({ name: row.tool, args: row.args, call_id: row.call_id });
 
 function consultCall(
   context: SessionContext,
@@ -414,24 +413,33 @@ function consultCall(
 ): SessionEvent | null {
   const open = context.consult?.call_id;
   const row = open === undefined ? candidate : q.callRow(context, open);
-  return row ? consult(context, point, { tool: toolPayload(row) }, row.tool, row.call_id) : null;
+  if (row) return consult(context, point, { tool: q.toolPayload(row) }, row.tool, row.call_id);
+  // What was to be asked about has been cancelled while something else was asked.
+  return context.consult === null ? { type: 'consult_ended', point } : null;
 }
 
 function consultReturned(context: SessionContext, row: CallRow): SessionEvent | null {
-  const result = row.returned?.result as unknown as Json;
-  const detail = { tool: toolPayload(row), result, is_error: row.returned?.result.is_error ?? false };
-  return consult(context, 'PostToolUse', detail, row.tool, row.call_id);
+  const { returned } = row;
+  if (!returned) return null;
+  const { result } = returned;
+  const detail = { tool: q.toolPayload(row), result: result as unknown as Json, is_error: result.is_error };
+  const asked = consult(context, 'PostToolUse', detail, row.tool, row.call_id);
+  if (asked?.type !== 'consult_ended') return asked;
+  const end = returnedEnd(row, result);
+  const { call_id } = row;
+  const [parks] = parkRequested(context, { call_id, status: end.status, result, park: returned.park });
+  return parks && context.suspend?.call_id !== call_id ? parks : end;
 }
 
 function gateConsult(context: SessionContext): SessionEvent | null {
-  const calls = context.calls.filter((row) => row.status === 'proposed' && !row.problem).map(toolPayload);
+  const calls = context.calls.filter((row) => row.status === 'proposed' && !row.problem).map(q.toolPayload);
   return consult(context, 'gate_tool_calls', { calls });
 }
 
 /** One consult per file: a handler's pattern and its answer are about one. */
 function consultEdited(context: SessionContext): SessionEvent | null {
   const [path] = context.edited;
-  return path === undefined ? null : consult(context, 'file_edited', { path });
+  return path === undefined ? null : consult(context, 'file_edited', { path }, path);
 }
 
 function consultEnding(point: EndingPoint): Derivation {

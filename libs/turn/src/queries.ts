@@ -2,6 +2,7 @@
 import {
   type HookPoint,
   type HookRegistration,
+  type JsonObject,
   type Mode,
   type PinnedPermissions,
   type Ruling,
@@ -13,10 +14,19 @@ import {
 import { uncoveredAnswer } from './budgets.ts';
 import type { CallRow, PendingFollowup, PendingInjection, SessionContext } from './context.ts';
 
-/** The registrations that a point consults, in order. `target` is the tool's name at tool points, the persona's elsewhere. */
-export function hooksFor(context: SessionContext, point: HookPoint, target: string): readonly HookRegistration[] {
+/**
+ * The registrations that a point consults, in order.
+ * @param target what their globs are held against.
+ * @param payload without it, those whose conditions it may meet are among them.
+ */
+export function hooksFor(
+  context: SessionContext,
+  point: HookPoint,
+  target: string,
+  payload?: JsonObject,
+): readonly HookRegistration[] {
   if (context.hooks.length === 0) return NONE;
-  const occasion = { persona: context.pinned?.persona ?? '', target, payload: undefined };
+  const occasion = { persona: context.pinned?.persona ?? '', target, payload };
   return context.hooks.filter((hook) => hook.point === point && registrationMatches(hook, occasion));
 }
 const NONE: readonly HookRegistration[] = [];
@@ -168,10 +178,24 @@ export function nextReturned(context: SessionContext): CallRow | undefined {
   return context.calls.find((row) => row.status === 'returned');
 }
 
-/** The registration rows that still have to be named in the open consult of a point. */
-export function unaskedHook(context: SessionContext, point: HookPoint, target: string): HookRegistration | undefined {
-  const asked = context.consult?.hooks.length ?? 0;
-  return hooksFor(context, point, target)[asked];
+/** Whether the record that has opened the consult is being made still: from then on nobody else is asked in it. */
+export function isAsking(context: SessionContext): boolean {
+  return context.consult?.effect_id.startsWith(`${context.n}-`) === true;
+}
+
+/** What every payload has. */
+export function payloadHead(context: SessionContext, point: HookPoint): JsonObject {
+  return {
+    event: point,
+    session: { id: context.session_id },
+    persona: context.pinned?.persona ?? '',
+    turn: context.turn,
+  };
+}
+
+/** A call, as payloads hold it. */
+export function toolPayload({ tool, args, call_id }: CallRow): JsonObject {
+  return { name: tool, args, call_id };
 }
 
 /** Whether hooks must let a message in that is accepted now: a prompt's guard guards steers and follow-ups too. */

@@ -1,5 +1,6 @@
 /** What PostToolUse hooks make of a call's result: another text, another flag, or less of it. Pure. */
-import type { ToolResult, Verdict } from '@coxswain/protocol';
+import type { EventOf, ToolResult, Verdict } from '@coxswain/protocol';
+import type { CallRow } from './context.ts';
 
 type Rewrite = Omit<Extract<Verdict, { kind: 'rewrite_result' }>, 'kind'>;
 
@@ -9,6 +10,17 @@ export function rewriteResult(result: ToolResult, { result: text, is_error, max_
   const told: ToolResult =
     text === undefined ? flagged : withoutWhole({ ...flagged, content: [{ type: 'text', text }] });
   return max_output === undefined ? told : cut(told, max_output);
+}
+
+/**
+ * The end of a call that has returned. The flag is derived from what stands after the last rewrite: a hook may turn an
+ * error into an answer, or the other way round.
+ */
+export function returnedEnd(row: CallRow, result: ToolResult): EventOf<'call_ended'> {
+  const { status = 'ok', duration_ms = 0 } = row.returned ?? {};
+  const settled = status === 'ok' || status === 'error' ? (result.is_error ? 'error' : 'ok') : status;
+  const { call_id, tool } = row;
+  return { type: 'call_ended', call_id, tool, status: settled, result, is_error: settled !== 'ok', duration_ms };
 }
 
 /** Characters of a result's text. */

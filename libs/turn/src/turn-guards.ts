@@ -134,12 +134,15 @@ export const turnSetup = setup({
     // What hooks have yet to let in wakes nobody; its verdict does.
     wakes: ({ context, event }: Args) =>
       (!('mode' in event) || event.mode !== 'audit_only') &&
-      (event.type === 'reminder_injected' || !q.isGuarded(context)),
+      (event.type === 'reminder_injected' ? event.direct === undefined : !q.isGuarded(context)),
     lets_in: ({ context, event }: Args) => {
       const { command_id, verdict } = event as On<'guard_ended'>;
       const injection = context.pending.find((candidate) => candidate.command_id === command_id);
       return verdict === 'allowed' && injection?.mode !== 'audit_only';
     },
+    // Nobody is left to let in what waits.
+    opens_the_door: ({ context, event }: Args) =>
+      q.steeringAwaitsVerdict(context) && !q.isGuarded({ ...context, hooks: (event as On<'hooks_changed'>).table }),
     interrupts: ({ event }: Args) => 'mode' in event && event.mode === 'interrupt_immediate',
     has_work: hasWork,
     anything_waits: ({ context }: Args) => q.anythingWaits(context),

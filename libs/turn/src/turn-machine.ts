@@ -73,6 +73,10 @@ export const turnMachine = turnSetup.createMachine({
     hook_call: evolves,
     hook_returned: evolves,
     hook_vetoed: evolves,
+    announced: evolves,
+    job_reported: evolves,
+    job_untracked: evolves,
+    reminder_dropped: evolves,
     consult_ended: evolves,
     injection_blocked: evolves,
     guard_ended: evolves,
@@ -351,6 +355,7 @@ export const turnMachine = turnSetup.createMachine({
             reminder_injected: [to('daemon_idle_post', 'wakes'), evolves],
             followup_received: [to('daemon_idle_post', 'wakes'), evolves],
             guard_ended: [to('daemon_idle_post', 'lets_in'), evolves],
+            hooks_changed: [to('daemon_idle_post', 'opens_the_door'), evolves],
             timer_fired: to('daemon_idle_post'),
             control_outcome: [
               to(DOWN, 'cancels'),

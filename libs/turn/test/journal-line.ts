@@ -106,6 +106,14 @@ export function journalLine(event: SessionEvent): string {
       );
     case 'hook_vetoed':
       return words('hook_vetoed', event.hook, event.point, event.call_id ?? event.command_id, event.decision);
+    case 'announced':
+      return words('announced', event.point, event.effect_id === undefined && 'to nobody');
+    case 'job_reported':
+      return `job_reported ${event.receipt.job_id} ${event.receipt.status}`;
+    case 'job_untracked':
+      return `job_untracked ${event.job_id}`;
+    case 'reminder_dropped':
+      return `reminder_dropped ${event.hook}`;
     case 'consult_ended':
       return words('consult_ended', event.point, event.call_id);
     case 'command_rejected':

@@ -7,6 +7,7 @@ import {
   type EventOf,
   globMatches,
   HOOK_POINTS,
+  type HookTable,
   isDelivery,
   type Mode,
   SEAMS,
@@ -193,10 +194,11 @@ export const RULES: Readonly<Record<string, Rule>> = {
       });
     }),
 
-  'nothing starts that rules, hooks or people have not let through': (journal, around) => {
+  'nothing starts that rules, hooks or people have not let through': (journal) => {
     const broken: string[] = [];
+    let table: HookTable = [];
     const hooked = (point: string, target: string) =>
-      (around.hooks ?? []).some((hook) => hook.point === point && globMatches(hook.pattern, target));
+      table.some((hook) => hook.point === point && globMatches(hook.pattern, target));
     const tools = new Map<string, string>();
     let gated = false;
     const vetted = new Set<string>();
@@ -205,6 +207,7 @@ export const RULES: Readonly<Record<string, Rule>> = {
     const answered = new Set<string>();
     for (const at of placed(journal)) {
       const { event } = at;
+      if (event.type === 'hooks_changed') table = event.table;
       if (event.type === 'message_complete') {
         gated = false;
         for (const set of [vetted, granted, refused, answered]) set.clear();
@@ -233,17 +236,21 @@ export const RULES: Readonly<Record<string, Rule>> = {
     return broken;
   },
 
-  'a result reaches the model only after the hooks that are to see it': (journal, around) => {
+  'a result reaches the model only after the hooks that are to see it': (journal) => {
+    let table: HookTable = [];
     const watched = (tool: string) =>
-      (around.hooks ?? []).some((hook) => hook.point === 'PostToolUse' && globMatches(hook.pattern, tool));
+      table.some((hook) => hook.point === 'PostToolUse' && globMatches(hook.pattern, tool));
     return journal.flatMap(({ n, events }) =>
       events.flatMap((event, index) => {
+        if (event.type === 'hooks_changed') table = event.table;
         if (event.type !== 'call_ended' || !watched(event.tool)) return [];
         const shows = event.result.content.some((part) => part.type === 'text' && part.text.startsWith('result of'));
+        // That nobody knows whether it took effect is the host's own word, said also where the run is ended.
+        const isOurs = event.status === 'interrupted' && event.result.content.length > 1;
         const seen = events
           .slice(0, index)
           .some((other) => other.type === 'hook_returned' && other.call_id === event.call_id);
-        return shows && !seen ? [place({ n, event })] : [];
+        return shows && !seen && !isOurs ? [place({ n, event })] : [];
       }),
     );
   },
@@ -255,7 +262,7 @@ export const RULES: Readonly<Record<string, Rule>> = {
     const waiting: { id: string; mode: Mode }[] = [];
     for (const { n, events } of journal) {
       for (const [index, event] of events.entries()) {
-        if (event.type === 'steering_received' || event.type === 'reminder_injected')
+        if (event.type === 'steering_received' || (event.type === 'reminder_injected' && !event.direct))
           waiting.push({ id: event.command_id, mode: event.mode });
         if (event.type === 'control_outcome' && event.status === 'revoked') drop(waiting, event.target);
         if (event.type === 'injection_collapsed') {
@@ -304,14 +311,19 @@ export const RULES: Readonly<Record<string, Rule>> = {
     (journal, around) => {
       if (!(around.hooks ?? []).some(({ point }) => point === 'user_prompt_submit')) return [];
       const judged = new Map<string, string>();
-      // A run that ended before its surroundings were known has no hooks.
       let known = false;
       const interrupts = new Set<string>();
       return placed(journal).flatMap((at) => {
         const { event } = at;
-        if (event.type === 'hooks_changed') known = true;
+        if (event.type === 'hooks_changed') {
+          // A run that ended before its surroundings were known has no hooks, nor has one whose guards have gone.
+          known = event.table.some(({ point }) => point === 'user_prompt_submit');
+          if (!known) interrupts.clear();
+        }
         if (event.type === 'steering_received' && event.mode === 'interrupt_immediate')
           interrupts.add(event.command_id);
+        // Said while nobody guarded the door.
+        if (event.type === 'message_injected' && !known) interrupts.delete(event.command_id);
         if (event.type === 'injection_blocked' || event.type === 'injection_collapsed')
           interrupts.delete(event.command_id);
         if (event.type === 'control_outcome' && event.status === 'revoked') interrupts.delete(event.target);
@@ -446,12 +458,13 @@ export const RULES: Readonly<Record<string, Rule>> = {
         open = event;
       }
       if (event.type === 'guard_ended') {
-        const matches = open?.effect_id === event.effect_id && open.command_id === event.command_id;
+        const matches = open?.effect_id === event.effect_id && (!open || open.command_id === event.command_id);
         open = null;
         return matches ? [] : [place(at)];
       }
-      if (event.type === 'consult_ended') {
-        const matches = open?.effect_id === event.effect_id && open.point === event.point;
+      if (event.type === 'consult_ended' || event.type === 'announced') {
+        // Without an effect nobody was asked, so nothing may be open.
+        const matches = open?.effect_id === event.effect_id && (!open || open.point === event.point);
         open = null;
         return matches ? [] : [place(at)];
       }

@@ -12,12 +12,14 @@ import {
   DEFAULT_THRESHOLDS,
   DEFAULT_TRAITS,
   type ErrorCode,
+  fingerprint,
   type HookAnswer,
   type HookFailure,
   HookRegistration,
   type HookTable,
   type Input,
   isHookFailure,
+  type JobReceipt,
   type Json,
   type JsonObject,
   type ModelOutcome,
@@ -26,6 +28,7 @@ import {
   type Provision,
   parseBody,
   parseCallOutcome,
+  parseFeedback,
   parseReturn,
   type ResolvedCompaction,
   type RunBudgets,
@@ -441,6 +444,24 @@ export const fedBack = (count = 1, dropped = 0, source = 'tool:read'): Input => 
   items: Array.from({ length: count }, (_, index) => ({ source, body: `notice ${index + 1}` })),
   ...(dropped > 0 ? { dropped: { count: dropped, source } } : {}),
 });
+/** The host's table of hooks becomes another one. */
+export const hooksChanged = (table: HookTable): Move => ({
+  type: 'hooks_changed',
+  fingerprint: fingerprint(JSON.stringify(table)),
+  table,
+});
+
+/** Whoever runs a job that a hook has begun says how far it is. */
+export const jobReported = (
+  jobId: string,
+  status: JobReceipt['status'] = 'succeeded',
+  id = `report-${jobId}-${status}`,
+): CommandInput => {
+  const parsed = parseFeedback(new TextEncoder().encode(JSON.stringify({ job: { job_id: jobId, status } })));
+  if (!parsed.ok) throw new Error(parsed.problem.message);
+  return { type: 'command', verb: 'feedback', command_id: id, body: parsed.body };
+};
+
 export const sessionFailed: Move = (state) => ({
   type: 'session_failed',
   error: { code: 'session_failed', message: 'an invariant broke' },

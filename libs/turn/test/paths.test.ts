@@ -139,6 +139,18 @@ const WORLDS: Readonly<Record<string, World>> = {
     around: { hooks: [hook('user_prompt_submit')], daemon: true },
     happens: only('hooks say .*', 'steer .*', 'remind finish_step', 'followup', 'suspend', 'resume'),
   },
+  'hooks that are told': {
+    around: { hooks: [hook('loop_checkpoint'), hook('permission_replied')] },
+    happens: only('asks read', 'asks forbidden done', 'hooks say .*', 'job reported', 'hooks change', 'cancel'),
+  },
+  'more jobs and reminders than there is room for': {
+    around: { hooks: Array.from({ length: 65 }, (_, i) => hook('session_start', `h${i}`)) },
+    happens: only('each hook .*'),
+  },
+  'a guarded daemon whose guard goes': {
+    around: { hooks: [hook('user_prompt_submit'), hook('session_idle')], daemon: true },
+    happens: only('steer finish_step', 'hooks change', 'owned'),
+  },
   'at the cap': {
     around: { maxTurns: 1 },
     happens: only('asks read', 'steer finish_step', 'followup', 'suspend', 'resume'),
@@ -248,6 +260,9 @@ function abstractOf({ state }: Place): string {
     context.edited.length,
     context.feedback.length > 0,
     context.consult?.point,
+    context.announcements.length,
+    context.jobs.length,
+    context.hooks.length,
     context.stop_check !== null,
     context.stop_held,
     context.stop_checked,

@@ -146,7 +146,10 @@ describe('whatever happens,', { timeout: 120_000 }, () => {
         const { journal, state } = play(around, chosen);
         const events = journal.flatMap((entry) => entry.events);
         const accepted = events.flatMap((event) =>
-          ['steering_received', 'reminder_injected', 'followup_received'].includes(event.type) && 'command_id' in event
+          ['steering_received', 'reminder_injected', 'followup_received'].includes(event.type) &&
+          'command_id' in event &&
+          // What a hook says is said at once.
+          !('direct' in event)
             ? [event.command_id]
             : event.type === 'feedback_received'
               ? [event.feedback_id]
@@ -161,7 +164,7 @@ describe('whatever happens,', { timeout: 120_000 }, () => {
           if (event.type === 'injection_collapsed') return [event.command_id];
           // A reminder that is cleared was said before.
           if (event.type !== 'control_outcome' || event.status !== 'revoked') return [];
-          return said.includes(event.target) ? [] : [event.target];
+          return said.includes(event.target) || event.target.startsWith('hook:') ? [] : [event.target];
         });
         const blocked = events.flatMap((event) => (event.type === 'injection_blocked' ? [event.command_id] : []));
         const { pending, followups, feedback } = state.context;

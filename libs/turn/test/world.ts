@@ -17,7 +17,9 @@ import {
   followedUp,
   forked,
   hooksCancelled,
+  hooksChanged,
   hooksSaid,
+  jobReported,
   type Move,
   modelFailed,
   modelStopped,
@@ -72,6 +74,10 @@ export function possibilities(state: SessionState, around: Surroundings, id: () 
     ...commandMoves(state, id),
     ['word', 'feedback', fedBack()],
     ['word', 'feedback overflows', fedBack(1, 3)],
+    ['word', 'hooks change', hooksChanged([])],
+    ...state.context.jobs
+      .slice(0, 1)
+      .map(({ job_id }): Named => ['word', 'job reported', jobReported(job_id, 'succeeded', id())]),
     ['trouble', 'owned', owned(state.context.epoch + 1)],
     ['trouble', 'session failed', sessionFailed],
     ...(state.context.run === 0 ? ([['word', 'fork', forked(id())]] as const) : []),
@@ -179,7 +185,13 @@ function callMoves(state: SessionState): Named[] {
 }
 
 /** What handlers may say beside having no objection; at points that are not named here, nothing. */
+const MANY_REMINDERS = Array.from({ length: 32 }, (_, i) => ({ reminder: { body: `mind ${i}` } }));
+const TOLD: readonly unknown[] = [{ body: 'mind this', dedupe_key: 'k' }, { job: { status: 'queued', job_id: 'j' } }];
 const VERDICTS: { readonly [P in HookPoint]?: (consult: OpenConsult) => readonly unknown[] } = {
+  loop_checkpoint: () => TOLD,
+  permission_replied: () => TOLD,
+  OnBudgetThreshold: () => TOLD,
+  session_idle: () => [{ body: 'mind this' }, { body: 'for the record', mode: 'audit_only' }],
   pre_compact: () => [{ block: true, reason: 'not now' }],
   transform_context: () => [{ messages: [userText('only this')] }],
   pre_suspend: () => [{ block: true, reason: 'not now' }],
@@ -201,6 +213,12 @@ function consultMoves(state: SessionState): Named[] {
   return [
     ['work', 'hooks have no objection', all(undefined)],
     ...verdicts.map((said): Named => ['work', `hooks say ${JSON.stringify(said)}`, all(said)]),
+    [
+      'work',
+      'each hook begins a job',
+      hooksSaid(...consult.hooks.map((job_id) => ({ job: { status: 'queued', job_id } }))),
+    ],
+    ['work', 'each hook reminds of much', all(MANY_REMINDERS)],
     ['trouble', 'hooks fail', all(new Failing())],
     ['trouble', 'hooks broken off', hooksCancelled],
   ];

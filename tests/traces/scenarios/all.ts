@@ -12,6 +12,7 @@ import { PLAIN_RUNS } from './plain-runs.ts';
 import { SEAM_DELIVERIES } from './seam-deliveries.ts';
 import { SLEEPING } from './sleeping.ts';
 import { STEERING } from './steering.ts';
+import { TOLD_HOOKS } from './told-hooks.ts';
 
 /** See the top of the file. */
 export const SCENARIOS: readonly Scenario[] = [
@@ -24,6 +25,7 @@ export const SCENARIOS: readonly Scenario[] = [
   ...CANCELLING,
   ...FAILURES,
   ...HOOKS,
+  ...TOLD_HOOKS,
   ...COMPACTION,
   ...LIMITS,
   ...FORKS,

@@ -1,5 +1,8 @@
 /** Bounds of hooks: their registrations and what they return. */
 import { isHookFailure, parseReturn, readRegistration } from '@coxswain/protocol';
+import { hook, returns } from '../fake-hooks.ts';
+import { say } from '../fake-model.ts';
+import { testBed } from '../test-bed.ts';
 import { type BoundRows, filling, list, most } from './row.ts';
 
 const returned = (raw: unknown): string => {
@@ -17,6 +20,18 @@ export const OF_HOOKS: BoundRows = {
   remindersPerReturnMax: most('verdict_invalid', (size) =>
     returned(list(size, (i) => ({ reminder: { body: `${i}` } }))),
   ),
+  jobsOpenMax: most('1 too_many_jobs', async (size) => {
+    const bed = testBed();
+    bed.hooks.registrations = list(size, (i) => hook('session_start', `h${i}`));
+    bed.hooks.handlers = Object.fromEntries(
+      list(size, (i) => [`h${i}`, returns({ job: { status: 'queued', job_id: `j${i}` } })]),
+    );
+    bed.models.answers = [say('done')];
+    await bed.host();
+    await bed.start();
+    const untracked = await bed.eventsOf('job_untracked');
+    return untracked.length === 0 ? 'ok' : `${untracked.length} ${untracked[0]?.code}`;
+  }),
   receiptListMax: most('verdict_invalid', (size) => job({ affected_paths: list(size, (i) => `${i}`) })),
   receiptMetadataMaxBytes: most('verdict_invalid', (size) => job({ metadata: filling('text', size) })),
 };

@@ -1,0 +1,29 @@
+/**
+ * How far a job is that a hook of a session has begun: a command for whoever runs it, whose subject the broker keeps for
+ * workers.
+ */
+import { type JobReceiptInput, parseFeedback, type SessionRef } from '@coxswain/protocol';
+import { CommandRejectedError } from './client-errors.ts';
+import { type CommandBus, type SendOptions, type SentCommand, sendPayload } from './send-command.ts';
+
+/** A job's newest receipt, and what the model is told of it; the end of a job is told in the host's words otherwise. */
+export interface JobReport {
+  readonly job: JobReceiptInput;
+  readonly body?: string | undefined;
+}
+
+/** Sends it. Throws as sendCommand does; `job_unknown` where the journal does not hold the job's first receipt yet. */
+export async function sendJobReport(
+  bus: CommandBus,
+  ref: SessionRef,
+  report: JobReport,
+  options: SendOptions = {},
+): Promise<SentCommand> {
+  const body = { ...report, ...(options.actor === undefined ? {} : { actor: options.actor }) };
+  const payload = new TextEncoder().encode(JSON.stringify(body));
+  const parsed = parseFeedback(payload);
+  if (!parsed.ok) {
+    throw new CommandRejectedError(parsed.problem.code, parsed.problem.message, { field: parsed.problem.field });
+  }
+  return sendPayload(bus, ref, 'feedback', payload, options);
+}

@@ -1,0 +1,203 @@
+/**
+ * What each return of the protocol does to a session: every return at every point that sessions fire, on a running host.
+ * Which return means what where is taken from the oracle of the protocol's own test.
+ */
+import { FIRED_HOOK_POINTS, type HookPoint, type JsonObject, textOf } from '@coxswain/protocol';
+import { describe, expect, test } from 'vitest';
+import { expected, ROWS } from '../../protocol/test/return-table.ts';
+import { hook, returns } from './fake-hooks.ts';
+import { type Answer, ask, call, say } from './fake-model.ts';
+import { answer } from './fake-tools.ts';
+import { type TestBed, testBed } from './test-bed.ts';
+
+/** How a session comes to a point, and how to see what a return has done there. */
+interface Stage {
+  readonly answers?: readonly Answer[];
+  readonly settings?: JsonObject;
+  readonly play?: (bed: TestBed) => Promise<void>;
+  /** What has become of what was asked about, in a word. */
+  readonly outcome: (bed: TestBed) => Promise<string> | string;
+  /** The word where nobody objects, where the operation is refused, and where an answer says something else. */
+  readonly goesOn: string;
+  readonly refused: string;
+  readonly means?: Readonly<Record<string, string>>;
+}
+
+const end = async (bed: TestBed) => String((await bed.eventsOf('agent_end')).at(-1)?.stop_reason);
+const told = (more: Partial<Stage> = {}): Stage => ({
+  outcome: end,
+  goesOn: 'end_turn',
+  refused: 'end_turn',
+  ...more,
+});
+const reads = [ask(call('c1', 'read')), say('done')];
+const ran = async (bed: TestBed) => {
+  const [run] = bed.toolSource.runs;
+  const parked = (await bed.eventsOf('approval_requested')).length > 0;
+  return run ? `ran ${JSON.stringify(run.args)}` : parked ? 'parked' : 'denied';
+};
+const asking: JsonObject = { permissions: { rules: [{ tool: '*', action: 'ask' }] } };
+const mate = (more: object): JsonObject => ({ persona: { name: 'mate', ...more } }) as JsonObject;
+const of = (tokens: number) => ({ usage: { input_tokens: tokens, output_tokens: 0 } });
+const compacting: Partial<Stage> = {
+  answers: [{ ...ask(call('c1', 'read')), ...of(900) }, say('done', of(100))],
+  settings: mate({
+    model: { name: 'fake/model', context_window: 1_000 },
+    compaction: { reserve: 200, keep_turns: 0 },
+  }),
+};
+const suspending = async (bed: TestBed) => {
+  await bed.send('suspend');
+  await bed.time.advance(20);
+};
+
+const STAGES: { readonly [P in HookPoint]?: Stage } = {
+  session_start: told(),
+  user_prompt_submit: told({
+    refused: 'user_prompt_submit_blocked',
+    means: { block: 'user_prompt_submit_blocked' },
+  }),
+  pre_compact: {
+    ...told(compacting),
+    outcome: async (bed) => ((await bed.eventsOf('compaction_done')).length > 0 ? 'compacted' : 'not'),
+    goesOn: 'compacted',
+    refused: 'not',
+    means: { block: 'not' },
+  },
+  post_compact: told(compacting),
+  transform_context: {
+    outcome: async (bed) => bed.models.requests.at(-1)?.messages.map(textOf)[0] ?? (await end(bed)),
+    goesOn: 'hello',
+    refused: 'error',
+    means: { replace_messages: 't' },
+  },
+  PreToolUse: {
+    answers: reads,
+    outcome: ran,
+    goesOn: 'ran {}',
+    refused: 'denied',
+    means: { deny: 'denied', rewrite_args: 'ran rewritten' },
+  },
+  gate_tool_calls: { answers: reads, outcome: ran, goesOn: 'ran {}', refused: 'denied' },
+  permission_asked: {
+    answers: reads,
+    settings: asking,
+    outcome: ran,
+    goesOn: 'parked',
+    refused: 'denied',
+  },
+  permission_replied: told({ answers: reads }),
+  PostToolUse: {
+    answers: reads,
+    outcome: async (bed) => {
+      const [{ result, is_error } = { result: null, is_error: null }] = await bed.eventsOf('call_ended');
+      return `${result && textOf({ role: 'user', content: result.content as never })} ${is_error}`.slice(0, 22);
+    },
+    goesOn: 'read ran false',
+    refused: 'The result is withheld',
+  },
+  post_turn: told(),
+  file_edited: told({ answers: reads }),
+  session_idle: told({
+    settings: mate({ daemon: {} }),
+    outcome: (bed) => `${bed.models.requests.length} asked`,
+    goesOn: '1 asked',
+    refused: '1 asked',
+  }),
+  pre_suspend: {
+    answers: [say('done', { delayMs: 10 })],
+    play: suspending,
+    outcome: async (bed) => ((await bed.eventsOf('suspended')).length > 0 ? 'suspended' : 'not'),
+    goesOn: 'suspended',
+    refused: 'not',
+    means: { block: 'not' },
+  },
+  post_resume: told({
+    answers: [say('done', { delayMs: 10 })],
+    play: async (bed) => {
+      await suspending(bed);
+      await bed.send('resume');
+    },
+  }),
+  session_error: told({
+    answers: [say('half', { fail: { code: 'model_failed', message: 'no' } })],
+    goesOn: 'error',
+    refused: 'error',
+  }),
+  session_end: told(),
+  pre_finish: told(),
+  on_unsettled_detected: told({
+    settings: { max_turns: 1 },
+    answers: [say('done', { delayMs: 10 })],
+    play: async (bed) => {
+      await bed.send('followup', { body: 'and then' });
+      await bed.time.advance(20);
+    },
+    goesOn: 'max_turns',
+    refused: 'max_turns',
+  }),
+  post_finish: told(),
+  loop_checkpoint: told(),
+  OnBudgetThreshold: told({ settings: { limits: { tokens: 20 } } }),
+};
+
+async function play(point: HookPoint, raw: unknown): Promise<TestBed> {
+  const stage = STAGES[point] as Stage;
+  const bed = testBed();
+  bed.tools = { read: { run: async () => ({ ...answer('read ran'), edited: ['a.ts'] }) } };
+  bed.models.answers = stage.answers ?? [say('done')];
+  // One seam, and one threshold, are enough to tell of.
+  const once =
+    point === 'loop_checkpoint' ? { pattern: 'iteration_end' } : point === 'OnBudgetThreshold' ? { pct: 50 } : {};
+  bed.hooks.registrations = [hook(point, 'h', once)];
+  bed.hooks.handlers = { h: returns(raw) };
+  await bed.host();
+  await bed.start(stage.settings ?? {});
+  await stage.play?.(bed);
+  await bed.time.advance(1_000);
+  return bed;
+}
+
+test('every point that sessions fire has a stage', () => {
+  expect(Object.keys(STAGES).sort()).toEqual([...FIRED_HOOK_POINTS].sort());
+});
+
+/** What a return has to have done, by the oracle of the protocol and what its point is about. */
+function effectOf(point: HookPoint, raw: unknown, meaning: string): string {
+  const { goesOn, refused, means = {} } = STAGES[point] as Stage;
+  if (meaning.startsWith('verdict_')) return refused;
+  const [kind = ''] = meaning.split(',');
+  const inner = innermost(raw) as Record<string, unknown>;
+  if (kind === 'rewrite_args') return `ran ${JSON.stringify(inner.args)}`;
+  if (kind === 'decision') return { allow: 'ran {}', deny: 'denied', ask: 'parked' }[inner.decision as string] ?? '';
+  if (kind === 'gate') return Array.isArray(inner) && inner[0]?.allow === true ? goesOn : 'denied';
+  if (kind === 'rewrite_result') {
+    const text = typeof inner === 'string' ? inner : (inner.result ?? 'read ran');
+    return `${text} ${typeof inner === 'string' ? false : (inner.is_error ?? false)}`;
+  }
+  return means[kind] ?? goesOn;
+}
+
+function innermost(raw: unknown): unknown {
+  const inner = raw !== null && typeof raw === 'object' && 'then' in raw ? (raw as { then: unknown }).then : undefined;
+  return inner === undefined ? raw : innermost(inner);
+}
+
+describe.each([...FIRED_HOOK_POINTS])('at %s', (point) => {
+  test.each(Object.entries(ROWS))('%s', async (_name, row) => {
+    const meaning = expected(row, point);
+    const bed = await play(point, row.raw);
+    const [returned, ...more] = await bed.eventsOf('hook_returned');
+    expect(more.filter(({ hook }) => hook !== 'h')).toEqual([]);
+    const [kind, reminders = '0 reminders'] = meaning.split(', ');
+    expect(returned?.failure?.code ?? returned?.verdict?.kind).toBe(kind);
+    expect(await (STAGES[point] as Stage).outcome(bed)).toBe(effectOf(point, row.raw, meaning));
+    const said = (await bed.eventsOf('reminder_injected')).length / Math.max(1, 1 + more.length);
+    expect(`${said} reminders`).toBe(reminders);
+    const jobs = kind === 'job' && !more.length ? ['j1'] : [];
+    const taped = (await bed.eventsOf('hook_returned')).flatMap(({ verdict }) =>
+      verdict?.kind === 'job' ? [verdict.receipt.job_id] : [],
+    );
+    expect([...new Set(taped)]).toEqual(kind === 'job' ? ['j1'] : jobs);
+  });
+});
