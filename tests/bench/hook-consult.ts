@@ -1,6 +1,7 @@
 /**
  * A consult of a hook over the bus: from the acknowledgement of the record that holds its `hook_call` until its verdict is
- * parsed, beside one raw request and its reply between two processes. Its appends are counted, not timed.
+ * parsed, beside one raw request and its reply between two processes, right after
+ * an append as well. Its appends are counted, not timed.
  */
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
@@ -26,13 +27,13 @@ export const hookConsult: Part = {
         await bench.host.call('hooksKnown', { count: 1 });
         // The first consults warm both sides up.
         await consults(bench, 300);
-        await bench.host.call('rawRequests', { times: 500, bytes: QUESTION_BYTES });
+        await bench.host.call('rawRequests', { times: 500, ...RAW });
         const rounds = quick ? 3 : 9;
         const ratios: number[] = [];
         const milliseconds = { consult: [] as number[], raw: [] as number[] };
         for (let round = 0; round < rounds; round++) {
           const consult = await consults(bench, 200);
-          const raw = await bench.host.call('rawRequests', { times: 400, bytes: QUESTION_BYTES });
+          const raw = await bench.host.call('rawRequests', { times: 400, ...RAW });
           milliseconds.consult.push(...consult);
           milliseconds.raw.push(...raw);
           ratios.push(median(consult) / median(raw));
@@ -71,8 +72,8 @@ export const hookConsult: Part = {
     }),
 };
 
-/** About as long as what a handler is asked, so that the raw request carries as much. */
-const QUESTION_BYTES = 450;
+/** About as long as what a handler is asked, and as the record before, so that the raw path carries as much. */
+const RAW = { bytes: 450, recordBytes: 1_500 } as const;
 
 async function consults({ host, nc }: Bench, turns: number): Promise<number[]> {
   const ref = freshRef();

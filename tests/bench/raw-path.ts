@@ -106,9 +106,31 @@ export async function rawTurns(
 }
 
 /** Median milliseconds of one raw request/reply. */
-export async function rawRequestTimes(nc: NatsConnection, times: number, payload = 'x'): Promise<number[]> {
+export async function rawRequestTimes(nc: NatsConnection, times: number): Promise<number[]> {
   const samples: number[] = [];
   for (let i = 0; i < times; i++) {
+    const beganMs = performance.now();
+    await rawRequest(nc, 'x');
+    samples.push(performance.now() - beganMs);
+  }
+  return samples;
+}
+
+/**
+ * Raw requests, each right after an append, as a consult is: whoever answers has been asleep meanwhile, and has to be
+ * woken. @returns milliseconds of each request alone.
+ */
+export async function rawRequestTimesAfterAppends(
+  nc: NatsConnection,
+  times: number,
+  record: Uint8Array,
+  payload: string,
+): Promise<number[]> {
+  const id = `q${process.pid}-${++rawIds}`;
+  const samples: number[] = [];
+  let fence = 0;
+  for (let i = 0; i < times; i++) {
+    fence = await rawAppend(nc, id, record, fence);
     const beganMs = performance.now();
     await rawRequest(nc, payload);
     samples.push(performance.now() - beganMs);

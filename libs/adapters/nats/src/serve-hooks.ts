@@ -248,14 +248,18 @@ async function answered(nc: NatsConnection, handlers: HookHandlers, asked: Asked
     ...(asked.shows_messages ? { messages: list('messages') } : {}),
     onFeedback: (text) => tell(nc, callback, text),
   };
-  const ended = AbortSignal.timeout(timeout_ms);
+  const ended = new AbortController();
+  let timer: NodeJS.Timeout | undefined;
   const late = new Promise<HookReply>((resolve) => {
-    const expired = () => resolve(failed('hook_unavailable', 'nobody waits for it any more'));
-    ended.addEventListener('abort', expired, { once: true });
+    timer = setTimeout(() => {
+      resolve(failed('hook_unavailable', 'nobody waits for it any more'));
+      ended.abort();
+    }, timeout_ms);
   });
-  const reply = await Promise.race([handlers.answer(question, ended), late]);
+  const reply = await Promise.race([handlers.answer(question, ended.signal), late]);
+  clearTimeout(timer);
   if (reply.status === 'failed') return reply;
-  return bounded(reply.raw, await fetched.get('messages'));
+  return shapedBy(reply.raw, await fetched.get('messages'));
 }
 
 type Answer =
@@ -264,23 +268,16 @@ type Answer =
   | { readonly status: 'shaped'; readonly messages: readonly (number | Message)[] };
 
 // A whole view may be larger than a message may be: what was shown is told by its places.
-function bounded(raw: unknown, shown: readonly Message[] | undefined): Answer {
+function shapedBy(raw: unknown, shown: readonly Message[] | undefined): Answer {
+  if (!shown) return { status: 'returned', raw };
   try {
-    const value =
-      shown && typeof raw === 'object' && raw !== null && Object.keys(raw).join() === 'messages' ? raw : null;
-    const returned = (value as { messages?: unknown } | null)?.messages;
-    const answer: Answer =
-      shown && Array.isArray(returned) && returned.every((one) => Message.safeParse(one).success)
-        ? { status: 'shaped', messages: byPlaces(returned as Message[], shown) }
-        : { status: 'returned', raw };
-    const bytes = Buffer.byteLength(JSON.stringify(answer));
-    if (bytes <= BOUNDS.hookPayloadMaxBytes) return answer;
-    return failed(
-      'return_unreadable',
-      `the return has ${bytes} bytes, at most ${BOUNDS.hookPayloadMaxBytes} are taken`,
-    );
-  } catch (error) {
-    return failed('return_unreadable', `the return is not JSON: ${(error as Error).message.slice(0, 500)}`);
+    const { messages, ...rest } = raw as { messages?: unknown };
+    const isView = Array.isArray(messages) && Object.keys(rest).length === 0;
+    if (!isView || !messages.every((one) => Message.safeParse(one).success)) return { status: 'returned', raw };
+    return { status: 'shaped', messages: byPlaces(messages as Message[], shown) };
+  } catch {
+    // Nothing that has messages: it is told as it is.
+    return { status: 'returned', raw };
   }
 }
 
@@ -296,12 +293,26 @@ function failed(
   return { status: 'failed', code, message };
 }
 
-function respond(message: Msg, { hook, session_id, effect_id }: HookAsked, answer: Answer, log: Log): void {
+function respond(message: Msg, asked: HookAsked, answer: Answer, log: Log): void {
   try {
-    message.respond(JSON.stringify({ v: 1, hook, session_id, effect_id, ...answer }));
+    message.respond(replyOf(asked, answer));
   } catch (error) {
     // The connection has gone: whoever asked sees that for itself.
-    log.warn({ hook, error }, 'an answer was not sent');
+    log.warn({ hook: asked.hook, error }, 'an answer was not sent');
+  }
+}
+
+function replyOf({ hook, session_id, effect_id }: HookAsked, answer: Answer): string {
+  const reply = (what: Answer) => JSON.stringify({ v: 1, hook, session_id, effect_id, ...what });
+  try {
+    const text = reply(answer);
+    const bytes = Buffer.byteLength(text);
+    if (bytes <= BOUNDS.hookPayloadMaxBytes) return text;
+    return reply(
+      failed('return_unreadable', `the return has ${bytes} bytes, at most ${BOUNDS.hookPayloadMaxBytes} are taken`),
+    );
+  } catch (error) {
+    return reply(failed('return_unreadable', `the return is not JSON: ${(error as Error).message.slice(0, 500)}`));
   }
 }
 

@@ -74,9 +74,10 @@ async function openBus({ flags, env }: Where, services: boolean): Promise<OpenBu
   for (;;) {
     const { address, stateDir } = await findBus(flags, env);
     if (address && port !== undefined) refusePort(port, address);
+    // Not within the attempt: what is refused here would be tried again.
+    if (address && manifest) refuseElsewhere(flags, manifest);
     try {
       if (!address) return await startBus({ stateDir, port, services, env, manifest });
-      if (manifest) refuseElsewhere(flags, manifest);
       return await joinBus(address, stateDir);
     } catch (error) {
       // Between two looks another process has taken the state folder, or has just left it.
