@@ -10,6 +10,7 @@ import {
   Failing,
   hook,
   hooksCancelled,
+  hooksChanged,
   hooksRewroteUnfit,
   hooksSaid,
   type Move,
@@ -62,6 +63,15 @@ describe('a consult', () => {
     given(started(), provisioned({ hooks }), hooksSaid(true), asked(call('a', 'read')))
       .when(hooksSaid(new Failing()))
       .thenIncludes('call_ended a denied by hook');
+  });
+
+  test('asks nobody who was registered while it was open', () => {
+    const first = hook('PreToolUse', 'first');
+    const late = hook('PreToolUse', 'late');
+    given(running({ hooks: [first] }), asked(call('a', 'read')))
+      .when(hooksChanged([first, late]), hooksSaid(undefined))
+      .thenIncludes('hooks_changed', 'hook_returned first PreToolUse a no_objection', 'call_started a')
+      .thenNever('hook_call late');
   });
 
   test('whose answer comes twice counts once', () => {
@@ -128,6 +138,16 @@ describe('before the loop', () => {
     given(started(), provisioned({ hooks: [hook('user_prompt_submit', 'h', { on_error: 'fail_open' })] }))
       .when(hooksSaid(new Failing()))
       .thenIncludes('hook_returned h user_prompt_submit hook_timeout', 'turn_start 1');
+  });
+
+  test.each([
+    ['a misspelt key', { blok: true }, 'verdict_invalid'],
+    ['an answer of another point', { deny: 'no' }, 'verdict_not_allowed'],
+  ])('%s is no failure that may let the prompt through', (_name, said, code) => {
+    given(started(), provisioned({ hooks: [hook('user_prompt_submit', 'h', { on_error: 'fail_open' })] }))
+      .when(hooksSaid(said), toolsClosed)
+      .thenIncludes(`run_failed prompt ${code}`)
+      .thenNever('turn_start');
   });
 
   test('a blocked session goes on with another prompt', () => {
