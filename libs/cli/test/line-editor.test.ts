@@ -32,6 +32,17 @@ test('Esc makes the line an interruption; Esc again takes it back', () => {
   expect(editor.open).toBe(false);
 });
 
+test('who types on at once after Esc has pressed Esc all the same', () => {
+  const editor = new LineEditor();
+  editor.key(undefined, { name: 's', meta: true, sequence: '\u001bs' });
+  type(editor, 'top');
+  expect(editor.key('\r', { name: 'return' })).toEqual({ type: 'submitted', text: 'stop', kind: 'interrupt' });
+  // An arrow, or a word taken back with Alt, is no text.
+  editor.key(undefined, { name: 'left', sequence: '\u001b[D' });
+  editor.key(undefined, { name: 'backspace', meta: true, sequence: '\u001b\u007f' });
+  expect(editor.open).toBe(false);
+});
+
 test('a paste of several lines is one message', () => {
   const editor = new LineEditor();
   editor.key(undefined, { name: 'paste-start' });

@@ -26,7 +26,8 @@ export const checkFates: Checker = ({ session, records }, { statuses }) => {
       if (!injection) wrong.push(`record ${n}: ${id} is ${fate} and was never accepted`);
       injection?.fates.push(fate);
     };
-    if (isDelivery(event)) {
+    // A hook's reminder waits for no seam: it is delivered in the record that accepts it.
+    if (event.type === 'reminder_fired' || isDelivery(event)) {
       end(event.command_id, 'delivered');
       const injection = injections.get(event.command_id);
       if (injection && textOf(event.message) !== injection.body)

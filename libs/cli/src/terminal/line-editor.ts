@@ -16,6 +16,7 @@ export type KeyResult =
   | { readonly type: 'none' | 'edited' | 'ctrl_c' }
   | { readonly type: 'submitted'; readonly text: string; readonly kind: LineKind };
 
+const ESCAPE = '\u001b';
 /** What is typed at most; a longer paste is cut. */
 const LINE_MAX_CHARS = 64 * 1024;
 
@@ -53,6 +54,12 @@ export class LineEditor {
     if (key.name === 'backspace') return this.#edit([...this.#text].slice(0, -1).join(''));
     if (key.ctrl && key.name === 'u') return this.#edit('');
     if (key.ctrl && key.name === 'w') return this.#edit(this.#text.replace(/\S+\s*$/, ''));
+    // Who types on at once after Esc is read as holding Alt: both bytes are one key then.
+    const [first, second, ...more] = key.meta && !key.ctrl ? [...(key.sequence ?? '')] : [];
+    if (first === ESCAPE && second !== undefined && more.length === 0 && !isControl(second)) {
+      this.#escape();
+      return this.#insert(second);
+    }
     if (key.ctrl || key.meta || text === undefined || isControl(text)) return { type: 'none' };
     return this.#insert(text);
   }
