@@ -1,5 +1,5 @@
 /** The examples of hooks, as their READMEs tell them. What follows a block there is checked as it is typed. */
-import { readdir, readFile, writeFile } from 'node:fs/promises';
+import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { SECRETS } from '../../examples/hooks/01-refuse-secrets/secrets.ts';
@@ -122,6 +122,13 @@ describe('07 audit trail', () => {
   test('every call, permission and control is on it; where it cannot be written nothing happens', async () => {
     const readme = await Walkthrough.of('07-audit-trail');
     await readme.next();
+    const lines: TrailLine[] = [];
+    for await (const line of readTrail(join(readme.folder, 'audit.jsonl'))) lines.push(line);
+    expect(lines.filter(({ event }) => event === 'command')).toMatchObject([
+      { verb: 'start', body: { prompt: 'Take a note' } },
+      { verb: 'approve', body: { decision: 'deny' } },
+    ]);
+    expect((await stat(join(readme.folder, 'audit.jsonl'))).mode & 0o077).toBe(0);
     await readme.next();
     readme.expectEnd();
   });

@@ -28,5 +28,10 @@ function parsed(text: string): TrailLine | null {
 
 if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
   for await (const { at, event, ...rest } of readTrail(process.argv[2] ?? 'audit.jsonl'))
-    console.log(at, event, JSON.stringify(rest.tool ?? rest.prompt ?? rest.stop_reason ?? ''), rest.decision ?? '');
+    console.log(
+      at,
+      event,
+      JSON.stringify(rest.tool ?? rest.prompt ?? rest.verb ?? rest.stop_reason ?? ''),
+      rest.decision ?? '',
+    );
 }
