@@ -86,6 +86,8 @@ export class Stage {
         snapshots: this.bus.snapshots,
         timers: this.bus.timers,
         blobs: this.bus.blobs,
+        hostLine: noticed(this.bus.createHostLine()),
+        active: this.bus.active,
         clock: this.#clock,
         ids: { next: () => String(++this.#ids) },
         hooks: this.#hooks,

@@ -2,7 +2,9 @@
 export { type ConnectNatsOptions, connectNats } from './connect.ts';
 export { ensureStreams, StreamConfigMismatchError } from './ensure-streams.ts';
 export { listSessions } from './list-sessions.ts';
+export { createNatsActiveSessions } from './nats-active-sessions.ts';
 export { createNatsHooks, type NatsHooks } from './nats-hooks.ts';
+export { createNatsHostLine } from './nats-host-line.ts';
 export { createNatsInbox } from './nats-inbox.ts';
 export { createNatsJournal } from './nats-journal.ts';
 export { createNatsPublisher } from './nats-publisher.ts';
