@@ -4,6 +4,7 @@ import { BOUNDS } from './bounds.ts';
 import { SessionEvent } from './events.ts';
 import { Input } from './inputs.ts';
 import { BlobRef } from './json.ts';
+import { problemSentences, readStrictly } from './schema-problems.ts';
 
 /** The record shape that this release writes. Readers take every shape ever released. */
 export const RECORD_VERSION = 1;
@@ -91,11 +92,11 @@ export function decodeRecord(bytes: Uint8Array, blobText: BlobText = blobNote): 
   const { blobs, ...value } = parseStored(bytes);
   for (const pointer of blobs ?? []) putBack(value, pointer, blobText);
   const parsed = JournalRecord.safeParse(value);
-  if (!parsed.success)
-    throw new RecordUnreadableError(
-      `${nameOf(value)} does not fit version ${RECORD_VERSION}: ${z.prettifyError(parsed.error)}`,
-    );
-  return parsed.data as JournalRecord;
+  if (parsed.success) return parsed.data as JournalRecord;
+  // Once more, for the words: records are read far too often to be read with words the first time.
+  const told = readStrictly(JournalRecord, value);
+  const problems = told.ok ? [] : problemSentences(told.problems);
+  throw new RecordUnreadableError(`${nameOf(value)} does not fit version ${RECORD_VERSION}: ${problems.join('; ')}`);
 }
 
 /** The large fields that a record's bytes refer to. Throws RecordUnreadableError as {@link decodeRecord} does. */

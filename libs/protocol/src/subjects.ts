@@ -247,7 +247,11 @@ export function parseHookService(
   return { tenant: TenantId.parse(tenant), service: service as string, instance };
 }
 
-/** Whether receipts may go to a subject: only to inboxes, without wildcards. */
+const INBOX_MAX_CHARS = 256;
+/** `_INBOX` is what the libraries of NATS take, `_INBOX_<name>` what a user's permissions may be bound to instead. */
+const INBOX = /^_INBOX(_[A-Za-z0-9_-]+)?(\.[A-Za-z0-9_$-]+)+$/;
+
+/** Whether receipts may go to a subject: only to inboxes, `_INBOX.…` or `_INBOX_<name>.…`, without wildcards. */
 export function isInboxSubject(subject: string): boolean {
-  return /^_INBOX[A-Za-z0-9_.$-]{1,250}$/.test(subject) && !subject.endsWith('.') && !subject.includes('..');
+  return subject.length <= INBOX_MAX_CHARS && INBOX.test(subject);
 }

@@ -24,8 +24,8 @@ import {
   steered,
   toolsClosed,
 } from './moves.ts';
+import { INTERRUPT } from './openings.ts';
 
-const INTERRUPT = 'interrupt_immediate';
 const batch: Move = asked(call('a', 'read'));
 const keyed = (id: string, mode = 'finish_step', key = 'k') => steered(id, mode, { dedupe_key: key });
 

@@ -1,5 +1,6 @@
 /** The durable ports on NATS JetStream, and the embedded server. */
 export { type ConnectNatsOptions, connectNats } from './connect.ts';
+export { endOnce } from './end-once.ts';
 export { ensureStreams, StreamConfigMismatchError } from './ensure-streams.ts';
 export { listSessions } from './list-sessions.ts';
 export { createNatsActiveSessions } from './nats-active-sessions.ts';
