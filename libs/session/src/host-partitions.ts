@@ -7,7 +7,14 @@
  * and the fence decides (R10).
  */
 import type { ActiveSession, Clock, CommandInbox, Doorbell, HostLine, Log, StrayCommand } from '@coxswain/ports';
-import { HOST_LIVENESS, type HostLiveness, PARTITIONS, partitionOf, type SessionRef, subjects } from '@coxswain/protocol';
+import {
+  HOST_LIVENESS,
+  type HostLiveness,
+  PARTITIONS,
+  partitionOf,
+  type SessionRef,
+  subjects,
+} from '@coxswain/protocol';
 import { assignPartitions } from './assign-partitions.ts';
 import { HostPeers } from './host-peers.ts';
 
@@ -79,7 +86,10 @@ export class HostPartitions {
     sessions: PartitionedSessions,
     stray: (command: StrayCommand) => void,
     newName: () => string,
-    { partitions, liveness = HOST_LIVENESS }: { partitions?: readonly number[] | undefined; liveness?: HostLiveness | undefined },
+    {
+      partitions,
+      liveness = HOST_LIVENESS,
+    }: { partitions?: readonly number[] | undefined; liveness?: HostLiveness | undefined },
   ) {
     this.#ports = ports;
     this.#sessions = sessions;
@@ -274,9 +284,10 @@ export class HostPartitions {
       return;
     }
     const held = this.#held.get(keyOf(doorbell.ref));
-    if (!held?.session.host) return this.#sessions.ring(doorbell);
-    held.rung.set(doorbell.seq, doorbell);
-    this.#peers.ring(held.session.host, doorbell.ref, doorbell.seq);
+    if (held?.session.host) {
+      held.rung.set(doorbell.seq, doorbell);
+      this.#peers.ring(held.session.host, doorbell.ref, doorbell.seq);
+    } else this.#sessions.ring(doorbell);
   }
 
   #rung(ref: SessionRef, seq: number): void {

@@ -221,4 +221,3 @@ export class HostPeers {
     return { v: 1, host: this.#self, state, no: ++this.#no };
   }
 }
-

@@ -17,8 +17,8 @@ import {
 import type { CommitBounds } from './commit.ts';
 import { HostPartitions, type PartitionedSessions } from './host-partitions.ts';
 import { loadSession, readRecord } from './load-session.ts';
-import { type Carried, type Dropped, type RunnerPorts, SessionRunner } from './session-runner.ts';
 import { SessionNotes } from './session-notes.ts';
+import { type Carried, type Dropped, type RunnerPorts, SessionRunner } from './session-runner.ts';
 import { statusOf } from './session-status.ts';
 
 /** The ports of a host. */

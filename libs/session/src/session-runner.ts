@@ -330,8 +330,7 @@ export class SessionRunner {
     this.#timers.reconcile(timer ? [timer] : []);
     this.#effects.reconcile(
       workOf(state),
-      (effect) =>
-        this.#options.mayBegin() && !(this.#quiescing && ['call_model', 'compact'].includes(effect.kind)),
+      (effect) => this.#options.mayBegin() && !(this.#quiescing && ['call_model', 'compact'].includes(effect.kind)),
     );
   }
 

@@ -98,6 +98,11 @@ export class TestBed {
     return host;
   }
 
+  /** A host that hears of no other, and takes all for its own: what two hosts must not be, and may come to be. */
+  rival(options: HostOptions = {}, other: Partial<HostPorts> = {}): Promise<SessionHost> {
+    return this.host(options, { hostLine: createMemoryBus(this.time.clock()).createHostLine(), ...other });
+  }
+
   /** Sends a command and lets everything happen that needs no time to pass. @returns its id. */
   async send(verb: string, body: JsonObject | string | Uint8Array = {}, options: SendOptions = {}): Promise<string> {
     const { session = 's1', id = `${verb}-${++this.#sent}`, tell = true } = options;

@@ -1,6 +1,6 @@
 /** The line between hosts on the bus. Beats lie for a moment in a bucket, for hosts that come later. */
 import type { HostLine, HostLineHandlers, Log } from '@coxswain/ports';
-import { HostBeat, HostRelease, HostRing, STREAMS, type SessionRef, subjects } from '@coxswain/protocol';
+import { HostBeat, HostRelease, HostRing, type SessionRef, STREAMS, subjects } from '@coxswain/protocol';
 import type { NatsConnection, Subscription } from '@nats-io/nats-core';
 import type { z } from 'zod';
 import { createStreamReader } from './stream-reader.ts';
@@ -33,9 +33,14 @@ export function createNatsHostLine(nc: NatsConnection, log: Log): HostLine {
     }
   }
 
+  function close(): void {
+    for (const subscription of subscriptions) subscription.unsubscribe();
+    subscriptions = [];
+  }
+
   return {
     async open(host, handlers) {
-      this.close();
+      close();
       subscriptions = [
         listen(subjects.hostBeats, HostBeat, (beat) => handlers.beat(beat)),
         listen(subjects.hostRing(host), HostRing, (ring) => handlers.rung(refIn(ring), ring.seq)),
@@ -48,10 +53,7 @@ export function createNatsHostLine(nc: NatsConnection, log: Log): HostLine {
     ring: (host, ref, seq) => say(subjects.hostRing(host), { v: 1, ...said(ref), seq }),
     release: (ref) => say(subjects.hostReleases, { v: 1, ...said(ref) }),
     caughtUp: () => nc.flush(),
-    close() {
-      for (const subscription of subscriptions) subscription.unsubscribe();
-      subscriptions = [];
-    },
+    close,
   };
 }
 
