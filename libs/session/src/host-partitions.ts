@@ -194,11 +194,11 @@ export class HostPartitions {
     for (const p of wanted) if (!before.has(p)) this.#unread.set(p, new Map());
     for (const p of lost) this.#unread.delete(p);
     for (const [key, { session }] of this.#held) if (!this.isOwn(session.ref)) this.#held.delete(key);
+    if (lost.size > 0) this.#sessions.handOver(lost);
     await this.#ports.inbox.open(
       { ring: (doorbell) => this.#ring(doorbell), stray: (command) => this.#stray(command) },
       [...wanted],
     );
-    if (lost.size > 0) this.#sessions.handOver(lost);
     await this.#sort([...this.#unread.keys()]);
     await this.#takeUpOfTheDead();
   }
@@ -213,9 +213,10 @@ export class HostPartitions {
       if (!this.#assigned.has(p)) return;
       const noted = new Set(notes.map(({ ref }) => keyOf(ref)));
       for (const session of notes) {
-        if (this.#sessions.isHere(session.ref)) continue;
-        if (this.#isElsewhere(session)) this.#hold(session);
-        else free.push(session);
+        const isHere = this.#sessions.isHere(session.ref);
+        if (!this.#isElsewhere(session)) {
+          if (!isHere || session.host !== this.#peers.self) free.push(session);
+        } else if (!isHere) this.#hold(session);
       }
       // A note that has gone: nobody works on it, and what has rung for it is for us.
       for (const [key, { session }] of this.#held)
@@ -297,7 +298,7 @@ export class HostPartitions {
   }
 
   #released(ref: SessionRef): void {
-    if (!this.isOwn(ref) || this.#isLeaving || this.#sessions.isHere(ref)) return;
+    if (!this.isOwn(ref) || this.#isLeaving) return;
     const held = this.#held.get(keyOf(ref));
     void this.#takeUp(held ? { ...held.session, host: null } : { ref, host: null, revision: 0 });
   }

@@ -175,10 +175,12 @@ class Host implements SessionHost, PartitionedSessions {
 
   /** One session that cannot be read now must not keep the others from being taken up. */
   async takeUp({ ref, revision }: ActiveSession): Promise<void> {
+    // A command may have brought it here already; but that starts nothing of what was open.
+    if (this.isHere(ref)) return this.#runner(ref).wake();
     try {
       const last = await this.#ports.journal.last(ref);
       const record = last && (await readRecord(last.bytes, this.#ports.blobs));
-      if (this.#stopping || this.isHere(ref)) return;
+      if (this.#stopping) return;
       // One that waits for nothing but a command costs disk only, until that command comes.
       if (!record || record.effects_open.length === 0) return this.#notes.forget(ref, revision);
     } catch (error) {
