@@ -208,24 +208,32 @@ export class HostPartitions {
   /** Reads the notes of partitions: what nobody works on is taken up, the rest is left to whoever has it. */
   async #sort(partitions: readonly number[]): Promise<void> {
     const free: ActiveSession[] = [];
-    await sideBySide(partitions, async (p) => {
-      const notes = await this.#ports.active.list(p);
-      if (!this.#assigned.has(p)) return;
-      const noted = new Set(notes.map(({ ref }) => keyOf(ref)));
-      for (const session of notes) {
-        const isHere = this.#sessions.isHere(session.ref);
-        if (!this.#isElsewhere(session)) {
-          if (!isHere || session.host !== this.#peers.self) free.push(session);
-        } else if (!isHere) this.#hold(session);
-      }
-      // A note that has gone: nobody works on it, and what has rung for it is for us.
-      for (const [key, { session }] of this.#held)
-        if (partitionOf(session.ref.sessionId) === p && !noted.has(key)) this.#unhold(session.ref);
-      const rung = this.#unread.get(p);
-      this.#unread.delete(p);
-      for (const doorbell of rung?.values() ?? []) this.#ring(doorbell);
+    try {
+      await sideBySide(partitions, async (p) => void free.push(...(await this.#sortOne(p))));
+    } finally {
+      // A partition that could not be read is read again; the others are not.
+      await sideBySide(free, (session) => this.#takeUp(session));
+    }
+  }
+
+  /** @returns the partition's sessions that nobody works on. */
+  async #sortOne(p: number): Promise<readonly ActiveSession[]> {
+    const notes = await this.#ports.active.list(p);
+    if (!this.#assigned.has(p)) return [];
+    const free = notes.filter((session) => {
+      const isHere = this.#sessions.isHere(session.ref);
+      if (!this.#isElsewhere(session)) return !isHere || session.host !== this.#peers.self;
+      if (!isHere) this.#hold(session);
+      return false;
     });
-    await sideBySide(free, (session) => this.#takeUp(session));
+    const noted = new Set(notes.map(({ ref }) => keyOf(ref)));
+    // A note that has gone: nobody works on it, and what has rung for it is for us.
+    for (const [key, { session }] of this.#held)
+      if (partitionOf(session.ref.sessionId) === p && !noted.has(key)) this.#unhold(session.ref);
+    const rung = this.#unread.get(p);
+    this.#unread.delete(p);
+    for (const doorbell of rung?.values() ?? []) this.#ring(doorbell);
+    return free;
   }
 
   #isElsewhere({ host }: ActiveSession): boolean {
