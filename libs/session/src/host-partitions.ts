@@ -127,6 +127,22 @@ export class HostPartitions {
     await this.#balance();
   }
 
+  /**
+   * Finds out whose a session is that another host has written to, and takes it up if it is nobody's.
+   * @param isOld that was long ago: a host that is noted, and was never heard of, is not waited for any more.
+   * @returns whether it is known by now. Rejects where the notes cannot be read.
+   */
+  async lookAt(ref: SessionRef, isOld: boolean): Promise<boolean> {
+    const notes = await this.#ports.active.list(partitionOf(ref.sessionId));
+    const session = notes.find((note) => keyOf(note.ref) === keyOf(ref));
+    if (!session || !this.isOwn(ref)) return true;
+    const { host } = session;
+    if (this.#isElsewhere(session)) this.#hold(session);
+    else if (host === null || host === this.#peers.self || isOld) await this.#takeUp(session);
+    else return false;
+    return true;
+  }
+
   /** Gives all partitions away. Rejects where the inbox cannot be closed in order. */
   async retire(): Promise<void> {
     if (this.#isLeaving) return;

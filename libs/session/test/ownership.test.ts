@@ -100,7 +100,9 @@ test('what is said to a session that its old host works on still reaches it ther
   expect(bed.told(steer)[0]).toBe('accepted');
   expect(bed.told(cancel)[0]).toBe('accepted');
   expect(bed.toolSource.runs[0]).toMatchObject({ aborted: true });
-  expect((await bed.lines(moving)).filter((line) => line.startsWith('call_ended'))).toEqual(['call_ended c1 cancelled']);
+  expect((await bed.lines(moving)).filter((line) => line.startsWith('call_ended'))).toEqual([
+    'call_ended c1 cancelled',
+  ]);
   expect((await writersOf(bed, moving))[0]).toBe(first.id);
   await bed.time.advance(5_000);
   expect((await bed.lines(moving)).at(-1)).toBe('agent_end end_turn');
@@ -120,7 +122,7 @@ test('a call that does not end keeps its session for as long as a hand-over may 
 });
 
 test('a session that is released unheard is found within a second', async () => {
-  const { bed, first, join, moving } = await crew();
+  const { bed, first, moving } = await crew();
   bed.tools = { slow: { run: taking(3_000) } };
   bed.models.answers = [ask(call('c1', 'slow')), say('done')];
   await bed.start({}, { session: moving });
