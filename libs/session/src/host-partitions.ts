@@ -55,6 +55,8 @@ interface Held {
 const TAKE_UP_SIDE_BY_SIDE = 32;
 /** How often a session that another host has is looked for, and how soon trouble is tried again. */
 const LOOK_AGAIN_MS = 1_000;
+/** No command has this place: a host is rung for it to hear whether it has the session. */
+const JUST_ASKING = 0;
 
 /** See the top of the file. */
 export class HostPartitions {
@@ -292,6 +294,9 @@ export class HostPartitions {
       if (this.#isLeaving) return;
       try {
         await this.#sort([...partitions]);
+        // A note may name a host that has lost the session to another, which has let it go since.
+        for (const { session } of this.#held.values())
+          if (session.host !== null) this.#peers.ring(session.host, session.ref, JUST_ASKING);
       } catch (error) {
         this.#ports.log.warn({ error: (error as Error).message }, 'notes of active sessions cannot be read now');
       }
@@ -317,8 +322,8 @@ export class HostPartitions {
 
   #rung(ref: SessionRef, seq: number): void {
     // The other host acknowledges: it has the delivery.
-    if (this.#sessions.isHere(ref)) this.#sessions.ring({ ref, seq, ack: () => undefined });
-    else this.#peers.release(ref);
+    if (!this.#sessions.isHere(ref)) this.#peers.release(ref);
+    else if (seq !== JUST_ASKING) this.#sessions.ring({ ref, seq, ack: () => undefined });
   }
 
   #released(ref: SessionRef): void {

@@ -135,6 +135,23 @@ test('a session that is released unheard is found within a second', async () => 
   expect((await bed.lines(moving)).at(-1)).toBe('agent_end end_turn');
 });
 
+test('a session whose note names a living host that has it no more is found within a second, too', async () => {
+  const { bed, first, join, moving } = await crew();
+  bed.tools = { slow: { run: taking(60_000) } };
+  bed.models.answers = [ask(call('c1', 'slow')), say('done')];
+  await bed.start({}, { session: moving });
+  first.abandon();
+  // Another host stands under its name and knows nothing of the session: what a rival leaves behind that lost it.
+  const third = await bed.host({ ...QUICK, name: 'host3' }, { hostLine: bed.bus.createHostLine() });
+  await bed.time.advance(1_000);
+  await bed.bus.active.note(refOf(moving), `${third.id}-1`);
+  const second = await join();
+  await bed.time.advance(4_000);
+  const [, ...later] = await writersOf(bed, moving);
+  expect([second.id, third.id]).toContain(later[0]);
+  expect((await bed.lines(moving)).at(-1)).toBe('agent_end end_turn');
+});
+
 test('a host that stops hands over session by session: one that has ended its calls does not wait for the others', async () => {
   const { bed, first, join, moving, staying } = await crew();
   const second = await join();
