@@ -17,6 +17,7 @@ export * from './hook-registrations.ts';
 export * from './hook-returns.ts';
 export * from './hook-services.ts';
 export * from './host-notice.ts';
+export * from './hosts.ts';
 export * from './ids.ts';
 export * from './inputs.ts';
 export * from './internal-commands.ts';

@@ -66,6 +66,10 @@ export interface RunnerOptions {
   /** A snapshot every so many records. */
   readonly snapshotEvery: number;
   readonly commitBounds?: CommitBounds | undefined;
+  /** Resolves when it is noted that this host works on the session: nothing of it is recorded before. */
+  readonly noted: () => Promise<void>;
+  /** Whether effects may begin: whether the host still has its lease. */
+  readonly mayBegin: () => boolean;
 }
 
 /**
@@ -79,6 +83,7 @@ export type DropReason =
   | 'unrecoverable'
   | 'abandoned'
   | 'passivated'
+  | 'handed_over'
   | 'unloadable'
   | 'unreadable';
 
@@ -241,13 +246,24 @@ export class SessionRunner {
     this.#quiescing = true;
   }
 
+  /** Begins model calls again: the session stays here after all. */
+  goOn(): void {
+    this.#quiescing = false;
+    this.wake();
+  }
+
+  /** Whether somebody has to go on with it; also where that is not known. */
+  get hasWork(): boolean {
+    return this.#session === null || workOf(this.#session.actor.state).length > 0 || this.isDraining;
+  }
+
   /** Resolves when the tool connections of a session that was left are closed. */
   get left(): Promise<void> {
     return this.#left;
   }
 
   /** Leaves the session at once: effects are aborted, nothing more is appended. */
-  abandon(reason: 'abandoned' | 'passivated' = 'abandoned'): void {
+  abandon(reason: 'abandoned' | 'passivated' | 'handed_over' = 'abandoned'): void {
     this.#drop(reason, reason);
   }
 
@@ -302,7 +318,7 @@ export class SessionRunner {
     this.#timers.reconcile(timer ? [timer] : []);
     this.#effects.reconcile(
       workOf(state),
-      (effect) => !this.#quiescing || !['call_model', 'compact'].includes(effect.kind),
+      (effect) => this.#options.mayBegin() && !(this.#quiescing && ['call_model', 'compact'].includes(effect.kind)),
     );
   }
 
@@ -347,7 +363,11 @@ export class SessionRunner {
 
   async #load(): Promise<Live | null> {
     try {
-      const loaded = await loadSession(this.#ports, this.#ref, true, (record) => this.#feedback.recall(record));
+      // Side by side, as a session that wakes should not wait for two things.
+      const [loaded] = await Promise.all([
+        loadSession(this.#ports, this.#ref, true, (record) => this.#feedback.recall(record)),
+        this.#options.noted(),
+      ]);
       if (this.#dropped || !loaded.transcript) return null;
       if (isUnfinishedImport(loaded)) throw new ImportUnfinishedError(this.#ref.sessionId, loaded.n);
       this.#session = { ...loaded, transcript: loaded.transcript };

@@ -482,7 +482,8 @@ describe('a crash', () => {
     await DIES(bed, 3);
     const left: string[] = [];
     const runners = ['a', 'b'].map((host) => {
-      const options = { host, isOwn: (attempt: string) => attempt === host, snapshotEvery: 200 };
+      const isOwn = (attempt: string) => attempt === host;
+      const options = { host, isOwn, snapshotEvery: 200, noted: async () => undefined, mayBegin: () => true };
       return new SessionRunner(bed.ports(), refOf('f1'), options, ({ reason }) => left.push(reason));
     });
     for (const runner of runners) runner.wake();

@@ -182,7 +182,7 @@ test('R7: a command stream of another incarnation begins at its own beginning; i
       })),
     close: async () => {},
   };
-  await bed.host({}, { inbox: reborn });
+  await bed.rival({}, { inbox: reborn });
   const prompts = (await bed.records()).filter((record) => record.events[0]?.type === 'prompt_received');
   expect(prompts.map((record) => record.cursor)).toMatchObject([{ seq: 1 }, { seq: 2 }, { created: '1', seq: 2 }]);
 });

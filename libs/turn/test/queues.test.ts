@@ -105,6 +105,16 @@ describe('one at a time', () => {
       .thenCount('message_injected s1 steer at iteration_end', 1);
   });
 
+  test('lets it by only where nothing of its mode came before it', () => {
+    const hooked = running({ steering: 'one_at_a_time', hooks: [hook('transform_context')] });
+    given(hooked, hooksSaid(undefined), steered('s1'), answered(), steered('i', INTERRUPT))
+      .when(preempted('p'), hooksSaid(undefined), modelStopped())
+      .thenIncludes('loop_checkpoint iteration_end delivers i', 'turn_start 3')
+      .thenNever('message_injected p')
+      .when(hooksSaid(undefined), answered())
+      .thenIncludes('loop_checkpoint iteration_end delivers p');
+  });
+
   test('does not count what no model is shown', () => {
     given(
       running({ steering: 'one_at_a_time' }),

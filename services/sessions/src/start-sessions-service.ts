@@ -7,8 +7,10 @@ import { createIds, createSystemClock } from '@coxswain/adapter-memory';
 import { createModels, KNOWN_PRICES, readPrices } from '@coxswain/adapter-models';
 import {
   connectNats,
+  createNatsActiveSessions,
   createNatsBlobs,
   createNatsHooks,
+  createNatsHostLine,
   createNatsInbox,
   createNatsJournal,
   createNatsPublisher,
@@ -91,6 +93,8 @@ export async function startSessionsService(options: SessionsServiceOptions): Pro
         snapshots: createNatsSnapshots(nc),
         timers: createNatsTimers(nc),
         blobs: createNatsBlobs(nc),
+        hostLine: createNatsHostLine(nc, log),
+        active: createNatsActiveSessions(nc),
         publisher: createNatsPublisher(nc, log),
         models: createModels({ env, clock, baseFolder: defaultRoot }),
         tools: options.tools ?? combineToolSources([createBuiltInTools(), createMcpTools({ env })]),
