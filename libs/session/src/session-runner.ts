@@ -455,7 +455,9 @@ export class SessionRunner {
       ? { session: this.#ref.sessionId, error: failure }
       : afterCopy(this.#ref.sessionId, copy, whole.actor.state);
     const epoch = whole.actor.state.context.epoch + 1;
-    return this.#step(whole, { type: 'owned', epoch, host: this.#options.host, after_copy });
+    if (!(await this.#step(whole, { type: 'owned', epoch, host: this.#options.host, after_copy }))) return false;
+    // What was registered when the copied records were made need not be now.
+    return this.#seeHooks(this.#session ?? whole);
   }
 
   /** @returns why the copy cannot be completed, or null where it is whole or the session was left. */

@@ -19,7 +19,6 @@ import {
   Message,
   parseHookService,
   STREAMS,
-  sessionRef,
   subjects,
   TenantId,
 } from '@coxswain/protocol';
@@ -90,8 +89,8 @@ export async function serveHooks(nc: NatsConnection, log: Log, options: ServeHoo
     return null;
   };
 
-  async function answer(message: Msg): Promise<void> {
-    const question = questionIn(message, tenant);
+  async function answer(id: string, message: Msg): Promise<void> {
+    const question = questionIn(message, id);
     if (!question) return log.warn({ subject: message.subject }, 'what came is no question');
     const found = served(question);
     const busy = running.size >= ANSWERING_MAX ? 'it answers as many questions as it can' : null;
@@ -99,7 +98,7 @@ export async function serveHooks(nc: NatsConnection, log: Log, options: ServeHoo
       found && !busy
         ? await answered(nc, found.handlers, { ...question, registration: found.registration, tenant })
         : failed('hook_unavailable', busy ?? `${service} does not serve ${question.hook} at ${question.point}`);
-    respond(message, question, reply, log);
+    if (reply) respond(message, question, reply, log);
   }
 
   function listen(handlers: HookHandlers): void {
@@ -109,7 +108,7 @@ export async function serveHooks(nc: NatsConnection, log: Log, options: ServeHoo
         queue: QUEUE_GROUP,
         callback: (error, message) => {
           if (error) return log.error({ id, error }, 'a hook cannot be served');
-          const one = answer(message).finally(() => running.delete(one));
+          const one = answer(id, message).finally(() => running.delete(one));
           running.add(one);
         },
       });
@@ -217,21 +216,21 @@ async function announce(nc: NatsConnection, tenant: string, service: string, han
   throw new NatsUnavailableError(`the registration of ${service} was overtaken ${WRITES_MAX} times`);
 }
 
-function questionIn(message: Msg, tenant: string): HookAsked | null {
+function questionIn(message: Msg, id: string): HookAsked | null {
   try {
     const parsed = HookAsked.safeParse(message.json());
     if (!parsed.success) return null;
     const { data } = parsed;
-    return message.subject === subjects.hook(tenant, data.hook) && isInboxSubject(data.callback) ? data : null;
+    return data.hook === id && isInboxSubject(data.callback) ? data : null;
   } catch {
     // No JSON.
     return null;
   }
 }
 
-type Asked = HookAsked & { readonly registration: HookQuestion['registration']; readonly tenant: string };
+type Asked = HookAsked & { readonly registration: HookQuestion['registration']; readonly tenant: TenantId };
 
-async function answered(nc: NatsConnection, handlers: HookHandlers, asked: Asked): Promise<Answer> {
+async function answered(nc: NatsConnection, handlers: HookHandlers, asked: Asked): Promise<Answer | null> {
   const { registration, payload, callback, timeout_ms } = asked;
   const fetched = new Map<string, Promise<readonly Message[]>>();
   const list = (want: 'transcript' | 'messages') => async () => {
@@ -240,7 +239,7 @@ async function answered(nc: NatsConnection, handlers: HookHandlers, asked: Asked
     return known;
   };
   const question: HookQuestion = {
-    ref: sessionRef(asked.session_id, asked.tenant),
+    ref: { tenant: asked.tenant, sessionId: asked.session_id },
     effectId: asked.effect_id,
     registration,
     payload,
@@ -248,18 +247,35 @@ async function answered(nc: NatsConnection, handlers: HookHandlers, asked: Asked
     ...(asked.shows_messages ? { messages: list('messages') } : {}),
     onFeedback: (text) => tell(nc, callback, text),
   };
-  const ended = new AbortController();
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<HookReply>((resolve) => {
-    timer = setTimeout(() => {
-      resolve(failed('hook_unavailable', 'nobody waits for it any more'));
-      ended.abort();
-    }, timeout_ms);
-  });
-  const reply = await Promise.race([handlers.answer(question, ended.signal), late]);
-  clearTimeout(timer);
-  if (reply.status === 'failed') return reply;
+  const reply = await answeredWithin(timeout_ms, (signal) => handlers.answer(question, signal));
+  if (reply === null || reply.status === 'failed') return reply;
   return shapedBy(reply.raw, await fetched.get('messages'));
+}
+
+/**
+ * Gives a handler up with null, and tells it so, when nobody waits any more: whoever asked began to count before, and
+ * says itself that it was too late. Most handlers answer at once, and need no timer.
+ */
+function answeredWithin(
+  timeoutMs: number,
+  ask: (signal: AbortSignal) => Promise<HookReply>,
+): Promise<HookReply | null> {
+  const waiting = new AbortController();
+  return new Promise((resolve, reject) => {
+    let timer: NodeJS.Timeout | undefined;
+    const late = () => {
+      resolve(null);
+      waiting.abort();
+    };
+    const starting = setImmediate(() => {
+      timer = setTimeout(late, timeoutMs);
+    });
+    const settled = () => {
+      clearImmediate(starting);
+      clearTimeout(timer);
+    };
+    void ask(waiting.signal).then(resolve, reject).then(settled);
+  });
 }
 
 type Answer =
