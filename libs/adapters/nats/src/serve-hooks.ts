@@ -23,7 +23,7 @@ import {
   TenantId,
 } from '@coxswain/protocol';
 import { type Msg, type NatsConnection, nuid, type Subscription } from '@nats-io/nats-core';
-import { onConnectionChange } from './connection-changes.ts';
+import { announce, idsOf, keepAnnounced, refuseTaken, WRITES_MAX } from './announce-hooks.ts';
 import { ensureBuckets } from './ensure-streams.ts';
 import {
   readHookInstances,
@@ -53,18 +53,11 @@ export interface ServedHooks {
   stop(): Promise<void>;
 }
 
-/** A hook of this id belongs to another service. */
-export class HookIdTakenError extends Error {
-  override readonly name = 'HookIdTakenError';
-  readonly code = 'hook_id_taken';
-}
-
 const QUEUE_GROUP = 'cox-hooks';
 /** Questions that are being answered at once; whoever asks beyond it is told so. */
 const ANSWERING_MAX = 256;
 /** So long hosts may still ask for what was just taken back: their sessions have to hear of it first. */
 const FORMER_SERVED_MS = 10_000;
-const WRITES_MAX = 16;
 
 /**
  * Announces handlers and serves them.
@@ -149,10 +142,7 @@ export async function serveHooks(nc: NatsConnection, log: Log, options: ServeHoo
     await cease([...subscriptions.keys()]);
     throw error;
   }
-  // A server that was set up anew knows nothing of it.
-  const endListening = onConnectionChange(nc, {
-    restored: () => void announce(nc, tenant, service, current).catch((error) => log.error({ error }, 'not announced')),
-  });
+  const endKeeping = keepAnnounced(nc, log, tenant, service, () => current);
   beat('serving');
   const beats = setInterval(() => beat('serving'), HOOK_LIVENESS.beatMs);
 
@@ -176,7 +166,7 @@ export async function serveHooks(nc: NatsConnection, log: Log, options: ServeHoo
       forgetting.unref();
     },
     async stop() {
-      endListening();
+      endKeeping();
       clearInterval(beats);
       clearTimeout(forgetting);
       beat('leaving');
@@ -185,35 +175,6 @@ export async function serveHooks(nc: NatsConnection, log: Log, options: ServeHoo
       if (!nc.isClosed()) await nc.flush();
     },
   };
-}
-
-function idsOf(handlers: HookHandlers): string[] {
-  return [...new Set(handlers.table().map(({ id }) => id))];
-}
-
-async function refuseTaken(nc: NatsConnection, tenant: string, service: string, handlers: HookHandlers): Promise<void> {
-  const own = new Set(idsOf(handlers));
-  for (const other of await readHookServices(nc)) {
-    if (other.tenant !== tenant || other.service === service) continue;
-    const taken = other.announcement?.registrations.find(({ id }) => own.has(id));
-    if (taken) throw new HookIdTakenError(`the hook ${taken.id} is one of the service ${other.service}`);
-  }
-}
-
-async function announce(nc: NatsConnection, tenant: string, service: string, handlers: HookHandlers): Promise<void> {
-  await refuseTaken(nc, tenant, service, handlers);
-  const registrations = handlers.table();
-  const reader = registryReader(nc);
-  for (let write = 0; write < WRITES_MAX; write++) {
-    const stored = await reader.leaderLast(subjects.hookService(tenant, service));
-    const before = stored ? registeredHooksOf(stored)?.announcement : null;
-    // Many instances start with the same: then there is nothing to say.
-    if (before && canonicalJson(before.registrations) === canonicalJson(registrations)) return;
-    const since = before?.since ?? new Date().toISOString();
-    const announcement: HookAnnouncement = { v: 1, service, since, registrations };
-    if (await writeHookService(nc, tenant, service, announcement, stored?.seq ?? 0)) return;
-  }
-  throw new NatsUnavailableError(`the registration of ${service} was overtaken ${WRITES_MAX} times`);
 }
 
 function questionIn(message: Msg, id: string): HookAsked | null {
