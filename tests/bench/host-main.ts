@@ -24,7 +24,7 @@ import { DEFAULT_TENANT, type Message, parseReturn, textOf } from '@coxswain/pro
 import { createSessionHost } from '@coxswain/session';
 import { answerText, instantModels, instantTools } from './instant-agents.ts';
 import { monotonicMs } from './monotonic.ts';
-import { rawRequest, rawRequestTimesAfterAppends, rawTurns, takeRawCommands } from './raw-path.ts';
+import { type AskedBytes, rawRequest, rawRequestTimesAfterAppends, rawTurns, takeRawCommands } from './raw-path.ts';
 
 /** What the driver may ask of the host. */
 export interface HostCalls {
@@ -38,7 +38,7 @@ export interface HostCalls {
   /** Resolves when so many hooks are registered and served. */
   hooksKnown(arg: { count: number }): Promise<null>;
   /** Raw requests, each after a raw append. @returns milliseconds of each request. */
-  rawRequests(arg: { times: number; bytes: number; recordBytes: number }): Promise<number[]>;
+  rawRequests(arg: { times: number; bytes: AskedBytes }): Promise<number[]>;
   /** CPU milliseconds of this process so far. */
   cpuMs(arg: null): Promise<number>;
   stop(arg: null): Promise<null>;
@@ -186,8 +186,7 @@ const calls: HostCalls = {
     while (!known()) await sleep(20);
     return null;
   },
-  rawRequests: ({ times, bytes, recordBytes }) =>
-    rawRequestTimesAfterAppends(connection(), times, Buffer.alloc(recordBytes, 'z'), 'q'.repeat(bytes)),
+  rawRequests: ({ times, bytes }) => rawRequestTimesAfterAppends(connection(), times, bytes),
   async cpuMs() {
     const { user, system } = process.cpuUsage();
     return (user + system) / 1_000;

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { BOUNDS } from './bounds.ts';
 import { HookPoint } from './hook-points.ts';
 import { HookTable } from './hook-registrations.ts';
-import { ID_PATTERN } from './ids.ts';
+import { ID_PATTERN, SessionId } from './ids.ts';
 import { Json, JsonObject } from './json.ts';
 import { Message } from './messages.ts';
 
@@ -34,7 +34,7 @@ export type HookBeat = z.infer<typeof HookBeat>;
 const asked = {
   v: z.literal(1),
   hook: z.string().regex(ID_PATTERN),
-  session_id: z.string().regex(ID_PATTERN),
+  session_id: SessionId,
   effect_id: z.string().min(1).max(64),
 };
 

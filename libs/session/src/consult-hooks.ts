@@ -97,18 +97,15 @@ async function askOne(
     const message = `not asked: the payload has ${bytes} bytes, at most ${BOUNDS.hookPayloadMaxBytes} are sent`;
     return failed(registration, { code: 'hook_unavailable', message });
   }
-  const timer = new AbortController();
-  const asked = AbortSignal.any([signal, timer.signal]);
-  const timeout = clock.sleep(registration.timeout_ms, asked).then(() => 'timeout' as const);
+  const waiting = new AbortController();
   const onFeedback = (text: string) => {
-    if (!asked.aborted) consult.onFeedback(registration.id, text);
+    if (!waiting.signal.aborted) consult.onFeedback(registration.id, text);
   };
   const { ref, effectId, transcript } = consult;
   const shown = messages ? { messages } : {};
   const request = { ref, effectId, registration, payload, transcript, onFeedback, ...shown };
-  const answer = hooks.ask(request, asked).catch(broken);
-  const reply = await Promise.race([answer, timeout]);
-  timer.abort();
+  const answer = hooks.ask(request, waiting.signal).catch(broken);
+  const reply = await boundedBy(clock, registration.timeout_ms, answer, waiting, signal);
   if (reply === 'timeout') {
     const message = signal.aborted
       ? 'the run ended while it was asked'
@@ -120,6 +117,28 @@ async function askOne(
   if (!raw.ok) return failed(registration, raw.failure);
   return answerTo(registration, consult.point, raw.value, raw.bytes, payload, consult.messages);
 }
+
+// A question over the bus leaves in the first microtask after it was asked: bounding its time must not hold it up.
+async function boundedBy(
+  clock: Clock,
+  timeoutMs: number,
+  answer: Promise<HookReply>,
+  waiting: AbortController,
+  signal: AbortSignal,
+): Promise<HookReply | 'timeout'> {
+  await Promise.resolve();
+  const giveUp = () => waiting.abort(signal.reason);
+  signal.addEventListener('abort', giveUp, { once: true });
+  if (signal.aborted) giveUp();
+  const timeout = clock.sleep(timeoutMs, waiting.signal).then(() => 'timeout' as const);
+  const reply = await Promise.race([answer, timeout]);
+  signal.removeEventListener('abort', giveUp);
+  waiting.abort(NOBODY_WAITS);
+  return reply;
+}
+
+/** Made once: an abort without a reason captures a stack, for each question anew. */
+const NOBODY_WAITS = new DOMException('nobody waits for this answer any more', 'AbortError');
 
 /** A registration's answer, from what its handler returned: what it means, and how it stands on the tape. */
 export function answerTo(

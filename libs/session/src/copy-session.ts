@@ -16,6 +16,8 @@ export interface CopyingRunner {
   hasLeft(): boolean;
   /** Makes one record. @returns false where the session was left. */
   step(session: LiveSession, input: Input, cursor?: Cursor, copiedAt?: string): Promise<boolean>;
+  /** Puts the host's table of hooks into the journal, if it is another one. @returns false where the session was left. */
+  seeHooks(session: LiveSession): Promise<boolean>;
   /** Throws away what the machine did beyond the journal. */
   foldAgain(): Promise<LiveSession | null>;
   /** Leaves the session, because the origin cannot be read now. */
@@ -73,7 +75,9 @@ export class SessionCopy {
       ? { session: this.#ref.sessionId, error: failure }
       : afterCopy(this.#ref.sessionId, copy, whole.actor.state);
     const epoch = whole.actor.state.context.epoch + 1;
-    return runner.step(whole, { type: 'owned', epoch, host: runner.host, after_copy });
+    if (!(await runner.step(whole, { type: 'owned', epoch, host: runner.host, after_copy }))) return false;
+    // What was registered when the copied records were made need not be now.
+    return runner.seeHooks(runner.session() ?? whole);
   }
 
   #originOf(session: string): OriginRecords {

@@ -180,6 +180,7 @@ export class SessionRunner {
       session: () => this.#session,
       hasLeft: () => this.#dropped,
       step: (session, input, cursor, copiedAt) => this.#step(session, input, cursor, copiedAt),
+      seeHooks: (session) => this.#seeHooks(session),
       foldAgain: () => this.#foldAgain(),
       leave: (message) => this.#drop('journal_unavailable', message),
     });

@@ -1,7 +1,7 @@
 /** The hook service: a module of handlers served on the bus, loaded again when one of its files changes. */
 import { unwatchFile, watchFile } from 'node:fs';
 import { basename, extname, resolve } from 'node:path';
-import { type LoadedHooks, loadHooks } from '@coxswain/adapter-hooks';
+import { type LoadedHooks, loadHooks, watchLeftBehind } from '@coxswain/adapter-hooks';
 import { createServiceLog, type LogTarget } from '@coxswain/adapter-log';
 import { connectNats, endOnce, parseConnectionUrl, serveHooks } from '@coxswain/adapter-nats';
 import type { Log } from '@coxswain/ports';
@@ -49,9 +49,12 @@ export async function startHooksService(options: HooksServiceOptions): Promise<H
   const token = options.nats.token ?? credentials.token;
   const env = options.env ?? process.env;
   const log = createServiceLog('hooks', options.log ?? 'stdout', options.stateDir, env, [token, credentials.password]);
-  let loaded = await loadHooks(file, name);
-  const nc = await connectNats({ servers, ...credentials, token, name: `cox-hooks-${name}` });
+  const endWatching = watchLeftBehind(log);
+  let connected: Awaited<ReturnType<typeof connectNats>> | undefined;
   try {
+    let loaded = await loadHooks(file, name);
+    const nc = await connectNats({ servers, ...credentials, token, name: `cox-hooks-${name}` });
+    connected = nc;
     const tenant = options.tenant ?? DEFAULT_TENANT;
     const served = await serveHooks(nc, log, { tenant, service: name, handlers: loaded.hooks });
     const watch = watchFiles(loaded.files, log, async () => {
@@ -67,6 +70,7 @@ export async function startHooksService(options: HooksServiceOptions): Promise<H
       await watch.end();
       await served.stop();
       await nc.close();
+      endWatching();
     });
     return {
       name,
@@ -77,7 +81,8 @@ export async function startHooksService(options: HooksServiceOptions): Promise<H
       stop,
     };
   } catch (error) {
-    await nc.close();
+    await connected?.close();
+    endWatching();
     throw error;
   }
 }

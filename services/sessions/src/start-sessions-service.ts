@@ -1,6 +1,6 @@
 /** The sessions service: a session host wired to NATS, models, MCP servers and the built-in tools. Wiring only. */
 import { resolve } from 'node:path';
-import { combineHooks, loadManifest } from '@coxswain/adapter-hooks';
+import { combineHooks, loadManifest, watchLeftBehind } from '@coxswain/adapter-hooks';
 import { createServiceLog, type LogTarget } from '@coxswain/adapter-log';
 import { createMcpTools } from '@coxswain/adapter-mcp';
 import { createIds, createSystemClock } from '@coxswain/adapter-memory';
@@ -70,7 +70,6 @@ export interface SessionsService {
 export async function startSessionsService(options: SessionsServiceOptions): Promise<SessionsService> {
   const env = options.env ?? process.env;
   const ownPrices = env.COX_PRICES ? await readPrices(resolve(options.defaultRoot ?? '.', env.COX_PRICES)) : [];
-  const declared = options.manifest === undefined ? null : await loadManifest(options.manifest);
   const { servers, ...credentials } = parseConnectionUrl(options.nats.servers);
   const token = options.nats.token ?? credentials.token;
   const log = createServiceLog('sessions', options.log ?? 'file', options.stateDir, env, [token, credentials.password]);
@@ -78,8 +77,13 @@ export async function startSessionsService(options: SessionsServiceOptions): Pro
   const failed = new Promise<Error>((resolve) => {
     fail = resolve;
   });
-  const nc = await connectNats({ servers, ...credentials, token, name: 'cox-sessions' });
+  // Without handlers in this process there is nothing that they could leave behind.
+  const endWatching = options.manifest !== undefined || options.hooks ? watchLeftBehind(log) : () => undefined;
+  let connected: Awaited<ReturnType<typeof connectNats>> | undefined;
   try {
+    const declared = options.manifest === undefined ? null : await loadManifest(options.manifest);
+    const nc = await connectNats({ servers, ...credentials, token, name: 'cox-sessions' });
+    connected = nc;
     await ensureStreams(nc);
     const clock = createSystemClock();
     const ids = createIds(clock);
@@ -119,6 +123,7 @@ export async function startSessionsService(options: SessionsServiceOptions): Pro
       await host.stop();
       await served.stop();
       await nc.close();
+      endWatching();
     });
     return {
       hostId: host.id,
@@ -127,7 +132,8 @@ export async function startSessionsService(options: SessionsServiceOptions): Pro
       stop,
     };
   } catch (error) {
-    await nc.close();
+    await connected?.close();
+    endWatching();
     throw error;
   }
 }

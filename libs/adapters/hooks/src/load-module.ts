@@ -10,6 +10,7 @@ import { basename, dirname, extname, join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import type { BuildFailure, Loader, Plugin } from 'esbuild';
+import { runAs } from './left-behind.ts';
 
 /** What a module exports, and the files that it was made of: when one of them changes, it is another module. */
 export interface LoadedModule {
@@ -39,7 +40,7 @@ export async function loadModule(path: string): Promise<LoadedModule> {
     const file = join(folder, `${basename(entry, extname(entry))}.mjs`);
     await writeFile(file, text);
     const late = sleep(LOADED_WITHIN_MS, null, { signal: giveUp.signal }).catch(() => null);
-    const exports = await Promise.race([import(pathToFileURL(file).href), late]);
+    const exports = await Promise.race([runAs({ module: entry }, () => import(pathToFileURL(file).href)), late]);
     if (exports === null) throw new Error(`it was not there after ${LOADED_WITHIN_MS} ms`);
     return { exports: { ...exports }, files };
   } catch (error) {

@@ -1,4 +1,5 @@
 /** The durable ports on NATS JetStream, and the embedded server. */
+export { HookIdTakenError } from './announce-hooks.ts';
 export { type ConnectNatsOptions, connectNats } from './connect.ts';
 export { endOnce } from './end-once.ts';
 export { ensureStreams, StreamConfigMismatchError } from './ensure-streams.ts';
@@ -15,7 +16,6 @@ export { NatsRefusedError, NatsUnavailableError } from './nats-status.ts';
 export { createNatsBlobs, createNatsSnapshots } from './nats-storage.ts';
 export { createNatsTimers } from './nats-timers.ts';
 export {
-  HookIdTakenError,
   type ListedHookService,
   listHookServices,
   removeHookService,

@@ -30,10 +30,6 @@ async function serveHooks(invocation: Invocation, given: string | undefined): Pr
   const file = resolve(typedIn(env), given);
   const { address, stateDir } = await someBus(invocation);
   const { startHooksService } = await import('@coxswain/hooks');
-  // A promise that a handler has left behind must not end the service for all the others.
-  process.on('unhandledRejection', (error) =>
-    process.stderr.write(`a handler left a failure behind: ${String(error)}\n`),
-  );
   return serveUntilTold(
     () => startHooksService({ file, name, stateDir, nats: address, log: logTarget() }),
     (service) => {
