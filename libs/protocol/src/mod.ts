@@ -37,6 +37,7 @@ export * from './schema-problems.ts';
 export * from './seams.ts';
 export * from './session-status.ts';
 export * from './stop-conditions.ts';
+export * from './stored-blobs.ts';
 export * from './subjects.ts';
 export * from './timers.ts';
 export * from './verdicts.ts';
