@@ -18,6 +18,7 @@ import {
   isInboxSubject,
   Message,
   parseHookService,
+  returnProblem,
   STREAMS,
   sessionRef,
   subjects,
@@ -259,7 +260,18 @@ async function answered(nc: NatsConnection, handlers: HookHandlers, asked: Asked
   const reply = await Promise.race([handlers.answer(question, ended.signal), late]);
   clearTimeout(timer);
   if (reply.status === 'failed') return reply;
+  const problem = problemOf(reply.raw);
+  if (problem !== null) return failed('return_unreadable', `the return is not JSON: ${problem}`);
   return shapedBy(reply.raw, await fetched.get('messages'));
+}
+
+// A return may be an object that throws when it is looked at.
+function problemOf(raw: unknown): string | null {
+  try {
+    return returnProblem(raw);
+  } catch (error) {
+    return String((error as Error)?.message ?? error).slice(0, 500);
+  }
 }
 
 type Answer =
