@@ -1,3 +1,4 @@
+import { createHash, randomBytes } from 'node:crypto';
 import {
   connectNats,
   createNatsActiveSessions,
@@ -15,7 +16,7 @@ import {
   watchEvents,
 } from '@coxswain/adapter-nats';
 import type { CommandSender, Log } from '@coxswain/ports';
-import { JOURNAL_STREAMS, Receipt, STREAMS, subjects } from '@coxswain/protocol';
+import { BLOBS_STREAM, JOURNAL_STREAMS, Receipt, STREAMS, subjects } from '@coxswain/protocol';
 import { headers, type NatsConnection } from '@nats-io/nats-core';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { activeSessionsContract } from './active-sessions-contract.ts';
@@ -86,6 +87,15 @@ describe('NATS', { timeout: 60_000 }, () => {
       return () => subscription.unsubscribe();
     },
   }));
+
+  test('large fields are read without a consumer for each: a server bounds how many there may be', async () => {
+    const blobs = createNatsBlobs(nc);
+    const data = randomBytes(300_000);
+    const sha256 = createHash('sha256').update(data).digest('hex');
+    await blobs.put(sha256, data);
+    for (let read = 0; read < 5; read++) expect((await blobs.get(sha256))?.length).toBe(300_000);
+    expect(await consumersOf(BLOBS_STREAM)).toBe(0);
+  });
 
   describe('streams', () => {
     test('may be ensured again and again', async () => {
@@ -346,6 +356,11 @@ describe('NATS', { timeout: 60_000 }, () => {
 async function configOf(stream: string): Promise<Record<string, unknown>> {
   const answer = await nc.request(`$JS.API.STREAM.INFO.${stream}`, '', { timeout: 5_000 });
   return answer.json<{ config: Record<string, unknown> }>().config;
+}
+
+async function consumersOf(stream: string): Promise<number> {
+  const answer = await nc.request(`$JS.API.STREAM.INFO.${stream}`, '', { timeout: 5_000 });
+  return answer.json<{ state: { consumer_count: number } }>().state.consumer_count;
 }
 
 async function update(config: Record<string, unknown>): Promise<void> {

@@ -240,7 +240,7 @@ test('a point that nobody has registered for costs no message', async () => {
 });
 
 describe('malicious answers do no harm', () => {
-  test('of handlers: too much, prototype keys, a mutated payload, a promise that is kept twice', async () => {
+  test('of handlers: too much, too deep, prototype keys, a mutated payload, a promise that is kept twice, no JSON', async () => {
     await serve(`
       const answers = {
         huge: () => ({ deny: 'x'.repeat(2_000_000) }),
@@ -248,10 +248,12 @@ describe('malicious answers do no harm', () => {
         mutate: (tool) => { tool.args.path = 'a.txt'; },
         twice: () => ({ then(settle) { settle({ deny: 'once' }); settle(true); } }),
         loop: () => { const a = {}; a.a = a; return a; },
+        uncalled: () => () => ({ deny: 'x' }),
+        deep: () => ({ args: { path: JSON.parse('['.repeat(2_000) + ']'.repeat(2_000)) } }),
       };
       export default { PreToolUse: ({ tool }) => answers[tool.args.path](tool) };
     `);
-    const paths = ['huge', 'proto', 'mutate', 'twice', 'loop'];
+    const paths = ['huge', 'proto', 'mutate', 'twice', 'loop', 'uncalled', 'deep'];
     const calls = paths.map((path) => ({ tool: 'read_file', args: { path } }));
     const journal = await endOf(fixture.bus, await start([{ calls }, done]));
     expect(answers(journal).map(({ failure, verdict }) => failure?.code ?? verdict)).toEqual([
@@ -260,6 +262,8 @@ describe('malicious answers do no harm', () => {
       'hook_threw',
       { kind: 'deny', reason: 'once' },
       'return_unreadable',
+      'return_unreadable',
+      'verdict_invalid',
     ]);
     expect(journal.of('call_ended').map(({ status }) => status)).toEqual(paths.map(() => 'denied'));
     expect(journal.of('agent_end')).toMatchObject([{ stop_reason: 'end_turn' }]);

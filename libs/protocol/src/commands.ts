@@ -11,14 +11,12 @@ import { nearestWord } from './nearest-word.ts';
 import { PARKING_FIELDS, refineParking } from './parking.ts';
 import { Permissions } from './permissions.ts';
 import { Limits, McpServers, ToolSelection } from './persona.ts';
+import { Reason } from './reason.ts';
 import { REMINDER_FIELDS } from './reminders.ts';
 import { readStrictly, type SchemaProblem } from './schema-problems.ts';
 import { type Mode, ModeInput } from './seams.ts';
 
 const Text = z.string().refine((text) => text.trim().length > 0, { error: 'must not be empty' });
-const Reason = z.string().refine((text) => new TextEncoder().encode(text).length <= BOUNDS.reasonMaxBytes, {
-  error: `may have at most ${BOUNDS.reasonMaxBytes} bytes`,
-});
 
 /** Who sent a command. Only a gateway that has checked it sets `verified`; on the bare bus it is what the sender says. */
 export const Actor = z.union([

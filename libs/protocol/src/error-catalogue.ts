@@ -68,8 +68,8 @@ export const ERROR_CATALOGUE = {
     'Use a point of docs/reference/hooks.md, in snake_case or PascalCase.',
   ),
   invalid_pattern: rejection(
-    'The pattern of a hook is neither a glob nor a condition, or its regular expression is not valid.',
-    'Write a glob, or path == "value", path != "value", path =~ "regex" (RE2).',
+    'The pattern of a hook is neither a glob nor a condition, its regular expression is not valid or too large, or no payload of the point has what it names.',
+    'Write a glob, or path == "value", path != "value", path =~ "regex" (RE2); docs/reference/hooks.md says what payloads have.',
   ),
   job_unknown: rejection(
     'No hook of the session has begun a job of this id that is open: it was never begun, has ended, or its receipt is not in the journal yet.',

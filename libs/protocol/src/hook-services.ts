@@ -4,7 +4,7 @@ import { BOUNDS } from './bounds.ts';
 import { HookPoint } from './hook-points.ts';
 import { HookTable } from './hook-registrations.ts';
 import { ID_PATTERN, SessionId } from './ids.ts';
-import { Json, JsonObject } from './json.ts';
+import { JsonObject } from './json.ts';
 import { Message } from './messages.ts';
 
 /** How often an instance says that it lives, and how long it is believed. */
@@ -55,7 +55,7 @@ export type HookAsked = z.infer<typeof HookAsked>;
 
 /** The answer to {@link HookAsked}. It names what it answers; one that names anything else is none. */
 export const HookAnswered = z.discriminatedUnion('status', [
-  z.strictObject({ ...asked, status: z.literal('returned'), raw: Json.optional() }),
+  z.strictObject({ ...asked, status: z.literal('returned'), raw: z.unknown() }),
   /** `{messages}` of `transform_context`: those that were shown by their places, the others in full. */
   z.strictObject({
     ...asked,

@@ -9,6 +9,7 @@ import { HOOK_RETURNS } from './hook-returns.ts';
 import { JobReceipt } from './job-receipts.ts';
 import { Json, JsonObject } from './json.ts';
 import { Message } from './messages.ts';
+import { Reason } from './reason.ts';
 import { type HookFailure, HookReminder, type HookReturn, type Verdict } from './verdicts.ts';
 
 interface KeyedReturn {
@@ -25,20 +26,20 @@ const KEYED: readonly KeyedReturn[] = [
     keys: ['block', 'reason'],
     points: HOOK_RETURNS.veto.points,
     schema: z
-      .strictObject({ block: z.literal(true), reason: z.string().optional() })
+      .strictObject({ block: z.literal(true), reason: Reason.optional() })
       .transform(({ reason }): Verdict => ({ kind: 'block', ...reasoned(reason) })),
   },
   {
     keys: ['decision', 'reason'],
     points: HOOK_RETURNS.decision.points,
     schema: z
-      .strictObject({ decision: z.enum(['allow', 'deny', 'ask']), reason: z.string().optional() })
+      .strictObject({ decision: z.enum(['allow', 'deny', 'ask']), reason: Reason.optional() })
       .transform(({ decision, reason }): Verdict => ({ kind: 'decision', decision, ...reasoned(reason) })),
   },
   {
     keys: ['deny'],
     points: HOOK_RETURNS.deny.points,
-    schema: z.strictObject({ deny: z.string() }).transform(({ deny }): Verdict => ({ kind: 'deny', reason: deny })),
+    schema: z.strictObject({ deny: Reason }).transform(({ deny }): Verdict => ({ kind: 'deny', reason: deny })),
   },
   {
     keys: ['args'],
@@ -180,7 +181,7 @@ function listOfReminders(point: HookPoint, raw: readonly unknown[]): HookReturn 
 }
 
 const ListMember = z.union([z.strictObject({ reminder: HookReminder }), HookReminder]);
-const GateAnswer = z.strictObject({ allow: z.boolean(), reason: z.string().optional() });
+const GateAnswer = z.strictObject({ allow: z.boolean(), reason: Reason.optional() });
 
 // A malformed member denies its own call only, so each is parsed by itself; null stands for it.
 function gateOf(raw: readonly unknown[]): Verdict {
@@ -233,7 +234,7 @@ function invalidAt(point: HookPoint, error: z.ZodError, under?: string): HookFai
   const issue = issues.find(({ code }) => code === 'unrecognized_keys') ?? issues[0];
   const path = [...(under === undefined ? [] : [under]), ...(issue?.path ?? [])];
   if (issue?.code === 'unrecognized_keys')
-    return invalid(point, `unknown key ${[...path, issue.keys[0]].map(String).map(quoted).join(' in ')}`);
+    return invalid(point, `unknown key ${[issue.keys[0], ...path.reverse()].map(String).map(quoted).join(' in ')}`);
   return invalid(point, `${path.join('.') || 'the return'}: ${issue?.message ?? 'cannot be read'}`);
 }
 

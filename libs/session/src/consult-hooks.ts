@@ -11,11 +11,12 @@ import {
   type HookReturn,
   isHookFailure,
   isWrongAnswer,
-  type Json,
+  Json,
   type JsonObject,
   type Message,
   pairingProblem,
   parseReturn,
+  returnProblem,
   type SessionRef,
   type ToolDefinition,
   type ToolResult,
@@ -155,7 +156,9 @@ export function answerTo(
   const isTooMuch = bytes > BOUNDS.hookPayloadMaxBytes;
   const isRetold = 'verdict' in parsed && parsed.verdict.kind === 'replace_messages';
   const said = returned !== undefined && !isTooMuch && !isRetold ? { raw: returned } : {};
-  if (isHookFailure(parsed)) return { ...failed(registration, parsed), ...said };
+  // What is nested too deep is no answer, and no record could be read that held it.
+  if (isHookFailure(parsed))
+    return { ...failed(registration, parsed), ...(Json.safeParse(returned).success ? said : {}) };
   const { verdict, reminders } = parsed;
   return {
     hook: registration.id,
@@ -191,6 +194,8 @@ function jsonOf(
   maxBytes: number,
 ): { ok: true; value: Json | undefined; bytes: number } | { ok: false; failure: HookFailure } {
   try {
+    const problem = returnProblem(raw);
+    if (problem !== null) throw new Error(problem);
     const text = JSON.stringify(raw);
     if (text === undefined) return { ok: true, value: undefined, bytes: 0 };
     const bytes = Buffer.byteLength(text, 'utf8');

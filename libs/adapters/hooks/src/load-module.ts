@@ -4,7 +4,7 @@
  * they are installed.
  */
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { isBuiltin } from 'node:module';
+import { isBuiltin, SourceMap } from 'node:module';
 import { tmpdir } from 'node:os';
 import { basename, dirname, extname, join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -24,6 +24,9 @@ export class HookModuleError extends Error {
   readonly code = 'hook_module_invalid';
 }
 
+/** What the bundle would be called, if it were written beside its module. */
+const BUNDLE = 'cox-bundle.mjs';
+
 /** How long a module's own code may take before it is there. */
 const LOADED_WITHIN_MS = 30_000;
 
@@ -33,7 +36,7 @@ const LOADED_WITHIN_MS = 30_000;
  */
 export async function loadModule(path: string): Promise<LoadedModule> {
   const entry = resolve(path);
-  const { text, files } = await bundled(entry);
+  const { text, files, placeOf } = await bundled(entry);
   const folder = await mkdtemp(join(tmpdir(), 'cox-hooks-'));
   const giveUp = new AbortController();
   try {
@@ -44,14 +47,22 @@ export async function loadModule(path: string): Promise<LoadedModule> {
     if (exports === null) throw new Error(`it was not there after ${LOADED_WITHIN_MS} ms`);
     return { exports: { ...exports }, files };
   } catch (error) {
-    throw new HookModuleError(`${entry}: ${String((error as Error)?.message ?? error)}`, { cause: error });
+    const at = placeOf(String((error as Error)?.stack)) ?? entry;
+    throw new HookModuleError(`${at}: ${String((error as Error)?.message ?? error)}`, { cause: error });
   } finally {
     giveUp.abort();
     await rm(folder, { recursive: true, force: true });
   }
 }
 
-async function bundled(entry: string): Promise<{ text: string; files: string[] }> {
+interface Bundle {
+  readonly text: string;
+  readonly files: string[];
+  /** The first place in a file of one's own that a stack of the bundle names, as `path:line`. */
+  readonly placeOf: (stack: string) => string | null;
+}
+
+async function bundled(entry: string): Promise<Bundle> {
   // Loaded only where somebody has handlers to load: it brings a program of its own.
   const { build } = await import('esbuild');
   try {
@@ -60,6 +71,9 @@ async function bundled(entry: string): Promise<{ text: string; files: string[] }
       absWorkingDir: dirname(entry),
       bundle: true,
       write: false,
+      outfile: join(dirname(entry), BUNDLE),
+      sourcemap: 'external',
+      sourcesContent: false,
       metafile: true,
       format: 'esm',
       platform: 'node',
@@ -70,7 +84,19 @@ async function bundled(entry: string): Promise<{ text: string; files: string[] }
     const inputs = Object.entries(metafile.inputs);
     const files = inputs.map(([name]) => resolve(dirname(entry), name)).filter((name) => !name.includes('coxswain:'));
     const usesRequire = inputs.some(([, { format }]) => format === 'cjs');
-    return { text: (usesRequire ? requireFor(entry) : '') + (outputFiles[0]?.text ?? ''), files };
+    const before = usesRequire ? requireFor(entry) : '';
+    const written = (end: string) => outputFiles.find(({ path }) => path.endsWith(end))?.text ?? '';
+    const map = new SourceMap(JSON.parse(written('.map')));
+    const linesBefore = before.split('\n').length - 1;
+    const placeOf = (stack: string) => {
+      for (const [, line, column] of stack.matchAll(/\/cox-hooks-[^/]+\/[^/\n]+\.mjs:(\d+):(\d+)/g)) {
+        const found = map.findEntry(Number(line) - 1 - linesBefore, Number(column) - 1);
+        if ('originalSource' in found)
+          return `${resolve(dirname(entry), found.originalSource)}:${found.originalLine + 1}`;
+      }
+      return null;
+    };
+    return { text: before + written(BUNDLE), files, placeOf };
   } catch (error) {
     const [first] = (error as Partial<BuildFailure>).errors ?? [];
     if (!first) throw new HookModuleError(`${entry}: ${(error as Error).message}`, { cause: error });

@@ -18,6 +18,7 @@ import {
   isInboxSubject,
   Message,
   parseHookService,
+  returnProblem,
   STREAMS,
   subjects,
   TenantId,
@@ -210,7 +211,18 @@ async function answered(nc: NatsConnection, handlers: HookHandlers, asked: Asked
   };
   const reply = await answeredWithin(timeout_ms, (signal) => handlers.answer(question, signal));
   if (reply === null || reply.status === 'failed') return reply;
+  const problem = problemOf(reply.raw);
+  if (problem !== null) return failed('return_unreadable', `the return is not JSON: ${problem}`);
   return shapedBy(reply.raw, await fetched.get('messages'));
+}
+
+// A return may be an object that throws when it is looked at.
+function problemOf(raw: unknown): string | null {
+  try {
+    return returnProblem(raw);
+  } catch (error) {
+    return String((error as Error)?.message ?? error).slice(0, 500);
+  }
 }
 
 /**
