@@ -90,9 +90,10 @@ async function askOne(
   signal: AbortSignal,
 ): Promise<HookAnswer> {
   const { deny, max_output, no_handler } = registration;
-  if (registration.unavailable) return failed(registration, UNHEARD);
+  // What needs no handler holds whoever is away.
   if (deny !== undefined) return { hook: registration.id, verdict: { kind: 'deny', reason: deny } };
   if (no_handler) return { hook: registration.id, verdict: cutTo(max_output, { kind: 'no_objection' }, payload) };
+  if (registration.unavailable) return failed(registration, UNHEARD);
   const bytes = Buffer.byteLength(JSON.stringify(payload), 'utf8');
   if (bytes > BOUNDS.hookPayloadMaxBytes) {
     const message = `not asked: the payload has ${bytes} bytes, at most ${BOUNDS.hookPayloadMaxBytes} are sent`;

@@ -356,6 +356,16 @@ describe('at a veto', () => {
     expect(bed.hooks.asked).toHaveLength(1);
   });
 
+  test('what is registered now holds for the fork, not what was for its origin', async () => {
+    const bed = testBed();
+    const n = await vetoed(bed);
+    bed.hooks.registrations = [hook('post_turn', 'new')];
+    bed.hooks.handlers = {};
+    await fork(bed, n, { verdicts: { policy: true, audit: true } });
+    expect((await bed.eventsOf('hooks_changed', 'f1')).at(-1)).toMatchObject({ table: [{ id: 'new' }] });
+    expect(new Set(bed.hooks.asked.slice(1).map(({ registration }) => registration.id))).toEqual(new Set(['new']));
+  });
+
   test('a rewrite is validated as a hook’s own would be', async () => {
     const bed = testBed();
     const n = await vetoed(bed);
