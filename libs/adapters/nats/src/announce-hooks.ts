@@ -17,7 +17,10 @@ export class HookIdTakenError extends Error {
 export const WRITES_MAX = 16;
 const TRIED_AGAIN_AFTER_MS = 1_000;
 
-/** @throws HookIdTakenError where one of the hooks is another service's; NatsUnavailableError, NatsRefusedError. */
+/**
+ * Looks whether the ids of handlers are free, or the service's own.
+ * @throws HookIdTakenError where one is another service's; NatsUnavailableError, NatsRefusedError.
+ */
 export async function refuseTaken(
   nc: NatsConnection,
   tenant: string,
