@@ -55,7 +55,7 @@ export type HookAsked = z.infer<typeof HookAsked>;
 
 /** The answer to {@link HookAsked}. It names what it answers; one that names anything else is none. */
 export const HookAnswered = z.discriminatedUnion('status', [
-  z.strictObject({ ...asked, status: z.literal('returned'), raw: z.unknown() }),
+  z.strictObject({ ...asked, status: z.literal('returned'), raw: z.unknown().optional() }),
   /** `{messages}` of `transform_context`: those that were shown by their places, the others in full. */
   z.strictObject({
     ...asked,

@@ -25,7 +25,7 @@ export class HookModuleError extends Error {
 }
 
 /** What the bundle would be called, if it were written beside its module. */
-const BUNDLE = 'cox-bundle.mjs';
+const BUNDLE = 'coxswain.bundle.mjs';
 
 /** How long a module's own code may take before it is there. */
 const LOADED_WITHIN_MS = 30_000;
