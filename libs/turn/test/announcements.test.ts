@@ -1,7 +1,20 @@
 /** What hooks are told of beside the work: seams, decisions about calls, thresholds; and what their reminders and jobs do. */
 import { describe, test } from 'vitest';
 import { given } from './given.ts';
-import { asked, call, hook, hooksSaid, jobReported, provisioned, running, started } from './moves.ts';
+import {
+  answered,
+  asked,
+  call,
+  hook,
+  hooksSaid,
+  jobReported,
+  provisioned,
+  returned,
+  running,
+  started,
+  steered,
+  using,
+} from './moves.ts';
 
 describe('a decision about a call', () => {
   test('is told, also where a rule has made it', () => {
@@ -15,6 +28,49 @@ describe('a decision about a call', () => {
       .when(hooksSaid({ deny: 'no' }))
       .thenIncludes('call_ended a denied by hook')
       .thenNever('hook_call told');
+  });
+});
+
+describe('a threshold of a budget', () => {
+  const at = (pct: number) => hook('OnBudgetThreshold', `at-${pct}`, { pct });
+  const used = (tokens: number, id: string) => [using(tokens - 1, 1, asked(call(id, 'read')))];
+
+  test('is told to those that asked for it, and to nobody that asked for another', () => {
+    given(running({ budgets: { tokens: 100 }, hooks: [at(50), at(80)] }), used(50, 'a'))
+      .when(hooksSaid(undefined), returned('a'), used(30, 'b'))
+      .thenIncludes('budget_threshold tokens 80%', 'hook_call at-80 OnBudgetThreshold')
+      .thenCount('hook_call at-50', 1)
+      .thenCount('hook_call at-80', 1);
+  });
+
+  test('is told of at a percentage that only a hook has asked for', () => {
+    given(running({ budgets: { tokens: 100 }, hooks: [at(33)] }))
+      .when(used(33, 'a'))
+      .thenIncludes('budget_threshold tokens 33%', 'hook_call at-33 OnBudgetThreshold');
+  });
+
+  test('that no hook has named is told at 50, 80, 95 and 100, and not at what others have asked for', () => {
+    const hooks = [hook('OnBudgetThreshold', 'bare'), at(33)];
+    given(running({ budgets: { tokens: 100 }, hooks }))
+      .when(used(33, 'a'), hooksSaid(undefined))
+      .thenIncludes('hook_call at-33 OnBudgetThreshold')
+      .thenNever('hook_call bare')
+      .when(returned('a'), used(17, 'b'))
+      .thenIncludes('budget_threshold tokens 50%', 'hook_call bare OnBudgetThreshold');
+  });
+});
+
+describe('a reminder of a hook', () => {
+  const idle = hook('loop_checkpoint', 'h', { pattern: 'kind == "daemon_idle_pre"' });
+
+  test('wakes no daemon that idles: it waits in the transcript for whoever does', () => {
+    given(running({ daemon: true, hooks: [idle] }), answered())
+      .when(hooksSaid({ body: 'sleep well', mode: 'interrupt' }))
+      .thenIncludes('hook_returned h loop_checkpoint no_objection', 'announced loop_checkpoint')
+      .thenNever('loop_checkpoint daemon_idle_post')
+      .thenState('daemon_idle.waiting')
+      .when(steered('s'))
+      .thenIncludes('loop_checkpoint daemon_idle_post', 'turn_start 2');
   });
 });
 
