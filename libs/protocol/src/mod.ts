@@ -7,6 +7,7 @@ export * from './commands.ts';
 export * from './deltas.ts';
 export * from './error-catalogue.ts';
 export * from './events.ts';
+export type * from './exact-hooks.ts';
 export * from './export-lines.ts';
 export * from './fingerprint.ts';
 export * from './forks.ts';
