@@ -224,9 +224,18 @@ export function endsChain(verdict: Verdict | undefined): boolean {
 
 /** What the next handler is shown after a verdict. */
 export function payloadAfter(payload: JsonObject, verdict: Verdict | undefined): JsonObject {
-  if (verdict?.kind === 'rewrite_args')
-    return { ...payload, tool: { ...(payload.tool as JsonObject), args: verdict.args } };
-  return verdict?.kind === 'rewrite_result' ? withResult(payload, verdict) : payload;
+  switch (verdict?.kind) {
+    case 'rewrite_args': {
+      const asked = payload.tool === undefined ? 'step' : 'tool';
+      return { ...payload, [asked]: { ...(payload[asked] as JsonObject), args: verdict.args } };
+    }
+    case 'rewrite_output':
+      return { ...payload, step: { ...(payload.step as JsonObject), output: verdict.output } };
+    case 'rewrite_result':
+      return withResult(payload, verdict);
+    default:
+      return payload;
+  }
 }
 
 /** Whether an answer that failed refuses what was asked about. */

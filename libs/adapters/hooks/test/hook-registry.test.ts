@@ -42,6 +42,29 @@ describe('each surface registers what it says', () => {
     ]);
   });
 
+  // Nobody fires them yet: what is registered for them waits in the table, checked like everything else.
+  test.each([
+    ['PreStep', 'pre_step'],
+    ['PostStep', 'post_step'],
+    ['OnApprovalRequested', 'on_approval_requested'],
+    ['OnHandoffEmitted', 'on_handoff_emitted'],
+    ['OnPersonaPaused', 'on_persona_paused'],
+    ['OnPersonaResumed', 'on_persona_resumed'],
+  ] as const)('%s of personas, of steps and among other definitions, in either spelling', async (point, other) => {
+    const registry = createHookRegistry();
+    registry.registerPersonaHook('rev*', point, nothing);
+    registry.registerStepHook('*', 'draft', other, nothing, { priority: 2 });
+    registry.registerAll({ [other]: { pattern: 'reviewer.*', handler: () => true } });
+    expect(registry.table()).toMatchObject([
+      { point, persona: 'rev*' },
+      { point, persona: '*', step: 'draft', priority: 2 },
+      { point, pattern: 'reviewer.*' },
+    ]);
+    expect(await askFirst(registry, point)).toEqual({ status: 'returned', raw: undefined });
+    expect(() => registry.registerSessionHook(point as never, nothing as never)).toThrow(/surface/);
+    expect(() => registry.registerPersonaHook('(', point, nothing)).toThrow(HookRegistrationError);
+  });
+
   test('what is taken back leaves the table, and who listens is told of each change once', () => {
     const registry = createHookRegistry();
     const changed = vi.fn();
