@@ -275,11 +275,11 @@ export const FAULTS_OF_HOOKS: readonly PlantedFault[] = [
     instead: ';',
   },
   {
-    name: 'a gate that denies one call of a batch does not end the chain',
+    name: 'a gate that denies one call of a batch keeps the next gate from being asked about the others',
     room: 'session',
     file: 'consult-hooks.ts',
-    find: 'verdict.calls.some((call) => call === null || !call.allow)',
-    instead: 'verdict.calls.every((call) => call === null || !call.allow)',
+    find: 'verdict.calls.every((call) => !call?.allow)',
+    instead: 'verdict.calls.some((call) => !call?.allow)',
   },
   {
     name: 'who was not asked after a veto is not on the tape',

@@ -33,6 +33,7 @@ export * from './persona.ts';
 export * from './prices.ts';
 export * from './receipts.ts';
 export * from './record.ts';
+export * from './record-upcasts.ts';
 export * from './reminders.ts';
 export * from './schema-problems.ts';
 export * from './seams.ts';

@@ -4,8 +4,9 @@ import { BOUNDS } from './bounds.ts';
 import { SessionEvent } from './events.ts';
 import { Input } from './inputs.ts';
 import { BlobRef } from './json.ts';
+import { isReadOn, type RawRecord, readOn, UPCASTS, type Upcast } from './record-upcasts.ts';
 
-/** The record shape that this release writes. Readers take every shape ever released. */
+/** The record shape that this release writes. Readers take every shape ever released: see `record-upcasts.ts`. */
 export const RECORD_VERSION = 1;
 
 /** Where in a command stream a session has read to. `created` names the stream's incarnation; another one starts at 0. */
@@ -84,12 +85,17 @@ export type BlobText = (ref: BlobRef) => string | undefined;
 
 /**
  * Reads a record's bytes. Large fields, which its `blobs` member points at (RFC 6901 pointers), are put back in place;
- * without `blobText` a note stands for each.
+ * without `blobText` a note stands for each. A record of an earlier version is read on into today's.
  * @throws RecordUnreadableError naming the member that does not fit, or the blob that is missing.
  */
-export function decodeRecord(bytes: Uint8Array, blobText: BlobText = blobNote): JournalRecord {
-  const { blobs, ...value } = parseStored(bytes);
-  for (const pointer of blobs ?? []) putBack(value, pointer, blobText);
+export function decodeRecord(
+  bytes: Uint8Array,
+  blobText: BlobText = blobNote,
+  upcasts: ReadonlyMap<number, Upcast> = UPCASTS,
+): JournalRecord {
+  const { blobs, ...stored } = parseStored(bytes, upcasts);
+  for (const pointer of blobs ?? []) putBack(stored, pointer, blobText);
+  const value = readOn(stored, RECORD_VERSION, upcasts);
   const parsed = JournalRecord.safeParse(value);
   if (!parsed.success)
     throw new RecordUnreadableError(
@@ -99,17 +105,17 @@ export function decodeRecord(bytes: Uint8Array, blobText: BlobText = blobNote): 
 }
 
 /** The large fields that a record's bytes refer to. Throws RecordUnreadableError as {@link decodeRecord} does. */
-export function blobRefsOf(bytes: Uint8Array): readonly BlobRef[] {
-  const { blobs, ...value } = parseStored(bytes);
+export function blobRefsOf(bytes: Uint8Array, upcasts: ReadonlyMap<number, Upcast> = UPCASTS): readonly BlobRef[] {
+  const { blobs, ...value } = parseStored(bytes, upcasts);
   return (blobs ?? []).map((pointer) => {
     const { parent, key } = locate(value, pointer);
     return blobRefAt(parent[key], pointer);
   });
 }
 
-type Stored = { blobs?: readonly string[] } & Record<string, unknown>;
+type Stored = { blobs?: readonly string[] } & RawRecord;
 
-function parseStored(bytes: Uint8Array): Stored {
+function parseStored(bytes: Uint8Array, upcasts: ReadonlyMap<number, Upcast>): Stored {
   let value: unknown;
   try {
     // A byte order mark is not passed over: it is no byte of any record that was written.
@@ -122,7 +128,7 @@ function parseStored(bytes: Uint8Array): Stored {
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     throw new RecordUnreadableError('a record is not a JSON object');
   const { v: version, blobs } = value as Stored;
-  if (version !== RECORD_VERSION) {
+  if (typeof version !== 'number' || !isReadOn(version, RECORD_VERSION, upcasts)) {
     const message = `${nameOf(value)} is of version ${String(version)}, which is not known to this release`;
     throw typeof version === 'number' ? new RecordVersionUnknownError(message) : new RecordUnreadableError(message);
   }

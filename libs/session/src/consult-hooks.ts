@@ -216,9 +216,12 @@ function shownBy(taped: readonly (number | Message)[], view: readonly Message[])
   return taped.flatMap((message) => (typeof message === 'number' ? (view[message] ?? []) : message));
 }
 
-/** Whether a verdict ends the chain: those behind it are not asked. */
+/**
+ * Whether a verdict ends the chain: those behind it are not asked. A gate's does only where it lets no call through: of
+ * the others the next gate has not been asked yet.
+ */
 export function endsChain(verdict: Verdict | undefined): boolean {
-  if (verdict?.kind === 'gate') return verdict.calls.some((call) => call === null || !call.allow);
+  if (verdict?.kind === 'gate') return verdict.calls.every((call) => !call?.allow);
   return verdict?.kind === 'block' || verdict?.kind === 'deny' || verdict?.kind === 'decision';
 }
 

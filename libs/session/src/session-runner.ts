@@ -114,6 +114,7 @@ const UNREADABLE: ReadonlySet<string> = new Set<ErrorCode>([
   'record_unreadable',
   'chain_broken',
   'blob_missing',
+  'machine_version_unknown',
   'replay_diverged',
   'import_unfinished',
 ]);

@@ -1,5 +1,5 @@
 /** What hooks are told of beside the work: seams, decisions about calls, thresholds; and what their reminders and jobs do. */
-import { describe, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { given } from './given.ts';
 import {
   answered,
@@ -62,6 +62,22 @@ describe('a threshold of a budget', () => {
 
 describe('a reminder of a hook', () => {
   const idle = hook('loop_checkpoint', 'h', { pattern: 'kind == "daemon_idle_pre"' });
+
+  test('under a key that another hook of the consult has used, too, is the only one: the last in the place of the first', () => {
+    const three = ['one', 'two', 'three'].map((id) => hook('PreToolUse', id));
+    const keyed = (body: string) => ({ body, dedupe_key: 'k' });
+    const { session } = given(running({ hooks: three }), asked(call('a', 'read'))).when(
+      hooksSaid(keyed('first'), { body: 'between' }, keyed('last')),
+    );
+    const injected = session.steps.flatMap(({ events }) =>
+      events.filter((event) => event.type === 'reminder_injected'),
+    );
+    expect(injected).toMatchObject([
+      { hook: 'three', body: 'last' },
+      { hook: 'two', body: 'between' },
+    ]);
+    expect(session.state.context.reminders.map(({ dedupe_key }) => dedupe_key)).toEqual(['k', undefined]);
+  });
 
   test('wakes no daemon that idles: it waits in the transcript for whoever does', () => {
     given(running({ daemon: true, hooks: [idle] }), answered())
