@@ -43,7 +43,7 @@ export const FAULTS_OF_COPIES: readonly PlantedFault[] = [
     instead: 'const { copied_from: __, ...own } = input;',
   },
   {
-    name: 'a fork has the places of its origin in the inbox',
+    name: 'each copied record of a fork has the place in the inbox of the command that asked for it',
     room: 'session',
     file: 'session-runner.ts',
     find: 'this.#step(now(), input, n === 1 ? cursor : undefined, at)',

@@ -30,7 +30,7 @@ const encode = (value: unknown) => new TextEncoder().encode(JSON.stringify(value
 const { attempt, at, ...rest } = today;
 const twoAgo = { ...rest, v: RECORD_VERSION - 2, by: attempt, time: Date.parse(at) };
 const oneAgo = { ...rest, v: RECORD_VERSION - 1, attempt, time: Date.parse(at) };
-const steps: ReadonlyMap<number, Upcast> = new Map([
+const steps: ReadonlyMap<number, Upcast> = new Map<number, Upcast>([
   [RECORD_VERSION - 2, ({ by, ...others }) => ({ ...others, attempt: by })],
   [RECORD_VERSION - 1, ({ time, ...others }) => ({ ...others, at: new Date(time as number).toISOString() })],
 ]);

@@ -232,6 +232,24 @@ test('a time-out is the registration’s own, and tells the handler to stop', as
   expect((await bed.lines()).at(-1)).toBe('agent_end end_turn');
 });
 
+test('what a handler tells the model counts while it is asked, and not once its time is up', async () => {
+  const bed = testBed();
+  bed.hooks.registrations = [pre('slow', { timeout_ms: 700, on_error: 'fail_open' })];
+  bed.hooks.handlers = {
+    slow: async ({ onFeedback }) => {
+      onFeedback('in time');
+      await bed.time.clock().sleep(800);
+      onFeedback('too late');
+      return { status: 'returned', raw: undefined };
+    },
+  };
+  bed.models.answers = [ask(call('c1', 'read')), say('done', { delayMs: 1_000 }), say('more')];
+  await bed.host();
+  await bed.start();
+  await bed.time.advance(5_000);
+  expect((await bed.eventsOf('feedback_received')).map(({ body }) => body)).toEqual(['in time']);
+});
+
 test('a payload over its bound is not sent: the registration fails, by its own policy', async () => {
   const bed = testBed();
   bed.hooks.registrations = [pre('strict')];

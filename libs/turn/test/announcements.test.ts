@@ -101,6 +101,13 @@ test('a condition on the payload that does not hold asks nobody', () => {
     .thenIncludes('hook_call guard PreToolUse a');
 });
 
+test('a job that two hooks tell of is one job', () => {
+  const both = [hook('session_start', 'one'), hook('session_start', 'two')];
+  const queued = { job: { status: 'queued', job_id: 'j1' } };
+  const { session } = given(started(), provisioned({ hooks: both })).when(hooksSaid(queued, queued));
+  expect(session.state.context.jobs).toEqual([{ job_id: 'j1', hook: 'one' }]);
+});
+
 test('a job whose end was reported is open no longer', () => {
   const queued = { job: { status: 'queued', job_id: 'j1' } };
   given(started(), provisioned({ hooks: [hook('session_start', 'h')] }), hooksSaid(queued), jobReported('j1'))

@@ -54,7 +54,7 @@ describe('each surface registers what it says', () => {
     const registry = createHookRegistry();
     registry.registerPersonaHook('rev*', point, nothing);
     registry.registerStepHook('*', 'draft', other, nothing, { priority: 2 });
-    registry.registerAll({ [other]: { pattern: 'reviewer.*', handler: () => true } });
+    registry.registerAll({ [other]: { pattern: 'reviewer.*', handler: nothing } });
     expect(registry.table()).toMatchObject([
       { point, persona: 'rev*' },
       { point, persona: '*', step: 'draft', priority: 2 },
@@ -314,6 +314,15 @@ describe('what a handler does to itself harms nobody else', () => {
       },
     }));
     expect(reply).toEqual({ status: 'returned', raw: { deny: 'first' } });
+  });
+
+  test('it shares its id with the handler of another point: each is asked at its own', async () => {
+    const registry = createHookRegistry();
+    registry.registerToolHook({ pattern: '*', pre: () => ({ deny: 'before' }), post: () => 'after' });
+    expect(await askFirst(registry, 'PreToolUse', toolPayload('PreToolUse'))).toMatchObject({
+      raw: { deny: 'before' },
+    });
+    expect(await askFirst(registry, 'PostToolUse', toolPayload('PostToolUse'))).toMatchObject({ raw: 'after' });
   });
 
   test('it was taken back since: nobody is asked', async () => {
