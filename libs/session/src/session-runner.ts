@@ -402,7 +402,6 @@ export class SessionRunner {
 
   /** The first record of a session on a host that did not write its newest one says so (R10). */
   async #own(session: Live): Promise<boolean> {
-    if (session.copy) return this.#completeCopy(session);
     if (session.n === 0) return true;
     if (session.writer === this.#options.host) return this.#seeHooks(session);
     const epoch = session.actor.state.context.epoch + 1;

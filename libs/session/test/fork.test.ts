@@ -346,6 +346,22 @@ describe('at a veto', () => {
     expect(bed.hooks.asked).toHaveLength(1);
   });
 
+  test('a verdict that refuses ends the chain, although those behind it had answered', async () => {
+    const bed = testBed();
+    bed.hooks.registrations = [hook('PreToolUse', 'one'), hook('PreToolUse', 'two')];
+    bed.models.answers = [ask(call('c1', 'read')), say('done')];
+    await bed.host();
+    await bed.start();
+    const n = await find(bed, ({ type }) => type === 'hook_returned');
+    await fork(bed, n, { verdicts: { one: { deny: 'not this time' } } });
+    expect((await bed.eventsOf('hook_returned', 'f1')).map(({ hook, not_run }) => [hook, not_run])).toEqual([
+      ['one', undefined],
+      ['two', true],
+    ]);
+    expect(await bed.lines('f1')).toContain('call_ended c1 denied by hook');
+    expect(bed.toolSource.runs).toHaveLength(1);
+  });
+
   test('a rewrite is validated as a hook’s own would be', async () => {
     const bed = testBed();
     const n = await vetoed(bed);
