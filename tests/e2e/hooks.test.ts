@@ -1,7 +1,7 @@
 /** Hooks over the bus, each service a process of its own: asked, killed, doubled, restarted, changed and malicious. */
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { HOOK_LIVENESS, subjects } from '@coxswain/protocol';
+import { HOOK_CATALOGUE, HOOK_LIVENESS, HOOK_POINTS, subjects } from '@coxswain/protocol';
 import { afterEach, describe, expect, test } from 'vitest';
 import { type Child, cox } from './kit/child.ts';
 import { busAndHost } from './kit/fixture.ts';
@@ -237,6 +237,35 @@ test('a point that nobody has registered for costs no message', async () => {
   const subject = subjects.hook('default', `${name}-post_turn-1`);
   expect(asked).toEqual([subject, subject]);
   tap.unsubscribe();
+});
+
+test('points that no session fires yet are served, stand in the journal’s table and answer whoever asks them', async () => {
+  const { name } = await serve(`
+    const told = ({ event }) => ({ body: 'asked at ' + event });
+    export default {
+      PreStep: { step: 'draft', handler: ({ step }) => ({ args: { ...step.args, more: true } }) },
+      post_step: told, OnApprovalRequested: told, on_handoff_emitted: told, OnPersonaPaused: told, OnPersonaResumed: told,
+    };
+  `);
+  const journal = await endOf(fixture.bus, await start([reads, done]));
+  const table =
+    journal
+      .of('hooks_changed')
+      .at(-1)
+      ?.table.filter(({ id }) => id.startsWith(name)) ?? [];
+  const points = HOOK_POINTS.filter((point) => HOOK_CATALOGUE[point].later);
+  expect(table.map(({ point }) => point)).toEqual(points);
+  expect(journal.of('hook_call')).toEqual([]);
+
+  for (const { id, point } of table) {
+    const step = { name: 'draft', args: { topic: 'rocks' } };
+    const payload = { event: point, session: { id: 's' }, persona: 'mate', turn: 1, step };
+    const asked = { v: 1, hook: id, session_id: 's', effect_id: '1-0', point, payload, timeout_ms: 1_000 };
+    const question = JSON.stringify({ ...asked, callback: '_INBOX.nobody' });
+    const answer = await fixture.bus.bare.request(subjects.hook('default', id), question, { timeout: 10_000 });
+    const raw = point === 'PreStep' ? { args: { topic: 'rocks', more: true } } : { body: `asked at ${point}` };
+    expect(answer.json()).toMatchObject({ hook: id, status: 'returned', raw });
+  }
 });
 
 describe('malicious answers do no harm', () => {

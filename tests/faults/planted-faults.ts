@@ -1,18 +1,34 @@
 /**
- * Faults that somebody could make in the turn machine, each a text of its source and what would stand there instead.
- * `npm run faults` plants one after another and expects the suite to catch each.
+ * Faults that somebody could make, each a text of a source file and what would stand there instead. `npm run faults`
+ * plants one after another and expects the suite of the file's room to catch each.
  */
+import { FAULTS_OF_COPIES } from './faults-of-copies.ts';
+import { FAULTS_OF_HOOKS } from './faults-of-hooks.ts';
 
-/** One fault. `find` stands exactly once in `file`, a source file of libs/turn. */
+/** Where faults are planted, and the suites that must catch them. */
+export const SUITES = {
+  turn: ['libs/turn', 'tests/traces'],
+  session: ['libs/session'],
+  protocol: ['libs/protocol'],
+  'adapters/hooks': ['libs/adapters/hooks'],
+} as const;
+
+/** One fault. `find` stands exactly once in `file`, a source file of its room. */
 export interface PlantedFault {
   readonly name: string;
+  /** The folder in libs; the turn machine's where none is given. */
+  readonly room?: keyof typeof SUITES;
   readonly file: string;
   readonly find: string;
   readonly instead: string;
 }
 
-/** All faults, by the file they are planted in. */
-export const PLANTED_FAULTS: readonly PlantedFault[] = [
+/** The source file that a fault is planted in, from the root of the repository. */
+export function sourceOf({ room = 'turn', file }: PlantedFault): string {
+  return `libs/${room}/src/${file}`;
+}
+
+const FAULTS_OF_TURNS: readonly PlantedFault[] = [
   // ---- next.ts: what follows, and in which order ----
   {
     name: 'what was delivered is said before what was skipped has its result',
@@ -230,68 +246,6 @@ export const PLANTED_FAULTS: readonly PlantedFault[] = [
     find: 'failure: context.failure ?? event.error,',
     instead: 'failure: event.error,',
   },
-  // ---- hooks ----
-  {
-    name: 'a turn begins before hooks were told of the last one',
-    file: 'next.ts',
-    find: '    if (context.announcements.length > 0) return null;\n    const notice',
-    instead: '    const notice',
-  },
-  {
-    name: 'a run ends before hooks were told of all of it',
-    file: 'next.ts',
-    find: "  if (context.announcements.length > 0) return null;\n  return {\n    type: 'agent_end',",
-    instead: "  return {\n    type: 'agent_end',",
-  },
-  {
-    name: 'who was registered while a consult was open is asked in it',
-    file: 'next.ts',
-    find: ' && consult.call_id === callId && q.isAsking(context)',
-    instead: ' && consult.call_id === callId',
-  },
-  {
-    name: 'a wrong answer is let pass where its hook fails open',
-    file: 'decide-consult.ts',
-    find: 'isWrongAnswer(answer.failure) || ',
-    instead: '',
-  },
-  {
-    name: 'a failure is judged by the table of later',
-    file: 'decide-consult.ts',
-    find: 'consult?.fail_open?.includes(answer.hook) !== true',
-    instead: 'true',
-  },
-  {
-    name: 'what a PreToolUse hook refuses is told as a decision about permissions',
-    file: 'announcements.ts',
-    find: "  if (!row || context.consult?.point === 'PreToolUse') return null;\n",
-    instead: '  if (!row) return null;\n',
-  },
-  {
-    name: 'a threshold is told to a hook that asked for another',
-    file: 'announcements.ts',
-    find: ' : pct === percent));',
-    instead: ' : pct <= percent));',
-  },
-  {
-    name: 'a reminder of a hook wakes a daemon',
-    file: 'turn-guards.ts',
-    find: "event.type === 'reminder_injected' ? event.direct === undefined : ",
-    instead: "event.type === 'reminder_injected' || ",
-  },
-  {
-    name: 'a job stays open when its end was reported',
-    file: 'jobs.ts',
-    find: 'if (!isOpenJob(receipt)) return known ? jobs.filter((job) => !isOf(receipt)(job)) : jobs;',
-    instead: 'if (!isOpenJob(receipt)) return jobs;',
-  },
-  {
-    name: 'a condition that does not hold asks all the same',
-    file: 'next.ts',
-    find: "target ?? context.pinned?.persona ?? '', payload);",
-    instead: "target ?? context.pinned?.persona ?? '');",
-  },
-
   // ---- budgets, windows, parking ----
   {
     name: 'the clock of the store of timers is not believed where it is ahead',
@@ -349,3 +303,6 @@ export const PLANTED_FAULTS: readonly PlantedFault[] = [
     instead: 'events: [rejected]',
   },
 ];
+
+/** All faults. */
+export const PLANTED_FAULTS: readonly PlantedFault[] = [...FAULTS_OF_TURNS, ...FAULTS_OF_HOOKS, ...FAULTS_OF_COPIES];

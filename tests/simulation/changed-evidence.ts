@@ -1,6 +1,7 @@
 /** Sound simulations, and the same with one thing changed in their evidence: what checkers are tried on. */
 import type { EventType, JournalRecord, SessionEvent, SessionStatus } from '@coxswain/protocol';
 import type { Evidence, Journal } from './checkers/check.ts';
+import { isCopy } from './checkers/origin.ts';
 import { History, type HistoryEntry } from './history.ts';
 import { simulate } from './simulate.ts';
 
@@ -104,7 +105,9 @@ export class SoundEvidence {
     throw new Error('no sound journal is like that');
   }
 
+  /** Copies are for a checker of their own. */
   *#journals(): Iterable<Changed> {
-    for (const evidence of this.all) for (const journal of evidence.journals) yield { journal, evidence };
+    for (const evidence of this.all)
+      for (const journal of evidence.journals) if (!isCopy(journal)) yield { journal, evidence };
   }
 }

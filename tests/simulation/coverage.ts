@@ -17,6 +17,8 @@ export function cover(coverage: Coverage, { evidence, history }: Simulation): vo
   }
   for (const journal of evidence.journals) {
     for (const { events, input } of journal.records) {
+      if (input.type === 'command')
+        for (const what of Object.keys(input.copied_from?.changes ?? {})) count(`changed: ${what}`);
       count(input.type === 'command' ? `command: ${input.verb.slice(0, 16)}` : `input: ${input.type}`);
       for (const event of events) {
         count(`event: ${event.type}`);
@@ -37,6 +39,8 @@ function detailOf(event: SessionEvent): string[] {
         event.hook !== undefined && 'hook: reminds',
         ...reminderDetail(event),
       ].filter((what) => typeof what === 'string');
+    case 'session_copied':
+      return [`copied: ${event.how}`, ...(event.before ? ['copied: a copy'] : [])];
     case 'hook_returned':
       return [
         ...(event.verdict?.kind === 'job' ? ['hook: begins a job'] : []),
@@ -228,6 +232,8 @@ export const MUST_REACH: readonly string[] = [
   ...each('killed', ['provisioning', 'assistant_streaming', 'function_execute', 'function_awaiting_approval']),
   ...each('killed', ['daemon_idle', 'suspended', 'until the time comes', 'until someone comes']),
   ...each('killed', ['until the wake interval', 'with a call taken up', 'with a budget partly used']),
+  ...each('copied', ['fork', 'import', 'a copy']),
+  ...each('changed', ['prompt', 'verdicts', 'result', 'model', 'persona']),
   ...each('killed', ['with a reminder shown', 'in a compaction', 'while predicates are asked']),
 ];
 

@@ -11,6 +11,7 @@ import {
   type JsonObject,
 } from '@coxswain/protocol';
 import { hostileSubjects, type PlannedCommand, planCommands } from './plan-commands.ts';
+import { type PlannedCopy, planCopies } from './plan-copies.ts';
 import { createRandom, type Random } from './random.ts';
 import { TOOL_NAMES } from './sim-tools.ts';
 
@@ -81,8 +82,10 @@ export interface Schedule {
   readonly hooks: HookTable;
   /** The table of every host becomes another one, in order of time. */
   readonly hookChanges?: readonly PlannedTable[];
+  /** Copies among them: their models go on with what their origins' would say. */
   readonly sessions: readonly SessionPlan[];
   readonly commands: readonly PlannedCommand[];
+  readonly copies?: readonly PlannedCopy[];
   readonly nemesis: readonly NemesisAct[];
   /** Probability that the person who looks after approvals decides one while the nemesis is still at work. */
   readonly attentive: number;
@@ -123,6 +126,8 @@ export function generate(seed: number): Schedule {
     planSession(random.fork(`session ${index}`), `s${index + 1}`),
   );
   const hooks = [...planHooks(random.fork('hooks')), ...planTold(random.fork('told hooks'))];
+  const plans = sessions.map(({ commands: _, ...plan }): SessionPlan => plan);
+  const copies = planCopies(random.fork('copies'), plans, TROUBLE_MS);
   return {
     seed,
     profile,
@@ -130,7 +135,11 @@ export function generate(seed: number): Schedule {
     faults: planFaults(random.fork('faults'), profile),
     hooks,
     hookChanges: planHookChanges(random.fork('hook changes'), hooks),
-    sessions: sessions.map(({ commands: _, ...plan }) => plan),
+    sessions: [
+      ...plans,
+      ...copies.map(({ as, root }) => ({ ...(plans.find(({ id }) => id === root) as SessionPlan), id: as })),
+    ],
+    copies,
     commands: sessions
       .flatMap(({ commands }) => commands)
       .concat(hostileSubjects(random.fork('hostile'), TROUBLE_MS))

@@ -5,6 +5,7 @@ import { VirtualTime } from '../../libs/session/test/virtual-time.ts';
 import { Caretaker } from './caretaker.ts';
 import { check, type Evidence, type Journal, type Problem } from './checkers/check.ts';
 import { Client } from './client.ts';
+import { Copier } from './copier.ts';
 import { generate, type Schedule, TROUBLE_MS } from './generator.ts';
 import { History } from './history.ts';
 import { Hosts } from './hosts.ts';
@@ -51,6 +52,7 @@ export async function runSchedule(schedule: Schedule, plant: Plant = NO_PLANT): 
 
   for (let i = 0; i < schedule.hosts; i++) hosts.start();
   client.follow(schedule);
+  new Copier(bus, client).follow(schedule);
   nemesis.follow(schedule);
   await time.advance(TROUBLE_MS);
   nemesis.stop();

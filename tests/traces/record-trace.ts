@@ -33,7 +33,7 @@ export async function recordTrace(scenario: Scenario, heedsInjections = true): P
     // A start that is rejected leaves no record, and a trace without one would replay for ever.
     if (records.length === 0) throw new Error(`${scenario.name}: the session was never started`);
     const blobs = new Map<string, Uint8Array>();
-    for (const { sha256 } of records.flatMap(blobRefsOf)) {
+    for (const { sha256 } of records.flatMap((bytes) => blobRefsOf(bytes))) {
       const bytes = await stage.bus.blobs.get(sha256);
       if (!bytes) throw new Error(`${scenario.name}: the blob ${sha256} is missing`);
       blobs.set(sha256, bytes);

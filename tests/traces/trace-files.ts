@@ -60,8 +60,8 @@ export function releasesWithTraces(): string[] {
 }
 
 /** Keeps the traces as they are now as those of a release. @throws where it has some already: they never change. */
-export async function releaseTraces(version: string): Promise<void> {
-  const folder = join(RELEASED, version);
+export async function releaseTraces(version: string, releases = RELEASED): Promise<void> {
+  const folder = join(releases, version);
   if (existsSync(folder)) throw new Error(`${version} has its traces already, and they never change`);
   await mkdir(folder, { recursive: true });
   for (const name of traceNames()) await cp(join(TRACES, `${name}.jsonl`), join(folder, `${name}.jsonl`));

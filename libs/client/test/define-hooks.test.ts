@@ -87,6 +87,61 @@ test('what has no meaning at its point does not compile', () => {
   expect(() => createHookRegistry().registerAll({ post_trun: () => undefined } as never)).toThrow(/post_trun/);
 });
 
+test('a key that means nothing does not compile, however optional those are that do', () => {
+  // @ts-expect-error -- misspelt
+  defineHooks({ user_prompt_submit: () => ({ block: true, reson: 'no' }) });
+  // @ts-expect-error -- also from a promise
+  defineHooks({ user_prompt_submit: async () => ({ block: true, reson: 'no' }) });
+  // @ts-expect-error -- also where it is one return of several
+  defineHooks({ user_prompt_submit: ({ prompt }) => (prompt === '' ? { block: true, reson: 'no' } : true) });
+  defineHooks({
+    // @ts-expect-error -- also with return statements
+    user_prompt_submit: ({ prompt }) => {
+      if (prompt === '') return { block: true, reson: 'empty' };
+      return undefined;
+    },
+  });
+  // @ts-expect-error -- in the other spelling of the point
+  defineHooks({ UserPromptSubmit: () => ({ block: true, reson: 'no' }) });
+  // @ts-expect-error -- of the handler of an entry
+  defineHooks({ PreToolUse: { pattern: 'rm', handler: () => ({ deny: 'no', reason: 'never' }) } });
+  // @ts-expect-error -- of one in a list
+  defineHooks({ PreToolUse: [{ pattern: 'rm', deny: 'no' }, () => ({ deny: 'no', reason: 'never' })] });
+  // @ts-expect-error -- two answers are none
+  defineHooks({ PreToolUse: () => ({ deny: 'no', args: {} }) });
+  // @ts-expect-error -- in a reminder
+  defineHooks({ post_turn: () => ({ reminder: { body: 'mind', ttl: 3 } }) });
+  // @ts-expect-error -- in one of several
+  defineHooks({ post_turn: () => [{ reminder: { body: 'mind' } }, { reminder: { body: 'this', ttl: 3 } }] });
+  // @ts-expect-error -- behind one
+  defineHooks({ permission_asked: () => remindThen({ decision: 'allow' as const, reson: 'why' }) });
+  // @ts-expect-error -- in a receipt
+  defineHooks({ file_edited: ({ path }) => ({ job: { status: 'queued', job_id: path, paths: [path] } }) });
+  // @ts-expect-error -- in the answer for one call
+  defineHooks({ gate_tool_calls: ({ calls }) => calls.map(() => ({ allow: true, reson: 'why' })) });
+  // @ts-expect-error -- at a point with a percentage
+  defineHooks({ 'OnBudgetThreshold(80)': () => ({ body: 'mind', tag: ['budget'] }) });
+  // @ts-expect-error -- in the settings of an entry
+  defineHooks({ post_turn: { patern: '*', handler: () => undefined } });
+  // @ts-expect-error -- in the settings of an entry of a list
+  defineHooks({ PreToolUse: [{ patern: 'rm', deny: 'no' }] });
+  // @ts-expect-error -- a point that there is not, beside one that there is
+  defineHooks({ post_turn: () => undefined, post_trun: () => undefined });
+});
+
+test('objects that a handler returns in turn are told apart', () => {
+  defineHooks({
+    PreToolUse: ({ tool }) => (tool.name === 'rm' ? { deny: 'no' } : { args: { path: 'a', more: { deep: [1] } } }),
+    PostToolUse: ({ is_error }) => {
+      if (is_error) return { is_error: false, result: 'mended' };
+      return is_error === undefined ? 'cut' : { result: 'cut' };
+    },
+    PostStep: () => ({ output: { any: { thing: 'goes' } } }),
+    session_end: ({ turn }) =>
+      turn > 3 ? { job: { status: 'queued', job_id: 'j' } } : { body: 'mind', tags: ['end'] },
+  });
+});
+
 test('what handlers are given has the types of their points', () => {
   defineHooks({
     UserPromptSubmit: ({ origin }) => {
@@ -112,7 +167,19 @@ test('the surfaces of a registry are typed by their points as well', () => {
   registry.registerToolHook({ pattern: '*', pre: () => 'cut' });
   // @ts-expect-error -- nobody can block what has happened
   registry.registerSessionHook('post_turn', () => false);
+  // @ts-expect-error -- misspelt
+  registry.registerToolHook({ pattern: '*', pre: () => ({ deny: 'no', reson: 'never' }) });
+  // @ts-expect-error -- misspelt
+  registry.registerSessionHook('user_prompt_submit', async () => ({ block: true, reson: 'no' }));
+  // @ts-expect-error -- misspelt
+  registry.registerSessionHook('user_prompt_submit', '*', () => ({ block: true, reson: 'no' }));
+  // @ts-expect-error -- misspelt
+  registry.registerPersonaHook('*', 'OnHandoffEmitted', () => ({ deny: 'no', reson: 'never' }));
+  // @ts-expect-error -- misspelt
+  registry.registerStepHook('*', 'draft', 'PostStep', () => ({ output: 'x', reson: 'never' }));
+  // @ts-expect-error -- misspelt
+  registry.registerCheckpointHook('*', () => ({ body: 'mind', ttl: 3 }));
   // @ts-expect-error -- a point of tools is no event of a session
   expect(() => registry.registerSessionHook('PreToolUse', () => undefined)).toThrow(/surface/);
-  expect(registry.table()).toHaveLength(7);
+  expect(registry.table()).toHaveLength(13);
 });

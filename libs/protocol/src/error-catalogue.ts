@@ -389,9 +389,9 @@ export const ERROR_CATALOGUE = {
     'Compare expected and actual; the journal or the program was changed.',
   ),
   machine_version_unknown: exception(
-    'A run was made by another version of the turn machine than this release has.',
-    'Stops at the record that begins the run: recomputing it would say nothing.',
-    'Use the release that made it. Sessions still go on with this one: only replay and fork recompute.',
+    'A run was made by a version of the turn machine that has decided otherwise than this release’s does.',
+    'Replay and fork stop at the record that begins the run: recomputing it would say nothing. A session is refused only where its events lead this release’s machine elsewhere.',
+    'Use the release that made it. Sessions still go on with this one, unless a host says otherwise.',
   ),
   export_line_invalid: exception(
     'A line of an exported journal is neither a record nor the bytes of something that lies apart, or is too long.',

@@ -93,7 +93,9 @@ type Answer<P extends HookPoint> =
   | (P extends 'permission_asked' ? { decision: 'allow' | 'deny' | 'ask'; reason?: string } : never)
   | (P extends (typeof DENIABLE)[number] ? { deny: string } : never)
   | (P extends (typeof REWRITES_ARGS)[number] ? { args: JsonObject } : never)
-  | (P extends 'PostToolUse' ? string | { result?: string; is_error?: boolean } : never)
+  | (P extends 'PostToolUse'
+      ? string | { result: string; is_error?: boolean } | { is_error: boolean; result?: string }
+      : never)
   | (P extends 'PostStep' ? { output: Json } : never)
   | (P extends 'transform_context' ? { messages: readonly Message[] } : never)
   | (P extends 'gate_tool_calls' ? readonly { allow: boolean; reason?: string }[] : never)

@@ -4,9 +4,10 @@ import { BOUNDS } from './bounds.ts';
 import { SessionEvent } from './events.ts';
 import { Input } from './inputs.ts';
 import { BlobRef } from './json.ts';
+import { isReadOn, type RawRecord, readOn, UPCASTS, type Upcast } from './record-upcasts.ts';
 import { problemSentences, readStrictly } from './schema-problems.ts';
 
-/** The record shape that this release writes. Readers take every shape ever released. */
+/** The record shape that this release writes. Readers take every shape ever released: see `record-upcasts.ts`. */
 export const RECORD_VERSION = 1;
 
 /** Where in a command stream a session has read to. `created` names the stream's incarnation; another one starts at 0. */
@@ -85,11 +86,16 @@ export type BlobText = (ref: BlobRef) => string | undefined;
 
 /**
  * Reads a record's bytes. Large fields, which its `blobs` member points at (RFC 6901 pointers), are put back in place;
- * without `blobText` a note stands for each.
+ * without `blobText` a note stands for each. A record of an earlier version is read on into today's.
  * @throws RecordUnreadableError naming the member that does not fit, or the blob that is missing.
  */
-export function decodeRecord(bytes: Uint8Array, blobText: BlobText = blobNote): JournalRecord {
-  const value = withLargeFields(parseStored(bytes), blobText);
+export function decodeRecord(
+  bytes: Uint8Array,
+  blobText: BlobText = blobNote,
+  upcasts: ReadonlyMap<number, Upcast> = UPCASTS,
+): JournalRecord {
+  const stored = withLargeFields(parseStored(bytes, upcasts), blobText);
+  const value = readOn(stored, RECORD_VERSION, upcasts);
   const parsed = JournalRecord.safeParse(value);
   if (parsed.success) return parsed.data as JournalRecord;
   // Once more, for the words: records are read far too often to be read with words the first time.
@@ -113,8 +119,8 @@ export function withLargeFields(
 }
 
 /** The large fields that a record's bytes refer to. Throws RecordUnreadableError as {@link decodeRecord} does. */
-export function blobRefsOf(bytes: Uint8Array): readonly BlobRef[] {
-  const { blobs, ...value } = parseStored(bytes);
+export function blobRefsOf(bytes: Uint8Array, upcasts: ReadonlyMap<number, Upcast> = UPCASTS): readonly BlobRef[] {
+  const { blobs, ...value } = parseStored(bytes, upcasts);
   return (blobs ?? []).map((pointer) => {
     const { parent, key } = locate(value, pointer);
     return blobRefAt(parent[key], pointer);
@@ -122,9 +128,9 @@ export function blobRefsOf(bytes: Uint8Array): readonly BlobRef[] {
 }
 
 /** A record as it is stored: JSON, with pointers at what lies apart. */
-export type StoredJson = { blobs?: readonly string[] } & Record<string, unknown>;
+export type StoredJson = { blobs?: readonly string[] } & RawRecord;
 
-function parseStored(bytes: Uint8Array): StoredJson {
+function parseStored(bytes: Uint8Array, upcasts: ReadonlyMap<number, Upcast>): StoredJson {
   let value: unknown;
   try {
     // A byte order mark is not passed over: it is no byte of any record that was written.
@@ -137,7 +143,7 @@ function parseStored(bytes: Uint8Array): StoredJson {
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     throw new RecordUnreadableError('a record is not a JSON object');
   const { v: version, blobs } = value as StoredJson;
-  if (version !== RECORD_VERSION) {
+  if (typeof version !== 'number' || !isReadOn(version, RECORD_VERSION, upcasts)) {
     const message = `${nameOf(value)} is of version ${String(version)}, which is not known to this release`;
     throw typeof version === 'number' ? new RecordVersionUnknownError(message) : new RecordUnreadableError(message);
   }

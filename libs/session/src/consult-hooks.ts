@@ -241,17 +241,29 @@ function shownBy(taped: readonly (number | Message)[], view: readonly Message[])
   return taped.flatMap((message) => (typeof message === 'number' ? (view[message] ?? []) : message));
 }
 
-/** Whether a verdict ends the chain: those behind it are not asked. */
+/**
+ * Whether a verdict ends the chain: those behind it are not asked. A gate's does only where it lets no call through: of
+ * the others the next gate has not been asked yet.
+ */
 export function endsChain(verdict: Verdict | undefined): boolean {
-  if (verdict?.kind === 'gate') return verdict.calls.some((call) => call === null || !call.allow);
+  if (verdict?.kind === 'gate') return verdict.calls.every((call) => !call?.allow);
   return verdict?.kind === 'block' || verdict?.kind === 'deny' || verdict?.kind === 'decision';
 }
 
 /** What the next handler is shown after a verdict. */
 export function payloadAfter(payload: JsonObject, verdict: Verdict | undefined): JsonObject {
-  if (verdict?.kind === 'rewrite_args')
-    return { ...payload, tool: { ...(payload.tool as JsonObject), args: verdict.args } };
-  return verdict?.kind === 'rewrite_result' ? withResult(payload, verdict) : payload;
+  switch (verdict?.kind) {
+    case 'rewrite_args': {
+      const asked = payload.tool === undefined ? 'step' : 'tool';
+      return { ...payload, [asked]: { ...(payload[asked] as JsonObject), args: verdict.args } };
+    }
+    case 'rewrite_output':
+      return { ...payload, step: { ...(payload.step as JsonObject), output: verdict.output } };
+    case 'rewrite_result':
+      return withResult(payload, verdict);
+    default:
+      return payload;
+  }
 }
 
 /** Whether an answer that failed refuses what was asked about. */

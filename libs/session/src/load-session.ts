@@ -9,10 +9,13 @@ import {
   GENESIS_HASH,
   type JournalRecord,
   type SessionRef,
+  UPCASTS,
+  type Upcast,
 } from '@coxswain/protocol';
 import { leafOf, SessionActor, type SessionState, type StoredState } from '@coxswain/turn';
 import { z } from 'zod';
 import { copyAfter } from './copy-state.ts';
+import { machineOf, otherMachine } from './machine-version.ts';
 import { Receipts } from './receipts.ts';
 import { sha256Hex } from './seal-record.ts';
 import { Transcript } from './transcript.ts';
@@ -74,7 +77,8 @@ type Snapshot = z.infer<typeof Snapshot>;
  * Loads a session.
  * @param whole read every record, so that the transcript stands; else start from the newest snapshot.
  * @param onRecord told of every record that is read.
- * @throws ChainBrokenError, RecordUnreadableError, FoldDivergedError, and what the journal port throws.
+ * @throws ChainBrokenError, RecordUnreadableError, FoldDivergedError, MachineVersionUnknownError, and what the journal
+ * port throws.
  */
 export async function loadSession(
   ports: LoadPorts,
@@ -111,12 +115,14 @@ async function fold(
     writer: '',
   };
   let copy: CopyOrigin | null = null;
+  let machine: number | undefined;
   for await (const stored of ports.journal.read(ref, fence)) {
     const record = await readRecord(stored.bytes, ports.blobs);
     if (record.prev_hash !== hash || record.n !== n + 1 || record.session_id !== ref.sessionId) {
       throw new ChainBrokenError(`record ${record.n} of ${ref.sessionId} does not follow record ${n}`);
     }
     const atMs = Date.parse(record.at);
+    machine = machineOf(record) ?? machine;
     for (const event of record.events) {
       actor.send(event, record.n, atMs);
       transcript?.push(event);
@@ -124,7 +130,8 @@ async function fold(
     // XState takes a state that has gone, and an event that no longer leads on, in silence.
     if (leafOf(actor.state) !== leafOf({ value: record.state } as Pick<SessionState, 'value'>)) {
       const folded = `${leafOf(actor.state)}, the record says ${JSON.stringify(record.state)}`;
-      throw new FoldDivergedError(`record ${record.n} of ${ref.sessionId} leads to ${folded}`);
+      const diverged = `record ${record.n} of ${ref.sessionId} leads to ${folded}`;
+      throw otherMachine(record.n, machine, diverged) ?? new FoldDivergedError(diverged);
     }
     receipts.recall(record.input, record.events);
     copy = copyAfter(copy, record, ref.sessionId);
@@ -138,16 +145,24 @@ async function fold(
   return { actor, transcript, receipts, n, fence, hash, at, cursor, writer, copy };
 }
 
-/** Reads one record, its large fields put back in place. Throws RecordUnreadableError. */
-export async function readRecord(bytes: Uint8Array, blobs: Pick<Blobs, 'get'>): Promise<JournalRecord> {
+/**
+ * Reads one record, its large fields put back in place, whatever released version it is of. Throws RecordUnreadableError.
+ * @param upcasts how earlier versions are read.
+ */
+export async function readRecord(
+  bytes: Uint8Array,
+  blobs: Pick<Blobs, 'get'>,
+  upcasts: ReadonlyMap<number, Upcast> = UPCASTS,
+): Promise<JournalRecord> {
   // Looking for the pointer member in the bytes is cheaper than parsing twice; a false alarm costs only that.
-  if (!Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).includes('"blobs":[')) return decodeRecord(bytes);
+  if (!Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).includes('"blobs":['))
+    return decodeRecord(bytes, undefined, upcasts);
   const texts = new Map<string, string>();
-  for (const { sha256 } of blobRefsOf(bytes)) {
+  for (const { sha256 } of blobRefsOf(bytes, upcasts)) {
     const blob = texts.has(sha256) ? null : await blobs.get(sha256);
     if (blob) texts.set(sha256, Buffer.from(blob).toString('utf8'));
   }
-  return decodeRecord(bytes, ({ sha256 }) => texts.get(sha256));
+  return decodeRecord(bytes, ({ sha256 }) => texts.get(sha256), upcasts);
 }
 
 /** A loaded session's snapshot, as bytes. */

@@ -118,6 +118,7 @@ const UNREADABLE: ReadonlySet<string> = new Set<ErrorCode>([
   'record_unreadable',
   'chain_broken',
   'blob_missing',
+  'machine_version_unknown',
   'replay_diverged',
   'import_unfinished',
 ]);
@@ -388,7 +389,6 @@ export class SessionRunner {
 
   /** The first record of a session on a host that did not write its newest one says so (R10). */
   async #own(session: Live): Promise<boolean> {
-    if (session.copy) return this.#copy.complete(session);
     if (session.n === 0) return true;
     if (session.writer === this.#options.host) return this.#seeHooks(session);
     const epoch = session.actor.state.context.epoch + 1;

@@ -85,6 +85,71 @@ test('the first veto ends the chain: those behind it are not asked, and the jour
   expect((await bed.lines()).at(-1)).toBe('agent_end end_turn');
 });
 
+test('whoever decides a permission has decided it: those behind are not asked', async () => {
+  const bed = testBed();
+  bed.hooks.registrations = ['silent', 'asks', 'never'].map((id) => hook('permission_asked', id));
+  bed.hooks.handlers = { asks: returns({ decision: 'ask' }), never: returns({ decision: 'allow' }) };
+  bed.models.answers = [ask(call('c1', 'read')), say('done')];
+  await bed.host();
+  await bed.start({ permissions: { rules: [{ tool: '*', action: 'ask' }] } });
+  expect(asked(bed)).toEqual(['silent', 'asks']);
+  expect(await answers(bed)).toMatchObject([{}, { verdict: { decision: 'ask' } }, { hook: 'never', not_run: true }]);
+  expect(await bed.eventsOf('approval_requested')).toHaveLength(1);
+});
+
+describe('of several gates', () => {
+  /** Two calls past two gates. */
+  async function gates(first: unknown, second: unknown): Promise<TestBed> {
+    const bed = testBed();
+    bed.hooks.registrations = [hook('gate_tool_calls', 'first'), hook('gate_tool_calls', 'second')];
+    bed.hooks.handlers = { first: returns(first), second: returns(second) };
+    bed.models.answers = [ask(call('c1', 'read'), call('c2', 'read')), say('done')];
+    await bed.host();
+    await bed.start();
+    return bed;
+  }
+  const [YES, NO] = [{ allow: true }, { allow: false }];
+  const ran = (bed: TestBed) => bed.toolSource.runs.map(({ callId }) => callId);
+
+  test('each is asked about what those before it have let through: a call runs only if all allow it', async () => {
+    const bed = await gates([NO, YES], [YES, NO]);
+    expect(asked(bed)).toEqual(['first', 'second']);
+    expect(ran(bed)).toEqual([]);
+    expect((await bed.eventsOf('hook_vetoed')).map((event) => `${event.hook} ${event.call_id}`)).toEqual([
+      'first c1',
+      'second c2',
+    ]);
+    expect(ran(await gates([NO, YES], [YES, YES]))).toEqual(['c2']);
+  });
+
+  test.each([
+    ['refuses each', [NO, NO]],
+    ['says nothing', undefined],
+    ['is malformed for each', [NO, 'yes']],
+  ])('none is asked behind one that lets nothing through: it %s', async (_what, said) => {
+    const bed = await gates(said, [YES, YES]);
+    expect(asked(bed)).toEqual(['first']);
+    expect((await answers(bed))[1]).toEqual({ hook: 'second', not_run: true });
+    expect(ran(bed)).toEqual([]);
+  });
+});
+
+describe('rewritten arguments of which only the last', () => {
+  const rewriting = (...paths: unknown[]) =>
+    run(
+      paths.map((_, index) => pre(`h${index}`)),
+      Object.fromEntries(paths.map((path, index) => [`h${index}`, returns({ args: { path } })])),
+    );
+
+  test('fit the schema run', async () => {
+    expect((await rewriting(7, 'a')).toolSource.runs).toMatchObject([{ args: { path: 'a' } }]);
+  });
+
+  test('do not fit it do not run', async () => {
+    expect((await rewriting('a', 7)).toolSource.runs).toEqual([]);
+  });
+});
+
 test('rewritten arguments are validated again, and do not run if they do not fit', async () => {
   const bed = await run([pre('bad')], { bad: returns({ args: { path: 7 } }) });
   expect(bed.toolSource.runs).toEqual([]);
@@ -176,6 +241,24 @@ test('a time-out is the registration’s own, and tells the handler to stop', as
   await bed.time.advance(1);
   expect(stopped).toBe(true);
   expect((await bed.lines()).at(-1)).toBe('agent_end end_turn');
+});
+
+test('what a handler tells the model counts while it is asked, and not once its time is up', async () => {
+  const bed = testBed();
+  bed.hooks.registrations = [pre('slow', { timeout_ms: 700, on_error: 'fail_open' })];
+  bed.hooks.handlers = {
+    slow: async ({ onFeedback }) => {
+      onFeedback('in time');
+      await bed.time.clock().sleep(800);
+      onFeedback('too late');
+      return { status: 'returned', raw: undefined };
+    },
+  };
+  bed.models.answers = [ask(call('c1', 'read')), say('done', { delayMs: 1_000 }), say('more')];
+  await bed.host();
+  await bed.start();
+  await bed.time.advance(5_000);
+  expect((await bed.eventsOf('feedback_received')).map(({ body }) => body)).toEqual(['in time']);
 });
 
 test('a payload over its bound is not sent: the registration fails, by its own policy', async () => {

@@ -1,4 +1,5 @@
 /** Forks: a session's past recomputed under another id, what is otherwise from the last copied record on, and no mix of the two. */
+import type { Journal } from '@coxswain/ports';
 import {
   BOUNDS,
   type JournalRecord,
@@ -76,12 +77,16 @@ describe('a fork', () => {
   test('at any record has the records of its origin up to there, under its own chain, and then an owner', async () => {
     const bed = testBed();
     await ended(bed);
+    // Its past keeps its own time.
+    await bed.time.advance(60_000);
     const origin = await bed.records();
     for (let n = 1; n <= origin.length; n++) {
       const session = `at-${n}`;
       expect(bed.told(await fork(bed, n, undefined, { session })), session).toEqual(['accepted']);
       const records = await bed.records(session);
       expect(records.slice(0, n).map(ofItself)).toEqual(origin.slice(0, n).map(ofItself));
+      // Of places in an inbox it has one: that of the command which has asked for it.
+      expect(records.slice(0, n).flatMap((record) => (record.cursor ? [record.n] : []))).toEqual([1]);
       expect(records[n]?.input).toMatchObject({ type: 'owned', epoch: 2, after_copy: { session } });
       expect(records.every(({ session_id }) => session_id === session)).toBe(true);
       // It stands by itself: no other journal is read.
@@ -366,6 +371,22 @@ describe('at a veto', () => {
     expect(new Set(bed.hooks.asked.slice(1).map(({ registration }) => registration.id))).toEqual(new Set(['new']));
   });
 
+  test('a verdict that refuses ends the chain, although those behind it had answered', async () => {
+    const bed = testBed();
+    bed.hooks.registrations = [hook('PreToolUse', 'one'), hook('PreToolUse', 'two')];
+    bed.models.answers = [ask(call('c1', 'read')), say('done')];
+    await bed.host();
+    await bed.start();
+    const n = await find(bed, ({ type }) => type === 'hook_returned');
+    await fork(bed, n, { verdicts: { one: { deny: 'not this time' } } });
+    expect((await bed.eventsOf('hook_returned', 'f1')).map(({ hook, not_run }) => [hook, not_run])).toEqual([
+      ['one', undefined],
+      ['two', true],
+    ]);
+    expect(await bed.lines('f1')).toContain('call_ended c1 denied by hook');
+    expect(bed.toolSource.runs).toHaveLength(1);
+  });
+
   test('a rewrite is validated as a hook’s own would be', async () => {
     const bed = testBed();
     const n = await vetoed(bed);
@@ -530,6 +551,33 @@ describe('a crash', () => {
     await bed.send('prompt', 'go on', { session: 'f1' });
     expect((await bed.lines('f1')).at(-1)).toBe('agent_end end_turn');
   });
+
+  test('whose origin is another meanwhile ends it as well: the copy must not be half of each', async () => {
+    const bed = testBed();
+    await DIES(bed, 4);
+    const journal: Journal = {
+      append: (ref, bytes, fence) => bed.journal.append(ref, bytes, fence),
+      firstAfter: (ref, fence) => bed.journal.firstAfter(ref, fence),
+      last: (ref) => bed.journal.last(ref),
+      sessions: (tenant) => bed.journal.sessions(tenant),
+      async *read(ref, fence) {
+        for await (const record of bed.journal.read(ref, fence))
+          yield ref.sessionId === 's1' ? { ...record, bytes: bySomebodyElse(record.bytes) } : record;
+      },
+    };
+    await bed.host({}, { journal });
+    await bed.time.settle();
+    expect(await bed.lines('f1', 5)).toContain('copy_failed 4 fork_origin_gone');
+    expect((await bed.lines('f1')).at(-1)).toBe('agent_end error');
+  });
+
+  function bySomebodyElse(bytes: Uint8Array): Uint8Array {
+    return Buffer.from(
+      Buffer.from(bytes)
+        .toString('utf8')
+        .replace(/"attempt":"[^"]*"/, '"attempt":"somebody"'),
+    );
+  }
 
   test('an exception of ours in the middle ends it with a code, too', async () => {
     const bed = testBed();

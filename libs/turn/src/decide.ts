@@ -45,13 +45,13 @@ import { by, type Decision, events, late, why } from './decision.ts';
 import { withEditedFiles } from './edited-files.ts';
 import { decideFeedback } from './feedback.ts';
 import { decideFeedbackCommand } from './jobs.ts';
+import { MACHINE_VERSION } from './machine-versions.ts';
 import { because, ended, UNSEEN, unstartedRun } from './next.ts';
 import { PREEMPTED } from './preempt.ts';
 import * as q from './queries.ts';
 import { controlOutcome, reject, withOutcome } from './rejection.ts';
 import { isEnded, type SessionState, topStateOf } from './state.ts';
 import { decideStop, textStop } from './stop-conditions.ts';
-import { MACHINE_VERSION } from './turn-machine.ts';
 import { askAboutUnknown, asksAboutUnknown } from './unknown-outcome.ts';
 
 /** Decides one input of a record that is made at `atMs`, milliseconds since 1970. Pure. */

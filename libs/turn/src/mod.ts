@@ -13,6 +13,7 @@ export {
   type WorkEffect,
 } from './effects.ts';
 export { isClearable } from './estimate-tokens.ts';
+export { MACHINE_VERSION, REPLAYED_VERSIONS } from './machine-versions.ts';
 export { next } from './next.ts';
 export { anythingInFlight } from './queries.ts';
 export { countDownAtCompaction, inheritedReminders, type LiveReminder } from './reminders.ts';
@@ -27,6 +28,6 @@ export {
   type StoredState,
 } from './session-actor.ts';
 export { isEnded, leafOf, type SessionState, topStateOf } from './state.ts';
-export { MACHINE_VERSION, turnMachine } from './turn-machine.ts';
+export { turnMachine } from './turn-machine.ts';
 export { UNKNOWN_OUTCOME, UNKNOWN_QUESTION } from './unknown-outcome.ts';
 export { messagesOf, pinOf, type ViewAccount, type ViewPart } from './view-account.ts';

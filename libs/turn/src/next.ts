@@ -29,6 +29,7 @@ import { type EndingPoint, endingPayload } from './ending.ts';
 import { feedbackEvent, owedFeedback } from './feedback.ts';
 import { guardConsult } from './guard.ts';
 import { reminderMessage } from './hook-reminders.ts';
+import { MACHINE_VERSION } from './machine-versions.ts';
 import * as q from './queries.ts';
 import { nextExpiry, supersededBy } from './reminders.ts';
 import { returnedEnd } from './rewrite-result.ts';
@@ -36,7 +37,6 @@ import { stallNotice } from './stall-watch.ts';
 import { leafOf, type SessionState } from './state.ts';
 import { isStopped, predicatesAsked, toolStop } from './stop-conditions.ts';
 import { endsSuspension, lapsedSuspension, parkingPayload, takesHold } from './suspension.ts';
-import { MACHINE_VERSION } from './turn-machine.ts';
 import { endedUnknown } from './unknown-outcome.ts';
 import { messagesOf } from './view-account.ts';
 

@@ -13,9 +13,6 @@
 import { emptyContext } from './context.ts';
 import { turnSetup } from './turn-guards.ts';
 
-/** The version of the machine's meaning. It rises when an old journal would fold to another state. */
-export const MACHINE_VERSION = 1;
-
 const evolves = { actions: 'evolve' } as const;
 /** A transition that takes its event into the context and goes on to a state. */
 const to = <const T extends string, const G extends string | undefined = undefined>(target: T, guard?: G) =>

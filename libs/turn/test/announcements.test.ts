@@ -1,7 +1,20 @@
 /** What hooks are told of beside the work: seams, decisions about calls, thresholds; and what their reminders and jobs do. */
-import { describe, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { given } from './given.ts';
-import { asked, call, hook, hooksSaid, jobReported, provisioned, running, started } from './moves.ts';
+import {
+  answered,
+  asked,
+  call,
+  hook,
+  hooksSaid,
+  jobReported,
+  provisioned,
+  returned,
+  running,
+  started,
+  steered,
+  using,
+} from './moves.ts';
 
 describe('a decision about a call', () => {
   test('is told, also where a rule has made it', () => {
@@ -18,6 +31,65 @@ describe('a decision about a call', () => {
   });
 });
 
+describe('a threshold of a budget', () => {
+  const at = (pct: number) => hook('OnBudgetThreshold', `at-${pct}`, { pct });
+  const used = (tokens: number, id: string) => [using(tokens - 1, 1, asked(call(id, 'read')))];
+
+  test('is told to those that asked for it, and to nobody that asked for another', () => {
+    given(running({ budgets: { tokens: 100 }, hooks: [at(50), at(80)] }), used(50, 'a'))
+      .when(hooksSaid(undefined), returned('a'), used(30, 'b'))
+      .thenIncludes('budget_threshold tokens 80%', 'hook_call at-80 OnBudgetThreshold')
+      .thenCount('hook_call at-50', 1)
+      .thenCount('hook_call at-80', 1);
+  });
+
+  test('is told of at a percentage that only a hook has asked for', () => {
+    given(running({ budgets: { tokens: 100 }, hooks: [at(33)] }))
+      .when(used(33, 'a'))
+      .thenIncludes('budget_threshold tokens 33%', 'hook_call at-33 OnBudgetThreshold');
+  });
+
+  test('that no hook has named is told at 50, 80, 95 and 100, and not at what others have asked for', () => {
+    const hooks = [hook('OnBudgetThreshold', 'bare'), at(33)];
+    given(running({ budgets: { tokens: 100 }, hooks }))
+      .when(used(33, 'a'), hooksSaid(undefined))
+      .thenIncludes('hook_call at-33 OnBudgetThreshold')
+      .thenNever('hook_call bare')
+      .when(returned('a'), used(17, 'b'))
+      .thenIncludes('budget_threshold tokens 50%', 'hook_call bare OnBudgetThreshold');
+  });
+});
+
+describe('a reminder of a hook', () => {
+  const idle = hook('loop_checkpoint', 'h', { pattern: 'kind == "daemon_idle_pre"' });
+
+  test('under a key that another hook of the consult has used, too, is the only one: the last in the place of the first', () => {
+    const three = ['one', 'two', 'three'].map((id) => hook('PreToolUse', id));
+    const keyed = (body: string) => ({ body, dedupe_key: 'k' });
+    const { session } = given(running({ hooks: three }), asked(call('a', 'read'))).when(
+      hooksSaid(keyed('first'), { body: 'between' }, keyed('last')),
+    );
+    const injected = session.steps.flatMap(({ events }) =>
+      events.filter((event) => event.type === 'reminder_injected'),
+    );
+    expect(injected).toMatchObject([
+      { hook: 'three', body: 'last' },
+      { hook: 'two', body: 'between' },
+    ]);
+    expect(session.state.context.reminders.map(({ dedupe_key }) => dedupe_key)).toEqual(['k', undefined]);
+  });
+
+  test('wakes no daemon that idles: it waits in the transcript for whoever does', () => {
+    given(running({ daemon: true, hooks: [idle] }), answered())
+      .when(hooksSaid({ body: 'sleep well', mode: 'interrupt' }))
+      .thenIncludes('hook_returned h loop_checkpoint no_objection', 'announced loop_checkpoint')
+      .thenNever('loop_checkpoint daemon_idle_post')
+      .thenState('daemon_idle.waiting')
+      .when(steered('s'))
+      .thenIncludes('loop_checkpoint daemon_idle_post', 'turn_start 2');
+  });
+});
+
 test('a condition on the payload that does not hold asks nobody', () => {
   const onPath = hook('PreToolUse', 'guard', { pattern: 'tool.args.path == "secret.txt"' });
   given(running({ hooks: [onPath] }))
@@ -27,6 +99,13 @@ test('a condition on the payload that does not hold asks nobody', () => {
   given(running({ hooks: [onPath] }))
     .when(asked(call('a', 'read', { args: { path: 'secret.txt' } })))
     .thenIncludes('hook_call guard PreToolUse a');
+});
+
+test('a job that two hooks tell of is one job', () => {
+  const both = [hook('session_start', 'one'), hook('session_start', 'two')];
+  const queued = { job: { status: 'queued', job_id: 'j1' } };
+  const { session } = given(started(), provisioned({ hooks: both })).when(hooksSaid(queued, queued));
+  expect(session.state.context.jobs).toEqual([{ job_id: 'j1', hook: 'one' }]);
 });
 
 test('a job whose end was reported is open no longer', () => {

@@ -9,6 +9,7 @@ import {
   call,
   cancelled,
   forked,
+  hook,
   later,
   modelStopped,
   notProvisioned,
@@ -103,6 +104,16 @@ describe('another persona or model', () => {
       .when(provisioned({ maxTurns: 7 }))
       .thenJournal('persona_changed', 'reprovisioned')
       .thenEffects('call_tool a');
+  });
+
+  test('leaves the run the hooks that it has begun with: the next table that comes is news', () => {
+    const [then, now] = [[hook('PreToolUse', 'then')], [hook('PreToolUse', 'now')]];
+    given(running({ hooks: then }), takenOver(OTHER))
+      .when(provisioned({ hooks: now, maxTurns: 7 }))
+      .thenIncludes('reprovisioned')
+      .thenCount('hooks_changed', 1)
+      .when(asked(call('a', 'read')))
+      .thenIncludes('hook_call then PreToolUse a');
   });
 
   test('leaves a run that has not begun to its own provisioning, and an ended session to the next', () => {

@@ -20,6 +20,7 @@ import {
   prompted,
   provisioned,
   reminded,
+  replaced,
   resumed,
   returned,
   running,
@@ -55,6 +56,15 @@ describe('what is accepted is asked about at once', () => {
         command_id: 'm',
         payload: { event: 'user_prompt_submit', session: { id: 's1' }, persona: 'coder', turn: 1, prompt, origin },
       });
+  });
+
+  test('and asked about again where its text was replaced meanwhile: the verdict was about another', () => {
+    given(guarded(), steered('m'), replaced('m', 'rather this'))
+      .when(ALLOW)
+      .thenIncludes('guard_ended m none', 'hook_call door user_prompt_submit m')
+      .thenEvent('hook_call', { payload: expect.objectContaining({ prompt: 'rather this', origin: 'steer' }) })
+      .when(BLOCK)
+      .thenIncludes('guard_ended m blocked');
   });
 
   test('a reminder is no prompt: nobody is asked', () => {

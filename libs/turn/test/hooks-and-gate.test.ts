@@ -1,4 +1,5 @@
 /** What hooks may do to a turn: before the loop, before calls, at the gate, to questions, to results. Silence never admits. */
+import type { ConsultOutcome } from '@coxswain/protocol';
 import { describe, expect, test } from 'vitest';
 import { given } from './given.ts';
 import {
@@ -79,6 +80,36 @@ describe('a consult', () => {
       .when(hooksSaid(undefined))
       .again()
       .thenNothing('no open effect 3-0');
+  });
+
+  test('is not answered by what was said to the one before it', () => {
+    given(running({ hooks: [hook('PreToolUse')] }), asked(call('a', 'read'), call('b', 'read')))
+      .when(hooksSaid({ deny: 'not a' }))
+      .again()
+      .thenNothing('no open effect 3-0')
+      .when(hooksSaid(undefined))
+      .thenIncludes('consult_ended PreToolUse b', 'call_started b');
+  });
+
+  test('takes each answer for the hook that it names, whatever their order', () => {
+    const swapped: Move = (state) => {
+      const outcome = (hooksSaid({ deny: 'no' }, undefined) as (now: typeof state) => ConsultOutcome)(state);
+      return { ...outcome, answers: outcome.answers.toReversed() };
+    };
+    given(running({ hooks: [hook('PreToolUse', 'one'), hook('PreToolUse', 'two')] }), asked(call('a', 'read')))
+      .when(swapped)
+      .thenIncludes('hook_returned one PreToolUse a deny', 'hook_returned two PreToolUse a no_objection')
+      .thenIncludes('hook_vetoed one PreToolUse a deny');
+  });
+
+  test('goes by the newest table, and a table that is the same is no news', () => {
+    const table = [hook('PreToolUse', 'new')];
+    given(running({ hooks: [hook('PreToolUse', 'old')] }), hooksChanged(table))
+      .when(asked(call('a', 'read')))
+      .thenIncludes('hook_call new PreToolUse a')
+      .thenNever('hook_call old')
+      .when(hooksChanged(table))
+      .thenNothing('the same table');
   });
 });
 

@@ -2,6 +2,7 @@
 import type { HookHandlers, HookQuestion, HookReply, HookRequest, Hooks } from '@coxswain/ports';
 import {
   BOUNDS,
+  type ExactHandler,
   type HookDefinitions,
   type HookEntry,
   type HookHandler,
@@ -15,6 +16,7 @@ import {
   type RegistrationProblem,
   readRegistration,
   registeredTwice,
+  type Wrong,
 } from '@coxswain/protocol';
 import { HookRegistrationError } from './hook-registration-error.ts';
 import { type AnyHandler, runHandler } from './run-handler.ts';
@@ -43,40 +45,51 @@ export interface ToolHook extends HookOptions {
   readonly post?: HookHandler<'PostToolUse'>;
 }
 
+/** What a tool hook must be as well: nothing that its handlers return has a key too many. */
+type ExactToolHook<Hook> = {
+  readonly [K in keyof Hook]: K extends 'pre'
+    ? ExactHandler<Hook[K], 'PreToolUse'>
+    : K extends 'post'
+      ? ExactHandler<Hook[K], 'PostToolUse'>
+      : K extends keyof ToolHook
+        ? Hook[K]
+        : Wrong<`a tool hook has no setting '${K & string}'`>;
+};
+
 /** Registers handlers and answers for them. Whatever is wrong with a registration is thrown when it is made. */
 export interface HookRegistry extends Hooks, HookHandlers {
   /** What is registered, in the order in which it was: for the sessions of every tenant. */
   table(): HookTable;
   /** @throws HookRegistrationError, as all of these. */
-  registerToolHook(hook: ToolHook): Unregister;
-  registerPersonaHook<N extends NameOf<PersonaPoint>>(
+  registerToolHook<Hook extends ToolHook>(hook: Hook & ExactToolHook<Hook>): Unregister;
+  registerPersonaHook<N extends NameOf<PersonaPoint>, H extends HookHandler<HookPointOf<N>>>(
     personaPattern: string,
     point: N,
-    handler: HookHandler<HookPointOf<N>>,
+    handler: H & ExactHandler<H, HookPointOf<N>>,
     options?: HookOptions,
   ): Unregister;
-  registerStepHook<N extends NameOf<PersonaPoint>>(
+  registerStepHook<N extends NameOf<PersonaPoint>, H extends HookHandler<HookPointOf<N>>>(
     personaPattern: string,
     stepName: string,
     point: N,
-    handler: HookHandler<HookPointOf<N>>,
+    handler: H & ExactHandler<H, HookPointOf<N>>,
     options?: HookOptions,
   ): Unregister;
-  registerSessionHook<N extends NameOf<SessionPoint>>(
+  registerSessionHook<N extends NameOf<SessionPoint>, H extends HookHandler<HookPointOf<N>>>(
     event: N,
-    handler: HookHandler<HookPointOf<N>>,
+    handler: H & ExactHandler<H, HookPointOf<N>>,
     options?: HookOptions,
   ): Unregister;
-  registerSessionHook<N extends NameOf<SessionPoint>>(
+  registerSessionHook<N extends NameOf<SessionPoint>, H extends HookHandler<HookPointOf<N>>>(
     event: N,
     pattern: string,
-    handler: HookHandler<HookPointOf<N>>,
+    handler: H & ExactHandler<H, HookPointOf<N>>,
     options?: HookOptions,
   ): Unregister;
   /** At seams of these kinds: one, a list, or `*` for all. */
-  registerCheckpointHook(
+  registerCheckpointHook<H extends HookHandler<'loop_checkpoint'>>(
     kinds: string | readonly string[] | undefined,
-    handler: HookHandler<'loop_checkpoint'>,
+    handler: H & ExactHandler<H, 'loop_checkpoint'>,
     options?: HookOptions,
   ): Unregister;
   /** Everything that `defineHooks` has declared, or nothing of it. */

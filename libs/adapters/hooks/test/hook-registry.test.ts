@@ -42,6 +42,29 @@ describe('each surface registers what it says', () => {
     ]);
   });
 
+  // Nobody fires them yet: what is registered for them waits in the table, checked like everything else.
+  test.each([
+    ['PreStep', 'pre_step'],
+    ['PostStep', 'post_step'],
+    ['OnApprovalRequested', 'on_approval_requested'],
+    ['OnHandoffEmitted', 'on_handoff_emitted'],
+    ['OnPersonaPaused', 'on_persona_paused'],
+    ['OnPersonaResumed', 'on_persona_resumed'],
+  ] as const)('%s of personas, of steps and among other definitions, in either spelling', async (point, other) => {
+    const registry = createHookRegistry();
+    registry.registerPersonaHook('rev*', point, nothing);
+    registry.registerStepHook('*', 'draft', other, nothing, { priority: 2 });
+    registry.registerAll({ [other]: { pattern: 'reviewer.*', handler: nothing } });
+    expect(registry.table()).toMatchObject([
+      { point, persona: 'rev*' },
+      { point, persona: '*', step: 'draft', priority: 2 },
+      { point, pattern: 'reviewer.*' },
+    ]);
+    expect(await askFirst(registry, point)).toEqual({ status: 'returned', raw: undefined });
+    expect(() => registry.registerSessionHook(point as never, nothing as never)).toThrow(/surface/);
+    expect(() => registry.registerPersonaHook('(', point, nothing)).toThrow(HookRegistrationError);
+  });
+
   test('what is taken back leaves the table, and who listens is told of each change once', () => {
     const registry = createHookRegistry();
     const changed = vi.fn();
@@ -291,6 +314,15 @@ describe('what a handler does to itself harms nobody else', () => {
       },
     }));
     expect(reply).toEqual({ status: 'returned', raw: { deny: 'first' } });
+  });
+
+  test('it shares its id with the handler of another point: each is asked at its own', async () => {
+    const registry = createHookRegistry();
+    registry.registerToolHook({ pattern: '*', pre: () => ({ deny: 'before' }), post: () => 'after' });
+    expect(await askFirst(registry, 'PreToolUse', toolPayload('PreToolUse'))).toMatchObject({
+      raw: { deny: 'before' },
+    });
+    expect(await askFirst(registry, 'PostToolUse', toolPayload('PostToolUse'))).toMatchObject({ raw: 'after' });
   });
 
   test('it was taken back since: nobody is asked', async () => {

@@ -3,6 +3,7 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { HOOK_CATALOGUE, HOOK_POINTS } from '@coxswain/protocol';
 import { afterAll, describe, expect, test } from 'vitest';
 import { HookModuleError, loadHooks, loadManifest, ManifestError } from '../src/mod.ts';
 import { askFirst, payloadOf } from './ask.ts';
@@ -160,6 +161,15 @@ hooks:
     const payload = payloadOf('user_prompt_submit', { prompt: 'sk-1', origin: 'prompt' });
     expect(await askFirst(hooks, 'user_prompt_submit', payload)).toEqual({ status: 'returned', raw: false });
     expect(await askFirst(hooks, 'post_turn')).toMatchObject({ raw: { body: 'from the default' } });
+  });
+
+  test('declares hooks for points that no session fires yet', async () => {
+    const points = HOOK_POINTS.filter((point) => HOOK_CATALOGUE[point].later);
+    const lines = points.map((point) => `  - { event: ${point}, persona: 'rev*', step: draft, handler: ./policy.js }`);
+    const { hooks } = await load(`hooks:\n${lines.join('\n')}\n`);
+    expect(hooks.table()).toMatchObject(points.map((point) => ({ point, persona: 'rev*', step: 'draft' })));
+    for (const point of points)
+      expect(await askFirst(hooks, point)).toMatchObject({ raw: { body: 'from the default' } });
   });
 
   test('may be empty', async () => {

@@ -1,0 +1,107 @@
+/**
+ * The return protocol as the compiler holds it: every return at every point, as it is and with a key too many, at once or
+ * from a promise, alone or among others. Held against the table that the parser reads: what one takes, the other compiles.
+ */
+import { expect, expectTypeOf, test } from 'vitest';
+import type { ExactHandler, HookHandler, HookPoint, Message } from '../src/mod.ts';
+import { HOOK_RETURNS, parseReturn } from '../src/mod.ts';
+
+/** Whether a handler that returns this compiles at the point. */
+type Compiles<P extends HookPoint, Returned> = (() => Returned) extends HookHandler<P> & ExactHandler<() => Returned, P>
+  ? true
+  : false;
+
+type SessionPoint = Exclude<HookPoint, 'PreToolUse' | 'PostToolUse' | 'PreStep' | 'PostStep' | `On${string}`>;
+type PointsOf<Form extends keyof typeof HOOK_RETURNS> = (typeof HOOK_RETURNS)[Form]['points'][number];
+
+/** One row a form: an example, and the points at which it means something. */
+interface Forms {
+  nothing: [example: undefined, at: HookPoint];
+  true: [example: true, at: HookPoint];
+  false: [example: false, at: PointsOf<'veto'>];
+  block: [example: { block: true; reason: string }, at: PointsOf<'veto'>];
+  decision: [example: { decision: 'allow'; reason: string }, at: PointsOf<'decision'>];
+  deny: [example: { deny: string }, at: PointsOf<'deny'>];
+  args: [example: { args: { path: string } }, at: PointsOf<'args'>];
+  string: [example: string, at: PointsOf<'result'>];
+  result: [example: { result: string; is_error: boolean }, at: PointsOf<'result'>];
+  output: [example: { output: { any: string } }, at: PointsOf<'output'>];
+  messages: [example: { messages: Message[] }, at: PointsOf<'messages'>];
+  gate: [example: { allow: boolean; reason: string }[], at: PointsOf<'gate'>];
+  body: [example: { body: string; tags: string[] }, at: HookPoint];
+  reminder: [example: { reminder: { body: string; ttl_turns: number } }, at: HookPoint];
+  reminders: [example: { reminder: { body: string } }[], at: SessionPoint];
+  job: [example: { job: { status: 'queued'; job_id: string } }, at: PointsOf<'job'>];
+  number: [example: number, at: never];
+  allow: [example: { allow: boolean }, at: never];
+}
+
+/** The same forms with a key too many, and with values of other types. */
+interface WrongForms {
+  block: { block: true; reson: string };
+  decision: { decision: 'allow'; reson: string };
+  deny: { deny: string; reason: string };
+  args: { args: { path: string }; reason: string };
+  denyAndArgs: { deny: string; args: { path: string } };
+  result: { result: string; iserror: boolean };
+  output: { output: string; reason: string };
+  messages: { messages: Message[]; reason: string };
+  gate: { allow: boolean; reson: string }[];
+  body: { body: string; tag: string[] };
+  reminder: { reminder: { body: string; ttl: number } };
+  besideReminder: { reminder: { body: string }; than: true };
+  behindReminder: { reminder: { body: string }; then: { body: string; tag: string[] } };
+  reminders: { reminder: { body: string; ttl: number } }[];
+  job: { job: { status: 'queued'; job_id: string; paths: string[] } };
+  deepInJob: { job: { status: 'queued'; job_id: string; retry_hint: { retryable: boolean; after: number } } };
+  blockType: { block: boolean };
+  decisionType: { decision: string };
+  denyType: { deny: boolean };
+  argsType: { args: string };
+  resultType: { result: number };
+  messagesType: { messages: string[] };
+  gateType: { allow: string }[];
+  bodyType: { body: number };
+  jobType: { job: string };
+}
+
+test('every return compiles where it means something, and nowhere else', () => {
+  type At<P extends HookPoint, Wrap extends 'sync' | 'async' | 'union'> = {
+    [F in keyof Forms]: Compiles<
+      P,
+      Wrap extends 'sync' ? Forms[F][0] : Wrap extends 'async' ? Promise<Forms[F][0]> : Forms[F][0] | undefined
+    >;
+  };
+  type Table = { [P in HookPoint]: { [F in keyof Forms]: P extends Forms[F][1] ? true : false } };
+  expectTypeOf<{ [P in HookPoint]: At<P, 'sync'> }>().toEqualTypeOf<Table>();
+  expectTypeOf<{ [P in HookPoint]: At<P, 'async'> }>().toEqualTypeOf<Table>();
+  expectTypeOf<{ [P in HookPoint]: At<P, 'union'> }>().toEqualTypeOf<Table>();
+});
+
+test('with a key too many, or of another type, it compiles nowhere', () => {
+  type Nowhere = { [P in HookPoint]: { [F in keyof WrongForms]: false } };
+  type Wrongly<P extends HookPoint> = { [F in keyof WrongForms]: Compiles<P, WrongForms[F]> };
+  type Later<P extends HookPoint> = { [F in keyof WrongForms]: Compiles<P, Promise<WrongForms[F]>> };
+  type AmongOthers<P extends HookPoint> = { [F in keyof WrongForms]: Compiles<P, WrongForms[F] | true> };
+  expectTypeOf<{ [P in HookPoint]: Wrongly<P> }>().toEqualTypeOf<Nowhere>();
+  expectTypeOf<{ [P in HookPoint]: Later<P> }>().toEqualTypeOf<Nowhere>();
+  expectTypeOf<{ [P in HookPoint]: AmongOthers<P> }>().toEqualTypeOf<Nowhere>();
+});
+
+test('the sentence in the place of a handler names key and point', () => {
+  type Handler = () => { block: true; reson: string };
+  expectTypeOf<
+    ExactHandler<Handler, 'user_prompt_submit'>['wrong']
+  >().toEqualTypeOf<"a return at user_prompt_submit has no key 'reson', or not beside its others">();
+});
+
+test('what is not known before it runs is left to the parser', () => {
+  expectTypeOf<Compiles<'post_turn', never>>().toEqualTypeOf<true>();
+  // biome-ignore lint/suspicious/noExplicitAny: it is what is tested
+  expectTypeOf<Compiles<'post_turn', any>>().toEqualTypeOf<true>();
+  expect(parseReturn('user_prompt_submit', JSON.parse('{"block": true, "reson": "no"}'))).toMatchObject({
+    code: 'verdict_invalid',
+    message: expect.stringContaining('"reson"'),
+  });
+  expect(HOOK_RETURNS.reminders.points.some((point) => /^On|^Pre[TS]|^Post[TS]/.test(point))).toBe(false);
+});
