@@ -169,8 +169,8 @@ describe('combined sources', () => {
     expect(textOf(await call('mine', {}))).toBe('from mine');
     expect(textOf(await call('list_files', {}))).toBe('[the folder is empty]');
     expect((await call('other', {})).status).toBe('unavailable');
-    expect(await toolset.probe('k', 'mine')).toEqual({ state: 'unknown' });
-    expect(await toolset.probe('k', 'other')).toEqual({ state: 'unknown' });
+    expect(await toolset.probe('k', 'mine', 1)).toEqual({ state: 'unknown' });
+    expect(await toolset.probe('k', 'other', 1)).toEqual({ state: 'unknown' });
   });
 
   test('fail with the first failure by order, and close what was opened', async () => {
