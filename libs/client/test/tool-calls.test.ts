@@ -18,7 +18,14 @@ const asked = (effect: string, epoch = 1, args: ToolAsked['args'] = {}): ToolAsk
   args,
 });
 const order = (want: ToolOrder['want'], effect: string, epoch = 1): ToolOrder =>
-  ({ v: 1, key: `default.s.${effect}`, session_id: 's', epoch, want, ...(want === 'abort' ? { reason: 'so' } : {}) }) as ToolOrder;
+  ({
+    v: 1,
+    key: `default.s.${effect}`,
+    session_id: 's',
+    epoch,
+    want,
+    ...(want === 'abort' ? { reason: 'so' } : {}),
+  }) as ToolOrder;
 
 /** A tool whose calls end when the test says so. */
 async function bed(more: Partial<ServedToolDefinition> = {}) {
@@ -172,7 +179,8 @@ test('an instance takes as many calls as its bound says, and refuses the next', 
 
 test('the ledger forgets the oldest that ended, by number, bytes and age, and never what runs', () => {
   let nowMs = 0;
-  const ending = (text: string) => ({ status: 'ok', result: { content: [{ type: 'text', text }], is_error: false } }) as const;
+  const ending = (text: string) =>
+    ({ status: 'ok', result: { content: [{ type: 'text', text }], is_error: false } }) as const;
   const made = (bounds: Partial<ConstructorParameters<typeof ToolLedger>[1]>) =>
     new ToolLedger(() => nowMs, {
       ledgerEntriesMax: 100,
@@ -185,7 +193,10 @@ test('the ledger forgets the oldest that ended, by number, bytes and age, and ne
   const fill = (ledger: ToolLedger) => {
     ledger.begin('r', 1, () => undefined);
     for (const key of ['a', 'b', 'c']) {
-      ledger.end(ledger.begin(key, 1, () => undefined), ending('x'.repeat(1_000)));
+      ledger.end(
+        ledger.begin(key, 1, () => undefined),
+        ending('x'.repeat(1_000)),
+      );
       nowMs += 400;
     }
   };

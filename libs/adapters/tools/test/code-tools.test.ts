@@ -190,6 +190,16 @@ describe('combined sources', () => {
     expect([one.state.closed, other.state.closed]).toEqual([1, 1]);
   });
 
+  test('stand behind the others where they yield, and give way to a tool of the same name', async () => {
+    const [bus, own, other] = [watched('a'), watched('a'), watched('b')];
+    const strangers: ToolSource = { yields: true, open: bus.source.open };
+    const toolset = await combineToolSources([strangers, own.source, other.source]).open(spec, signal);
+    if (!('call' in toolset)) throw new Error(toolset.message);
+    expect(toolset.tools.map(({ name }) => name)).toEqual(['a', 'b']);
+    await toolset.close();
+    expect(bus.state.closed).toBe(1);
+  });
+
   test('close the others when one throws, although it must not', async () => {
     const { source, state } = watched('a');
     const rude: ToolSource = { open: () => Promise.reject(new Error('rude')) };
