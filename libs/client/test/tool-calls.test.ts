@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { checkTool, defineTool, LATER, type ServedToolDefinition, ToolDefinitionError } from '../src/define-tool.ts';
 import { ToolCalls } from '../src/tool-calls.ts';
-import { ToolLedger } from '../src/tool-ledger.ts';
+import { type CallEnding, ToolLedger } from '../src/tool-ledger.ts';
 
 type Said = Pick<ToolSaid, 'type'> & Record<string, unknown>;
 
@@ -179,8 +179,10 @@ test('an instance takes as many calls as its bound says, and refuses the next', 
 
 test('the ledger forgets the oldest that ended, by number, bytes and age, and never what runs', () => {
   let nowMs = 0;
-  const ending = (text: string) =>
-    ({ status: 'ok', result: { content: [{ type: 'text', text }], is_error: false } }) as const;
+  const ending = (text: string): CallEnding => ({
+    status: 'ok',
+    result: { content: [{ type: 'text', text }], is_error: false },
+  });
   const made = (bounds: Partial<ConstructorParameters<typeof ToolLedger>[1]>) =>
     new ToolLedger(() => nowMs, {
       ledgerEntriesMax: 100,
