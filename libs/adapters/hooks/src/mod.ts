@@ -12,4 +12,4 @@ export {
 export { watchLeftBehind } from './left-behind.ts';
 export { type LoadedHooks, loadHooks } from './load-hooks.ts';
 export { loadManifest, ManifestError } from './load-manifest.ts';
-export { HookModuleError } from './load-module.ts';
+export { HookModuleError, type LoadedModule, loadModule } from './load-module.ts';

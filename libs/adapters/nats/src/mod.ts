@@ -2,7 +2,7 @@
 export { HookIdTakenError } from './announce-hooks.ts';
 export { type ConnectNatsOptions, connectNats } from './connect.ts';
 export { endOnce } from './end-once.ts';
-export { ensureStreams, StreamConfigMismatchError } from './ensure-streams.ts';
+export { ensureBuckets, ensureStreams, StreamConfigMismatchError } from './ensure-streams.ts';
 export { listSessions } from './list-sessions.ts';
 export { createNatsActiveSessions } from './nats-active-sessions.ts';
 export { createNatsHooks, type NatsHooks } from './nats-hooks.ts';
@@ -15,6 +15,7 @@ export { createNatsSender } from './nats-sender.ts';
 export { NatsRefusedError, NatsUnavailableError } from './nats-status.ts';
 export { createNatsBlobs, createNatsSnapshots } from './nats-storage.ts';
 export { createNatsTimers } from './nats-timers.ts';
+export { createNatsTools, type NatsTools } from './nats-tools.ts';
 export {
   type ListedHookService,
   listHookServices,
