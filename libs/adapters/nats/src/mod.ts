@@ -1,7 +1,9 @@
 /** The durable ports on NATS JetStream, and the embedded server. */
+export * from './auth/mod.ts';
+export { connectionTo, type NamedBus } from './bus-address.ts';
 export { type ConnectNatsOptions, connectNats } from './connect.ts';
 export { endOnce } from './end-once.ts';
-export { ensureStreams, StreamConfigMismatchError } from './ensure-streams.ts';
+export { ensureStreams, StreamConfigMismatchError, StreamsMissingError } from './ensure-streams.ts';
 export { listSessions } from './list-sessions.ts';
 export { createNatsActiveSessions } from './nats-active-sessions.ts';
 export { createNatsHooks, type NatsHooks } from './nats-hooks.ts';
@@ -11,7 +13,7 @@ export { createNatsJournal } from './nats-journal.ts';
 export { createNatsPublisher } from './nats-publisher.ts';
 export { serveQueries } from './nats-queries.ts';
 export { createNatsSender } from './nats-sender.ts';
-export { NatsRefusedError, NatsUnavailableError } from './nats-status.ts';
+export { NatsRefusedError, NatsUnavailableError, NotPermittedError } from './nats-status.ts';
 export { createNatsBlobs, createNatsSnapshots } from './nats-storage.ts';
 export { createNatsTimers } from './nats-timers.ts';
 export {
