@@ -182,17 +182,19 @@ async function store(
   commandId: CommandId,
   receiptTo: string | undefined,
 ): Promise<SentCommand> {
-  const head = headers();
-  head.set(HEADERS.commandId, commandId);
-  if (receiptTo !== undefined) head.set(HEADERS.receiptTo, receiptTo);
   try {
-    const publish = (msgID?: string) =>
-      bus.js.publish(subjects.command(ref, verb), payload, {
+    const publish = (msgID?: string) => {
+      // Each its own: the library writes into them.
+      const head = headers();
+      head.set(HEADERS.commandId, commandId);
+      if (receiptTo !== undefined) head.set(HEADERS.receiptTo, receiptTo);
+      return bus.js.publish(subjects.command(ref, verb), payload, {
         headers: head,
         ...(msgID === undefined ? {} : { msgID }),
         timeout: STORE_TIMEOUT_MS,
         retries: STORE_ATTEMPTS,
       });
+    };
     // The store's own memory of ids is stream-wide, so the session stands in it too. It makes the attempts safe.
     const ack = await publish(subjects.commandMessageId(ref, commandId));
     // It does not say whose command it remembers, and anybody may have used the id. The session knows its own commands: one
@@ -200,6 +202,10 @@ async function store(
     if (ack.duplicate) await publish();
     return { commandId, seq: ack.seq, duplicate: ack.duplicate };
   } catch (error) {
+    if (isNotPermitted(error)) {
+      const message = `this user of the bus may not send ${verb}`;
+      throw new CommandRejectedError('not_permitted', message, { commandId });
+    }
     if (await streamIsMissing(bus, STREAMS.commands)) throw new BusNotPreparedError({ cause: error });
     throw new CommandNotStoredError(commandId, error);
   }

@@ -475,6 +475,11 @@ export const ERROR_CATALOGUE = {
     'Stops.',
     'Upgrade it.',
   ),
+  not_permitted: exception(
+    'The user that this process is let in as may not send this command.',
+    'Stops; nothing was stored.',
+    'Use the key of a role that may: docs/guides/security.md lists them.',
+  ),
   streams_missing: exception(
     'A stream is missing, and the user that this process is let in as may not make streams.',
     'Stops.',

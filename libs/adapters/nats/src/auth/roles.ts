@@ -9,6 +9,7 @@
 import {
   INTERNAL_VERBS,
   JOURNAL_STREAMS,
+  MISADDRESSED_COMMANDS,
   STREAMS,
   subjects,
   systemSubjects,
@@ -125,7 +126,13 @@ export function systemRights(role: SystemRole): RoleRights {
         ...ownConsumer(stream),
       ]),
     ],
-    subscribe: [inbox, ...systemSubjects.hostLine, ...systemSubjects.instances, subjects.queries],
+    subscribe: [
+      inbox,
+      ...systemSubjects.hostLine,
+      ...systemSubjects.instances,
+      subjects.queries,
+      ...MISADDRESSED_COMMANDS,
+    ],
   };
 }
 
