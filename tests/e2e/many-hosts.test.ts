@@ -6,7 +6,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeEach, expect, test } from 'vitest';
 import { startBus, type TestBus } from './kit/bus.ts';
 import type { Child } from './kit/child.ts';
 import { endOf, eventOf, expectAllSound, journalOf, type ReadJournal } from './kit/journal.ts';
@@ -35,9 +35,9 @@ afterEach(async () => {
   } finally {
     await Promise.all(hosts.map((host) => host.kill()));
     await bus.stop();
-    await removeScratch();
   }
 });
+afterAll(removeScratch);
 
 const named = (name: string) => startHost(bus, { COX_HOST_NAME: name });
 const idOf = (i: number) => `many-${i}`;
@@ -74,11 +74,12 @@ async function steerAll(round: string): Promise<void> {
   await Promise.all(all.map((id) => bus.command(id, 'steer', `note ${round}`, { 'Cox-Command-Id': `steer-${round}` })));
 }
 
+/** What was sent may come after a session's end: then it waits for the next run, in the journal all the same. */
 async function expectSteered(rounds: readonly string[]): Promise<void> {
   for (const id of all) {
-    const journal = await journalOf(bus, id);
-    const received = journal.of('steering_received').map(({ command_id }) => command_id);
-    expect(received, id).toEqual(rounds.map((round) => `steer-${round}`));
+    const received = async () => (await journalOf(bus, id)).of('steering_received').map(({ command_id }) => command_id);
+    await until(`the steering of ${id}`, async () => (await received()).length >= rounds.length);
+    expect(await received(), id).toEqual(rounds.map((round) => `steer-${round}`));
   }
 }
 
@@ -122,7 +123,7 @@ test('all hosts are replaced, one after another: no call is cut short, none runs
   await expectSteered(['d', 'e', 'f']);
   for (const id of all) {
     const lines = await linesOf(id);
-    expect(lines.sort(), id).toEqual(
+    expect([...lines].sort(), id).toEqual(
       ['began', 'ended'].flatMap((word) => Array.from({ length: 8 }, (_, turn) => `${word} ${turn}`)),
     );
   }

@@ -30,12 +30,12 @@ export const HostBeat = z.strictObject({
 /** See {@link HostBeat}. */
 export type HostBeat = z.infer<typeof HostBeat>;
 
-/** A command has come for a session that another host works on. */
+/** A command has come for a session that another host works on; its place is 0 where the host is only asked for it. */
 export const HostRing = z.strictObject({
   v: z.literal(1),
   tenant: TenantId,
   session_id: SessionId,
-  seq: z.number().int().positive(),
+  seq: z.number().int().nonnegative(),
 });
 /** See {@link HostRing}. */
 export type HostRing = z.infer<typeof HostRing>;

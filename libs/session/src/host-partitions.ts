@@ -55,6 +55,8 @@ interface Held {
 const TAKE_UP_SIDE_BY_SIDE = 32;
 /** How often a session that another host has is looked for, and how soon trouble is tried again. */
 const LOOK_AGAIN_MS = 1_000;
+/** No command has this place: a host is rung for it to hear whether it has the session. */
+const JUST_ASKING = 0;
 
 /** See the top of the file. */
 export class HostPartitions {
@@ -125,6 +127,22 @@ export class HostPartitions {
   async start(): Promise<void> {
     await this.#peers.join();
     await this.#balance();
+  }
+
+  /**
+   * Finds out whose a session is that another host has written to, and takes it up if it is nobody's.
+   * @param isOld that was long ago: a host that is noted, and was never heard of, is not waited for any more.
+   * @returns whether it is known by now. Rejects where the notes cannot be read.
+   */
+  async lookAt(ref: SessionRef, isOld: boolean): Promise<boolean> {
+    const notes = await this.#ports.active.list(partitionOf(ref.sessionId));
+    const session = notes.find((note) => keyOf(note.ref) === keyOf(ref));
+    if (!session || !this.isOwn(ref)) return true;
+    const { host } = session;
+    if (this.#isElsewhere(session)) this.#hold(session);
+    else if (host === null || host === this.#peers.self || isOld) await this.#takeUp(session);
+    else return false;
+    return true;
   }
 
   /** Gives all partitions away. Rejects where the inbox cannot be closed in order. */
@@ -276,6 +294,9 @@ export class HostPartitions {
       if (this.#isLeaving) return;
       try {
         await this.#sort([...partitions]);
+        // A note may name a host that has lost the session to another, which has let it go since.
+        for (const { session } of this.#held.values())
+          if (session.host !== null) this.#peers.ring(session.host, session.ref, JUST_ASKING);
       } catch (error) {
         this.#ports.log.warn({ error: (error as Error).message }, 'notes of active sessions cannot be read now');
       }
@@ -301,8 +322,8 @@ export class HostPartitions {
 
   #rung(ref: SessionRef, seq: number): void {
     // The other host acknowledges: it has the delivery.
-    if (this.#sessions.isHere(ref)) this.#sessions.ring({ ref, seq, ack: () => undefined });
-    else this.#peers.release(ref);
+    if (!this.#sessions.isHere(ref)) this.#peers.release(ref);
+    else if (seq !== JUST_ASKING) this.#sessions.ring({ ref, seq, ack: () => undefined });
   }
 
   #released(ref: SessionRef): void {

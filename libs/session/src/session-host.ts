@@ -294,21 +294,27 @@ class Host implements SessionHost, PartitionedSessions {
     if (this.#stopping) return;
     this.#ports.log.warn({ session_id: ref.sessionId, reason: dropped.reason }, `session left: ${dropped.message}`);
     // The next command tries again, and is answered.
-    if (dropped.reason === 'foreign_writer' || dropped.reason === 'unreadable') return;
-    // It did write in the meantime, so this is new trouble; a run that cannot be ended is not.
-    if (dropped.hasWritten && dropped.reason !== 'unrecoverable') this.#retries.delete(key);
-    void this.#retry(ref, key);
+    if (dropped.reason === 'unreadable') return;
+    // It did write in the meantime, so this is new trouble; a run that cannot be ended is not, nor is a rival.
+    const isOld = dropped.reason === 'unrecoverable' || dropped.reason === 'foreign_writer';
+    if (dropped.hasWritten && !isOld) this.#retries.delete(key);
+    void this.#retry(ref, key, dropped.reason === 'foreign_writer');
   }
 
   /**
    * The journal could not be written or read: the session is taken up again, with back-off, for as long as the host
    * runs. A command may have brought it back before; then it is woken all the same, as only a wake starts what is open.
+   * One that another host had written to may have been let go of again: its note says whose it is.
    */
-  async #retry(ref: SessionRef, key: string): Promise<void> {
+  async #retry(ref: SessionRef, key: string, isOthers = false): Promise<void> {
     const delayMs = this.#retries.get(key) ?? RETRY_FIRST_MS;
     this.#retries.set(key, Math.min(delayMs * 2, RETRY_MAX_MS));
     await this.#ports.clock.sleep(delayMs, this.#ended.signal);
-    if (!this.#stopping && this.#partitions.isOwn(ref)) this.#runner(ref).wake();
+    if (this.#stopping || !this.#partitions.isOwn(ref)) return;
+    if (!isOthers) return this.#runner(ref).wake();
+    // What cannot be read is as unknown as before.
+    const isKnown = await this.#partitions.lookAt(ref, delayMs === RETRY_MAX_MS).catch(() => false);
+    if (!isKnown) void this.#retry(ref, key, true);
   }
 
   // ---- idle sessions ----

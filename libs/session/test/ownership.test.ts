@@ -100,7 +100,9 @@ test('what is said to a session that its old host works on still reaches it ther
   expect(bed.told(steer)[0]).toBe('accepted');
   expect(bed.told(cancel)[0]).toBe('accepted');
   expect(bed.toolSource.runs[0]).toMatchObject({ aborted: true });
-  expect((await bed.lines(moving)).filter((line) => line.startsWith('call_ended'))).toEqual(['call_ended c1 cancelled']);
+  expect((await bed.lines(moving)).filter((line) => line.startsWith('call_ended'))).toEqual([
+    'call_ended c1 cancelled',
+  ]);
   expect((await writersOf(bed, moving))[0]).toBe(first.id);
   await bed.time.advance(5_000);
   expect((await bed.lines(moving)).at(-1)).toBe('agent_end end_turn');
@@ -120,7 +122,7 @@ test('a call that does not end keeps its session for as long as a hand-over may 
 });
 
 test('a session that is released unheard is found within a second', async () => {
-  const { bed, first, join, moving } = await crew();
+  const { bed, first, moving } = await crew();
   bed.tools = { slow: { run: taking(3_000) } };
   bed.models.answers = [ask(call('c1', 'slow')), say('done')];
   await bed.start({}, { session: moving });
@@ -130,6 +132,23 @@ test('a session that is released unheard is found within a second', async () => 
   const second = await bed.host({ ...QUICK, name: 'host2' }, { hostLine: deafLine, clock: bed.time.clock('host2') });
   await bed.time.advance(5_000);
   expect(await writersOf(bed, moving)).toEqual([first.id, second.id]);
+  expect((await bed.lines(moving)).at(-1)).toBe('agent_end end_turn');
+});
+
+test('a session whose note names a living host that has it no more is found within a second, too', async () => {
+  const { bed, first, join, moving } = await crew();
+  bed.tools = { slow: { run: taking(60_000) } };
+  bed.models.answers = [ask(call('c1', 'slow')), say('done')];
+  await bed.start({}, { session: moving });
+  first.abandon();
+  // Another host stands under its name and knows nothing of the session: what a rival leaves behind that lost it.
+  const third = await bed.host({ ...QUICK, name: 'host3' }, { hostLine: bed.bus.createHostLine() });
+  await bed.time.advance(1_000);
+  await bed.bus.active.note(refOf(moving), `${third.id}-1`);
+  const second = await join();
+  await bed.time.advance(4_000);
+  const [, ...later] = await writersOf(bed, moving);
+  expect([second.id, third.id]).toContain(later[0]);
   expect((await bed.lines(moving)).at(-1)).toBe('agent_end end_turn');
 });
 

@@ -2,9 +2,12 @@
 import type { HostLine, HostLineHandlers, Log } from '@coxswain/ports';
 import { HostBeat, HostRelease, HostRing, type SessionRef, STREAMS, subjects } from '@coxswain/protocol';
 import type { NatsConnection, Subscription } from '@nats-io/nats-core';
-import type { z } from 'zod';
 import { createStreamReader } from './stream-reader.ts';
 import { wireOf } from './wire.ts';
+
+interface Schema<T> {
+  safeParse(value: unknown): { readonly data?: T | undefined };
+}
 
 const PAGE = 256;
 /** Beats go on while they are read: somewhere reading has to end. */
@@ -14,7 +17,7 @@ const PAGES_MAX = 64;
 export function createNatsHostLine(nc: NatsConnection, log: Log): HostLine {
   let subscriptions: readonly Subscription[] = [];
 
-  function listen<T>(subject: string, schema: z.ZodType<T>, handle: (said: T) => void): Subscription {
+  function listen<T>(subject: string, schema: Schema<T>, handle: (said: T) => void): Subscription {
     return nc.subscribe(subject, {
       callback(error, message) {
         if (error) return log.error({ subject, error }, 'other hosts cannot be heard');
@@ -81,7 +84,7 @@ function refIn({ tenant, session_id }: HostRelease): SessionRef {
 }
 
 /** Reads what stands in a message or a bucket; null where it is somebody else's. */
-function parsed<T>(data: Uint8Array, schema: z.ZodType<T>): T | null {
+function parsed<T>(data: Uint8Array, schema: Schema<T>): T | null {
   try {
     return schema.safeParse(JSON.parse(new TextDecoder().decode(data))).data ?? null;
   } catch {
