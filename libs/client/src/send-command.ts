@@ -124,7 +124,9 @@ export async function sendPayload(
       const onAccepted = () => receipts.accepted();
       fate = whereReadable(awaitFate(bus, ref, { commandId, awaited: wait, from, onAccepted, signal: leaving.signal }));
     }
-    const receipt = await Promise.race([told, fate.then((found) => (found ? settledReceipt(found, ref) : told))]);
+    const found = fate.then((receipt) => (receipt ? settledReceipt(receipt, ref) : told));
+    // Of a repetition the journal tells more than its receipt does.
+    const receipt = await Promise.race([sent.duplicate ? told.then(() => found, unlessRepeated(found)) : told, found]);
     return { ...sent, receipt: sent.duplicate ? { ...receipt, message: REPEATED } : receipt };
   } finally {
     leaving.abort();
@@ -138,6 +140,14 @@ async function whereReadable<T>(read: Promise<T>): Promise<T | null> {
     if (isNotPermitted(error)) return null;
     throw error;
   });
+}
+
+/** A rejection that is only repeated stands in the journal, with its field. */
+function unlessRepeated(found: Promise<Receipt>): (error: unknown) => Promise<Receipt> {
+  return async (error) => {
+    if (error instanceof CommandRejectedError && error.message === REPEATED) return found;
+    throw error;
+  };
 }
 
 /** What a host says of a repetition, too. */

@@ -4,6 +4,7 @@ export {
   type AuthSettings,
   passagesOf,
   ROLES,
+  type RoleRights,
   SYSTEM_ROLES,
   type SystemRole,
   systemRights,
