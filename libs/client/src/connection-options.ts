@@ -1,4 +1,5 @@
 /** Where the bus is and how one is let in. */
+import { nkeyAuthenticator } from '@nats-io/nats-core';
 import type { NodeConnectionOptions } from '@nats-io/transport-node';
 
 /** What a client needs to reach a bus. */
@@ -9,6 +10,8 @@ export interface ConnectOptions {
   readonly token?: string | undefined;
   readonly user?: string | undefined;
   readonly pass?: string | undefined;
+  /** The seed of a user's key, `SU…`, in place of all that: see `cox auth`. Its inbox prefix and tenant stand beside it in its file. */
+  readonly seed?: string | undefined;
   /** Default `default`. */
   readonly tenant?: string | undefined;
   /** Shown in the server's list of connections. Default `coxswain-client`. */
@@ -50,7 +53,13 @@ export function natsOptions(options: ConnectOptions): NodeConnectionOptions {
     reconnectTimeWait: 250,
     ...(tls ? { tls: {} } : {}),
     ...(options.inboxPrefix === undefined ? {} : { inboxPrefix: options.inboxPrefix }),
-    ...(user !== undefined ? { user, pass: pass ?? '' } : token !== undefined ? { token } : {}),
+    ...(options.seed !== undefined
+      ? { authenticator: nkeyAuthenticator(new TextEncoder().encode(options.seed)) }
+      : user !== undefined
+        ? { user, pass: pass ?? '' }
+        : token !== undefined
+          ? { token }
+          : {}),
   };
 }
 

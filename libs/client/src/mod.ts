@@ -30,6 +30,7 @@ export {
 export { createEventTranslator, type EventTranslator } from './event-translator.ts';
 export type { ForkOptions } from './fork-session.ts';
 export { newCommandId, newSessionId } from './fresh-ids.ts';
+export { isNotPermitted } from './not-permitted.ts';
 export type { StoredJournalRecord } from './read-journal.ts';
 export { ResultCollector, type RunResult } from './run-result.ts';
 export type { CallEnd, TakenUpCall } from './send-call-outcome.ts';

@@ -491,6 +491,26 @@ export const ERROR_CATALOGUE = {
     'Stops.',
     'Upgrade it.',
   ),
+  not_permitted: exception(
+    'The user that this process is let in as may not send this command.',
+    'Stops; nothing was stored.',
+    'Use the key of a role that may: docs/guides/security.md lists them.',
+  ),
+  streams_missing: exception(
+    'A stream is missing, and the user that this process is let in as may not make streams.',
+    'Stops.',
+    'Run cox streams with the key of an admin.',
+  ),
+  seed_file_unusable: exception(
+    'The file that --nkey or NATS_NKEY names cannot be read, or holds no seed of a user.',
+    'Stops.',
+    'Name a file that cox auth has written.',
+  ),
+  auth_out_exists: exception(
+    'The folder that cox auth is to write is there already.',
+    'Stops; nothing is overwritten.',
+    'Name another folder: keys that are in use would be lost.',
+  ),
   nats_server_start_failed: exception('The child server did not start.', 'Stops, quoting its log.', 'See the log.'),
   nats_unreachable: exception(
     'No NATS server answers at the address.',

@@ -142,6 +142,48 @@ export const subjects = {
   activeSessions: (p: number) => `$KV.${STREAMS.active}.${p}.*.*`,
 } as const;
 
+/**
+ * What a tenant's users may be allowed, as filters: a permission is bound to the tenant's token, and the verb stands last, so
+ * that one may steer and not approve.
+ */
+export const tenantSubjects = {
+  /** Commands of one verb, of any session. */
+  command: (tenant: string, verb: string) => `cox.${TenantId.parse(tenant)}.session.*.${token(verb)}`,
+  /** Commands of every verb. */
+  commands: (tenant: string) => `cox.${TenantId.parse(tenant)}.session.*.*`,
+  queries: (tenant: string) => `cox.${TenantId.parse(tenant)}.query.*.*`,
+  events: (tenant: string) => `cox.${TenantId.parse(tenant)}.events.*`,
+  deltas: (tenant: string) => `cox.${TenantId.parse(tenant)}.deltas.*`,
+  tools: (tenant: string) => `cox.${TenantId.parse(tenant)}.tool.>`,
+  personas: (tenant: string) => `cox.${TenantId.parse(tenant)}.persona.>`,
+  hooks: (tenant: string) => `cox.${TenantId.parse(tenant)}.hook.*`,
+  /** What services of a kind announce: keys of the registry. */
+  services: (tenant: string, kind: 'hooks' | 'tools') => `$KV.${STREAMS.registry}.${kind}.${TenantId.parse(tenant)}.*`,
+  /** Where their instances say that they live. */
+  instances: (tenant: string, kind: 'hooks' | 'tools') => `$KV.${STREAMS.hosts}.${kind}.${TenantId.parse(tenant)}.*.*`,
+  /** Below it is where a role's answers and receipts go. */
+  inboxPrefix: (tenant: string, role: string) => `_INBOX.at.${TenantId.parse(tenant)}.${token(role)}`,
+  /** Where all of a tenant's do. */
+  inboxes: (tenant: string) => `_INBOX.at.${TenantId.parse(tenant)}.>`,
+} as const;
+
+/** What only hosts and those who look after the bus are allowed, as filters. */
+export const systemSubjects = {
+  /** Appends to any journal, snapshots, schedules of timers, notes of active sessions. */
+  written: [subjects.journals, subjects.snapshots, 'cox-tmr.*.*.*.set.*', `$KV.cox_active.*.*.*`],
+  /** What hosts tell each other. */
+  hostLine: [subjects.hostBeats, subjects.hostRing('any').replace('any', '*'), subjects.hostReleases],
+  /** Of every tenant: what is told to watchers, and what is asked of workers. */
+  told: ['cox.*.deltas.*', 'cox.*.hook.*', 'cox.*.tool.>', 'cox.*.persona.>'],
+  /** Commands of one verb, of any tenant. */
+  command: (verb: string) => `cox.*.session.*.${token(verb)}`,
+  /** Instances of services of every tenant. */
+  instances: ['$KV.cox_hosts.hooks.*.*.*', '$KV.cox_hosts.tools.*.*.*'],
+  inboxPrefix: (role: string) => `_INBOX.${token(role)}`,
+  /** Where a hook service calls back to the host that asked it. */
+  callbacks: '_INBOX.host.*.c.*',
+} as const;
+
 /** Names of streams and buckets. */
 export const STREAMS = {
   commands: 'COX_COMMANDS',

@@ -2,7 +2,7 @@
 import { basename, extname, resolve } from 'node:path';
 import { type LoadedHooks, loadHooks, watchLeftBehind } from '@coxswain/adapter-hooks';
 import { createServiceLog, type LogTarget } from '@coxswain/adapter-log';
-import { connectNats, endOnce, parseConnectionUrl, serveHooks } from '@coxswain/adapter-nats';
+import { connectionTo, connectNats, endOnce, type NamedBus, serveHooks } from '@coxswain/adapter-nats';
 import { DEFAULT_TENANT } from '@coxswain/protocol';
 import { watchFiles } from './watch-files.ts';
 
@@ -10,11 +10,10 @@ import { watchFiles } from './watch-files.ts';
 export interface HooksServiceOptions {
   /** The module of handlers, TypeScript or JavaScript, or a manifest in YAML. */
   readonly file: string;
-  /** `servers` may carry credentials: `nats://token@host:port`. */
-  readonly nats: { readonly servers: string; readonly token?: string | undefined };
+  readonly nats: NamedBus;
   /** The service's name, by default the file's. Instances of one name share the work. */
   readonly name?: string | undefined;
-  /** Default `default`. */
+  /** By default the one of the key that lets the service in, else `default`. */
   readonly tenant?: string | undefined;
   /** Where the log file lies. */
   readonly stateDir: string;
@@ -40,17 +39,20 @@ export interface HooksService {
 export async function startHooksService(options: HooksServiceOptions): Promise<HooksService> {
   const file = resolve(options.file);
   const name = options.name ?? nameOf(file);
-  const { servers, ...credentials } = parseConnectionUrl(options.nats.servers);
-  const token = options.nats.token ?? credentials.token;
+  const bus = connectionTo(options.nats);
   const env = options.env ?? process.env;
-  const log = createServiceLog('hooks', options.log ?? 'stdout', options.stateDir, env, [token, credentials.password]);
+  const log = createServiceLog('hooks', options.log ?? 'stdout', options.stateDir, env, [
+    bus.token,
+    bus.password,
+    bus.seed,
+  ]);
   const endWatching = watchLeftBehind(log);
   let connected: Awaited<ReturnType<typeof connectNats>> | undefined;
   try {
     let loaded = await loadHooks(file, name);
-    const nc = await connectNats({ servers, ...credentials, token, name: `cox-hooks-${name}` });
+    const nc = await connectNats({ ...bus, name: `cox-hooks-${name}` });
     connected = nc;
-    const tenant = options.tenant ?? DEFAULT_TENANT;
+    const tenant = options.tenant ?? options.nats.credentials?.tenant ?? DEFAULT_TENANT;
     const served = await serveHooks(nc, log, { tenant, service: name, handlers: loaded.hooks });
     const watch = watchFiles(loaded.files, log, async () => {
       const next = await loadHooks(file, name);

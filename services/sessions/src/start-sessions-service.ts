@@ -6,6 +6,7 @@ import { createMcpTools } from '@coxswain/adapter-mcp';
 import { createIds, createSystemClock } from '@coxswain/adapter-memory';
 import { createModels, KNOWN_PRICES, readPrices } from '@coxswain/adapter-models';
 import {
+  connectionTo,
   connectNats,
   createNatsActiveSessions,
   createNatsBlobs,
@@ -19,7 +20,7 @@ import {
   createNatsTools,
   endOnce,
   ensureStreams,
-  parseConnectionUrl,
+  type NamedBus,
   serveQueries,
 } from '@coxswain/adapter-nats';
 import { combineToolSources, createBuiltInTools } from '@coxswain/adapter-tools';
@@ -29,8 +30,7 @@ import { createSessionHost } from '@coxswain/session';
 
 /** What the service is started with. */
 export interface SessionsServiceOptions {
-  /** `servers` may carry credentials: `nats://token@host:port`. */
-  readonly nats: { readonly servers: string; readonly token?: string | undefined };
+  readonly nats: NamedBus;
   /** Where the log file lies. */
   readonly stateDir: string;
   /** A name for people. */
@@ -71,9 +71,12 @@ export interface SessionsService {
 export async function startSessionsService(options: SessionsServiceOptions): Promise<SessionsService> {
   const env = options.env ?? process.env;
   const ownPrices = env.COX_PRICES ? await readPrices(resolve(options.defaultRoot ?? '.', env.COX_PRICES)) : [];
-  const { servers, ...credentials } = parseConnectionUrl(options.nats.servers);
-  const token = options.nats.token ?? credentials.token;
-  const log = createServiceLog('sessions', options.log ?? 'file', options.stateDir, env, [token, credentials.password]);
+  const bus = connectionTo(options.nats);
+  const log = createServiceLog('sessions', options.log ?? 'file', options.stateDir, env, [
+    bus.token,
+    bus.password,
+    bus.seed,
+  ]);
   let fail: (error: Error) => void = () => undefined;
   const failed = new Promise<Error>((resolve) => {
     fail = resolve;
@@ -83,7 +86,7 @@ export async function startSessionsService(options: SessionsServiceOptions): Pro
   let connected: Awaited<ReturnType<typeof connectNats>> | undefined;
   try {
     const declared = options.manifest === undefined ? null : await loadManifest(options.manifest);
-    const nc = await connectNats({ servers, ...credentials, token, name: 'cox-sessions' });
+    const nc = await connectNats({ ...bus, name: 'cox-sessions' });
     connected = nc;
     await ensureStreams(nc);
     const clock = createSystemClock();

@@ -10,8 +10,8 @@ export interface StreamSpec {
 
 /** The spare settings of an installation. */
 export interface StreamSettings {
-  /** Copies of every stream, 1 to 5. Default 1. */
-  readonly replicas?: number;
+  /** Copies of every stream, 1 to 5. Without it those that are there stay as they are, and new ones get 1. */
+  readonly replicas?: number | undefined;
 }
 
 const minute = nanos(60_000);

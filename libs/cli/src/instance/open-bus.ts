@@ -162,7 +162,8 @@ async function startBus(options: {
 /** Connects; what cannot be reached is told with what named it, and without its credentials. */
 export async function connectTo(address: BusAddress): Promise<Client> {
   try {
-    return await connect({ servers: address.servers, token: address.token, name: 'cox' });
+    const { seed, inboxPrefix, tenant } = address.credentials ?? {};
+    return await connect({ servers: address.servers, token: address.token, seed, inboxPrefix, tenant, name: 'cox' });
   } catch (error) {
     if (error instanceof TypeError) throw new CliError(EXIT.usage, 'usage', `${address.source}: ${error.message}`);
     const named = address.source === 'state-dir' ? 'the running instance' : `the server that ${address.source} names`;
