@@ -42,5 +42,6 @@ export * from './session-status.ts';
 export * from './stop-conditions.ts';
 export * from './subjects.ts';
 export * from './timers.ts';
+export * from './tool-services.ts';
 export * from './verdicts.ts';
 export * from './version.ts';
