@@ -57,6 +57,22 @@ export class InboxReader {
     for (const doorbell of doorbells) doorbell.ack();
   }
 
+  /**
+   * Lets go of due timers that the session waits for no more, where nothing else has rung.
+   * @returns false where there is something to read.
+   */
+  async dropSpentTimers(areSpent: (timers: readonly StoredCommand[]) => Promise<boolean>): Promise<boolean> {
+    const rung = new Set(this.#doorbells);
+    if (rung.size === 0 || [...rung].some(({ isTimer }) => !isTimer)) return false;
+    const seqs = [...rung].map(({ seq }) => seq);
+    const timers = await this.#upTo(Math.max(...seqs), Math.min(...seqs) - 1);
+    // Of a timer whose acknowledgement came late there may be nothing to read.
+    if (timers === null || timers.some(({ isTimer }) => !isTimer) || !(await areSpent(timers))) return false;
+    this.#doorbells = this.#doorbells.filter((doorbell) => !rung.has(doorbell));
+    for (const doorbell of rung) doorbell.ack();
+    return this.#doorbells.length === 0;
+  }
+
   /** A journal that cannot be read will not be readable in a moment: who commands the session is told so, and why. */
   async refuse(publisher: Publisher, code: ErrorCode, message: string): Promise<void> {
     const doorbells = this.#answered();

@@ -47,6 +47,7 @@ import { asksForFork } from './plan-fork.ts';
 import { buildRecord, isRecordTooLarge, sealRecord } from './seal-record.ts';
 import { statusOf } from './session-status.ts';
 import { SessionWorker, type WorkerPorts } from './session-worker.ts';
+import { areSpent } from './spent-timers.ts';
 import { TimerTable } from './timer-table.ts';
 
 /** The ports that a runner uses. */
@@ -285,12 +286,15 @@ export class SessionRunner {
   }
 
   async #handle(job: Job): Promise<void> {
+    if (job.kind === 'inbox') {
+      this.#inboxJobWaits = false;
+      if (!this.#session && (await this.#dropSpentTimers())) return;
+    }
     const loaded = this.#session ?? (await this.#load());
     if (!loaded || this.#dropped || !(await this.#copy.complete(loaded))) return;
     const session = this.#session ?? loaded;
     switch (job.kind) {
       case 'inbox':
-        this.#inboxJobWaits = false;
         return this.#inbox.read(session.cursor, (command, place) => this.#takeCommand(command, place));
       case 'outcome':
         if ((await this.#step(session, job.outcome)) && job.outcome.type === 'provision_outcome')
@@ -411,6 +415,16 @@ export class SessionRunner {
   }
 
   // ---- commands (R7) ----
+
+  /** A session that is not here is not loaded for timers that it waits for no more. @returns whether that was all. */
+  async #dropSpentTimers(): Promise<boolean> {
+    try {
+      return await this.#inbox.dropSpentTimers((timers) => areSpent(this.#ports, this.#ref, timers));
+    } catch {
+      // Loading it says what is wrong.
+      return false;
+    }
+  }
 
   /** @returns false where the session was left. */
   async #takeCommand(command: StoredCommand, cursor: Cursor): Promise<boolean> {
