@@ -2,9 +2,9 @@
 import type { HookPayload } from './hook-payloads.ts';
 import type { HookPoint } from './hook-points.ts';
 import type { HookRegistrationInput } from './hook-registrations.ts';
+import type { HandlerReturn } from './hook-returns.ts';
 import type { Json, JsonObject } from './json.ts';
 import type { Message } from './messages.ts';
-import type { HandlerReturn } from './verdicts.ts';
 
 type Pascal<S extends string> = S extends `${infer Word}_${infer Rest}`
   ? `${Capitalize<Word>}${Pascal<Rest>}`
