@@ -8,8 +8,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { createIds, createSystemClock } from '@coxswain/adapter-memory';
 import {
   connectNats,
+  createNatsActiveSessions,
   createNatsBlobs,
   createNatsHooks,
+  createNatsHostLine,
   createNatsInbox,
   createNatsJournal,
   createNatsPublisher,
@@ -138,6 +140,8 @@ async function open({ url, token }: { url: string; token: string }) {
     snapshots: createNatsSnapshots(nc),
     timers: createNatsTimers(nc),
     blobs: createNatsBlobs(nc),
+    hostLine: createNatsHostLine(nc, log),
+    active: createNatsActiveSessions(nc),
     publisher: createNatsPublisher(nc, log),
     models: instantModels(watch, step),
     tools: instantTools(watch, step),

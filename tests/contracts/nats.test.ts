@@ -1,7 +1,9 @@
 import { createHash, randomBytes } from 'node:crypto';
 import {
   connectNats,
+  createNatsActiveSessions,
   createNatsBlobs,
+  createNatsHostLine,
   createNatsInbox,
   createNatsJournal,
   createNatsPublisher,
@@ -17,9 +19,11 @@ import type { CommandSender, Log } from '@coxswain/ports';
 import { BLOBS_STREAM, JOURNAL_STREAMS, Receipt, STREAMS, subjects } from '@coxswain/protocol';
 import { headers, type NatsConnection } from '@nats-io/nats-core';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { activeSessionsContract } from './active-sessions-contract.ts';
 import { blobsContract } from './blobs-contract.ts';
 import { eventually } from './eventually.ts';
 import { bytes, freshSession, text } from './fresh-session.ts';
+import { hostLineContract } from './host-line-contract.ts';
 import { inboxContract } from './inbox-contract.ts';
 import { journalContract } from './journal-contract.ts';
 import { deltaOf, publisherContract } from './publisher-contract.ts';
@@ -35,6 +39,7 @@ let server: TestServer;
 let nc: NatsConnection;
 let otherNc: NatsConnection;
 let sender: CommandSender;
+let hostLines = 0;
 
 const connect = () => connectNats({ servers: server.url, token: server.token, name: 'contract' });
 const createInbox = () => createNatsInbox(nc, log);
@@ -64,6 +69,8 @@ describe('NATS', { timeout: 60_000 }, () => {
   inboxContract('NATS', () => ({ createInbox, sender, publish }));
   snapshotsContract('NATS', () => createNatsSnapshots(nc));
   blobsContract('NATS', () => createNatsBlobs(nc));
+  hostLineContract('NATS', () => createNatsHostLine(hostLines++ % 2 ? nc : otherNc, log));
+  activeSessionsContract('NATS', () => createNatsActiveSessions(nc));
   timersContract('NATS', () => ({ timers: createNatsTimers(nc), createInbox }));
   publisherContract('NATS', () => ({
     publisher: createNatsPublisher(nc, log),

@@ -6,7 +6,7 @@ import { afterEach, describe, expect, test } from 'vitest';
 import { type Child, cox } from './kit/child.ts';
 import { busAndHost } from './kit/fixture.ts';
 import { policyFile, serveHooks } from './kit/hook-service.ts';
-import { endOf, type ReadJournal } from './kit/journal.ts';
+import { endOf, eventOf, type ReadJournal } from './kit/journal.ts';
 import { scratchFolder } from './kit/scratch.ts';
 import { type ScriptTurn, scripted } from './kit/scripts.ts';
 import { until } from './kit/until.ts';
@@ -201,6 +201,29 @@ test('a changed module is served at once, and a broken one leaves the version be
   await writeFile(file, deny('the second'));
   await service.says('loaded again', 'stderr');
   expect(await reasonOf()).toContain('the second');
+});
+
+test('a job that ends before its receipt is recorded is reported all the same, and one that there is not is refused', async () => {
+  const gate = join(await scratchFolder('gate'), 'go');
+  await serve(`
+    import { existsSync } from 'node:fs';
+    export default { file_edited: { timeout_ms: 60_000, handler: async () => {
+      while (!existsSync(${JSON.stringify(gate)})) await new Promise((resolve) => setTimeout(resolve, 10));
+      return { job: { status: 'queued', job_id: 'lint' } };
+    } } };
+  `);
+  const id = await start([{ calls: [{ tool: 'write_file', args: { path: 'b.txt', content: 'b' } }] }, done]);
+  const session = fixture.bus.client.session(id);
+  await eventOf(fixture.bus, id, 'hook_call');
+  const reported = session.reportJob({ job: { job_id: 'lint', status: 'succeeded' } }, { wait: 'accepted' });
+  await eventOf(fixture.bus, id, 'command_rejected', ({ code }) => code === 'job_unknown');
+  await writeFile(gate, '');
+  expect((await reported).receipt).toMatchObject({ stage: 'accepted' });
+  const journal = await endOf(fixture.bus, id);
+  expect(journal.of('job_reported')).toMatchObject([{ receipt: { job_id: 'lint', status: 'succeeded' } }]);
+
+  const unknown = { job: { job_id: 'another', status: 'failed' as const } };
+  await expect(session.reportJob(unknown, { wait: 'accepted', id: 'once' })).rejects.toThrow(/job another/);
 });
 
 test('a point that nobody has registered for costs no message', async () => {

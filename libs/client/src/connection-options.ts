@@ -13,7 +13,7 @@ export interface ConnectOptions {
   readonly tenant?: string | undefined;
   /** Shown in the server's list of connections. Default `coxswain-client`. */
   readonly name?: string | undefined;
-  /** Where receipts and replies may go, for clients whose permissions are bound to a prefix of their own. Begins with `_INBOX`. */
+  /** Where receipts and replies may go, for clients whose permissions are bound to a prefix of their own. `_INBOX` or `_INBOX_<name>`, and maybe more tokens. */
   readonly inboxPrefix?: string | undefined;
   /** How long the first connection may take. Default 5,000. */
   readonly connectTimeoutMs?: number | undefined;

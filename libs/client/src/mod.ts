@@ -1,4 +1,5 @@
 /** The typed client: connect to a bus, start sessions, steer them, follow them. */
+export type { HandlerPayload, HookContext, HookDefinitions, HookHandler } from '@coxswain/protocol';
 export { printable, summarizeArgs, summarizeResult } from './args-summary.ts';
 export type { BusInfo, StreamPresence } from './bus-info.ts';
 export { Client, connect, type PendingApproval } from './client.ts';

@@ -178,9 +178,11 @@ async function* messagesOf(consumer: Consumer, signal?: AbortSignal): AsyncGener
   const messages = await consumer.consume({ max_messages: 200 });
   const stop = () => messages.stop();
   signal?.addEventListener('abort', stop, { once: true });
+  if (signal?.aborted) stop();
   try {
-    if (signal?.aborted) return;
+    // Also where it is stopped already: what has never been read does not say that it has closed.
     for await (const message of messages) {
+      if (signal?.aborted) return;
       yield message;
       if (signal?.aborted) return;
     }

@@ -115,28 +115,21 @@ const Start = z
     refineModelChoice(body, context);
   });
 
+/** What waits for a seam says this. */
+const INJECTION_FIELDS = {
+  body: Text,
+  mode: ModeInput.default('finish_step'),
+  preempt: Preempt,
+  dedupe_key: Dedupe.optional(),
+};
+
 /** The body of each verb, strict: an unknown key is refused by name. */
 export const COMMAND_BODIES = {
   start: Start,
   prompt: z.strictObject({ ...Envelope, body: Text }),
-  steer: z
-    .strictObject({
-      ...Envelope,
-      body: Text,
-      mode: ModeInput.default('finish_step'),
-      preempt: Preempt,
-      dedupe_key: Dedupe.optional(),
-    })
-    .refine(preemptsByInterrupt, PREEMPT_ISSUE),
+  steer: z.strictObject({ ...Envelope, ...INJECTION_FIELDS }).refine(preemptsByInterrupt, PREEMPT_ISSUE),
   remind: z
-    .strictObject({
-      ...Envelope,
-      body: Text,
-      mode: ModeInput.default('finish_step'),
-      preempt: Preempt,
-      dedupe_key: Dedupe.optional(),
-      ...REMINDER_FIELDS,
-    })
+    .strictObject({ ...Envelope, ...INJECTION_FIELDS, ...REMINDER_FIELDS })
     .refine(preemptsByInterrupt, PREEMPT_ISSUE),
   followup: z.strictObject({ ...Envelope, body: Text, dedupe_key: Dedupe.optional() }),
   approve: z

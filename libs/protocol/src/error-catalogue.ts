@@ -60,7 +60,7 @@ export const ERROR_CATALOGUE = {
   empty_body: rejection('The text is empty.', 'Say something.'),
   not_yet_available: rejection('This release knows the name but does not carry it out yet.', 'Leave it out.'),
   receipt_subject_refused: rejection(
-    'The receipt subject is not an inbox (_INBOX…).',
+    'The receipt subject is not an inbox: `_INBOX.…`, or `_INBOX_<name>.…`, of at most 256 characters.',
     'Subscribe to an inbox and name that.',
   ),
   unknown_hook_point: rejection(

@@ -4,6 +4,7 @@ import { BOUNDS } from './bounds.ts';
 import { SessionEvent } from './events.ts';
 import { Input } from './inputs.ts';
 import { BlobRef } from './json.ts';
+import { problemSentences, readStrictly } from './schema-problems.ts';
 
 /** The record shape that this release writes. Readers take every shape ever released. */
 export const RECORD_VERSION = 1;
@@ -88,14 +89,27 @@ export type BlobText = (ref: BlobRef) => string | undefined;
  * @throws RecordUnreadableError naming the member that does not fit, or the blob that is missing.
  */
 export function decodeRecord(bytes: Uint8Array, blobText: BlobText = blobNote): JournalRecord {
-  const { blobs, ...value } = parseStored(bytes);
-  for (const pointer of blobs ?? []) putBack(value, pointer, blobText);
+  const value = withLargeFields(parseStored(bytes), blobText);
   const parsed = JournalRecord.safeParse(value);
-  if (!parsed.success)
-    throw new RecordUnreadableError(
-      `${nameOf(value)} does not fit version ${RECORD_VERSION}: ${z.prettifyError(parsed.error)}`,
-    );
-  return parsed.data as JournalRecord;
+  if (parsed.success) return parsed.data as JournalRecord;
+  // Once more, for the words: records are read far too often to be read with words the first time.
+  const told = readStrictly(JournalRecord, value);
+  const problems = told.ok ? [] : problemSentences(told.problems);
+  throw new RecordUnreadableError(`${nameOf(value)} does not fit version ${RECORD_VERSION}: ${problems.join('; ')}`);
+}
+
+/**
+ * A record's parsed JSON with its large fields put back in place, and without the member that points at them.
+ * @param which the pointers that matter; the others are left as they are.
+ * @throws RecordUnreadableError where one of them points at nothing, or its text cannot be had.
+ */
+export function withLargeFields(
+  { blobs = [], ...value }: StoredJson,
+  blobText: BlobText,
+  which: (pointer: string) => boolean = () => true,
+): Record<string, unknown> {
+  for (const pointer of blobs) if (which(pointer)) putBack(value, pointer, blobText);
+  return value;
 }
 
 /** The large fields that a record's bytes refer to. Throws RecordUnreadableError as {@link decodeRecord} does. */
@@ -107,9 +121,10 @@ export function blobRefsOf(bytes: Uint8Array): readonly BlobRef[] {
   });
 }
 
-type Stored = { blobs?: readonly string[] } & Record<string, unknown>;
+/** A record as it is stored: JSON, with pointers at what lies apart. */
+export type StoredJson = { blobs?: readonly string[] } & Record<string, unknown>;
 
-function parseStored(bytes: Uint8Array): Stored {
+function parseStored(bytes: Uint8Array): StoredJson {
   let value: unknown;
   try {
     // A byte order mark is not passed over: it is no byte of any record that was written.
@@ -121,7 +136,7 @@ function parseStored(bytes: Uint8Array): Stored {
   }
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     throw new RecordUnreadableError('a record is not a JSON object');
-  const { v: version, blobs } = value as Stored;
+  const { v: version, blobs } = value as StoredJson;
   if (version !== RECORD_VERSION) {
     const message = `${nameOf(value)} is of version ${String(version)}, which is not known to this release`;
     throw typeof version === 'number' ? new RecordVersionUnknownError(message) : new RecordUnreadableError(message);
@@ -129,7 +144,7 @@ function parseStored(bytes: Uint8Array): Stored {
   if (blobs !== undefined && !z.array(z.string()).max(4_096).safeParse(blobs).success) {
     throw new RecordUnreadableError('blobs is not a list of pointers');
   }
-  return value as Stored;
+  return value as StoredJson;
 }
 
 /** What people find it by in its journal. */

@@ -111,6 +111,19 @@ export const subjects = {
     `$KV.${STREAMS.hosts}.hooks.${TenantId.parse(tenant)}.${token(service)}.${token(instance)}`,
   /** Where all instances of hook services do. */
   hookInstances: '$KV.cox_hosts.hooks.*.*.*',
+  /** Where a host says that it lives: a key of the bucket of hosts. */
+  hostBeat: (host: string) => `$KV.${STREAMS.hosts}.host.${token(host)}`,
+  /** Where all hosts do. */
+  hostBeats: '$KV.cox_hosts.host.*',
+  /** Where a host is told of commands for sessions that it works on. */
+  hostRing: (host: string) => `cox-host.ring.${token(host)}`,
+  /** Where hosts are told of sessions that wait for their next host. */
+  hostReleases: 'cox-host.released',
+  /** The note that a session has work under way: a key of the bucket of active sessions. */
+  activeSession: (ref: SessionRef) =>
+    `$KV.${STREAMS.active}.${partitionOf(ref.sessionId)}.${ref.tenant}.${ref.sessionId}`,
+  /** All such notes of a partition. */
+  activeSessions: (p: number) => `$KV.${STREAMS.active}.${p}.*.*`,
 } as const;
 
 /** Names of streams and buckets. */
@@ -206,6 +219,15 @@ export function parseJournalSubject(subject: string): SessionRef | null {
   return { tenant: TenantId.parse(tenant), sessionId: SessionId.parse(sessionId) };
 }
 
+/** Reads the key of a note of an active session; null where it is none, or a name is hostile. */
+export function parseActiveSession(subject: string): SessionRef | null {
+  const [kv, bucket, partition, tenant, sessionId = '', ...rest] = subject.split('.');
+  if (kv !== '$KV' || bucket !== STREAMS.active || rest.length > 0) return null;
+  if (!ID_PATTERN.test(tenant ?? '') || !ID_PATTERN.test(sessionId)) return null;
+  if (partition !== String(partitionOf(sessionId))) return null;
+  return { tenant: TenantId.parse(tenant), sessionId: SessionId.parse(sessionId) };
+}
+
 /** Reads a query's subject; null where an id is hostile. */
 export function parseQuery(subject: string): { readonly ref: SessionRef; readonly what: string } | null {
   const [cox, tenant, query, sessionId, what, ...rest] = subject.split('.');
@@ -225,7 +247,11 @@ export function parseHookService(
   return { tenant: TenantId.parse(tenant), service: service as string, instance };
 }
 
-/** Whether receipts may go to a subject: only to inboxes, without wildcards. */
+const INBOX_MAX_CHARS = 256;
+/** `_INBOX` is what the libraries of NATS take, `_INBOX_<name>` what a user's permissions may be bound to instead. */
+const INBOX = /^_INBOX(_[A-Za-z0-9_-]+)?(\.[A-Za-z0-9_$-]+)+$/;
+
+/** Whether receipts may go to a subject: only to inboxes, `_INBOX.…` or `_INBOX_<name>.…`, without wildcards. */
 export function isInboxSubject(subject: string): boolean {
-  return /^_INBOX[A-Za-z0-9_.$-]{1,250}$/.test(subject) && !subject.endsWith('.') && !subject.includes('..');
+  return subject.length <= INBOX_MAX_CHARS && INBOX.test(subject);
 }

@@ -9,6 +9,7 @@ import {
   type SessionRef,
   type ToolDefinition,
 } from '@coxswain/protocol';
+import { elapsedMs } from './elapsed-ms.ts';
 import { argumentsProblem } from './validate-arguments.ts';
 
 /** One model effect. */
@@ -50,7 +51,7 @@ export async function askModel(
     body_streamed: streamed,
     ...(result.error ? { error: result.error } : {}),
     attempts: result.attempts,
-    duration_ms: Math.max(0, Math.round((clock.monotonicMs() - startedMs) * 1_000) / 1_000),
+    duration_ms: elapsedMs(clock, startedMs),
   };
 }
 

@@ -9,6 +9,7 @@ import {
   type ToolResult,
 } from '@coxswain/protocol';
 import { boundResult } from './bound-result.ts';
+import { elapsedMs } from './elapsed-ms.ts';
 
 /** One admitted call and the circumstances of its dispatch. */
 export interface Dispatch {
@@ -50,7 +51,7 @@ export async function dispatchWithHook(
     result: outcome.result,
     ...(ran.park ? { park: ran.park } : {}),
     ...(edited.length > 0 ? { edited } : {}),
-    duration_ms: Math.max(0, Math.round((clock.monotonicMs() - startedMs) * 1_000) / 1_000),
+    duration_ms: elapsedMs(clock, startedMs),
   };
 }
 

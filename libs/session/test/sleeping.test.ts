@@ -296,7 +296,7 @@ test('a due timer that comes to a host whose session another has gone on with is
   // Deliveries go to the first host, which still believes that it has the session in the middle of its call.
   await bed.host();
   await bed.start();
-  await bed.host();
+  await bed.rival();
   expect((await bed.eventsOf('suspended')).map(({ call_id }) => call_id)).toEqual(['c2']);
   await bed.time.advance(2 * MINUTE);
   expect(await bed.eventsOf('resumed')).toMatchObject([{ cause: 'timeout' }]);

@@ -3,7 +3,7 @@ import { unwatchFile, watchFile } from 'node:fs';
 import { basename, extname, resolve } from 'node:path';
 import { type LoadedHooks, loadHooks } from '@coxswain/adapter-hooks';
 import { createServiceLog, type LogTarget } from '@coxswain/adapter-log';
-import { connectNats, parseConnectionUrl, serveHooks } from '@coxswain/adapter-nats';
+import { connectNats, endOnce, parseConnectionUrl, serveHooks } from '@coxswain/adapter-nats';
 import type { Log } from '@coxswain/ports';
 import { DEFAULT_TENANT } from '@coxswain/protocol';
 
@@ -62,23 +62,19 @@ export async function startHooksService(options: HooksServiceOptions): Promise<H
       return next.files;
     });
     log.info({ service: name, instance: served.instance, file, hooks: told(loaded) }, 'hook service is up');
-    let stopping: Promise<void> | undefined;
-    const stop = async () => {
+    const stop = endOnce(async () => {
       log.info({ service: name, instance: served.instance }, 'hook service stops');
       await watch.end();
       await served.stop();
       await nc.close();
-    };
+    });
     return {
       name,
       instance: served.instance,
       get count() {
         return loaded.hooks.table().length;
       },
-      stop: () => {
-        stopping ??= stop();
-        return stopping;
-      },
+      stop,
     };
   } catch (error) {
     await nc.close();

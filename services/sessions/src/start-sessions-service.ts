@@ -7,19 +7,22 @@ import { createIds, createSystemClock } from '@coxswain/adapter-memory';
 import { createModels, KNOWN_PRICES, readPrices } from '@coxswain/adapter-models';
 import {
   connectNats,
+  createNatsActiveSessions,
   createNatsBlobs,
   createNatsHooks,
+  createNatsHostLine,
   createNatsInbox,
   createNatsJournal,
   createNatsPublisher,
   createNatsSnapshots,
   createNatsTimers,
+  endOnce,
   ensureStreams,
   parseConnectionUrl,
   serveQueries,
 } from '@coxswain/adapter-nats';
 import { combineToolSources, createBuiltInTools } from '@coxswain/adapter-tools';
-import type { Hooks, Personas, StopPredicates } from '@coxswain/ports';
+import type { Hooks, Personas, StopPredicates, ToolSource } from '@coxswain/ports';
 import type { PriceTable } from '@coxswain/protocol';
 import { createSessionHost } from '@coxswain/session';
 
@@ -38,6 +41,8 @@ export interface SessionsServiceOptions {
   readonly defaultRoot?: string | undefined;
   /** What models cost, before the rows of the file that COX_PRICES names and of the built-in table. */
   readonly prices?: PriceTable | undefined;
+  /** In place of the built-in tools and of MCP servers, which {@link combineToolSources} puts together with others. */
+  readonly tools?: ToolSource | undefined;
   /** Hooks of the program that runs the service, beside those of the manifest and of the bus. */
   readonly hooks?: Hooks | undefined;
   /** The manifest, `coxswain.yaml`: its hooks run in this process. */
@@ -88,9 +93,11 @@ export async function startSessionsService(options: SessionsServiceOptions): Pro
         snapshots: createNatsSnapshots(nc),
         timers: createNatsTimers(nc),
         blobs: createNatsBlobs(nc),
+        hostLine: createNatsHostLine(nc, log),
+        active: createNatsActiveSessions(nc),
         publisher: createNatsPublisher(nc, log),
         models: createModels({ env, clock, baseFolder: defaultRoot }),
-        tools: combineToolSources([createBuiltInTools(), createMcpTools({ env })]),
+        tools: options.tools ?? combineToolSources([createBuiltInTools(), createMcpTools({ env })]),
         personas: noPersonas,
         hooks: combineHooks([...own, served], log),
         clock,
@@ -106,22 +113,18 @@ export async function startSessionsService(options: SessionsServiceOptions): Pro
     const { recovered } = await host.start();
     const stopQueries = serveQueries(nc, log, (ref) => host.status(ref));
     log.info({ host: host.id, recovered }, 'session host is up');
-    let stopping: Promise<void> | undefined;
-    const stop = async () => {
+    const stop = endOnce(async () => {
       log.info({ host: host.id }, 'session host stops');
       stopQueries();
       await host.stop();
       await served.stop();
       await nc.close();
-    };
+    });
     return {
       hostId: host.id,
       recovered,
       failed,
-      stop: () => {
-        stopping ??= stop();
-        return stopping;
-      },
+      stop,
     };
   } catch (error) {
     await nc.close();

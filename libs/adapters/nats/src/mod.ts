@@ -1,8 +1,11 @@
 /** The durable ports on NATS JetStream, and the embedded server. */
 export { type ConnectNatsOptions, connectNats } from './connect.ts';
+export { endOnce } from './end-once.ts';
 export { ensureStreams, StreamConfigMismatchError } from './ensure-streams.ts';
 export { listSessions } from './list-sessions.ts';
+export { createNatsActiveSessions } from './nats-active-sessions.ts';
 export { createNatsHooks, type NatsHooks } from './nats-hooks.ts';
+export { createNatsHostLine } from './nats-host-line.ts';
 export { createNatsInbox } from './nats-inbox.ts';
 export { createNatsJournal } from './nats-journal.ts';
 export { createNatsPublisher } from './nats-publisher.ts';

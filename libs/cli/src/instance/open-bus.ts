@@ -95,11 +95,13 @@ function refusePort(port: number, { servers, source }: BusAddress): void {
   throw usageError(`--port ${port} is for a server that is started here, and ${runs}`);
 }
 
-// Whoever has written a policy must not believe that it holds where it does not.
+// Whoever has written a policy must not believe that it holds where it does not; it may be the one that the host has read.
 function refuseElsewhere(flags: Where['flags'], manifest: string): void {
   if (flags.on('manifest'))
     throw usageError('--manifest belongs to the process that hosts sessions, which runs already');
-  process.stderr.write(`the hooks of ${manifest} are not used: the sessions of this bus are hosted elsewhere\n`);
+  process.stderr.write(
+    `${manifest} is not read here: what hosts the sessions runs already, with the hooks it was started with\n`,
+  );
 }
 
 async function joinBus(address: BusAddress, stateDir: string): Promise<OpenBus> {
