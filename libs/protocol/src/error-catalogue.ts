@@ -96,7 +96,7 @@ export const ERROR_CATALOGUE = {
     'Nothing; what came is dropped, and this is the note of it.',
   ),
   stale_epoch: rejection(
-    'A call_outcome is of an earlier sending of its call, or of one that was never made.',
+    'A call_outcome is of an earlier sending of its call, or of one that was never made; or a host that has lost the session asks for a bus tool.',
     'Nothing; whoever has the newest sending will bring the outcome.',
   ),
   call_unknown: rejection('The session has no such call in its open batch.', 'Check the call id.'),
@@ -458,6 +458,22 @@ export const ERROR_CATALOGUE = {
     'The hook service is to be removed from the registry, and instances of it serve.',
     'Changes nothing: they would be asked no more without a word.',
     'Stop them first.',
+  ),
+  // Tools on the bus
+  tool_module_invalid: exception(
+    'A module of tools cannot be loaded, or its default export is no tool and no list of tools.',
+    'Stops, naming file and line where it can; a service that runs already keeps the version before.',
+    'Correct the file.',
+  ),
+  tool_definition_invalid: exception(
+    'A tool that is to be served on the bus has a name, a schema or a setting that it cannot have.',
+    'Announces nothing; a tool that is served already stays as it was.',
+    'Correct the definition as the message says.',
+  ),
+  tool_not_announced: exception(
+    'Others announced the same tool again and again, while this process tried to.',
+    'Serves nothing.',
+    'Have processes that serve one tool announce the same of it.',
   ),
   // Starting up
   prices_unreadable: exception(

@@ -97,6 +97,22 @@ export const subjects = {
   timerCommandTransform: 'cox-cmd.{{wildcard(1)}}.{{wildcard(2)}}.{{wildcard(3)}}.timer.{{wildcard(4)}}',
   /** Requests to a bus tool. */
   tool: (tenant: string, name: string) => `cox.${TenantId.parse(tenant)}.tool.${token(name, TOOL_NAME_PATTERN)}`,
+  /** What every instance of a bus tool hears: what became of a call, and that one shall stop. */
+  toolInstances: (tenant: string, name: string) =>
+    `cox.${TenantId.parse(tenant)}.tool.${token(name, TOOL_NAME_PATTERN)}.all`,
+  /** What one instance of a bus tool hears: about a call that it has taken. */
+  toolInstance: (tenant: string, name: string, instance: string) =>
+    `cox.${TenantId.parse(tenant)}.tool.${token(name, TOOL_NAME_PATTERN)}.at.${token(instance)}`,
+  /** What a bus tool is announced as: a key of the registry. */
+  toolAnnouncement: (tenant: string, name: string) =>
+    `$KV.${STREAMS.registry}.tools.${TenantId.parse(tenant)}.${token(name, TOOL_NAME_PATTERN)}`,
+  /** What all bus tools are announced as. */
+  toolAnnouncements: '$KV.cox_registry.tools.*.*',
+  /** Where an instance of a bus tool says that it lives: a key of the bucket of hosts. */
+  toolBeat: (tenant: string, name: string, instance: string) =>
+    `$KV.${STREAMS.hosts}.tools.${TenantId.parse(tenant)}.${token(name, TOOL_NAME_PATTERN)}.${token(instance)}`,
+  /** Where all instances of bus tools do. */
+  toolBeats: '$KV.cox_hosts.tools.*.*.*',
   /** Requests to a persona's service. */
   persona: (tenant: string, name: string) => `cox.${TenantId.parse(tenant)}.persona.${token(name)}`,
   /** Requests to a hook. */
@@ -245,6 +261,17 @@ export function parseHookService(
   if (kv !== '$KV' || !buckets.includes(bucket) || hooks !== 'hooks' || rest.length > 0) return null;
   if (![tenant, service, instance ?? 'none'].every((name) => ID_PATTERN.test(name ?? ''))) return null;
   return { tenant: TenantId.parse(tenant), service: service as string, instance };
+}
+
+/** Reads the key of a bus tool or of one of its instances; null where it is none, or a name is hostile. */
+export function parseBusTool(
+  subject: string,
+): { readonly tenant: TenantId; readonly name: string; readonly instance: string | undefined } | null {
+  const [kv, bucket, tools, tenant = '', name = '', instance, ...rest] = subject.split('.');
+  const buckets: readonly (string | undefined)[] = [STREAMS.registry, STREAMS.hosts];
+  if (kv !== '$KV' || !buckets.includes(bucket) || tools !== 'tools' || rest.length > 0) return null;
+  if (!ID_PATTERN.test(tenant) || !TOOL_NAME_PATTERN.test(name) || !ID_PATTERN.test(instance ?? 'none')) return null;
+  return { tenant: TenantId.parse(tenant), name, instance };
 }
 
 const INBOX_MAX_CHARS = 256;

@@ -9,8 +9,8 @@ import {
   type SessionRef,
   type ToolDefinition,
 } from '@coxswain/protocol';
+import { argumentsProblem } from '@coxswain/protocol/validate-arguments';
 import { elapsedMs } from './elapsed-ms.ts';
-import { argumentsProblem } from './validate-arguments.ts';
 
 /** One model effect. */
 export interface ModelAsk {

@@ -22,8 +22,8 @@ import {
   type ToolResult,
   type Verdict,
 } from '@coxswain/protocol';
+import { argumentsProblem } from '@coxswain/protocol/validate-arguments';
 import { rewriteResult, textLength } from '@coxswain/turn';
-import { argumentsProblem } from './validate-arguments.ts';
 
 /** One consult: every registration of one point, in order, over one payload. */
 export interface Consult {

@@ -16,6 +16,7 @@ import {
   createNatsPublisher,
   createNatsSnapshots,
   createNatsTimers,
+  createNatsTools,
   endOnce,
   ensureStreams,
   parseConnectionUrl,
@@ -41,7 +42,7 @@ export interface SessionsServiceOptions {
   readonly defaultRoot?: string | undefined;
   /** What models cost, before the rows of the file that COX_PRICES names and of the built-in table. */
   readonly prices?: PriceTable | undefined;
-  /** In place of the built-in tools and of MCP servers, which {@link combineToolSources} puts together with others. */
+  /** In place of the built-in tools and of MCP servers, which {@link combineToolSources} puts together with others; those of the bus are there besides. */
   readonly tools?: ToolSource | undefined;
   /** Hooks of the program that runs the service, beside those of the manifest and of the bus. */
   readonly hooks?: Hooks | undefined;
@@ -85,6 +86,7 @@ export async function startSessionsService(options: SessionsServiceOptions): Pro
     const ids = createIds(clock);
     const defaultRoot = options.defaultRoot ?? process.cwd();
     const served = await createNatsHooks(nc, log);
+    const busTools = await createNatsTools(nc, log);
     const own = [declared?.hooks, options.hooks].filter((hooks) => hooks !== undefined);
     const host = createSessionHost(
       {
@@ -97,7 +99,10 @@ export async function startSessionsService(options: SessionsServiceOptions): Pro
         active: createNatsActiveSessions(nc),
         publisher: createNatsPublisher(nc, log),
         models: createModels({ env, clock, baseFolder: defaultRoot }),
-        tools: options.tools ?? combineToolSources([createBuiltInTools(), createMcpTools({ env })]),
+        tools: combineToolSources([
+          options.tools ?? combineToolSources([createBuiltInTools(), createMcpTools({ env })]),
+          busTools,
+        ]),
         personas: noPersonas,
         hooks: combineHooks([...own, served], log),
         clock,
@@ -118,6 +123,7 @@ export async function startSessionsService(options: SessionsServiceOptions): Pro
       stopQueries();
       await host.stop();
       await served.stop();
+      await busTools.stop();
       await nc.close();
     });
     return {

@@ -17,7 +17,7 @@ export interface LoadedModule {
   readonly files: readonly string[];
 }
 
-/** A module that cannot be loaded, or does not export what it should. The message begins with its path. */
+/** A module of handlers that cannot be loaded, or does not export what it should. The message begins with its path. */
 export class HookModuleError extends Error {
   override readonly name = 'HookModuleError';
   readonly code = 'hook_module_invalid';
@@ -119,13 +119,17 @@ const packagesStay: Plugin = {
       if (kind === 'entry-point' || pluginData === packagesStay) return null;
       if (isBuiltin(path)) return { path, external: true };
       const found = await build.resolve(path, { kind, resolveDir, pluginData: packagesStay });
-      // Where the client library is not installed, `defineHooks` is all that a module of handlers needs of it.
+      // Where the client library is not installed, these are all that a module needs of it.
       if (found.errors.length > 0) return OWN.test(path) ? { path, namespace: 'coxswain' } : { errors: found.errors };
       if (/\.[cm]?tsx?$/.test(found.path)) return { path: found.path };
       return { path: kind === 'require-call' ? found.path : pathToFileURL(found.path).href, external: true };
     });
     build.onLoad({ filter: OWN, namespace: 'coxswain' }, () => ({
-      contents: 'export const defineHooks = (hooks) => hooks;',
+      contents: [
+        'export const defineHooks = (hooks) => hooks;',
+        'export const defineTool = (tool) => tool;',
+        "export const LATER = Symbol.for('coxswain.outcome-comes-later');",
+      ].join('\n'),
       loader: 'js',
     }));
   },

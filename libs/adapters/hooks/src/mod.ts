@@ -11,4 +11,4 @@ export {
 } from './hook-registry.ts';
 export { type LoadedHooks, loadHooks } from './load-hooks.ts';
 export { loadManifest, ManifestError } from './load-manifest.ts';
-export { HookModuleError } from './load-module.ts';
+export { HookModuleError, type LoadedModule, loadModule } from './load-module.ts';

@@ -1,7 +1,7 @@
 /** The durable ports on NATS JetStream, and the embedded server. */
 export { type ConnectNatsOptions, connectNats } from './connect.ts';
 export { endOnce } from './end-once.ts';
-export { ensureStreams, StreamConfigMismatchError } from './ensure-streams.ts';
+export { ensureBuckets, ensureStreams, StreamConfigMismatchError } from './ensure-streams.ts';
 export { listSessions } from './list-sessions.ts';
 export { createNatsActiveSessions } from './nats-active-sessions.ts';
 export { createNatsHooks, type NatsHooks } from './nats-hooks.ts';
@@ -14,6 +14,7 @@ export { createNatsSender } from './nats-sender.ts';
 export { NatsRefusedError, NatsUnavailableError } from './nats-status.ts';
 export { createNatsBlobs, createNatsSnapshots } from './nats-storage.ts';
 export { createNatsTimers } from './nats-timers.ts';
+export { createNatsTools, type NatsTools } from './nats-tools.ts';
 export {
   HookIdTakenError,
   type ListedHookService,

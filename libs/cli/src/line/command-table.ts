@@ -321,13 +321,18 @@ export const COMMANDS: readonly CommandSpec[] = [
   {
     name: 'serve',
     args: ['<what>', '[file]'],
-    help: 'Run one service on a bus until stopped: hooks FILE, or sessions',
+    help: 'Run one service on a bus until stopped: hooks FILE, tool FILE, or sessions',
     flags: {
       ...BUS,
       manifest: MANIFEST,
       name: { value: 'NAME', help: 'The hook service’s name (the file’s); instances of one name share the work' },
     },
-    examples: ['cox serve hooks ./policy.ts', 'cox serve hooks coxswain.yaml --name policy', 'cox serve sessions'],
+    examples: [
+      'cox serve hooks ./policy.ts',
+      'cox serve hooks coxswain.yaml --name policy',
+      'cox serve tool ./my-tool.ts',
+      'cox serve sessions',
+    ],
     load: () => import('../commands/serve.ts'),
   },
   {
