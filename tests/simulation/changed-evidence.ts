@@ -95,9 +95,12 @@ export class SoundEvidence {
   }
 
   /** The first journal that `holds`, with another history. */
-  history(holds: (journal: Journal) => boolean, change: (entry: HistoryEntry) => HistoryEntry): Changed {
+  history(
+    holds: (journal: Journal, evidence: Evidence) => boolean,
+    change: (entry: HistoryEntry) => HistoryEntry,
+  ): Changed {
     for (const { journal, evidence } of this.#journals()) {
-      if (!holds(journal)) continue;
+      if (!holds(journal, evidence)) continue;
       const history = new History(() => 0);
       history.entries.push(...evidence.history.entries.map(change));
       return { journal, evidence: { ...evidence, history } };

@@ -1,7 +1,8 @@
 /** Evidence changed where it tells of waiting, waking, being used up and coming to an end. */
 import type { EventOf, SessionEvent } from '@coxswain/protocol';
 import { type Case, type Change, never, twice } from './changed-evidence.ts';
-import type { Journal } from './checkers/check.ts';
+import type { Evidence, Journal } from './checkers/check.ts';
+import { promptsOf } from './checkers/prompts.ts';
 
 const having =
   <T extends SessionEvent['type']>(change: Partial<EventOf<T>>): Change =>
@@ -301,18 +302,18 @@ export const CHANGED_LIVES: readonly Case[] = [
   ],
 ];
 
-/** Whether a model has answered a prompt that shows a reminder which nobody has cleared. */
-function promptsWithAReminder({ records }: Journal): boolean {
-  const all = records.flatMap(({ events }) => events);
+/** Whether a model was asked with a reminder that nobody has cleared, and that no other has the words of. */
+function promptsWithAReminder(journal: Journal, { history }: Evidence): boolean {
+  const all = journal.records.flatMap(({ events }) => events);
   const cleared = new Set(all.flatMap((event) => (event.type === 'control_outcome' ? [event.target] : [])));
-  return all.some((event, at) => {
+  const bodies = all.flatMap((event) => (event.type === 'reminder_injected' ? [event.body] : []));
+  const asked = promptsOf(journal, history);
+  return all.some((event) => {
     if (event.type !== 'reminder_fired' || !isShown(event) || cleared.has(event.command_id)) return false;
-    const later = all
-      .slice(at)
-      .filter(({ type }) =>
-        ['turn_start', 'message_complete', 'reminder_expired', 'reminder_deduped', 'agent_end'].includes(type),
-      );
-    return later[0]?.type === 'turn_start' && later[1]?.type === 'message_complete';
+    const injected = all.find((one) => one.type === 'reminder_injected' && one.command_id === event.command_id);
+    const body = injected?.type === 'reminder_injected' ? injected.body : undefined;
+    if (body === undefined || bodies.filter((one) => one === body).length > 1) return false;
+    return asked.some(({ said }) => said.includes(body));
   });
 }
 
