@@ -23,12 +23,12 @@ interface LayerRule {
 const pure = { nodeBuiltins: false, computedImports: false };
 
 const LAYERS: Readonly<Record<string, LayerRule>> = {
-  protocol: { ...pure, layers: [], vendors: ['zod', 're2js'] },
+  protocol: { ...pure, layers: [], vendors: ['ajv', 'zod', 're2js'] },
   turn: { ...pure, layers: ['protocol'], vendors: ['xstate'] },
   ports: { ...pure, layers: ['protocol'], vendors: [] },
   session: {
     layers: ['protocol', 'turn', 'ports'],
-    vendors: ['ajv', 'zod'],
+    vendors: ['zod'],
     nodeBuiltins: true,
     computedImports: false,
   },

@@ -7,6 +7,7 @@ import { dirname, resolve } from 'node:path';
 import { coverageReference } from './reference/coverage.ts';
 import { errorReference } from './reference/errors.ts';
 import { hookReference } from './reference/hooks.ts';
+import { roleReference } from './reference/roles.ts';
 import { seamReference } from './reference/seams.ts';
 import { stateReference } from './reference/states.ts';
 import { subjectReference } from './reference/subjects.ts';
@@ -16,6 +17,7 @@ const PAGES: Readonly<Record<string, () => string>> = {
   'docs/reference/coverage.md': coverageReference,
   'docs/reference/errors.md': errorReference,
   'docs/reference/hooks.md': hookReference,
+  'docs/reference/roles.md': roleReference,
   'docs/reference/seams.md': seamReference,
   'docs/reference/states.md': stateReference,
   'docs/reference/subjects.md': subjectReference,

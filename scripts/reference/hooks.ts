@@ -13,7 +13,7 @@ import {
 import { z } from 'zod';
 import { code, generatedFrom, table } from './markdown.ts';
 
-const SOURCES = ['hook-points', 'hook-payloads', 'hook-registrations', 'verdicts', 'job-receipts'].map(
+const SOURCES = ['hook-points', 'hook-payloads', 'hook-registrations', 'hook-returns', 'job-receipts'].map(
   (name) => `libs/protocol/src/${name}.ts`,
 );
 const RETURNS: readonly ReturnRow[] = Object.values(HOOK_RETURNS);

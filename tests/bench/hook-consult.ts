@@ -1,17 +1,20 @@
 /**
  * A consult of a hook over the bus: from the acknowledgement of the record that holds its `hook_call` until its verdict is
- * parsed, beside one raw request and its reply between two processes, right after
- * an append as well. Its appends are counted, not timed.
+ * parsed, beside one raw request and its reply: between the same two processes, of the same bytes, to a queue group, and
+ * right after an append as well. Its appends are counted, not timed.
  */
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { createNatsJournal } from '@coxswain/adapter-nats';
+import { DEFAULT_TENANT, subjects } from '@coxswain/protocol';
+import type { Msg } from '@nats-io/nats-core';
 import { bundle } from '../../scripts/bundle.mjs';
 import type { Bench, Part } from './bench-part.ts';
 import { freshRef, publishStart, runEnded } from './bench-session.ts';
 import { median, percentile, shown } from './figures.ts';
 import { writeBundle } from './host-process.ts';
+import type { AskedBytes } from './raw-path.ts';
 import { warmUp, withBench } from './with-bench.ts';
 
 /** The part `hooks`. */
@@ -25,15 +28,16 @@ export const hookConsult: Part = {
       const service = await startService(bench);
       try {
         await bench.host.call('hooksKnown', { count: 1 });
-        // The first consults warm both sides up.
-        await consults(bench, 300);
-        await bench.host.call('rawRequests', { times: 500, ...RAW });
+        const bytes = await askedBytes(bench);
+        // The first ones warm both sides up.
+        await consults(bench, 400);
+        await bench.host.call('rawRequests', { times: 400, bytes });
         const rounds = quick ? 3 : 9;
         const ratios: number[] = [];
         const milliseconds = { consult: [] as number[], raw: [] as number[] };
         for (let round = 0; round < rounds; round++) {
           const consult = await consults(bench, 200);
-          const raw = await bench.host.call('rawRequests', { times: 400, ...RAW });
+          const raw = await bench.host.call('rawRequests', { times: 200, bytes });
           milliseconds.consult.push(...consult);
           milliseconds.raw.push(...raw);
           ratios.push(median(consult) / median(raw));
@@ -64,7 +68,7 @@ export const hookConsult: Part = {
               from: 'counted',
             },
           ],
-          detail: { rounds, ratios, milliseconds },
+          detail: { rounds, bytes, ratios, milliseconds },
         };
       } finally {
         await service.stop();
@@ -72,8 +76,31 @@ export const hookConsult: Part = {
     }),
 };
 
-/** About as long as what a handler is asked, and as the record before, so that the raw path carries as much. */
-const RAW = { bytes: 450, recordBytes: 1_500 } as const;
+/** What a consult carries, looked at on the bus: the raw path carries as much. */
+async function askedBytes(bench: Bench): Promise<AskedBytes> {
+  const { nc } = bench;
+  const lengths = new Map<string, number>();
+  let question: Msg | undefined;
+  const tap = nc.subscribe('>', {
+    callback(_error, message) {
+      lengths.set(message.subject, message.data.length);
+      if (message.subject.startsWith(subjects.hook(DEFAULT_TENANT, 'hook-policy-PreToolUse'))) question = message;
+    },
+  });
+  const ref = freshRef();
+  const ended = runEnded(bench.host, ref);
+  publishStart(nc, ref, 'instant/echo', 2);
+  await ended;
+  await nc.flush();
+  tap.unsubscribe();
+  await bench.host.call('takeConsultTimes', null);
+  const answer = lengths.get(question?.reply ?? '');
+  if (!question || answer === undefined) throw new Error('nobody was asked');
+  for await (const { bytes } of createNatsJournal(nc).read(ref))
+    if (Buffer.from(bytes).includes('"type":"hook_call"'))
+      return { record: bytes.length, question: question.data.length, answer };
+  throw new Error('the question stands in no record');
+}
 
 async function consults({ host, nc }: Bench, turns: number): Promise<number[]> {
   const ref = freshRef();

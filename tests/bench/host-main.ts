@@ -8,8 +8,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { createIds, createSystemClock } from '@coxswain/adapter-memory';
 import {
   connectNats,
+  createNatsActiveSessions,
   createNatsBlobs,
   createNatsHooks,
+  createNatsHostLine,
   createNatsInbox,
   createNatsJournal,
   createNatsPublisher,
@@ -22,7 +24,7 @@ import { DEFAULT_TENANT, type Message, parseReturn, textOf } from '@coxswain/pro
 import { createSessionHost } from '@coxswain/session';
 import { answerText, instantModels, instantTools } from './instant-agents.ts';
 import { monotonicMs } from './monotonic.ts';
-import { rawRequest, rawRequestTimesAfterAppends, rawTurns, takeRawCommands } from './raw-path.ts';
+import { type AskedBytes, rawRequest, rawRequestTimesAfterAppends, rawTurns, takeRawCommands } from './raw-path.ts';
 
 /** What the driver may ask of the host. */
 export interface HostCalls {
@@ -36,7 +38,7 @@ export interface HostCalls {
   /** Resolves when so many hooks are registered and served. */
   hooksKnown(arg: { count: number }): Promise<null>;
   /** Raw requests, each after a raw append. @returns milliseconds of each request. */
-  rawRequests(arg: { times: number; bytes: number; recordBytes: number }): Promise<number[]>;
+  rawRequests(arg: { times: number; bytes: AskedBytes }): Promise<number[]>;
   /** CPU milliseconds of this process so far. */
   cpuMs(arg: null): Promise<number>;
   stop(arg: null): Promise<null>;
@@ -138,6 +140,8 @@ async function open({ url, token }: { url: string; token: string }) {
     snapshots: createNatsSnapshots(nc),
     timers: createNatsTimers(nc),
     blobs: createNatsBlobs(nc),
+    hostLine: createNatsHostLine(nc, log),
+    active: createNatsActiveSessions(nc),
     publisher: createNatsPublisher(nc, log),
     models: instantModels(watch, step),
     tools: instantTools(watch, step),
@@ -182,8 +186,7 @@ const calls: HostCalls = {
     while (!known()) await sleep(20);
     return null;
   },
-  rawRequests: ({ times, bytes, recordBytes }) =>
-    rawRequestTimesAfterAppends(connection(), times, Buffer.alloc(recordBytes, 'z'), 'q'.repeat(bytes)),
+  rawRequests: ({ times, bytes }) => rawRequestTimesAfterAppends(connection(), times, bytes),
   async cpuMs() {
     const { user, system } = process.cpuUsage();
     return (user + system) / 1_000;

@@ -14,6 +14,7 @@ const raw = {
   eventSubject: (id: string) => `raw.events.${id}`,
   commandSubject: (id: string) => `raw.cmd.${id}`,
   echo: 'raw.echo',
+  sized: (bytes: number | '*') => `raw.sized.${bytes}`,
 } as const;
 
 /** Makes the raw streams beside the real ones, as copies of their configuration. */
@@ -79,6 +80,16 @@ export function answerRawRequests(nc: NatsConnection): void {
   });
 }
 
+/** Answers requests that say how long their answer is to be, as one of a group of workers. */
+export function answerSizedRequests(nc: NatsConnection): void {
+  nc.subscribe(raw.sized('*'), {
+    queue: 'raw',
+    callback(error, message) {
+      if (!error) message.respond('a'.repeat(Number(message.subject.split('.').at(-1))));
+    },
+  });
+}
+
 /** One raw request and its reply. */
 export async function rawRequest(nc: NatsConnection, payload: string): Promise<void> {
   await nc.request(raw.echo, payload, { timeout: 10_000 });
@@ -116,23 +127,30 @@ export async function rawRequestTimes(nc: NatsConnection, times: number): Promis
   return samples;
 }
 
+/** What goes over the bus for one question of a worker: the record before it, the request and the answer, in bytes. */
+export interface AskedBytes {
+  readonly record: number;
+  readonly question: number;
+  readonly answer: number;
+}
+
 /**
- * Raw requests, each right after an append, as a consult is: whoever answers has been asleep meanwhile, and has to be
- * woken. @returns milliseconds of each request alone.
+ * Raw requests to a group of workers, each right after an append, as a consult is: whoever answers has been asleep
+ * meanwhile, and has to be woken. @returns milliseconds of each request alone.
  */
 export async function rawRequestTimesAfterAppends(
   nc: NatsConnection,
   times: number,
-  record: Uint8Array,
-  payload: string,
+  { record, question, answer }: AskedBytes,
 ): Promise<number[]> {
   const id = `q${process.pid}-${++rawIds}`;
+  const [appended, payload, subject] = [Buffer.alloc(record, 'z'), 'q'.repeat(question), raw.sized(answer)];
   const samples: number[] = [];
   let fence = 0;
   for (let i = 0; i < times; i++) {
-    fence = await rawAppend(nc, id, record, fence);
+    fence = await rawAppend(nc, id, appended, fence);
     const beganMs = performance.now();
-    await rawRequest(nc, payload);
+    await nc.request(subject, payload, { timeout: 10_000 });
     samples.push(performance.now() - beganMs);
   }
   return samples;

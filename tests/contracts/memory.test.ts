@@ -1,9 +1,11 @@
 import { createIds, createMemoryBus, createSystemClock } from '@coxswain/adapter-memory';
 import type { CommandInbox } from '@coxswain/ports';
 import { afterAll, describe, expect, test } from 'vitest';
+import { activeSessionsContract } from './active-sessions-contract.ts';
 import { blobsContract } from './blobs-contract.ts';
 import { eventually } from './eventually.ts';
 import { bytes, freshSession, text } from './fresh-session.ts';
+import { hostLineContract } from './host-line-contract.ts';
 import { inboxContract } from './inbox-contract.ts';
 import { journalContract } from './journal-contract.ts';
 import { publisherContract } from './publisher-contract.ts';
@@ -22,6 +24,8 @@ inboxContract('memory', () => ({
 }));
 snapshotsContract('memory', () => bus.snapshots);
 blobsContract('memory', () => bus.blobs);
+hostLineContract('memory', () => bus.createHostLine());
+activeSessionsContract('memory', () => bus.active);
 timersContract('memory', () => ({ timers: bus.timers, createInbox }));
 publisherContract('memory', () => ({
   publisher: bus.publisher,

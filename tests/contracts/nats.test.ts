@@ -1,6 +1,9 @@
+import { createHash, randomBytes } from 'node:crypto';
 import {
   connectNats,
+  createNatsActiveSessions,
   createNatsBlobs,
+  createNatsHostLine,
   createNatsInbox,
   createNatsJournal,
   createNatsPublisher,
@@ -13,12 +16,14 @@ import {
   watchEvents,
 } from '@coxswain/adapter-nats';
 import type { CommandSender, Log } from '@coxswain/ports';
-import { JOURNAL_STREAMS, Receipt, STREAMS, subjects } from '@coxswain/protocol';
+import { BLOBS_STREAM, JOURNAL_STREAMS, Receipt, STREAMS, subjects } from '@coxswain/protocol';
 import { headers, type NatsConnection } from '@nats-io/nats-core';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { activeSessionsContract } from './active-sessions-contract.ts';
 import { blobsContract } from './blobs-contract.ts';
 import { eventually } from './eventually.ts';
 import { bytes, freshSession, text } from './fresh-session.ts';
+import { hostLineContract } from './host-line-contract.ts';
 import { inboxContract } from './inbox-contract.ts';
 import { journalContract } from './journal-contract.ts';
 import { deltaOf, publisherContract } from './publisher-contract.ts';
@@ -34,6 +39,7 @@ let server: TestServer;
 let nc: NatsConnection;
 let otherNc: NatsConnection;
 let sender: CommandSender;
+let hostLines = 0;
 
 const connect = () => connectNats({ servers: server.url, token: server.token, name: 'contract' });
 const createInbox = () => createNatsInbox(nc, log);
@@ -63,6 +69,8 @@ describe('NATS', { timeout: 60_000 }, () => {
   inboxContract('NATS', () => ({ createInbox, sender, publish }));
   snapshotsContract('NATS', () => createNatsSnapshots(nc));
   blobsContract('NATS', () => createNatsBlobs(nc));
+  hostLineContract('NATS', () => createNatsHostLine(hostLines++ % 2 ? nc : otherNc, log));
+  activeSessionsContract('NATS', () => createNatsActiveSessions(nc));
   timersContract('NATS', () => ({ timers: createNatsTimers(nc), createInbox }));
   publisherContract('NATS', () => ({
     publisher: createNatsPublisher(nc, log),
@@ -79,6 +87,15 @@ describe('NATS', { timeout: 60_000 }, () => {
       return () => subscription.unsubscribe();
     },
   }));
+
+  test('large fields are read without a consumer for each: a server bounds how many there may be', async () => {
+    const blobs = createNatsBlobs(nc);
+    const data = randomBytes(300_000);
+    const sha256 = createHash('sha256').update(data).digest('hex');
+    await blobs.put(sha256, data);
+    for (let read = 0; read < 5; read++) expect((await blobs.get(sha256))?.length).toBe(300_000);
+    expect(await consumersOf(BLOBS_STREAM)).toBe(0);
+  });
 
   describe('streams', () => {
     test('may be ensured again and again', async () => {
@@ -339,6 +356,11 @@ describe('NATS', { timeout: 60_000 }, () => {
 async function configOf(stream: string): Promise<Record<string, unknown>> {
   const answer = await nc.request(`$JS.API.STREAM.INFO.${stream}`, '', { timeout: 5_000 });
   return answer.json<{ config: Record<string, unknown> }>().config;
+}
+
+async function consumersOf(stream: string): Promise<number> {
+  const answer = await nc.request(`$JS.API.STREAM.INFO.${stream}`, '', { timeout: 5_000 });
+  return answer.json<{ state: { consumer_count: number } }>().state.consumer_count;
 }
 
 async function update(config: Record<string, unknown>): Promise<void> {

@@ -293,6 +293,7 @@ describe('receipts', () => {
     '_INBOX.>',
     '_INBOX.a..b',
     '_INBOX.a b',
+    '_INBOXevil.x',
     `_INBOX.${'x'.repeat(300)}`,
   ])('to %s are refused', async (receiptTo) => {
     const { bus } = fixture;

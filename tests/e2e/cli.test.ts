@@ -207,7 +207,7 @@ describe('steering', () => {
       expect.objectContaining({ kind: 'steer', body: 'try a different approach', mode: 'finish_step' }),
     ]);
     const cancelled = await bed.run(['cancel-call', 'bare', '--reason', 'enough']);
-    expect(cancelled).toMatchObject({ code: 0, stdout: expect.stringContaining('run_command: cancelled (enough)') });
+    expect(cancelled).toMatchObject({ code: 0, stdout: 'bare: run_command: cancelled (enough)\n' });
     expect(await run.end).toMatchObject({ code: 0, stdout: 'Waited enough.\n' });
     const events = await journal('bare');
     expect(events.find(({ type, origin }) => type === 'message_injected' && origin === 'steer')).toMatchObject({

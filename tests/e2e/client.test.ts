@@ -138,6 +138,15 @@ describe('records', () => {
     expect(pieces).toBeGreaterThan(1);
   });
 
+  test('end at once where the signal has aborted before they are read', async () => {
+    const session = await start('quick');
+    await session.result();
+    const leaving = new AbortController();
+    const reading = session.events({ signal: leaving.signal }).next();
+    leaving.abort();
+    expect((await reading).done).toBe(true);
+  });
+
   test('end when the signal aborts', async () => {
     const session = await start('quick');
     const leaving = new AbortController();

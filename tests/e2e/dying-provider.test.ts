@@ -25,6 +25,8 @@ async function session() {
     snapshots: bus.snapshots,
     timers: bus.timers,
     blobs: bus.blobs,
+    hostLine: bus.createHostLine(),
+    active: bus.active,
     clock,
     ids: createIds(),
     hooks: { table: () => [], ask: async () => ({ status: 'returned', raw: undefined }) },

@@ -6,7 +6,7 @@ import { afterEach, describe, expect, test } from 'vitest';
 import { type Child, cox } from './kit/child.ts';
 import { busAndHost } from './kit/fixture.ts';
 import { policyFile, serveHooks } from './kit/hook-service.ts';
-import { endOf, type ReadJournal } from './kit/journal.ts';
+import { endOf, eventOf, type ReadJournal } from './kit/journal.ts';
 import { scratchFolder } from './kit/scratch.ts';
 import { type ScriptTurn, scripted } from './kit/scripts.ts';
 import { until } from './kit/until.ts';
@@ -203,6 +203,29 @@ test('a changed module is served at once, and a broken one leaves the version be
   expect(await reasonOf()).toContain('the second');
 });
 
+test('a job that ends before its receipt is recorded is reported all the same, and one that there is not is refused', async () => {
+  const gate = join(await scratchFolder('gate'), 'go');
+  await serve(`
+    import { existsSync } from 'node:fs';
+    export default { file_edited: { timeout_ms: 60_000, handler: async () => {
+      while (!existsSync(${JSON.stringify(gate)})) await new Promise((resolve) => setTimeout(resolve, 10));
+      return { job: { status: 'queued', job_id: 'lint' } };
+    } } };
+  `);
+  const id = await start([{ calls: [{ tool: 'write_file', args: { path: 'b.txt', content: 'b' } }] }, done]);
+  const session = fixture.bus.client.session(id);
+  await eventOf(fixture.bus, id, 'hook_call');
+  const reported = session.reportJob({ job: { job_id: 'lint', status: 'succeeded' } }, { wait: 'accepted' });
+  await eventOf(fixture.bus, id, 'command_rejected', ({ code }) => code === 'job_unknown');
+  await writeFile(gate, '');
+  expect((await reported).receipt).toMatchObject({ stage: 'accepted' });
+  const journal = await endOf(fixture.bus, id);
+  expect(journal.of('job_reported')).toMatchObject([{ receipt: { job_id: 'lint', status: 'succeeded' } }]);
+
+  const unknown = { job: { job_id: 'another', status: 'failed' as const } };
+  await expect(session.reportJob(unknown, { wait: 'accepted', id: 'once' })).rejects.toThrow(/job another/);
+});
+
 test('a point that nobody has registered for costs no message', async () => {
   const asked: string[] = [];
   const tap = fixture.bus.bare.subscribe('cox.*.hook.>', {
@@ -246,7 +269,7 @@ test('points that no session fires yet are served, stand in the journal’s tabl
 });
 
 describe('malicious answers do no harm', () => {
-  test('of handlers: too much, prototype keys, a mutated payload, a promise that is kept twice', async () => {
+  test('of handlers: too much, too deep, prototype keys, a mutated payload, a promise that is kept twice, no JSON', async () => {
     await serve(`
       const answers = {
         huge: () => ({ deny: 'x'.repeat(2_000_000) }),
@@ -254,10 +277,12 @@ describe('malicious answers do no harm', () => {
         mutate: (tool) => { tool.args.path = 'a.txt'; },
         twice: () => ({ then(settle) { settle({ deny: 'once' }); settle(true); } }),
         loop: () => { const a = {}; a.a = a; return a; },
+        uncalled: () => () => ({ deny: 'x' }),
+        deep: () => ({ args: { path: JSON.parse('['.repeat(2_000) + ']'.repeat(2_000)) } }),
       };
       export default { PreToolUse: ({ tool }) => answers[tool.args.path](tool) };
     `);
-    const paths = ['huge', 'proto', 'mutate', 'twice', 'loop'];
+    const paths = ['huge', 'proto', 'mutate', 'twice', 'loop', 'uncalled', 'deep'];
     const calls = paths.map((path) => ({ tool: 'read_file', args: { path } }));
     const journal = await endOf(fixture.bus, await start([{ calls }, done]));
     expect(answers(journal).map(({ failure, verdict }) => failure?.code ?? verdict)).toEqual([
@@ -266,6 +291,8 @@ describe('malicious answers do no harm', () => {
       'hook_threw',
       { kind: 'deny', reason: 'once' },
       'return_unreadable',
+      'return_unreadable',
+      'verdict_invalid',
     ]);
     expect(journal.of('call_ended').map(({ status }) => status)).toEqual(paths.map(() => 'denied'));
     expect(journal.of('agent_end')).toMatchObject([{ stop_reason: 'end_turn' }]);

@@ -2,7 +2,14 @@
  * The generator: from a seed to a schedule. It says what will be asked of whom and when, what models answer, which tools
  * and hooks there are, and what goes wrong. It knows nothing of how the sessions are run.
  */
-import { type CallPart, HookRegistration, type HookTable, type JsonObject } from '@coxswain/protocol';
+import {
+  type CallPart,
+  FIRED_HOOK_POINTS,
+  type HookPoint,
+  HookRegistration,
+  type HookTable,
+  type JsonObject,
+} from '@coxswain/protocol';
 import { hostileSubjects, type PlannedCommand, planCommands } from './plan-commands.ts';
 import { type PlannedCopy, planCopies } from './plan-copies.ts';
 import { createRandom, type Random } from './random.ts';
@@ -250,26 +257,19 @@ function planContext(random: Random): JsonObject {
 
 // ---- the world ----
 
+/** Points whose hooks have plans of their own, so that they are not as frequent as the others. */
+const PLANNED_APART: ReadonlySet<HookPoint> = new Set<HookPoint>([
+  'pre_compact',
+  'post_compact',
+  'transform_context',
+  'permission_replied',
+  'loop_checkpoint',
+  'OnBudgetThreshold',
+]);
+
 function planHooks(random: Random): HookTable {
   if (random.chance(0.5)) return [];
-  const points = [
-    'session_start',
-    'user_prompt_submit',
-    'PreToolUse',
-    'gate_tool_calls',
-    'permission_asked',
-    'PostToolUse',
-    'post_turn',
-    'file_edited',
-    'session_idle',
-    'pre_suspend',
-    'post_resume',
-    'session_error',
-    'session_end',
-    'pre_finish',
-    'on_unsettled_detected',
-    'post_finish',
-  ] as const;
+  const points = FIRED_HOOK_POINTS.filter((point) => !PLANNED_APART.has(point));
   const context = random.fork('context');
   const late = [
     ...(context.chance(0.35) ? [context.pick(['pre_compact', 'post_compact', 'transform_context'] as const)] : []),

@@ -3,11 +3,14 @@
  * a host that is killed never hears of anything again, while what it had already sent may still arrive.
  */
 import type {
+  ActiveSessions,
   AppendResult,
   Blobs,
   Clock,
   CommandInbox,
   Doorbell,
+  HostLine,
+  HostLineHandlers,
   InboxHandlers,
   Journal,
   Publisher,
@@ -31,6 +34,7 @@ export class HostLink {
   isDead = false;
   readonly #bus: SimBus;
   readonly #inbox: CommandInbox;
+  readonly #line: HostLine;
   #handlers: InboxHandlers | null = null;
   readonly #swallowedUntilMs = new Map<string, number>();
 
@@ -39,6 +43,7 @@ export class HostLink {
     this.clock = bus.clockOf(name);
     this.#bus = bus;
     this.#inbox = bus.bus.createInbox();
+    this.#line = bus.bus.createHostLine();
   }
 
   /** The inbox is let go, as the server does with a host that has gone silent; deliveries under way still come. */
@@ -102,6 +107,43 @@ export class HostLink {
       this.#bus.bus.publisher.receipt(subject, this.#bus.plant.receipt(receipt));
     },
   };
+
+  readonly active: ActiveSessions = {
+    note: (ref, host) => this.#ask((bus) => bus.active.note(ref, host)),
+    forget: (ref, revision) => this.#ask((bus) => bus.active.forget(ref, revision)),
+    list: (partition) =>
+      this.#ask(async (bus) => {
+        const notes = await bus.active.list(partition);
+        const told = new Set(this.#bus.plant.sessions(notes.map(({ ref }) => ref)));
+        return notes.filter(({ ref }) => told.has(ref));
+      }),
+  };
+
+  readonly hostLine: HostLine = {
+    open: (host, handlers) => this.#ask(() => this.#line.open(host, this.#heard(handlers))),
+    beat: (beat) => this.#say(() => this.#line.beat(beat)),
+    ring: (host, ref, seq) => this.#say(() => this.#line.ring(host, ref, seq)),
+    release: (ref) => this.#say(() => this.#line.release(ref)),
+    caughtUp: () => this.#ask(() => Promise.resolve()),
+    close: () => this.#line.close(),
+  };
+
+  /** What is said between hosts may be lost, and comes whenever it does. */
+  #say(say: () => void): void {
+    if (this.#bus.random.chance(this.#bus.faults.receiptLost)) return;
+    void this.#arrives(this.#bus.latency()).then((isThere) => {
+      if (isThere) say();
+    });
+  }
+
+  #heard(handlers: HostLineHandlers): HostLineHandlers {
+    const later = (hear: () => void) => void this.clock.sleep(this.#bus.latency()).then(hear);
+    return {
+      beat: (beat) => later(() => handlers.beat(beat)),
+      rung: (ref, seq) => later(() => handlers.rung(ref, seq)),
+      released: (ref) => later(() => handlers.released(ref)),
+    };
+  }
 
   // ---- there and back ----
 

@@ -163,6 +163,8 @@ export class Hosts {
       snapshots: link.snapshots,
       timers: link.timers,
       blobs: link.blobs,
+      hostLine: link.hostLine,
+      active: link.active,
       publisher: link.publisher,
       clock,
       ids: { next: () => String(++ids) },

@@ -17,6 +17,7 @@ import type {
 } from '@coxswain/ports';
 import { HEADERS, HookRegistration, type HookTable, type JsonObject, sessionRef, subjects } from '@coxswain/protocol';
 import { createSessionHost, type SessionHost } from '@coxswain/session';
+import { noticed } from '../../libs/session/test/noticed-line.ts';
 import { VirtualTime } from '../../libs/session/test/virtual-time.ts';
 import { deckTools } from './deck-tools.ts';
 import type { Scenario, TracedHook } from './scenario.ts';
@@ -86,6 +87,8 @@ export class Stage {
         snapshots: this.bus.snapshots,
         timers: this.bus.timers,
         blobs: this.bus.blobs,
+        hostLine: noticed(this.bus.createHostLine()),
+        active: this.bus.active,
         clock: this.#clock,
         ids: { next: () => String(++this.#ids) },
         hooks: this.#hooks,

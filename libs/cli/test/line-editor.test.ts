@@ -21,6 +21,60 @@ test('backspace takes a whole character, also one of two code units', () => {
   expect(editor.text).toBe('a');
 });
 
+test.each([
+  ['a mark on a letter', 'e\u0301'],
+  ['a family', '👨‍👩‍👧'],
+  ['a flag', '🇳🇱'],
+])('backspace, delete and the arrows take %s for one character', (_what, character) => {
+  const editor = new LineEditor();
+  type(editor, `a${character}`);
+  editor.key(undefined, { name: 'left' });
+  expect(editor.after).toBe(character);
+  editor.key(undefined, { name: 'right' });
+  expect(editor.after).toBe('');
+  editor.key(undefined, { name: 'backspace' });
+  expect(editor.text).toBe('a');
+  type(editor, character);
+  editor.key(undefined, { name: 'left' });
+  editor.key(undefined, { name: 'delete' });
+  expect(editor.text).toBe('a');
+});
+
+test('the cursor moves by arrows, Home and End, and what is typed goes where it stands', () => {
+  const editor = new LineEditor();
+  type(editor, 'ar');
+  editor.key(undefined, { name: 'left', sequence: '\u001b[D' });
+  type(editor, 'fte');
+  editor.key(undefined, { name: 'home' });
+  type(editor, 'd');
+  editor.key('\u0001', { name: 'a', ctrl: true });
+  type(editor, 'there');
+  editor.key(undefined, { name: 'end' });
+  editor.key(undefined, { name: 'right' });
+  type(editor, '!');
+  expect(editor.text).toBe('theredafter!');
+  editor.key(undefined, { name: 'home' });
+  editor.key(undefined, { name: 'left' });
+  editor.key(undefined, { name: 'backspace' });
+  expect(editor).toMatchObject({ text: 'theredafter!', after: 'theredafter!' });
+  expect(editor.key('\r', { name: 'return' })).toMatchObject({ type: 'submitted', text: 'theredafter!' });
+  expect(editor).toMatchObject({ text: '', after: '' });
+});
+
+test('Ctrl-U takes what stands before the cursor, Ctrl-K what stands behind it, Ctrl-W the word before it', () => {
+  const editor = new LineEditor();
+  type(editor, 'one two three');
+  for (let i = 0; i < 6; i++) editor.key(undefined, { name: 'left' });
+  editor.key(undefined, { ctrl: true, name: 'w' });
+  expect(editor).toMatchObject({ text: 'one  three', after: ' three' });
+  editor.key(undefined, { ctrl: true, name: 'k' });
+  expect(editor.text).toBe('one ');
+  type(editor, 'x');
+  editor.key(undefined, { name: 'left' });
+  editor.key(undefined, { ctrl: true, name: 'u' });
+  expect(editor).toMatchObject({ text: 'x', after: 'x' });
+});
+
 test('Esc makes the line an interruption; Esc again takes it back', () => {
   const editor = new LineEditor();
   editor.key(undefined, { name: 'escape', meta: true });

@@ -140,6 +140,18 @@ describe('on a screen', () => {
     expect(written()).toBe('› …klmnopqrstuvwxyz');
   });
 
+  test('the cursor stands where one types, also in the middle of a line that is too long', () => {
+    const { screen: lower, written } = screen(20);
+    lower.typing({ label: '›', text: 'abc漢', after: '漢' });
+    expect(written()).toBe('› abc漢\u001b[2D');
+    const { screen: most, written: told } = screen(20);
+    most.typing({ label: '›', text: 'abcdefghijklmno', after: 'bcdefghijklmno' });
+    expect(told()).toBe('› abcdefghijklmno\u001b[14D');
+    const { screen: long, written: shown } = screen(20);
+    long.typing({ label: '›', text: 'abcdefghijklmnopqrstuvwxyz', after: 'nopqrstuvwxyz' });
+    expect(shown()).toBe('› …fghijklmnopqrst…\u001b[8D');
+  });
+
   test('a line of wide characters takes no more columns than there are, and a long label makes room', () => {
     const { screen: lower, written } = screen(20);
     lower.typing({ label: '›', text: '漢'.repeat(30) });

@@ -1,13 +1,15 @@
 /** The client: one connection to a bus, and the sessions of one tenant on it. */
-import { type SessionRef, type SessionStatus, sessionRef, TenantId } from '@coxswain/protocol';
+import { type JsonObject, type SessionRef, type SessionStatus, sessionRef, TenantId } from '@coxswain/protocol';
 import { type JetStreamClient, jetstream } from '@nats-io/jetstream';
 import { connect as connectNats, type NatsConnection } from '@nats-io/transport-node';
 import { type BusInfo, busInfo } from './bus-info.ts';
 import { type ConnectOptions, natsOptions } from './connection-options.ts';
+import type { ArgumentSchema, ServedToolDefinition } from './define-tool.ts';
 import { newSessionId } from './fresh-ids.ts';
 import { RecordDecoder } from './large-fields.ts';
 import { newestRecords, sessionIds } from './read-journal.ts';
 import { type BodyInput, type SendOptions, type SentCommand, sendCommand } from './send-command.ts';
+import { type ServedTool, type ServeToolOptions, serveToolOn } from './serve-tool.ts';
 import { Session } from './session-handle.ts';
 import { listingFrom, type SessionListing, topState } from './session-listing.ts';
 
@@ -95,6 +97,17 @@ export class Client {
   /** The bytes of a large field by their hash, or null: what replaying an exported journal needs. */
   blob(sha256: string): Promise<Uint8Array | null> {
     return new RecordDecoder(this.#nc).blob(sha256);
+  }
+
+  /**
+   * Announces a tool and serves it on this connection until it is stopped. Any number of processes may serve the same.
+   * @throws ToolDefinitionError, BusNotPreparedError.
+   */
+  serveTool<const Schema extends ArgumentSchema | JsonObject>(
+    tool: ServedToolDefinition<Schema>,
+    options: ServeToolOptions = {},
+  ): Promise<ServedTool> {
+    return serveToolOn(this.#bus, this.tenant, tool as unknown as ServedToolDefinition, options);
   }
 
   /** What the bus is: for checks and messages. */

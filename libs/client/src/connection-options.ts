@@ -1,4 +1,5 @@
 /** Where the bus is and how one is let in. */
+import { nkeyAuthenticator } from '@nats-io/nats-core';
 import type { NodeConnectionOptions } from '@nats-io/transport-node';
 
 /** What a client needs to reach a bus. */
@@ -9,11 +10,13 @@ export interface ConnectOptions {
   readonly token?: string | undefined;
   readonly user?: string | undefined;
   readonly pass?: string | undefined;
+  /** The seed of a user's key, `SU…`, in place of all that: see `cox auth`. Its inbox prefix and tenant stand beside it in its file. */
+  readonly seed?: string | undefined;
   /** Default `default`. */
   readonly tenant?: string | undefined;
   /** Shown in the server's list of connections. Default `coxswain-client`. */
   readonly name?: string | undefined;
-  /** Where receipts and replies may go, for clients whose permissions are bound to a prefix of their own. Begins with `_INBOX`. */
+  /** Where receipts and replies may go, for clients whose permissions are bound to a prefix of their own. `_INBOX` or `_INBOX_<name>`, and maybe more tokens. */
   readonly inboxPrefix?: string | undefined;
   /** How long the first connection may take. Default 5,000. */
   readonly connectTimeoutMs?: number | undefined;
@@ -50,7 +53,13 @@ export function natsOptions(options: ConnectOptions): NodeConnectionOptions {
     reconnectTimeWait: 250,
     ...(tls ? { tls: {} } : {}),
     ...(options.inboxPrefix === undefined ? {} : { inboxPrefix: options.inboxPrefix }),
-    ...(user !== undefined ? { user, pass: pass ?? '' } : token !== undefined ? { token } : {}),
+    ...(options.seed !== undefined
+      ? { authenticator: nkeyAuthenticator(new TextEncoder().encode(options.seed)) }
+      : user !== undefined
+        ? { user, pass: pass ?? '' }
+        : token !== undefined
+          ? { token }
+          : {}),
   };
 }
 

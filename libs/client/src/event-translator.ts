@@ -122,7 +122,7 @@ class Translator implements EventTranslator {
       case 'steering_received':
         return [received('steer', event, event.mode, from)];
       case 'reminder_injected':
-        return [received('remind', event, event.mode, from)];
+        return [reminded(event, from) ?? received('remind', event, event.mode, from)];
       case 'followup_received':
         return [received('followup', event, null, from)];
       case 'loop_checkpoint': {
@@ -159,8 +159,8 @@ class Translator implements EventTranslator {
         ];
       }
       case 'hook_vetoed': {
-        const { hook, point, call_id, reason } = event;
-        return [{ type: 'hook_vetoed', hook, point, call_id: call_id ?? null, reason: reason ?? null, ...from }];
+        const { hook, point, decision, call_id = null, reason = null } = event;
+        return [{ type: 'hook_vetoed', hook, point, decision, call_id, reason, ...from }];
       }
       case 'injection_collapsed':
         return [{ type: 'injection_collapsed', command_id: event.command_id, into: event.into, ...from }];
@@ -305,6 +305,15 @@ function received(
     actor: actorName(event.actor),
     ...from,
   };
+}
+
+/** What a hook adds waits for no seam. */
+function reminded(
+  { hook, direct, command_id, body }: Extract<SessionEvent, { type: 'reminder_injected' }>,
+  from: FromRecord,
+): UiEvent | null {
+  if (hook === undefined || !direct) return null;
+  return { type: 'hook_reminded', hook, command_id, text: printable(body), ...from };
 }
 
 /** What a checkpoint delivered stands right behind it in the same record. */

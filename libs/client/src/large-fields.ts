@@ -1,14 +1,17 @@
 /** Fields of records that were too large for their record: their bytes lie in the object store, by hash. */
 import { createHash } from 'node:crypto';
-import { blobRefsOf, decodeRecord, type JournalRecord, STREAMS } from '@coxswain/protocol';
+import { BLOBS_STREAM, blobRefsOf, decodeRecord, type JournalRecord, readStoredBlob } from '@coxswain/protocol';
+import { type JetStreamManager, jetstreamManager, type SeqMsgRequest } from '@nats-io/jetstream';
 import type { NatsConnection } from '@nats-io/nats-core';
-import { type ObjectStore, Objm } from '@nats-io/obj';
-import { streamIsMissing } from './send-command.ts';
+import { isStreamNotFound } from './send-command.ts';
+
+/** How long one request to the store may take. */
+const READ_TIMEOUT_MS = 10_000;
 
 /** Decodes records, fetching what lies apart. One per reader. */
 export class RecordDecoder {
   readonly #nc: NatsConnection;
-  #store: Promise<ObjectStore | null> | undefined;
+  #manager: Promise<JetStreamManager> | undefined;
 
   constructor(nc: NatsConnection) {
     this.#nc = nc;
@@ -31,22 +34,19 @@ export class RecordDecoder {
 
   /** The bytes under a hash, or null. */
   async blob(sha256: string): Promise<Uint8Array | null> {
-    this.#store ??= openStore(this.#nc);
-    const store = await this.#store;
-    // It may be made later, by the first host.
-    if (!store) this.#store = undefined;
-    const found = await store?.getBlob(sha256);
-    // Under another hash they are other bytes, whoever put them there.
-    return found && createHash('sha256').update(found).digest('hex') === sha256 ? found : null;
-  }
-}
-
-/** The object store, or null on a bus that has none, which no session has ever run on. */
-async function openStore(nc: NatsConnection): Promise<ObjectStore | null> {
-  try {
-    return await new Objm(nc).open(STREAMS.blobs);
-  } catch (error) {
-    if (await streamIsMissing({ nc }, `OBJ_${STREAMS.blobs}`)) return null;
-    throw error;
+    this.#manager ??= jetstreamManager(this.#nc, { checkAPI: false, timeout: READ_TIMEOUT_MS });
+    const { streams } = await this.#manager;
+    try {
+      const found = await readStoredBlob(sha256, (subject, seq) =>
+        // The leader takes this question, too; the library's type knows of it for replicas only.
+        streams.getMessage(BLOBS_STREAM, { next_by_subj: subject, seq } as SeqMsgRequest),
+      );
+      // Under another hash they are other bytes, whoever put them there.
+      return found && createHash('sha256').update(found).digest('hex') === sha256 ? found : null;
+    } catch (error) {
+      // No session has ever run on this bus.
+      if (isStreamNotFound(error)) return null;
+      throw error;
+    }
   }
 }

@@ -1,4 +1,5 @@
 /** The typed client: connect to a bus, start sessions, steer them, follow them. */
+export type { HandlerPayload, HookContext, HookDefinitions, HookHandler } from '@coxswain/protocol';
 export { printable, summarizeArgs, summarizeResult } from './args-summary.ts';
 export type { BusInfo, StreamPresence } from './bus-info.ts';
 export { Client, connect, type PendingApproval } from './client.ts';
@@ -16,14 +17,26 @@ export {
 } from './client-errors.ts';
 export type { ConnectOptions } from './connection-options.ts';
 export { defineHooks } from './define-hooks.ts';
+export {
+  type ArgumentSchema,
+  type ArgumentsOf,
+  defineTool,
+  LATER,
+  type ServedToolDefinition,
+  type ToolAnswer,
+  type ToolCallContext,
+  ToolDefinitionError,
+} from './define-tool.ts';
 export { createEventTranslator, type EventTranslator } from './event-translator.ts';
 export type { ForkOptions } from './fork-session.ts';
 export { newCommandId, newSessionId } from './fresh-ids.ts';
+export { isNotPermitted } from './not-permitted.ts';
 export type { StoredJournalRecord } from './read-journal.ts';
 export { ResultCollector, type RunResult } from './run-result.ts';
 export type { CallEnd, TakenUpCall } from './send-call-outcome.ts';
 export type { BodyInput, SendOptions, SentCommand, WaitStage } from './send-command.ts';
 export type { JobReport } from './send-job-report.ts';
+export { type ServedTool, type ServeToolOptions, serveTool } from './serve-tool.ts';
 export { type InjectOptions, type ReadFrom, type RemindOptions, Session } from './session-handle.ts';
 export { describeState, hasEnded, type SessionListing, topState } from './session-listing.ts';
 export type { DeliveredInjection, FromRecord, UiEvent, UiEventOf } from './ui-events.ts';

@@ -12,6 +12,7 @@ import { type Consumer, DeliverPolicy, type JetStreamClient, type JsMsg, jetstre
 import type { NatsConnection } from '@nats-io/nats-core';
 import { BusNotPreparedError, JournalGapError } from './client-errors.ts';
 import { RecordDecoder } from './large-fields.ts';
+import { isNotPermitted } from './not-permitted.ts';
 import { isStreamNotFound } from './send-command.ts';
 
 /** The bus as this module needs it. */
@@ -72,7 +73,11 @@ export async function lastNumber(bus: JournalBus, ref: SessionRef): Promise<numb
   return bytes === null ? 0 : (numberOf(bytes) ?? 0);
 }
 
+/** Connections whose user may read its tenant's journals alone: the leader's reads are of a whole stream. */
+const tenantsOwn = new WeakSet<NatsConnection>();
+
 async function lastBytes(bus: JournalBus, ref: SessionRef): Promise<Uint8Array | null> {
+  if (tenantsOwn.has(bus.nc)) return replicasLastBytes(bus.nc, ref);
   const manager = await jetstreamManager(bus.nc, { checkAPI: false, timeout: READ_TIMEOUT_MS });
   try {
     const message = await manager.streams.getMessage(journalStreamOf(ref.sessionId), {
@@ -81,8 +86,17 @@ async function lastBytes(bus: JournalBus, ref: SessionRef): Promise<Uint8Array |
     return message === null ? null : message.data;
   } catch (error) {
     if (isStreamNotFound(error)) return null;
-    throw error;
+    if (!isNotPermitted(error)) throw error;
+    tenantsOwn.add(bus.nc);
+    return replicasLastBytes(bus.nc, ref);
   }
+}
+
+/** A permission can be bound to the subject that stands in the request's own. Any replica answers, and may lag a moment. */
+async function replicasLastBytes(nc: NatsConnection, ref: SessionRef): Promise<Uint8Array | null> {
+  const subject = `$JS.API.DIRECT.GET.${journalStreamOf(ref.sessionId)}.${subjects.journal(ref)}`;
+  const answer = await nc.request(subject, '', { timeout: READ_TIMEOUT_MS });
+  return answer.headers?.code === 404 ? null : answer.data;
 }
 
 /** The newest record of every session of a tenant, in the order in which they were written. None on an unused bus. */
@@ -178,9 +192,11 @@ async function* messagesOf(consumer: Consumer, signal?: AbortSignal): AsyncGener
   const messages = await consumer.consume({ max_messages: 200 });
   const stop = () => messages.stop();
   signal?.addEventListener('abort', stop, { once: true });
+  if (signal?.aborted) stop();
   try {
-    if (signal?.aborted) return;
+    // Also where it is stopped already: what has never been read does not say that it has closed.
     for await (const message of messages) {
+      if (signal?.aborted) return;
       yield message;
       if (signal?.aborted) return;
     }

@@ -24,6 +24,7 @@ import {
 } from './client-errors.ts';
 import { awaitFate } from './command-fate.ts';
 import { newCommandId } from './fresh-ids.ts';
+import { isNotPermitted } from './not-permitted.ts';
 import { lastNumber } from './read-journal.ts';
 
 /** What a verb's body may look like as a caller writes it, before defaults. */
@@ -110,25 +111,43 @@ export async function sendPayload(
   const leaving = new AbortController();
   let fate: Promise<Receipt | null> = Promise.resolve(null);
   try {
-    const before = wait === 'delivered' ? await lastNumber(bus, ref) : 0;
+    const before = wait === 'delivered' ? await whereReadable(lastNumber(bus, ref)) : 0;
     const sent = await store(bus, ref, verb, payload, commandId, inbox);
     const told = receipts.settled(options.timeoutMs ?? RECEIPT_TIMEOUT_MS, options.signal, options.acceptedWithinMs);
-    if (sent.duplicate && (await wasRefusedUnrecorded(bus, ref, sent.seq)))
+    if (sent.duplicate && (await whereReadable(wasRefusedUnrecorded(bus, ref, sent.seq))))
       throw new SessionNotFoundError(ref.sessionId);
     // No host hears of what the bus drops as a repetition, and no receipt says that the run has ended in between.
-    if (sent.duplicate || wait === 'delivered') {
+    // Whoever may not read the journal has the receipts alone.
+    if (before !== null && (sent.duplicate || wait === 'delivered')) {
       // Under an id of the caller's it may have come long ago.
       const from = sent.duplicate || options.id !== undefined ? 1 : before + 1;
       const onAccepted = () => receipts.accepted();
-      fate = awaitFate(bus, ref, { commandId, awaited: wait, from, onAccepted, signal: leaving.signal });
+      fate = whereReadable(awaitFate(bus, ref, { commandId, awaited: wait, from, onAccepted, signal: leaving.signal }));
     }
-    const receipt = await Promise.race([told, fate.then((found) => (found ? settledReceipt(found, ref) : told))]);
+    const found = fate.then((receipt) => (receipt ? settledReceipt(receipt, ref) : told));
+    // Of a repetition the journal tells more than its receipt does.
+    const receipt = await Promise.race([sent.duplicate ? told.then(() => found, unlessRepeated(found)) : told, found]);
     return { ...sent, receipt: sent.duplicate ? { ...receipt, message: REPEATED } : receipt };
   } finally {
     leaving.abort();
     receipts.close();
     await fate.catch(() => undefined);
   }
+}
+
+async function whereReadable<T>(read: Promise<T>): Promise<T | null> {
+  return read.catch((error: unknown) => {
+    if (isNotPermitted(error)) return null;
+    throw error;
+  });
+}
+
+/** A rejection that is only repeated stands in the journal, with its field. */
+function unlessRepeated(found: Promise<Receipt>): (error: unknown) => Promise<Receipt> {
+  return async (error) => {
+    if (error instanceof CommandRejectedError && error.message === REPEATED) return found;
+    throw error;
+  };
 }
 
 /** What a host says of a repetition, too. */
@@ -173,19 +192,30 @@ async function store(
   commandId: CommandId,
   receiptTo: string | undefined,
 ): Promise<SentCommand> {
-  const head = headers();
-  head.set(HEADERS.commandId, commandId);
-  if (receiptTo !== undefined) head.set(HEADERS.receiptTo, receiptTo);
   try {
-    const ack = await bus.js.publish(subjects.command(ref, verb), payload, {
-      headers: head,
-      // The store's own memory of ids is stream-wide, so the session stands in it too. It makes the attempts below safe.
-      msgID: subjects.commandMessageId(ref, commandId),
-      timeout: STORE_TIMEOUT_MS,
-      retries: STORE_ATTEMPTS,
-    });
+    const publish = (msgID?: string) => {
+      // Each its own: the library writes into them.
+      const head = headers();
+      head.set(HEADERS.commandId, commandId);
+      if (receiptTo !== undefined) head.set(HEADERS.receiptTo, receiptTo);
+      return bus.js.publish(subjects.command(ref, verb), payload, {
+        headers: head,
+        ...(msgID === undefined ? {} : { msgID }),
+        timeout: STORE_TIMEOUT_MS,
+        retries: STORE_ATTEMPTS,
+      });
+    };
+    // The store's own memory of ids is stream-wide, so the session stands in it too. It makes the attempts safe.
+    const ack = await publish(subjects.commandMessageId(ref, commandId));
+    // It does not say whose command it remembers, and anybody may have used the id. The session knows its own commands: one
+    // that it has is not taken again.
+    if (ack.duplicate) await publish();
     return { commandId, seq: ack.seq, duplicate: ack.duplicate };
   } catch (error) {
+    if (isNotPermitted(error)) {
+      const message = `this user of the bus may not send ${verb}`;
+      throw new CommandRejectedError('not_permitted', message, { commandId });
+    }
     if (await streamIsMissing(bus, STREAMS.commands)) throw new BusNotPreparedError({ cause: error });
     throw new CommandNotStoredError(commandId, error);
   }

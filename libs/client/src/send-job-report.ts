@@ -2,6 +2,7 @@
  * How far a job is that a hook of a session has begun: a command for whoever runs it, whose subject the broker keeps for
  * workers.
  */
+import { setTimeout as sleep } from 'node:timers/promises';
 import { type JobReceiptInput, parseFeedback, type SessionRef } from '@coxswain/protocol';
 import { CommandRejectedError } from './client-errors.ts';
 import { type CommandBus, type SendOptions, type SentCommand, sendPayload } from './send-command.ts';
@@ -12,7 +13,14 @@ export interface JobReport {
   readonly body?: string | undefined;
 }
 
-/** Sends it. Throws as sendCommand does; `job_unknown` where the journal does not hold the job's first receipt yet. */
+// A job may be quicker than the record of its receipt, for which the other hooks of the point are waited for.
+const RETRY_FIRST_MS = 50;
+const RETRIES_MAX = 7;
+
+/**
+ * Sends it. Where it waits to be accepted and names no id, it is sent again for some seconds while the journal does not
+ * hold the job's receipt yet. Throws as sendCommand does; `job_unknown` where there is no such job.
+ */
 export async function sendJobReport(
   bus: CommandBus,
   ref: SessionRef,
@@ -25,5 +33,15 @@ export async function sendJobReport(
   if (!parsed.ok) {
     throw new CommandRejectedError(parsed.problem.code, parsed.problem.message, { field: parsed.problem.field });
   }
-  return sendPayload(bus, ref, 'feedback', payload, options);
+  // An id that was refused stays refused.
+  const retries = options.id === undefined ? RETRIES_MAX : 0;
+  for (let retry = 0; ; retry++) {
+    try {
+      return await sendPayload(bus, ref, 'feedback', payload, options);
+    } catch (error) {
+      const isEarly = error instanceof CommandRejectedError && error.code === 'job_unknown';
+      if (!isEarly || retry >= retries) throw error;
+      await sleep(RETRY_FIRST_MS * 2 ** retry, undefined, options.signal ? { signal: options.signal } : {});
+    }
+  }
 }

@@ -186,7 +186,10 @@ export class Session {
     return sendCallOutcome(this.#bus, this.ref, call, end, options);
   }
 
-  /** Says how far a job is that a hook of the session has begun: for whoever runs it. Its end reaches the model. */
+  /**
+   * Says how far a job is that a hook of the session has begun: for whoever runs it. Its end reaches the model. Wait for
+   * `accepted` where the job may end before its receipt is recorded: then it is sent again until it is.
+   */
   reportJob(report: JobReport, options: SendOptions = {}): Promise<SentCommand> {
     return sendJobReport(this.#bus, this.ref, report, options);
   }

@@ -109,6 +109,13 @@ export type UiEvent =
       readonly mode: Mode | null;
       readonly actor: string | null;
     } & FromRecord)
+  /** A hook has added a reminder: the next prompt shows it. */
+  | ({
+      readonly type: 'hook_reminded';
+      readonly hook: string;
+      readonly command_id: string;
+      readonly text: string;
+    } & FromRecord)
   /** It will not be delivered: a newer one with its dedupe key stands in its place. */
   | ({ readonly type: 'injection_collapsed'; readonly command_id: string; readonly into: string } & FromRecord)
   /** A reminder that prompts have shown is shown no longer; `deduped` where a newer one has taken its place. */
@@ -144,6 +151,8 @@ export type UiEvent =
       readonly type: 'hook_vetoed';
       readonly hook: string;
       readonly point: string;
+      /** `block`, `deny`, or at permission_asked what it has decided. */
+      readonly decision: string;
       readonly call_id: string | null;
       readonly reason: string | null;
     } & FromRecord)

@@ -224,6 +224,28 @@ test('a steer that was blocked is shown with the reason', () => {
   );
 });
 
+test('what a hook adds waits for nothing, and what it decides is told as that', () => {
+  const reminder: SessionEvent = {
+    type: 'reminder_injected',
+    command_id: 'hook:2-0:1',
+    body: 'mind the reef',
+    mode: 'finish_step',
+    hook: 'pilot',
+    direct: true,
+    tags: [],
+    preserve_on_compact: false,
+    propagate: 'none',
+    role_hint: 'system',
+    at: '2026-03-01T00:00:00.000Z',
+  };
+  const allowed: SessionEvent = { type: 'hook_vetoed', hook: 'pilot', point: 'permission_asked', decision: 'allow' };
+  const shown = createEventTranslator().record(record(1, [reminder, allowed]));
+  expect(shown.slice(0, 2)).toMatchObject([
+    { type: 'hook_reminded', hook: 'pilot', text: 'mind the reef' },
+    { type: 'hook_vetoed', hook: 'pilot', decision: 'allow' },
+  ]);
+});
+
 test('a call’s end is shown with the arguments that its message gave', () => {
   const translator = createEventTranslator();
   const asked = answer(2, '1-0', '');

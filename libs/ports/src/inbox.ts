@@ -26,6 +26,8 @@ export interface StoredCommand {
 export interface Doorbell {
   readonly ref: SessionRef;
   readonly seq: number;
+  /** What has arrived is a due timer; see {@link StoredCommand.isTimer}. */
+  readonly isTimer?: boolean | undefined;
   /** Tells the store that this delivery is done with; the command is deleted. Call it only at or below the session's durable cursor, or after a rejection without a record. */
   ack(): void;
 }

@@ -1,6 +1,7 @@
 /** Ports: interfaces to the world, and nothing that does anything. */
 export type * from './clock.ts';
 export type * from './hooks.ts';
+export type * from './host-line.ts';
 export type * from './inbox.ts';
 export type * from './journal.ts';
 export type * from './model.ts';

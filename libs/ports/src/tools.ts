@@ -26,11 +26,12 @@ export interface ToolCall {
 
 /**
  * How a call ended. `cancelled`: it stopped because of the signal. `unavailable`: nobody could be asked; nothing ran.
+ * `lost`: whoever ran it has gone, and nobody knows what became of it.
  * `accepted`: it has not ended; whoever took it up will bring its outcome as the command `call_outcome`. Only for tools
  * that are `long_running`; the result is not looked at.
  */
 export interface ToolOutcome {
-  readonly status: 'ok' | 'error' | 'cancelled' | 'unavailable' | 'accepted';
+  readonly status: 'ok' | 'error' | 'cancelled' | 'unavailable' | 'accepted' | 'lost';
   readonly result: ToolResult;
   /** The whole text, where the tool itself has cut what stands in the result. It is kept apart, for reading on. */
   readonly whole?: string | undefined;
@@ -40,10 +41,13 @@ export interface ToolOutcome {
   readonly edited?: readonly string[];
 }
 
-/** What is known of a call that an earlier owner of the session may have sent. */
+/**
+ * What is known of a call that an earlier owner of the session may have sent. Of one that runs, `attach` waits for the
+ * outcome as if this owner had sent it, under the contract of `call`; without it, it is asked after again.
+ */
 export type ToolProbe =
   | { readonly state: 'unknown' }
-  | { readonly state: 'running' }
+  | { readonly state: 'running'; readonly attach?: Toolset['call'] }
   | { readonly state: 'done'; readonly outcome: ToolOutcome };
 
 /** The tools of one session, open until closed. */
@@ -53,16 +57,20 @@ export interface Toolset {
   /**
    * Runs one call.
    * Contract: never rejects; a tool that throws is an `error` outcome. When `signal` aborts, the tool is told; a call
-   * that does not stop settles whenever it does, and the caller does not wait for it.
+   * that does not stop settles whenever it does, and the caller does not wait for it. With the reason `SESSION_LEFT`
+   * only what runs in this process is told: the session's next owner will ask after the call.
    */
   call(call: ToolCall, signal: AbortSignal): Promise<ToolOutcome>;
-  /** Asks what became of a call that an earlier owner may have sent. In-process and MCP tools cannot know. */
-  probe(idempotencyKey: string, tool: string): Promise<ToolProbe>;
+  /**
+   * Asks what became of a call that an earlier owner may have sent. In-process and MCP tools cannot know. Whoever runs
+   * the tool takes nothing from owners of an older epoch any more. Never rejects.
+   */
+  probe(idempotencyKey: string, tool: string, epoch: number): Promise<ToolProbe>;
   /**
    * Tells whoever has accepted a call to stop; its outcome still comes as a command. Never rejects.
    * @returns whether somebody could be told.
    */
-  stop?(idempotencyKey: string, tool: string, reason: string): Promise<boolean>;
+  stop?(idempotencyKey: string, tool: string, reason: string, epoch: number): Promise<boolean>;
   /** Closes connections. Never rejects; returns what could not be closed, in words. */
   close(): Promise<readonly string[]>;
 }
@@ -98,8 +106,10 @@ export interface KeptResults {
   read(ref: string, offset: number, limit: number): Promise<ResultPiece | 'unknown' | 'gone'>;
 }
 
-/** One source of tools: built-ins, MCP servers, code of the embedding program. */
+/** One source of tools: built-ins, MCP servers, code of the embedding program, the bus. */
 export interface ToolSource {
+  /** Its tools give way to those of the same name of other sources: strangers have named them. */
+  readonly yields?: boolean;
   /** Opens the session's tools. Returns a failure, with a catalogued code, where that cannot be done; never rejects. */
   open(spec: ToolsetSpec, signal: AbortSignal): Promise<Toolset | Failure>;
 }

@@ -76,6 +76,8 @@ export const BOUNDS = {
   jsonDepthMax: 128,
   /** Length of a regular expression in a pattern. */
   patternMaxChars: 512,
+  /** What a regular expression may become, in instructions: counted repeats are written out, and each may cost time at each character. */
+  regexInstructionsMax: 1_000,
   /** Permission rules of one persona. */
   permissionRulesMax: 256,
   /** Tools of one session. */

@@ -11,14 +11,12 @@ import { nearestWord } from './nearest-word.ts';
 import { PARKING_FIELDS, refineParking } from './parking.ts';
 import { Permissions } from './permissions.ts';
 import { Limits, McpServers, ToolSelection } from './persona.ts';
+import { Reason } from './reason.ts';
 import { REMINDER_FIELDS } from './reminders.ts';
 import { readStrictly, type SchemaProblem } from './schema-problems.ts';
 import { type Mode, ModeInput } from './seams.ts';
 
 const Text = z.string().refine((text) => text.trim().length > 0, { error: 'must not be empty' });
-const Reason = z.string().refine((text) => new TextEncoder().encode(text).length <= BOUNDS.reasonMaxBytes, {
-  error: `may have at most ${BOUNDS.reasonMaxBytes} bytes`,
-});
 
 /** Who sent a command. Only a gateway that has checked it sets `verified`; on the bare bus it is what the sender says. */
 export const Actor = z.union([
@@ -117,28 +115,21 @@ const Start = z
     refineModelChoice(body, context);
   });
 
+/** What waits for a seam says this. */
+const INJECTION_FIELDS = {
+  body: Text,
+  mode: ModeInput.default('finish_step'),
+  preempt: Preempt,
+  dedupe_key: Dedupe.optional(),
+};
+
 /** The body of each verb, strict: an unknown key is refused by name. */
 export const COMMAND_BODIES = {
   start: Start,
   prompt: z.strictObject({ ...Envelope, body: Text }),
-  steer: z
-    .strictObject({
-      ...Envelope,
-      body: Text,
-      mode: ModeInput.default('finish_step'),
-      preempt: Preempt,
-      dedupe_key: Dedupe.optional(),
-    })
-    .refine(preemptsByInterrupt, PREEMPT_ISSUE),
+  steer: z.strictObject({ ...Envelope, ...INJECTION_FIELDS }).refine(preemptsByInterrupt, PREEMPT_ISSUE),
   remind: z
-    .strictObject({
-      ...Envelope,
-      body: Text,
-      mode: ModeInput.default('finish_step'),
-      preempt: Preempt,
-      dedupe_key: Dedupe.optional(),
-      ...REMINDER_FIELDS,
-    })
+    .strictObject({ ...Envelope, ...INJECTION_FIELDS, ...REMINDER_FIELDS })
     .refine(preemptsByInterrupt, PREEMPT_ISSUE),
   followup: z.strictObject({ ...Envelope, body: Text, dedupe_key: Dedupe.optional() }),
   approve: z

@@ -60,7 +60,7 @@ export const ERROR_CATALOGUE = {
   empty_body: rejection('The text is empty.', 'Say something.'),
   not_yet_available: rejection('This release knows the name but does not carry it out yet.', 'Leave it out.'),
   receipt_subject_refused: rejection(
-    'The receipt subject is not an inbox (_INBOX…).',
+    'The receipt subject is not an inbox: `_INBOX.…`, or `_INBOX_<name>.…`, of at most 256 characters.',
     'Subscribe to an inbox and name that.',
   ),
   unknown_hook_point: rejection(
@@ -68,8 +68,8 @@ export const ERROR_CATALOGUE = {
     'Use a point of docs/reference/hooks.md, in snake_case or PascalCase.',
   ),
   invalid_pattern: rejection(
-    'The pattern of a hook is neither a glob nor a condition, or its regular expression is not valid.',
-    'Write a glob, or path == "value", path != "value", path =~ "regex" (RE2).',
+    'The pattern of a hook is neither a glob nor a condition, its regular expression is not valid or too large, or no payload of the point has what it names.',
+    'Write a glob, or path == "value", path != "value", path =~ "regex" (RE2); docs/reference/hooks.md says what payloads have.',
   ),
   job_unknown: rejection(
     'No hook of the session has begun a job of this id that is open: it was never begun, has ended, or its receipt is not in the journal yet.',
@@ -96,7 +96,7 @@ export const ERROR_CATALOGUE = {
     'Nothing; what came is dropped, and this is the note of it.',
   ),
   stale_epoch: rejection(
-    'A call_outcome is of an earlier sending of its call, or of one that was never made.',
+    'A call_outcome is of an earlier sending of its call, or of one that was never made; or a host that has lost the session asks for a bus tool.',
     'Nothing; whoever has the newest sending will bring the outcome.',
   ),
   call_unknown: rejection('The session has no such call in its open batch.', 'Check the call id.'),
@@ -459,6 +459,22 @@ export const ERROR_CATALOGUE = {
     'Changes nothing: they would be asked no more without a word.',
     'Stop them first.',
   ),
+  // Tools on the bus
+  tool_module_invalid: exception(
+    'A module of tools cannot be loaded, or its default export is no tool and no list of tools.',
+    'Stops, naming file and line where it can; a service that runs already keeps the version before.',
+    'Correct the file.',
+  ),
+  tool_definition_invalid: exception(
+    'A tool that is to be served on the bus has a name, a schema or a setting that it cannot have.',
+    'Announces nothing; a tool that is served already stays as it was.',
+    'Correct the definition as the message says.',
+  ),
+  tool_not_announced: exception(
+    'Others announced the same tool again and again, while this process tried to.',
+    'Serves nothing.',
+    'Have processes that serve one tool announce the same of it.',
+  ),
   // Starting up
   prices_unreadable: exception(
     'The file that COX_PRICES names cannot be read, or is no table of prices.',
@@ -474,6 +490,26 @@ export const ERROR_CATALOGUE = {
     'The server is older than 2.12 and would silently ignore parts of the configuration.',
     'Stops.',
     'Upgrade it.',
+  ),
+  not_permitted: exception(
+    'The user that this process is let in as may not send this command.',
+    'Stops; nothing was stored.',
+    'Use the key of a role that may: docs/guides/security.md lists them.',
+  ),
+  streams_missing: exception(
+    'A stream is missing, and the user that this process is let in as may not make streams.',
+    'Stops.',
+    'Run cox streams with the key of an admin.',
+  ),
+  seed_file_unusable: exception(
+    'The file that --nkey or NATS_NKEY names cannot be read, or holds no seed of a user.',
+    'Stops.',
+    'Name a file that cox auth has written.',
+  ),
+  auth_out_exists: exception(
+    'The folder that cox auth is to write is there already.',
+    'Stops; nothing is overwritten.',
+    'Name another folder: keys that are in use would be lost.',
   ),
   nats_server_start_failed: exception('The child server did not start.', 'Stops, quoting its log.', 'See the log.'),
   nats_unreachable: exception(

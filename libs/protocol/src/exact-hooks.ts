@@ -5,8 +5,8 @@
  */
 import type { BudgetPointName, HookEntry, HookPointName, HookPointOf } from './hook-handlers.ts';
 import type { HookPoint } from './hook-points.ts';
+import type { HandlerReturn } from './hook-returns.ts';
 import type { JsonObject } from './json.ts';
-import type { HandlerReturn } from './verdicts.ts';
 
 /** What nothing is: the compiler says so with the sentence. */
 export interface Wrong<Sentence extends string> {

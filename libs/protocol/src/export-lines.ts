@@ -6,6 +6,7 @@ import { z } from 'zod';
 import { canonicalJson } from './canonical-json.ts';
 import { BlobRef } from './json.ts';
 import { blobRefsOf, type JournalRecord } from './record.ts';
+import { problemSentences, readStrictly } from './schema-problems.ts';
 
 /** The line of something that lies in the object store: as text where it is text, else as base64. */
 const BlobLine = z.union([
@@ -29,12 +30,17 @@ const BEGINNINGS = ['{"blob":', '{"base64":'];
  */
 export function readBlobLine(line: string): BlobLine | null {
   if (!BEGINNINGS.some((beginning) => line.startsWith(beginning))) return null;
+  const invalid = (why: string) =>
+    new ExportLineInvalidError(`it begins like the bytes of a large field, and is none: ${why}`);
+  let value: unknown;
   try {
-    return BlobLine.parse(JSON.parse(line));
+    value = JSON.parse(line);
   } catch (error) {
-    const why = error instanceof z.ZodError ? z.prettifyError(error) : (error as Error).message;
-    throw new ExportLineInvalidError(`it begins like the bytes of a large field, and is none: ${why}`);
+    throw invalid(`it is not JSON: ${(error as Error).message}`);
   }
+  const read = readStrictly(BlobLine, value);
+  if (!read.ok) throw invalid(problemSentences(read.problems).join('; '));
+  return read.data;
 }
 
 /** The line of something that lies apart. */

@@ -1,10 +1,10 @@
 /** Handlers as people write them: what one is given, what it may return, and how a module declares several. Types only. */
 import type { HookPayload } from './hook-payloads.ts';
 import type { HookPoint } from './hook-points.ts';
-import type { HookRegistrationInput } from './hook-registrations.ts';
+import type { HandlerReturn } from './hook-returns.ts';
 import type { Json, JsonObject } from './json.ts';
 import type { Message } from './messages.ts';
-import type { HandlerReturn } from './verdicts.ts';
+import type { HookRegistrationInput } from './read-registration.ts';
 
 type Pascal<S extends string> = S extends `${infer Word}_${infer Rest}`
   ? `${Capitalize<Word>}${Pascal<Rest>}`

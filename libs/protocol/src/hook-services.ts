@@ -3,8 +3,8 @@ import { z } from 'zod';
 import { BOUNDS } from './bounds.ts';
 import { HookPoint } from './hook-points.ts';
 import { HookTable } from './hook-registrations.ts';
-import { ID_PATTERN } from './ids.ts';
-import { Json, JsonObject } from './json.ts';
+import { ID_PATTERN, SessionId } from './ids.ts';
+import { JsonObject } from './json.ts';
 import { Message } from './messages.ts';
 
 /** How often an instance says that it lives, and how long it is believed. */
@@ -34,7 +34,7 @@ export type HookBeat = z.infer<typeof HookBeat>;
 const asked = {
   v: z.literal(1),
   hook: z.string().regex(ID_PATTERN),
-  session_id: z.string().regex(ID_PATTERN),
+  session_id: SessionId,
   effect_id: z.string().min(1).max(64),
 };
 
@@ -55,7 +55,7 @@ export type HookAsked = z.infer<typeof HookAsked>;
 
 /** The answer to {@link HookAsked}. It names what it answers; one that names anything else is none. */
 export const HookAnswered = z.discriminatedUnion('status', [
-  z.strictObject({ ...asked, status: z.literal('returned'), raw: Json.optional() }),
+  z.strictObject({ ...asked, status: z.literal('returned'), raw: z.unknown().optional() }),
   /** `{messages}` of `transform_context`: those that were shown by their places, the others in full. */
   z.strictObject({
     ...asked,

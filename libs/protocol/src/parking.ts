@@ -2,15 +2,12 @@
 import { z } from 'zod';
 import { BOUNDS } from './bounds.ts';
 import { ID_PATTERN } from './ids.ts';
+import { Reason } from './reason.ts';
 
 /** What happens when the time of a suspension has come. */
 export const OnTimeout = z.enum(['resume_with_summary', 'fail', 'resume_with_input']);
 /** See {@link OnTimeout}. */
 export type OnTimeout = z.infer<typeof OnTimeout>;
-
-const Reason = z.string().refine((text) => new TextEncoder().encode(text).length <= BOUNDS.reasonMaxBytes, {
-  error: `may have at most ${BOUNDS.reasonMaxBytes} bytes`,
-});
 
 /** The fields of a request to park, the same in the command `suspend` and in the tool `park`. */
 export const PARKING_FIELDS = {

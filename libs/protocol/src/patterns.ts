@@ -1,7 +1,7 @@
 /**
  * Patterns on tools and their arguments: globs, and `path == "v"`, `path != "v"`, `path =~ "regex"`.
  * Regular expressions run on RE2's algorithm (https://swtch.com/~rsc/regexp/regexp1.html), in time linear in the
- * text, so that no pattern and no argument can stall a host.
+ * text, and are bounded in what they become, so that no pattern and no argument can stall a host for long.
  */
 import { RE2JS } from 're2js';
 import { z } from 'zod';
@@ -84,8 +84,10 @@ export function globMatches(glob: string, name: string): boolean {
 /** Says what is wrong with a regular expression (RE2 syntax), or null. */
 export function regexProblem(source: string): string | null {
   try {
-    compiled(source);
-    return null;
+    const size = compiled(source).programSize();
+    return size <= BOUNDS.regexInstructionsMax
+      ? null
+      : `the regular expression ${JSON.stringify(source)} is too large: its counted repeats make ${size} instructions, at most ${BOUNDS.regexInstructionsMax} are taken`;
   } catch (error) {
     return `invalid regular expression ${JSON.stringify(source)}: ${(error as Error).message}`;
   }

@@ -5,6 +5,7 @@ import { SessionEvent } from './events.ts';
 import { Input } from './inputs.ts';
 import { BlobRef } from './json.ts';
 import { isReadOn, type RawRecord, readOn, UPCASTS, type Upcast } from './record-upcasts.ts';
+import { problemSentences, readStrictly } from './schema-problems.ts';
 
 /** The record shape that this release writes. Readers take every shape ever released: see `record-upcasts.ts`. */
 export const RECORD_VERSION = 1;
@@ -93,15 +94,28 @@ export function decodeRecord(
   blobText: BlobText = blobNote,
   upcasts: ReadonlyMap<number, Upcast> = UPCASTS,
 ): JournalRecord {
-  const { blobs, ...stored } = parseStored(bytes, upcasts);
-  for (const pointer of blobs ?? []) putBack(stored, pointer, blobText);
+  const stored = withLargeFields(parseStored(bytes, upcasts), blobText);
   const value = readOn(stored, RECORD_VERSION, upcasts);
   const parsed = JournalRecord.safeParse(value);
-  if (!parsed.success)
-    throw new RecordUnreadableError(
-      `${nameOf(value)} does not fit version ${RECORD_VERSION}: ${z.prettifyError(parsed.error)}`,
-    );
-  return parsed.data as JournalRecord;
+  if (parsed.success) return parsed.data as JournalRecord;
+  // Once more, for the words: records are read far too often to be read with words the first time.
+  const told = readStrictly(JournalRecord, value);
+  const problems = told.ok ? [] : problemSentences(told.problems);
+  throw new RecordUnreadableError(`${nameOf(value)} does not fit version ${RECORD_VERSION}: ${problems.join('; ')}`);
+}
+
+/**
+ * A record's parsed JSON with its large fields put back in place, and without the member that points at them.
+ * @param which the pointers that matter; the others are left as they are.
+ * @throws RecordUnreadableError where one of them points at nothing, or its text cannot be had.
+ */
+export function withLargeFields(
+  { blobs = [], ...value }: StoredJson,
+  blobText: BlobText,
+  which: (pointer: string) => boolean = () => true,
+): Record<string, unknown> {
+  for (const pointer of blobs) if (which(pointer)) putBack(value, pointer, blobText);
+  return value;
 }
 
 /** The large fields that a record's bytes refer to. Throws RecordUnreadableError as {@link decodeRecord} does. */
@@ -113,9 +127,10 @@ export function blobRefsOf(bytes: Uint8Array, upcasts: ReadonlyMap<number, Upcas
   });
 }
 
-type Stored = { blobs?: readonly string[] } & RawRecord;
+/** A record as it is stored: JSON, with pointers at what lies apart. */
+export type StoredJson = { blobs?: readonly string[] } & RawRecord;
 
-function parseStored(bytes: Uint8Array, upcasts: ReadonlyMap<number, Upcast>): Stored {
+function parseStored(bytes: Uint8Array, upcasts: ReadonlyMap<number, Upcast>): StoredJson {
   let value: unknown;
   try {
     // A byte order mark is not passed over: it is no byte of any record that was written.
@@ -127,7 +142,7 @@ function parseStored(bytes: Uint8Array, upcasts: ReadonlyMap<number, Upcast>): S
   }
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     throw new RecordUnreadableError('a record is not a JSON object');
-  const { v: version, blobs } = value as Stored;
+  const { v: version, blobs } = value as StoredJson;
   if (typeof version !== 'number' || !isReadOn(version, RECORD_VERSION, upcasts)) {
     const message = `${nameOf(value)} is of version ${String(version)}, which is not known to this release`;
     throw typeof version === 'number' ? new RecordVersionUnknownError(message) : new RecordUnreadableError(message);
@@ -135,7 +150,7 @@ function parseStored(bytes: Uint8Array, upcasts: ReadonlyMap<number, Upcast>): S
   if (blobs !== undefined && !z.array(z.string()).max(4_096).safeParse(blobs).success) {
     throw new RecordUnreadableError('blobs is not a list of pointers');
   }
-  return value as Stored;
+  return value as StoredJson;
 }
 
 /** What people find it by in its journal. */

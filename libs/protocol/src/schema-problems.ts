@@ -88,6 +88,7 @@ const NOUNS: Readonly<Record<string, string>> = {
 const FORMATS: Readonly<Record<string, string>> = {
   url: 'must be an address that begins with http:// or https://',
   base64: 'must be base64',
+  datetime: 'must be a time as in 2026-01-31T09:30:00Z',
 };
 
 function kindOf(value: unknown): string {

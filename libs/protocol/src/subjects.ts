@@ -97,6 +97,22 @@ export const subjects = {
   timerCommandTransform: 'cox-cmd.{{wildcard(1)}}.{{wildcard(2)}}.{{wildcard(3)}}.timer.{{wildcard(4)}}',
   /** Requests to a bus tool. */
   tool: (tenant: string, name: string) => `cox.${TenantId.parse(tenant)}.tool.${token(name, TOOL_NAME_PATTERN)}`,
+  /** What every instance of a bus tool hears: what became of a call, and that one shall stop. */
+  toolInstances: (tenant: string, name: string) =>
+    `cox.${TenantId.parse(tenant)}.tool.${token(name, TOOL_NAME_PATTERN)}.all`,
+  /** What one instance of a bus tool hears: about a call that it has taken. */
+  toolInstance: (tenant: string, name: string, instance: string) =>
+    `cox.${TenantId.parse(tenant)}.tool.${token(name, TOOL_NAME_PATTERN)}.at.${token(instance)}`,
+  /** What a bus tool is announced as: a key of the registry. */
+  toolAnnouncement: (tenant: string, name: string) =>
+    `$KV.${STREAMS.registry}.tools.${TenantId.parse(tenant)}.${token(name, TOOL_NAME_PATTERN)}`,
+  /** What all bus tools are announced as. */
+  toolAnnouncements: '$KV.cox_registry.tools.*.*',
+  /** Where an instance of a bus tool says that it lives: a key of the bucket of hosts. */
+  toolBeat: (tenant: string, name: string, instance: string) =>
+    `$KV.${STREAMS.hosts}.tools.${TenantId.parse(tenant)}.${token(name, TOOL_NAME_PATTERN)}.${token(instance)}`,
+  /** Where all instances of bus tools do. */
+  toolBeats: '$KV.cox_hosts.tools.*.*.*',
   /** Requests to a persona's service. */
   persona: (tenant: string, name: string) => `cox.${TenantId.parse(tenant)}.persona.${token(name)}`,
   /** Requests to a hook. */
@@ -111,6 +127,61 @@ export const subjects = {
     `$KV.${STREAMS.hosts}.hooks.${TenantId.parse(tenant)}.${token(service)}.${token(instance)}`,
   /** Where all instances of hook services do. */
   hookInstances: '$KV.cox_hosts.hooks.*.*.*',
+  /** Where a host says that it lives: a key of the bucket of hosts. */
+  hostBeat: (host: string) => `$KV.${STREAMS.hosts}.host.${token(host)}`,
+  /** Where all hosts do. */
+  hostBeats: '$KV.cox_hosts.host.*',
+  /** Where a host is told of commands for sessions that it works on. */
+  hostRing: (host: string) => `cox-host.ring.${token(host)}`,
+  /** Where hosts are told of sessions that wait for their next host. */
+  hostReleases: 'cox-host.released',
+  /** The note that a session has work under way: a key of the bucket of active sessions. */
+  activeSession: (ref: SessionRef) =>
+    `$KV.${STREAMS.active}.${partitionOf(ref.sessionId)}.${ref.tenant}.${ref.sessionId}`,
+  /** All such notes of a partition. */
+  activeSessions: (p: number) => `$KV.${STREAMS.active}.${p}.*.*`,
+} as const;
+
+/**
+ * What a tenant's users may be allowed, as filters: a permission is bound to the tenant's token, and the verb stands last, so
+ * that one may steer and not approve.
+ */
+export const tenantSubjects = {
+  /** Commands of one verb, of any session. */
+  command: (tenant: string, verb: string) => `cox.${TenantId.parse(tenant)}.session.*.${token(verb)}`,
+  /** Commands of every verb. */
+  commands: (tenant: string) => `cox.${TenantId.parse(tenant)}.session.*.*`,
+  queries: (tenant: string) => `cox.${TenantId.parse(tenant)}.query.*.*`,
+  events: (tenant: string) => `cox.${TenantId.parse(tenant)}.events.*`,
+  deltas: (tenant: string) => `cox.${TenantId.parse(tenant)}.deltas.*`,
+  tools: (tenant: string) => `cox.${TenantId.parse(tenant)}.tool.>`,
+  personas: (tenant: string) => `cox.${TenantId.parse(tenant)}.persona.>`,
+  hooks: (tenant: string) => `cox.${TenantId.parse(tenant)}.hook.*`,
+  /** What services of a kind announce: keys of the registry. */
+  services: (tenant: string, kind: 'hooks' | 'tools') => `$KV.${STREAMS.registry}.${kind}.${TenantId.parse(tenant)}.*`,
+  /** Where their instances say that they live. */
+  instances: (tenant: string, kind: 'hooks' | 'tools') => `$KV.${STREAMS.hosts}.${kind}.${TenantId.parse(tenant)}.*.*`,
+  /** Below it is where a role's answers and receipts go. */
+  inboxPrefix: (tenant: string, role: string) => `_INBOX.at.${TenantId.parse(tenant)}.${token(role)}`,
+  /** Where all of a tenant's do. */
+  inboxes: (tenant: string) => `_INBOX.at.${TenantId.parse(tenant)}.>`,
+} as const;
+
+/** What only hosts and those who look after the bus are allowed, as filters. */
+export const systemSubjects = {
+  /** Appends to any journal, snapshots, schedules of timers, notes of active sessions. */
+  written: [subjects.journals, subjects.snapshots, 'cox-tmr.*.*.*.set.*', `$KV.cox_active.*.*.*`],
+  /** What hosts tell each other. */
+  hostLine: [subjects.hostBeats, subjects.hostRing('any').replace('any', '*'), subjects.hostReleases],
+  /** Of every tenant: what is told to watchers, and what is asked of workers. */
+  told: ['cox.*.deltas.*', 'cox.*.hook.*', 'cox.*.tool.>', 'cox.*.persona.>'],
+  /** Commands of one verb, of any tenant. */
+  command: (verb: string) => `cox.*.session.*.${token(verb)}`,
+  /** Instances of services of every tenant. */
+  instances: ['$KV.cox_hosts.hooks.*.*.*', '$KV.cox_hosts.tools.*.*.*'],
+  inboxPrefix: (role: string) => `_INBOX.${token(role)}`,
+  /** Where a hook service calls back to the host that asked it. */
+  callbacks: '_INBOX.host.*.c.*',
 } as const;
 
 /** Names of streams and buckets. */
@@ -206,6 +277,15 @@ export function parseJournalSubject(subject: string): SessionRef | null {
   return { tenant: TenantId.parse(tenant), sessionId: SessionId.parse(sessionId) };
 }
 
+/** Reads the key of a note of an active session; null where it is none, or a name is hostile. */
+export function parseActiveSession(subject: string): SessionRef | null {
+  const [kv, bucket, partition, tenant, sessionId = '', ...rest] = subject.split('.');
+  if (kv !== '$KV' || bucket !== STREAMS.active || rest.length > 0) return null;
+  if (!ID_PATTERN.test(tenant ?? '') || !ID_PATTERN.test(sessionId)) return null;
+  if (partition !== String(partitionOf(sessionId))) return null;
+  return { tenant: TenantId.parse(tenant), sessionId: SessionId.parse(sessionId) };
+}
+
 /** Reads a query's subject; null where an id is hostile. */
 export function parseQuery(subject: string): { readonly ref: SessionRef; readonly what: string } | null {
   const [cox, tenant, query, sessionId, what, ...rest] = subject.split('.');
@@ -225,7 +305,22 @@ export function parseHookService(
   return { tenant: TenantId.parse(tenant), service: service as string, instance };
 }
 
-/** Whether receipts may go to a subject: only to inboxes, without wildcards. */
+/** Reads the key of a bus tool or of one of its instances; null where it is none, or a name is hostile. */
+export function parseBusTool(
+  subject: string,
+): { readonly tenant: TenantId; readonly name: string; readonly instance: string | undefined } | null {
+  const [kv, bucket, tools, tenant = '', name = '', instance, ...rest] = subject.split('.');
+  const buckets: readonly (string | undefined)[] = [STREAMS.registry, STREAMS.hosts];
+  if (kv !== '$KV' || !buckets.includes(bucket) || tools !== 'tools' || rest.length > 0) return null;
+  if (!ID_PATTERN.test(tenant) || !TOOL_NAME_PATTERN.test(name) || !ID_PATTERN.test(instance ?? 'none')) return null;
+  return { tenant: TenantId.parse(tenant), name, instance };
+}
+
+const INBOX_MAX_CHARS = 256;
+/** `_INBOX` is what the libraries of NATS take, `_INBOX_<name>` what a user's permissions may be bound to instead. */
+const INBOX = /^_INBOX(_[A-Za-z0-9_-]+)?(\.[A-Za-z0-9_$-]+)+$/;
+
+/** Whether receipts may go to a subject: only to inboxes, `_INBOX.…` or `_INBOX_<name>.…`, without wildcards. */
 export function isInboxSubject(subject: string): boolean {
-  return /^_INBOX[A-Za-z0-9_.$-]{1,250}$/.test(subject) && !subject.endsWith('.') && !subject.includes('..');
+  return subject.length <= INBOX_MAX_CHARS && INBOX.test(subject);
 }

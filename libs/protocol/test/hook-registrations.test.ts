@@ -78,17 +78,39 @@ describe('a point', () => {
 });
 
 describe('a pattern', () => {
-  test.each([
-    '',
-    '*',
-    'exec*',
-    'coder.plan',
-    'src/*.ts',
-    'prompt =~ "(?i)secret"',
-    'tool.args.path == "a b"',
-    'origin != "prompt"',
-  ])('%j is taken', (pattern) => {
+  test.each(['', '*', 'exec*', 'coder.plan', 'src/*.ts', 'turn == "2"'])('%j is taken', (pattern) => {
     expect(refused({ pattern })).toBeNull();
+  });
+
+  test.each<[point: string, pattern: string]>([
+    ['user_prompt_submit', 'prompt =~ "(?i)secret"'],
+    ['user_prompt_submit', 'origin != "prompt"'],
+    ['PreToolUse', 'tool.args.path == "a b"'],
+    ['PreToolUse', 'tool.args.any.thing.3 == "a"'],
+    ['gate_tool_calls', 'calls.0.name == "exec"'],
+    ['PostToolUse', 'result.content.0.text =~ "secret"'],
+    ['PostStep', 'step.output.verdict == "no"'],
+    ['session_error', 'error.code == "model_timeout"'],
+    ['loop_checkpoint', 'skipped_call_ids.0 == "c1"'],
+    ['OnBudgetThreshold(80)', 'usage.budget == "usd"'],
+  ])('at %s %j is a condition on the payload', (point, pattern) => {
+    expect(refused({ point, pattern })).toBeNull();
+  });
+
+  test.each<[point: string, pattern: string, problem: string]>([
+    ['PreToolUse', 'args.command =~ "rm"', 'there is no "args" in a payload of PreToolUse'],
+    ['PreToolUse', 'tol.name == "exec"', 'did you mean tool?'],
+    ['PreToolUse', 'tool.arguments.path != "a"', 'there is no "arguments" in "tool" in a payload of PreToolUse'],
+    ['PreToolUse', 'tool.name.first == "e"', '"name" in "tool" in a payload of PreToolUse has no members'],
+    ['PreToolUse', '__proto__.name == "e"', 'there is no "__proto__"'],
+    ['post_turn', 'prompt =~ "secret"', 'there is no "prompt" in a payload of post_turn'],
+    ['gate_tool_calls', 'calls.name == "exec"', '"calls" in a payload of gate_tool_calls is a list'],
+    ['PostToolUse', 'result.content.0.txt == "a"', 'there is no "txt"'],
+  ])('at %s %j would never hold: refused at once', (point, pattern, problem) => {
+    expect(read({ point, pattern })).toMatchObject({
+      ok: false,
+      problem: { code: 'invalid_pattern', field: 'pattern', message: expect.stringContaining(problem) },
+    });
   });
 
   test.each([
@@ -120,8 +142,8 @@ describe('a pattern', () => {
     [{ pattern: 'tool.args.n == "1"' }, true],
     [{ pattern: 'tool.args.n != "1"' }, false],
     [{ pattern: 'tool.name =~ "^exec"' }, true],
-    [{ pattern: 'tool.missing == "x"' }, false],
-    [{ pattern: 'tool.missing != "x"' }, true],
+    [{ pattern: 'tool.args.missing == "x"' }, false],
+    [{ pattern: 'tool.args.missing != "x"' }, true],
     [{ persona: 'cod*' }, true],
     [{ persona: 'reviewer' }, false],
     [{ persona: 'reviewer', pattern: 'exec_*' }, false],

@@ -138,4 +138,19 @@ describe('a regular expression', () => {
   test.each(['((a{100}){100}){10}', 'a{1001}'])('that would grow beyond bounds is refused: %s', (source) => {
     expect(regexProblem(source)).toContain('invalid repeat count');
   });
+
+  // At each character of a text it may be at each of its instructions.
+  test.each(['[ab]{0,1000}[^X]$', '(.{1,31}){1,31}[^x]', '([ab]{0,999}){1}([ab]{0,999}){1}[^ab]'])(
+    'whose counted repeats make too much of it is refused: %s',
+    (source) => {
+      expect(regexProblem(source)).toContain(`at most ${BOUNDS.regexInstructionsMax} are taken`);
+    },
+  );
+
+  test.each(['[A-Za-z0-9+/]{40,512}', 'sk-[A-Za-z0-9]{20,200}', '(?i)rm\\s+-[rf]{1,2}\\s+/', '[0-9a-f]{64}'])(
+    'such as guards have is taken: %s',
+    (source) => {
+      expect(regexProblem(source)).toBeNull();
+    },
+  );
 });

@@ -178,7 +178,14 @@ describe('no builder takes what could mean another subject', () => {
 });
 
 describe('receipts go to inboxes only:', () => {
-  test.each(['_INBOX.abc', '_INBOX.abc.1', '_INBOX_ada.x.y', '_INBOX.$x-1'])('%j is one', (subject) => {
+  test.each([
+    '_INBOX.abc',
+    '_INBOX.abc.1',
+    '_INBOX_ada.x.y',
+    '_INBOX_ada-2_b.x',
+    '_INBOX.$x-1',
+    `_INBOX.${'x'.repeat(249)}`,
+  ])('%j is one', (subject) => {
     expect(isInboxSubject(subject)).toBe(true);
   });
 
@@ -191,6 +198,12 @@ describe('receipts go to inboxes only:', () => {
     '_INBOX.>',
     '_INBOX.a b',
     '_INBOX.a\n',
+    '_INBOXevil.x',
+    '_INBOX$.x',
+    '_INBOX-ada.x',
+    '_INBOX_.x',
+    '_INBOX_ada',
+    '_INBOX.a.',
     '_inbox.a',
     'x_INBOX.a',
     'cox.default.session.s1.steer',
@@ -199,7 +212,8 @@ describe('receipts go to inboxes only:', () => {
     expect(isInboxSubject(subject)).toBe(false);
   });
 
-  test('and not to one of 10,000 characters', () => {
+  test('and not to one that is too long', () => {
+    expect(isInboxSubject(`_INBOX.${'x'.repeat(250)}`)).toBe(false);
     expect(isInboxSubject(`_INBOX.${'x'.repeat(10_000)}`)).toBe(false);
   });
 });

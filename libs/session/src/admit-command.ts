@@ -78,7 +78,7 @@ const badActor: CommandProblem = {
 };
 const badReceipt: CommandProblem = {
   code: 'receipt_subject_refused',
-  message: 'receipts go to inboxes only: a subject that begins with _INBOX',
+  message: 'receipts go to inboxes only: _INBOX.<tokens> or _INBOX_<name>.<tokens>',
   field: 'Cox-Receipt-To',
 };
 

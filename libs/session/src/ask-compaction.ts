@@ -14,6 +14,7 @@ import {
 } from '@coxswain/protocol';
 import type { Effect } from '@coxswain/turn';
 import { refused } from './ask-model.ts';
+import { elapsedMs } from './elapsed-ms.ts';
 import type { OlderMessages, Transcript } from './transcript.ts';
 
 type CompactEffect = Extract<Effect, { kind: 'compact' }>;
@@ -76,7 +77,7 @@ export async function askCompaction(
     usage: result.usage,
     ...(result.error ? { error: result.error } : {}),
     attempts: result.attempts,
-    duration_ms: Math.max(0, Math.round((clock.monotonicMs() - startedMs) * 1_000) / 1_000),
+    duration_ms: elapsedMs(clock, startedMs),
   };
 }
 

@@ -9,7 +9,8 @@ import {
   type SessionRef,
   type ToolDefinition,
 } from '@coxswain/protocol';
-import { argumentsProblem } from './validate-arguments.ts';
+import { argumentsProblem } from '@coxswain/protocol/validate-arguments';
+import { elapsedMs } from './elapsed-ms.ts';
 
 /** One model effect. */
 export interface ModelAsk {
@@ -50,7 +51,7 @@ export async function askModel(
     body_streamed: streamed,
     ...(result.error ? { error: result.error } : {}),
     attempts: result.attempts,
-    duration_ms: Math.max(0, Math.round((clock.monotonicMs() - startedMs) * 1_000) / 1_000),
+    duration_ms: elapsedMs(clock, startedMs),
   };
 }
 

@@ -15,12 +15,12 @@ import {
   type Json,
   type JsonObject,
 } from '@coxswain/protocol';
+import { argumentsProblem } from '@coxswain/protocol/validate-arguments';
 import type { SessionState } from '@coxswain/turn';
 import { boundResult, READ_ON_TOOL } from './bound-result.ts';
 import { answerTo, endsChain, failsClosed, payloadAfter } from './consult-hooks.ts';
 import { describeRecord } from './describe-record.ts';
 import type { Transcript } from './transcript.ts';
-import { argumentsProblem } from './validate-arguments.ts';
 
 /** The session as it is before the record. */
 export interface BeforeRecord {

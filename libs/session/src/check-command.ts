@@ -1,10 +1,10 @@
 /** What a command says, held against the session that it is for, before it becomes a record. */
 import type { Blobs, ToolOutcome } from '@coxswain/ports';
 import type { CommandInput, JsonObject, ToolDefinition } from '@coxswain/protocol';
+import { argumentsProblem } from '@coxswain/protocol/validate-arguments';
 import type { SessionActor } from '@coxswain/turn';
 import { boundResult, READ_ON_TOOL } from './bound-result.ts';
 import type { Transcript } from './transcript.ts';
-import { argumentsProblem } from './validate-arguments.ts';
 
 /** Of a session, what its commands are held against. */
 export interface CheckedSession {

@@ -11,18 +11,19 @@ import {
   type HookReturn,
   isHookFailure,
   isWrongAnswer,
-  type Json,
+  Json,
   type JsonObject,
   type Message,
   pairingProblem,
   parseReturn,
+  returnProblem,
   type SessionRef,
   type ToolDefinition,
   type ToolResult,
   type Verdict,
 } from '@coxswain/protocol';
+import { argumentsProblem } from '@coxswain/protocol/validate-arguments';
 import { rewriteResult, textLength } from '@coxswain/turn';
-import { argumentsProblem } from './validate-arguments.ts';
 
 /** One consult: every registration of one point, in order, over one payload. */
 export interface Consult {
@@ -89,26 +90,24 @@ async function askOne(
   signal: AbortSignal,
 ): Promise<HookAnswer> {
   const { deny, max_output, no_handler } = registration;
-  if (registration.unavailable) return failed(registration, UNHEARD);
+  // What needs no handler holds whoever is away.
   if (deny !== undefined) return { hook: registration.id, verdict: { kind: 'deny', reason: deny } };
   if (no_handler) return { hook: registration.id, verdict: cutTo(max_output, { kind: 'no_objection' }, payload) };
+  if (registration.unavailable) return failed(registration, UNHEARD);
   const bytes = Buffer.byteLength(JSON.stringify(payload), 'utf8');
   if (bytes > BOUNDS.hookPayloadMaxBytes) {
     const message = `not asked: the payload has ${bytes} bytes, at most ${BOUNDS.hookPayloadMaxBytes} are sent`;
     return failed(registration, { code: 'hook_unavailable', message });
   }
-  const timer = new AbortController();
-  const asked = AbortSignal.any([signal, timer.signal]);
-  const timeout = clock.sleep(registration.timeout_ms, asked).then(() => 'timeout' as const);
+  const waiting = new AbortController();
   const onFeedback = (text: string) => {
-    if (!asked.aborted) consult.onFeedback(registration.id, text);
+    if (!waiting.signal.aborted) consult.onFeedback(registration.id, text);
   };
   const { ref, effectId, transcript } = consult;
   const shown = messages ? { messages } : {};
   const request = { ref, effectId, registration, payload, transcript, onFeedback, ...shown };
-  const answer = hooks.ask(request, asked).catch(broken);
-  const reply = await Promise.race([answer, timeout]);
-  timer.abort();
+  const answer = hooks.ask(request, waiting.signal).catch(broken);
+  const reply = await boundedBy(clock, registration.timeout_ms, answer, waiting, signal);
   if (reply === 'timeout') {
     const message = signal.aborted
       ? 'the run ended while it was asked'
@@ -120,6 +119,28 @@ async function askOne(
   if (!raw.ok) return failed(registration, raw.failure);
   return answerTo(registration, consult.point, raw.value, raw.bytes, payload, consult.messages);
 }
+
+// A question over the bus leaves in the first microtask after it was asked: bounding its time must not hold it up.
+async function boundedBy(
+  clock: Clock,
+  timeoutMs: number,
+  answer: Promise<HookReply>,
+  waiting: AbortController,
+  signal: AbortSignal,
+): Promise<HookReply | 'timeout'> {
+  await Promise.resolve();
+  const giveUp = () => waiting.abort(signal.reason);
+  signal.addEventListener('abort', giveUp, { once: true });
+  if (signal.aborted) giveUp();
+  const timeout = clock.sleep(timeoutMs, waiting.signal).then(() => 'timeout' as const);
+  const reply = await Promise.race([answer, timeout]);
+  signal.removeEventListener('abort', giveUp);
+  waiting.abort(NOBODY_WAITS);
+  return reply;
+}
+
+/** Made once: an abort without a reason captures a stack, for each question anew. */
+const NOBODY_WAITS = new DOMException('nobody waits for this answer any more', 'AbortError');
 
 /** A registration's answer, from what its handler returned: what it means, and how it stands on the tape. */
 export function answerTo(
@@ -136,7 +157,9 @@ export function answerTo(
   const isTooMuch = bytes > BOUNDS.hookPayloadMaxBytes;
   const isRetold = 'verdict' in parsed && parsed.verdict.kind === 'replace_messages';
   const said = returned !== undefined && !isTooMuch && !isRetold ? { raw: returned } : {};
-  if (isHookFailure(parsed)) return { ...failed(registration, parsed), ...said };
+  // What is nested too deep is no answer, and no record could be read that held it.
+  if (isHookFailure(parsed))
+    return { ...failed(registration, parsed), ...(Json.safeParse(returned).success ? said : {}) };
   const { verdict, reminders } = parsed;
   return {
     hook: registration.id,
@@ -172,6 +195,8 @@ function jsonOf(
   maxBytes: number,
 ): { ok: true; value: Json | undefined; bytes: number } | { ok: false; failure: HookFailure } {
   try {
+    const problem = returnProblem(raw);
+    if (problem !== null) throw new Error(problem);
     const text = JSON.stringify(raw);
     if (text === undefined) return { ok: true, value: undefined, bytes: 0 };
     const bytes = Buffer.byteLength(text, 'utf8');

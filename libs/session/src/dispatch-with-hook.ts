@@ -9,6 +9,7 @@ import {
   type ToolResult,
 } from '@coxswain/protocol';
 import { boundResult } from './bound-result.ts';
+import { elapsedMs } from './elapsed-ms.ts';
 
 /** One admitted call and the circumstances of its dispatch. */
 export interface Dispatch {
@@ -40,7 +41,10 @@ export async function dispatchWithHook(
     return { type: 'call_accepted', effect_id: effectId, call_id: call.callId, epoch: call.epoch };
   }
   const outcome = ran.status === 'interrupted' ? ran : await boundResult(blobs, ran as ToolOutcome, dispatch);
-  const status = outcome.status === 'unavailable' || outcome.status === 'accepted' ? 'error' : outcome.status;
+  const status =
+    outcome.status === 'ok' || outcome.status === 'cancelled' || outcome.status === 'interrupted'
+      ? outcome.status
+      : 'error';
   const edited = editedPaths(ran.edited);
   return {
     type: 'call_outcome',
@@ -50,7 +54,7 @@ export async function dispatchWithHook(
     result: outcome.result,
     ...(ran.park ? { park: ran.park } : {}),
     ...(edited.length > 0 ? { edited } : {}),
-    duration_ms: Math.max(0, Math.round((clock.monotonicMs() - startedMs) * 1_000) / 1_000),
+    duration_ms: elapsedMs(clock, startedMs),
   };
 }
 
@@ -65,23 +69,46 @@ type Ended = Omit<ToolOutcome, 'status'> & { readonly status: ToolOutcome['statu
 /** How often a call that an earlier owner's worker still runs is asked after, and for how long in all. */
 const PROBE_EVERY_MS = 250;
 const PROBES_MAX = 4 * 60 * 60;
+/** How often a call is sent whose workers die one after another. */
+const SENDINGS_MAX = 3;
 
 async function run(toolset: Toolset, clock: Clock, dispatch: Dispatch, signal: AbortSignal): Promise<Ended> {
   const { call, tool } = dispatch;
   if (!tool) return textOutcome('unavailable', `There is no tool ${call.tool}.`, 'tool_unavailable');
-  if (dispatch.inDoubt) {
-    for (let probes = 0; probes < PROBES_MAX && !signal.aborted; probes++) {
-      const probe = await toolset.probe(call.idempotencyKey, call.tool);
-      if (probe.state === 'done') return probe.outcome;
-      if (probe.state === 'unknown') break;
-      await clock.sleep(PROBE_EVERY_MS, signal);
-    }
-    if (!tool.traits.idempotent) return INTERRUPTED;
+  let inDoubt = dispatch.inDoubt;
+  for (let sendings = 0; sendings < SENDINGS_MAX; sendings++) {
+    const known = inDoubt ? await whatBecameOf(toolset, clock, dispatch, signal) : null;
+    if (known) return checked(known, tool);
+    if (inDoubt && !tool.traits.idempotent) break;
+    if (signal.aborted) return textOutcome('cancelled', 'Cancelled before it was sent.', 'tool_interrupted');
+    const outcome = await toolset.call(call, signal);
+    if (outcome.status !== 'lost') return checked(outcome, tool);
+    inDoubt = true;
   }
-  if (signal.aborted) return textOutcome('cancelled', 'Cancelled before it was sent.', 'tool_interrupted');
-  const outcome = await toolset.call(call, signal);
-  if (outcome.status !== 'accepted' || tool.traits.long_running) return outcome;
-  return textOutcome('error', `${call.tool} answers later, and is not declared long_running.`, 'tool_failed');
+  return dispatch.inDoubt ? INTERRUPTED : LOST;
+}
+
+/** The outcome of a call that somebody may have run; null where nobody knows of it. */
+async function whatBecameOf(
+  toolset: Toolset,
+  clock: Clock,
+  { call }: Dispatch,
+  signal: AbortSignal,
+): Promise<ToolOutcome | null> {
+  for (let probes = 0; probes < PROBES_MAX && !signal.aborted; probes++) {
+    const probe = await toolset.probe(call.idempotencyKey, call.tool, call.epoch);
+    if (probe.state === 'done') return probe.outcome;
+    if (probe.state === 'unknown') return null;
+    const outcome = await probe.attach?.(call, signal);
+    if (outcome && outcome.status !== 'lost') return outcome;
+    await clock.sleep(PROBE_EVERY_MS, signal);
+  }
+  return null;
+}
+
+function checked(outcome: ToolOutcome, { name, traits }: ToolDefinition): Ended {
+  if (outcome.status !== 'accepted' || traits.long_running) return outcome;
+  return textOutcome('error', `${name} answers later, and is not declared long_running.`, 'tool_failed');
 }
 
 /** An outcome of one sentence. */
@@ -97,5 +124,12 @@ export function textOutcome<S extends Ended['status']>(
 export const INTERRUPTED = textOutcome(
   'interrupted',
   'Interrupted: the host ended while this call ran. Whether it took effect is not known; it was not run again.',
+  'tool_interrupted',
+);
+
+/** The end of a call whose worker died with it, and that must not run twice. */
+const LOST = textOutcome(
+  'interrupted',
+  'Interrupted: the process that ran this call has gone. Whether it took effect is not known; it was not run again.',
   'tool_interrupted',
 );

@@ -3,7 +3,7 @@
  * kept until a record that holds it is acknowledged (R6, R9).
  */
 import type { Clock, Log } from '@coxswain/ports';
-import type { Outcome } from '@coxswain/protocol';
+import { type Outcome, SESSION_LEFT } from '@coxswain/protocol';
 import type { WorkEffect } from '@coxswain/turn';
 
 /** How effects are carried out. Neither rejects. */
@@ -111,7 +111,7 @@ export class EffectTable {
   close(): ReadonlyMap<string, Outcome> {
     this.#closed = true;
     for (const entry of this.#running.values()) {
-      if (!entry.settled) entry.controller.abort();
+      if (!entry.settled) entry.controller.abort(SESSION_LEFT);
       // A grace can be minutes long, and a sleep keeps its process alive.
       entry.grace?.abort();
     }

@@ -37,6 +37,9 @@ export interface LoadedSession {
   readonly copy: CopyOrigin | null;
 }
 
+/** A session with everything that going on with it takes. */
+export type LiveSession = Omit<LoadedSession, 'transcript'> & { readonly transcript: Transcript };
+
 /** A record does not chain to the one before it, or is of another session. */
 export class ChainBrokenError extends Error {
   readonly code = 'chain_broken';

@@ -34,4 +34,3 @@ export {
 } from './session-runner.ts';
 export { statusOf } from './session-status.ts';
 export { Transcript, type TranscriptFrame } from './transcript.ts';
-export { argumentsProblem } from './validate-arguments.ts';

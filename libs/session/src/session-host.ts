@@ -3,8 +3,10 @@
  * restart, lets idle ones go, and stops in order.
  */
 import { setMaxListeners } from 'node:events';
-import type { Doorbell, Ids, StrayCommand } from '@coxswain/ports';
+import type { ActiveSession, ActiveSessions, Doorbell, HostLine, Ids, StrayCommand } from '@coxswain/ports';
 import {
+  type HostLiveness,
+  partitionOf,
   positionalCommandId,
   publishedAs,
   type SessionRef,
@@ -13,29 +15,33 @@ import {
   subjects,
 } from '@coxswain/protocol';
 import type { CommitBounds } from './commit.ts';
+import { HostPartitions, type PartitionedSessions } from './host-partitions.ts';
 import { loadSession, readRecord } from './load-session.ts';
+import { SessionNotes } from './session-notes.ts';
 import { type Carried, type Dropped, type RunnerPorts, SessionRunner } from './session-runner.ts';
 import { statusOf } from './session-status.ts';
 
 /** The ports of a host. */
 export interface HostPorts extends RunnerPorts {
   readonly ids: Ids;
+  readonly hostLine: HostLine;
+  readonly active: ActiveSessions;
 }
 
 /** How a host behaves. Every member has a default. */
 export interface HostOptions {
   /** A name for people; the incarnation is unique in any case. */
   readonly name?: string;
-  /** Tenants whose sessions are taken up at the start. */
-  readonly tenants?: readonly string[];
   /** A snapshot every so many records. Default 200. */
   readonly snapshotEvery?: number;
   /** A session that has been idle for so long leaves memory. Default 30,000. */
   readonly passivateAfterMs?: number;
   /** How often idle sessions are looked for. Default 5,000. */
   readonly sweepEveryMs?: number;
-  /** Partitions to serve; all when left out. */
+  /** Serves these partitions, whoever else lives. When left out, the hosts share them out among themselves. */
   readonly partitions?: readonly number[];
+  /** How hosts know each other's lives; every host of a bus has the same. */
+  readonly liveness?: HostLiveness;
   /** How long an append without an answer is tried. */
   readonly commitBounds?: CommitBounds;
 }
@@ -44,7 +50,7 @@ export interface HostOptions {
 export interface SessionHost {
   /** This incarnation's id, as records hold it. */
   readonly id: string;
-  /** Opens the inbox and takes up every session that has something to do. Resolves when both are done. */
+  /** Joins the hosts, opens the inbox, and takes up every session of its partitions that has something to do. */
   start(): Promise<{ readonly recovered: number }>;
   /** A session after its newest acknowledged record, or null for an unknown one. */
   status(ref: SessionRef): Promise<SessionStatus | null>;
@@ -56,7 +62,9 @@ export interface SessionHost {
   abandon(): void;
 }
 
-const RECOVER_SIDE_BY_SIDE = 32;
+/** So long calls may go on here when the session's partition goes to another host, milliseconds. */
+const HAND_OVER_MS = 10_000;
+const DRAINED_EVERY_MS = 20;
 const RETRY_FIRST_MS = 500;
 const RETRY_MAX_MS = 30_000;
 
@@ -65,11 +73,13 @@ export function createSessionHost(ports: HostPorts, options: HostOptions = {}): 
   return new Host(ports, options);
 }
 
-class Host implements SessionHost {
+class Host implements SessionHost, PartitionedSessions {
   readonly id: string;
   readonly #ports: HostPorts;
   readonly #options: HostOptions;
+  readonly #partitions: HostPartitions;
   readonly #runners = new Map<string, SessionRunner>();
+  readonly #notes: SessionNotes;
   /** What runners of sessions that were dropped here have left to the next (R9). */
   readonly #carried = new Map<string, Carried>();
   readonly #retries = new Map<string, number>();
@@ -77,6 +87,8 @@ class Host implements SessionHost {
   #unwatchHooks: () => void = () => {};
   #generation = 0;
   #stopping = false;
+  #recovered = 0;
+  #names = 0;
 
   constructor(ports: HostPorts, options: HostOptions) {
     // Every session that waits to be tried again listens to it.
@@ -84,6 +96,14 @@ class Host implements SessionHost {
     this.#ports = ports;
     this.#options = options;
     this.id = `${options.name ?? 'host'}-${ports.ids.next()}`;
+    this.#partitions = new HostPartitions(
+      ports,
+      this,
+      (command) => this.#stray(command),
+      () => peerName(this.id, ++this.#names),
+      options,
+    );
+    this.#notes = new SessionNotes(ports.active, ports.log, () => this.#partitions.self);
   }
 
   get live(): number {
@@ -91,19 +111,13 @@ class Host implements SessionHost {
   }
 
   async start(): Promise<{ readonly recovered: number }> {
-    const handlers = {
-      ring: (doorbell: Doorbell) => this.#ring(doorbell),
-      stray: (command: StrayCommand) => this.#stray(command),
-    };
     this.#unwatchHooks =
       this.#ports.hooks.onChange?.(() => {
         for (const runner of this.#runners.values()) runner.hooksChanged();
       }) ?? this.#unwatchHooks;
-    await this.#ports.inbox.open(handlers, this.#options.partitions);
-    let recovered = 0;
-    for (const tenant of this.#options.tenants ?? ['default']) recovered += await this.#recover(tenant);
+    await this.#partitions.start();
     void this.#sweep();
-    return { recovered };
+    return { recovered: this.#recovered };
   }
 
   async status(ref: SessionRef): Promise<SessionStatus | null> {
@@ -113,14 +127,14 @@ class Host implements SessionHost {
     return n === 0 ? null : statusOf(actor.state, n, at);
   }
 
-  async stop(graceMs = 10_000): Promise<void> {
-    await this.#leaveInbox();
-    for (const runner of this.#runners.values()) runner.quiesce();
+  async stop(graceMs = HAND_OVER_MS): Promise<void> {
+    await this.#leavePartitions();
     const { clock } = this.#ports;
     const untilMs = clock.monotonicMs() + graceMs;
-    while ([...this.#runners.values()].some((runner) => runner.isDraining) && clock.monotonicMs() < untilMs)
-      await clock.sleep(20);
     const leaving = [...this.#runners.values()];
+    await this.#drain(leaving, untilMs);
+    await this.#notes.settled();
+    this.#partitions.leave();
     this.abandon();
     // Tool connections are children of this process: give them the rest of the grace to end in order.
     const closed = Promise.all(leaving.map((runner) => runner.left));
@@ -131,28 +145,90 @@ class Host implements SessionHost {
 
   abandon(): void {
     // Whoever takes over must get the commands: an inbox that stayed open would swallow them.
-    void this.#leaveInbox();
+    void this.#leavePartitions();
+    this.#partitions.vanish();
     this.#unwatchHooks();
     this.#ended.abort();
-    for (const runner of [...this.#runners.values()]) runner.abandon();
+    this.leaveAll();
   }
 
   /** Contract: does not reject. */
-  async #leaveInbox(): Promise<void> {
+  async #leavePartitions(): Promise<void> {
     if (this.#stopping) return;
     this.#stopping = true;
     try {
-      await this.#ports.inbox.close();
+      await this.#partitions.retire();
     } catch (error) {
       this.#ports.log.warn({ error: (error as Error).message }, 'the inbox could not be closed in order');
     }
   }
 
-  // ---- commands ----
+  // ---- partitions ----
 
-  #ring(doorbell: Doorbell): void {
-    if (!this.#stopping) this.#runner(doorbell.ref).ring(doorbell);
+  isHere(ref: SessionRef): boolean {
+    return this.#runners.has(keyOf(ref));
   }
+
+  ring(doorbell: Doorbell): void {
+    if (!this.#ended.signal.aborted) this.#runner(doorbell.ref).ring(doorbell);
+  }
+
+  /** One session that cannot be read now must not keep the others from being taken up. */
+  async takeUp({ ref, revision }: ActiveSession): Promise<void> {
+    // A command may have brought it here already; but that starts nothing of what was open.
+    if (this.isHere(ref)) return this.#runner(ref).wake();
+    try {
+      const last = await this.#ports.journal.last(ref);
+      const record = last && (await readRecord(last.bytes, this.#ports.blobs));
+      if (this.#stopping) return;
+      // One that waits for nothing but a command costs disk only, until that command comes.
+      if (!record || record.effects_open.length === 0) return this.#notes.forget(ref, revision);
+    } catch (error) {
+      this.#ports.log.error(
+        { session_id: ref.sessionId, error: (error as Error).message },
+        'a session cannot be taken up now',
+      );
+      void this.#retry(ref, keyOf(ref));
+      return;
+    }
+    this.#recovered++;
+    this.#runner(ref).wake();
+  }
+
+  handOver(partitions: ReadonlySet<number>): void {
+    const leaving = [...this.#runners.values()].filter(({ ref }) => partitions.has(partitionOf(ref.sessionId)));
+    // Does not reject.
+    void this.#drain(leaving, this.#ports.clock.monotonicMs() + HAND_OVER_MS);
+  }
+
+  goOn(): void {
+    for (const runner of this.#runners.values()) runner.wake();
+  }
+
+  leaveAll(): void {
+    for (const runner of [...this.#runners.values()]) runner.abandon();
+  }
+
+  /** Lets sessions end what runs, and leaves each as soon as it has, or at the given time. */
+  async #drain(runners: readonly SessionRunner[], untilMs: number): Promise<void> {
+    const { clock } = this.#ports;
+    const leaving = new Set(runners);
+    for (const runner of leaving) runner.quiesce();
+    while (leaving.size > 0) {
+      const isLate = clock.monotonicMs() >= untilMs;
+      for (const runner of leaving) {
+        const isBack = !this.#stopping && this.#partitions.isOwn(runner.ref);
+        if (isBack) runner.goOn();
+        else if (!isLate && runner.isDraining) continue;
+        else runner.abandon(runner.hasWork ? 'handed_over' : 'passivated');
+        leaving.delete(runner);
+      }
+      if (leaving.size > 0) await clock.sleep(DRAINED_EVERY_MS, this.#ended.signal);
+      if (this.#ended.signal.aborted) return;
+    }
+  }
+
+  // ---- commands ----
 
   /** What reached the command stream and belongs to no session is answered, if it can be, and let go. */
   #stray(command: StrayCommand): void {
@@ -187,6 +263,8 @@ class Host implements SessionHost {
         isOwn: (attempt) => attempt === this.id || attempt.startsWith(`${this.id}.`),
         snapshotEvery: this.#options.snapshotEvery ?? 200,
         commitBounds: this.#options.commitBounds,
+        noted: () => this.#notes.noted(ref),
+        mayBegin: () => this.#partitions.mayBegin,
       },
       (dropped) => this.#dropped(ref, dropped),
       carried,
@@ -195,42 +273,7 @@ class Host implements SessionHost {
     return runner;
   }
 
-  // ---- recovery ----
-
-  async #recover(tenant: string): Promise<number> {
-    let recovered = 0;
-    const under = new Set<Promise<void>>();
-    for await (const ref of this.#ports.journal.sessions(tenant)) {
-      const one = this.#takeUp(ref).then((taken) => {
-        if (taken) recovered++;
-        under.delete(one);
-      });
-      under.add(one);
-      if (under.size >= RECOVER_SIDE_BY_SIDE) await Promise.race(under);
-    }
-    await Promise.all(under);
-    return recovered;
-  }
-
-  /** Contract: does not reject; one session that cannot be read now must not keep the others from being taken up. */
-  async #takeUp(ref: SessionRef): Promise<boolean> {
-    try {
-      const last = await this.#ports.journal.last(ref);
-      if (!last) return false;
-      const record = await readRecord(last.bytes, this.#ports.blobs);
-      // One that waits for nothing but a command costs disk only, until that command comes.
-      if (record.effects_open.length === 0) return false;
-    } catch (error) {
-      this.#ports.log.error(
-        { session_id: ref.sessionId, error: (error as Error).message },
-        'a session cannot be taken up now',
-      );
-      void this.#retry(ref, keyOf(ref));
-      return false;
-    }
-    this.#runner(ref).wake();
-    return true;
-  }
+  // ---- trouble ----
 
   #dropped(ref: SessionRef, dropped: Dropped): void {
     const key = keyOf(ref);
@@ -239,27 +282,39 @@ class Host implements SessionHost {
     if (carried.outcomes.size > 0 || !carried.feedback.isEmpty) this.#carried.set(key, carried);
     if (dropped.reason === 'passivated') {
       this.#retries.delete(key);
+      this.#notes.forget(ref);
       return;
     }
     this.#generation++;
+    if (dropped.reason === 'handed_over') {
+      this.#notes.letGo(ref, () => this.#partitions.release(ref));
+      return;
+    }
+    this.#notes.drop(ref);
     if (this.#stopping) return;
     this.#ports.log.warn({ session_id: ref.sessionId, reason: dropped.reason }, `session left: ${dropped.message}`);
     // The next command tries again, and is answered.
-    if (dropped.reason === 'foreign_writer' || dropped.reason === 'unreadable') return;
-    // It did write in the meantime, so this is new trouble; a run that cannot be ended is not.
-    if (dropped.hasWritten && dropped.reason !== 'unrecoverable') this.#retries.delete(key);
-    void this.#retry(ref, key);
+    if (dropped.reason === 'unreadable') return;
+    // It did write in the meantime, so this is new trouble; a run that cannot be ended is not, nor is a rival.
+    const isOld = dropped.reason === 'unrecoverable' || dropped.reason === 'foreign_writer';
+    if (dropped.hasWritten && !isOld) this.#retries.delete(key);
+    void this.#retry(ref, key, dropped.reason === 'foreign_writer');
   }
 
   /**
    * The journal could not be written or read: the session is taken up again, with back-off, for as long as the host
    * runs. A command may have brought it back before; then it is woken all the same, as only a wake starts what is open.
+   * One that another host had written to may have been let go of again: its note says whose it is.
    */
-  async #retry(ref: SessionRef, key: string): Promise<void> {
+  async #retry(ref: SessionRef, key: string, isOthers = false): Promise<void> {
     const delayMs = this.#retries.get(key) ?? RETRY_FIRST_MS;
     this.#retries.set(key, Math.min(delayMs * 2, RETRY_MAX_MS));
     await this.#ports.clock.sleep(delayMs, this.#ended.signal);
-    if (!this.#stopping) this.#runner(ref).wake();
+    if (this.#stopping || !this.#partitions.isOwn(ref)) return;
+    if (!isOthers) return this.#runner(ref).wake();
+    // What cannot be read is as unknown as before.
+    const isKnown = await this.#partitions.lookAt(ref, delayMs === RETRY_MAX_MS).catch(() => false);
+    if (!isKnown) void this.#retry(ref, key, true);
   }
 
   // ---- idle sessions ----
@@ -275,6 +330,11 @@ class Host implements SessionHost {
       }
     }
   }
+}
+
+/** A name for the line between hosts, in which a host's own may have anything. */
+function peerName(id: string, no: number): string {
+  return `${id}-${no}`.replaceAll(/[^A-Za-z0-9_-]/g, '-').slice(-64);
 }
 
 function keyOf(ref: SessionRef): string {

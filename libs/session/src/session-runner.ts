@@ -21,10 +21,8 @@ import {
   BOUNDS,
   type CommandInput,
   type CommandProblem,
-  type CopyOrigin,
   type Cursor,
   type ErrorCode,
-  type Failure,
   type Input,
   type Outcome,
   type SessionEvent,
@@ -34,20 +32,23 @@ import {
 } from '@coxswain/protocol';
 import { effectsOf, isEnded, type SessionState, timerOf, type WorkEffect } from '@coxswain/turn';
 import { admitCommand, admitTimer } from './admit-command.ts';
+import { appendRecord } from './append-record.ts';
 import { checkCommand } from './check-command.ts';
-import { attemptOf, COMMIT_BOUNDS, type CommitBounds, commit } from './commit.ts';
-import { asksForFork, copiedInputs, OriginAwayError, planFork } from './copy-journal.ts';
-import { afterCopy, copyAfter, ImportUnfinishedError, isUnfinishedImport } from './copy-state.ts';
+import { attemptOf, COMMIT_BOUNDS, type CommitBounds } from './commit.ts';
+import { SessionCopy } from './copy-session.ts';
+import { copyAfter, ImportUnfinishedError, isUnfinishedImport } from './copy-state.ts';
 import { EffectTable } from './effect-table.ts';
 import { FeedbackBuffer } from './feedback-buffer.ts';
 import { seenTable } from './hook-table.ts';
-import { type LoadedSession, loadSession, snapshotBytes } from './load-session.ts';
-import { Receipts } from './receipts.ts';
-import { buildRecord, isRecordTooLarge, type SealedRecord, sealRecord } from './seal-record.ts';
+import { InboxReader } from './inbox-reader.ts';
+import { type LiveSession as Live, type LoadedSession, loadSession, snapshotBytes } from './load-session.ts';
+import { Mailbox } from './mailbox.ts';
+import { asksForFork } from './plan-fork.ts';
+import { buildRecord, isRecordTooLarge, sealRecord } from './seal-record.ts';
 import { statusOf } from './session-status.ts';
 import { SessionWorker, type WorkerPorts } from './session-worker.ts';
+import { areSpent } from './spent-timers.ts';
 import { TimerTable } from './timer-table.ts';
-import type { Transcript } from './transcript.ts';
 
 /** The ports that a runner uses. */
 export interface RunnerPorts extends WorkerPorts {
@@ -66,6 +67,10 @@ export interface RunnerOptions {
   /** A snapshot every so many records. */
   readonly snapshotEvery: number;
   readonly commitBounds?: CommitBounds | undefined;
+  /** Resolves when it is noted that this host works on the session: nothing of it is recorded before. */
+  readonly noted: () => Promise<void>;
+  /** Whether effects may begin: whether the host still has its lease. */
+  readonly mayBegin: () => boolean;
 }
 
 /**
@@ -79,6 +84,7 @@ export type DropReason =
   | 'unrecoverable'
   | 'abandoned'
   | 'passivated'
+  | 'handed_over'
   | 'unloadable'
   | 'unreadable';
 
@@ -107,7 +113,6 @@ type Job =
   | { readonly kind: 'hooks' }
   | { readonly kind: 'broken'; readonly error: Error }
   | { readonly kind: 'wake' };
-type Live = Omit<LoadedSession, 'transcript'> & { readonly transcript: Transcript };
 
 /** What is wrong with a journal itself, and not with reaching it. */
 const UNREADABLE: ReadonlySet<string> = new Set<ErrorCode>([
@@ -128,14 +133,14 @@ export class SessionRunner {
   readonly #worker: SessionWorker;
   readonly #effects: EffectTable;
   readonly #timers: TimerTable;
-  readonly #mailbox: Job[] = [];
-  #doorbells: Doorbell[] = [];
+  readonly #mailbox: Mailbox<Job>;
+  readonly #inbox: InboxReader;
   #inboxJobWaits = false;
+  readonly #copy: SessionCopy;
   readonly #feedback: FeedbackBuffer;
   #feedbackJobWaits = false;
   /** The host's table of hooks may be another than the one that the journal holds. */
   #hooksMayDiffer = true;
-  #working = false;
   #dropped = false;
   #quiescing = false;
   /** Effects whose outcomes broke the machine once: they are not offered a second time. */
@@ -145,7 +150,6 @@ export class SessionRunner {
   #committedState: SessionState | null = null;
   #sinceSnapshot = 0;
   #hasWritten = false;
-  #idleSinceMs = 0;
   #left: Promise<void> = Promise.resolve();
 
   constructor(
@@ -166,13 +170,23 @@ export class SessionRunner {
       offer: (outcome: Outcome) => {
         // What was said before a call came back is in the journal before its result.
         this.#postFeedback();
-        this.#post({ kind: 'outcome', outcome });
+        this.#mailbox.post({ kind: 'outcome', outcome });
       },
-      broken: (error: Error) => this.#post({ kind: 'broken', error }),
+      broken: (error: Error) => this.#mailbox.post({ kind: 'broken', error }),
     };
     this.#effects = new EffectTable(ref.sessionId, this.#worker, ports.clock, ports.log, to, carried.outcomes);
     this.#timers = new TimerTable(ports.timers, ref, ports.clock, ports.log);
-    this.#idleSinceMs = ports.clock.monotonicMs();
+    this.#inbox = new InboxReader(ports.inbox, ref, ports.log);
+    this.#copy = new SessionCopy(ports, ref, {
+      host: options.host,
+      session: () => this.#session,
+      hasLeft: () => this.#dropped,
+      step: (session, input, cursor, copiedAt) => this.#step(session, input, cursor, copiedAt),
+      seeHooks: (session) => this.#seeHooks(session),
+      foldAgain: () => this.#foldAgain(),
+      leave: (message) => this.#drop('journal_unavailable', message),
+    });
+    this.#mailbox = new Mailbox(ports.clock, (job) => this.#work(job));
   }
 
   /** The session this runner works for. */
@@ -183,22 +197,22 @@ export class SessionRunner {
   /** A command has arrived. */
   ring(doorbell: Doorbell): void {
     if (this.#dropped) return;
-    this.#doorbells.push(doorbell);
+    this.#inbox.ring(doorbell);
     if (this.#inboxJobWaits) return;
     this.#inboxJobWaits = true;
-    this.#post({ kind: 'inbox' });
+    this.#mailbox.post({ kind: 'inbox' });
   }
 
   /** The host's table of hooks has changed. */
   hooksChanged(): void {
     this.#hooksMayDiffer = true;
     // A run that begins brings the table with it, and a session that is not loaded is looked at when it is.
-    if (this.#session && !this.#mailbox.some(({ kind }) => kind === 'hooks')) this.#post({ kind: 'hooks' });
+    if (this.#session && !this.#mailbox.some(({ kind }) => kind === 'hooks')) this.#mailbox.post({ kind: 'hooks' });
   }
 
   /** Takes the session up after a restart: owns it and goes on with what is open. */
   wake(): void {
-    this.#post({ kind: 'wake' });
+    this.#mailbox.post({ kind: 'wake' });
   }
 
   /**
@@ -215,8 +229,7 @@ export class SessionRunner {
   /** Whether something runs that a stopping host should let end: anything but a model call, which can be made again. */
   get isDraining(): boolean {
     return (
-      this.#working ||
-      this.#mailbox.length > 0 ||
+      !this.#mailbox.isEmpty ||
       this.#timers.unacknowledged > 0 ||
       this.#effects.running(['provision', 'call_tool', 'consult', 'check_stop', 'close_tools']) > 0
     );
@@ -227,17 +240,24 @@ export class SessionRunner {
    * acknowledged wakes the session wherever it is; one that it has not keeps it here.
    */
   idleMs(): number {
-    const idle =
-      !this.#working &&
-      this.#mailbox.length === 0 &&
-      this.#effects.running() === 0 &&
-      this.#timers.unacknowledged === 0;
-    return idle ? this.#ports.clock.monotonicMs() - this.#idleSinceMs : 0;
+    const idle = this.#mailbox.isEmpty && this.#effects.running() === 0 && this.#timers.unacknowledged === 0;
+    return idle ? this.#mailbox.emptyForMs : 0;
   }
 
   /** Starts no model call more; calls that are under way or recorded may end. For a host that stops in order. */
   quiesce(): void {
     this.#quiescing = true;
+  }
+
+  /** Begins model calls again: the session stays here after all. */
+  goOn(): void {
+    this.#quiescing = false;
+    this.wake();
+  }
+
+  /** Whether somebody has to go on with it; also where that is not known. */
+  get hasWork(): boolean {
+    return this.#session === null || workOf(this.#session.actor.state).length > 0 || this.isDraining;
   }
 
   /** Resolves when the tool connections of a session that was left are closed. */
@@ -246,7 +266,7 @@ export class SessionRunner {
   }
 
   /** Leaves the session at once: effects are aborted, nothing more is appended. */
-  abandon(reason: 'abandoned' | 'passivated' = 'abandoned'): void {
+  abandon(reason: 'abandoned' | 'passivated' | 'handed_over' = 'abandoned'): void {
     this.#drop(reason, reason);
   }
 
@@ -256,37 +276,26 @@ export class SessionRunner {
     if (this.idleMs() > 0) this.#drop('passivated', 'passivated');
   }
 
-  #post(job: Job): void {
-    if (this.#dropped) return;
-    this.#mailbox.push(job);
-    if (this.#working) return;
-    this.#working = true;
-    // The mailbox handles its own errors; a rejection here would be one of ours and must surface.
-    void this.#work();
-  }
-
-  async #work(): Promise<void> {
-    for (let job = this.#mailbox.shift(); job && !this.#dropped; job = this.#mailbox.shift()) {
-      try {
-        await this.#handle(job);
-      } catch (error) {
-        if (job.kind !== 'outcome') await this.#refold(error as Error);
-        else await this.#poison(job.outcome, error as Error);
-      }
-      // An instant model and an instant tool must not starve what arrives from outside.
-      await this.#ports.clock.yield();
+  async #work(job: Job): Promise<void> {
+    try {
+      await this.#handle(job);
+    } catch (error) {
+      if (job.kind !== 'outcome') await this.#refold(error as Error);
+      else await this.#poison(job.outcome, error as Error);
     }
-    this.#working = false;
-    this.#idleSinceMs = this.#ports.clock.monotonicMs();
   }
 
   async #handle(job: Job): Promise<void> {
+    if (job.kind === 'inbox') {
+      this.#inboxJobWaits = false;
+      if (!this.#session && (await this.#dropSpentTimers())) return;
+    }
     const loaded = this.#session ?? (await this.#load());
-    if (!loaded || this.#dropped || !(await this.#completeCopy(loaded))) return;
+    if (!loaded || this.#dropped || !(await this.#copy.complete(loaded))) return;
     const session = this.#session ?? loaded;
     switch (job.kind) {
       case 'inbox':
-        return this.#readInbox(session);
+        return this.#inbox.read(session.cursor, (command, place) => this.#takeCommand(command, place));
       case 'outcome':
         if ((await this.#step(session, job.outcome)) && job.outcome.type === 'provision_outcome')
           await this.#seeHooks(this.#session ?? session);
@@ -315,7 +324,7 @@ export class SessionRunner {
     this.#timers.reconcile(timer ? [timer] : []);
     this.#effects.reconcile(
       workOf(state),
-      (effect) => !this.#quiescing || !['call_model', 'compact'].includes(effect.kind),
+      (effect) => this.#options.mayBegin() && !(this.#quiescing && ['call_model', 'compact'].includes(effect.kind)),
     );
   }
 
@@ -333,7 +342,7 @@ export class SessionRunner {
   #postFeedback(): void {
     if (this.#feedbackJobWaits || this.#feedback.isEmpty) return;
     this.#feedbackJobWaits = true;
-    this.#post({ kind: 'feedback' });
+    this.#mailbox.post({ kind: 'feedback' });
   }
 
   async #recordFeedback(session: Live): Promise<void> {
@@ -360,7 +369,11 @@ export class SessionRunner {
 
   async #load(): Promise<Live | null> {
     try {
-      const loaded = await loadSession(this.#ports, this.#ref, true, (record) => this.#feedback.recall(record));
+      // Side by side, as a session that wakes should not wait for two things.
+      const [loaded] = await Promise.all([
+        loadSession(this.#ports, this.#ref, true, (record) => this.#feedback.recall(record)),
+        this.#options.noted(),
+      ]);
       if (this.#dropped || !loaded.transcript) return null;
       if (isUnfinishedImport(loaded)) throw new ImportUnfinishedError(this.#ref.sessionId, loaded.n);
       this.#session = { ...loaded, transcript: loaded.transcript };
@@ -371,32 +384,10 @@ export class SessionRunner {
       const { code, message } = error as Error & { code?: ErrorCode };
       if (code === undefined || !UNREADABLE.has(code)) this.#drop('unloadable', message);
       else {
-        await this.#refuseCommands(code, message);
+        await this.#inbox.refuse(this.#ports.publisher, code, message);
         this.#drop('unreadable', message);
       }
       return null;
-    }
-  }
-
-  /** A journal that cannot be read will not be readable in a moment: who commands the session is told so, and why. */
-  async #refuseCommands(code: ErrorCode, message: string): Promise<void> {
-    const { inbox, publisher, log } = this.#ports;
-    const doorbells = this.#doorbells;
-    this.#doorbells = [];
-    const last = doorbells.reduce((newest, doorbell) => Math.max(newest, doorbell.seq), 0);
-    if (last === 0) return;
-    try {
-      const receipts = new Receipts(publisher, this.#ref);
-      for (const command of await inbox.read(this.#ref, 0, last)) {
-        const input = admitCommand(command, inbox.incarnation);
-        const { command_id, verb } = input;
-        const text = `the session's journal cannot be read: ${message}`;
-        receipts.rejectedUnrecorded(input, { type: 'command_rejected', command_id, verb, code, message: text });
-      }
-      for (const doorbell of doorbells) doorbell.ack();
-    } catch (error) {
-      // Nothing is acknowledged, so the store delivers again.
-      log.warn({ session_id: this.#ref.sessionId, error: (error as Error).message }, 'inbox not readable now');
     }
   }
 
@@ -423,107 +414,24 @@ export class SessionRunner {
     return this.#step(session, { type: 'hooks_changed', ...seen });
   }
 
-  // ---- copies ----
+  // ---- commands (R7) ----
 
-  /** Looks at what a fork asks for, and copies it. @returns false where the session was left. */
-  async #fork(session: Live, input: CommandInput, cursor: Cursor | undefined): Promise<boolean> {
+  /** A session that is not here is not loaded for timers that it waits for no more. @returns whether that was all. */
+  async #dropSpentTimers(): Promise<boolean> {
     try {
-      const plan = await planFork(this.#ports, this.#ref, input, () => this.#ports.clock.yield());
-      if (this.#dropped) return false;
-      if ('problem' in plan) return await this.#step(session, { ...input, body: {}, problem: plan.problem }, cursor);
-      return await this.#completeCopy({ ...session, copy: plan }, cursor);
-    } catch (error) {
-      if (!(error instanceof OriginAwayError)) throw error;
-      this.#drop('journal_unavailable', error.message);
+      return await this.#inbox.dropSpentTimers((timers) => areSpent(this.#ports, this.#ref, timers));
+    } catch {
+      // Loading it says what is wrong.
       return false;
     }
   }
 
-  /**
-   * Goes on with a copy from where it stands, and takes it over as its first owner; nothing where none is under way.
-   * @param cursor the place of the command that asked for it, for its first record.
-   * @returns false where the session was left.
-   */
-  async #completeCopy(session: Live, cursor?: Cursor): Promise<boolean> {
-    const { copy } = session;
-    if (!copy) return true;
-    const failure = session.n < copy.n ? await this.#copyRest(session, copy, cursor) : null;
-    if (this.#dropped) return false;
-    const whole = failure ? await this.#foldAgain() : this.#session;
-    if (!whole || this.#dropped) return false;
-    const after_copy = failure
-      ? { session: this.#ref.sessionId, error: failure }
-      : afterCopy(this.#ref.sessionId, copy, whole.actor.state);
-    const epoch = whole.actor.state.context.epoch + 1;
-    return this.#step(whole, { type: 'owned', epoch, host: this.#options.host, after_copy });
-  }
-
-  /** @returns why the copy cannot be completed, or null where it is whole or the session was left. */
-  async #copyRest(session: Live, copy: CopyOrigin, cursor: Cursor | undefined): Promise<Failure | null> {
-    const now = () => this.#session ?? session;
-    try {
-      for await (const { n, at, input } of copiedInputs(this.#ports, this.#ref, copy, session.n, () => ({
-        state: now().actor.state,
-        transcript: now().transcript,
-      }))) {
-        if (!(await this.#step(now(), input, n === 1 ? cursor : undefined, at))) return null;
-        if (now().n !== n) return { code: 'replay_diverged', message: `record ${n} of ${copy.session} was not taken` };
-        // A long copy must not keep the host's other sessions waiting.
-        await this.#ports.clock.yield();
-        if (this.#dropped) return null;
-      }
-      return null;
-    } catch (error) {
-      const { code = 'session_failed', message } = error as Error & { code?: string };
-      if (error instanceof OriginAwayError) this.#drop('journal_unavailable', message);
-      // Nothing is recorded yet: what asked for it is answered like any command that cannot be.
-      else if (now().n === 0) throw error;
-      return { code, message };
-    }
-  }
-
-  // ---- commands (R7) ----
-
-  async #readInbox(session: Live): Promise<void> {
-    this.#inboxJobWaits = false;
-    const doorbells = this.#doorbells;
-    this.#doorbells = [];
-    const last = doorbells.reduce((newest, doorbell) => Math.max(newest, doorbell.seq), 0);
-    const commands = await this.#commandsUpTo(session, last);
-    // The inbox could not be read: nothing is acknowledged, so the store delivers again.
-    if (commands === null) return;
-    for (const command of commands) {
-      if (!(await this.#takeCommand(command))) {
-        this.#doorbells.push(...doorbells);
-        return;
-      }
-    }
-    // Each now stands in the journal, or left nothing that could be lost.
-    for (const doorbell of doorbells) doorbell.ack();
-  }
-
-  async #commandsUpTo(session: Live, last: number): Promise<readonly StoredCommand[] | null> {
-    const after = this.#position(session);
-    if (last <= after) return [];
-    try {
-      return await this.#ports.inbox.read(this.#ref, after, last);
-    } catch (error) {
-      this.#ports.log.warn(
-        { session_id: this.#ref.sessionId, error: (error as Error).message },
-        'inbox not readable now',
-      );
-      return null;
-    }
-  }
-
   /** @returns false where the session was left. */
-  async #takeCommand(command: StoredCommand): Promise<boolean> {
-    const { incarnation } = this.#ports.inbox;
-    const cursor = { stream: incarnation.stream, created: incarnation.created, seq: command.seq };
+  async #takeCommand(command: StoredCommand, cursor: Cursor): Promise<boolean> {
     const session = this.#session;
     if (!session) return false;
     if (command.isTimer) return this.#takeTimer(session, command, cursor);
-    const input = admitCommand(command, incarnation);
+    const input = admitCommand(command, this.#ports.inbox.incarnation);
     try {
       return await this.#take(session, input, cursor);
     } catch (error) {
@@ -582,18 +490,12 @@ export class SessionRunner {
   /** @returns false where the session was left. */
   async #take(session: Live, input: CommandInput | TimerInput, cursor: Cursor | undefined): Promise<boolean> {
     // The journal may have been read again since the inbox was, and hold more than it did then.
-    if (cursor && cursor.seq <= this.#position(session)) return true;
-    if (session.n === 0 && asksForFork(input)) return this.#fork(session, input, cursor);
+    if (cursor && cursor.seq <= this.#inbox.position(session.cursor)) return true;
+    if (session.n === 0 && asksForFork(input)) return this.#copy.fork(session, input, cursor);
     if (!(await this.#own(session))) return false;
     const owned = this.#session ?? session;
     const checked = input.type === 'command' ? await checkCommand(owned, input, this.#ports.blobs) : input;
     return this.#step(owned, checked, cursor);
-  }
-
-  #position(session: Live): number {
-    const { incarnation } = this.#ports.inbox;
-    const { cursor } = session;
-    return cursor && cursor.stream === incarnation.stream && cursor.created === incarnation.created ? cursor.seq : 0;
   }
 
   // ---- one step ----
@@ -627,17 +529,9 @@ export class SessionRunner {
       cursor,
     };
     const sealed = sealRecord(buildRecord(frame, input, events, session.actor.state));
-    if (!(await this.#storeBlobs(sealed)) || this.#dropped) return false;
-    const { journal, clock } = this.#ports;
-    const result = await commit(
-      journal,
-      clock,
-      this.#ref,
-      sealed,
-      session.fence,
-      () => this.#dropped,
-      this.#options.commitBounds ?? COMMIT_BOUNDS,
-    );
+    const isLeft = () => this.#dropped;
+    const bounds = this.#options.commitBounds ?? COMMIT_BOUNDS;
+    const result = await appendRecord(this.#ports, this.#ref, sealed, session.fence, isLeft, bounds);
     if (this.#dropped) return false;
     if (result.status === 'unavailable') {
       this.#drop('journal_unavailable', result.cause);
@@ -679,17 +573,6 @@ export class SessionRunner {
     if (session.n > 0) return this.#take(session, input, cursor);
     session.receipts.rejectedUnrecorded(input, rejected);
     return true;
-  }
-
-  /** Large fields are stored before the record that refers to them. */
-  async #storeBlobs(sealed: SealedRecord): Promise<boolean> {
-    try {
-      for (const blob of sealed.blobs) await this.#ports.blobs.put(blob.sha256, blob.bytes);
-      return true;
-    } catch (error) {
-      this.#drop('journal_unavailable', `the object store: ${(error as Error).message}`);
-      return false;
-    }
   }
 
   /** Everything that others may see, and everything that is to be done, comes after the acknowledgement (R3, R4). */
@@ -770,7 +653,7 @@ export class SessionRunner {
     if (this.#dropped) return;
     this.#dropped = true;
     if (reason === 'foreign_writer' || reason === 'abandoned' || reason === 'unreadable') this.#loseFeedback();
-    this.#mailbox.length = 0;
+    this.#mailbox.close();
     this.#timers.close();
     const carried = { outcomes: this.#effects.close(), feedback: this.#feedback };
     this.#left = this.#worker.dispose().then((notes) => {

@@ -126,7 +126,7 @@ export class SessionWorker implements EffectWorker {
       case 'call_tool':
         return this.#callTool(effect, state, transcript, signal);
       case 'stop_call':
-        return this.#stopCall(effect, transcript, signal);
+        return this.#stopCall(effect, state, transcript, signal);
       case 'consult': {
         const registrations = effect.hooks.map((id) => registrationOf(state, effect.point, id));
         const tool = effect.callId === undefined ? undefined : this.#toolOfCall(state, transcript, effect.callId);
@@ -276,12 +276,13 @@ export class SessionWorker implements EffectWorker {
   /** The order comes once; what ends the call is the outcome that its worker brings, or the end of the grace. */
   async #stopCall(
     effect: Extract<WorkEffect, { kind: 'stop_call' }>,
+    state: SessionState,
     transcript: Transcript,
     signal: AbortSignal,
   ): Promise<Outcome> {
     const { reason, graceMs } = effect.order;
     const toolset = this.#toolset ?? (await this.#reopen(transcript));
-    const told = (await toolset?.stop?.(this.#key(effect.id), effect.tool, reason)) ?? false;
+    const told = (await toolset?.stop?.(this.#key(effect.id), effect.tool, reason, state.context.epoch)) ?? false;
     if (told) await this.#ports.clock.sleep(graceMs, signal);
     return this.stopped(effect, told ? reason : `${reason}; nobody could be told`, true);
   }

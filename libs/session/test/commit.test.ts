@@ -99,7 +99,7 @@ describe('a running session', () => {
     bed.models.answers = [ask(call('c1', 'slow')), say('done')];
     const first = await bed.host(bounds);
     await bed.start();
-    const second = await bed.host(bounds);
+    const second = await bed.rival(bounds);
     // The second has taken the session up; the first learns of it when it appends.
     const before = bed.journal.tried.length;
     await bed.send('steer', 'go on');

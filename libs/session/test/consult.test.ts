@@ -169,6 +169,11 @@ describe('a handler that', () => {
     ],
     ['breaks its port', () => Promise.reject(new Error('broken')), 'hook_unavailable'],
     ['returns what JSON cannot hold', returns({ deny: 1n }), 'return_unreadable'],
+    ['returns a function, as one that was not called', returns(() => ({ deny: 'x' })), 'return_unreadable'],
+    ['returns what is no number', returns(Number.NaN), 'return_unreadable'],
+    ['returns a symbol', returns(Symbol('deny')), 'return_unreadable'],
+    ['returns what JSON would empty', returns({ args: new Map([['path', 'b']]) }), 'return_unreadable'],
+    ['returns a promise that it does not await', returns({ deny: Promise.resolve('x') }), 'return_unreadable'],
     ['returns a circle', returns(circle()), 'return_unreadable'],
     ['returns too much', returns({ deny: 'x'.repeat(BOUNDS.hookPayloadMaxBytes) }), 'return_unreadable'],
   ];
@@ -178,6 +183,8 @@ describe('a handler that', () => {
     ['returns a key of another point', returns({ block: true }), 'verdict_not_allowed'],
     ['returns a number', returns(7), 'verdict_invalid'],
     ['returns a list', returns([]), 'verdict_invalid'],
+    ['returns a reason beyond the bound', returns({ deny: 'x'.repeat(BOUNDS.reasonMaxBytes + 1) }), 'verdict_invalid'],
+    ['returns what is nested too deep', returns({ args: { path: nested(BOUNDS.jsonDepthMax) } }), 'verdict_invalid'],
     ['returns a prototype key', returns(JSON.parse('{"deny": "x", "__proto__": {}}')), 'verdict_invalid'],
   ];
 
@@ -202,6 +209,10 @@ describe('a handler that', () => {
     expect(await answers(bed)).toMatchObject([{ failure: { code } }, { verdict: { kind: 'no_objection' } }]);
     expect(bed.toolSource.runs).toHaveLength(1);
   });
+
+  function nested(depth: number): Json {
+    return JSON.parse('['.repeat(depth) + ']'.repeat(depth)) as Json;
+  }
 
   function circle(): object {
     const one: Record<string, unknown> = { deny: 'x' };

@@ -140,6 +140,33 @@ describe('after a crash, a call that may have been sent', () => {
     expect(ended?.status).toBe('interrupted');
   });
 
+  test('and that can be attached to is waited for there, with its progress and under its signal', async () => {
+    let attached: { epoch: number; aborted: boolean } | undefined;
+    const { runs, ended } = await recovered({
+      probe: () => ({
+        state: 'running',
+        attach: async ({ epoch, onFeedback }, signal) => {
+          attached = { epoch, aborted: signal.aborted };
+          onFeedback('told to the new owner');
+          return answer('attached');
+        },
+      }),
+    });
+    expect(attached).toEqual({ epoch: 2, aborted: false });
+    expect(runs).toBe(1);
+    expect(ended).toMatchObject({ status: 'ok', result: { content: [{ text: 'attached' }] } });
+  });
+
+  test('and that is lost while it is attached to is asked after again', async () => {
+    let probes = 0;
+    const lost = async () => ({ ...answer('gone', 'error'), status: 'lost' as const });
+    const probe = (): ToolProbe => (++probes < 3 ? { state: 'running', attach: lost } : { state: 'unknown' });
+    const { runs, ended } = await recovered({ probe });
+    expect(probes).toBe(3);
+    expect(runs).toBe(1);
+    expect(ended?.status).toBe('interrupted');
+  });
+
   test('is interrupted also where the tools cannot be opened again', async () => {
     const bed = testBed();
     bed.tools = { tool: { run: taking(60_000) } };
@@ -255,4 +282,26 @@ test('progress of a running call is told to watchers, with its effect and a dens
     { kind: 'progress', effect_id: '3-0', index: 1, text: 'whole', call_id: 'c1' },
     { kind: 'text' },
   ]);
+});
+
+describe('a call whose worker dies under a living host', () => {
+  const lost = { ...answer('gone', 'error'), status: 'lost' as const };
+
+  test('is interrupted, unless another worker knows of it', async () => {
+    expect(await run(testBed(), { run: async () => lost }, 1_000)).toMatchObject({
+      status: 'interrupted',
+      result: { detail: { code: 'tool_interrupted' } },
+    });
+    const known: FakeTool = { run: async () => lost, probe: () => ({ state: 'done', outcome: answer('known') }) };
+    expect(await run(testBed(), known, 1_000)).toMatchObject({ status: 'ok' });
+  });
+
+  test('runs again where its tool is idempotent, three times at most', async () => {
+    const bed = testBed();
+    expect(await run(bed, { traits: { idempotent: true }, run: async () => lost }, 1_000)).toMatchObject({
+      status: 'interrupted',
+    });
+    expect(bed.toolSource.runs).toHaveLength(3);
+    expect(new Set(bed.toolSource.runs.map(({ key }) => key)).size).toBe(1);
+  });
 });

@@ -58,6 +58,21 @@ async function ended(bed: TestBed) {
   return host;
 }
 
+const DIES = async (bed: TestBed, after: number) => {
+  const host = await ended(bed);
+  const origin = await bed.records();
+  let appends = 0;
+  bed.journal.always = async (append, { ref }) => {
+    if (ref.sessionId !== 'f1' || appends++ < after) return append();
+    host.abandon();
+    return { status: 'ambiguous', cause: 'dying' };
+  };
+  const id = await fork(bed, 7);
+  bed.journal.always = 'none';
+  expect((await bed.bytes('f1')).length).toBe(after);
+  return { origin, id };
+};
+
 describe('a fork', () => {
   test('at any record has the records of its origin up to there, under its own chain, and then an owner', async () => {
     const bed = testBed();
@@ -346,6 +361,16 @@ describe('at a veto', () => {
     expect(bed.hooks.asked).toHaveLength(1);
   });
 
+  test('what is registered now holds for the fork, not what was for its origin', async () => {
+    const bed = testBed();
+    const n = await vetoed(bed);
+    bed.hooks.registrations = [hook('post_turn', 'new')];
+    bed.hooks.handlers = {};
+    await fork(bed, n, { verdicts: { policy: true, audit: true } });
+    expect((await bed.eventsOf('hooks_changed', 'f1')).at(-1)).toMatchObject({ table: [{ id: 'new' }] });
+    expect(new Set(bed.hooks.asked.slice(1).map(({ registration }) => registration.id))).toEqual(new Set(['new']));
+  });
+
   test('a verdict that refuses ends the chain, although those behind it had answered', async () => {
     const bed = testBed();
     bed.hooks.registrations = [hook('PreToolUse', 'one'), hook('PreToolUse', 'two')];
@@ -473,21 +498,6 @@ describe('is refused', () => {
 });
 
 describe('a crash', () => {
-  const DIES = async (bed: TestBed, after: number) => {
-    const host = await ended(bed);
-    const origin = await bed.records();
-    let appends = 0;
-    bed.journal.always = async (append, { ref }) => {
-      if (ref.sessionId !== 'f1' || appends++ < after) return append();
-      host.abandon();
-      return { status: 'ambiguous', cause: 'dying' };
-    };
-    const id = await fork(bed, 7);
-    bed.journal.always = 'none';
-    expect((await bed.bytes('f1')).length).toBe(after);
-    return { origin, id };
-  };
-
   test.each([0, 1, 3, 6, 7])('after %i records of the copy: the next host goes on with it', async (after) => {
     const bed = testBed();
     const { origin, id } = await DIES(bed, after);
@@ -507,7 +517,8 @@ describe('a crash', () => {
     await DIES(bed, 3);
     const left: string[] = [];
     const runners = ['a', 'b'].map((host) => {
-      const options = { host, isOwn: (attempt: string) => attempt === host, snapshotEvery: 200 };
+      const isOwn = (attempt: string) => attempt === host;
+      const options = { host, isOwn, snapshotEvery: 200, noted: async () => undefined, mayBegin: () => true };
       return new SessionRunner(bed.ports(), refOf('f1'), options, ({ reason }) => left.push(reason));
     });
     for (const runner of runners) runner.wake();
@@ -612,6 +623,37 @@ test('a long copy leaves room for other sessions', async () => {
   // It came second, and its run is over before the copy is.
   expect(order.filter((session) => session === 'f1').length).toBeGreaterThan(100);
   expect(order.lastIndexOf('s2')).toBeLessThan(order.lastIndexOf('f1') - 50);
+});
+
+describe('the origin’s journal is read', () => {
+  /** From where on the origin was read, each time. */
+  const readings = (bed: TestBed) => {
+    const from: (number | undefined)[] = [];
+    const read = bed.journal.read.bind(bed.journal);
+    vi.spyOn(bed.journal, 'read').mockImplementation((ref, fence) => {
+      if (ref.sessionId === 's1') from.push(fence);
+      return read(ref, fence);
+    });
+    return from;
+  };
+
+  test('once from its beginning: what was looked at is what is copied', async () => {
+    const bed = testBed();
+    await ended(bed);
+    const from = readings(bed);
+    await fork(bed, 6);
+    expect(from.filter((fence) => !fence)).toHaveLength(1);
+  });
+
+  test('once also where the copy is gone on with', async () => {
+    const bed = testBed();
+    await DIES(bed, 4);
+    const from = readings(bed);
+    await bed.host();
+    await bed.time.settle();
+    expect(from.filter((fence) => !fence)).toHaveLength(1);
+    expect((await bed.lines('f1')).some((line) => line.startsWith('copy_failed'))).toBe(false);
+  });
 });
 
 test('a large field is copied by its hash', async () => {

@@ -279,6 +279,19 @@ describe('a registration', () => {
     expect(bed.toolSource.runs.map(({ callId }) => callId)).toEqual(ran);
   });
 
+  test('that needs no handler holds also where it is not heard of', async () => {
+    const bed = await bedWith([
+      hook('PreToolUse', 'deny', { pattern: 'write', deny: 'read only', unavailable: true, on_error: 'fail_open' }),
+      hook('PostToolUse', 'cut', { max_output: 10, no_handler: true, unavailable: true }),
+    ]);
+    bed.tools = { read: { run: async () => answer('x'.repeat(100)) }, write: {} };
+    bed.models.answers = [ask(call('c1', 'read'), call('c2', 'write')), say('done')];
+    await bed.start();
+    expect((await bed.eventsOf('hook_returned')).filter(({ failure }) => failure)).toEqual([]);
+    const statuses = (await bed.eventsOf('call_ended')).map(({ call_id, status }) => [call_id, status]);
+    expect(Object.fromEntries(statuses)).toEqual({ c1: 'ok', c2: 'denied' });
+  });
+
   test('with a reason refuses without a handler; with a bound cuts what its handler leaves', async () => {
     const bed = await bedWith([
       hook('PreToolUse', 'deny', { pattern: 'write', deny: 'read only' }),

@@ -237,7 +237,7 @@ test('R9: a host that lost a session keeps what its calls had answered, and does
   bed.models.answers = [ask(call('c1', 'count'), call('c2', 'slow')), say('done')];
   const first = await bed.host({ passivateAfterMs: 5_000, sweepEveryMs: 500 });
   await bed.start();
-  const second = await bed.host({ passivateAfterMs: 5_000, sweepEveryMs: 500 });
+  const second = await bed.rival({ passivateAfterMs: 5_000, sweepEveryMs: 500 });
   await bed.time.advance(1_500);
   // The first host's append of c1's result was refused: it let go. Its delivery of an old command brings it back.
   expect(first.live).toBe(0);
@@ -269,7 +269,7 @@ test('a host tells of a session that another host has as the journal says it is,
     );
   const first = await bed.host({ passivateAfterMs: 5_000, sweepEveryMs: 500 }, { inbox: { ...inner, open } });
   await bed.start();
-  await bed.host();
+  await bed.rival();
   await bed.time.advance(2_000);
   // The first has let go, with what the call had answered in its hands. An old delivery makes it look at the session.
   expect(first.live).toBe(0);

@@ -140,6 +140,15 @@ test('R7: a repeated command changes nothing the second time, and its sender hea
   expect((await bed.bytes()).length).toBe(before.length + 1);
 });
 
+test('R7: repetitions that arrive at once are answered once each, also where reading one finds those behind it', async () => {
+  const bed = testBed();
+  const inner = bed.bus.createInbox();
+  await bed.host({}, { inbox: { ...inner, read: (ref, after) => inner.read(ref, after, Number.MAX_SAFE_INTEGER) } });
+  await bed.start({}, { id: 'start-1' });
+  await Promise.all([1, 2, 3].map(() => bed.start({}, { id: 'start-1' })));
+  expect(bed.told('start-1')).toEqual(Array(4).fill('accepted'));
+});
+
 test('R7: a repetition is known also after a restart', async () => {
   const bed = testBed();
   const first = await bed.host();
@@ -173,7 +182,7 @@ test('R7: a command stream of another incarnation begins at its own beginning; i
       })),
     close: async () => {},
   };
-  await bed.host({}, { inbox: reborn });
+  await bed.rival({}, { inbox: reborn });
   const prompts = (await bed.records()).filter((record) => record.events[0]?.type === 'prompt_received');
   expect(prompts.map((record) => record.cursor)).toMatchObject([{ seq: 1 }, { seq: 2 }, { created: '1', seq: 2 }]);
 });

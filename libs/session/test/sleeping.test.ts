@@ -2,7 +2,7 @@
 import { createParkTool } from '@coxswain/adapter-tools';
 import type { Timers } from '@coxswain/ports';
 import { type JsonObject, textOf } from '@coxswain/protocol';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { admitTimer } from '../src/admit-command.ts';
 import { ask, call, say } from './fake-model.ts';
 import { answer, taking } from './fake-tools.ts';
@@ -217,6 +217,24 @@ test('a timer that nobody waits for any more leaves no record, not even of anoth
   expect(await bed.bus.createInbox().read(refOf(), 0, 0)).toEqual([]);
 });
 
+test('a timer that nobody waits for any more does not have its session loaded', async () => {
+  const bed = testBed();
+  const host = await asleep(bed, { for_ms: 3 * HOUR });
+  await bed.send('resume');
+  expect((await bed.lines()).at(-1)).toBe('agent_end end_turn');
+  await bed.time.advance(2 * HOUR);
+  expect(host.live).toBe(0);
+  const read = vi.spyOn(bed.journal, 'read');
+  await bed.time.advance(2 * HOUR);
+  expect(read).not.toHaveBeenCalled();
+  expect(await bed.bus.createInbox().read(refOf(), 0, 0)).toEqual([]);
+  // A command behind it finds the session as it was.
+  await bed.send('prompt', 'go on');
+  expect(read).toHaveBeenCalled();
+  read.mockRestore();
+  expect((await bed.lines()).at(-1)).toBe('agent_end end_turn');
+});
+
 test('a timer cannot be forged by a client: whoever says timer is refused', async () => {
   const bed = testBed();
   await asleep(bed, { for_ms: HOUR });
@@ -296,7 +314,7 @@ test('a due timer that comes to a host whose session another has gone on with is
   // Deliveries go to the first host, which still believes that it has the session in the middle of its call.
   await bed.host();
   await bed.start();
-  await bed.host();
+  await bed.rival();
   expect((await bed.eventsOf('suspended')).map(({ call_id }) => call_id)).toEqual(['c2']);
   await bed.time.advance(2 * MINUTE);
   expect(await bed.eventsOf('resumed')).toMatchObject([{ cause: 'timeout' }]);

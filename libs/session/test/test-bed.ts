@@ -32,6 +32,7 @@ import { FakeHooks } from './fake-hooks.ts';
 import { FakeModels } from './fake-model.ts';
 import { type FakeTool, FakeTools } from './fake-tools.ts';
 import { FaultyJournal } from './faulty-journal.ts';
+import { noticed, PLACID } from './noticed-line.ts';
 import { VirtualTime } from './virtual-time.ts';
 
 /** A line of the log of a host. */
@@ -72,6 +73,8 @@ export class TestBed {
       snapshots: this.bus.snapshots,
       timers: this.bus.timers,
       blobs: this.bus.blobs,
+      hostLine: noticed(this.bus.createHostLine()),
+      active: this.bus.active,
       clock: this.time.clock(),
       ids: { next: () => String(++this.#ids) },
       hooks: this.hooks,
@@ -87,12 +90,17 @@ export class TestBed {
 
   /** A host that has started. */
   async host(options: HostOptions = {}, other: Partial<HostPorts> = {}): Promise<SessionHost> {
-    const host = createSessionHost(this.ports(other), options);
+    const host = createSessionHost(this.ports(other), { liveness: PLACID, ...options });
     this.#hosts.push(host);
     const started = host.start();
     await this.time.settle();
     await started;
     return host;
+  }
+
+  /** A host that hears of no other, and takes all for its own: what two hosts must not be, and may come to be. */
+  rival(options: HostOptions = {}, other: Partial<HostPorts> = {}): Promise<SessionHost> {
+    return this.host(options, { hostLine: createMemoryBus(this.time.clock()).createHostLine(), ...other });
   }
 
   /** Sends a command and lets everything happen that needs no time to pass. @returns its id. */

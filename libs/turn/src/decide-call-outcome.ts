@@ -45,15 +45,18 @@ export function decideCallOutcome(
       },
     );
   }
-  const sent = row.accepted ?? row.epoch ?? context.epoch;
-  if (epoch < sent || epoch > context.epoch) {
-    return reject(input, 'stale_epoch', `call ${call_id} was sent with epoch ${sent}, this outcome is of ${epoch}`, {
+  // One that was taken up is sent no more, whoever owns the session since. Before that is known, any owner may have sent it.
+  const first = row.accepted ?? row.epoch ?? context.epoch;
+  const last = row.accepted ?? context.epoch;
+  if (epoch < first || epoch > last) {
+    const sent = first === last ? `epoch ${first}` : `an epoch from ${first} to ${last}`;
+    return reject(input, 'stale_epoch', `call ${call_id} was sent with ${sent}, this outcome is of ${epoch}`, {
       field: 'epoch',
     });
   }
   const decision = decideCall(context, { type: 'call_outcome', call_id, effect_id, status, result, duration_ms });
   if (decision.kind !== 'events') return decision;
-  const [first, ...rest] = decision.events;
-  if (first?.type !== 'call_ended' && first?.type !== 'call_returned') return decision;
-  return events({ ...first, command_id: input.command_id }, ...rest);
+  const [ended, ...rest] = decision.events;
+  if (ended?.type !== 'call_ended' && ended?.type !== 'call_returned') return decision;
+  return events({ ...ended, command_id: input.command_id }, ...rest);
 }

@@ -229,7 +229,10 @@ function dueAt(context: SessionContext, seam: SeamKind): readonly PendingInjecti
   const modes: readonly Mode[] = SEAMS[seam].drains;
   const matching = context.pending.filter((injection) => modes.includes(injection.mode));
   if (context.pinned?.drain.steering !== 'one_at_a_time' || seam === 'loop_exit') return matching;
-  return matching.filter(({ command_id }) => !context.unheard || context.preempting.includes(command_id)).slice(0, 1);
+  if (!context.unheard) return matching.slice(0, 1);
+  const hurried = matching.find(({ command_id }) => context.preempting.includes(command_id));
+  // It overtakes nothing of its own mode: what came first goes in its place.
+  return hurried ? matching.filter(({ mode }) => mode === hurried.mode).slice(0, 1) : NOTHING;
 }
 const NOTHING: readonly PendingInjection[] = [];
 

@@ -30,8 +30,9 @@ import {
   suspended,
   toolsClosed,
 } from './moves.ts';
+import { calling } from './openings.ts';
 
-const parked: Move = [running(), asked(call('a', 'ask'))];
+const parked = calling('ask');
 
 describe('a command that comes twice under one id changes nothing the second time:', () => {
   const commands: Readonly<Record<string, readonly [Move, Move]>> = {
@@ -45,7 +46,7 @@ describe('a command that comes twice under one id changes nothing the second tim
     'approve: deny': [parked, denied('a')],
     cancel: [running(), cancelled()],
     cancel_call: [parked, callCancelled('a')],
-    'cancel_call of a running call': [[running(), asked(call('a', 'read'))], callCancelled('a')],
+    'cancel_call of a running call': [calling('read'), callCancelled('a')],
     'cancel_call of nothing': [running(), callCancelled('z')],
     suspend: [running(), suspended()],
     resume: [[running(), suspended(), answered()], resumed()],

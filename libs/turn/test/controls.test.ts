@@ -4,8 +4,6 @@ import { describe, expect, test } from 'vitest';
 import { given } from './given.ts';
 import {
   answered,
-  asked,
-  call,
   command,
   type Move,
   malformed,
@@ -16,10 +14,11 @@ import {
   suspended,
   toolsClosed,
 } from './moves.ts';
+import { calling } from './openings.ts';
 
 const ADA = { name: 'ada', verified: false };
-const parked: Move = [running(), asked(call('a', 'ask'))];
-const inFlight: Move = [running(), asked(call('a', 'read'))];
+const parked = calling('ask');
+const inFlight = calling('read');
 const ended: Move = [running(), answered(), toolsClosed];
 
 type Case = readonly [verb: Verb, body: JsonObject, way: Move, then: Move, target: string, status: string];

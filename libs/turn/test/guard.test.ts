@@ -30,8 +30,8 @@ import {
   suspended,
   toolsClosed,
 } from './moves.ts';
+import { INTERRUPT } from './openings.ts';
 
-const INTERRUPT = 'interrupt_immediate';
 const GUARD = hook('user_prompt_submit', 'door');
 const ALLOW = hooksSaid(undefined);
 const BLOCK = hooksSaid({ block: true, reason: 'no orders from ashore' });

@@ -68,16 +68,6 @@ describe('a daemon', () => {
       .thenIncludes('loop_checkpoint daemon_idle_post', 'turn_start 2', 'loop_checkpoint iteration_start delivers m');
   });
 
-  test('is woken by an interrupt, delivered before the turn', () => {
-    given(idle)
-      .when(steered('m', INTERRUPT))
-      .thenIncludes(
-        'loop_checkpoint daemon_idle_post delivers m',
-        'message_injected m steer at daemon_idle_post',
-        'turn_start 2',
-      );
-  });
-
   test('idles again after each job', () => {
     given(idle, followedUp('job1'), answered())
       .when(followedUp('job2'), answered())

@@ -90,12 +90,19 @@ describe('an outcome that comes as a command', () => {
       .thenRejected('call_not_open');
   });
 
-  test.each([1, 4])('of epoch %i is refused where the call was sent with 2', (epoch) => {
+  test.each([1, 3, 4])('of epoch %i is refused where the call was sent with 2', (epoch) => {
     given(running(), asked(call('a', 'long')), owned(2), accepted('a'), owned(3))
       .when(broughtBack('a', 'back', { epoch }))
       .thenRejected('stale_epoch')
       .when(broughtBack('a', 'again', { epoch: 2 }))
       .thenIncludes('call_ended a ok');
+  });
+
+  test('of any owner since it was asked for is taken while it is not known who has sent it', () => {
+    const asSent = (epoch: number) =>
+      given(running(), asked(call('a', 'long')), owned(2), owned(3)).when(broughtBack('a', 'back', { epoch }));
+    asSent(4).thenRejected('stale_epoch');
+    for (const epoch of [1, 2, 3]) asSent(epoch).thenIncludes('call_ended a ok');
   });
 
   test('after the call was cancelled is refused, and that is the note of it', () => {

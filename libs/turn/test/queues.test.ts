@@ -24,8 +24,8 @@ import {
   steered,
   toolsClosed,
 } from './moves.ts';
+import { INTERRUPT } from './openings.ts';
 
-const INTERRUPT = 'interrupt_immediate';
 const batch: Move = asked(call('a', 'read'));
 const keyed = (id: string, mode = 'finish_step', key = 'k') => steered(id, mode, { dedupe_key: key });
 
@@ -103,6 +103,16 @@ describe('one at a time', () => {
       .when(preempted('p'), hooksSaid(undefined), modelStopped())
       .thenIncludes('loop_checkpoint iteration_end delivers p')
       .thenCount('message_injected s1 steer at iteration_end', 1);
+  });
+
+  test('lets it by only where nothing of its mode came before it', () => {
+    const hooked = running({ steering: 'one_at_a_time', hooks: [hook('transform_context')] });
+    given(hooked, hooksSaid(undefined), steered('s1'), answered(), steered('i', INTERRUPT))
+      .when(preempted('p'), hooksSaid(undefined), modelStopped())
+      .thenIncludes('loop_checkpoint iteration_end delivers i', 'turn_start 3')
+      .thenNever('message_injected p')
+      .when(hooksSaid(undefined), answered())
+      .thenIncludes('loop_checkpoint iteration_end delivers p');
   });
 
   test('does not count what no model is shown', () => {

@@ -21,8 +21,8 @@ import {
   steered,
   toolsClosed,
 } from './moves.ts';
+import { INTERRUPT } from './openings.ts';
 
-const INTERRUPT = 'interrupt_immediate';
 const AUDIT = 'audit_only';
 
 describe('iteration_start', () => {

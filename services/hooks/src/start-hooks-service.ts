@@ -1,21 +1,19 @@
 /** The hook service: a module of handlers served on the bus, loaded again when one of its files changes. */
-import { unwatchFile, watchFile } from 'node:fs';
 import { basename, extname, resolve } from 'node:path';
-import { type LoadedHooks, loadHooks } from '@coxswain/adapter-hooks';
+import { type LoadedHooks, loadHooks, watchLeftBehind } from '@coxswain/adapter-hooks';
 import { createServiceLog, type LogTarget } from '@coxswain/adapter-log';
-import { connectNats, parseConnectionUrl, serveHooks } from '@coxswain/adapter-nats';
-import type { Log } from '@coxswain/ports';
+import { connectionTo, connectNats, endOnce, type NamedBus, serveHooks } from '@coxswain/adapter-nats';
 import { DEFAULT_TENANT } from '@coxswain/protocol';
+import { watchFiles } from './watch-files.ts';
 
 /** What the service is started with. */
 export interface HooksServiceOptions {
   /** The module of handlers, TypeScript or JavaScript, or a manifest in YAML. */
   readonly file: string;
-  /** `servers` may carry credentials: `nats://token@host:port`. */
-  readonly nats: { readonly servers: string; readonly token?: string | undefined };
+  readonly nats: NamedBus;
   /** The service's name, by default the file's. Instances of one name share the work. */
   readonly name?: string | undefined;
-  /** Default `default`. */
+  /** By default the one of the key that lets the service in, else `default`. */
   readonly tenant?: string | undefined;
   /** Where the log file lies. */
   readonly stateDir: string;
@@ -34,10 +32,6 @@ export interface HooksService {
   stop(): Promise<void>;
 }
 
-const LOOKED_EVERY_MS = 250;
-/** A version that cannot be loaded may lack a file that nobody watches yet. */
-const BROKEN_TRIED_EVERY_MS = 2_000;
-
 /**
  * Loads the handlers and serves them.
  * @throws HookModuleError, ManifestError, and what the bus throws where it cannot be reached or is not fit.
@@ -45,14 +39,20 @@ const BROKEN_TRIED_EVERY_MS = 2_000;
 export async function startHooksService(options: HooksServiceOptions): Promise<HooksService> {
   const file = resolve(options.file);
   const name = options.name ?? nameOf(file);
-  const { servers, ...credentials } = parseConnectionUrl(options.nats.servers);
-  const token = options.nats.token ?? credentials.token;
+  const bus = connectionTo(options.nats);
   const env = options.env ?? process.env;
-  const log = createServiceLog('hooks', options.log ?? 'stdout', options.stateDir, env, [token, credentials.password]);
-  let loaded = await loadHooks(file, name);
-  const nc = await connectNats({ servers, ...credentials, token, name: `cox-hooks-${name}` });
+  const log = createServiceLog('hooks', options.log ?? 'stdout', options.stateDir, env, [
+    bus.token,
+    bus.password,
+    bus.seed,
+  ]);
+  const endWatching = watchLeftBehind(log);
+  let connected: Awaited<ReturnType<typeof connectNats>> | undefined;
   try {
-    const tenant = options.tenant ?? DEFAULT_TENANT;
+    let loaded = await loadHooks(file, name);
+    const nc = await connectNats({ ...bus, name: `cox-hooks-${name}` });
+    connected = nc;
+    const tenant = options.tenant ?? options.nats.credentials?.tenant ?? DEFAULT_TENANT;
     const served = await serveHooks(nc, log, { tenant, service: name, handlers: loaded.hooks });
     const watch = watchFiles(loaded.files, log, async () => {
       const next = await loadHooks(file, name);
@@ -62,26 +62,24 @@ export async function startHooksService(options: HooksServiceOptions): Promise<H
       return next.files;
     });
     log.info({ service: name, instance: served.instance, file, hooks: told(loaded) }, 'hook service is up');
-    let stopping: Promise<void> | undefined;
-    const stop = async () => {
+    const stop = endOnce(async () => {
       log.info({ service: name, instance: served.instance }, 'hook service stops');
       await watch.end();
       await served.stop();
       await nc.close();
-    };
+      endWatching();
+    });
     return {
       name,
       instance: served.instance,
       get count() {
         return loaded.hooks.table().length;
       },
-      stop: () => {
-        stopping ??= stop();
-        return stopping;
-      },
+      stop,
     };
   } catch (error) {
-    await nc.close();
+    await connected?.close();
+    endWatching();
     throw error;
   }
 }
@@ -96,60 +94,4 @@ function nameOf(file: string): string {
 
 function told({ hooks }: LoadedHooks): string[] {
   return hooks.table().map(({ id, point }) => `${id} at ${point}`);
-}
-
-/** Calls `reload` when a file has changed, one call after another; it says which files to look at from then on. */
-function watchFiles(
-  first: readonly string[],
-  log: Log,
-  reload: () => Promise<readonly string[]>,
-): { end(): Promise<void> } {
-  let files = first;
-  let running: Promise<void> | null = null;
-  let again = false;
-  let ended = false;
-  let retry: NodeJS.Timeout | undefined;
-  let lastProblem = '';
-
-  const look = () => {
-    for (const file of files) watchFile(file, { interval: LOOKED_EVERY_MS, persistent: false }, changed);
-  };
-  const lookAway = () => {
-    for (const file of files) unwatchFile(file, changed);
-  };
-  function changed(): void {
-    if (ended) return;
-    again = true;
-    running ??= work().finally(() => {
-      running = null;
-    });
-  }
-  async function work(): Promise<void> {
-    while (again && !ended) {
-      again = false;
-      clearTimeout(retry);
-      try {
-        const next = await reload();
-        lastProblem = '';
-        lookAway();
-        files = next;
-        if (!ended) look();
-      } catch (error) {
-        const problem = (error as Error).message;
-        if (problem !== lastProblem) log.error({ error }, 'the new version was not taken; the one before goes on');
-        lastProblem = problem;
-        retry = setTimeout(changed, BROKEN_TRIED_EVERY_MS);
-        retry.unref();
-      }
-    }
-  }
-  look();
-  return {
-    async end() {
-      ended = true;
-      clearTimeout(retry);
-      lookAway();
-      await running;
-    },
-  };
 }

@@ -1,6 +1,10 @@
-/** The sessions service as a process of its own: `NATS_URL` says where, SIGTERM ends it in order. */
+/**
+ * The sessions service as a process of its own: `NATS_URL` says where, `NATS_NKEY` names the file of the key that lets it
+ * in, SIGTERM ends it in order.
+ */
 import { homedir } from 'node:os';
 import { join } from 'node:path';
+import { readSeedFile } from '@coxswain/adapter-nats';
 import { startSessionsService } from './start-sessions-service.ts';
 
 const { env } = process;
@@ -10,7 +14,7 @@ if (!servers) {
   process.exit(2);
 }
 const service = await startSessionsService({
-  nats: { servers },
+  nats: { servers, credentials: env.NATS_NKEY ? await readSeedFile(env.NATS_NKEY) : undefined },
   stateDir: env.COX_STATE_DIR ?? join(homedir(), '.local/state/coxswain'),
   hostName: env.COX_HOST_NAME,
   log: 'stdout',

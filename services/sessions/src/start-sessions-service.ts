@@ -1,32 +1,36 @@
 /** The sessions service: a session host wired to NATS, models, MCP servers and the built-in tools. Wiring only. */
 import { resolve } from 'node:path';
-import { combineHooks, loadManifest } from '@coxswain/adapter-hooks';
+import { combineHooks, loadManifest, watchLeftBehind } from '@coxswain/adapter-hooks';
 import { createServiceLog, type LogTarget } from '@coxswain/adapter-log';
 import { createMcpTools } from '@coxswain/adapter-mcp';
 import { createIds, createSystemClock } from '@coxswain/adapter-memory';
 import { createModels, KNOWN_PRICES, readPrices } from '@coxswain/adapter-models';
 import {
+  connectionTo,
   connectNats,
+  createNatsActiveSessions,
   createNatsBlobs,
   createNatsHooks,
+  createNatsHostLine,
   createNatsInbox,
   createNatsJournal,
   createNatsPublisher,
   createNatsSnapshots,
   createNatsTimers,
+  createNatsTools,
+  endOnce,
   ensureStreams,
-  parseConnectionUrl,
+  type NamedBus,
   serveQueries,
 } from '@coxswain/adapter-nats';
 import { combineToolSources, createBuiltInTools } from '@coxswain/adapter-tools';
-import type { Hooks, Personas, StopPredicates } from '@coxswain/ports';
+import type { Hooks, Personas, StopPredicates, ToolSource } from '@coxswain/ports';
 import type { PriceTable } from '@coxswain/protocol';
 import { createSessionHost } from '@coxswain/session';
 
 /** What the service is started with. */
 export interface SessionsServiceOptions {
-  /** `servers` may carry credentials: `nats://token@host:port`. */
-  readonly nats: { readonly servers: string; readonly token?: string | undefined };
+  readonly nats: NamedBus;
   /** Where the log file lies. */
   readonly stateDir: string;
   /** A name for people. */
@@ -38,6 +42,8 @@ export interface SessionsServiceOptions {
   readonly defaultRoot?: string | undefined;
   /** What models cost, before the rows of the file that COX_PRICES names and of the built-in table. */
   readonly prices?: PriceTable | undefined;
+  /** In place of the built-in tools and of MCP servers, which {@link combineToolSources} puts together with others; those of the bus are there besides. */
+  readonly tools?: ToolSource | undefined;
   /** Hooks of the program that runs the service, beside those of the manifest and of the bus. */
   readonly hooks?: Hooks | undefined;
   /** The manifest, `coxswain.yaml`: its hooks run in this process. */
@@ -65,21 +71,29 @@ export interface SessionsService {
 export async function startSessionsService(options: SessionsServiceOptions): Promise<SessionsService> {
   const env = options.env ?? process.env;
   const ownPrices = env.COX_PRICES ? await readPrices(resolve(options.defaultRoot ?? '.', env.COX_PRICES)) : [];
-  const declared = options.manifest === undefined ? null : await loadManifest(options.manifest);
-  const { servers, ...credentials } = parseConnectionUrl(options.nats.servers);
-  const token = options.nats.token ?? credentials.token;
-  const log = createServiceLog('sessions', options.log ?? 'file', options.stateDir, env, [token, credentials.password]);
+  const bus = connectionTo(options.nats);
+  const log = createServiceLog('sessions', options.log ?? 'file', options.stateDir, env, [
+    bus.token,
+    bus.password,
+    bus.seed,
+  ]);
   let fail: (error: Error) => void = () => undefined;
   const failed = new Promise<Error>((resolve) => {
     fail = resolve;
   });
-  const nc = await connectNats({ servers, ...credentials, token, name: 'cox-sessions' });
+  // Without handlers in this process there is nothing that they could leave behind.
+  const endWatching = options.manifest !== undefined || options.hooks ? watchLeftBehind(log) : () => undefined;
+  let connected: Awaited<ReturnType<typeof connectNats>> | undefined;
   try {
+    const declared = options.manifest === undefined ? null : await loadManifest(options.manifest);
+    const nc = await connectNats({ ...bus, name: 'cox-sessions' });
+    connected = nc;
     await ensureStreams(nc);
     const clock = createSystemClock();
     const ids = createIds(clock);
     const defaultRoot = options.defaultRoot ?? process.cwd();
     const served = await createNatsHooks(nc, log);
+    const busTools = await createNatsTools(nc, log);
     const own = [declared?.hooks, options.hooks].filter((hooks) => hooks !== undefined);
     const host = createSessionHost(
       {
@@ -88,9 +102,14 @@ export async function startSessionsService(options: SessionsServiceOptions): Pro
         snapshots: createNatsSnapshots(nc),
         timers: createNatsTimers(nc),
         blobs: createNatsBlobs(nc),
+        hostLine: createNatsHostLine(nc, log),
+        active: createNatsActiveSessions(nc),
         publisher: createNatsPublisher(nc, log),
         models: createModels({ env, clock, baseFolder: defaultRoot }),
-        tools: combineToolSources([createBuiltInTools(), createMcpTools({ env })]),
+        tools: combineToolSources([
+          options.tools ?? combineToolSources([createBuiltInTools(), createMcpTools({ env })]),
+          busTools,
+        ]),
         personas: noPersonas,
         hooks: combineHooks([...own, served], log),
         clock,
@@ -106,25 +125,24 @@ export async function startSessionsService(options: SessionsServiceOptions): Pro
     const { recovered } = await host.start();
     const stopQueries = serveQueries(nc, log, (ref) => host.status(ref));
     log.info({ host: host.id, recovered }, 'session host is up');
-    let stopping: Promise<void> | undefined;
-    const stop = async () => {
+    const stop = endOnce(async () => {
       log.info({ host: host.id }, 'session host stops');
       stopQueries();
       await host.stop();
       await served.stop();
+      await busTools.stop();
       await nc.close();
-    };
+      endWatching();
+    });
     return {
       hostId: host.id,
       recovered,
       failed,
-      stop: () => {
-        stopping ??= stop();
-        return stopping;
-      },
+      stop,
     };
   } catch (error) {
-    await nc.close();
+    await connected?.close();
+    endWatching();
     throw error;
   }
 }

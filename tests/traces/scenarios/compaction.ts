@@ -1,7 +1,7 @@
 /** Compactions of every kind, what hooks make of them, and prompts that the provider refuses as too long. */
 import type { HookPoint, JsonObject } from '@coxswain/protocol';
 import { ask, type Scenario, say, type TracedHook } from '../scenario.ts';
-import { SCRIPT } from '../stage.ts';
+import { SCRIPT, type Stage } from '../stage.ts';
 
 /** A persona whose model takes little, so that a few turns are too much for it. */
 const mate = (compaction: JsonObject, more: JsonObject = {}) => ({
@@ -20,6 +20,12 @@ const at = (point: HookPoint, returns?: unknown): TracedHook => ({
   registration: { id: point, point },
   ...(returns === undefined ? {} : { returns }),
 });
+
+/** A host, and a session of the mate with this compaction. */
+const begins = (compaction: JsonObject) => async (stage: Stage) => {
+  await stage.host();
+  await stage.start({ persona: mate(compaction) });
+};
 
 /** See the top of the file. */
 export const COMPACTION: readonly Scenario[] = [
@@ -46,20 +52,14 @@ export const COMPACTION: readonly Scenario[] = [
     turns: [look('the bow', 900), look('the stern', 300), look('the mast', 900), say('All clear.', of(400))],
     compactions: [{ text: 'Done: bow.' }, { text: 'Done: bow, stern, mast.' }],
     tools: ['look'],
-    async play(stage) {
-      await stage.host();
-      await stage.start({ persona: mate({ strategy: 'notes', keep_turns: 0 }) });
-    },
+    play: begins({ strategy: 'notes', keep_turns: 0 }),
   },
   {
     name: 'compaction-clears-results',
     shows: 'old results are replaced by stubs, without a model step; calls and short results stay',
     turns: [look(FAR, 500), look('the stern', 900), say('All clear.', of(400))],
     tools: ['look'],
-    async play(stage) {
-      await stage.host();
-      await stage.start({ persona: mate({ strategy: 'clear_tool_results', keep_turns: 1 }) });
-    },
+    play: begins({ strategy: 'clear_tool_results', keep_turns: 1 }),
   },
   {
     name: 'compaction-falls-back',
@@ -67,10 +67,7 @@ export const COMPACTION: readonly Scenario[] = [
     turns: [look(FAR, 900), say('All clear.', of(400))],
     compactions: [{ fail: { kind: 'error' } }],
     tools: ['look'],
-    async play(stage) {
-      await stage.host();
-      await stage.start({ persona: mate({ keep_turns: 0 }) });
-    },
+    play: begins({ keep_turns: 0 }),
   },
   {
     name: 'compaction-skipped',
@@ -78,10 +75,7 @@ export const COMPACTION: readonly Scenario[] = [
     turns: [look('the bow', 900), say('All clear.', of(900))],
     compactions: [{ text: ' ' }],
     tools: ['look'],
-    async play(stage) {
-      await stage.host();
-      await stage.start({ persona: mate({ keep_turns: 0 }) });
-    },
+    play: begins({ keep_turns: 0 }),
   },
   {
     name: 'compaction-cancelled',
@@ -90,8 +84,7 @@ export const COMPACTION: readonly Scenario[] = [
     compactions: [{ text: 'Never kept.', delay_ms: 60_000 }],
     tools: ['look'],
     async play(stage) {
-      await stage.host();
-      await stage.start({ persona: mate({ keep_turns: 0 }) });
+      await begins({ keep_turns: 0 })(stage);
       await stage.wait(1_000);
       await stage.send('cancel', { reason: 'storm warning' });
     },
@@ -103,8 +96,7 @@ export const COMPACTION: readonly Scenario[] = [
     compactions: [{ text: 'The bow was clear.', delay_ms: 60_000 }],
     tools: ['look'],
     async play(stage) {
-      await stage.host();
-      await stage.start({ persona: mate({ keep_turns: 0 }) });
+      await begins({ keep_turns: 0 })(stage);
       await stage.wait(1_000);
       const gone = await stage.send('steer', { body: 'Hard to port!', preempt: true });
       await stage.send('steer', { body: 'Man overboard!', preempt: true });
@@ -119,8 +111,7 @@ export const COMPACTION: readonly Scenario[] = [
     compactions: [{ text: 'The bow was clear.', delay_ms: 60_000 }],
     tools: ['look'],
     async play(stage) {
-      await stage.host();
-      await stage.start({ persona: mate({ keep_turns: 0 }) });
+      await begins({ keep_turns: 0 })(stage);
       await stage.wait(1_000);
       stage.crash();
       await stage.host('bridge');
@@ -138,10 +129,7 @@ export const COMPACTION: readonly Scenario[] = [
       at('post_compact'),
       at('transform_context', { messages: [{ role: 'user', content: [{ type: 'text', text: 'Only this.' }] }] }),
     ],
-    async play(stage) {
-      await stage.host();
-      await stage.start({ persona: mate({ keep_turns: 0 }) });
-    },
+    play: begins({ keep_turns: 0 }),
   },
   {
     name: 'compaction-vetoed',
@@ -150,10 +138,7 @@ export const COMPACTION: readonly Scenario[] = [
     compactions: [{ text: 'Never asked for.' }],
     tools: ['look'],
     hooks: [at('pre_compact', { block: true, reason: 'every word counts' })],
-    async play(stage) {
-      await stage.host();
-      await stage.start({ persona: mate({ keep_turns: 0 }) });
-    },
+    play: begins({ keep_turns: 0 }),
   },
   {
     name: 'overflow-retried',
@@ -161,10 +146,7 @@ export const COMPACTION: readonly Scenario[] = [
     turns: [look('the bow', 100), { fail: { kind: 'context_overflow' } }, say('All clear.', of(90))],
     compactions: [{ text: 'The bow was clear.' }],
     tools: ['look'],
-    async play(stage) {
-      await stage.host();
-      await stage.start({ persona: mate({}) });
-    },
+    play: begins({}),
   },
   {
     name: 'overflow-twice',
@@ -177,9 +159,6 @@ export const COMPACTION: readonly Scenario[] = [
     ],
     compactions: [{ text: 'The bow was clear.' }],
     tools: ['look'],
-    async play(stage) {
-      await stage.host();
-      await stage.start({ persona: mate({}) });
-    },
+    play: begins({}),
   },
 ];

@@ -136,6 +136,7 @@ export function createHookRegistry({ name = 'code', source }: HookRegistryOption
     const read = readRegistration({ ...written, ...(source ? { source } : {}), id: id ?? nextId(point) });
     if (!read.ok) throw new HookRegistrationError(read.problem);
     const { deny, no_handler } = read.registration;
+    if (isClass(handler)) throw refusal('handler', 'it is a class: give a function');
     if (typeof handler !== 'function' && deny === undefined && !no_handler)
       throw refusal('handler', `${read.registration.point} needs a function as its handler`);
     if (typeof handler === 'function' && deny !== undefined)
@@ -188,7 +189,9 @@ export function createHookRegistry({ name = 'code', source }: HookRegistryOption
         handler as AnyHandler,
       ),
     registerAll: (definitions) =>
-      add(definitionsOf(definitions).map(([written, handler]) => entryOf(written, handler))),
+      add(
+        definitionsOf(definitions).map(([written, handler, where]) => placed(where, () => entryOf(written, handler))),
+      ),
     table: (): HookTable => entries.map(({ registration }) => registration),
     onChange(changed) {
       listeners.add(changed);
@@ -242,29 +245,48 @@ function toolEntries(
   return entries;
 }
 
-function definitionsOf(definitions: HookDefinitions): [Partial<HookRegistrationInput>, unknown][] {
+type Definition = [written: Partial<HookRegistrationInput>, handler: unknown, where: string];
+
+/** Says which definition of a module it was whose registration is refused. */
+function placed(where: string, read: () => Entry): Entry {
+  try {
+    return read();
+  } catch (error) {
+    if (!(error instanceof HookRegistrationError) || error.field === 'point') throw error;
+    const { code, field, message } = error;
+    throw new HookRegistrationError({ code, field, message: `${where}: ${message}` });
+  }
+}
+
+function definitionsOf(definitions: HookDefinitions): Definition[] {
   return Object.entries(definitions).flatMap(([point, declared]) => {
     const list: readonly unknown[] = Array.isArray(declared) ? declared : [declared];
-    return list.map((one): [Partial<HookRegistrationInput>, unknown] => {
-      if (typeof one === 'function') return [{ point }, one];
+    return list.map((one, index): Definition => {
+      const where = Array.isArray(declared) ? `${point}[${index}]` : point;
+      if (typeof one === 'function') return [{ point }, one, where];
       if (typeof one !== 'object' || one === null)
-        throw refusal(point, `${point} takes a function, an object with a handler, or a list of them`);
+        throw refusal(where, `it takes a function, an object with a handler, or a list of them`);
       const { handler, ...written } = one as HookEntry<HookPoint>;
       const stray = NOT_OF_MODULES.find((field) => Object.hasOwn(written, field));
-      if (stray !== undefined) throw refusal(stray, 'no definition has this field');
+      if (stray !== undefined) throw refusal(stray, 'no definition has this field', where);
       const bare = handler === undefined && written.max_output !== undefined ? { no_handler: true as const } : {};
-      return [{ ...written, ...bare, point }, handler];
+      return [{ ...written, ...bare, point }, handler, where];
     });
   });
+}
+
+// A class is a function that throws whenever it is called.
+function isClass(handler: unknown): boolean {
+  return typeof handler === 'function' && /^class\b/.test(Function.prototype.toString.call(handler));
 }
 
 /** Fields of a registration that say where it comes from and how it fares: nobody writes them. */
 const NOT_OF_MODULES = ['source', 'unavailable', 'no_handler', 'point', 'surface'] as const;
 
-function refusal(field: string, message: string): HookRegistrationError {
+function refusal(field: string, message: string, where?: string): HookRegistrationError {
   return new HookRegistrationError({
     code: 'invalid_field',
     field,
-    message: `${field}: ${message}`,
+    message: `${where === undefined ? '' : `${where}: `}${field}: ${message}`,
   } satisfies RegistrationProblem);
 }

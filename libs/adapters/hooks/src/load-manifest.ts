@@ -59,7 +59,8 @@ export async function loadManifest(path: string, name = 'manifest'): Promise<Loa
   const [broken] = document.errors;
   if (broken) {
     const { line = 1, col = 1 } = broken.linePos?.[0] ?? {};
-    throw new ManifestError(`${file}:${line}:${col}: ${broken.message.split('\n')[0]}`);
+    const said = broken.message.split('\n')[0]?.replace(/ at line \d+, column \d+:$/, '');
+    throw new ManifestError(`${file}:${line}:${col}: ${said}`);
   }
   const read = Manifest.safeParse(document.toJS({ maxAliasCount: 100 }) ?? {});
   if (!read.success) {
@@ -88,7 +89,7 @@ export async function loadManifest(path: string, name = 'manifest'): Promise<Loa
     } catch (error) {
       if (!(error instanceof HookRegistrationError)) throw error;
       const field = error.field === 'point' ? 'event' : error.field;
-      throw refuse([...at, field], told(at, error.message));
+      throw refuse([...at, field], told(at, error.message.replace(/^point:/, 'event:')));
     }
   }
   return { hooks: registry, files: [...new Set(files)] };
@@ -102,7 +103,8 @@ type Found =
 async function handlerOf(spec: string, folder: string, modules: Map<string, Promise<LoadedModule>>): Promise<Found> {
   const [path = '', name = 'default', ...rest] = spec.split('#');
   const failed = (problem: string): Found => [undefined, problem, []];
-  if (path.trim() === '' || rest.length > 0) return failed(`write ./file.js#name, not ${JSON.stringify(spec)}`);
+  if (path.trim() === '' || name === '' || rest.length > 0)
+    return failed(`write ./file.js#name, not ${JSON.stringify(spec)}`);
   const file = resolve(folder, path);
   const loading = modules.get(file) ?? loadModule(file);
   modules.set(file, loading);

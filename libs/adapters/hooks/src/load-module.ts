@@ -4,12 +4,13 @@
  * they are installed.
  */
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { isBuiltin } from 'node:module';
+import { isBuiltin, SourceMap } from 'node:module';
 import { tmpdir } from 'node:os';
 import { basename, dirname, extname, join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import type { BuildFailure, Loader, Plugin } from 'esbuild';
+import { runAs } from './left-behind.ts';
 
 /** What a module exports, and the files that it was made of: when one of them changes, it is another module. */
 export interface LoadedModule {
@@ -17,11 +18,14 @@ export interface LoadedModule {
   readonly files: readonly string[];
 }
 
-/** A module that cannot be loaded, or does not export what it should. The message begins with its path. */
+/** A module of handlers that cannot be loaded, or does not export what it should. The message begins with its path. */
 export class HookModuleError extends Error {
   override readonly name = 'HookModuleError';
   readonly code = 'hook_module_invalid';
 }
+
+/** What the bundle would be called, if it were written beside its module. */
+const BUNDLE = 'coxswain.bundle.mjs';
 
 /** How long a module's own code may take before it is there. */
 const LOADED_WITHIN_MS = 30_000;
@@ -32,25 +36,33 @@ const LOADED_WITHIN_MS = 30_000;
  */
 export async function loadModule(path: string): Promise<LoadedModule> {
   const entry = resolve(path);
-  const { text, files } = await bundled(entry);
+  const { text, files, placeOf } = await bundled(entry);
   const folder = await mkdtemp(join(tmpdir(), 'cox-hooks-'));
   const giveUp = new AbortController();
   try {
     const file = join(folder, `${basename(entry, extname(entry))}.mjs`);
     await writeFile(file, text);
     const late = sleep(LOADED_WITHIN_MS, null, { signal: giveUp.signal }).catch(() => null);
-    const exports = await Promise.race([import(pathToFileURL(file).href), late]);
+    const exports = await Promise.race([runAs({ module: entry }, () => import(pathToFileURL(file).href)), late]);
     if (exports === null) throw new Error(`it was not there after ${LOADED_WITHIN_MS} ms`);
     return { exports: { ...exports }, files };
   } catch (error) {
-    throw new HookModuleError(`${entry}: ${String((error as Error)?.message ?? error)}`, { cause: error });
+    const at = placeOf(String((error as Error)?.stack)) ?? entry;
+    throw new HookModuleError(`${at}: ${String((error as Error)?.message ?? error)}`, { cause: error });
   } finally {
     giveUp.abort();
     await rm(folder, { recursive: true, force: true });
   }
 }
 
-async function bundled(entry: string): Promise<{ text: string; files: string[] }> {
+interface Bundle {
+  readonly text: string;
+  readonly files: string[];
+  /** The first place in a file of one's own that a stack of the bundle names, as `path:line`. */
+  readonly placeOf: (stack: string) => string | null;
+}
+
+async function bundled(entry: string): Promise<Bundle> {
   // Loaded only where somebody has handlers to load: it brings a program of its own.
   const { build } = await import('esbuild');
   try {
@@ -59,6 +71,9 @@ async function bundled(entry: string): Promise<{ text: string; files: string[] }
       absWorkingDir: dirname(entry),
       bundle: true,
       write: false,
+      outfile: join(dirname(entry), BUNDLE),
+      sourcemap: 'external',
+      sourcesContent: false,
       metafile: true,
       format: 'esm',
       platform: 'node',
@@ -69,7 +84,19 @@ async function bundled(entry: string): Promise<{ text: string; files: string[] }
     const inputs = Object.entries(metafile.inputs);
     const files = inputs.map(([name]) => resolve(dirname(entry), name)).filter((name) => !name.includes('coxswain:'));
     const usesRequire = inputs.some(([, { format }]) => format === 'cjs');
-    return { text: (usesRequire ? requireFor(entry) : '') + (outputFiles[0]?.text ?? ''), files };
+    const before = usesRequire ? requireFor(entry) : '';
+    const written = (end: string) => outputFiles.find(({ path }) => path.endsWith(end))?.text ?? '';
+    const map = new SourceMap(JSON.parse(written('.map')));
+    const linesBefore = before.split('\n').length - 1;
+    const placeOf = (stack: string) => {
+      for (const [, line, column] of stack.matchAll(/\/cox-hooks-[^/]+\/[^/\n]+\.mjs:(\d+):(\d+)/g)) {
+        const found = map.findEntry(Number(line) - 1 - linesBefore, Number(column) - 1);
+        if ('originalSource' in found)
+          return `${resolve(dirname(entry), found.originalSource)}:${found.originalLine + 1}`;
+      }
+      return null;
+    };
+    return { text: before + written(BUNDLE), files, placeOf };
   } catch (error) {
     const [first] = (error as Partial<BuildFailure>).errors ?? [];
     if (!first) throw new HookModuleError(`${entry}: ${(error as Error).message}`, { cause: error });
@@ -93,13 +120,17 @@ const packagesStay: Plugin = {
       if (kind === 'entry-point' || pluginData === packagesStay) return null;
       if (isBuiltin(path)) return { path, external: true };
       const found = await build.resolve(path, { kind, resolveDir, pluginData: packagesStay });
-      // Where the client library is not installed, `defineHooks` is all that a module of handlers needs of it.
+      // Where the client library is not installed, these are all that a module needs of it.
       if (found.errors.length > 0) return OWN.test(path) ? { path, namespace: 'coxswain' } : { errors: found.errors };
       if (/\.[cm]?tsx?$/.test(found.path)) return { path: found.path };
       return { path: kind === 'require-call' ? found.path : pathToFileURL(found.path).href, external: true };
     });
     build.onLoad({ filter: OWN, namespace: 'coxswain' }, () => ({
-      contents: 'export const defineHooks = (hooks) => hooks;',
+      contents: [
+        'export const defineHooks = (hooks) => hooks;',
+        'export const defineTool = (tool) => tool;',
+        "export const LATER = Symbol.for('coxswain.outcome-comes-later');",
+      ].join('\n'),
       loader: 'js',
     }));
   },

@@ -9,6 +9,7 @@ export {
   type ToolHook,
   type Unregister,
 } from './hook-registry.ts';
+export { watchLeftBehind } from './left-behind.ts';
 export { type LoadedHooks, loadHooks } from './load-hooks.ts';
 export { loadManifest, ManifestError } from './load-manifest.ts';
-export { HookModuleError } from './load-module.ts';
+export { HookModuleError, type LoadedModule, loadModule } from './load-module.ts';

@@ -3,10 +3,12 @@
  *
  * H1: It never rejects: what a handler throws is an answer, `hook_threw`.
  * H2: A handler has payload and context for itself, frozen: what it writes into them reaches nobody.
- * H3: It bounds neither time nor what is returned: whoever asks does, for every source of hooks alike.
+ * H3: What it leaves behind is known as its own.
+ * H4: It bounds neither time nor what is returned: whoever asks does, for every source of hooks alike.
  */
 import type { HookQuestion, HookReply } from '@coxswain/ports';
 import { BOUNDS, type HandlerPayload, type HookContext, type HookPoint, type JsonObject } from '@coxswain/protocol';
+import { runAs, runAsOurs } from './left-behind.ts';
 
 /** A handler whose point is known by its registration only. */
 export type AnyHandler = (payload: HandlerPayload<HookPoint>, context: HookContext) => unknown;
@@ -22,7 +24,9 @@ export async function runHandler(handler: AnyHandler, question: HookQuestion, si
     return {
       status: 'returned',
       // Its shape is its point's: the machine has made it so.
-      raw: await handler(payload as unknown as HandlerPayload<HookPoint>, context as unknown as HookContext),
+      raw: await runAs({ hook: question.registration.id }, () =>
+        handler(payload as unknown as HandlerPayload<HookPoint>, context as unknown as HookContext),
+      ),
     };
   } catch (error) {
     return { status: 'failed', code: 'hook_threw', message: messageOf(error) };
@@ -43,12 +47,13 @@ function contextOf(question: HookQuestion, payload: JsonObject, signal: AbortSig
     call: tool as HookContext['call'],
     idempotencyKey: `${ref.tenant}.${ref.sessionId}.${effectId}`,
     signal,
-    transcript: async () => deeplyFrozen(structuredClone(await transcript())),
-    messages: async () => deeplyFrozen(structuredClone((await messages?.()) ?? [])),
+    transcript: async () => deeplyFrozen(structuredClone(await runAsOurs(transcript))),
+    messages: async () => deeplyFrozen(structuredClone((messages && (await runAsOurs(messages))) ?? [])),
     feedback: (text: string) => {
       // Beyond it the session would only count.
       said++;
-      if (said <= BOUNDS.feedbackPendingMax) onFeedback(String(text));
+      const told = String(text);
+      if (said <= BOUNDS.feedbackPendingMax) runAsOurs(() => onFeedback(told));
     },
   });
 }

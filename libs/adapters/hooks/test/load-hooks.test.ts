@@ -84,7 +84,13 @@ describe('a module', () => {
       { 'policy.ts': "\n\nimport './gone.ts'; export default {};" },
       /\/policy\.ts:3: Could not resolve "\.\/gone\.ts"/,
     ],
-    ['that throws', { 'policy.ts': "throw new Error('not today');" }, /\/policy\.ts: not today/],
+    ['that throws', { 'policy.ts': "\nthrow new Error('not today');" }, /\/policy\.ts:2: not today/],
+    [
+      'that imports what throws',
+      { 'policy.ts': "import './lib/words.ts';", 'lib/words.ts': 'interface A {\n  b: 1;\n}\nnull.x;' },
+      /\/lib\/words\.ts:4: Cannot read/,
+    ],
+    ['that throws what has no stack', { 'policy.ts': "throw 'not today';" }, /\/policy\.ts: not today/],
     ['without handlers', { 'policy.ts': 'export const x = 1;' }, /\/policy\.ts: it has no handlers/],
     [
       'with a point that there is not',
@@ -94,7 +100,17 @@ describe('a module', () => {
     [
       'with a pattern that is none',
       { 'policy.ts': 'export default { PreToolUse: { pattern: "(", handler: () => {} } };' },
-      /\/policy\.ts: pattern: /,
+      /\/policy\.ts: PreToolUse: pattern: /,
+    ],
+    [
+      'with one wrong definition of several',
+      { 'policy.ts': 'export default { PreToolUse: [() => {}, { timeout_ms: 0, handler: () => {} }] };' },
+      /\/policy\.ts: PreToolUse\[1\]: timeout_ms: /,
+    ],
+    [
+      'with a class for a handler',
+      { 'policy.ts': 'export default { PreToolUse: class Policy {} };' },
+      /\/policy\.ts: PreToolUse: handler: it is a class/,
     ],
   ])('%s is refused, by its path', async (_what, files, message) => {
     const file = join(dirname(written(files)), 'policy.ts');
@@ -172,7 +188,7 @@ hooks:
     [
       'with an event that there is not',
       'hooks:\n  - handler: ./policy.js\n    event: post_trun',
-      /:3:12: hooks\[0\]: point: there is no hook point "post_trun"/,
+      /:3:12: hooks\[0\]: event: there is no hook point "post_trun"; did you mean post_turn\?/,
     ],
     ['without a handler', 'hooks:\n  - event: post_turn', /:2:5: hooks\[0\]: it has no handler/],
     [
@@ -185,6 +201,12 @@ hooks:
       'hooks:\n  - event: post_turn\n    handler: ./policy.js#rejectSecret',
       /:3:14: hooks\[0\]\.handler: .*policy\.js has no function rejectSecret; it exports default, rejectSecrets/,
     ],
+    [
+      'with an empty name of a function',
+      'hooks:\n  - event: post_turn\n    handler: "./policy.js#"',
+      /:3:14: hooks\[0\]\.handler: write \.\/file\.js#name/,
+    ],
+    ['with a key twice', 'hooks: []\nhooks: []', /:2:1: Map keys must be unique$/],
     [
       'with an export that is no function',
       'hooks:\n  - event: post_turn\n    handler: ./policy.js#number',

@@ -2,7 +2,7 @@
 import { resolve } from 'node:path';
 import { type McpServer, VERSION } from '@coxswain/protocol';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
-import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
+import { StreamableHTTPClientTransport, StreamableHTTPError } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
 import {
   ListToolsResultSchema,
@@ -16,6 +16,7 @@ import { type AnswerWatch, HttpAnswers } from './http-answers.ts';
 import { MCP_BOUNDS } from './mcp-bounds.ts';
 import { causeOf, isNetworkError } from './network-error.ts';
 import { StdioServer } from './stdio-server.ts';
+import { whileAsked } from './while-asked.ts';
 
 /** What the connection tells while it stands. */
 export interface ConnectionEvents {
@@ -69,9 +70,10 @@ export async function connect(
     client.setNotificationHandler(LoggingMessageNotificationSchema, ({ params: { level, data } }) =>
       events.onLog(level, redact(typeof data === 'string' ? data : (JSON.stringify(data) ?? ''))),
     );
-    const request = { signal: AbortSignal.any([signal, deadline]), timeout: spec.startTimeoutMs };
-    await client.connect(transport, request);
-    return { connection, tools: await listTools(client, request) };
+    const until = AbortSignal.any([signal, deadline]);
+    const timeout = spec.startTimeoutMs;
+    await whileAsked(until, (own) => client.connect(transport, { signal: own, timeout }));
+    return { connection, tools: await listTools(client, until, timeout) };
   } catch (error) {
     const reason = deadline.aborted
       ? `it did not answer within ${spec.startTimeoutMs} ms`
@@ -88,23 +90,27 @@ export async function connect(
 
 function reasonOf(error: unknown, lost: string | null): string {
   if (lost !== null) return `it ${lost}`;
-  return isNetworkError(error) ? `it cannot be reached: ${causeOf(error)}` : (error as Error).message;
+  if (isNetworkError(error)) return `it cannot be reached: ${causeOf(error)}`;
+  const { message } = error as Error;
+  // The client's own words for a refusal leave the status out, which says most of it.
+  return error instanceof StreamableHTTPError && (error.code ?? 0) > 0
+    ? `it answered with HTTP ${error.code}: ${message}`
+    : message;
 }
 
 /**
  * Lists the tools, page by page. Asks by itself rather than through the client's method, which compiles every output
  * schema and fails with the whole list where one of them does not compile.
  */
-export async function listTools(
-  client: Client,
-  request: { readonly signal?: AbortSignal; readonly timeout: number },
-): Promise<readonly Tool[]> {
+export async function listTools(client: Client, signal: AbortSignal, timeout: number): Promise<readonly Tool[]> {
   if (client.getServerCapabilities()?.tools === undefined) return [];
   const tools: Tool[] = [];
   let cursor: string | undefined;
   for (let page = 0; page < MCP_BOUNDS.listPagesMax; page++) {
     const params = cursor === undefined ? {} : { cursor };
-    const listed = await client.request({ method: 'tools/list', params }, ListToolsResultSchema, request);
+    const listed = await whileAsked(signal, (own) =>
+      client.request({ method: 'tools/list', params }, ListToolsResultSchema, { signal: own, timeout }),
+    );
     tools.push(...listed.tools);
     if (tools.length > MCP_BOUNDS.serverToolsMax)
       throw new Error(`it lists more than ${MCP_BOUNDS.serverToolsMax} tools`);

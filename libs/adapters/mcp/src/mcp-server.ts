@@ -24,6 +24,7 @@ import { MCP_BOUNDS } from './mcp-bounds.ts';
 import { outcomeOf } from './mcp-result.ts';
 import { causeOf, isNetworkError, neverConnected } from './network-error.ts';
 import { cancelled, failed, unavailable } from './tool-outcome.ts';
+import { whileAsked } from './while-asked.ts';
 
 /** What a server is made from, and whom it tells. */
 export interface McpServerSpec extends ConnectionSpec {
@@ -96,18 +97,20 @@ export class McpServerTools {
     if (!('client' in connection)) return connection;
     const watch = connection.watch(call.idempotencyKey);
     try {
-      const answer = connection.client.request(
-        {
-          method: 'tools/call',
-          params: { name: tool, arguments: call.args, _meta: { [IDEMPOTENCY_META_KEY]: call.idempotencyKey } },
-        },
-        CallToolResultSchema,
-        {
-          signal,
-          timeout: this.#spec.callTimeoutMs,
-          resetTimeoutOnProgress: true,
-          onprogress: (progress) => call.onProgress(progressInWords(progress)),
-        },
+      const answer = whileAsked(signal, (own) =>
+        connection.client.request(
+          {
+            method: 'tools/call',
+            params: { name: tool, arguments: call.args, _meta: { [IDEMPOTENCY_META_KEY]: call.idempotencyKey } },
+          },
+          CallToolResultSchema,
+          {
+            signal: own,
+            timeout: this.#spec.callTimeoutMs,
+            resetTimeoutOnProgress: true,
+            onprogress: (progress) => call.onProgress(progressInWords(progress)),
+          },
+        ),
       );
       const result = await Promise.race([answer, watch.lost]);
       this.#restarts = 0;
@@ -230,8 +233,7 @@ export class McpServerTools {
       const connection = this.#connection;
       if (connection === null || connection.lost() !== null) return;
       try {
-        const request = { timeout: this.#spec.startTimeoutMs, signal: this.#closing.signal };
-        const tools = await listTools(connection.client, request);
+        const tools = await listTools(connection.client, this.#closing.signal, this.#spec.startTimeoutMs);
         if (JSON.stringify(tools) === JSON.stringify(this.#tools)) continue;
         this.#tools = tools;
         this.#spec.onToolsChanged();

@@ -52,6 +52,23 @@ describe('server-everything', () => {
     expect(shown).toEqual(['1/4', '2/4', '3/4', '4/4']);
   });
 
+  test('is told to cancel nothing that it has answered: neither at the end of a call nor when the tools are closed', async () => {
+    const { proxy } = await everything();
+    const { call, toolset } = await opened({ every: { url: proxy.url } });
+    const later = new AbortController();
+    await call('every__echo', { message: 'hello' }, later.signal);
+    later.abort();
+    await toolset.close();
+    // The end of the connection comes after whatever closing has to say.
+    expect(proxy.requests.at(-1)).toBe('DELETE');
+    expect(proxy.posted.map(({ method }) => method)).toEqual([
+      'initialize',
+      'notifications/initialized',
+      'tools/list',
+      'tools/call',
+    ]);
+  });
+
   test('is told of a cancelled call', async () => {
     const { proxy } = await everything();
     const { call } = await opened({ every: { url: proxy.url } });
@@ -152,7 +169,8 @@ describe('a server that does not start', () => {
   test.each<[string, RequestListener, string]>([
     ['never answers', () => {}, 'did not answer within 2000 ms'],
     ['does not know the address', (_request, response) => response.writeHead(404).end('nothing here'), 'nothing here'],
-    ['wants a key', (_request, response) => response.writeHead(401).end('who are you'), 'who are you'],
+    ['wants a key', (_request, response) => response.writeHead(401).end('who are you'), 'it answered with HTTP 401: '],
+    ['wants a key, in its words', (_request, response) => response.writeHead(401).end('who are you'), 'who are you'],
     ['is a web page', (_request, response) => response.setHeader('content-type', 'text/html').end('<p>'), 'text/html'],
     ['breaks off', (_request, response) => response.destroy(), 'UND_ERR_SOCKET'],
   ])('because it %s', async (_name, listener, message) => {

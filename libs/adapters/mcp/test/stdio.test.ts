@@ -496,7 +496,7 @@ describe('closing', () => {
   test('nothing to close is closed', async () => {
     const { toolset } = await opened({});
     expect(toolset.tools).toEqual([]);
-    expect(await toolset.probe('k', 't')).toEqual({ state: 'unknown' });
+    expect(await toolset.probe('k', 't', 1)).toEqual({ state: 'unknown' });
     expect(await toolset.close()).toEqual([]);
   });
 });

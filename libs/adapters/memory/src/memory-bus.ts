@@ -3,10 +3,12 @@
  * one bus; fences, pins and redelivery hold between them as they do on NATS. Nothing outlives the process.
  */
 import type {
+  ActiveSessions,
   Blobs,
   Clock,
   CommandInbox,
   CommandSender,
+  HostLine,
   Journal,
   Publisher,
   Snapshots,
@@ -16,6 +18,7 @@ import type {
 import { type Delta, type Receipt, type SessionRef, subjects } from '@coxswain/protocol';
 import { createListeners } from './listeners.ts';
 import { createMemoryCommands } from './memory-commands.ts';
+import { createMemoryActiveSessions, createMemoryHostLines } from './memory-hosts.ts';
 import { createMemoryJournal } from './memory-journal.ts';
 import { createMemoryBlobs, createMemorySnapshots } from './memory-storage.ts';
 import { createMemoryTimers } from './memory-timers.ts';
@@ -38,6 +41,9 @@ export interface MemoryBus {
   readonly blobs: Blobs;
   readonly timers: Timers;
   readonly publisher: Publisher;
+  readonly active: ActiveSessions;
+  /** A host's end of the line between the hosts of this bus. */
+  createHostLine(): HostLine;
   /** An inbox for one host. For each partition one open inbox is pinned; when it closes, the next takes over. */
   createInbox(): CommandInbox;
   /**
@@ -76,6 +82,8 @@ export function createMemoryBus(clock: Clock = createSystemClock()): MemoryBus {
       delta: (ref, delta) => deltas.tell(subjects.deltas(ref), delta),
       receipt: (subject, receipt) => receipts.tell(subject, receipt),
     },
+    active: createMemoryActiveSessions(assertOpen),
+    createHostLine: createMemoryHostLines(clock),
     createInbox: commands.createInbox,
     publish: commands.publish,
     subscribeEvents: (ref, handler) => events.add(subjects.events(ref), handler),

@@ -125,7 +125,7 @@ export function createMemoryCommands(clock: Clock, assertOpen: () => void): Memo
     // Never from within the publisher's call: a bus has a wire between the two.
     queueMicrotask(() => {
       if (partitionAt(entry.partition).inboxes[0] !== holder || !entries.has(seq)) return;
-      if (command) holder.handlers.ring({ ref: command.ref, seq, ack });
+      if (command) holder.handlers.ring({ ref: command.ref, seq, isTimer: command.isTimer, ack });
       else holder.handlers.stray({ subject, seq, receiptTo, ack });
     });
   }

@@ -116,6 +116,41 @@ test('an abort gives nothing', async () => {
   expect(parts).toEqual([]);
 });
 
+describe('large fields of an exported journal,', () => {
+  const long = 'and so on '.repeat(20);
+  const sha256 = 'a'.repeat(64);
+  const other = 'b'.repeat(64);
+  const said: AssistantMessage = { role: 'assistant', content: [{ type: 'text', text: long }] };
+  const apart = (sha: string) => ({ sha256: sha, bytes: 200 });
+  const stored = JSON.parse(record(1, said));
+  stored.events[1].message.content[0].text = apart(sha256);
+  stored.events.push({ type: 'call_ended', result: apart(other) });
+  stored.blobs = ['/events/1/message/content/0/text', '/events/2/result'];
+  const lines = (...more: object[]) =>
+    createModels({
+      env: {},
+      readJournal: async () => [...more, stored].map((line) => JSON.stringify(line)).join('\n'),
+    });
+
+  test('stand in lines of their own, and come back as they were', async () => {
+    const asked = await ask(lines({ blob: sha256, text: long }, { blob: other, base64: 'AAAA' }), model, [
+      userText('go'),
+    ]);
+    expect(asked.result).toMatchObject({ status: 'complete', message: said });
+  });
+
+  test('are not missed where no answer needs them', async () => {
+    expect((await ask(lines({ blob: sha256, text: long }), model, [userText('go')])).result.message).toEqual(said);
+  });
+
+  test('are missed where one does', async () => {
+    expect((await ask(lines(), model, [userText('go')])).result.error).toMatchObject({
+      code: 'record_unreadable',
+      message: expect.stringMatching(/line 1: .*record 1 .*export it without --records-only/),
+    });
+  });
+});
+
 describe('a journal that cannot be used', () => {
   test.each([
     ['{"v":1', 'line 1'],

@@ -1,5 +1,5 @@
 /** Connects a service to NATS. */
-import type { NatsConnection } from '@nats-io/nats-core';
+import { type NatsConnection, nkeyAuthenticator } from '@nats-io/nats-core';
 import { connect } from '@nats-io/transport-node';
 import { NatsUnavailableError } from './nats-status.ts';
 
@@ -10,6 +10,8 @@ export interface ConnectNatsOptions {
   readonly token?: string | undefined;
   readonly user?: string | undefined;
   readonly password?: string | undefined;
+  /** The seed of a user's key, `SU…`: then no token and no password are sent. */
+  readonly seed?: string | undefined;
   /** Shown in the server's list of connections. Default `coxswain`. */
   readonly name?: string | undefined;
   /** Where answers may go, for services whose permissions are bound to a prefix of their own. */
@@ -23,7 +25,7 @@ export interface ConnectNatsOptions {
  * @throws NatsUnavailableError when no server answers, or the server does not let us in.
  */
 export async function connectNats(options: ConnectNatsOptions): Promise<NatsConnection> {
-  const { servers, token, user, password, name = 'coxswain', inboxPrefix, connectTimeoutMs = 5_000 } = options;
+  const { servers, token, user, password, seed, name = 'coxswain', inboxPrefix, connectTimeoutMs = 5_000 } = options;
   try {
     return await connect({
       servers: typeof servers === 'string' ? servers : [...servers],
@@ -34,8 +36,12 @@ export async function connectNats(options: ConnectNatsOptions): Promise<NatsConn
       reconnectJitter: 100,
       // A stack per request costs as much as the request.
       noAsyncTraces: true,
-      ...(token === undefined ? {} : { token }),
-      ...(user === undefined ? {} : { user, pass: password ?? '' }),
+      ...(seed === undefined
+        ? {
+            ...(token === undefined ? {} : { token }),
+            ...(user === undefined ? {} : { user, pass: password ?? '' }),
+          }
+        : { authenticator: nkeyAuthenticator(new TextEncoder().encode(seed)) }),
       ...(inboxPrefix === undefined ? {} : { inboxPrefix }),
     });
   } catch (cause) {

@@ -1,5 +1,5 @@
 /** Tells who needs it that the connection is lost and that it is there again. */
-import type { NatsConnection } from '@nats-io/nats-core';
+import { type NatsConnection, PermissionViolationError } from '@nats-io/nats-core';
 
 /** Contract: these return at once and do not throw. */
 export interface ConnectionListener {
@@ -7,6 +7,8 @@ export interface ConnectionListener {
   lost?(): void;
   /** The library has subscribed again. What else the server held for us, such as pull requests, is gone. */
   restored?(): void;
+  /** The server has let fall what was published on this subject: this user may not. */
+  refused?(subject: string): void;
 }
 
 const listenersOf = new WeakMap<NatsConnection, Set<ConnectionListener>>();
@@ -25,7 +27,10 @@ export function onConnectionChange(nc: NatsConnection, listener: ConnectionListe
 }
 
 async function follow(nc: NatsConnection, listeners: ReadonlySet<ConnectionListener>): Promise<void> {
-  for await (const { type } of nc.status()) {
+  for await (const status of nc.status()) {
+    const { type } = status;
+    if (type === 'error' && status.error instanceof PermissionViolationError && status.error.operation === 'publish')
+      for (const listener of listeners) listener.refused?.(status.error.subject);
     if (type === 'disconnect') for (const listener of listeners) listener.lost?.();
     if (type === 'reconnect') for (const listener of listeners) listener.restored?.();
   }

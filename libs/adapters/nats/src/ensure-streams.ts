@@ -3,7 +3,14 @@
  * silence, and another program may have made the stream before.
  */
 import type { NatsConnection } from '@nats-io/nats-core';
-import { type ApiError, answerOf, isStreamNameInUse, NatsRefusedError } from './nats-status.ts';
+import {
+  type ApiError,
+  answerOf,
+  isStreamNameInUse,
+  isStreamNotFound,
+  NatsRefusedError,
+  NotPermittedError,
+} from './nats-status.ts';
 import { NatsServerTooOldError } from './server/server-errors.ts';
 import { minimumServerVersion, serverVersionAtLeast } from './server/server-version.ts';
 import { type StreamSettings, type StreamSpec, streamSpecs } from './stream-configs.ts';
@@ -24,10 +31,20 @@ export class StreamConfigMismatchError extends Error {
   }
 }
 
+/** A stream is missing, and this user of the bus may not make it. */
+export class StreamsMissingError extends Error {
+  override readonly name = 'StreamsMissingError';
+  readonly code = 'streams_missing';
+  constructor(stream: string) {
+    super(`${stream} is missing, and this user may not make streams; run cox streams with the key of an admin`);
+  }
+}
+
 /**
- * Makes every stream, bucket and object store that is missing, brings the number of replicas to what is asked, and
- * checks all of them member by member. Takes one request for each where all are there.
- * @throws NatsServerTooOldError, StreamConfigMismatchError naming the member, NatsUnavailableError, NatsRefusedError.
+ * Makes every stream, bucket and object store that is missing, brings the number of replicas to what is asked, if it
+ * is, and checks all of them member by member. Takes one request for each where all are there, and no right to make streams.
+ * @throws NatsServerTooOldError, StreamConfigMismatchError naming the member, StreamsMissingError, NatsUnavailableError,
+ *   NatsRefusedError.
  */
 export async function ensureStreams(nc: NatsConnection, settings: StreamSettings = {}): Promise<void> {
   const version = serverVersionOf(nc);
@@ -36,9 +53,11 @@ export async function ensureStreams(nc: NatsConnection, settings: StreamSettings
   }
   const wire = wireOf(nc);
   const [timers, ...others] = streamSpecs(settings);
+  // How many there are is for whoever looks after the bus to say, and not for each host that starts.
+  const ensure = settings.replicas === undefined ? ensureAsIs : ensureStream;
   // The command stream sources the timers' stream, which is there first.
-  if (timers) await ensureStream(wire, timers, version);
-  await Promise.all(others.map((spec) => ensureStream(wire, spec, version)));
+  if (timers) await ensure(wire, timers, version);
+  await Promise.all(others.map((spec) => ensure(wire, spec, version)));
 }
 
 /**
@@ -52,12 +71,13 @@ export async function ensureBuckets(nc: NatsConnection, names: readonly string[]
     throw new NatsServerTooOldError(nc.getServer(), version, minimumServerVersion);
   }
   const wanted = streamSpecs().filter(({ name }) => names.some((bucket) => name === `KV_${bucket}`));
-  await Promise.all(
-    wanted.map(async ({ num_replicas: _asIs, ...spec }) => {
-      const found = await ask(wireOf(nc), 'INFO', spec.name);
-      await ensureStream(wireOf(nc), found.error ? { ...spec, num_replicas: 1 } : spec, version);
-    }),
-  );
+  await Promise.all(wanted.map((spec) => ensureAsIs(wireOf(nc), spec, version)));
+}
+
+/** As {@link ensureStream}, with the replicas that it has; a new one gets those of its specification. */
+async function ensureAsIs(wire: Wire, spec: StreamSpec, version: string): Promise<void> {
+  const { num_replicas, ...rest } = spec;
+  await ensureStream(wire, rest as StreamSpec, version, { num_replicas });
 }
 
 /** The version of the server at the other end, `unknown` before it has said so. */
@@ -69,11 +89,13 @@ interface StreamAnswer {
   readonly config?: Readonly<Record<string, unknown>>;
 }
 
-async function ensureStream(wire: Wire, spec: StreamSpec, version: string): Promise<void> {
-  // Creating is answered with the stream where it is there already and the same.
-  const created = await ask(wire, 'CREATE', spec.name, spec);
-  if (created.error && !isStreamNameInUse(created.error)) throw refused(spec, created.error);
-  const found = created.error ? await ask(wire, 'INFO', spec.name) : created;
+async function ensureStream(wire: Wire, spec: StreamSpec, version: string, whenNew: object = {}): Promise<void> {
+  let found = await ask(wire, 'INFO', spec.name);
+  if (found.error && isStreamNotFound(found.error)) {
+    // Creating is answered with the stream where another has made the same meanwhile.
+    found = await create(wire, { ...spec, ...whenNew });
+    if (found.error && isStreamNameInUse(found.error)) found = await ask(wire, 'INFO', spec.name);
+  }
   if (found.error) throw refused(spec, found.error);
   const difference = firstDifference(spec, found.config ?? {}, spec.name);
   if (!difference) return;
@@ -82,6 +104,14 @@ async function ensureStream(wire: Wire, spec: StreamSpec, version: string): Prom
   if (updated.error) throw refused(spec, updated.error);
   const still = firstDifference(spec, updated.config ?? {}, spec.name);
   if (still) throw mismatch(still, version);
+}
+
+async function create(wire: Wire, spec: StreamSpec): ReturnType<typeof ask> {
+  try {
+    return await ask(wire, 'CREATE', spec.name, spec);
+  } catch (error) {
+    throw error instanceof NotPermittedError ? new StreamsMissingError(spec.name) : error;
+  }
 }
 
 async function ask(

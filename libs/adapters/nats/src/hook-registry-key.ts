@@ -2,6 +2,7 @@
 import { HookAnnouncement, parseHookService, STREAMS, subjects, type TenantId } from '@coxswain/protocol';
 import { headers, type NatsConnection } from '@nats-io/nats-core';
 import { answerOf, isWrongSequence, NatsRefusedError, NatsUnavailableError, type PublishAck } from './nats-status.ts';
+import { readKeys } from './read-keys.ts';
 import { createStreamReader, type StoredMessage, type StreamReader } from './stream-reader.ts';
 import { wireOf } from './wire.ts';
 
@@ -36,9 +37,6 @@ function announcementOf(data: Uint8Array, service: string): HookAnnouncement | n
 }
 
 const OPERATION = 'KV-Operation';
-const PAGE = 256;
-/** Beats go on while they are read: somewhere reading has to end. */
-const BEAT_PAGES_MAX = 256;
 
 /** The reader of the registry. */
 export function registryReader(nc: NatsConnection): StreamReader {
@@ -47,16 +45,8 @@ export function registryReader(nc: NatsConnection): StreamReader {
 
 /** Every service that is registered, of every tenant. @throws NatsUnavailableError, NatsRefusedError. */
 export async function readHookServices(nc: NatsConnection): Promise<RegisteredHooks[]> {
-  const reader = registryReader(nc);
-  const found: RegisteredHooks[] = [];
-  let from = 1;
-  for (;;) {
-    const page = await reader.batch(subjects.hookServices, from, PAGE);
-    found.push(...page.flatMap((stored) => registeredHooksOf(stored) ?? []));
-    const last = page.at(-1);
-    if (!last) return found;
-    from = last.seq + 1;
-  }
+  const found = await readKeys(nc, STREAMS.registry, subjects.hookServices);
+  return [...found.values()].flatMap((stored) => registeredHooksOf(stored) ?? []);
 }
 
 /**
@@ -64,18 +54,8 @@ export async function readHookServices(nc: NatsConnection): Promise<RegisteredHo
  * @throws as {@link readHookServices}.
  */
 export async function readHookInstances(nc: NatsConnection): Promise<ReadonlyMap<string, Uint8Array>> {
-  const reader = createStreamReader(wireOf(nc), `KV_${STREAMS.hosts}`);
-  // One that beats while it is read is met again further on.
-  const found = new Map<string, Uint8Array>();
-  let from = 1;
-  for (let pages = 0; pages < BEAT_PAGES_MAX; pages++) {
-    const page = await reader.batch(subjects.hookInstances, from, PAGE);
-    for (const { subject, data } of page) found.set(subject, data);
-    const last = page.at(-1);
-    if (!last) break;
-    from = last.seq + 1;
-  }
-  return found;
+  const found = await readKeys(nc, STREAMS.hosts, subjects.hookInstances);
+  return new Map([...found].map(([subject, { data }]) => [subject, data]));
 }
 
 /**

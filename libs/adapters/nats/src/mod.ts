@@ -1,18 +1,24 @@
 /** The durable ports on NATS JetStream, and the embedded server. */
+export { HookIdTakenError } from './announce-hooks.ts';
+export * from './auth/mod.ts';
+export { connectionTo, type NamedBus } from './bus-address.ts';
 export { type ConnectNatsOptions, connectNats } from './connect.ts';
-export { ensureStreams, StreamConfigMismatchError } from './ensure-streams.ts';
+export { endOnce } from './end-once.ts';
+export { ensureBuckets, ensureStreams, StreamConfigMismatchError, StreamsMissingError } from './ensure-streams.ts';
 export { listSessions } from './list-sessions.ts';
+export { createNatsActiveSessions } from './nats-active-sessions.ts';
 export { createNatsHooks, type NatsHooks } from './nats-hooks.ts';
+export { createNatsHostLine } from './nats-host-line.ts';
 export { createNatsInbox } from './nats-inbox.ts';
 export { createNatsJournal } from './nats-journal.ts';
 export { createNatsPublisher } from './nats-publisher.ts';
 export { serveQueries } from './nats-queries.ts';
 export { createNatsSender } from './nats-sender.ts';
-export { NatsRefusedError, NatsUnavailableError } from './nats-status.ts';
+export { NatsRefusedError, NatsUnavailableError, NotPermittedError } from './nats-status.ts';
 export { createNatsBlobs, createNatsSnapshots } from './nats-storage.ts';
 export { createNatsTimers } from './nats-timers.ts';
+export { createNatsTools, type NatsTools } from './nats-tools.ts';
 export {
-  HookIdTakenError,
   type ListedHookService,
   listHookServices,
   removeHookService,

@@ -6,7 +6,7 @@
  * B3: An answer is a stranger's: it is read once, within a bound, and counts only if it names what was asked. Its
  *     subject cannot be guessed from another question's.
  */
-import { randomBytes } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import type { HookReply, HookRequest, Hooks, Log } from '@coxswain/ports';
 import {
   BOUNDS,
@@ -201,7 +201,7 @@ export async function createNatsHooks(nc: NatsConnection, log: Log): Promise<Nat
       return () => void listeners.delete(listener);
     },
     ask(request, signal) {
-      const token = randomBytes(12).toString('hex');
+      const token = randomUUID();
       return new Promise((resolve) => {
         const settle = (reply: HookReply) => {
           pending.delete(token);
@@ -209,7 +209,6 @@ export async function createNatsHooks(nc: NatsConnection, log: Log): Promise<Nat
           resolve(reply);
         };
         const aborted = () => settle(unavailable('nobody waits for it any more'));
-        signal.addEventListener('abort', aborted, { once: true });
         pending.set(token, { request, settle, lists: new Map() });
         try {
           const body = JSON.stringify(asked(request, `${inbox}.c.${token}`));
@@ -218,7 +217,14 @@ export async function createNatsHooks(nc: NatsConnection, log: Log): Promise<Nat
           });
         } catch (error) {
           settle(unavailable(`it could not be asked: ${(error as Error).message}`));
+          return;
         }
+        // What was published leaves in the first microtask from here, and need not wait for this.
+        queueMicrotask(() => {
+          if (!pending.has(token)) return;
+          if (signal.aborted) aborted();
+          else signal.addEventListener('abort', aborted, { once: true });
+        });
       });
     },
     async stop() {

@@ -53,7 +53,7 @@ export async function createNatsInbox(
   function delivered(message: Msg, seq: number, ack: () => void): void {
     if (!handlers) return;
     const address = parseStoredCommand(message.subject);
-    if (address) handlers.ring({ ref: address.ref, seq, ack });
+    if (address) handlers.ring({ ref: address.ref, seq, isTimer: address.isTimer, ack });
     else
       handlers.stray({
         subject: message.subject,

@@ -19,6 +19,14 @@ export class NatsRefusedError extends Error {
   }
 }
 
+/** This user may not do that: the server has let the request fall. */
+export class NotPermittedError extends NatsRefusedError {
+  constructor(subject: string) {
+    const description = 'this user of the bus may not publish there; cox auth says who may';
+    super(`asking on ${subject}`, { code: 403, err_code: 0, description });
+  }
+}
+
 /** The error member of a JetStream answer. */
 export interface ApiError {
   readonly code: number;

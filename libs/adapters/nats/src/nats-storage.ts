@@ -1,6 +1,7 @@
 /** Snapshots on a stream, and blobs in an object store. */
+import { createHash } from 'node:crypto';
 import type { Blobs, Snapshots } from '@coxswain/ports';
-import { STREAMS, subjects } from '@coxswain/protocol';
+import { BLOBS_STREAM, readStoredBlob, STREAMS, subjects } from '@coxswain/protocol';
 import type { NatsConnection } from '@nats-io/nats-core';
 import { type ObjectStore, Objm } from '@nats-io/obj';
 import { answerOf, NatsRefusedError, NatsUnavailableError, type PublishAck } from './nats-status.ts';
@@ -35,6 +36,7 @@ export function createNatsBlobs(nc: NatsConnection): Blobs {
     });
     return opening;
   };
+  const reader = createStreamReader(wireOf(nc), BLOBS_STREAM);
   return {
     async put(sha256, bytes) {
       const objects = await store();
@@ -42,7 +44,13 @@ export function createNatsBlobs(nc: NatsConnection): Blobs {
       await answered(objects.putBlob({ name: sha256 }, bytes));
     },
     async get(sha256) {
-      return answered((await store()).getBlob(sha256));
+      // A replica that lags behind may not have it yet; the leader has.
+      const next = async (subject: string, seq: number) =>
+        (await reader.next(subject, seq)) ?? reader.leaderNext(subject, seq);
+      const bytes = await answered(readStoredBlob(sha256, next));
+      if (bytes && createHash('sha256').update(bytes).digest('hex') !== sha256)
+        throw new NatsUnavailableError(`the object store holds other bytes under ${sha256}`);
+      return bytes;
     },
   };
 }

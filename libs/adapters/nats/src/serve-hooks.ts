@@ -18,13 +18,13 @@ import {
   isInboxSubject,
   Message,
   parseHookService,
+  returnProblem,
   STREAMS,
-  sessionRef,
   subjects,
   TenantId,
 } from '@coxswain/protocol';
 import { type Msg, type NatsConnection, nuid, type Subscription } from '@nats-io/nats-core';
-import { onConnectionChange } from './connection-changes.ts';
+import { announce, idsOf, keepAnnounced, refuseTaken, WRITES_MAX } from './announce-hooks.ts';
 import { ensureBuckets } from './ensure-streams.ts';
 import {
   readHookInstances,
@@ -54,18 +54,11 @@ export interface ServedHooks {
   stop(): Promise<void>;
 }
 
-/** A hook of this id belongs to another service. */
-export class HookIdTakenError extends Error {
-  override readonly name = 'HookIdTakenError';
-  readonly code = 'hook_id_taken';
-}
-
 const QUEUE_GROUP = 'cox-hooks';
 /** Questions that are being answered at once; whoever asks beyond it is told so. */
 const ANSWERING_MAX = 256;
 /** So long hosts may still ask for what was just taken back: their sessions have to hear of it first. */
 const FORMER_SERVED_MS = 10_000;
-const WRITES_MAX = 16;
 
 /**
  * Announces handlers and serves them.
@@ -90,8 +83,8 @@ export async function serveHooks(nc: NatsConnection, log: Log, options: ServeHoo
     return null;
   };
 
-  async function answer(message: Msg): Promise<void> {
-    const question = questionIn(message, tenant);
+  async function answer(id: string, message: Msg): Promise<void> {
+    const question = questionIn(message, id);
     if (!question) return log.warn({ subject: message.subject }, 'what came is no question');
     const found = served(question);
     const busy = running.size >= ANSWERING_MAX ? 'it answers as many questions as it can' : null;
@@ -99,7 +92,7 @@ export async function serveHooks(nc: NatsConnection, log: Log, options: ServeHoo
       found && !busy
         ? await answered(nc, found.handlers, { ...question, registration: found.registration, tenant })
         : failed('hook_unavailable', busy ?? `${service} does not serve ${question.hook} at ${question.point}`);
-    respond(message, question, reply, log);
+    if (reply) respond(message, question, reply, log);
   }
 
   function listen(handlers: HookHandlers): void {
@@ -109,7 +102,7 @@ export async function serveHooks(nc: NatsConnection, log: Log, options: ServeHoo
         queue: QUEUE_GROUP,
         callback: (error, message) => {
           if (error) return log.error({ id, error }, 'a hook cannot be served');
-          const one = answer(message).finally(() => running.delete(one));
+          const one = answer(id, message).finally(() => running.delete(one));
           running.add(one);
         },
       });
@@ -150,10 +143,7 @@ export async function serveHooks(nc: NatsConnection, log: Log, options: ServeHoo
     await cease([...subscriptions.keys()]);
     throw error;
   }
-  // A server that was set up anew knows nothing of it.
-  const endListening = onConnectionChange(nc, {
-    restored: () => void announce(nc, tenant, service, current).catch((error) => log.error({ error }, 'not announced')),
-  });
+  const endKeeping = keepAnnounced(nc, log, tenant, service, () => current);
   beat('serving');
   const beats = setInterval(() => beat('serving'), HOOK_LIVENESS.beatMs);
 
@@ -177,7 +167,7 @@ export async function serveHooks(nc: NatsConnection, log: Log, options: ServeHoo
       forgetting.unref();
     },
     async stop() {
-      endListening();
+      endKeeping();
       clearInterval(beats);
       clearTimeout(forgetting);
       beat('leaving');
@@ -188,50 +178,21 @@ export async function serveHooks(nc: NatsConnection, log: Log, options: ServeHoo
   };
 }
 
-function idsOf(handlers: HookHandlers): string[] {
-  return [...new Set(handlers.table().map(({ id }) => id))];
-}
-
-async function refuseTaken(nc: NatsConnection, tenant: string, service: string, handlers: HookHandlers): Promise<void> {
-  const own = new Set(idsOf(handlers));
-  for (const other of await readHookServices(nc)) {
-    if (other.tenant !== tenant || other.service === service) continue;
-    const taken = other.announcement?.registrations.find(({ id }) => own.has(id));
-    if (taken) throw new HookIdTakenError(`the hook ${taken.id} is one of the service ${other.service}`);
-  }
-}
-
-async function announce(nc: NatsConnection, tenant: string, service: string, handlers: HookHandlers): Promise<void> {
-  await refuseTaken(nc, tenant, service, handlers);
-  const registrations = handlers.table();
-  const reader = registryReader(nc);
-  for (let write = 0; write < WRITES_MAX; write++) {
-    const stored = await reader.leaderLast(subjects.hookService(tenant, service));
-    const before = stored ? registeredHooksOf(stored)?.announcement : null;
-    // Many instances start with the same: then there is nothing to say.
-    if (before && canonicalJson(before.registrations) === canonicalJson(registrations)) return;
-    const since = before?.since ?? new Date().toISOString();
-    const announcement: HookAnnouncement = { v: 1, service, since, registrations };
-    if (await writeHookService(nc, tenant, service, announcement, stored?.seq ?? 0)) return;
-  }
-  throw new NatsUnavailableError(`the registration of ${service} was overtaken ${WRITES_MAX} times`);
-}
-
-function questionIn(message: Msg, tenant: string): HookAsked | null {
+function questionIn(message: Msg, id: string): HookAsked | null {
   try {
     const parsed = HookAsked.safeParse(message.json());
     if (!parsed.success) return null;
     const { data } = parsed;
-    return message.subject === subjects.hook(tenant, data.hook) && isInboxSubject(data.callback) ? data : null;
+    return data.hook === id && isInboxSubject(data.callback) ? data : null;
   } catch {
     // No JSON.
     return null;
   }
 }
 
-type Asked = HookAsked & { readonly registration: HookQuestion['registration']; readonly tenant: string };
+type Asked = HookAsked & { readonly registration: HookQuestion['registration']; readonly tenant: TenantId };
 
-async function answered(nc: NatsConnection, handlers: HookHandlers, asked: Asked): Promise<Answer> {
+async function answered(nc: NatsConnection, handlers: HookHandlers, asked: Asked): Promise<Answer | null> {
   const { registration, payload, callback, timeout_ms } = asked;
   const fetched = new Map<string, Promise<readonly Message[]>>();
   const list = (want: 'transcript' | 'messages') => async () => {
@@ -240,7 +201,7 @@ async function answered(nc: NatsConnection, handlers: HookHandlers, asked: Asked
     return known;
   };
   const question: HookQuestion = {
-    ref: sessionRef(asked.session_id, asked.tenant),
+    ref: { tenant: asked.tenant, sessionId: asked.session_id },
     effectId: asked.effect_id,
     registration,
     payload,
@@ -248,18 +209,46 @@ async function answered(nc: NatsConnection, handlers: HookHandlers, asked: Asked
     ...(asked.shows_messages ? { messages: list('messages') } : {}),
     onFeedback: (text) => tell(nc, callback, text),
   };
-  const ended = new AbortController();
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<HookReply>((resolve) => {
-    timer = setTimeout(() => {
-      resolve(failed('hook_unavailable', 'nobody waits for it any more'));
-      ended.abort();
-    }, timeout_ms);
-  });
-  const reply = await Promise.race([handlers.answer(question, ended.signal), late]);
-  clearTimeout(timer);
-  if (reply.status === 'failed') return reply;
+  const reply = await answeredWithin(timeout_ms, (signal) => handlers.answer(question, signal));
+  if (reply === null || reply.status === 'failed') return reply;
+  const problem = problemOf(reply.raw);
+  if (problem !== null) return failed('return_unreadable', `the return is not JSON: ${problem}`);
   return shapedBy(reply.raw, await fetched.get('messages'));
+}
+
+// A return may be an object that throws when it is looked at.
+function problemOf(raw: unknown): string | null {
+  try {
+    return returnProblem(raw);
+  } catch (error) {
+    return String((error as Error)?.message ?? error).slice(0, 500);
+  }
+}
+
+/**
+ * Gives a handler up with null, and tells it so, when nobody waits any more: whoever asked began to count before, and
+ * says itself that it was too late. Most handlers answer at once, and need no timer.
+ */
+function answeredWithin(
+  timeoutMs: number,
+  ask: (signal: AbortSignal) => Promise<HookReply>,
+): Promise<HookReply | null> {
+  const waiting = new AbortController();
+  return new Promise((resolve, reject) => {
+    let timer: NodeJS.Timeout | undefined;
+    const late = () => {
+      resolve(null);
+      waiting.abort();
+    };
+    const starting = setImmediate(() => {
+      timer = setTimeout(late, timeoutMs);
+    });
+    const settled = () => {
+      clearImmediate(starting);
+      clearTimeout(timer);
+    };
+    void ask(waiting.signal).then(resolve, reject).then(settled);
+  });
 }
 
 type Answer =

@@ -1,5 +1,5 @@
 /** Every stream as it has to be. Streams, buckets and the object store are made and checked from this one table. */
-import { JOURNAL_STREAMS, PARTITIONS_PER_JOURNAL_STREAM, STREAMS, subjects } from '@coxswain/protocol';
+import { BLOBS_STREAM, JOURNAL_STREAMS, PARTITIONS_PER_JOURNAL_STREAM, STREAMS, subjects } from '@coxswain/protocol';
 import { nanos } from '@nats-io/nats-core';
 
 /** Members of a stream's configuration that Coxswain sets, named as on the wire; durations are nanoseconds. */
@@ -10,8 +10,8 @@ export interface StreamSpec {
 
 /** The spare settings of an installation. */
 export interface StreamSettings {
-  /** Copies of every stream, 1 to 5. Default 1. */
-  readonly replicas?: number;
+  /** Copies of every stream, 1 to 5. Without it those that are there stay as they are, and new ones get 1. */
+  readonly replicas?: number | undefined;
 }
 
 const minute = nanos(60_000);
@@ -88,7 +88,7 @@ export function streamSpecs(settings: StreamSettings = {}): readonly StreamSpec[
     bucket(STREAMS.registry, { storage: 'file', num_replicas }),
     bucket(STREAMS.active, { storage: 'file', num_replicas }),
     {
-      name: `OBJ_${STREAMS.blobs}`,
+      name: BLOBS_STREAM,
       subjects: [`$O.${STREAMS.blobs}.C.>`, `$O.${STREAMS.blobs}.M.>`],
       storage: 'file',
       discard: 'new',

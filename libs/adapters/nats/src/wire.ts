@@ -4,14 +4,14 @@
  */
 import { createInbox, type Msg, type MsgHdrs, type NatsConnection } from '@nats-io/nats-core';
 import { onConnectionChange } from './connection-changes.ts';
-import { NatsUnavailableError, STATUS, statusOf } from './nats-status.ts';
+import { NatsUnavailableError, NotPermittedError, STATUS, statusOf } from './nats-status.ts';
 
 /** Sends requests and waits for answers. */
 export interface Wire {
   /**
    * Sends one request and resolves with its one answer. While the connection is lost it waits for it, within the bound.
    * @throws NatsUnavailableError when nobody answers within the bound, nobody listens, or the connection is lost
-   *   meanwhile or closed.
+   *   meanwhile or closed; NotPermittedError where the server does not let this user ask it.
    */
   request(subject: string, payload: Uint8Array, headers?: MsgHdrs): Promise<Msg>;
   /**
@@ -28,7 +28,7 @@ interface Pending {
   deadlineMs: number;
   /** Returns whether that was the last answer. */
   answer(message: Msg): boolean;
-  fail(error: NatsUnavailableError): void;
+  fail(error: NatsUnavailableError | NotPermittedError): void;
 }
 
 /** Longer than a flush to a slow disk, shorter than a caller's patience. */
@@ -83,6 +83,13 @@ export function createWire(nc: NatsConnection, answerTimeoutMs: number): Wire {
     restored() {
       lost = false;
       for (const [token, request] of pending) publish(token, request);
+    },
+    refused(subject) {
+      for (const [token, request] of [...pending]) {
+        if (request.subject !== subject) continue;
+        pending.delete(token);
+        request.fail(new NotPermittedError(subject));
+      }
     },
   });
 

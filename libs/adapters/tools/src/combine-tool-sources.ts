@@ -8,13 +8,18 @@ import { messageOf } from './tool-problem.ts';
  * Merges sources: they are opened side by side, and their tools stand in the order of the sources. If one cannot be
  * opened, or two have a tool of the same name, the others are closed again and the failure is returned; of several
  * failures the first by order. A name that a later list change brings twice belongs to the first source that has it.
+ * Sources that yield stand behind all others, and a name that they bring twice is no failure.
  */
 export function combineToolSources(sources: readonly ToolSource[]): ToolSource {
+  const firm = sources.filter(({ yields }) => !yields);
+  const ordered = [...firm, ...sources.filter(({ yields }) => yields)];
   return {
     async open(spec, signal) {
-      const opened = await Promise.all(sources.map((source) => openOne(source, spec, signal)));
+      const opened = await Promise.all(ordered.map((source) => openOne(source, spec, signal)));
       const toolsets = opened.filter(isToolset);
-      const failure = opened.find((one): one is Failure => !isToolset(one)) ?? duplicateIn(toolsets);
+      const failure =
+        opened.find((one): one is Failure => !isToolset(one)) ??
+        duplicateIn(opened.slice(0, firm.length).filter(isToolset));
       if (failure === undefined) return combined(toolsets);
       const unclosed = await closeAll(toolsets);
       return unclosed.length === 0 ? failure : { ...failure, message: `${failure.message} (${unclosed.join('; ')})` };
@@ -65,11 +70,11 @@ function combined(toolsets: readonly Toolset[]): Toolset {
       const owner = ownerOf(call.tool);
       return owner === undefined ? unavailable(`there is no tool ${call.tool} any more`) : owner.call(call, signal);
     },
-    async probe(idempotencyKey, tool) {
-      return (await ownerOf(tool)?.probe(idempotencyKey, tool)) ?? { state: 'unknown' };
+    async probe(idempotencyKey, tool, epoch) {
+      return (await ownerOf(tool)?.probe(idempotencyKey, tool, epoch)) ?? { state: 'unknown' };
     },
-    async stop(idempotencyKey, tool, reason) {
-      return (await ownerOf(tool)?.stop?.(idempotencyKey, tool, reason)) ?? false;
+    async stop(idempotencyKey, tool, reason, epoch) {
+      return (await ownerOf(tool)?.stop?.(idempotencyKey, tool, reason, epoch)) ?? false;
     },
     close: () => closeAll(toolsets),
   };

@@ -169,8 +169,8 @@ describe('combined sources', () => {
     expect(textOf(await call('mine', {}))).toBe('from mine');
     expect(textOf(await call('list_files', {}))).toBe('[the folder is empty]');
     expect((await call('other', {})).status).toBe('unavailable');
-    expect(await toolset.probe('k', 'mine')).toEqual({ state: 'unknown' });
-    expect(await toolset.probe('k', 'other')).toEqual({ state: 'unknown' });
+    expect(await toolset.probe('k', 'mine', 1)).toEqual({ state: 'unknown' });
+    expect(await toolset.probe('k', 'other', 1)).toEqual({ state: 'unknown' });
   });
 
   test('fail with the first failure by order, and close what was opened', async () => {
@@ -188,6 +188,16 @@ describe('combined sources', () => {
       message: expect.stringContaining('two tools are named a'),
     });
     expect([one.state.closed, other.state.closed]).toEqual([1, 1]);
+  });
+
+  test('stand behind the others where they yield, and give way to a tool of the same name', async () => {
+    const [bus, own, other] = [watched('a'), watched('a'), watched('b')];
+    const strangers: ToolSource = { yields: true, open: bus.source.open };
+    const toolset = await combineToolSources([strangers, own.source, other.source]).open(spec, signal);
+    if (!('call' in toolset)) throw new Error(toolset.message);
+    expect(toolset.tools.map(({ name }) => name)).toEqual(['a', 'b']);
+    await toolset.close();
+    expect(bus.state.closed).toBe(1);
   });
 
   test('close the others when one throws, although it must not', async () => {

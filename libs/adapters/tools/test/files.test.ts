@@ -81,7 +81,7 @@ describe('the built-ins', () => {
 
   test('what an earlier owner sent cannot be known', async () => {
     const { toolset } = await builtIns();
-    expect(await toolset.probe('default.s1.1-1', 'write_file')).toEqual({ state: 'unknown' });
+    expect(await toolset.probe('default.s1.1-1', 'write_file', 1)).toEqual({ state: 'unknown' });
   });
 });
 

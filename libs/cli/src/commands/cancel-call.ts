@@ -43,7 +43,7 @@ async function reportOutcome(session: Session, sent: SentCommand, withinMs: numb
       standardStreams.out(
         json
           ? `${JSON.stringify({ session_id, n, at, ...event })}\n`
-          : `${event.tool ?? event.target}: ${event.status}${event.reason ? ` (${event.reason})` : ''}\n`,
+          : `${session_id}: ${event.tool ?? event.target}: ${event.status}${event.reason ? ` (${event.reason})` : ''}\n`,
       );
       return event.status === 'cancelled' || event.status === 'already_cancelled' ? EXIT.ok : EXIT.error;
     }

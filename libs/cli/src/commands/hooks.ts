@@ -1,6 +1,6 @@
 /** `cox hooks`. */
-import { connectNats, listHookServices, parseConnectionUrl, removeHookService } from '@coxswain/adapter-nats';
-import { DEFAULT_TENANT, HookServiceName } from '@coxswain/protocol';
+import { connectionTo, connectNats, listHookServices, removeHookService } from '@coxswain/adapter-nats';
+import { HookServiceName } from '@coxswain/protocol';
 import { withBusOnce } from '../instance/open-bus.ts';
 import { CliError, EXIT, type ExitCode, usageError } from '../line/cli-error.ts';
 import type { CommandRun } from '../line/command-spec.ts';
@@ -15,12 +15,13 @@ export const run: CommandRun = async (invocation) => {
   if (action === 'remove' && !HookServiceName.safeParse(name).success)
     throw usageError('cox hooks remove needs the name of a service; cox hooks lists them');
   if (action === 'list' && name !== undefined) throw usageError('cox hooks list takes no name');
-  return withBusOnce(invocation, false, async ({ address, embedded }) => {
-    const { servers, token } = address ?? { servers: embedded?.server.url ?? '', token: embedded?.server.token };
-    const { servers: hosts, ...credentials } = parseConnectionUrl(servers);
-    const nc = await connectNats({ servers: hosts, ...credentials, token: token ?? credentials.token, name: 'cox' });
+  return withBusOnce(invocation, false, async ({ address, embedded, client: { tenant } }) => {
+    const bus = address ?? { servers: embedded?.server.url ?? '', token: embedded?.server.token };
+    const nc = await connectNats({ ...connectionTo(bus), name: 'cox' });
     try {
-      return name === undefined ? await list(nc, flags.on('json')) : await remove(nc, name, flags.on('json'));
+      return name === undefined
+        ? await list(nc, tenant, flags.on('json'))
+        : await remove(nc, tenant, name, flags.on('json'));
     } finally {
       await nc.close();
     }
@@ -29,8 +30,8 @@ export const run: CommandRun = async (invocation) => {
 
 type Connection = Awaited<ReturnType<typeof connectNats>>;
 
-async function list(nc: Connection, json: boolean): Promise<ExitCode> {
-  const services = await listHookServices(nc, DEFAULT_TENANT);
+async function list(nc: Connection, tenant: string, json: boolean): Promise<ExitCode> {
+  const services = await listHookServices(nc, tenant);
   for (const { service, since, instances, registrations } of services) {
     if (json) {
       standardStreams.out(
@@ -48,13 +49,13 @@ async function list(nc: Connection, json: boolean): Promise<ExitCode> {
   return EXIT.ok;
 }
 
-async function remove(nc: Connection, name: string, json: boolean): Promise<ExitCode> {
-  const service = (await listHookServices(nc, DEFAULT_TENANT)).find((one) => one.service === name);
+async function remove(nc: Connection, tenant: string, name: string, json: boolean): Promise<ExitCode> {
+  const service = (await listHookServices(nc, tenant)).find((one) => one.service === name);
   if (service && service.instances > 0) {
     const message = `hook_service_serving: ${service.instances} of ${name} serve; stop them first`;
     throw new CliError(EXIT.error, 'hook_service_serving', message);
   }
-  if (!service || !(await removeHookService(nc, DEFAULT_TENANT, name))) {
+  if (!service || !(await removeHookService(nc, tenant, name))) {
     const message = `hook_service_unknown: no hook service ${name} is registered; cox hooks lists them`;
     throw new CliError(EXIT.error, 'hook_service_unknown', message);
   }

@@ -7,11 +7,11 @@ import { pipeline } from 'node:stream/promises';
 import { createSystemClock } from '@coxswain/adapter-memory';
 import {
   type ConnectNatsOptions,
+  connectionTo,
   connectNats,
   createNatsBlobs,
   createNatsJournal,
   ensureStreams,
-  parseConnectionUrl,
 } from '@coxswain/adapter-nats';
 import { SessionId } from '@coxswain/protocol';
 import { importJournal, linesOf } from '@coxswain/session';
@@ -59,8 +59,7 @@ async function imported(bus: OpenBus, request: Parameters<typeof importJournal>[
 
 function partsOf({ address }: OpenBus): ConnectNatsOptions {
   if (!address) throw new Error('a bus that is neither joined nor run here');
-  const parts = parseConnectionUrl(address.servers);
-  return address.token === undefined ? parts : { ...parts, token: address.token };
+  return connectionTo(address);
 }
 
 /** A file is read twice: to check it, and to write what it says. Standard input is put into one first. */

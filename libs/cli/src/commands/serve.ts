@@ -13,7 +13,9 @@ import { standardStreams } from '../terminal/streams.ts';
 export const run: CommandRun = (invocation) => {
   const [what, file] = invocation.args;
   if (what === 'hooks') return serveHooks(invocation, file);
-  if (what !== 'sessions') throw usageError(`cox serve takes hooks or sessions, not "${String(what).slice(0, 64)}"`);
+  if (what === 'tool') return serveTool(invocation, file);
+  if (what !== 'sessions')
+    throw usageError(`cox serve takes hooks, tool or sessions, not "${String(what).slice(0, 64)}"`);
   if (file !== undefined) throw usageError(`cox serve sessions takes no file; --manifest ${file} declares its hooks`);
   if (invocation.flags.on('name')) throw usageError('--name is the name of a hook service');
   return serveSessions(invocation);
@@ -30,10 +32,6 @@ async function serveHooks(invocation: Invocation, given: string | undefined): Pr
   const file = resolve(typedIn(env), given);
   const { address, stateDir } = await someBus(invocation);
   const { startHooksService } = await import('@coxswain/hooks');
-  // A promise that a handler has left behind must not end the service for all the others.
-  process.on('unhandledRejection', (error) =>
-    process.stderr.write(`a handler left a failure behind: ${String(error)}\n`),
-  );
   return serveUntilTold(
     () => startHooksService({ file, name, stateDir, nats: address, log: logTarget() }),
     (service) => {
@@ -42,6 +40,31 @@ async function serveHooks(invocation: Invocation, given: string | undefined): Pr
         standardStreams.out(`${JSON.stringify({ type: 'ready', service: served, instance, hooks: count })}\n`);
       else standardStreams.err(`the hook service ${served} serves ${count} hooks of ${file}; stop with Ctrl-C\n`);
     },
+  );
+}
+
+async function serveTool(invocation: Invocation, given: string | undefined): Promise<ExitCode> {
+  const { flags, env } = invocation;
+  if (given === undefined) throw usageError('cox serve tool needs a module: cox serve tool ./my-tool.ts');
+  if (flags.on('manifest')) throw usageError('--manifest belongs to sessions');
+  if (flags.on('name')) throw usageError('--name is the name of a hook service; a tool is named by its definition');
+  const file = resolve(typedIn(env), given);
+  const { address, stateDir } = await someBus(invocation);
+  const { startToolService } = await import('@coxswain/hooks');
+  outliveFailures('a tool');
+  return serveUntilTold(
+    () => startToolService({ file, stateDir, nats: address, log: logTarget() }),
+    ({ tools }) => {
+      if (flags.on('json')) standardStreams.out(`${JSON.stringify({ type: 'ready', tools })}\n`);
+      else standardStreams.err(`serves ${tools.join(', ')} of ${file}; stop with Ctrl-C\n`);
+    },
+  );
+}
+
+/** A promise that somebody's code has left behind must not end the service for all the others. */
+function outliveFailures(whose: string): void {
+  process.on('unhandledRejection', (error) =>
+    process.stderr.write(`${whose} left a failure behind: ${String(error)}\n`),
   );
 }
 

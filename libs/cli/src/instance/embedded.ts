@@ -1,5 +1,5 @@
 /** The embedded default: a nats-server as a child process, and the services inside this one. */
-import { findServer, type RunningServer, reportTo, startServer } from '@coxswain/adapter-nats';
+import { endOnce, findServer, type RunningServer, reportTo, startServer } from '@coxswain/adapter-nats';
 
 /** An instance that ends with this process. */
 export interface EmbeddedInstance {
@@ -41,23 +41,14 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedI
       manifest: options.manifest,
       log: options.log ?? 'file',
     });
-    let stopping: Promise<void> | undefined;
-    const stop = async () => {
+    const stop = endOnce(async () => {
       try {
         await service.stop();
       } finally {
         await server.stop();
       }
-    };
-    return {
-      server,
-      stateDir,
-      failed: service.failed,
-      stop: () => {
-        stopping ??= stop();
-        return stopping;
-      },
-    };
+    });
+    return { server, stateDir, failed: service.failed, stop };
   } catch (error) {
     await server.stop();
     throw error;

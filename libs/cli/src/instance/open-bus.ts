@@ -95,11 +95,13 @@ function refusePort(port: number, { servers, source }: BusAddress): void {
   throw usageError(`--port ${port} is for a server that is started here, and ${runs}`);
 }
 
-// Whoever has written a policy must not believe that it holds where it does not.
+// Whoever has written a policy must not believe that it holds where it does not; it may be the one that the host has read.
 function refuseElsewhere(flags: Where['flags'], manifest: string): void {
   if (flags.on('manifest'))
     throw usageError('--manifest belongs to the process that hosts sessions, which runs already');
-  process.stderr.write(`the hooks of ${manifest} are not used: the sessions of this bus are hosted elsewhere\n`);
+  process.stderr.write(
+    `${manifest} is not read here: what hosts the sessions runs already, with the hooks it was started with\n`,
+  );
 }
 
 async function joinBus(address: BusAddress, stateDir: string): Promise<OpenBus> {
@@ -160,7 +162,8 @@ async function startBus(options: {
 /** Connects; what cannot be reached is told with what named it, and without its credentials. */
 export async function connectTo(address: BusAddress): Promise<Client> {
   try {
-    return await connect({ servers: address.servers, token: address.token, name: 'cox' });
+    const { seed, inboxPrefix, tenant } = address.credentials ?? {};
+    return await connect({ servers: address.servers, token: address.token, seed, inboxPrefix, tenant, name: 'cox' });
   } catch (error) {
     if (error instanceof TypeError) throw new CliError(EXIT.usage, 'usage', `${address.source}: ${error.message}`);
     const named = address.source === 'state-dir' ? 'the running instance' : `the server that ${address.source} names`;

@@ -1,5 +1,6 @@
 /** Sessions by the beginning of their id. */
-import type { Client, Session } from '@coxswain/client';
+import { type Client, isNotPermitted, type Session } from '@coxswain/client';
+import { SessionId } from '@coxswain/protocol';
 import { CliError, EXIT, usageError } from '../line/cli-error.ts';
 
 const SHOWN_MAX = 8;
@@ -28,5 +29,15 @@ export function matchPrefix(prefix: string, ids: readonly string[]): string {
 
 /** The session that a command line names. */
 export async function findSession(client: Client, prefix: string): Promise<Session> {
-  return client.session(matchPrefix(prefix, await client.sessionIds()));
+  return client.session(matchPrefix(prefix, await knownIds(client, prefix)));
+}
+
+/** Whoever may not read which sessions there are gives the whole id. */
+async function knownIds(client: Client, given: string): Promise<readonly string[]> {
+  try {
+    return await client.sessionIds();
+  } catch (error) {
+    if (isNotPermitted(error) && SessionId.safeParse(given).success) return [given];
+    throw error;
+  }
 }

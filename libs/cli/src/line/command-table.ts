@@ -15,6 +15,7 @@ const MANIFEST: FlagSpec = {
 
 const BUS = {
   nats: { value: 'URL', help: 'A bus to use: nats://[token@]host:port (NATS_URL)' },
+  nkey: { value: 'FILE', help: 'The key that lets this user in, a file of cox auth (NATS_NKEY)' },
   'state-dir': STATE_DIR,
   json: JSON_LINES,
 } satisfies Record<string, FlagSpec>;
@@ -321,13 +322,18 @@ export const COMMANDS: readonly CommandSpec[] = [
   {
     name: 'serve',
     args: ['<what>', '[file]'],
-    help: 'Run one service on a bus until stopped: hooks FILE, or sessions',
+    help: 'Run one service on a bus until stopped: hooks FILE, tool FILE, or sessions',
     flags: {
       ...BUS,
       manifest: MANIFEST,
       name: { value: 'NAME', help: 'The hook service’s name (the file’s); instances of one name share the work' },
     },
-    examples: ['cox serve hooks ./policy.ts', 'cox serve hooks coxswain.yaml --name policy', 'cox serve sessions'],
+    examples: [
+      'cox serve hooks ./policy.ts',
+      'cox serve hooks coxswain.yaml --name policy',
+      'cox serve tool ./my-tool.ts',
+      'cox serve sessions',
+    ],
     load: () => import('../commands/serve.ts'),
   },
   {
@@ -337,6 +343,28 @@ export const COMMANDS: readonly CommandSpec[] = [
     flags: BUS,
     examples: ['cox hooks', 'cox hooks remove policy'],
     load: () => import('../commands/hooks.ts'),
+  },
+  {
+    name: 'auth',
+    args: [],
+    help: 'Write a nats-server’s accounts and the keys of every role: who may do what on a bus',
+    flags: {
+      out: { value: 'DIR', help: 'The folder to write; it must not be there yet' },
+      tenant: { value: 'NAME', help: 'A tenant, each with an account of its own (default)', repeatable: true },
+      'gateway-approves': { help: 'Let gateways approve calls' },
+      'print-seeds': { help: 'Also print the seeds; they are secrets' },
+      json: JSON_LINES,
+    },
+    examples: ['cox auth --out ./auth', 'cox auth --out ./auth --tenant red --tenant blue'],
+    load: () => import('../commands/auth.ts'),
+  },
+  {
+    name: 'streams',
+    args: [],
+    help: 'Make the streams of a bus where they are missing, and check those that are there',
+    flags: { ...BUS, replicas: { value: 'N', help: 'Copies of every stream, 1 to 5 (1)' } },
+    examples: ['NATS_NKEY=./auth/admin.nk cox streams --replicas 3'],
+    load: () => import('../commands/streams.ts'),
   },
   {
     name: 'env',

@@ -110,7 +110,8 @@ export class AtKeyboard implements Participant {
   }
 
   #showTyped(): void {
-    this.#screen.typing(this.#editor.open ? { label: `${this.#editor.kind} ›`, text: this.#editor.text } : null);
+    const { open, kind, text, after } = this.#editor;
+    this.#screen.typing(open ? { label: `${kind} ›`, text, after } : null);
   }
 
   #ctrlC(): void {

@@ -20,7 +20,10 @@ const NONE_OPEN: ReadonlySet<string> = new Set(['not_pending', 'not_found']);
 /** The sending itself. */
 export type Send = (session: Session, options: SendOptions<WaitStage>, bus: OpenBus) => Promise<SentCommand>;
 
-/** Finds the session, sends, prints. */
+/**
+ * Finds the session, sends, prints.
+ * @param then follows the command to its outcome and tells that; not called where nothing runs the session.
+ */
 export function sendToSession(
   invocation: Invocation,
   send: Send,
@@ -37,10 +40,12 @@ export function sendToSession(
     const timeoutMs = wait === 'delivered' ? DELIVERED_WITHIN_MS : ACCEPTED_WITHIN_MS;
     const bounds = { timeoutMs, acceptedWithinMs: ACCEPTED_WITHIN_MS, signal: bus.gone };
     const sent = await send(session, { id, wait, ...bounds }, bus).catch((error) => repetition(session, given, error));
-    tell(invocation, session, sent, bus);
+    const follows = then && bus.hosted ? then : null;
+    // Of what is followed to its outcome that is told, and not first that somebody will see to it.
+    if (!follows || invocation.flags.on('json')) tell(invocation, session, sent, bus);
     const goOn = (command: string) => pastedCommand(command, bus, invocation.env);
     if (invocation.flags.on('wait')) requireStage(sent.receipt, asked, session, goOn);
-    return then && bus.hosted ? then(session, sent) : EXIT.ok;
+    return follows ? follows(session, sent) : EXIT.ok;
   });
 }
 

@@ -5,7 +5,7 @@ import type { Session } from '@coxswain/client';
 import { typedIn } from '../instance/state-dir.ts';
 import { usageError } from '../line/cli-error.ts';
 import type { Invocation } from '../line/command-spec.ts';
-import { type WatchedSteeringFile, watchSteeringFile } from './steering-file.ts';
+import { type WatchedSteeringFile, watchSteeringFile } from './watch-steering-file.ts';
 
 type Where = Pick<Invocation, 'flags' | 'env'>;
 

@@ -10,9 +10,7 @@
  * S4  What cannot be sent is moved to a file of its own with a code and a notice: nothing is dropped in silence.
  */
 import { createHash } from 'node:crypto';
-import { watch } from 'node:fs';
 import { appendFile, type FileHandle, lstat, open, rename, stat } from 'node:fs/promises';
-import { basename, dirname } from 'node:path';
 import { BOUNDS } from '@coxswain/protocol';
 import { readState, type SteeringState, writeState } from './steering-state.ts';
 import { advance, isTrackOf, newTrack, nextLine, readAt, type Track } from './tracked-file.ts';
@@ -31,8 +29,6 @@ export interface SteeringFileOptions {
   readonly nowMs?: () => number;
 }
 
-/** How often the file is looked at where nothing rings. */
-const LOOK_EVERY_MS = 500;
 /** How long the end of a line is waited for once nothing more comes. */
 const PARTIAL_WAIT_MS = 2_000;
 /** A line, in bytes: the body of a command, less what stands around it. */
@@ -266,64 +262,6 @@ export class SteeringFile {
     if (text === this.#said) return;
     this.#said = text;
     this.#options.notice(text);
-  }
-}
-
-/** A file that is watched. */
-export interface WatchedSteeringFile {
-  /** Ends the watching; a line that is being sent is waited for. */
-  close(): Promise<void>;
-}
-
-/** Looks at a steering file whenever something happens in its folder, and every half second in any case. */
-export function watchSteeringFile(options: SteeringFileOptions): WatchedSteeringFile {
-  const file = new SteeringFile(options);
-  const ended = new AbortController();
-  let wake: () => void = () => undefined;
-  let rung = false;
-  const ring = () => {
-    rung = true;
-    wake();
-  };
-  const stopWatching = watchFolder(options.path, ring, ended.signal);
-  const run = async () => {
-    while (!ended.signal.aborted) {
-      rung = false;
-      await file.look();
-      if (!rung && !ended.signal.aborted) {
-        await new Promise<void>((resolve) => {
-          const timer = setTimeout(resolve, LOOK_EVERY_MS);
-          wake = () => {
-            clearTimeout(timer);
-            resolve();
-          };
-        });
-      }
-    }
-    await file.release();
-  };
-  const running = run();
-  return {
-    close: async () => {
-      ended.abort();
-      stopWatching();
-      wake();
-      await running;
-    },
-  };
-}
-
-// Where a folder cannot be watched (it is not there yet, or the system has no watches left) the slow look remains.
-function watchFolder(path: string, ring: () => void, signal: AbortSignal): () => void {
-  const name = basename(path);
-  try {
-    const watcher = watch(dirname(path), { signal, persistent: false }, (_event, changed) => {
-      if (changed === null || changed === name) ring();
-    });
-    watcher.on('error', () => undefined);
-    return () => watcher.close();
-  } catch {
-    return () => undefined;
   }
 }
 

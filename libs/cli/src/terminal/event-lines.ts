@@ -44,7 +44,9 @@ export function eventLine(event: UiEvent, style: Style): string | null {
       );
     }
     case 'hook_vetoed':
-      return style.yellow(`  ! hook ${event.hook} at ${event.point}: vetoed${quoted(event.reason)}`);
+      return hookVetoed(event, style);
+    case 'hook_reminded':
+      return style.dim(`  ↳ hook ${event.hook} reminds: “${firstLine(event.text)}”`);
     case 'context_overflowed':
       return style.yellow(`  ! the prompt is too long for the model: ${firstLine(event.message)}`);
     case 'compaction_begun':
@@ -160,6 +162,11 @@ function callEnded(event: UiEventOf<'call_ended'>, style: Style): string {
   }
   const mark = event.status === 'error' ? style.red('✗') : style.yellow('⊘');
   return `  ${mark} ${event.tool} ${event.status}${style.dim(`${quoted(event.result)}${took}`)}`;
+}
+
+function hookVetoed({ hook, point, decision, reason }: UiEventOf<'hook_vetoed'>, style: Style): string {
+  const said = decision === 'allow' || decision === 'ask' ? `says ${decision}` : 'vetoed';
+  return style.yellow(`  ! hook ${hook} at ${point}: ${said}${quoted(reason)}`);
 }
 
 function approvalNeeded({ tool, summary, call_id, question }: UiEventOf<'approval_needed'>, style: Style): string {

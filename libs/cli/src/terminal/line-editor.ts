@@ -17,17 +17,26 @@ export type KeyResult =
   | { readonly type: 'submitted'; readonly text: string; readonly kind: LineKind };
 
 const ESCAPE = '\u001b';
+/** What a person calls a character, however many code points it is made of. */
+const characters = new Intl.Segmenter();
 /** What is typed at most; a longer paste is cut. */
 const LINE_MAX_CHARS = 64 * 1024;
 
 /** The line. */
 export class LineEditor {
-  #text = '';
+  /** What stands before the cursor, and behind it. */
+  #before = '';
+  #after = '';
   #kind: LineKind = 'steer';
   #pasting = false;
 
   get text(): string {
-    return this.#text;
+    return this.#before + this.#after;
+  }
+
+  /** The part of the text that stands behind the cursor. */
+  get after(): string {
+    return this.#after;
   }
 
   get kind(): LineKind {
@@ -36,7 +45,7 @@ export class LineEditor {
 
   /** Whether there is something to show: a text, or Esc was pressed and a text is awaited. */
   get open(): boolean {
-    return this.#text !== '' || this.#kind === 'interrupt';
+    return this.text !== '' || this.#kind === 'interrupt';
   }
 
   /** Takes one key. */
@@ -51,9 +60,8 @@ export class LineEditor {
       return this.#pasting ? this.#insert('\n') : this.#submit();
     }
     if (key.name === 'escape') return this.#escape();
-    if (key.name === 'backspace') return this.#edit([...this.#text].slice(0, -1).join(''));
-    if (key.ctrl && key.name === 'u') return this.#edit('');
-    if (key.ctrl && key.name === 'w') return this.#edit(this.#text.replace(/\S+\s*$/, ''));
+    const edited = this.#correct(key);
+    if (edited) return edited;
     // Who types on at once after Esc is read as holding Alt: both bytes are one key then.
     const [first, second, ...more] = key.meta && !key.ctrl ? [...(key.sequence ?? '')] : [];
     if (first === ESCAPE && second !== undefined && more.length === 0 && !isControl(second)) {
@@ -64,9 +72,46 @@ export class LineEditor {
     return this.#insert(text);
   }
 
+  /** Keys that move the cursor or take something away, as shells have them; null for any other. */
+  #correct({ name, ctrl, meta }: Key): KeyResult | null {
+    const [before, after] = [this.#before, this.#after];
+    switch (ctrl ? `ctrl-${name}` : meta ? '' : name) {
+      case 'backspace':
+      case 'ctrl-h':
+        return this.#edit(before.slice(0, before.length - lastOf(before).length), after);
+      case 'delete':
+        return this.#edit(before, after.slice(firstOf(after).length));
+      case 'left':
+      case 'ctrl-b':
+        return this.#moveTo(before.length - lastOf(before).length);
+      case 'right':
+      case 'ctrl-f':
+        return this.#moveTo(before.length + firstOf(after).length);
+      case 'home':
+      case 'ctrl-a':
+        return this.#moveTo(0);
+      case 'end':
+      case 'ctrl-e':
+        return this.#moveTo(this.text.length);
+      case 'ctrl-u':
+        return this.#edit('', after);
+      case 'ctrl-k':
+        return this.#edit(before, '');
+      case 'ctrl-w':
+        return this.#edit(before.replace(/\S+\s*$/, ''), after);
+      default:
+        return null;
+    }
+  }
+
+  #moveTo(place: number): KeyResult {
+    const { text } = this;
+    return this.#edit(text.slice(0, place), text.slice(place));
+  }
+
   #submit(): KeyResult {
-    const submitted = { type: 'submitted', text: this.#text, kind: this.#kind } as const;
-    this.#text = '';
+    const submitted = { type: 'submitted', text: this.text, kind: this.#kind } as const;
+    this.#edit('', '');
     this.#kind = 'steer';
     return submitted;
   }
@@ -74,18 +119,30 @@ export class LineEditor {
   // Esc begins an interruption; with nothing typed, or pressed again, it takes it back.
   #escape(): KeyResult {
     this.#kind = this.#kind === 'interrupt' ? 'steer' : 'interrupt';
-    if (this.#kind === 'steer') this.#text = '';
+    if (this.#kind === 'steer') this.#edit('', '');
     return { type: 'edited' };
   }
 
   #insert(text: string): KeyResult {
-    return this.#edit((this.#text + text).slice(0, LINE_MAX_CHARS));
+    const room = Math.max(0, LINE_MAX_CHARS - this.text.length);
+    return this.#edit(this.#before + text.slice(0, room), this.#after);
   }
 
-  #edit(text: string): KeyResult {
-    this.#text = text;
+  #edit(before: string, after: string): KeyResult {
+    this.#before = before;
+    this.#after = after;
     return { type: 'edited' };
   }
+}
+
+/** The last character of a text. */
+function lastOf(text: string): string {
+  return characters.segment(text).containing(text.length - 1)?.segment ?? '';
+}
+
+/** The first character of a text. */
+function firstOf(text: string): string {
+  return characters.segment(text).containing(0)?.segment ?? '';
 }
 
 function isControl(text: string): boolean {

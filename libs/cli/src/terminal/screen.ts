@@ -12,6 +12,14 @@ const FRAME_MS = 100;
 /** What a label leaves of its line for what is typed. */
 const MIN_TYPED_COLUMNS = 8;
 
+/** A line that is being typed. */
+export interface Typed {
+  readonly label: string;
+  readonly text: string;
+  /** The end of the text, as far as it stands behind the cursor. */
+  readonly after?: string;
+}
+
 /** What a screen writes to. */
 export interface ScreenOutput {
   write(text: string): unknown;
@@ -24,7 +32,7 @@ export class Screen {
   readonly #style: Style;
   #atLineStart = true;
   #held = '';
-  #typed: { readonly label: string; readonly text: string } | null = null;
+  #typed: Typed | null = null;
   #status: string | null = null;
   #frame = 0;
   #edgeDrawn = false;
@@ -72,7 +80,7 @@ export class Screen {
   }
 
   /** Shows what is being typed; null when nothing is, whereupon the output that waited is written. */
-  typing(typed: { readonly label: string; readonly text: string } | null): void {
+  typing(typed: Typed | null): void {
     this.#clearEdge();
     if (typed && !this.#typed && !this.#atLineStart) {
       this.#out.write('\n');
@@ -115,12 +123,19 @@ export class Screen {
 
   #drawEdge(): void {
     if (this.#edgeDrawn || !this.#atLineStart) return;
-    const width = Math.max(20, this.#out.columns ?? 80) - 1;
+    // Some terminals say that they have no columns at all, meaning that they do not know.
+    const width = Math.max(20, this.#out.columns || 80) - 1;
     if (this.#typed) {
-      const { label, text } = this.#typed;
+      const { label, text, after = '' } = this.#typed;
       const shownLabel = headWithinColumns(label, width - (text === '' ? 1 : MIN_TYPED_COLUMNS));
       const room = Math.max(4, width - columnsOf(shownLabel) - 1);
-      this.#out.write(`${this.#style.cyan(shownLabel)} ${tailWithinColumns(text.replaceAll('\n', '⏎'), room)}`);
+      const shown = text.replaceAll('\n', '⏎');
+      const before = shown.slice(0, shown.length - after.length);
+      const roomBehind = Math.max(Math.floor(room / 2), room - columnsOf(before));
+      const behind = headWithinColumns(shown.slice(before.length), roomBehind);
+      const ahead = tailWithinColumns(before, room - columnsOf(behind));
+      const back = behind === '' ? '' : `\u001b[${columnsOf(behind)}D`;
+      this.#out.write(`${this.#style.cyan(shownLabel)} ${ahead}${behind}${back}`);
       this.#edgeDrawn = true;
     } else if (this.#status !== null) {
       this.#out.write(this.#style.dim(`${FRAMES[this.#frame]} ${headWithinColumns(this.#status, width - 2)}`));

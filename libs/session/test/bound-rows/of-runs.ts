@@ -107,7 +107,8 @@ export const OF_RUNS: BoundRows = {
   }),
   hookPayloadMaxBytes: most('hook_unavailable, return_unreadable', async (size) => {
     const sent = await consulted('PreToolUse', filling('text', size), undefined);
-    const returned = await consulted('PreToolUse', {}, filling('deny', size));
+    const frame = JSON.stringify({ args: { text: '' } }).length;
+    const returned = await consulted('PreToolUse', {}, { args: { text: 'x'.repeat(size - frame) } });
     return sent === 'ok' && returned === 'ok' ? 'ok' : `${sent}, ${returned}`;
   }),
   transformedViewMaxBytes: most('return_unreadable', (size) => {

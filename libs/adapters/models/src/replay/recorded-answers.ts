@@ -1,5 +1,17 @@
 /** A recorded journal's answers and summaries, in order. */
-import { EVENT_SCHEMAS, type EventOf, type Failure, type Json, type Usage } from '@coxswain/protocol';
+import {
+  BlobMissingError,
+  EVENT_SCHEMAS,
+  type EventOf,
+  type Failure,
+  type Json,
+  problemSentences,
+  readBlobLine,
+  readStrictly,
+  type StoredJson,
+  type Usage,
+  withLargeFields,
+} from '@coxswain/protocol';
 
 /** One answer as it was recorded. */
 export interface RecordedAnswer {
@@ -39,15 +51,19 @@ interface ReadableRecord {
   readonly events?: readonly { readonly type?: Json }[];
 }
 
+/** The texts of large fields by their hashes, as the lines before say them. */
+type Apart = Map<string, string>;
+
 /**
- * Reads the answers of a journal's records, one JSON object a line; or the failure `record_unreadable`, naming the
- * line. Only what answers are made of is read, so that a journal of another release is still good for it.
+ * Reads the answers of an exported journal; or the failure `record_unreadable`, naming the line. Only what answers are
+ * made of is read, so that a journal of another release is still good for it.
  */
 export function readAnswers(name: string, jsonLines: string): RecordedSession | Failure {
   const session = { answers: [], summaries: [] };
+  const apart: Apart = new Map();
   for (const [index, line] of jsonLines.split('\n').entries()) {
     if (line.trim() === '') continue;
-    const problem = addAnswers(line, session);
+    const problem = addLine(line, session, apart);
     if (problem) {
       return { code: 'record_unreadable', message: `journal ${name}, line ${index + 1}: ${problem}`, retryable: false };
     }
@@ -55,17 +71,31 @@ export function readAnswers(name: string, jsonLines: string): RecordedSession | 
   return session;
 }
 
-function addAnswers(
+function addLine(
   line: string,
-  { answers, summaries }: { readonly answers: RecordedAnswer[]; readonly summaries: RecordedSummary[] },
+  session: { readonly answers: RecordedAnswer[]; readonly summaries: RecordedSummary[] },
+  apart: Apart,
 ): string | null {
-  let record: ReadableRecord | null;
   try {
-    record = JSON.parse(line) as ReadableRecord | null;
+    const blob = readBlobLine(line);
+    if (blob === null) return addAnswers(JSON.parse(line) as StoredJson | null, session, apart);
+    if ('text' in blob) apart.set(blob.blob, blob.text);
+    return null;
   } catch (error) {
-    return (error as Error).message;
+    if (error instanceof BlobMissingError)
+      return `${error.message}, nor in this file: export it without --records-only`;
+    return error instanceof SyntaxError ? `it is not JSON: ${error.message}` : (error as Error).message;
   }
-  if (!Array.isArray(record?.events)) return 'a record has a list of events, this line has none';
+}
+
+function addAnswers(
+  stored: StoredJson | null,
+  { answers, summaries }: { readonly answers: RecordedAnswer[]; readonly summaries: RecordedSummary[] },
+  apart: Apart,
+): string | null {
+  if (!Array.isArray(stored?.events)) return 'a record has a list of events, this line has none';
+  const isOfModel = (pointer: string) => isModelField(stored, pointer);
+  const record = withLargeFields(stored, ({ sha256 }) => apart.get(sha256), isOfModel) as ReadableRecord;
   for (const event of record.events as { type?: Json }[]) {
     const input = record.input;
     if (input?.type === 'compact_outcome' && SETTLES.has(event?.type as string)) {
@@ -73,11 +103,19 @@ function addAnswers(
       summaries.push({ text, usage, error });
     }
     if (event?.type !== 'message_complete') continue;
-    const parsed = EVENT_SCHEMAS.message_complete.safeParse(event);
-    if (!parsed.success) return `message_complete: ${parsed.error.issues[0]?.message ?? 'does not fit'}`;
-    const { message, finish_reason, usage } = parsed.data;
+    const read = readStrictly(EVENT_SCHEMAS.message_complete, event);
+    if (!read.ok) return `message_complete: ${problemSentences(read.problems).join('; ')}`;
+    const { message, finish_reason, usage } = read.data;
     const failed = record.input?.type === 'model_outcome' && record.input.status === 'failed';
     answers.push({ message, finishReason: finish_reason, usage, error: (failed && record.input?.error) || null });
   }
   return null;
+}
+
+/** Whether a large field is one that answers or summaries are made of; results and prompts may lie where they are. */
+function isModelField({ events, input }: StoredJson, pointer: string): boolean {
+  const [, member, place] = pointer.split('/');
+  if (member === 'input') return (input as ReadableRecord['input'])?.type === 'compact_outcome';
+  const event = member === 'events' ? (events as ReadableRecord['events'])?.[Number(place)] : undefined;
+  return event?.type === 'message_complete';
 }

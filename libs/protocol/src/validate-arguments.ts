@@ -1,7 +1,12 @@
-/** Arguments against a tool's JSON Schema, before any hook, gate or person sees the call. */
-import { canonicalJson, type Json, type JsonObject, type ToolDefinition } from '@coxswain/protocol';
+/**
+ * Arguments against a tool's JSON Schema: by the session, before any hook, gate or person sees the call, and again by
+ * the process that runs it. A door of its own, as it brings a validator with it.
+ */
 import { Ajv, type ValidateFunction } from 'ajv';
 import { Ajv2020 } from 'ajv/dist/2020.js';
+import type { ToolDefinition } from './calls.ts';
+import { canonicalJson } from './canonical-json.ts';
+import type { Json, JsonObject } from './json.ts';
 
 const options = { strict: false, validateFormats: false, allErrors: false, logger: false } as const;
 const ajv = new Ajv(options);
@@ -14,7 +19,7 @@ const COMPILED_MAX = 1_024;
 const bySchema = new WeakMap<JsonObject, ValidateFunction | string>();
 
 /** What is wrong with a call's arguments, in a sentence, or null. */
-export function argumentsProblem(tool: ToolDefinition, args: Json): string | null {
+export function argumentsProblem(tool: Pick<ToolDefinition, 'input_schema'>, args: Json): string | null {
   if (typeof args !== 'object' || args === null || Array.isArray(args)) return 'The arguments are not a JSON object.';
   const validate = validatorOf(tool.input_schema);
   if (typeof validate === 'string') return `The tool's schema cannot be used: ${validate}.`;

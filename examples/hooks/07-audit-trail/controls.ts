@@ -1,0 +1,27 @@
+/**
+ * Adds to an audit trail what a session was told to do, from its exported journal on standard input: every command, also
+ * those that no hook is asked about or that were rejected, with who has sent it. Adding a journal twice does no harm.
+ */
+import { appendFile } from 'node:fs/promises';
+import { createInterface } from 'node:readline';
+import type { JournalRecord } from '@coxswain/protocol';
+
+const [file = 'audit.jsonl'] = process.argv.slice(2);
+
+for await (const text of createInterface({ input: process.stdin })) {
+  const { n, at, session_id, input, events }: JournalRecord = JSON.parse(text);
+  if (input.type !== 'command') continue;
+  const { verb, actor, body } = input;
+  const rejected = events.find(({ type }) => type === 'command_rejected');
+  const line = {
+    id: `${session_id}.${n}`,
+    at,
+    event: 'command',
+    session: { id: session_id },
+    verb,
+    actor,
+    body,
+    rejected,
+  };
+  await appendFile(file, `\n${JSON.stringify(line)}`, { mode: 0o600 });
+}

@@ -1,0 +1,62 @@
+/** The line between hosts, and the notes of active sessions, in memory. */
+import type { ActiveSession, ActiveSessions, Clock, HostLine, HostLineHandlers } from '@coxswain/ports';
+import { type HostBeat, partitionOf, subjects } from '@coxswain/protocol';
+import { createListeners } from './listeners.ts';
+
+type Said = (handlers: HostLineHandlers) => void;
+
+const ALL = 'all';
+/** So long a beat is kept for hosts that come later, milliseconds. */
+const BEAT_KEPT_MS = 1_000;
+
+/** What makes a line for each host. Every line hears what is said on all, itself included. */
+export function createMemoryHostLines(clock: Pick<Clock, 'monotonicMs'>): () => HostLine {
+  const listeners = createListeners<Said>();
+  const newest = new Map<string, { readonly beat: HostBeat; readonly atMs: number }>();
+  return () => {
+    let close: () => void = () => undefined;
+    return {
+      async open(host, handlers) {
+        close();
+        const ends = [ALL, host].map((topic) => listeners.add(topic, (said) => said(handlers)));
+        close = () => {
+          for (const end of ends) end();
+        };
+        for (const { beat, atMs } of newest.values()) {
+          if (clock.monotonicMs() - atMs > BEAT_KEPT_MS) newest.delete(beat.host);
+          else handlers.beat(beat);
+        }
+      },
+      beat(beat) {
+        newest.set(beat.host, { beat, atMs: clock.monotonicMs() });
+        listeners.tell(ALL, (handlers) => handlers.beat(beat));
+      },
+      ring: (host, ref, seq) => listeners.tell(host, (handlers) => handlers.rung(ref, seq)),
+      release: (ref) => listeners.tell(ALL, (handlers) => handlers.released(ref)),
+      caughtUp: async () => undefined,
+      close: () => close(),
+    };
+  };
+}
+
+/** The notes, by session. */
+export function createMemoryActiveSessions(assertOpen: () => void): ActiveSessions {
+  const notes = new Map<string, ActiveSession>();
+  let revision = 0;
+  return {
+    async note(ref, host) {
+      assertOpen();
+      notes.set(subjects.activeSession(ref), { ref, host, revision: ++revision });
+      return revision;
+    },
+    async forget(ref, noted) {
+      assertOpen();
+      const key = subjects.activeSession(ref);
+      if (notes.get(key)?.revision === noted) notes.delete(key);
+    },
+    async list(partition) {
+      assertOpen();
+      return [...notes.values()].filter(({ ref }) => partitionOf(ref.sessionId) === partition);
+    },
+  };
+}

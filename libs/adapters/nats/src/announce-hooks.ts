@@ -1,0 +1,112 @@
+/** What a hook service announces: in the registry when it starts, when it changes, and where the registry was lost. */
+import type { HookHandlers, Log } from '@coxswain/ports';
+import { canonicalJson, type HookAnnouncement, STREAMS, subjects } from '@coxswain/protocol';
+import type { NatsConnection } from '@nats-io/nats-core';
+import { onConnectionChange } from './connection-changes.ts';
+import { ensureBuckets } from './ensure-streams.ts';
+import { readHookServices, registeredHooksOf, registryReader, writeHookService } from './hook-registry-key.ts';
+import { NatsUnavailableError } from './nats-status.ts';
+
+/** A hook of this id belongs to another service. */
+export class HookIdTakenError extends Error {
+  override readonly name = 'HookIdTakenError';
+  readonly code = 'hook_id_taken';
+}
+
+/** A registration that is overtaken is written again so often. */
+export const WRITES_MAX = 16;
+const TRIED_AGAIN_AFTER_MS = 1_000;
+
+/**
+ * Looks whether the ids of handlers are free, or the service's own.
+ * @throws HookIdTakenError where one is another service's; NatsUnavailableError, NatsRefusedError.
+ */
+export async function refuseTaken(
+  nc: NatsConnection,
+  tenant: string,
+  service: string,
+  handlers: HookHandlers,
+): Promise<void> {
+  const own = new Set(idsOf(handlers));
+  for (const other of await readHookServices(nc)) {
+    if (other.tenant !== tenant || other.service === service) continue;
+    const taken = other.announcement?.registrations.find(({ id }) => own.has(id));
+    if (taken) throw new HookIdTakenError(`the hook ${taken.id} is one of the service ${other.service}`);
+  }
+}
+
+/**
+ * Puts a service's registrations into the registry, in the place of those that it had.
+ * @param missing only where it has none.
+ * @throws HookIdTakenError, NatsUnavailableError, NatsRefusedError.
+ */
+export async function announce(
+  nc: NatsConnection,
+  tenant: string,
+  service: string,
+  handlers: HookHandlers,
+  missing = false,
+): Promise<void> {
+  await refuseTaken(nc, tenant, service, handlers);
+  const registrations = handlers.table();
+  const reader = registryReader(nc);
+  for (let write = 0; write < WRITES_MAX; write++) {
+    const stored = await reader.leaderLast(subjects.hookService(tenant, service));
+    const before = stored ? registeredHooksOf(stored)?.announcement : null;
+    // Many instances start with the same: then there is nothing to say.
+    if (before && (missing || canonicalJson(before.registrations) === canonicalJson(registrations))) return;
+    const since = before?.since ?? new Date().toISOString();
+    const announcement: HookAnnouncement = { v: 1, service, since, registrations };
+    if (await writeHookService(nc, tenant, service, announcement, stored?.seq ?? 0)) return;
+  }
+  throw new NatsUnavailableError(`the registration of ${service} was overtaken ${WRITES_MAX} times`);
+}
+
+/**
+ * Announces again what a server that was set up anew has lost. What stands in the registry is left as it is: another
+ * instance may have announced newer handlers meanwhile.
+ * @returns ends that.
+ */
+export function keepAnnounced(
+  nc: NatsConnection,
+  log: Log,
+  tenant: string,
+  service: string,
+  handlers: () => HookHandlers,
+): () => void {
+  let timer: NodeJS.Timeout | undefined;
+  let ended = false;
+  let told = '';
+
+  // Until it has gone well: sessions that do not know of a policy do not ask it.
+  async function again(): Promise<void> {
+    try {
+      await ensureBuckets(nc, [STREAMS.registry, STREAMS.hosts]);
+      await announce(nc, tenant, service, handlers(), true);
+      told = '';
+    } catch (error) {
+      if (ended) return;
+      const { message } = error as Error;
+      if (message !== told) log.error({ service, error }, 'the hooks are not announced');
+      told = message;
+      clearTimeout(timer);
+      timer = setTimeout(() => void again(), TRIED_AGAIN_AFTER_MS);
+      timer.unref();
+    }
+  }
+
+  const endListening = onConnectionChange(nc, {
+    lost: () => clearTimeout(timer),
+    restored: () => void again(),
+  });
+  return () => {
+    ended = true;
+    endListening();
+    clearTimeout(timer);
+  };
+}
+
+/** The ids of handlers, each once. */
+export function idsOf(handlers: HookHandlers): string[] {
+  return [...new Set(handlers.table().map(({ id }) => id))];
+}

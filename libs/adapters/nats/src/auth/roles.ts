@@ -1,0 +1,236 @@
+/**
+ * Who may do what on the bus. Hosts and the admin share an account with the streams; whoever else there is belongs to a tenant,
+ * whose account reaches the streams' only by what is listed here.
+ *
+ * A1: Only the streams' account has streams. The server answers a request wherever its sender says: within one account, a
+ *     steer that asks to be acknowledged on a journal's subject would have the server write there.
+ * A2: What a user may is listed; nothing else is allowed. A subject that names a tenant names the user's own.
+ */
+import {
+  INTERNAL_VERBS,
+  JOURNAL_STREAMS,
+  MISADDRESSED_COMMANDS,
+  STREAMS,
+  subjects,
+  systemSubjects,
+  tenantSubjects,
+  VERBS,
+} from '@coxswain/protocol';
+
+/** What a user's connection may send and hear. */
+export interface RoleRights {
+  readonly publish: readonly string[];
+  readonly subscribe: readonly string[];
+  /** May answer what it is asked, this often and this long after. */
+  readonly answers?: { readonly max: number; readonly expires: string };
+}
+
+/** A role of the bus itself: of every tenant. */
+export type SystemRole = 'admin' | 'host';
+/** A role within a tenant. */
+export type TenantRole = 'gateway' | 'viewer' | 'steerer' | 'approver' | 'operator' | 'hooks' | 'tools';
+
+/** What a role is for, as the reference and the README of the keys say it. */
+export const ROLES: Readonly<Record<SystemRole | TenantRole, string>> = {
+  admin: 'Makes, changes and purges streams (`cox streams`); may do everything in their account.',
+  host: 'A session host: writes journals, snapshots, timers, files; reads commands; makes no stream but the bucket of beats.',
+  gateway: 'Speaks for the tenant’s users: reads sessions, sends every command; approves only where it was allowed to.',
+  viewer: 'Reads sessions: journals, live events, states.',
+  steerer:
+    'Says something to sessions (steer, remind, followup, revoke, replace) and hears what is live; reads no journal.',
+  approver: 'Reads sessions, and approves and denies calls.',
+  operator: 'Reads sessions and sends every command.',
+  hooks: 'A hook service: announces and answers hooks, tells of its jobs.',
+  tools: 'A tool worker: announces and answers tools, sends the outcomes of long calls.',
+};
+
+/** All roles of a tenant. */
+export const TENANT_ROLES = [
+  'gateway',
+  'viewer',
+  'steerer',
+  'approver',
+  'operator',
+  'hooks',
+  'tools',
+] as const satisfies readonly TenantRole[];
+/** All roles of the bus itself. */
+export const SYSTEM_ROLES = ['admin', 'host'] as const satisfies readonly SystemRole[];
+
+/** The verbs of a role, of those that clients have. */
+export function verbsOf(role: TenantRole, settings: AuthSettings): readonly string[] {
+  switch (role) {
+    case 'steerer':
+      return STEERING;
+    case 'approver':
+      return ['approve'];
+    case 'operator':
+      return VERBS;
+    case 'gateway':
+      return VERBS.filter((verb) => settings.gatewayApproves || verb !== 'approve');
+    case 'hooks':
+      return ['feedback'];
+    case 'tools':
+      return ['call_outcome', 'feedback'];
+    case 'viewer':
+      return [];
+  }
+}
+
+const STEERING = ['steer', 'remind', 'followup', 'revoke', 'replace'] as const;
+
+/** What an installation may decide. */
+export interface AuthSettings {
+  readonly tenants: readonly string[];
+  /** Whether gateways may approve calls; by default they may not. */
+  readonly gatewayApproves?: boolean | undefined;
+}
+
+const api = (what: string) => `$JS.API.${what}`;
+const COMMANDS = STREAMS.commands;
+const REGISTRY = `KV_${STREAMS.registry}`;
+const HOSTS = `KV_${STREAMS.hosts}`;
+const BLOBS = `OBJ_${STREAMS.blobs}`;
+
+/** Reads of a consumer that the library makes for itself and takes away again. */
+const ownConsumer = (stream: string) => [api(`CONSUMER.INFO.${stream}.*`), api(`CONSUMER.DELETE.${stream}.*`)];
+
+/** The rights of the roles in the streams' account. */
+export function systemRights(role: SystemRole): RoleRights {
+  const inbox = `${systemSubjects.inboxPrefix(role)}.>`;
+  if (role === 'admin') return { publish: ['>'], subscribe: ['>'] };
+  return {
+    publish: [
+      ...systemSubjects.written,
+      ...systemSubjects.hostLine,
+      ...systemSubjects.told,
+      ...INTERNAL_VERBS.filter((verb) => verb !== 'timer').map((verb) => systemSubjects.command(verb)),
+      // Receipts, and answers to other accounts.
+      '_INBOX.>',
+      '_R_.>',
+      `$O.${STREAMS.blobs}.C.*`,
+      `$O.${STREAMS.blobs}.M.*`,
+      api('INFO'),
+      api('STREAM.INFO.*'),
+      // In memory, and so gone with a server that stands alone: hosts cannot begin without it.
+      api(`STREAM.CREATE.${HOSTS}`),
+      api('STREAM.MSG.GET.*'),
+      api('DIRECT.GET.>'),
+      ...['LIST.', 'CREATE.', 'MSG.NEXT.', 'UNPIN.'].map((what) =>
+        api(`CONSUMER.${what}${COMMANDS}${what === 'LIST.' ? '' : '.*'}`),
+      ),
+      `$JS.ACK.${COMMANDS}.>`,
+      ...[REGISTRY, BLOBS].flatMap((stream) => [
+        api(`CONSUMER.CREATE.${stream}.>`),
+        `$JS.FC.${stream}.>`,
+        ...ownConsumer(stream),
+      ]),
+    ],
+    subscribe: [
+      inbox,
+      ...systemSubjects.hostLine,
+      ...systemSubjects.instances,
+      subjects.queries,
+      ...MISADDRESSED_COMMANDS,
+    ],
+  };
+}
+
+/** One way from a tenant's account to the streams', by the subject that is the same in both. */
+export interface Passage {
+  readonly subject: string;
+  /** `many`: one request has several answers. `none`: it is told, and not asked. */
+  readonly answers: 'one' | 'many' | 'none';
+}
+
+const one = (subject: string): Passage => ({ subject, answers: 'one' });
+const many = (subject: string): Passage => ({ subject, answers: 'many' });
+
+/** Reading journals as the tenant's: a consumer's filter stands in the subject that asks for it, and the server holds it to it. */
+function journalReads(tenant: string): Passage[] {
+  const journals = subjects.tenantJournals(tenant);
+  return JOURNAL_STREAMS.flatMap((stream) => [
+    one(api(`STREAM.INFO.${stream}`)),
+    one(api(`CONSUMER.CREATE.${stream}.*.${journals}`)),
+    many(api(`CONSUMER.MSG.NEXT.${stream}.*`)),
+    many(api(`DIRECT.GET.${stream}.${journals}`)),
+    ...ownConsumer(stream).map(one),
+  ]);
+}
+
+/** Large fields and files. They lie together for all tenants, by the hash of their bytes. */
+function blobReads(settings: AuthSettings): readonly Passage[] {
+  // Whoever may read one may list all: where tenants share the store, only what speaks for a tenant may.
+  return settings.tenants.length > 1 ? [] : blobPassages;
+}
+
+const blobPassages: readonly Passage[] = [
+  one(api(`STREAM.INFO.${BLOBS}`)),
+  one(api(`STREAM.MSG.GET.${BLOBS}`)),
+  one(api(`CONSUMER.CREATE.${BLOBS}.*.$O.${STREAMS.blobs}.C.*`)),
+  one(`$JS.FC.${BLOBS}.>`),
+  ...ownConsumer(BLOBS).map(one),
+];
+
+const registryReads: readonly Passage[] = [one(api(`STREAM.MSG.GET.${REGISTRY}`)), many(api(`DIRECT.GET.${REGISTRY}`))];
+const hostsReads: readonly Passage[] = [many(api(`DIRECT.GET.${HOSTS}`))];
+const bucketInfos: readonly Passage[] = [REGISTRY, HOSTS].map((stream) => one(api(`STREAM.INFO.${stream}`)));
+
+/** What a tenant's role reaches of the streams' account. */
+export function passagesOf(role: TenantRole, tenant: string, settings: AuthSettings): readonly Passage[] {
+  const commands = verbsOf(role, settings).map((verb) => one(tenantSubjects.command(tenant, verb)));
+  const asks = one(tenantSubjects.queries(tenant));
+  switch (role) {
+    case 'steerer':
+      return [...commands, asks];
+    case 'gateway':
+      return [...commands, asks, ...journalReads(tenant), ...blobPassages];
+    case 'viewer':
+    case 'approver':
+      return [...commands, asks, ...journalReads(tenant), ...blobReads(settings)];
+    case 'operator':
+      return [
+        ...commands,
+        asks,
+        ...journalReads(tenant),
+        ...blobReads(settings),
+        ...registryReads,
+        ...hostsReads,
+        ...bucketInfos,
+      ];
+    case 'hooks':
+    case 'tools':
+      return [
+        ...commands,
+        ...registryReads,
+        ...bucketInfos,
+        one(tenantSubjects.services(tenant, role)),
+        { subject: tenantSubjects.instances(tenant, role), answers: 'none' },
+        one(systemSubjects.callbacks),
+      ];
+  }
+}
+
+/** What a tenant hears of the streams' account. */
+export function heardBy(tenant: string): readonly string[] {
+  return [tenantSubjects.events(tenant), tenantSubjects.deltas(tenant), tenantSubjects.inboxes(tenant)];
+}
+
+/** What a tenant's workers are asked by hosts. The time is how long an answer may take. */
+export function askedOf(tenant: string): readonly (Passage & { readonly threshold: string })[] {
+  return [
+    { subject: tenantSubjects.hooks(tenant), answers: 'one', threshold: '1h' },
+    { subject: tenantSubjects.tools(tenant), answers: 'many', threshold: '24h' },
+  ];
+}
+
+/** The rights of a role in its tenant's account. */
+export function tenantRights(role: TenantRole, tenant: string, settings: AuthSettings): RoleRights {
+  const inbox = `${tenantSubjects.inboxPrefix(tenant, role)}.>`;
+  const publish = passagesOf(role, tenant, settings).map(({ subject }) => subject);
+  if (role === 'hooks')
+    return { publish, subscribe: [inbox, tenantSubjects.hooks(tenant)], answers: { max: 1, expires: '1h' } };
+  if (role === 'tools')
+    return { publish, subscribe: [inbox, tenantSubjects.tools(tenant)], answers: { max: -1, expires: '24h' } };
+  return { publish, subscribe: [inbox, tenantSubjects.events(tenant), tenantSubjects.deltas(tenant)] };
+}

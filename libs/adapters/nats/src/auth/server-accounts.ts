@@ -1,0 +1,139 @@
+/** The accounts of a nats-server's configuration, written from the table of roles. */
+import {
+  type AuthSettings,
+  askedOf,
+  heardBy,
+  type Passage,
+  passagesOf,
+  type RoleRights,
+  SYSTEM_ROLES,
+  type SystemRole,
+  systemRights,
+  TENANT_ROLES,
+  type TenantRole,
+  tenantRights,
+} from './roles.ts';
+
+/** The account of the streams. */
+export const STREAMS_ACCOUNT = 'COX';
+
+/** The account of a tenant. */
+export function tenantAccount(tenant: string): string {
+  return `${STREAMS_ACCOUNT}-${tenant}`;
+}
+
+const STORE_API = '$JS.API.';
+
+/** Whose public key a user has. */
+export type KeyOf = (role: SystemRole | TenantRole, tenant?: string) => string;
+
+/** The text of the `accounts` block: https://docs.nats.io/running-a-nats-service/configuration/securing_nats/accounts */
+export function serverAccounts(settings: AuthSettings, keyOf: KeyOf): string {
+  const { tenants } = settings;
+  const passages = new Map<string, { readonly passage: Passage; readonly accounts: string[] }>();
+  for (const tenant of tenants) {
+    for (const passage of tenantPassages(tenant, settings)) {
+      const known = passages.get(passage.subject) ?? { passage, accounts: [] };
+      known.accounts.push(tenantAccount(tenant));
+      passages.set(passage.subject, known);
+    }
+  }
+  const lines = [
+    'accounts {',
+    `  ${quoted(STREAMS_ACCOUNT)} {`,
+    '    jetstream: enabled',
+    ...listOf(
+      'users',
+      SYSTEM_ROLES.flatMap((role) => userLines(role, keyOf(role), systemRights(role))),
+    ),
+    ...listOf('exports', [
+      ...[...passages.values()].map(
+        ({ passage, accounts }) =>
+          `{ service: ${quoted(passage.subject)}${responseOf(passage)}, accounts: [${accounts.map(quoted).join(', ')}] }`,
+      ),
+      ...tenants.flatMap((tenant) =>
+        heardBy(tenant).map(
+          (subject) => `{ stream: ${quoted(subject)}, accounts: [${quoted(tenantAccount(tenant))}] }`,
+        ),
+      ),
+    ]),
+    ...listOf(
+      'imports',
+      tenants.flatMap((tenant) =>
+        askedOf(tenant).map(({ subject }) => imported('service', tenantAccount(tenant), subject)),
+      ),
+    ),
+    '  }',
+    ...tenants.flatMap((tenant) => tenantLines(tenant, settings, keyOf)),
+    '}',
+  ];
+  return `${lines.join('\n')}\n`;
+}
+
+function tenantLines(tenant: string, settings: AuthSettings, keyOf: KeyOf): string[] {
+  return [
+    `  ${quoted(tenantAccount(tenant))} {`,
+    ...listOf(
+      'users',
+      TENANT_ROLES.flatMap((role) => userLines(role, keyOf(role, tenant), tenantRights(role, tenant, settings))),
+    ),
+    ...listOf(
+      'exports',
+      askedOf(tenant).map(
+        (passage) =>
+          `{ service: ${quoted(passage.subject)}${responseOf(passage)}, threshold: ${quoted(passage.threshold)}, ` +
+          `accounts: [${quoted(STREAMS_ACCOUNT)}] }`,
+      ),
+    ),
+    ...listOf('imports', [
+      ...tenantPassages(tenant, settings).map(({ subject }) => imported('service', STREAMS_ACCOUNT, subject)),
+      ...heardBy(tenant).map((subject) => imported('stream', STREAMS_ACCOUNT, subject)),
+    ]),
+    '  }',
+  ];
+}
+
+/**
+ * What any role of the tenant reaches; which of them may is said by each user's own rights. The store's interface goes as a
+ * whole: the server gives each account without streams one of its own, which only knows that there are none, and it makes
+ * way for nothing less.
+ */
+function tenantPassages(tenant: string, settings: AuthSettings): Passage[] {
+  const reached = TENANT_ROLES.flatMap((role) => passagesOf(role, tenant, settings));
+  const all = [
+    { subject: `${STORE_API}>`, answers: 'many' } as const,
+    ...reached.filter(({ subject }) => !subject.startsWith(STORE_API)),
+  ];
+  return [...new Map(all.map((passage) => [passage.subject, passage])).values()];
+}
+
+function imported(kind: 'service' | 'stream', account: string, subject: string): string {
+  return `{ ${kind}: { account: ${quoted(account)}, subject: ${quoted(subject)} } }`;
+}
+
+function responseOf({ answers }: Passage): string {
+  return answers === 'many' ? ', response: stream' : '';
+}
+
+function userLines(role: string, key: string, { publish, subscribe, answers }: RoleRights): string[] {
+  return [
+    `# ${role}`,
+    '{',
+    `  nkey: ${key}`,
+    '  permissions: {',
+    ...listOf('publish', publish.map(quoted)).map((line) => line.slice(2)),
+    ...listOf('subscribe', subscribe.map(quoted)).map((line) => line.slice(2)),
+    ...(answers ? [`    allow_responses: { max: ${answers.max}, expires: ${quoted(answers.expires)} }`] : []),
+    '  }',
+    '}',
+  ];
+}
+
+function listOf(name: string, items: readonly string[]): string[] {
+  return [`    ${name}: [`, ...items.map((item) => `      ${item}`), '    ]'];
+}
+
+/** Left bare, a name could be read as a number or a variable. */
+function quoted(text: string): string {
+  return JSON.stringify(text);
+}

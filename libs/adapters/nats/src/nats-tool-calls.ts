@@ -1,0 +1,373 @@
+/**
+ * Calls of bus tools: sent, followed, asked after.
+ *
+ * C1: A call is sent to one instance, and sent again only where it is certain that nothing was done with it.
+ * C2: Whoever took a call is asked after it when it falls silent. It has gone when the server says that nobody listens
+ *     for it any more and its beats have ceased: then the call is `lost`. One that only stands still is waited for.
+ * C3: An answer is a stranger's: it is read strictly, within a bound, once, and counts only for the call that it names.
+ *     Its subject cannot be guessed from another call's.
+ * C4: Without a connection nothing is concluded.
+ */
+import { randomBytes } from 'node:crypto';
+import type { Log, ToolCall, ToolOutcome, ToolProbe } from '@coxswain/ports';
+import {
+  BOUNDS,
+  type ErrorCode,
+  SESSION_LEFT,
+  subjects,
+  TOOL_LIVENESS,
+  TOOL_SERVICE_BOUNDS,
+  type ToolAsked,
+  type ToolOrder,
+  ToolSaid,
+} from '@coxswain/protocol';
+import { createInbox, type Msg, type NatsConnection } from '@nats-io/nats-core';
+import { onConnectionChange } from './connection-changes.ts';
+import { STATUS, statusOf } from './nats-status.ts';
+import type { ToolPresence } from './nats-tool-presence.ts';
+import { inboxPrefixOf } from './wire.ts';
+
+/** See the top of the file. */
+export interface NatsToolCalls {
+  /** Sends a call and waits for its outcome, under the contract of the tool port. */
+  call(call: ToolCall, signal: AbortSignal): Promise<ToolOutcome>;
+  /** Asks every living instance what became of a call. */
+  probe(about: CallName): Promise<ToolProbe>;
+  /** Tells whoever has taken a call up to stop. @returns whether somebody has heard it. */
+  stop(about: CallName, reason: string): Promise<boolean>;
+  close(): void;
+}
+
+/** What names a call for whoever runs it. */
+export type CallName = Pick<ToolCall, 'idempotencyKey' | 'ref' | 'tool' | 'epoch'>;
+
+interface Pending {
+  readonly call: ToolCall;
+  readonly subject: string;
+  /** Who runs it, once that is known. */
+  instance: string | null;
+  sendings: number;
+  heardMs: number;
+  askedMs: number;
+  abortedMs: number | null;
+  abortReason: string;
+  settle(outcome: ToolOutcome): void;
+}
+
+interface Gathering {
+  readonly key: string;
+  hear(said: ToolSaid): void;
+}
+
+const LOOKED_EVERY_MS = 250;
+/** An instance that is silent for so long is asked whether it still has the call. */
+const SILENT_MS = 1_000;
+/** One that is heard of is asked all the same: its answer may have been lost with a connection. */
+const ASKED_EVERY_MS = 5_000;
+/** So long a call may lie with the server or at an instance that has not looked at it yet. */
+const TAKEN_WITHIN_MS = 10_000;
+const SENDINGS_MAX = 3;
+const PROBED_EVERY_MS = 250;
+const PROBE_MAX_MS = 10_000;
+/** Who has just connected may not have heard of everybody yet. */
+const LISTENED_MIN_MS = 1_000;
+const STOP_HEARD_WITHIN_MS = 2_000;
+/** One answer of an instance, with what every answer says. */
+const SAID_MAX_BYTES = TOOL_SERVICE_BOUNDS.answerMaxBytes + 4_096;
+
+/** Calls on this connection. */
+export function createNatsToolCalls(nc: NatsConnection, presence: ToolPresence, log: Log): NatsToolCalls {
+  const inbox = createInbox(inboxPrefixOf(nc));
+  const pending = new Map<string, Pending>();
+  const gathering = new Map<string, Gathering>();
+  let connected = true;
+  let timer: NodeJS.Timeout | undefined;
+
+  const subscription = nc.subscribe(`${inbox}.*.*`, {
+    callback(error, message) {
+      if (error) return;
+      const [token = '', kind] = message.subject.slice(inbox.length + 1).split('.');
+      const one = pending.get(token);
+      if (statusOf(message) === STATUS.noResponders) {
+        if (one) unheard(one, kind === 'q');
+        return;
+      }
+      const gatherer = gathering.get(token);
+      const key = one?.call.idempotencyKey ?? gatherer?.key;
+      if (key === undefined) return;
+      const said = saidIn(message, key);
+      if (!said) return log.warn({ key }, 'what came back is no answer about this call');
+      if (one) hear(token, one, said);
+      else gatherer?.hear(said);
+    },
+  });
+
+  const endListening = onConnectionChange(nc, {
+    lost() {
+      connected = false;
+    },
+    restored() {
+      connected = true;
+      const nowMs = performance.now();
+      for (const one of pending.values()) {
+        one.heardMs = nowMs;
+        one.askedMs = Number.NEGATIVE_INFINITY;
+      }
+    },
+  });
+
+  function publish(subject: string, what: ToolAsked | ToolOrder, reply?: string): void {
+    try {
+      nc.publish(subject, JSON.stringify(what), reply === undefined ? {} : { reply });
+    } catch (error) {
+      // The connection is closed, and with it everything that is under way.
+      log.debug({ subject, error }, 'a message about a call was not sent');
+    }
+  }
+
+  function attach(token: string, one: Pending): void {
+    const { tool, ref } = one.call;
+    one.askedMs = performance.now();
+    const subject = one.instance
+      ? subjects.toolInstance(ref.tenant, tool, one.instance)
+      : subjects.toolInstances(ref.tenant, tool);
+    publish(subject, { ...named(one.call), want: 'attach' }, `${inbox}.${token}.a`);
+  }
+
+  function abort(one: Pending): void {
+    const { tool, ref } = one.call;
+    const subject = one.instance
+      ? subjects.toolInstance(ref.tenant, tool, one.instance)
+      : subjects.toolInstances(ref.tenant, tool);
+    publish(subject, { ...named(one.call), want: 'abort', reason: one.abortReason });
+  }
+
+  /** The server says that nobody listens. */
+  function unheard(one: Pending, isQuestion: boolean): void {
+    const { tool, ref } = one.call;
+    if (isQuestion && one.sendings <= 1 && one.instance === null) one.settle(unavailable('nobody serves it'));
+    else if (one.instance === null && performance.now() - one.heardMs > TOOL_LIVENESS.ttlMs) one.settle(lost());
+    else if (one.instance !== null && presence.silentMs(ref.tenant, tool, one.instance) > TOOL_LIVENESS.ttlMs)
+      one.settle(lost());
+  }
+
+  function hear(token: string, one: Pending, said: ToolSaid): void {
+    one.heardMs = performance.now();
+    if (said.type === 'running') {
+      one.instance = said.instance;
+      if (one.abortedMs !== null) abort(one);
+    } else if (said.type === 'progress') {
+      one.call.onProgress(said.text);
+    } else if (said.type === 'feedback') {
+      one.call.onFeedback(said.text);
+    } else if (said.type === 'accepted') {
+      one.settle({ status: 'accepted', result: textOf('', false) });
+    } else if (said.type === 'ended') {
+      one.settle({ status: said.status, result: said.result });
+    } else if (said.type === 'unknown') {
+      // Others may know of it, as long as nobody has said that it runs it.
+      if (said.instance === one.instance) one.settle(lost());
+    } else if (said.code === 'stale_epoch' || one.instance !== null || one.sendings >= SENDINGS_MAX) {
+      one.settle(unavailable(said.message, said.code));
+    } else {
+      ask(token, one);
+    }
+  }
+
+  function ask(token: string, one: Pending): void {
+    const { call } = one;
+    one.sendings++;
+    one.askedMs = performance.now();
+    publish(one.subject, { ...named(call), call_id: call.callId, args: call.args }, `${inbox}.${token}.q`);
+  }
+
+  function look(): void {
+    timer = undefined;
+    const nowMs = performance.now();
+    for (const [token, one] of connected ? [...pending] : []) {
+      const { tool, ref } = one.call;
+      if (one.abortedMs !== null && nowMs - one.abortedMs > 2 * BOUNDS.abortGraceMs) {
+        one.settle({ status: 'cancelled', result: textOf('It did not stop within its grace.', true) });
+      } else if (one.instance === null) {
+        if (nowMs - one.heardMs > TAKEN_WITHIN_MS) {
+          // If it comes to somebody after all, it must not begin any more.
+          one.abortReason = 'nobody took it in time';
+          abort(one);
+          one.settle(lost());
+        } else if (nowMs - one.askedMs > SILENT_MS) attach(token, one);
+      } else {
+        const isSilent = presence.silentMs(ref.tenant, tool, one.instance) > SILENT_MS;
+        if (nowMs - one.askedMs > (isSilent ? SILENT_MS : ASKED_EVERY_MS)) attach(token, one);
+      }
+    }
+    rouse();
+  }
+
+  function rouse(): void {
+    if (pending.size === 0 || timer !== undefined) return;
+    timer = setTimeout(look, LOOKED_EVERY_MS);
+    timer.unref();
+  }
+
+  function follow(
+    call: ToolCall,
+    signal: AbortSignal,
+    begin: (token: string, one: Pending) => void,
+    instance?: string,
+  ) {
+    const token = randomBytes(12).toString('hex');
+    return new Promise<ToolOutcome>((resolve) => {
+      const nowMs = performance.now();
+      const one: Pending = {
+        call,
+        subject: subjects.tool(call.ref.tenant, call.tool),
+        instance: instance ?? null,
+        sendings: 0,
+        heardMs: nowMs,
+        askedMs: nowMs,
+        abortedMs: null,
+        abortReason: '',
+        settle(outcome) {
+          pending.delete(token);
+          signal.removeEventListener('abort', aborted);
+          resolve(outcome);
+        },
+      };
+      const aborted = () => {
+        // Who takes the session over will ask after it.
+        if (signal.reason === SESSION_LEFT) return one.settle(lost());
+        one.abortedMs = performance.now();
+        one.abortReason = reasonOf(signal.reason);
+        abort(one);
+      };
+      pending.set(token, one);
+      signal.addEventListener('abort', aborted, { once: true });
+      begin(token, one);
+      if (signal.aborted) aborted();
+      rouse();
+    });
+  }
+
+  /** Publishes an order and hears answers, until `done` says so or the time is over. */
+  async function gather(
+    about: CallName,
+    order: ToolOrder,
+    withinMs: number,
+    done: (answers: ReadonlyMap<string, ToolSaid>) => boolean,
+  ): Promise<ReadonlyMap<string, ToolSaid>> {
+    const token = randomBytes(12).toString('hex');
+    const answers = new Map<string, ToolSaid>();
+    const deadlineMs = performance.now() + withinMs;
+    let wake: () => void = () => undefined;
+    gathering.set(token, {
+      key: about.idempotencyKey,
+      hear(said) {
+        answers.set(said.instance, said);
+        wake();
+      },
+    });
+    try {
+      let askedMs = Number.NEGATIVE_INFINITY;
+      while (!nc.isClosed() && performance.now() < deadlineMs) {
+        if (done(answers)) return answers;
+        const nowMs = performance.now();
+        if (connected && nowMs - askedMs >= PROBED_EVERY_MS) {
+          askedMs = nowMs;
+          publish(subjects.toolInstances(about.ref.tenant, about.tool), order, `${inbox}.${token}.p`);
+        }
+        await new Promise<void>((resolve) => {
+          const again = setTimeout(resolve, PROBED_EVERY_MS);
+          wake = () => {
+            clearTimeout(again);
+            resolve();
+          };
+        });
+      }
+      return answers;
+    } finally {
+      gathering.delete(token);
+    }
+  }
+
+  const everybodyAnswered = ({ ref, tool }: CallName, answers: ReadonlyMap<string, ToolSaid>) =>
+    connected &&
+    presence.listenedMs() > LISTENED_MIN_MS &&
+    presence.living(ref.tenant, tool).every((instance) => answers.has(instance));
+
+  return {
+    async call(call, signal) {
+      const { tenant } = call.ref;
+      if (!presence.isServed(tenant, call.tool)) {
+        // A host that was itself held up has beats waiting for it: they are in by the time that the server answers.
+        await nc.flush().catch(() => undefined);
+        if (!presence.isServed(tenant, call.tool)) return unavailable(`no process serves ${call.tool} at the moment`);
+      }
+      if (signal.aborted) return { status: 'cancelled', result: textOf('cancelled before it was sent', true) };
+      return follow(call, signal, ask);
+    },
+    async probe(about) {
+      const order: ToolOrder = { ...named(about), want: 'probe' };
+      const answers = await gather(about, order, PROBE_MAX_MS, (so) => {
+        const said = [...so.values()];
+        return said.some(({ type }) => type !== 'unknown') || everybodyAnswered(about, so);
+      });
+      for (const said of answers.values()) {
+        if (said.type === 'ended') return { state: 'done', outcome: { status: said.status, result: said.result } };
+        if (said.type === 'running' || said.type === 'accepted') {
+          const { instance } = said;
+          return { state: 'running', attach: (call, signal) => follow(call, signal, attach, instance) };
+        }
+      }
+      return { state: 'unknown' };
+    },
+    async stop(about, reason) {
+      const order: ToolOrder = { ...named(about), want: 'abort', reason: reason.slice(0, 2_048) };
+      const isHeard = (so: ReadonlyMap<string, ToolSaid>) => [...so.values()].some(({ type }) => type === 'running');
+      const answers = await gather(
+        about,
+        order,
+        STOP_HEARD_WITHIN_MS,
+        (so) => isHeard(so) || everybodyAnswered(about, so),
+      );
+      return isHeard(answers);
+    },
+    close() {
+      clearTimeout(timer);
+      endListening();
+      subscription.unsubscribe();
+      for (const { settle } of [...pending.values()]) settle(lost());
+    },
+  };
+}
+
+function named({ idempotencyKey, ref, epoch }: CallName): Pick<ToolOrder, 'v' | 'key' | 'session_id' | 'epoch'> {
+  return { v: 1, key: idempotencyKey, session_id: ref.sessionId, epoch };
+}
+
+function saidIn(message: Msg, key: string): ToolSaid | null {
+  if (message.data.length > SAID_MAX_BYTES) return null;
+  try {
+    const parsed = ToolSaid.safeParse(message.json());
+    return parsed.success && parsed.data.key === key ? parsed.data : null;
+  } catch {
+    // No JSON.
+    return null;
+  }
+}
+
+function reasonOf(reason: unknown): string {
+  return (typeof reason === 'string' ? reason : 'cancelled').slice(0, 2_048);
+}
+
+/** The outcome of a call with which nothing was done. */
+export function unavailable(message: string, code: ErrorCode = 'tool_unavailable'): ToolOutcome {
+  return { status: 'unavailable', result: textOf(message, true, code) };
+}
+
+function lost(): ToolOutcome {
+  return { status: 'lost', result: textOf('whoever ran it has gone', true, 'tool_interrupted') };
+}
+
+function textOf(text: string, is_error: boolean, code?: ErrorCode): ToolOutcome['result'] {
+  return { content: [{ type: 'text', text }], is_error, ...(code === undefined ? {} : { detail: { code } }) };
+}

@@ -1,0 +1,177 @@
+/** Which tools there are on the bus, and which instances of them live. */
+import type { Log } from '@coxswain/ports';
+import {
+  parseBusTool,
+  STREAMS,
+  subjects,
+  type TenantId,
+  TOOL_LIVENESS,
+  ToolAnnouncement,
+  ToolBeat,
+  type ToolDefinition,
+} from '@coxswain/protocol';
+import { Kvm } from '@nats-io/kv';
+import type { NatsConnection } from '@nats-io/nats-core';
+import { onConnectionChange } from './connection-changes.ts';
+import { ensureBuckets } from './ensure-streams.ts';
+import { readKeys } from './read-keys.ts';
+import type { StoredMessage } from './stream-reader.ts';
+
+/** See the top of the file. */
+export interface ToolPresence {
+  /** Every tool of a tenant that is announced, also those that nobody serves at the moment, by name. */
+  tools(tenant: TenantId): readonly ToolDefinition[];
+  /** Whether an instance takes calls, as far as is known. */
+  isServed(tenant: TenantId, name: string): boolean;
+  /** Instances that may know of calls: those that serve and those that drain. */
+  living(tenant: TenantId, name: string): readonly string[];
+  /** How long an instance has not been heard of. */
+  silentMs(tenant: TenantId, name: string, instance: string): number;
+  /** How long this connection has heard beats without a break. */
+  listenedMs(): number;
+  stop(): void;
+}
+
+interface BusTool {
+  revision: number;
+  announcement: ToolAnnouncement | null;
+  /** When it was announced while this host listened: somebody serves it, and will be heard of soon. */
+  announcedMs: number;
+  readonly instances: Map<string, { heardMs: number; state: ToolBeat['state'] }>;
+}
+
+const INSTANCES_MAX = 1_024;
+
+/**
+ * What is served on this connection's bus. Resolves when every announcement is known.
+ * @throws NatsUnavailableError, NatsRefusedError, StreamConfigMismatchError.
+ */
+export async function watchToolPresence(nc: NatsConnection, log: Log): Promise<ToolPresence> {
+  await ensureBuckets(nc, [STREAMS.registry, STREAMS.hosts]);
+  const tools = new Map<string, BusTool>();
+  let listeningSinceMs = performance.now();
+  const find = (tenant: string, name: string) => tools.get(`${tenant}.${name}`);
+  const entryOf = (tenant: string, name: string): BusTool => {
+    const known = find(tenant, name);
+    if (known) return known;
+    const fresh = { revision: 0, announcement: null, announcedMs: Number.NEGATIVE_INFINITY, instances: new Map() };
+    tools.set(`${tenant}.${name}`, fresh);
+    return fresh;
+  };
+
+  function take(stored: Pick<StoredMessage, 'subject' | 'seq' | 'data'>, removed: boolean, justNow: boolean): void {
+    const key = parseBusTool(stored.subject);
+    const announcement = removed ? null : announcementIn(stored.data, key?.name);
+    if (!key || key.instance !== undefined || (!removed && !announcement)) {
+      log.warn({ key: stored.subject.slice(0, 256) }, 'what stands in the registry is no tool');
+      return;
+    }
+    const tool = entryOf(key.tenant, key.name);
+    if (tool.revision >= stored.seq) return;
+    tool.revision = stored.seq;
+    tool.announcement = announcement;
+    if (justNow) tool.announcedMs = performance.now();
+    log.info({ tenant: key.tenant, tool: key.name }, announcement ? 'a tool is announced' : 'a tool was taken back');
+  }
+
+  function hear(subject: string, data: Uint8Array): void {
+    const key = parseBusTool(subject);
+    const state = beatIn(data);
+    if (key?.instance === undefined || state === null) return;
+    // Who beats for what nobody has announced costs nothing.
+    const instances = find(key.tenant, key.name)?.instances;
+    if (!instances) return;
+    if (state === 'gone') {
+      instances.delete(key.instance);
+      return;
+    }
+    if (instances.size >= INSTANCES_MAX && !instances.has(key.instance)) forgetSilent(instances);
+    if (instances.size >= INSTANCES_MAX && !instances.has(key.instance)) return;
+    instances.set(key.instance, { heardMs: performance.now(), state });
+  }
+
+  const heard = (tenant: string, name: string) => {
+    const tool = find(tenant, name);
+    if (!tool) return [];
+    forgetSilent(tool.instances);
+    return [...tool.instances];
+  };
+
+  const subscription = nc.subscribe(subjects.toolBeats, {
+    callback: (error, message) => {
+      if (!error) hear(message.subject, message.data);
+    },
+  });
+  const endListening = onConnectionChange(nc, {
+    restored() {
+      listeningSinceMs = performance.now();
+      for (const { instances } of tools.values())
+        for (const instance of instances.values()) instance.heardMs = listeningSinceMs;
+    },
+  });
+  for (const stored of (await readKeys(nc, STREAMS.registry, subjects.toolAnnouncements)).values())
+    take(stored, stored.headers.get('KV-Operation') !== '', false);
+  const watch = await (await new Kvm(nc).open(STREAMS.registry)).watch({ key: 'tools.>' });
+  void (async () => {
+    for await (const { key, revision, value, operation } of watch) {
+      const subject = `$KV.${STREAMS.registry}.${key}`;
+      take({ subject, seq: revision, data: value }, operation !== 'PUT', true);
+    }
+  })().catch((error: unknown) => log.error({ error }, 'the registry of tools is not watched any more'));
+  for (const { subject, data } of (await readKeys(nc, STREAMS.hosts, subjects.toolBeats)).values()) hear(subject, data);
+
+  return {
+    tools: (tenant) =>
+      [...tools]
+        .flatMap(([key, { announcement }]) =>
+          announcement && key === `${tenant}.${announcement.name}` ? [definitionOf(announcement)] : [],
+        )
+        .sort((a, b) => (a.name < b.name ? -1 : 1)),
+    isServed(tenant, name) {
+      const tool = find(tenant, name);
+      if (!tool?.announcement) return false;
+      const announced = performance.now() - tool.announcedMs < TOOL_LIVENESS.ttlMs;
+      return announced || heard(tenant, name).some(([, { state }]) => state === 'serving');
+    },
+    living: (tenant, name) => heard(tenant, name).map(([instance]) => instance),
+    silentMs(tenant, name, instance) {
+      const known = find(tenant, name)?.instances.get(instance);
+      return known ? performance.now() - known.heardMs : Number.POSITIVE_INFINITY;
+    },
+    listenedMs: () => performance.now() - listeningSinceMs,
+    stop() {
+      endListening();
+      watch.stop();
+      subscription.unsubscribe();
+    },
+  };
+}
+
+function forgetSilent(instances: BusTool['instances']): void {
+  const oldest = performance.now() - TOOL_LIVENESS.ttlMs;
+  for (const [instance, { heardMs }] of instances) if (heardMs < oldest) instances.delete(instance);
+}
+
+function definitionOf({ name, description, input_schema, traits }: ToolAnnouncement): ToolDefinition {
+  return { name, description, input_schema, source: 'bus', traits };
+}
+
+function announcementIn(data: Uint8Array, name: string | undefined): ToolAnnouncement | null {
+  try {
+    const parsed = ToolAnnouncement.safeParse(JSON.parse(new TextDecoder().decode(data)));
+    return parsed.success && parsed.data.name === name ? parsed.data : null;
+  } catch {
+    // No JSON: somebody else's value.
+    return null;
+  }
+}
+
+function beatIn(data: Uint8Array): ToolBeat['state'] | null {
+  try {
+    const beat = ToolBeat.safeParse(JSON.parse(new TextDecoder().decode(data)));
+    return beat.success ? beat.data.state : null;
+  } catch {
+    // No JSON: no beat.
+    return null;
+  }
+}

@@ -1,0 +1,98 @@
+/** Hook services and hosts on a real server: what is still there when the server was set up anew, or the module changed. */
+import type { HookHandlers, HookRequest } from '@coxswain/ports';
+import { DEFAULT_TENANT, type HookRegistration, sessionRef } from '@coxswain/protocol';
+import { afterEach, expect, onTestFinished, test, vi } from 'vitest';
+import { connectNats, createNatsHooks, type NatsHooks, serveHooks, startServer } from '../src/mod.ts';
+import { eventually, realServerBinary, temporaryDir } from './server-binary.ts';
+
+const silent = () => undefined;
+const log = { debug: silent, info: silent, warn: silent, error: silent };
+
+const hook = (id: string): HookRegistration => ({
+  id,
+  pattern: '*',
+  point: 'post_turn',
+  priority: 0,
+  timeout_ms: 5_000,
+  on_error: 'fail_closed',
+});
+const answering = (...ids: string[]): HookHandlers => ({
+  table: () => ids.map(hook),
+  answer: async ({ registration }) => ({ status: 'returned', raw: `I am ${registration.id}` }),
+});
+const ask = (hooks: NatsHooks, id: string) => {
+  const question: HookRequest = {
+    ref: sessionRef('s1'),
+    effectId: '1-0',
+    registration: hook(id),
+    payload: {},
+    transcript: () => [],
+    onFeedback: silent,
+  };
+  return hooks.ask(question, new AbortController().signal);
+};
+const idsIn = (hooks: NatsHooks) => hooks.table(DEFAULT_TENANT).map(({ id }) => id);
+
+/** A server that can be set up anew, on the same port and without its store. */
+async function ownServer() {
+  const binary = await realServerBinary();
+  let server = await startServer({ binary, stateDir: temporaryDir() });
+  onTestFinished(() => server.stop());
+  const { url, token, port } = server;
+  return {
+    connect: async () => {
+      const nc = await connectNats({ servers: url, token, name: 'test' });
+      onTestFinished(() => nc.close());
+      return nc;
+    },
+    async setUpAnew() {
+      await server.stop();
+      server = await startServer({ binary, stateDir: temporaryDir(), port, token });
+    },
+  };
+}
+
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+test('a service that lives announces itself again where the server was set up anew, and is asked', async () => {
+  const server = await ownServer();
+  const nc = await server.connect();
+  const served = await serveHooks(nc, log, { tenant: 'default', service: 'policy', handlers: answering('guard') });
+  onTestFinished(() => served.stop());
+  const before = await createNatsHooks(await server.connect(), log);
+  expect(idsIn(before)).toEqual(['guard']);
+  await before.stop();
+
+  await server.setUpAnew();
+  const after = await createNatsHooks(await server.connect(), log);
+  onTestFinished(() => after.stop());
+  await eventually('its hooks are registered', () => idsIn(after).includes('guard'));
+  expect(await ask(after, 'guard')).toEqual({ status: 'returned', raw: 'I am guard' });
+}, 60_000);
+
+test('what a new version has taken back is answered for ten seconds more: sessions have to hear of it first', async () => {
+  const server = await ownServer();
+  const served = await serveHooks(await server.connect(), log, {
+    tenant: 'default',
+    service: 'policy',
+    handlers: answering('old', 'kept'),
+  });
+  onTestFinished(() => served.stop());
+  const hooks = await createNatsHooks(await server.connect(), log);
+  onTestFinished(() => hooks.stop());
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  await served.update(answering('kept', 'new'));
+  await eventually('the host has heard of it', () => idsIn(hooks).join() === 'kept,new');
+  const answers = () => Promise.all(['old', 'kept', 'new'].map((id) => ask(hooks, id)));
+  const told = (await answers()).map((reply) => (reply.status === 'returned' ? reply.raw : reply.code));
+  expect(told).toEqual(['I am old', 'I am kept', 'I am new']);
+
+  vi.advanceTimersByTime(9_999);
+  expect(await ask(hooks, 'old')).toMatchObject({ status: 'returned' });
+  vi.advanceTimersByTime(1);
+  await eventually('nobody answers for it any more', async () => (await ask(hooks, 'old')).status === 'failed');
+  expect(await ask(hooks, 'old')).toMatchObject({ code: 'hook_unavailable' });
+  expect(await ask(hooks, 'kept')).toMatchObject({ status: 'returned' });
+}, 60_000);

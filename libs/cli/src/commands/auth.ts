@@ -1,0 +1,72 @@
+/** `cox auth`. */
+import { chmod, lstat, mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
+import { dirname, join, resolve } from 'node:path';
+import { type AuthFile, authFiles, makeFolder } from '@coxswain/adapter-nats';
+import { DEFAULT_TENANT, TenantId } from '@coxswain/protocol';
+import { typedIn } from '../instance/state-dir.ts';
+import { CliError, EXIT, usageError } from '../line/cli-error.ts';
+import type { CommandRun } from '../line/command-spec.ts';
+import { standardStreams } from '../terminal/streams.ts';
+
+const TENANTS_MAX = 256;
+
+/** Writes who may do what on a bus: accounts for its servers, and a key for each role. */
+export const run: CommandRun = async ({ flags, env }) => {
+  const named = flags.text('out');
+  if (named === undefined || named.trim() === '') throw usageError('cox auth needs a folder to write: --out ./auth');
+  const out = resolve(typedIn(env), named);
+  const tenants = tenantsOf(flags.inOrder(['tenant']).map(({ value }) => value));
+  const files = authFiles({ tenants, gatewayApproves: flags.on('gateway-approves') });
+  await writeWhole(out, files);
+  const seeds = files.filter(({ seed }) => seed !== undefined);
+  if (flags.on('json')) {
+    for (const { path, role, tenant, publicKey, seed } of seeds) {
+      const secret = flags.on('print-seeds') ? { seed } : {};
+      const line = { type: 'key', role, ...(tenant === undefined ? {} : { tenant }), file: join(out, path), publicKey };
+      standardStreams.out(`${JSON.stringify({ ...line, ...secret })}\n`);
+    }
+    return EXIT.ok;
+  }
+  if (flags.on('print-seeds')) for (const { path, seed } of seeds) standardStreams.out(`${path} ${seed}\n`);
+  standardStreams.err(
+    `${seeds.length} keys and the accounts of a server are in ${out}; its README.md says which is for whom\n`,
+  );
+  return EXIT.ok;
+};
+
+function tenantsOf(given: readonly string[]): readonly string[] {
+  if (given.length === 0) return [DEFAULT_TENANT];
+  if (given.length > TENANTS_MAX) throw usageError(`--tenant may be given ${TENANTS_MAX} times at most`);
+  for (const [index, tenant] of given.entries()) {
+    if (!TenantId.safeParse(tenant).success)
+      throw usageError(`--tenant takes 1 to 64 characters of A-Z a-z 0-9 _ -, not "${tenant.slice(0, 80)}"`);
+    if (given.indexOf(tenant) !== index) throw usageError(`--tenant ${tenant} is given twice`);
+  }
+  return given;
+}
+
+/** All of it or nothing: half a set of keys would look like a whole one. */
+async function writeWhole(out: string, files: readonly AuthFile[]): Promise<void> {
+  if (await lstat(out).catch(() => null)) throw exists(out);
+  const above = dirname(out);
+  await makeFolder(above);
+  const unfinished = await mkdtemp(join(above, '.cox-auth-'));
+  try {
+    await chmod(unfinished, 0o700);
+    for (const { path, text } of files) {
+      const file = join(unfinished, path);
+      await mkdir(dirname(file), { recursive: true, mode: 0o700 });
+      await writeFile(file, text, { mode: 0o600, flag: 'wx' });
+    }
+    await rename(unfinished, out);
+  } catch (error) {
+    await rm(unfinished, { recursive: true, force: true });
+    const { code } = error as { code?: string };
+    throw code === 'ENOTEMPTY' || code === 'EEXIST' || code === 'ENOTDIR' ? exists(out) : error;
+  }
+}
+
+function exists(out: string): CliError {
+  const message = `auth_out_exists: --out ${out} is there already; keys that are in use would be lost`;
+  return new CliError(EXIT.error, 'auth_out_exists', message);
+}

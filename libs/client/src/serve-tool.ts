@@ -1,0 +1,303 @@
+/**
+ * Serves a tool on the bus: announces it, says that it lives, and answers in a queue group.
+ *
+ * V1: It listens before it announces.
+ * V2: What every instance hears (probes, aborts) it hears until its last call has ended, also while it drains.
+ * V3: Leaving is no deregistration: what it was asked is answered, and the announcement stays.
+ */
+import {
+  canonicalJson,
+  DEFAULT_TENANT,
+  isInboxSubject,
+  isKeyOf,
+  type JsonObject,
+  type SessionRef,
+  STREAMS,
+  subjects,
+  TenantId,
+  TOOL_LIVENESS,
+  ToolAnnouncement,
+  ToolAsked,
+  type ToolBeat,
+  ToolOrder,
+  type ToolSaid,
+} from '@coxswain/protocol';
+import { JetStreamApiCodes, JetStreamApiError, jetstream } from '@nats-io/jetstream';
+import { type KV, Kvm } from '@nats-io/kv';
+import { type Msg, nuid, type Subscription } from '@nats-io/nats-core';
+import { connect } from '@nats-io/transport-node';
+import { BusNotPreparedError, ClientError, CommandRejectedError } from './client-errors.ts';
+import { type ConnectOptions, natsOptions } from './connection-options.ts';
+import {
+  type ArgumentSchema,
+  type CheckedTool,
+  checkTool,
+  type ServedToolDefinition,
+  ToolDefinitionError,
+} from './define-tool.ts';
+import { sendCallOutcome, type TakenUpCall } from './send-call-outcome.ts';
+import { type CommandBus, streamIsMissing } from './send-command.ts';
+import { failed, ToolCalls } from './tool-calls.ts';
+import type { CallEnding } from './tool-ledger.ts';
+
+/** How a tool is served. */
+export interface ServeToolOptions {
+  /** How long calls may still take when it stops; those that have not ended then are told to stop. Default 600,000. */
+  readonly drainMs?: number | undefined;
+  /** Told what went wrong beside a call: an outcome that could not be sent, a message that is no question. */
+  readonly onProblem?: ((message: string) => void) | undefined;
+}
+
+/** A tool that is served. */
+export interface ServedTool {
+  readonly name: string;
+  /** This instance. */
+  readonly instance: string;
+  /** Serves another version of the tool from now on. @throws ToolDefinitionError; then the one before is served. */
+  update(tool: ServedToolDefinition): Promise<void>;
+  /** Takes no more calls, and resolves when those that it has have ended. The announcement stays. */
+  stop(): Promise<void>;
+}
+
+const QUEUE_GROUP = 'cox-tools';
+const WRITES_MAX = 16;
+const DRAIN_MS = 600_000;
+/** From being told to stop to being given up, at the end of a drain. */
+const ABORT_GRACE_MS = 5_000;
+/** How often an outcome that the bus does not take is sent again, and how long it waits in between at most. */
+const BRINGS_MAX = 120;
+const BRING_AGAIN_MAX_MS = 5_000;
+
+/**
+ * Connects, announces a tool and serves it until it is stopped. Any number of processes may serve the same one.
+ * @throws ToolDefinitionError, BusNotPreparedError where no host has ever run on the bus, and what connecting throws.
+ */
+export async function serveTool<const Schema extends ArgumentSchema | JsonObject>(
+  tool: ServedToolDefinition<Schema>,
+  options: ConnectOptions & ServeToolOptions,
+): Promise<ServedTool> {
+  const tenant = TenantId.parse(options.tenant ?? DEFAULT_TENANT);
+  // Checked before anything is connected.
+  await checkTool(tool);
+  const nc = await connect(natsOptions({ name: 'coxswain-tool', ...options }));
+  try {
+    const bus = { nc, js: jetstream(nc), inboxPrefix: options.inboxPrefix };
+    const served = await serveToolOn(bus, tenant, tool as unknown as ServedToolDefinition, options);
+    return {
+      ...served,
+      async stop() {
+        await served.stop();
+        await nc.close();
+      },
+    };
+  } catch (error) {
+    await nc.close();
+    throw error;
+  }
+}
+
+/** Serves a tool on a connection of the caller's. See {@link serveTool}. */
+export async function serveToolOn(
+  bus: CommandBus,
+  tenant: TenantId,
+  definition: ServedToolDefinition,
+  options: ServeToolOptions = {},
+): Promise<ServedTool> {
+  const { nc } = bus;
+  let tool = await checkTool(definition);
+  const { name } = tool.announced;
+  const instance = nuid.next();
+  const problem = options.onProblem ?? (() => undefined);
+  const calls = new ToolCalls(tool, {
+    tenant,
+    nowMs: () => performance.now(),
+    bring: (ref, call, ending) => bring(bus, ref, call, ending, problem),
+  });
+  let state: ToolBeat['state'] = 'serving';
+
+  const answerTo = (message: Msg, key: string) => (what: object) => {
+    const said = { v: 1, key, instance, ...what } as ToolSaid;
+    try {
+      if (message.reply && isInboxSubject(message.reply)) nc.publish(message.reply, JSON.stringify(said));
+    } catch (error) {
+      // The connection is gone: whoever asked will ask again.
+      problem(`an answer was not sent: ${(error as Error).message}`);
+    }
+  };
+  const hear = <T extends ToolAsked | ToolOrder>(
+    schema: { safeParse(value: unknown): { readonly success: true; readonly data: T } | { readonly success: false } },
+    take: (data: T, answer: (what: object) => void) => void,
+  ) => ({
+    callback: (error: Error | null, message: Msg) => {
+      if (error) return problem(`${name} cannot be served: ${error.message}`);
+      const data = questionIn(message, schema);
+      if (data && isKeyOf(data.key, tenant, data.session_id)) take(data, answerTo(message, data.key));
+      else problem(`what came on ${message.subject} is no question`);
+    },
+  });
+
+  const questions = nc.subscribe(subjects.tool(tenant, name), {
+    queue: QUEUE_GROUP,
+    ...hear(ToolAsked, (asked, answer) => calls.ask(asked, answer)),
+  });
+  const orders = [subjects.toolInstances(tenant, name), subjects.toolInstance(tenant, name, instance)].map((subject) =>
+    nc.subscribe(
+      subject,
+      hear(ToolOrder, (order, answer) => calls.order(order, answer)),
+    ),
+  );
+  const unlisten = async () => {
+    await Promise.all([questions, ...orders].map((one: Subscription) => (one.isClosed() ? undefined : one.drain())));
+  };
+
+  const beat = () => {
+    try {
+      nc.publish(subjects.toolBeat(tenant, name, instance), JSON.stringify({ v: 1, state } satisfies ToolBeat));
+    } catch {
+      // The connection is gone: hosts hear nothing, which is what it means.
+      return;
+    }
+  };
+  const announceAgain = () =>
+    announce(bus, tenant, tool).catch((error: Error) => problem(`${name} was not announced: ${error.message}`));
+
+  try {
+    await nc.flush();
+    await announce(bus, tenant, tool);
+  } catch (error) {
+    await unlisten();
+    throw error;
+  }
+  beat();
+  const beats = setInterval(beat, TOOL_LIVENESS.beatMs);
+  // A server that was set up anew knows nothing of it.
+  const status = nc.status();
+  void (async () => {
+    for await (const { type } of status) if (type === 'reconnect' && state === 'serving') void announceAgain();
+  })();
+
+  const stop = async () => {
+    state = 'draining';
+    beat();
+    // What the server has sent already is taken, and runs.
+    if (!questions.isClosed()) await questions.drain();
+    const late = setTimeout(() => calls.abortAll('the process that runs it ends'), options.drainMs ?? DRAIN_MS);
+    let giveUp: NodeJS.Timeout | undefined;
+    const givenUp = new Promise<void>((resolve) => {
+      giveUp = setTimeout(resolve, (options.drainMs ?? DRAIN_MS) + ABORT_GRACE_MS);
+    });
+    await Promise.race([calls.drain(), givenUp]);
+    clearTimeout(late);
+    clearTimeout(giveUp);
+    clearInterval(beats);
+    state = 'gone';
+    beat();
+    await unlisten();
+    if (!nc.isClosed()) await nc.flush();
+  };
+  let stopping: Promise<void> | null = null;
+  return {
+    name,
+    instance,
+    async update(next) {
+      const checked = await checkTool(next);
+      if (checked.announced.name !== name)
+        throw new ToolDefinitionError(`it is named ${name}, and another name is another tool`);
+      const before = tool;
+      tool = checked;
+      try {
+        await announce(bus, tenant, tool);
+      } catch (error) {
+        tool = before;
+        throw error;
+      }
+      calls.update(tool);
+    },
+    stop() {
+      stopping ??= stop();
+      return stopping;
+    },
+  };
+}
+
+function questionIn<T>(
+  message: Msg,
+  schema: { safeParse(value: unknown): { readonly success: true; readonly data: T } | { readonly success: false } },
+): T | null {
+  try {
+    const parsed = schema.safeParse(message.json());
+    return parsed.success ? parsed.data : null;
+  } catch {
+    // No JSON.
+    return null;
+  }
+}
+
+async function announce(bus: CommandBus, tenant: TenantId, { announced }: CheckedTool): Promise<void> {
+  const registry = await registryOf(bus);
+  const subject = subjects.toolAnnouncement(tenant, announced.name);
+  const key = subject.slice(`$KV.${STREAMS.registry}.`.length);
+  for (let write = 0; write < WRITES_MAX; write++) {
+    const stored = await registry.get(key);
+    const before = stored?.operation === 'PUT' ? announcementIn(stored.value) : null;
+    const since = before?.since ?? new Date().toISOString();
+    const text = canonicalJson({ v: 1, since, ...announced });
+    // Many instances start with the same: then there is nothing to say.
+    if (before && canonicalJson(before) === text) return;
+    if (await written(bus, subject, text, stored?.revision ?? 0)) return;
+  }
+  throw new ClientError(
+    'tool_not_announced',
+    `the announcement of ${announced.name} was overtaken ${WRITES_MAX} times`,
+  );
+}
+
+async function registryOf(bus: CommandBus): Promise<KV> {
+  if (await streamIsMissing(bus, `KV_${STREAMS.registry}`)) throw new BusNotPreparedError();
+  return new Kvm(bus.js).open(STREAMS.registry);
+}
+
+async function written(bus: CommandBus, subject: string, text: string, revision: number): Promise<boolean> {
+  try {
+    await bus.js.publish(subject, text, { expect: { lastSubjectSequence: revision } });
+    return true;
+  } catch (error) {
+    if (error instanceof JetStreamApiError && error.code === JetStreamApiCodes.StreamWrongLastSequence) return false;
+    throw error;
+  }
+}
+
+function announcementIn(value: Uint8Array): ToolAnnouncement | null {
+  try {
+    const parsed = ToolAnnouncement.safeParse(JSON.parse(new TextDecoder().decode(value)));
+    return parsed.success ? parsed.data : null;
+  } catch {
+    // No JSON: somebody else's value, which is replaced.
+    return null;
+  }
+}
+
+/** Sends the outcome of a call that was taken up until the bus has it. The same id: twice sent is once taken. */
+async function bring(
+  bus: CommandBus,
+  ref: SessionRef,
+  call: TakenUpCall,
+  ending: CallEnding,
+  problem: (message: string) => void,
+): Promise<void> {
+  const id = `outcome-${call.idempotencyKey.split('.').at(-1)}-${call.epoch}`;
+  let end = ending;
+  for (let attempt = 0; attempt < BRINGS_MAX; attempt++) {
+    try {
+      await sendCallOutcome(bus, ref, call, end, { id });
+      return;
+    } catch (error) {
+      const { message } = error as Error;
+      if (bus.nc.isClosed() || (error instanceof CommandRejectedError && end !== ending)) break;
+      // It does not fit into a command: the session is told that, in place of the result.
+      if (error instanceof CommandRejectedError) end = failed(`the call ran; ${message}`, 'tool_result_too_large');
+      else await new Promise((resolve) => setTimeout(resolve, Math.min(100 * 2 ** attempt, BRING_AGAIN_MAX_MS)));
+    }
+  }
+  problem(`the outcome of ${call.idempotencyKey} could not be sent`);
+}

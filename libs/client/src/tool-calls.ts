@@ -1,0 +1,236 @@
+/**
+ * The calls of one served tool: takes questions and orders, runs what is asked, and says what becomes of it. Knows
+ * nothing of the bus.
+ */
+import {
+  type JsonObject,
+  problemSentences,
+  readStrictly,
+  type SessionRef,
+  sessionRef,
+  TOOL_SERVICE_BOUNDS,
+  type ToolAsked,
+  type ToolOrder,
+  ToolResult,
+  type ToolSaid,
+} from '@coxswain/protocol';
+import { type CheckedTool, LATER } from './define-tool.ts';
+import type { TakenUpCall } from './send-call-outcome.ts';
+import { type CallEnding, type LedgerEntry, type Tell, ToolLedger } from './tool-ledger.ts';
+
+/** What is said, without what every answer says. */
+type Words = ToolSaid extends infer One ? (One extends ToolSaid ? Omit<One, 'v' | 'key' | 'instance'> : never) : never;
+
+/** Answers whoever asked. Must not throw. */
+export type Answer = (said: Words) => void;
+
+/** What the calls need of their surroundings. */
+export interface ToolCallsPorts {
+  readonly tenant: string;
+  nowMs(): number;
+  /** Sends the outcome of a call that was taken up; resolves when it is durable or given up. Never rejects. */
+  bring(ref: SessionRef, call: TakenUpCall, ending: CallEnding): Promise<void>;
+}
+
+/** See the top of the file. */
+export class ToolCalls {
+  readonly #ports: ToolCallsPorts;
+  readonly #ledger: ToolLedger;
+  readonly #atWork = new Set<Promise<void>>();
+  #tool: CheckedTool;
+  #draining = false;
+
+  constructor(tool: CheckedTool, ports: ToolCallsPorts, ledger: ToolLedger = new ToolLedger(() => ports.nowMs())) {
+    this.#tool = tool;
+    this.#ports = ports;
+    this.#ledger = ledger;
+  }
+
+  /** Runs another version from now on; what runs goes on as it is. */
+  update(tool: CheckedTool): void {
+    this.#tool = tool;
+  }
+
+  /** A call: runs it, or says what became of it. */
+  ask(asked: ToolAsked, answer: Answer): void {
+    const { key, session_id, epoch } = asked;
+    const refusal = this.#refusal(asked);
+    if (refusal) {
+      answer(refusal);
+      return;
+    }
+    const known = this.#ledger.find(key);
+    if (known) {
+      this.#attach(known, epoch, answer);
+      return;
+    }
+    const entry = this.#ledger.begin(
+      key,
+      epoch,
+      tellBy(answer, () => entry.ending),
+    );
+    answer({ type: 'running' });
+    const work = this.#run(entry, asked, sessionRef(session_id, this.#ports.tenant)).finally(() =>
+      this.#atWork.delete(work),
+    );
+    this.#atWork.add(work);
+  }
+
+  /** An order about a call. */
+  order(order: ToolOrder, answer: Answer): void {
+    const { key, session_id, epoch } = order;
+    const known = this.#ledger.find(key);
+    if (!this.#ledger.admit(session_id, epoch)) {
+      answer(stale(session_id));
+    } else if (order.want === 'abort') {
+      if (known) known.stop.abort(new Error(order.reason));
+      else this.#forbid(key, epoch, order.reason);
+      answer({ type: known && !known.ending ? 'running' : 'unknown' });
+    } else if (!known || known.neverRan) {
+      answer({ type: 'unknown' });
+    } else if (order.want === 'attach' || known.ending) {
+      this.#attach(known, epoch, answer);
+    } else {
+      answer({ type: 'running' });
+    }
+  }
+
+  #refusal({ key, session_id, epoch }: ToolAsked): Words | null {
+    if (!this.#ledger.admit(session_id, epoch)) return stale(session_id);
+    if (this.#ledger.find(key)) return null;
+    if (this.#draining) return refused('it ends, and takes nothing more');
+    const { callsAtOnceMax } = TOOL_SERVICE_BOUNDS;
+    return this.#ledger.running.length < callsAtOnceMax ? null : refused('it has as many calls as it can');
+  }
+
+  /** Takes no more calls, and resolves when those that it has have ended and their outcomes are sent. */
+  async drain(): Promise<void> {
+    this.#draining = true;
+    await Promise.all([...this.#atWork]);
+  }
+
+  /** Tells every call that runs to stop. */
+  abortAll(reason: string): void {
+    for (const { stop } of this.#ledger.running) stop.abort(new Error(reason));
+  }
+
+  /** What comes after the order to stop it must not begin. */
+  #forbid(key: string, epoch: number, reason: string): void {
+    const entry = this.#ledger.begin(key, epoch, () => undefined);
+    entry.neverRan = true;
+    this.#ledger.end(entry, cancelledBefore(reason));
+  }
+
+  #attach(entry: LedgerEntry, epoch: number, answer: Answer): void {
+    entry.epoch = Math.max(entry.epoch, epoch);
+    entry.tell = tellBy(answer, () => entry.ending);
+    if (entry.ending) entry.tell({ type: 'ended' });
+    else if (entry.accepted) entry.tell({ type: 'accepted' });
+    else answer({ type: 'running' });
+  }
+
+  async #run(entry: LedgerEntry, asked: ToolAsked, ref: SessionRef): Promise<void> {
+    const tool = this.#tool;
+    const callId = asked.call_id;
+    const isLongRunning = tool.announced.traits.long_running;
+    if (isLongRunning) {
+      entry.accepted = true;
+      entry.tell({ type: 'accepted' });
+    }
+    const returned = await outcomeOf(tool, asked.args, {
+      signal: entry.stop.signal,
+      callId,
+      idempotencyKey: entry.key,
+      epoch: entry.epoch,
+      ref,
+      progress: (text) => entry.tell({ type: 'progress', text: String(text) }),
+      feedback: (text) => entry.tell({ type: 'feedback', text: String(text) }),
+    });
+    if (returned === LATER && isLongRunning) {
+      this.#leaveOpen(entry);
+      return;
+    }
+    const ending = returned === LATER ? failed('it answers later, and is not declared long_running') : returned;
+    this.#ledger.end(entry, ending);
+    if (isLongRunning) await this.#ports.bring(ref, { idempotencyKey: entry.key, callId, epoch: entry.epoch }, ending);
+    else entry.tell({ type: 'ended' });
+  }
+
+  /** Somebody else brings the outcome: the entry stays as one that was accepted, as long as the ledger keeps it. */
+  #leaveOpen(entry: LedgerEntry): void {
+    this.#ledger.end(entry, failed('its outcome comes from elsewhere'));
+    entry.ending = null;
+  }
+}
+
+function tellBy(answer: Answer, ending: () => CallEnding | null): Tell {
+  return (what) => {
+    if (what.type === 'progress')
+      answer({ type: 'progress', text: what.text.slice(0, TOOL_SERVICE_BOUNDS.progressMaxChars) });
+    else if (what.type === 'feedback')
+      answer({ type: 'feedback', text: what.text.slice(0, TOOL_SERVICE_BOUNDS.feedbackMaxChars) });
+    else if (what.type === 'accepted') answer({ type: 'accepted' });
+    else {
+      const ended = ending();
+      if (ended) answer({ type: 'ended', ...ended });
+    }
+  };
+}
+
+async function outcomeOf(
+  tool: CheckedTool,
+  args: JsonObject,
+  context: Parameters<CheckedTool['run']>[1],
+): Promise<CallEnding | typeof LATER> {
+  try {
+    const checked = await tool.check(args);
+    if ('problem' in checked) return failed(checked.problem, 'invalid_call_arguments');
+    if (context.signal.aborted) return cancelledBefore(messageOf(context.signal.reason));
+    const returned = await tool.run(checked.args, context);
+    return returned === LATER ? LATER : bounded(resultOf(returned));
+  } catch (error) {
+    if (context.signal.aborted) return { status: 'cancelled', result: textResult('cancelled', true) };
+    return failed(messageOf(error));
+  }
+}
+
+function resultOf(returned: unknown): CallEnding {
+  if (typeof returned === 'string') return { status: 'ok', result: textResult(returned, false) };
+  // The function may be JavaScript, or lie about its type; what it returns goes into a journal.
+  const read = readStrictly(ToolResult, returned);
+  if (!read.ok) return failed(`the tool returned what is no result: ${problemSentences(read.problems)[0]}`);
+  return { status: read.data.is_error ? 'error' : 'ok', result: read.data };
+}
+
+function bounded(ending: CallEnding): CallEnding {
+  const bytes = Buffer.byteLength(JSON.stringify(ending));
+  const { answerMaxBytes } = TOOL_SERVICE_BOUNDS;
+  if (bytes <= answerMaxBytes) return ending;
+  const message = `the call ran; its result has ${bytes} bytes as JSON, at most ${answerMaxBytes} are sent`;
+  return failed(message, 'tool_result_too_large');
+}
+
+/** The ending of a call that failed. */
+export function failed(message: string, code = 'tool_failed'): CallEnding {
+  return { status: 'error', result: textResult(message.slice(0, 16_384), true, { code }) };
+}
+
+function cancelledBefore(reason: string): CallEnding {
+  return { status: 'cancelled', result: textResult(`cancelled before it ran: ${reason}`, true) };
+}
+
+function textResult(text: string, is_error: boolean, detail?: JsonObject): ToolResult {
+  return { content: [{ type: 'text', text }], is_error, ...(detail ? { detail } : {}) };
+}
+
+function refused(message: string): Words {
+  return { type: 'refused', code: 'tool_unavailable', message };
+}
+
+function stale(sessionId: string): Words {
+  return { type: 'refused', code: 'stale_epoch', message: `the session ${sessionId} has a newer owner` };
+}
+
+function messageOf(error: unknown): string {
+  return String((error as Partial<Error> | null)?.message ?? error);
+}

@@ -1,0 +1,116 @@
+/**
+ * What a process that serves a tool knows of the calls that it was asked, by idempotency key.
+ *
+ * G1: A key runs once. Whoever asks for it again hears what became of it.
+ * G2: A call that runs is never forgotten; of those that have ended the oldest go first, by number, bytes and age.
+ * G3: Of each session the newest epoch counts; an older owner is refused from then on.
+ */
+import { TOOL_SERVICE_BOUNDS, type ToolEnded } from '@coxswain/protocol';
+
+/** How a call has ended. */
+export type CallEnding = Pick<ToolEnded, 'status' | 'result'>;
+
+/** One call. */
+export interface LedgerEntry {
+  readonly key: string;
+  readonly stop: AbortController;
+  /** The newest epoch that has asked for it. */
+  epoch: number;
+  /** Who is told of it: whoever asked last. */
+  tell: Tell;
+  /** It was told to stop before it was asked to run: it must not begin, and nobody knows whether it ran elsewhere. */
+  neverRan: boolean;
+  /** Its outcome comes as a command. */
+  accepted: boolean;
+  ending: CallEnding | null;
+}
+
+/** Tells whoever waits for a call. Must not throw. */
+export type Tell = (
+  what: { readonly type: 'progress' | 'feedback'; readonly text: string } | { readonly type: 'ended' | 'accepted' },
+) => void;
+
+/** How much a ledger keeps; see {@link TOOL_SERVICE_BOUNDS}. */
+export interface LedgerBounds {
+  readonly ledgerEntriesMax: number;
+  readonly ledgerMaxBytes: number;
+  readonly ledgerMaxAgeMs: number;
+  readonly sessionsFencedMax: number;
+}
+
+/** See the top of the file. */
+export class ToolLedger {
+  readonly #bounds: LedgerBounds;
+  readonly #nowMs: () => number;
+  readonly #running = new Map<string, LedgerEntry>();
+  /** In the order in which they ended. */
+  readonly #ended = new Map<string, { readonly entry: LedgerEntry; readonly bytes: number; readonly atMs: number }>();
+  readonly #epochs = new Map<string, number>();
+  #bytes = 0;
+
+  /** @param nowMs a monotonic clock. */
+  constructor(nowMs: () => number, bounds: LedgerBounds = TOOL_SERVICE_BOUNDS) {
+    this.#nowMs = nowMs;
+    this.#bounds = bounds;
+  }
+
+  /** Calls that run. */
+  get running(): readonly LedgerEntry[] {
+    return [...this.#running.values()];
+  }
+
+  /** What is known of a call. */
+  find(key: string): LedgerEntry | null {
+    this.#forget();
+    return this.#running.get(key) ?? this.#ended.get(key)?.entry ?? null;
+  }
+
+  /** Enters a call that begins to run. */
+  begin(key: string, epoch: number, tell: Tell): LedgerEntry {
+    const entry: LedgerEntry = {
+      key,
+      stop: new AbortController(),
+      epoch,
+      tell,
+      neverRan: false,
+      accepted: false,
+      ending: null,
+    };
+    this.#running.set(key, entry);
+    return entry;
+  }
+
+  /** Enters how a call has ended. */
+  end(entry: LedgerEntry, ending: CallEnding): void {
+    this.#running.delete(entry.key);
+    entry.ending = ending;
+    const bytes = Buffer.byteLength(JSON.stringify(ending));
+    this.#ended.set(entry.key, { entry, bytes, atMs: this.#nowMs() });
+    this.#bytes += bytes;
+    this.#forget();
+  }
+
+  /**
+   * Holds an owner's epoch against the newest that was heard of for its session, and remembers it.
+   * @returns whether the owner is the newest.
+   */
+  admit(session: string, epoch: number): boolean {
+    const newest = this.#epochs.get(session) ?? 0;
+    // Put at the end: the session that was heard of least recently goes first.
+    this.#epochs.delete(session);
+    this.#epochs.set(session, Math.max(newest, epoch));
+    const [oldest] = this.#epochs.keys();
+    if (this.#epochs.size > this.#bounds.sessionsFencedMax && oldest !== undefined) this.#epochs.delete(oldest);
+    return epoch >= newest;
+  }
+
+  #forget(): void {
+    const { ledgerEntriesMax, ledgerMaxBytes, ledgerMaxAgeMs } = this.#bounds;
+    const oldestMs = this.#nowMs() - ledgerMaxAgeMs;
+    for (const [key, { bytes, atMs }] of this.#ended) {
+      if (this.#ended.size <= ledgerEntriesMax && this.#bytes <= ledgerMaxBytes && atMs >= oldestMs) return;
+      this.#ended.delete(key);
+      this.#bytes -= bytes;
+    }
+  }
+}

@@ -1,0 +1,260 @@
+/** The calls of a served tool and its ledger, without a bus: what is asked and ordered, and what is said. */
+import type { ToolAsked, ToolOrder, ToolSaid } from '@coxswain/protocol';
+import { TOOL_SERVICE_BOUNDS } from '@coxswain/protocol';
+import { expect, test } from 'vitest';
+import { z } from 'zod';
+import { checkTool, defineTool, LATER, type ServedToolDefinition, ToolDefinitionError } from '../src/define-tool.ts';
+import { ToolCalls } from '../src/tool-calls.ts';
+import { type CallEnding, ToolLedger } from '../src/tool-ledger.ts';
+
+type Said = Pick<ToolSaid, 'type'> & Record<string, unknown>;
+
+const asked = (effect: string, epoch = 1, args: ToolAsked['args'] = {}): ToolAsked => ({
+  v: 1,
+  key: `default.s.${effect}`,
+  session_id: 's',
+  call_id: `c${effect}`,
+  epoch,
+  args,
+});
+const order = (want: ToolOrder['want'], effect: string, epoch = 1): ToolOrder =>
+  ({
+    v: 1,
+    key: `default.s.${effect}`,
+    session_id: 's',
+    epoch,
+    want,
+    ...(want === 'abort' ? { reason: 'so' } : {}),
+  }) as ToolOrder;
+
+/** A tool whose calls end when the test says so. */
+async function bed(more: Partial<ServedToolDefinition> = {}) {
+  const ends: ((answer: string) => void)[] = [];
+  const runs: AbortSignal[] = [];
+  const brought: unknown[] = [];
+  const run: ServedToolDefinition['run'] = (_, { signal }) => {
+    runs.push(signal);
+    return new Promise((resolve) => ends.push(resolve));
+  };
+  const tool = await checkTool({ name: 't', description: '', schema: { type: 'object' }, run, ...more });
+  const calls = new ToolCalls(tool, {
+    tenant: 'default',
+    nowMs: () => 0,
+    bring: async (_, call, ending) => void brought.push({ ...call, ...ending }),
+  });
+  const say = (to: (answer: (said: Said) => void) => void): Said[] => {
+    const said: Said[] = [];
+    to((one) => void said.push(one));
+    return said;
+  };
+  return {
+    calls,
+    runs,
+    brought,
+    ask: (one: ToolAsked) => say((answer) => calls.ask(one, answer as never)),
+    order: (one: ToolOrder) => say((answer) => calls.order(one, answer as never)),
+    /** Lets the oldest call end, and what follows of it happen. */
+    async end(answer = 'x') {
+      await settled(() => ends.length > 0);
+      ends.shift()?.(answer);
+      await turns();
+    },
+  };
+}
+
+async function turns(): Promise<void> {
+  for (let turn = 0; turn < 10; turn++) await Promise.resolve();
+}
+
+async function settled(is: () => boolean): Promise<void> {
+  for (let turn = 0; turn < 100 && !is(); turn++) await Promise.resolve();
+  expect(is()).toBe(true);
+}
+
+test('a key runs once, and whoever asks again hears what became of it', async () => {
+  const { ask, end, runs } = await bed();
+  const first = ask(asked('1-1'));
+  const second = ask(asked('1-1'));
+  await end('the result');
+  const third = ask(asked('1-1'));
+  expect(runs).toHaveLength(1);
+  // Whoever asked last is told.
+  expect(first.map(({ type }) => type)).toEqual(['running']);
+  expect(second).toMatchObject([{ type: 'running' }, { type: 'ended', result: { content: [{ text: 'the result' }] } }]);
+  expect(third).toMatchObject([{ type: 'ended', status: 'ok' }]);
+});
+
+test('a probe says unknown, running or how it ended, and refuses older owners from then on', async () => {
+  const { ask, order: say, end, runs } = await bed();
+  expect(say(order('probe', '1-1', 3))).toMatchObject([{ type: 'unknown' }]);
+  expect(ask(asked('1-1', 2))).toMatchObject([{ type: 'refused', code: 'stale_epoch' }]);
+  ask(asked('1-1', 3));
+  expect(say(order('probe', '1-1', 4))).toMatchObject([{ type: 'running' }]);
+  const attached = say(order('attach', '1-1', 4));
+  expect(say(order('abort', '1-1', 3))).toMatchObject([{ type: 'refused' }]);
+  await end();
+  expect(runs[0]?.aborted).toBe(false);
+  expect(attached.at(-1)).toMatchObject({ type: 'ended', status: 'ok' });
+  expect(say(order('probe', '1-1', 5))).toMatchObject([{ type: 'ended' }]);
+});
+
+test('what is told to stop before it came does not begin, and nobody takes it for a call that ran', async () => {
+  const { ask, order: say, runs } = await bed();
+  expect(say(order('abort', '1-1'))).toMatchObject([{ type: 'unknown' }]);
+  expect(say(order('probe', '1-1'))).toMatchObject([{ type: 'unknown' }]);
+  expect(ask(asked('1-1'))).toMatchObject([{ type: 'ended', status: 'cancelled' }]);
+  expect(runs).toHaveLength(0);
+});
+
+test('an abort reaches the signal, and what the function then throws is a cancelled call', async () => {
+  const { ask, order: say } = await bed({
+    run: (_, { signal }) =>
+      new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason))),
+  });
+  const said = ask(asked('1-1'));
+  await turns();
+  expect(say(order('abort', '1-1'))).toMatchObject([{ type: 'running' }]);
+  await settled(() => said.length === 2);
+  expect(said[1]).toMatchObject({ type: 'ended', status: 'cancelled' });
+});
+
+test('a long-running call is accepted at once, and brought with the newest epoch that has asked for it', async () => {
+  const { ask, order: say, end, brought } = await bed({ long_running: true });
+  expect(ask(asked('1-1')).map(({ type }) => type)).toContain('accepted');
+  expect(say(order('attach', '1-1', 2))).toMatchObject([{ type: 'accepted' }]);
+  await end('built');
+  await settled(() => brought.length === 1);
+  expect(brought).toMatchObject([{ epoch: 2, status: 'ok', result: { content: [{ text: 'built' }] } }]);
+});
+
+test('only a long-running tool may leave its outcome to somebody else', async () => {
+  const later = await bed({ long_running: true, run: () => LATER });
+  later.ask(asked('1-1'));
+  await turns();
+  expect(later.brought).toEqual([]);
+  expect(later.order(order('probe', '1-1'))).toMatchObject([{ type: 'running' }]);
+  const quick = await bed({ run: () => LATER });
+  const said = quick.ask(asked('1-1'));
+  await settled(() => said.length === 2);
+  expect(said[1]).toMatchObject({ type: 'ended', status: 'error' });
+});
+
+test('arguments are checked again, and a result that is none or too large is an error', async () => {
+  const strict = await bed({ schema: z.object({ n: z.number() }) as never });
+  const bad = strict.ask(asked('1-1', 1, JSON.parse('{"__proto__": {"n": 1}}')));
+  await settled(() => bad.length === 2);
+  expect(bad[1]).toMatchObject({ status: 'error', result: { detail: { code: 'invalid_call_arguments' } } });
+  expect(strict.runs).toHaveLength(0);
+  for (const [returned, code] of [
+    [{ content: 'no list' }, 'tool_failed'],
+    ['x'.repeat(TOOL_SERVICE_BOUNDS.answerMaxBytes), 'tool_result_too_large'],
+  ] as const) {
+    const { ask } = await bed({ run: () => returned as never });
+    const said = ask(asked('1-1'));
+    await settled(() => said.length === 2);
+    expect(said[1]).toMatchObject({ status: 'error', result: { detail: { code } } });
+  }
+});
+
+test('a drain waits for what runs, and takes nothing more', async () => {
+  const { ask, calls, end } = await bed();
+  const said = ask(asked('1-1'));
+  let drained = false;
+  const draining = calls.drain().then(() => {
+    drained = true;
+  });
+  expect(ask(asked('1-2'))).toMatchObject([{ type: 'refused', code: 'tool_unavailable' }]);
+  await turns();
+  expect(drained).toBe(false);
+  await end();
+  await draining;
+  expect(said.at(-1)).toMatchObject({ type: 'ended', status: 'ok' });
+});
+
+test('an instance takes as many calls as its bound says, and refuses the next', async () => {
+  const { ask } = await bed();
+  for (let n = 1; n <= TOOL_SERVICE_BOUNDS.callsAtOnceMax; n++) ask(asked(`1-${n}`));
+  expect(ask(asked('2-1'))).toMatchObject([{ type: 'refused', code: 'tool_unavailable' }]);
+});
+
+test('the ledger forgets the oldest that ended, by number, bytes and age, and never what runs', () => {
+  let nowMs = 0;
+  const ending = (text: string): CallEnding => ({
+    status: 'ok',
+    result: { content: [{ type: 'text', text }], is_error: false },
+  });
+  const made = (bounds: Partial<ConstructorParameters<typeof ToolLedger>[1]>) =>
+    new ToolLedger(() => nowMs, {
+      ledgerEntriesMax: 100,
+      ledgerMaxBytes: 10_000,
+      ledgerMaxAgeMs: 1_000,
+      sessionsFencedMax: 2,
+      ...bounds,
+    });
+  const known = (ledger: ToolLedger) => ['r', 'a', 'b', 'c'].filter((key) => ledger.find(key) !== null);
+  const fill = (ledger: ToolLedger) => {
+    ledger.begin('r', 1, () => undefined);
+    for (const key of ['a', 'b', 'c']) {
+      ledger.end(
+        ledger.begin(key, 1, () => undefined),
+        ending('x'.repeat(1_000)),
+      );
+      nowMs += 400;
+    }
+  };
+  const byNumber = made({ ledgerEntriesMax: 2 });
+  fill(byNumber);
+  expect(known(byNumber)).toEqual(['r', 'b', 'c']);
+  const byBytes = made({ ledgerMaxBytes: 1_500 });
+  fill(byBytes);
+  expect(known(byBytes)).toEqual(['r', 'c']);
+  const byAge = made({});
+  fill(byAge);
+  expect(known(byAge)).toEqual(['r', 'b', 'c']);
+  nowMs += 10_000;
+  expect(known(byAge)).toEqual(['r']);
+});
+
+test('the newest epoch of a session is remembered until others push it out', () => {
+  const ledger = new ToolLedger(() => 0, {
+    ledgerEntriesMax: 1,
+    ledgerMaxBytes: 1,
+    ledgerMaxAgeMs: 1,
+    sessionsFencedMax: 2,
+  });
+  expect(ledger.admit('a', 5)).toBe(true);
+  expect(ledger.admit('a', 4)).toBe(false);
+  expect(ledger.admit('b', 1)).toBe(true);
+  expect(ledger.admit('a', 5)).toBe(true);
+  ledger.admit('c', 1);
+  expect(ledger.admit('a', 4)).toBe(false);
+});
+
+test('arguments are typed by the schema', () => {
+  defineTool({
+    name: 't',
+    description: '',
+    schema: z.object({ n: z.number(), text: z.string().optional() }),
+    run({ n, text }) {
+      const both: [number, string | undefined] = [n, text];
+      // @ts-expect-error It is a number.
+      const wrong: string = n;
+      return `${both} ${wrong}`;
+    },
+  });
+  defineTool({ name: 't', description: '', schema: { type: 'object' }, run: ({ anything }) => String(anything) });
+});
+
+test.each([
+  [{ name: 'read_file' }, /a host has a tool of this name itself/],
+  [{ name: 'server__tool' }, /MCP server/],
+  [{ name: 'a.b' }, /1 to 128 characters/],
+  [{ schema: { type: 'nonsense' } }, /schema cannot be used/],
+  [{ schema: undefined }, /has no schema/],
+  [{ idempotnt: true }, /idempotnt/],
+  [{ run: undefined }, /is no tool/],
+])('a definition with %o is refused', async (wrong, words) => {
+  const tool = { name: 't', description: '', schema: { type: 'object' }, run: () => 'x', ...wrong };
+  await expect(checkTool(tool)).rejects.toThrow(words);
+  await expect(checkTool(tool)).rejects.toBeInstanceOf(ToolDefinitionError);
+});

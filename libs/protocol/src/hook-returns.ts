@@ -1,0 +1,113 @@
+/** The return protocol: what handlers may return, where, and what it means. */
+import { HOOK_CATALOGUE, HOOK_POINTS, type HookPoint } from './hook-points.ts';
+import type { JobReceiptInput } from './job-receipts.ts';
+import type { Json, JsonObject } from './json.ts';
+import type { Message } from './messages.ts';
+import type { HookReminderInput } from './verdicts.ts';
+
+const VETOABLE = ['user_prompt_submit', 'pre_compact', 'pre_suspend'] as const;
+const DENIABLE = ['PreToolUse', 'PreStep', 'PostStep', 'OnApprovalRequested', 'OnHandoffEmitted'] as const;
+const REWRITES_ARGS = ['PreToolUse', 'PreStep'] as const;
+const REWRITES_RESULT = ['PostToolUse'] as const;
+const REWRITES_OUTPUT = ['PostStep'] as const;
+const DECIDES = ['permission_asked'] as const;
+const SHAPES = ['transform_context'] as const;
+const GATES = ['gate_tool_calls'] as const;
+
+type AnsweringPoint =
+  | (typeof VETOABLE)[number]
+  | (typeof DENIABLE)[number]
+  | (typeof REWRITES_ARGS)[number]
+  | (typeof REWRITES_RESULT)[number]
+  | (typeof REWRITES_OUTPUT)[number]
+  | (typeof DECIDES)[number]
+  | (typeof SHAPES)[number]
+  | (typeof GATES)[number];
+/** A point at which nobody can object: handlers are told, and may advise. */
+export type AdvisoryPoint = Exclude<HookPoint, AnsweringPoint>;
+
+const ANSWERING: ReadonlySet<HookPoint> = new Set<HookPoint>([
+  ...VETOABLE,
+  ...DENIABLE,
+  ...REWRITES_ARGS,
+  ...REWRITES_RESULT,
+  ...REWRITES_OUTPUT,
+  ...DECIDES,
+  ...SHAPES,
+  ...GATES,
+]);
+const ADVISORY = HOOK_POINTS.filter((point): point is AdvisoryPoint => !ANSWERING.has(point));
+const OF_SESSIONS = HOOK_POINTS.filter((point) => HOOK_CATALOGUE[point].surfaces.includes('session'));
+
+/** One return of the protocol: how it is written, what it means, and the points that take it. */
+export interface ReturnRow {
+  readonly written: string;
+  readonly means: string;
+  readonly points: readonly HookPoint[];
+}
+
+/** The return protocol. The parser, the generated reference and the tests all read this table. */
+export const HOOK_RETURNS = {
+  nothing: {
+    written: 'nothing or `true`',
+    means: 'no objection, as if this handler were not there; at `gate_tool_calls` it denies the batch',
+    points: HOOK_POINTS,
+  },
+  veto: { written: '`false`, `{block: true, reason?}`', means: 'veto', points: VETOABLE },
+  decision: { written: '`{decision: allow, deny or ask, reason?}`', means: 'the permission answer', points: DECIDES },
+  deny: { written: '`{deny: reason}`', means: 'refuse', points: DENIABLE },
+  args: { written: '`{args}`', means: 'rewrite the arguments', points: REWRITES_ARGS },
+  result: { written: 'a string, `{result?, is_error?}`', means: 'rewrite the result', points: REWRITES_RESULT },
+  output: { written: '`{output}`', means: 'rewrite the output', points: REWRITES_OUTPUT },
+  messages: { written: '`{messages}`', means: 'what the request shows', points: SHAPES },
+  gate: {
+    written: '`[{allow, reason?}, …]`',
+    means: 'one answer per call, in call order; a missing or malformed one denies its call',
+    points: GATES,
+  },
+  reminder: {
+    written: '`{reminder: {…}, then?: …}`',
+    means: 'add a reminder, then apply the inner answer',
+    points: HOOK_POINTS,
+  },
+  body: {
+    written: '`{body, tags?, dedupe_key?, …}`',
+    means: 'add a reminder, no objection',
+    points: HOOK_POINTS,
+  },
+  reminders: {
+    written: '`[{reminder: {…}}, …]`',
+    means: 'several reminders, in order; of those with one `dedupe_key` the last',
+    points: OF_SESSIONS,
+  },
+  job: {
+    written: '`{job: receipt}`',
+    means: 'the work goes on elsewhere; its end is reported as feedback',
+    points: ADVISORY,
+  },
+} as const satisfies Readonly<Record<string, ReturnRow>>;
+
+type Nothing = undefined | null | true;
+type Answer<P extends HookPoint> =
+  | (P extends (typeof VETOABLE)[number] ? false | { block: true; reason?: string } : never)
+  | (P extends 'permission_asked' ? { decision: 'allow' | 'deny' | 'ask'; reason?: string } : never)
+  | (P extends (typeof DENIABLE)[number] ? { deny: string } : never)
+  | (P extends (typeof REWRITES_ARGS)[number] ? { args: JsonObject } : never)
+  | (P extends 'PostToolUse'
+      ? string | { result: string; is_error?: boolean } | { is_error: boolean; result?: string }
+      : never)
+  | (P extends 'PostStep' ? { output: Json } : never)
+  | (P extends 'transform_context' ? { messages: readonly Message[] } : never)
+  | (P extends 'gate_tool_calls' ? readonly { allow: boolean; reason?: string }[] : never)
+  | (P extends AdvisoryPoint ? { job: JobReceiptInput } : never);
+type PersonaPoint = 'PreStep' | 'PostStep' | Extract<HookPoint, `On${string}`>;
+type SessionPoint = Exclude<HookPoint, 'PreToolUse' | 'PostToolUse' | PersonaPoint>;
+type Reminders<P extends HookPoint> = P extends SessionPoint ? readonly { reminder: HookReminderInput }[] : never;
+
+/** What a handler of a point may return. */
+export type HandlerReturn<P extends HookPoint> =
+  | Nothing
+  | Answer<P>
+  | HookReminderInput
+  | Reminders<P>
+  | { reminder: HookReminderInput; then?: Nothing | Answer<P> | HookReminderInput | Reminders<P> };

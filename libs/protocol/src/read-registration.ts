@@ -1,0 +1,106 @@
+/** Reads registrations as people write them: what could not be asked later, or would never be, is refused at once. */
+import { z } from 'zod';
+import type { ErrorCode } from './error-catalogue.ts';
+import {
+  checkpointPattern,
+  HOOK_CATALOGUE,
+  HOOK_POINTS,
+  HOOK_SURFACES,
+  type HookPoint,
+  hookPointOf,
+} from './hook-points.ts';
+import { HookRegistration, REGISTRATION_FIELDS } from './hook-registrations.ts';
+import { nearestWord } from './nearest-word.ts';
+import { parseHookPattern } from './patterns.ts';
+import { payloadPathProblem } from './payload-paths.ts';
+
+const AsWritten = z.strictObject({
+  ...REGISTRATION_FIELDS,
+  /** In snake_case or PascalCase; a budget's may say its percentage, as `OnBudgetThreshold(80)`. */
+  point: z.string(),
+  /** Held against the point where it is said. */
+  surface: z.enum(HOOK_SURFACES).optional(),
+  /** At `loop_checkpoint`: which seams, in the place of a pattern. */
+  kinds: z.union([z.string(), z.array(z.string())]).optional(),
+});
+/** A registration as it is written, before defaults. */
+export type HookRegistrationInput = z.input<typeof AsWritten>;
+
+/** What is wrong with a registration: a catalogued code, a sentence, and the field that it is about. */
+export interface RegistrationProblem {
+  readonly code: Extract<ErrorCode, 'unknown_hook_point' | 'invalid_pattern' | 'invalid_field' | 'unknown_field'>;
+  readonly message: string;
+  readonly field: string;
+}
+
+/** A registration as sessions see it, or what is wrong with what was written. */
+export type ReadRegistration =
+  | { readonly ok: true; readonly registration: HookRegistration }
+  | { readonly ok: false; readonly problem: RegistrationProblem };
+
+/** Reads a registration as it is written. Never throws: what could not be asked in time is refused now. */
+export function readRegistration(written: unknown): ReadRegistration {
+  const parsed = AsWritten.safeParse(written);
+  if (!parsed.success) return refusedBy(parsed.error);
+  const { point: name, surface, kinds, ...fields } = parsed.data;
+  const budget = /^(\w+)\((\d{1,3})\)$/.exec(name);
+  const point = hookPointOf(budget?.[1] ?? name);
+  if (point === undefined || (budget && point !== 'OnBudgetThreshold'))
+    return refused('unknown_hook_point', 'point', `there is no hook point ${JSON.stringify(name)}${meant(name)}`);
+  if (surface !== undefined && !HOOK_CATALOGUE[point].surfaces.includes(surface)) {
+    const taken = HOOK_CATALOGUE[point].surfaces.join(' or ');
+    return refused('invalid_field', 'surface', `${point} is a point of the surface ${taken}, not of ${surface}`);
+  }
+  const pattern = patternOf(point, kinds, isGiven(written, 'pattern') ? fields.pattern : undefined);
+  if ('problem' in pattern) return refused('invalid_pattern', 'kinds', pattern.problem);
+  if (budget && fields.pct !== undefined)
+    return refused('invalid_field', 'pct', 'the name of the point says the percentage already');
+  const pct = budget ? { pct: Number(budget[2]) } : {};
+  const registration = HookRegistration.safeParse({ ...fields, point, ...pattern, ...pct });
+  if (!registration.success) return refusedBy(registration.error);
+  const astray = pathProblem(point, registration.data.pattern);
+  return astray === null
+    ? { ok: true, registration: registration.data }
+    : refused('invalid_pattern', 'pattern', astray);
+}
+
+function patternOf(
+  point: HookPoint,
+  kinds: string | readonly string[] | undefined,
+  pattern: string | undefined,
+): { readonly pattern?: string } | { readonly problem: string } {
+  if (kinds === undefined) return pattern === undefined ? {} : { pattern };
+  if (point !== 'loop_checkpoint') return { problem: 'kinds of seams are for loop_checkpoint only' };
+  if (pattern !== undefined) return { problem: 'give kinds or a pattern, not both' };
+  return checkpointPattern(kinds);
+}
+
+function isGiven(written: unknown, field: string): boolean {
+  return (written as Record<string, unknown>)[field] !== undefined;
+}
+
+function refused(code: RegistrationProblem['code'], field: string, message: string): ReadRegistration {
+  return { ok: false, problem: { code, field, message: `${field}: ${message}` } };
+}
+
+function meant(name: string): string {
+  const near = nearestWord(name, HOOK_POINTS);
+  return near === null ? '' : `; did you mean ${near}?`;
+}
+
+// A condition on what no payload of the point has would never hold, and a guard with it never be asked.
+function pathProblem(point: HookPoint, text: string): string | null {
+  const pattern = parseHookPattern(text);
+  if (typeof pattern === 'string' || pattern.kind !== 'condition') return null;
+  return payloadPathProblem(point, pattern.condition.path);
+}
+
+const PATTERN_FIELDS: readonly string[] = ['pattern', 'persona', 'step'];
+
+function refusedBy(error: z.ZodError): ReadRegistration {
+  const issue = error.issues[0] as z.core.$ZodIssue;
+  const unknown = issue.code === 'unrecognized_keys';
+  const field = [...issue.path, ...(unknown ? [issue.keys[0]] : [])].join('.') || 'registration';
+  if (unknown) return refused('unknown_field', field, 'no registration has this field');
+  return refused(PATTERN_FIELDS.includes(field) ? 'invalid_pattern' : 'invalid_field', field, issue.message);
+}

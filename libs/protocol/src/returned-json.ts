@@ -1,0 +1,32 @@
+/** Returns of handlers, before they are JSON: what JSON would leave out or replace without a word is told here. */
+
+/**
+ * Says what of a return JSON cannot hold, or null. `JSON.stringify` makes nothing of a function, `null` of NaN and `{}` of
+ * a Map or of a promise that nobody has awaited: each of them is an answer, and another one than was meant.
+ */
+export function returnProblem(raw: unknown): string | null {
+  const open: [value: unknown, name: string][] = [[raw, 'it']];
+  const seen = new Set<unknown>();
+  for (let next = open.pop(); next; next = open.pop()) {
+    const [value, name] = next;
+    const stray = strayKind(value);
+    if (stray !== null) return `${name} is ${stray}`;
+    if (typeof value !== 'object' || value === null || seen.has(value)) continue;
+    seen.add(value);
+    // What says itself how it is written, such as a date, is written so.
+    if (typeof (value as { toJSON?: unknown }).toJSON === 'function') continue;
+    for (const [key, member] of Object.entries(value)) open.push([member, JSON.stringify(key)]);
+  }
+  return null;
+}
+
+function strayKind(value: unknown): string | null {
+  if (typeof value === 'function') return 'a function';
+  if (typeof value === 'symbol') return 'a symbol';
+  if (typeof value === 'bigint') return 'a BigInt';
+  if (typeof value === 'number') return Number.isFinite(value) ? null : String(value);
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return null;
+  const kind = Object.prototype.toString.call(value).slice('[object '.length, -1);
+  if (kind === 'Object' || typeof (value as { toJSON?: unknown }).toJSON === 'function') return null;
+  return kind === 'Promise' ? 'a promise: await it' : `of the kind ${kind}`;
+}

@@ -1,0 +1,50 @@
+/**
+ * Large fields as the object store holds them (NATS ADR-20): one message under the object's name that says what it is, and
+ * its bytes in chunks. They are read message by message. The store's own readers make a consumer for each object, which
+ * stays for minutes after it was read; a server bounds how many there may be, and then nobody can read any more.
+ */
+import { z } from 'zod';
+import { STREAMS } from './subjects.ts';
+
+/** The stream behind the object store. */
+export const BLOBS_STREAM = `OBJ_${STREAMS.blobs}`;
+
+/** One message of that stream. */
+export interface BlobMessage {
+  readonly seq: number;
+  readonly data: Uint8Array;
+}
+
+/** The first message on a subject at or after a position, or null. */
+export type NextBlobMessage = (subject: string, seq: number) => Promise<BlobMessage | null>;
+
+const About = z.object({
+  nuid: z.string().regex(/^[A-Za-z0-9]{1,64}$/),
+  size: z.number().int().nonnegative(),
+  deleted: z.boolean().optional(),
+});
+
+/**
+ * Reads the object of a name, or null where there is none.
+ * @throws Error where what is stored is no object, or a part of it is missing: it may be being written again.
+ */
+export async function readStoredBlob(name: string, next: NextBlobMessage): Promise<Uint8Array | null> {
+  const stored = await next(`$O.${STREAMS.blobs}.M.${base64Url(name)}`, 1);
+  if (!stored) return null;
+  const { nuid, size, deleted } = About.parse(JSON.parse(new TextDecoder().decode(stored.data)));
+  if (deleted) return null;
+  const whole = new Uint8Array(size);
+  let seq = 1;
+  for (let held = 0; held < size; ) {
+    const chunk = await next(`$O.${STREAMS.blobs}.C.${nuid}`, seq);
+    if (!chunk || held + chunk.data.length > size) throw new Error(`the object ${name} is not whole`);
+    whole.set(chunk.data, held);
+    held += chunk.data.length;
+    seq = chunk.seq + 1;
+  }
+  return whole;
+}
+
+function base64Url(name: string): string {
+  return btoa(name).replaceAll('+', '-').replaceAll('/', '_');
+}

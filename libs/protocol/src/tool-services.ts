@@ -1,0 +1,130 @@
+/**
+ * Tools on the bus: what a process announces, how it says that it lives, how it is asked, and what it answers. A call is
+ * known everywhere by its idempotency key, `<tenant>.<sid>.<effect id>`.
+ */
+import { z } from 'zod';
+import { TOOL_NAME_PATTERN, ToolDefinition } from './calls.ts';
+import { ID_PATTERN } from './ids.ts';
+import { ToolResult } from './inputs.ts';
+import { JsonObject } from './json.ts';
+import { BUILT_IN_RULES } from './permissions.ts';
+
+/** How often an instance says that it lives, and how long it is believed. */
+export const TOOL_LIVENESS = { beatMs: 300, ttlMs: 3_000 } as const;
+
+/** What a process that serves a tool keeps and does at most. */
+export const TOOL_SERVICE_BOUNDS = {
+  /** Calls of one instance at once; whoever asks beyond it is told so, and nothing runs. */
+  callsAtOnceMax: 256,
+  /** Calls that have ended and that the ledger still knows; the oldest go first. */
+  ledgerEntriesMax: 4_096,
+  /** Their results together, as JSON. */
+  ledgerMaxBytes: 64 * 1024 * 1024,
+  /** How long a call that has ended is known. */
+  ledgerMaxAgeMs: 3_600_000,
+  /** Sessions of which the newest epoch is remembered; the one that was heard of least recently goes first. */
+  sessionsFencedMax: 65_536,
+  /** One answer, as JSON: a message of a server is no larger by default than twice that. */
+  answerMaxBytes: 512 * 1024,
+  progressMaxChars: 4_096,
+  feedbackMaxChars: 8_192,
+} as const;
+
+// Tools of these names are a host's own: the built-in rules would let a stranger's pass under them.
+const HOSTS_OWN = new Set([
+  ...BUILT_IN_RULES.map(({ tool }) => tool),
+  'fetch_url',
+  'delegate',
+  'handoff',
+  'send_message',
+]);
+
+/** What a bus tool may be called: neither like a tool of the host's nor like one of an MCP server. */
+export const BusToolName = z
+  .string()
+  .regex(TOOL_NAME_PATTERN, { error: 'a tool is named with 1 to 128 characters of A-Z a-z 0-9 _ -' })
+  .refine((name) => !name.includes('__'), { error: 'a name with __ is one of an MCP server’s tool' })
+  .refine((name) => !HOSTS_OWN.has(name), { error: 'a host has a tool of this name itself' });
+
+/** What a tool is announced as. It stands in the registry until it is announced otherwise or taken back. */
+export const ToolAnnouncement = z.strictObject({
+  v: z.literal(1),
+  /** When it was first announced. */
+  since: z.iso.datetime(),
+  ...ToolDefinition.omit({ source: true, max_output: true }).shape,
+  name: BusToolName,
+});
+/** See {@link ToolAnnouncement}. */
+export type ToolAnnouncement = z.infer<typeof ToolAnnouncement>;
+
+/**
+ * What an instance says of itself, again and again. `draining` takes no new calls and still works on those that it has;
+ * `gone` is the last of it.
+ */
+export const ToolBeat = z.strictObject({ v: z.literal(1), state: z.enum(['serving', 'draining', 'gone']) });
+/** See {@link ToolBeat}. */
+export type ToolBeat = z.infer<typeof ToolBeat>;
+
+const about = {
+  v: z.literal(1),
+  key: z.string().min(1).max(256),
+  session_id: z.string().regex(ID_PATTERN),
+  epoch: z.number().int().positive(),
+};
+
+/** One call, to whichever instance takes it. */
+export const ToolAsked = z.strictObject({ ...about, call_id: z.string().min(1).max(256), args: JsonObject });
+/** See {@link ToolAsked}. */
+export type ToolAsked = z.infer<typeof ToolAsked>;
+
+/**
+ * What is said about a call: `probe` asks what became of it, and from then on an instance refuses whoever has an older
+ * epoch of the session; `attach` wants to be told its outcome from now on; `abort` tells it to stop, or not to begin.
+ */
+export const ToolOrder = z.discriminatedUnion('want', [
+  z.strictObject({ ...about, want: z.literal('probe') }),
+  z.strictObject({ ...about, want: z.literal('attach') }),
+  z.strictObject({ ...about, want: z.literal('abort'), reason: z.string().max(2_048) }),
+]);
+/** See {@link ToolOrder}. */
+export type ToolOrder = z.infer<typeof ToolOrder>;
+
+const said = { v: z.literal(1), key: z.string().max(256), instance: z.string().regex(ID_PATTERN) };
+
+/** How a call has ended. */
+export const ToolEnded = z.strictObject({
+  ...said,
+  type: z.literal('ended'),
+  status: z.enum(['ok', 'error', 'cancelled']),
+  result: ToolResult,
+});
+/** See {@link ToolEnded}. */
+export type ToolEnded = z.infer<typeof ToolEnded>;
+
+/** What an instance says of a call, to whoever asked last. */
+export const ToolSaid = z.discriminatedUnion('type', [
+  /** It runs here. */
+  z.strictObject({ ...said, type: z.literal('running') }),
+  /** It was taken up; its outcome comes as the command `call_outcome`. */
+  z.strictObject({ ...said, type: z.literal('accepted') }),
+  z.strictObject({ ...said, type: z.literal('progress'), text: z.string().max(TOOL_SERVICE_BOUNDS.progressMaxChars) }),
+  z.strictObject({ ...said, type: z.literal('feedback'), text: z.string().max(TOOL_SERVICE_BOUNDS.feedbackMaxChars) }),
+  ToolEnded,
+  /** This instance knows nothing of it. */
+  z.strictObject({ ...said, type: z.literal('unknown') }),
+  /** Whoever asked has an older epoch of the session, or the instance takes nothing more: nothing was done. */
+  z.strictObject({
+    ...said,
+    type: z.literal('refused'),
+    code: z.enum(['stale_epoch', 'tool_unavailable']),
+    message: z.string().max(2_048),
+  }),
+]);
+/** See {@link ToolSaid}. */
+export type ToolSaid = z.infer<typeof ToolSaid>;
+
+/** Whether a key is one of this session, in this tenant. */
+export function isKeyOf(key: string, tenant: string, sessionId: string): boolean {
+  const prefix = `${tenant}.${sessionId}.`;
+  return key.startsWith(prefix) && /^\d{1,15}-\d{1,15}$/.test(key.slice(prefix.length));
+}

@@ -1,0 +1,47 @@
+/**
+ * Who serves which partition: highest random weight ("rendezvous") hashing (D. Thaler, C. Ravishankar, "A Name-Based
+ * Mapping Scheme for Rendezvous", 1996), with no host taking more than its even share. Every host that knows of the same
+ * hosts finds the same; where a host joins or leaves, few partitions move.
+ */
+import { PARTITIONS } from '@coxswain/protocol';
+
+/**
+ * Deals partitions out to hosts, as evenly as can be.
+ * @param hosts their names, each once, in any order.
+ * @returns for each host its partitions, ascending; empty without hosts.
+ */
+export function assignPartitions(
+  hosts: readonly string[],
+  partitions: number = PARTITIONS,
+): ReadonlyMap<string, readonly number[]> {
+  const shares = new Map<string, number[]>([...hosts].sort().map((host) => [host, []]));
+  if (shares.size === 0) return shares;
+  const least = Math.floor(partitions / shares.size);
+  // So many hosts have one more than the others.
+  let larger = partitions % shares.size;
+  // The strongest wish of all is granted first, so that what one host's coming takes away from another is its weakest.
+  const wishes = [...shares.keys()].flatMap((host) =>
+    Array.from({ length: partitions }, (_, p) => ({ host, p, weight: weightOf(host, p) })),
+  );
+  wishes.sort((a, b) => b.weight - a.weight || (a.host < b.host ? -1 : 1));
+  const taken = new Set<number>();
+  for (const { host, p } of wishes) {
+    const share = shares.get(host) as number[];
+    if (taken.has(p) || share.length > least || (share.length === least && larger === 0)) continue;
+    if (share.length === least) larger--;
+    share.push(p);
+    taken.add(p);
+  }
+  for (const share of shares.values()) share.sort((a, b) => a - b);
+  return shares;
+}
+
+/** FNV-1a, and the finalizer of MurmurHash3 (https://github.com/aappleby/smhasher), as FNV alone hardly mixes the last letter. */
+function weightOf(host: string, partition: number): number {
+  const text = `${host}/${partition}`;
+  let hash = 0x811c9dc5;
+  for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193);
+  hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
+  hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35);
+  return (hash ^ (hash >>> 16)) >>> 0;
+}

@@ -1,0 +1,372 @@
+/**
+ * The partitions of this host: which it serves, and what becomes of sessions when that changes.
+ *
+ * A partition's commands go to its new host at once. Sessions that the old host works on stay there until their calls
+ * have ended: it says in the note of each whose it is, the new host rings it for their commands meanwhile, and goes on
+ * with each as it is let go. All of it may fail: then a command is delivered again, a host takes up what another one has,
+ * and the fence decides (R10).
+ */
+import type { ActiveSession, Clock, CommandInbox, Doorbell, HostLine, Log, StrayCommand } from '@coxswain/ports';
+import {
+  HOST_LIVENESS,
+  type HostLiveness,
+  PARTITIONS,
+  partitionOf,
+  type SessionRef,
+  subjects,
+} from '@coxswain/protocol';
+import { assignPartitions } from './assign-partitions.ts';
+import { HostPeers } from './host-peers.ts';
+
+/** The sessions of a host, as its partitions steer them. */
+export interface PartitionedSessions {
+  /** Whether the session is in this host's memory. */
+  isHere(ref: SessionRef): boolean;
+  /** A command has come for a session of this host. */
+  ring(doorbell: Doorbell): void;
+  /** Goes on with a session that may have work, and that nobody else works on. Does not reject. */
+  takeUp(session: ActiveSession): Promise<void>;
+  /** Lets the sessions of partitions go, each as soon as nothing runs that should end first. */
+  handOver(partitions: ReadonlySet<number>): void;
+  /** The host may begin effects again. */
+  goOn(): void;
+  /** Leaves all sessions at once. */
+  leaveAll(): void;
+}
+
+/** The ports that the partitions of a host use. */
+export interface PartitionPorts {
+  readonly inbox: CommandInbox;
+  readonly hostLine: HostLine;
+  readonly active: { list(partition: number): Promise<readonly ActiveSession[]> };
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/** Deliveries by their place: one that is made again replaces the one before. */
+type Rung = Map<number, Doorbell>;
+
+interface Held {
+  session: ActiveSession;
+  readonly rung: Rung;
+}
+
+/** Sessions that are taken up side by side. */
+const TAKE_UP_SIDE_BY_SIDE = 32;
+/** How often a session that another host has is looked for, and how soon trouble is tried again. */
+const LOOK_AGAIN_MS = 1_000;
+/** No command has this place: a host is rung for it to hear whether it has the session. */
+const JUST_ASKING = 0;
+
+/** See the top of the file. */
+export class HostPartitions {
+  readonly #ports: PartitionPorts;
+  readonly #sessions: PartitionedSessions;
+  readonly #stray: (command: StrayCommand) => void;
+  readonly #newName: () => string;
+  readonly #peers: HostPeers;
+  readonly #ended = new AbortController();
+  readonly #only: ReadonlySet<number> | null;
+  #assigned: ReadonlySet<number> = new Set();
+  /** Partitions whose notes are not read yet, and what has rung for them. */
+  readonly #unread = new Map<number, Rung>();
+  /** Sessions of these partitions that another host works on still. */
+  readonly #held = new Map<string, Held>();
+  #balancing: Promise<void> | null = null;
+  #looking: Promise<void> | null = null;
+  #isStale = false;
+  /** The lease ran out while others lived: everything was left. */
+  #isCut = false;
+  #isLeaving = false;
+
+  /**
+   * @param newName makes the names under which this host is known.
+   * @param options `partitions`: serves these, whoever else lives.
+   */
+  constructor(
+    ports: PartitionPorts,
+    sessions: PartitionedSessions,
+    stray: (command: StrayCommand) => void,
+    newName: () => string,
+    {
+      partitions,
+      liveness = HOST_LIVENESS,
+    }: { partitions?: readonly number[] | undefined; liveness?: HostLiveness | undefined },
+  ) {
+    this.#ports = ports;
+    this.#sessions = sessions;
+    this.#stray = stray;
+    this.#newName = newName;
+    this.#only = partitions ? new Set(partitions) : null;
+    const handlers = {
+      changed: () => void this.#balance(),
+      lapsed: () => this.#lapsed(),
+      regained: () => void this.#regained(),
+      rung: (ref: SessionRef, seq: number) => this.#rung(ref, seq),
+      released: (ref: SessionRef) => this.#released(ref),
+    };
+    this.#peers = new HostPeers(ports, newName(), handlers, liveness);
+  }
+
+  /** The name under which this host notes its sessions. */
+  get self(): string {
+    return this.#peers.self;
+  }
+
+  /** Whether effects may begin: nobody else can have taken this host for dead. */
+  get mayBegin(): boolean {
+    return this.#peers.hasLease || !this.#peers.hasOthers;
+  }
+
+  /** Whether a session is this host's to work on. */
+  isOwn({ sessionId }: SessionRef): boolean {
+    return this.#assigned.has(partitionOf(sessionId));
+  }
+
+  /** Joins the hosts. Resolves when commands flow and what was found in the partitions is being worked on. */
+  async start(): Promise<void> {
+    await this.#peers.join();
+    await this.#balance();
+  }
+
+  /**
+   * Finds out whose a session is that another host has written to, and takes it up if it is nobody's.
+   * @param isOld that was long ago: a host that is noted, and was never heard of, is not waited for any more.
+   * @returns whether it is known by now. Rejects where the notes cannot be read.
+   */
+  async lookAt(ref: SessionRef, isOld: boolean): Promise<boolean> {
+    const notes = await this.#ports.active.list(partitionOf(ref.sessionId));
+    const session = notes.find((note) => keyOf(note.ref) === keyOf(ref));
+    if (!session || !this.isOwn(ref)) return true;
+    const { host } = session;
+    if (this.#isElsewhere(session)) this.#hold(session);
+    else if (host === null || host === this.#peers.self || isOld) await this.#takeUp(session);
+    else return false;
+    return true;
+  }
+
+  /** Gives all partitions away. Rejects where the inbox cannot be closed in order. */
+  async retire(): Promise<void> {
+    if (this.#isLeaving) return;
+    this.#isLeaving = true;
+    this.#peers.retire();
+    this.#held.clear();
+    this.#unread.clear();
+    await this.#ports.inbox.close();
+  }
+
+  /** A session that was let go of has work for its next host. */
+  release(ref: SessionRef): void {
+    this.#peers.release(ref);
+  }
+
+  /** Is gone: to be called after {@link retire}. */
+  leave(): void {
+    this.#ended.abort();
+    this.#peers.leave();
+  }
+
+  /** Is gone without a word, as a crash would have it. */
+  vanish(): void {
+    this.#isLeaving = true;
+    this.#ended.abort();
+    this.#peers.vanish();
+  }
+
+  // ---- which partitions ----
+
+  #wanted(): ReadonlySet<number> {
+    if (this.#isCut) return new Set();
+    if (this.#only) return this.#only;
+    return new Set(assignPartitions(this.#peers.serving, PARTITIONS).get(this.#peers.self) ?? []);
+  }
+
+  /** Contract: does not reject. One at a time; what changes meanwhile is looked at after it. */
+  #balance(): Promise<void> {
+    this.#isStale = true;
+    this.#balancing ??= this.#balanceAll().finally(() => {
+      this.#balancing = null;
+    });
+    return this.#balancing;
+  }
+
+  async #balanceAll(): Promise<void> {
+    while (this.#isStale && !this.#isLeaving) {
+      this.#isStale = false;
+      try {
+        await this.#balanceOnce();
+      } catch (error) {
+        if (this.#isLeaving) return;
+        this.#ports.log.warn({ error: (error as Error).message }, 'partitions could not be taken now');
+        await this.#ports.clock.sleep(LOOK_AGAIN_MS, this.#ended.signal);
+        this.#isStale = true;
+      }
+    }
+  }
+
+  async #balanceOnce(): Promise<void> {
+    const before = this.#assigned;
+    const wanted = this.#wanted();
+    const lost = new Set([...before].filter((p) => !wanted.has(p)));
+    this.#assigned = wanted;
+    for (const p of wanted) if (!before.has(p)) this.#unread.set(p, new Map());
+    for (const p of lost) this.#unread.delete(p);
+    for (const [key, { session }] of this.#held) if (!this.isOwn(session.ref)) this.#held.delete(key);
+    if (lost.size > 0) this.#sessions.handOver(lost);
+    await this.#ports.inbox.open(
+      { ring: (doorbell) => this.#ring(doorbell), stray: (command) => this.#stray(command) },
+      [...wanted],
+    );
+    await this.#sort([...this.#unread.keys()]);
+    await this.#takeUpOfTheDead();
+  }
+
+  // ---- whose sessions ----
+
+  /** Reads the notes of partitions: what nobody works on is taken up, the rest is left to whoever has it. */
+  async #sort(partitions: readonly number[]): Promise<void> {
+    const free: ActiveSession[] = [];
+    try {
+      await sideBySide(partitions, async (p) => void free.push(...(await this.#sortOne(p))));
+    } finally {
+      // A partition that could not be read is read again; the others are not.
+      await sideBySide(free, (session) => this.#takeUp(session));
+    }
+  }
+
+  /** @returns the partition's sessions that nobody works on. */
+  async #sortOne(p: number): Promise<readonly ActiveSession[]> {
+    const notes = await this.#ports.active.list(p);
+    if (!this.#assigned.has(p)) return [];
+    const free = notes.filter((session) => {
+      const isHere = this.#sessions.isHere(session.ref);
+      if (!this.#isElsewhere(session)) return !isHere || session.host !== this.#peers.self;
+      if (!isHere) this.#hold(session);
+      return false;
+    });
+    const noted = new Set(notes.map(({ ref }) => keyOf(ref)));
+    // A note that has gone: nobody works on it, and what has rung for it is for us.
+    for (const [key, { session }] of this.#held)
+      if (partitionOf(session.ref.sessionId) === p && !noted.has(key)) this.#unhold(session.ref);
+    const rung = this.#unread.get(p);
+    this.#unread.delete(p);
+    for (const doorbell of rung?.values() ?? []) this.#ring(doorbell);
+    return free;
+  }
+
+  #isElsewhere({ host }: ActiveSession): boolean {
+    return host !== null && host !== this.#peers.self && this.#peers.isLive(host);
+  }
+
+  #hold(session: ActiveSession): void {
+    const key = keyOf(session.ref);
+    const held = this.#held.get(key);
+    if (held) held.session = session;
+    else this.#held.set(key, { session, rung: new Map() });
+    this.#looking ??= this.#lookAgain().finally(() => {
+      this.#looking = null;
+    });
+  }
+
+  /** What has rung for a session that somebody else had is this host's now. */
+  #unhold(ref: SessionRef): void {
+    const held = this.#held.get(keyOf(ref));
+    this.#held.delete(keyOf(ref));
+    for (const doorbell of held?.rung.values() ?? []) this.#sessions.ring(doorbell);
+  }
+
+  async #takeUp(session: ActiveSession): Promise<void> {
+    if (this.#isLeaving || !this.isOwn(session.ref)) return;
+    await this.#sessions.takeUp(session);
+    this.#unhold(session.ref);
+  }
+
+  async #takeUpOfTheDead(): Promise<void> {
+    const free = [...this.#held.values()].map(({ session }) => session).filter((one) => !this.#isElsewhere(one));
+    await sideBySide(free, (session) => this.#takeUp(session));
+  }
+
+  /** What was told may have been lost on the way. Contract: does not reject. */
+  async #lookAgain(): Promise<void> {
+    while (this.#held.size > 0 && !this.#isLeaving) {
+      await this.#ports.clock.sleep(LOOK_AGAIN_MS, this.#ended.signal);
+      const partitions = new Set([...this.#held.values()].map(({ session }) => partitionOf(session.ref.sessionId)));
+      if (this.#isLeaving) return;
+      try {
+        await this.#sort([...partitions]);
+        // A note may name a host that has lost the session to another, which has let it go since.
+        for (const { session } of this.#held.values())
+          if (session.host !== null) this.#peers.ring(session.host, session.ref, JUST_ASKING);
+      } catch (error) {
+        this.#ports.log.warn({ error: (error as Error).message }, 'notes of active sessions cannot be read now');
+      }
+    }
+  }
+
+  // ---- what is heard ----
+
+  #ring(doorbell: Doorbell): void {
+    // Whoever has the partition is rung again.
+    if (this.#isLeaving || !this.isOwn(doorbell.ref)) return;
+    const unread = this.#unread.get(partitionOf(doorbell.ref.sessionId));
+    if (unread && !this.#sessions.isHere(doorbell.ref)) {
+      unread.set(doorbell.seq, doorbell);
+      return;
+    }
+    const held = this.#held.get(keyOf(doorbell.ref));
+    if (held?.session.host) {
+      held.rung.set(doorbell.seq, doorbell);
+      this.#peers.ring(held.session.host, doorbell.ref, doorbell.seq);
+    } else this.#sessions.ring(doorbell);
+  }
+
+  #rung(ref: SessionRef, seq: number): void {
+    // The other host acknowledges: it has the delivery.
+    if (!this.#sessions.isHere(ref)) this.#peers.release(ref);
+    else if (seq !== JUST_ASKING) this.#sessions.ring({ ref, seq, ack: () => undefined });
+  }
+
+  #released(ref: SessionRef): void {
+    if (!this.isOwn(ref) || this.#isLeaving) return;
+    const held = this.#held.get(keyOf(ref));
+    void this.#takeUp(held ? { ...held.session, host: null } : { ref, host: null, revision: 0 });
+  }
+
+  #lapsed(): void {
+    // Nobody could have taken over from a host that is alone, and what it does is worth more than caution.
+    if (!this.#peers.hasOthers) return;
+    this.#ports.log.warn({}, 'this host was not heard by the others: it leaves its sessions to them');
+    this.#isCut = true;
+    this.#assigned = new Set();
+    this.#held.clear();
+    this.#unread.clear();
+    this.#sessions.leaveAll();
+    void this.#balance();
+  }
+
+  async #regained(): Promise<void> {
+    if (!this.#isCut) return this.#sessions.goOn();
+    try {
+      // What its notes say of the host that it was until now must not keep the others from them.
+      await this.#peers.rename(this.#newName());
+    } catch (error) {
+      this.#ports.log.warn({ error: (error as Error).message }, 'the line between hosts is cut again');
+    }
+    this.#isCut = false;
+    await this.#balance();
+  }
+}
+
+/** Does this for all, so many at a time. Rejects with the first rejection, once all that had begun have ended. */
+async function sideBySide<T>(all: readonly T[], one: (item: T) => Promise<void>): Promise<void> {
+  const left = all.values();
+  const worker = async () => {
+    for (const item of left) await one(item);
+  };
+  const ended = await Promise.allSettled(Array.from({ length: Math.min(TAKE_UP_SIDE_BY_SIDE, all.length) }, worker));
+  for (const result of ended) if (result.status === 'rejected') throw result.reason;
+}
+
+function keyOf(ref: SessionRef): string {
+  return subjects.journal(ref);
+}

@@ -1,0 +1,223 @@
+/**
+ * Which hosts live, as this one hears it.
+ *
+ * P1: A host is believed for as long as its last beat is young by this host's own clock; no two clocks are compared.
+ * P2: Its own beats come back over the same line. While they do not, it is cut off: it knows nothing of the others, and
+ *     its lease runs out before they can have stopped believing it.
+ * P3: All of this only says where work should go. Who may write is decided by a journal's fence.
+ */
+import type { Clock, HostLine, Log } from '@coxswain/ports';
+import type { HostBeat, HostLiveness, SessionRef } from '@coxswain/protocol';
+
+/** Contract: these return at once and do not throw. */
+export interface HostPeersHandlers {
+  /** Other hosts serve, or live, than before. */
+  changed(): void;
+  /** The lease has run out. */
+  lapsed(): void;
+  /** It is heard again. */
+  regained(): void;
+  /** Another host was rung for a session of this one. */
+  rung(ref: SessionRef, seq: number): void;
+  /** Some host has let a session go. */
+  released(ref: SessionRef): void;
+}
+
+/** Beats that have not come back. */
+const BEATS_UNDER_WAY_MAX = 64;
+/** Beats that may be missed of a host that is known from a kept beat only. */
+const BEATS_AWAITED = 3;
+
+interface Peer {
+  state: HostBeat['state'];
+  heardMs: number;
+}
+
+/** See the top of the file. */
+export class HostPeers {
+  readonly #line: HostLine;
+  readonly #clock: Clock;
+  readonly #log: Log;
+  readonly #handlers: HostPeersHandlers;
+  readonly #liveness: HostLiveness;
+  readonly #peers = new Map<string, Peer>();
+  readonly #sentMs = new Map<number, number>();
+  readonly #ended = new AbortController();
+  #self: string;
+  #state: HostBeat['state'] = 'serving';
+  #no = 0;
+  #heardOwnMs: number;
+  #lapsed = false;
+
+  constructor(
+    { hostLine, clock, log }: { readonly hostLine: HostLine; readonly clock: Clock; readonly log: Log },
+    self: string,
+    handlers: HostPeersHandlers,
+    liveness: HostLiveness,
+  ) {
+    this.#liveness = liveness;
+    this.#line = hostLine;
+    this.#clock = clock;
+    this.#log = log;
+    this.#self = self;
+    this.#handlers = handlers;
+    this.#heardOwnMs = clock.monotonicMs();
+  }
+
+  /** The name under which this host is known now. */
+  get self(): string {
+    return this.#self;
+  }
+
+  /** The hosts that take partitions. */
+  get serving(): readonly string[] {
+    const others = [...this.#peers].filter(([, { state }]) => state === 'serving').map(([host]) => host);
+    return (this.#state === 'serving' ? [this.#self, ...others] : others).sort();
+  }
+
+  /** Whether any other host lives. */
+  get hasOthers(): boolean {
+    return this.#peers.size > 0;
+  }
+
+  /** Whether a host lives. */
+  isLive(host: string): boolean {
+    return host === this.#self || this.#peers.has(host);
+  }
+
+  /** Whether this host may begin anything: it was heard a moment ago. */
+  get hasLease(): boolean {
+    return this.#clock.monotonicMs() - this.#heardOwnMs < this.#liveness.leaseMs;
+  }
+
+  /** Joins the hosts, as one that serves, and goes on saying so. Resolves when it is known who else lives. */
+  async join(): Promise<void> {
+    await this.#open();
+    void this.#live();
+  }
+
+  /** Goes on under another name: what the old one had is anybody's. */
+  async rename(self: string): Promise<void> {
+    this.#line.beat(this.#beatOf('left'));
+    this.#self = self;
+    await this.#open();
+    this.#beat();
+  }
+
+  /** Takes no partitions any more. */
+  retire(): void {
+    this.#state = 'leaving';
+    this.#beat();
+  }
+
+  /** Is gone. */
+  leave(): void {
+    if (this.#ended.signal.aborted) return;
+    this.#state = 'left';
+    this.#beat();
+    this.vanish();
+  }
+
+  /** Is heard no more, as after a crash. */
+  vanish(): void {
+    this.#ended.abort();
+    this.#line.close();
+  }
+
+  /** Tells a host of a command for a session that it works on. */
+  ring(host: string, ref: SessionRef, seq: number): void {
+    this.#line.ring(host, ref, seq);
+  }
+
+  /** Tells all that a session waits for its next host. */
+  release(ref: SessionRef): void {
+    this.#line.release(ref);
+  }
+
+  async #open(): Promise<void> {
+    let isOpen = false;
+    const { ttlMs, beatMs } = this.#liveness;
+    // What the line has kept may be a dead host's: it is believed until a few beats more would have come.
+    const ageMs = () => (isOpen ? 0 : Math.max(0, ttlMs - BEATS_AWAITED * beatMs));
+    await this.#line.open(this.#self, {
+      beat: (beat) => this.#hear(beat, this.#clock.monotonicMs() - ageMs()),
+      rung: (ref, seq) => this.#handlers.rung(ref, seq),
+      released: (ref) => this.#handlers.released(ref),
+    });
+    isOpen = true;
+    this.#heardOwnMs = this.#clock.monotonicMs();
+  }
+
+  #hear({ host, state, no }: HostBeat, heardMs: number): void {
+    if (this.#ended.signal.aborted) return;
+    if (host === this.#self) {
+      // Also a lapse that is over by now has kept effects from beginning.
+      this.#mindLease();
+      this.#heardOwnMs = Math.max(this.#heardOwnMs, this.#sentMs.get(no) ?? 0);
+      for (const sent of this.#sentMs.keys()) if (sent <= no) this.#sentMs.delete(sent);
+      return;
+    }
+    const known = this.#peers.get(host);
+    if (known) known.heardMs = Math.max(known.heardMs, heardMs);
+    // Nobody who leaves comes back under the same name, whichever beat arrives last.
+    if (known?.state === state || (known?.state === 'leaving' && state === 'serving')) return;
+    if (state === 'left') this.#peers.delete(host);
+    else this.#peers.set(host, { state, heardMs });
+    if (known || state !== 'left') this.#handlers.changed();
+  }
+
+  async #live(): Promise<void> {
+    while (!this.#ended.signal.aborted) {
+      this.#mindLease();
+      this.#beat();
+      await this.#clock.sleep(this.#liveness.beatMs, this.#ended.signal);
+      if (!this.#ended.signal.aborted) await this.#mindOthers();
+    }
+  }
+
+  #mindLease(): void {
+    if (this.#lapsed === !this.hasLease) return;
+    this.#lapsed = !this.#lapsed;
+    if (this.#lapsed) this.#handlers.lapsed();
+    else {
+      // What they said meanwhile went past this host.
+      for (const peer of this.#peers.values()) peer.heardMs = this.#clock.monotonicMs();
+      this.#handlers.regained();
+    }
+  }
+
+  /** A host that was held up itself has beats waiting for it, and takes nobody for dead before it has heard them. */
+  async #mindOthers(): Promise<void> {
+    if (!this.hasLease || this.#silent().length === 0) return;
+    try {
+      await this.#line.caughtUp();
+    } catch (error) {
+      this.#log.debug({ error }, 'the line between hosts is cut');
+      return;
+    }
+    const silent = this.#silent();
+    if (silent.length === 0 || !this.hasLease || this.#ended.signal.aborted) return;
+    for (const host of silent) {
+      this.#peers.delete(host);
+      this.#log.warn({ host }, 'a host is not heard any more');
+    }
+    this.#handlers.changed();
+  }
+
+  #silent(): string[] {
+    const oldestMs = this.#clock.monotonicMs() - this.#liveness.ttlMs;
+    return [...this.#peers].filter(([, { heardMs }]) => heardMs < oldestMs).map(([host]) => host);
+  }
+
+  #beat(): void {
+    const beat = this.#beatOf(this.#state);
+    this.#sentMs.set(beat.no, this.#clock.monotonicMs());
+    // What never comes back need not be remembered for ever.
+    if (this.#sentMs.size > BEATS_UNDER_WAY_MAX) this.#sentMs.delete(this.#sentMs.keys().next().value as number);
+    this.#line.beat(beat);
+  }
+
+  #beatOf(state: HostBeat['state']): HostBeat {
+    return { v: 1, host: this.#self, state, no: ++this.#no };
+  }
+}

@@ -1,0 +1,110 @@
+/**
+ * A session's inbox: doorbells ring, commands are read in the order of the stream and handed on, and a delivery is
+ * acknowledged when every command up to it stands in the journal or left nothing that could be lost (R7).
+ */
+import type { CommandInbox, Doorbell, Log, Publisher, StoredCommand } from '@coxswain/ports';
+import type { Cursor, ErrorCode, SessionRef } from '@coxswain/protocol';
+import { admitCommand } from './admit-command.ts';
+import { Receipts } from './receipts.ts';
+
+/** See the top of the file. */
+export class InboxReader {
+  readonly #inbox: CommandInbox;
+  readonly #ref: SessionRef;
+  readonly #log: Log;
+  #doorbells: Doorbell[] = [];
+  /** Commands up to here were taken by this reader. What leaves no record, such as a repetition, is not taken twice. */
+  #takenSeq = 0;
+
+  constructor(inbox: CommandInbox, ref: SessionRef, log: Log) {
+    this.#inbox = inbox;
+    this.#ref = ref;
+    this.#log = log;
+  }
+
+  /** A command has arrived. */
+  ring(doorbell: Doorbell): void {
+    this.#doorbells.push(doorbell);
+  }
+
+  /** Up to where a journal with this cursor holds the commands of this inbox: 0 where it is of another one. */
+  position(cursor: Cursor | undefined): number {
+    const { stream, created } = this.#inbox.incarnation;
+    return cursor && cursor.stream === stream && cursor.created === created ? cursor.seq : 0;
+  }
+
+  /**
+   * Reads what has rung and hands it on, one command after another.
+   * @param take takes one command; false where the session was left, and the rest waits for whoever has it next.
+   */
+  async read(
+    cursor: Cursor | undefined,
+    take: (command: StoredCommand, place: Cursor) => Promise<boolean>,
+  ): Promise<void> {
+    const doorbells = this.#answered();
+    const commands = await this.#upTo(lastOf(doorbells), Math.max(this.position(cursor), this.#takenSeq));
+    // The inbox could not be read: nothing is acknowledged, so the store delivers again.
+    if (commands === null) return;
+    const { stream, created } = this.#inbox.incarnation;
+    for (const command of commands) {
+      if (!(await take(command, { stream, created, seq: command.seq }))) {
+        this.#doorbells.push(...doorbells);
+        return;
+      }
+      this.#takenSeq = command.seq;
+    }
+    // Each now stands in the journal, or left nothing that could be lost.
+    for (const doorbell of doorbells) doorbell.ack();
+  }
+
+  /**
+   * Lets go of due timers that the session waits for no more, where nothing else has rung.
+   * @returns false where there is something to read.
+   */
+  async dropSpentTimers(areSpent: (timers: readonly StoredCommand[]) => Promise<boolean>): Promise<boolean> {
+    const rung = new Set(this.#doorbells);
+    if (rung.size === 0 || [...rung].some(({ isTimer }) => !isTimer)) return false;
+    const seqs = [...rung].map(({ seq }) => seq);
+    const timers = await this.#upTo(Math.max(...seqs), Math.min(...seqs) - 1);
+    // Of a timer whose acknowledgement came late there may be nothing to read.
+    if (timers === null || timers.some(({ isTimer }) => !isTimer) || !(await areSpent(timers))) return false;
+    this.#doorbells = this.#doorbells.filter((doorbell) => !rung.has(doorbell));
+    for (const doorbell of rung) doorbell.ack();
+    return this.#doorbells.length === 0;
+  }
+
+  /** A journal that cannot be read will not be readable in a moment: who commands the session is told so, and why. */
+  async refuse(publisher: Publisher, code: ErrorCode, message: string): Promise<void> {
+    const doorbells = this.#answered();
+    const commands = await this.#upTo(lastOf(doorbells), 0);
+    if (commands === null) return;
+    const receipts = new Receipts(publisher, this.#ref);
+    for (const command of commands) {
+      const input = admitCommand(command, this.#inbox.incarnation);
+      const { command_id, verb } = input;
+      const text = `the session's journal cannot be read: ${message}`;
+      receipts.rejectedUnrecorded(input, { type: 'command_rejected', command_id, verb, code, message: text });
+    }
+    for (const doorbell of doorbells) doorbell.ack();
+  }
+
+  #answered(): readonly Doorbell[] {
+    const doorbells = this.#doorbells;
+    this.#doorbells = [];
+    return doorbells;
+  }
+
+  async #upTo(last: number, after: number): Promise<readonly StoredCommand[] | null> {
+    if (last <= after) return [];
+    try {
+      return await this.#inbox.read(this.#ref, after, last);
+    } catch (error) {
+      this.#log.warn({ session_id: this.#ref.sessionId, error: (error as Error).message }, 'inbox not readable now');
+      return null;
+    }
+  }
+}
+
+function lastOf(doorbells: readonly Doorbell[]): number {
+  return doorbells.reduce((newest, { seq }) => Math.max(newest, seq), 0);
+}

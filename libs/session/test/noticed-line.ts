@@ -1,0 +1,23 @@
+/** For tests that are not about who lives: a host that has gone, in whichever way, is known to have gone at once. */
+import type { HostLine } from '@coxswain/ports';
+import type { HostBeat, HostLiveness } from '@coxswain/protocol';
+
+/** A line on which silence is spoken. */
+export function noticed(line: HostLine): HostLine {
+  let newest: HostBeat | null = null;
+  return {
+    ...line,
+    beat(beat) {
+      newest = beat;
+      line.beat(beat);
+    },
+    close() {
+      if (newest) line.beat({ ...newest, state: 'left', no: newest.no + 1 });
+      newest = null;
+      line.close();
+    },
+  };
+}
+
+/** Beats so rare that a month of virtual time costs little. */
+export const PLACID: HostLiveness = { beatMs: 3_600_000, ttlMs: 4 * 3_600_000, leaseMs: 3 * 3_600_000 };

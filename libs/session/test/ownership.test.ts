@@ -1,0 +1,292 @@
+/** Many hosts on one bus: who works on which session, and how it gets from one to the other. R10. */
+import { HOST_LIVENESS, partitionOf } from '@coxswain/protocol';
+import { expect, test } from 'vitest';
+import { assignPartitions } from '../src/assign-partitions.ts';
+import type { HostOptions, SessionHost } from '../src/mod.ts';
+import { ask, call, say } from './fake-model.ts';
+import { deaf, taking } from './fake-tools.ts';
+import { refOf, type TestBed, testBed } from './test-bed.ts';
+
+interface Crew {
+  readonly bed: TestBed;
+  readonly first: SessionHost;
+  /** A host that joins. It is known by the name that the first is known by, and a number of its own. */
+  join(options?: HostOptions): Promise<SessionHost>;
+  /** A session that is the first host's while it is alone, and the other's once there are two. */
+  readonly moving: string;
+  /** A session that is the first host's in either case. */
+  readonly staying: string;
+}
+
+const QUICK: HostOptions = { liveness: HOST_LIVENESS, passivateAfterMs: 2_000, sweepEveryMs: 500 };
+
+/** Two hosts can be here, each with a clock and a line of its own, and the second is not here yet. */
+async function crew(): Promise<Crew> {
+  const bed = testBed();
+  let hosts = 0;
+  const join = (options: HostOptions = {}) => {
+    const owner = `host${++hosts}`;
+    const ports = { clock: bed.time.clock(owner), hostLine: bed.bus.createHostLine() };
+    return bed.host({ ...QUICK, name: owner, ...options }, ports);
+  };
+  const first = await join();
+  const [one, two] = [`${first.id}-1`, 'host2-2-1'];
+  const shares = assignPartitions([one, two]);
+  const sessionOf = (host: string) => {
+    for (let i = 1; ; i++) if (shares.get(host)?.includes(partitionOf(`s${i}`))) return `s${i}`;
+  };
+  return { bed, first, join, moving: sessionOf(two), staying: sessionOf(one) };
+}
+
+const writersOf = async (bed: TestBed, session: string) => [
+  ...new Set((await bed.records(session)).map(({ attempt }) => attempt.split('.')[0])),
+];
+const noted = async (bed: TestBed, session: string) => {
+  const notes = await bed.bus.active.list(partitionOf(session));
+  return notes.filter(({ ref }) => ref.sessionId === session).map(({ host }) => host);
+};
+
+test('hosts share the partitions: each command finds the host of its session', async () => {
+  const { bed, first, join, moving, staying } = await crew();
+  const second = await join();
+  await bed.time.advance(1_000);
+  bed.models.answers = [say('done'), say('done')];
+  await bed.start({}, { session: moving });
+  await bed.start({}, { session: staying });
+  expect(await writersOf(bed, moving)).toEqual([second.id]);
+  expect(await writersOf(bed, staying)).toEqual([first.id]);
+});
+
+test('a host that joins gets its share, and a session goes with its partition once its calls have ended', async () => {
+  const { bed, first, join, moving } = await crew();
+  bed.tools = { slow: { run: taking(5_000, 'finished') } };
+  bed.models.answers = [ask(call('c1', 'slow')), say('done')];
+  await bed.start({}, { session: moving });
+  const second = await join();
+  await bed.time.advance(4_000);
+  expect(await writersOf(bed, moving)).toEqual([first.id]);
+  await bed.time.advance(1_100);
+  expect(await writersOf(bed, moving)).toEqual([first.id, second.id]);
+  const lines = await bed.lines(moving);
+  expect(lines).toContain('call_ended c1 ok');
+  expect(lines.at(-1)).toBe('agent_end end_turn');
+  expect(bed.toolSource.runs).toHaveLength(1);
+  expect([first.live, second.live]).toEqual([0, 1]);
+});
+
+test('a session that does nothing goes with its partition at once, and costs its next host nothing', async () => {
+  const { bed, first, join, moving } = await crew();
+  bed.models.answers = [say('done'), say('again')];
+  await bed.start({}, { session: moving });
+  const n = (await bed.records(moving)).length;
+  const second = await join();
+  await bed.time.advance(1_000);
+  expect([first.live, second.live]).toEqual([0, 0]);
+  expect(await bed.records(moving)).toHaveLength(n);
+  await bed.send('prompt', 'again', { session: moving });
+  expect(await writersOf(bed, moving)).toEqual([first.id, second.id]);
+});
+
+test('what is said to a session that its old host works on still reaches it there', async () => {
+  const { bed, first, join, moving } = await crew();
+  bed.tools = { slow: { run: taking(5_000) } };
+  bed.models.answers = [ask(call('c1', 'slow')), say('done')];
+  await bed.start({}, { session: moving });
+  await join();
+  await bed.time.advance(1_000);
+  const steer = await bed.send('steer', 'listen', { session: moving });
+  const cancel = await bed.send('cancel_call', { call_id: 'c1' }, { session: moving });
+  await bed.time.advance(100);
+  expect(bed.told(steer)[0]).toBe('accepted');
+  expect(bed.told(cancel)[0]).toBe('accepted');
+  expect(bed.toolSource.runs[0]).toMatchObject({ aborted: true });
+  expect((await bed.lines(moving)).filter((line) => line.startsWith('call_ended'))).toEqual([
+    'call_ended c1 cancelled',
+  ]);
+  expect((await writersOf(bed, moving))[0]).toBe(first.id);
+  await bed.time.advance(5_000);
+  expect((await bed.lines(moving)).at(-1)).toBe('agent_end end_turn');
+});
+
+test('a call that does not end keeps its session for as long as a hand-over may take, and is then in doubt', async () => {
+  const { bed, first, join, moving } = await crew();
+  bed.tools = { endless: { run: deaf(600_000) } };
+  bed.models.answers = [ask(call('c1', 'endless')), say('done')];
+  await bed.start({}, { session: moving });
+  const second = await join();
+  await bed.time.advance(9_000);
+  expect(await writersOf(bed, moving)).toEqual([first.id]);
+  await bed.time.advance(3_000);
+  expect(await writersOf(bed, moving)).toEqual([first.id, second.id]);
+  expect(await bed.lines(moving)).toContainEqual(expect.stringContaining('c1 interrupted'));
+});
+
+test('a session that is released unheard is found within a second', async () => {
+  const { bed, first, moving } = await crew();
+  bed.tools = { slow: { run: taking(3_000) } };
+  bed.models.answers = [ask(call('c1', 'slow')), say('done')];
+  await bed.start({}, { session: moving });
+  const deafLine = { ...bed.bus.createHostLine() };
+  const open = deafLine.open;
+  deafLine.open = (host, handlers) => open(host, { ...handlers, released: () => undefined });
+  const second = await bed.host({ ...QUICK, name: 'host2' }, { hostLine: deafLine, clock: bed.time.clock('host2') });
+  await bed.time.advance(5_000);
+  expect(await writersOf(bed, moving)).toEqual([first.id, second.id]);
+  expect((await bed.lines(moving)).at(-1)).toBe('agent_end end_turn');
+});
+
+test('a session whose note names a living host that has it no more is found within a second, too', async () => {
+  const { bed, first, join, moving } = await crew();
+  bed.tools = { slow: { run: taking(60_000) } };
+  bed.models.answers = [ask(call('c1', 'slow')), say('done')];
+  await bed.start({}, { session: moving });
+  first.abandon();
+  // Another host stands under its name and knows nothing of the session: what a rival leaves behind that lost it.
+  const third = await bed.host({ ...QUICK, name: 'host3' }, { hostLine: bed.bus.createHostLine() });
+  await bed.time.advance(1_000);
+  await bed.bus.active.note(refOf(moving), `${third.id}-1`);
+  const second = await join();
+  await bed.time.advance(4_000);
+  const [, ...later] = await writersOf(bed, moving);
+  expect([second.id, third.id]).toContain(later[0]);
+  expect((await bed.lines(moving)).at(-1)).toBe('agent_end end_turn');
+});
+
+test('a host that stops hands over session by session: one that has ended its calls does not wait for the others', async () => {
+  const { bed, first, join, moving, staying } = await crew();
+  const second = await join();
+  await bed.time.advance(1_000);
+  bed.tools = { slow: { run: taking(8_000) }, quick: { run: taking(500) } };
+  bed.models.answers = [ask(call('c1', 'slow'))];
+  await bed.start({}, { session: staying });
+  const third = sameShare(staying);
+  bed.models.answers = [ask(call('c1', 'quick')), say('done')];
+  await bed.start({}, { session: third });
+  void first.stop();
+  await bed.time.advance(700);
+  expect(await writersOf(bed, third)).toEqual([first.id, second.id]);
+  expect(await writersOf(bed, staying)).toEqual([first.id]);
+  bed.models.answers = [say('done')];
+  await bed.time.advance(8_000);
+  expect(await writersOf(bed, staying)).toEqual([first.id, second.id]);
+  expect(bed.toolSource.runs).toHaveLength(2);
+  expect(moving).not.toBe(staying);
+});
+
+test('the sessions of a host that dies are gone on with as soon as nobody believes in it any more', async () => {
+  const { bed, first, join, staying } = await crew();
+  bed.tools = { slow: { run: taking(60_000) } };
+  const second = await join();
+  await bed.time.advance(1_000);
+  bed.models.answers = [ask(call('c1', 'slow')), say('done')];
+  await bed.start({}, { session: staying });
+  expect(await writersOf(bed, staying)).toEqual([first.id]);
+  first.abandon();
+  await bed.time.advance(1_500);
+  expect(await writersOf(bed, staying)).toEqual([first.id]);
+  await bed.time.advance(1_500);
+  expect(await writersOf(bed, staying)).toEqual([first.id, second.id]);
+  expect((await bed.lines(staying)).at(-1)).toBe('agent_end end_turn');
+});
+
+test('a host that stood still past its lease aborts what it did, begins nothing, and is known by another name', async () => {
+  const { bed, first, join, staying } = await crew();
+  bed.tools = { slow: { run: taking(60_000) } };
+  const second = await join();
+  await bed.time.advance(1_000);
+  bed.models.answers = [ask(call('c1', 'slow')), say('done')];
+  await bed.start({}, { session: staying });
+  const [before] = await noted(bed, staying);
+  bed.time.hold('host1', bed.time.nowMs + 4_000);
+  await bed.time.advance(3_900);
+  expect(await writersOf(bed, staying)).toEqual([first.id, second.id]);
+  const tried = bed.journal.tried.length;
+  await bed.time.advance(300);
+  expect(bed.toolSource.runs[0]).toMatchObject({ aborted: true });
+  expect(bed.journal.tried).toHaveLength(tried);
+  expect(bed.log.map(({ message }) => message)).toContain(
+    'this host was not heard by the others: it leaves its sessions to them',
+  );
+  // Its share comes back to it, and the session with it where it has work.
+  await bed.time.advance(5_000);
+  bed.models.answers = [ask(call('c2', 'slow'))];
+  await bed.send('prompt', 'again', { session: staying });
+  const [now] = await noted(bed, staying);
+  expect(now).not.toBe(before);
+});
+
+test('a host that is alone goes on with its calls, however long it stood still', async () => {
+  const { bed, first, staying } = await crew();
+  bed.tools = { slow: { run: taking(8_000) } };
+  bed.models.answers = [ask(call('c1', 'slow')), say('done')];
+  await bed.start({}, { session: staying });
+  bed.time.hold('host1', bed.time.nowMs + 5_000);
+  await bed.time.advance(10_000);
+  expect(await bed.lines(staying)).toContain('call_ended c1 ok');
+  expect(await writersOf(bed, staying)).toEqual([first.id]);
+});
+
+test('a session is noted before its first record, and until it leaves memory with nothing to do', async () => {
+  const { bed, first, staying } = await crew();
+  bed.models.answers = [say('done')];
+  const notes: (readonly (string | null)[])[] = [];
+  bed.journal.next = [
+    async (append) => {
+      notes.push(await noted(bed, staying));
+      return append();
+    },
+  ];
+  await bed.start({}, { session: staying });
+  expect(notes).toEqual([[`${first.id}-1`]]);
+  await bed.time.advance(5_000);
+  expect(first.live).toBe(0);
+  expect(await noted(bed, staying)).toEqual([]);
+});
+
+test('a session that cannot be noted is tried again, and records nothing meanwhile', async () => {
+  const { bed, join, staying } = await crew();
+  bed.models.answers = [say('done')];
+  const { note } = bed.bus.active;
+  let failures = 2;
+  Object.assign(bed.bus.active, {
+    note: (...args: Parameters<typeof note>) => {
+      if (failures-- > 0) return Promise.reject(new Error('no leader'));
+      return note(...args);
+    },
+  });
+  await bed.start({}, { session: staying });
+  expect(await bed.records(staying)).toEqual([]);
+  await bed.time.advance(5_000);
+  expect((await bed.lines(staying)).at(-1)).toBe('agent_end end_turn');
+  expect(join).toBeDefined();
+});
+
+test('a host takes up what is noted, and looks at no other session', async () => {
+  const { bed, first, join } = await crew();
+  for (let i = 1; i <= 20; i++) {
+    bed.models.answers = [say('done')];
+    await bed.start({}, { session: `ended-${i}` });
+  }
+  bed.tools = { slow: { run: taking(60_000) } };
+  bed.models.answers = [ask(call('c1', 'slow')), say('done')];
+  await bed.start({}, { session: 'busy' });
+  await bed.time.advance(5_000);
+  first.abandon();
+  await bed.time.advance(3_000);
+  const looked: string[] = [];
+  const { last } = bed.journal;
+  bed.journal.last = (ref) => {
+    looked.push(ref.sessionId);
+    return last.call(bed.journal, ref);
+  };
+  await join();
+  await bed.time.advance(1_000);
+  expect(looked).toEqual(['busy']);
+  expect(await bed.lines('busy')).toContainEqual(expect.stringContaining('c1 interrupted'));
+  expect(refOf('busy').sessionId).toBe('busy');
+});
+
+/** Another session of the same partition. */
+function sameShare(session: string): string {
+  for (let i = 1; ; i++) if (partitionOf(`t${i}`) === partitionOf(session)) return `t${i}`;
+}

@@ -1,0 +1,37 @@
+/** The reference of roles: what each user of `cox auth` may send and hear, from the table that the configuration is written from. */
+import { ROLES, type RoleRights, SYSTEM_ROLES, systemRights, TENANT_ROLES, tenantRights } from '@coxswain/adapter-nats';
+import { JOURNAL_STREAMS } from '@coxswain/protocol';
+import { code, generatedFrom, table } from './markdown.ts';
+
+/** docs/reference/roles.md */
+export function roleReference(): string {
+  const settings = { tenants: ['default'] };
+  return [
+    generatedFrom('libs/adapters/nats/src/auth/roles.ts'),
+    '# Roles on a bus\n',
+    'What `cox auth` lets each role send and hear; whatever is not listed is refused by the server. `N` stands for each of the',
+    `${JOURNAL_STREAMS.length} streams of journals. The roles of a tenant are those of \`default\`.\n`,
+    '## Of the bus\n',
+    rows(SYSTEM_ROLES.map((role) => [role, ROLES[role], systemRights(role)])),
+    '\n## Of a tenant\n',
+    rows(TENANT_ROLES.map((role) => [role, ROLES[role], tenantRights(role, 'default', settings)])),
+    '',
+  ].join('\n');
+}
+
+function rows(roles: readonly (readonly [string, string, RoleRights])[]): string {
+  return table(
+    ['Role', 'What it is for', 'Sends', 'Hears'],
+    roles.map(([role, what, { publish, subscribe, answers }]) => [
+      code(role),
+      what,
+      listed(publish) + (answers ? ', answers' : ''),
+      listed(subscribe),
+    ]),
+  );
+}
+
+function listed(subjects: readonly string[]): string {
+  const short = subjects.map((subject) => subject.replace(/COX_JOURNAL_\d+/, 'COX_JOURNAL_N'));
+  return [...new Set(short)].map(code).join(', ');
+}

@@ -1,0 +1,125 @@
+/** The tool service: a module of tools served on the bus, loaded again when one of its files changes. */
+import { basename, resolve } from 'node:path';
+import { HookModuleError, loadModule } from '@coxswain/adapter-hooks';
+import { createServiceLog, type LogTarget } from '@coxswain/adapter-log';
+import { connectNats, endOnce, ensureBuckets, parseConnectionUrl } from '@coxswain/adapter-nats';
+import { connect, type ServedTool, type ServedToolDefinition } from '@coxswain/client';
+import { DEFAULT_TENANT, STREAMS } from '@coxswain/protocol';
+import { watchFiles } from './watch-files.ts';
+
+/** What the service is started with. */
+export interface ToolServiceOptions {
+  /** The module, TypeScript or JavaScript. Its default export is a tool, or a list of them. */
+  readonly file: string;
+  /** `servers` may carry credentials: `nats://token@host:port`. */
+  readonly nats: { readonly servers: string; readonly token?: string | undefined };
+  /** Default `default`. */
+  readonly tenant?: string | undefined;
+  /** Where the log file lies. */
+  readonly stateDir: string;
+  /** Default `stdout`. */
+  readonly log?: LogTarget | undefined;
+  readonly env?: NodeJS.ProcessEnv | undefined;
+}
+
+/** A service that runs. */
+export interface ToolService {
+  /** The tools that it serves at the moment, by name. */
+  readonly tools: readonly string[];
+  /** Takes no more calls, ends when those that it has have ended. The announcements stay. */
+  stop(): Promise<void>;
+}
+
+/** A module of tools that cannot be loaded, or does not export what it should. The message begins with its path. */
+export class ToolModuleError extends Error {
+  override readonly name = 'ToolModuleError';
+  readonly code = 'tool_module_invalid';
+}
+
+/**
+ * Loads the tools and serves them.
+ * @throws ToolModuleError, ToolDefinitionError, and what the bus throws where it cannot be reached or is not fit.
+ */
+export async function startToolService(options: ToolServiceOptions): Promise<ToolService> {
+  const file = resolve(options.file);
+  const { servers, ...credentials } = parseConnectionUrl(options.nats.servers);
+  const token = options.nats.token ?? credentials.token;
+  const env = options.env ?? process.env;
+  const log = createServiceLog('tools', options.log ?? 'stdout', options.stateDir, env, [token, credentials.password]);
+  const loaded = await loadTools(file);
+  await makeBuckets({ servers, ...credentials, token });
+  const client = await connect({
+    servers,
+    token,
+    user: credentials.user,
+    pass: credentials.password,
+    tenant: options.tenant ?? DEFAULT_TENANT,
+    name: `cox-tool-${basename(file)}`,
+  });
+  const served = new Map<string, ServedTool>();
+  const take = async (tools: readonly ServedToolDefinition[]) => {
+    for (const tool of tools) {
+      const known = served.get(tool.name);
+      if (known) await known.update(tool);
+      else served.set(tool.name, await client.serveTool(tool, { onProblem: (problem) => log.warn({ file }, problem) }));
+    }
+    const names = new Set(tools.map(({ name }) => name));
+    const dropped = [...served].filter(([name]) => !names.has(name));
+    for (const [name] of dropped) served.delete(name);
+    // What still runs of them ends by itself; the others are served meanwhile.
+    for (const [name, tool] of dropped)
+      void tool.stop().then(() => log.info({ tool: name }, 'a tool is not served any more'));
+  };
+  try {
+    await take(loaded.tools);
+  } catch (error) {
+    await Promise.all([...served.values()].map((tool) => tool.stop()));
+    await client.close();
+    throw error;
+  }
+  const watch = watchFiles(loaded.files, log, async () => {
+    const next = await loadTools(file);
+    await take(next.tools);
+    log.info({ file, tools: [...served.keys()] }, 'the tools were loaded again');
+    return next.files;
+  });
+  log.info({ file, tools: [...served.keys()] }, 'tool service is up');
+  const stop = endOnce(async () => {
+    log.info({ file, tools: [...served.keys()] }, 'tool service stops');
+    await watch.end();
+    await Promise.all([...served.values()].map((tool) => tool.stop()));
+    await client.close();
+  });
+  return {
+    get tools() {
+      return [...served.keys()];
+    },
+    stop,
+  };
+}
+
+async function loadTools(
+  file: string,
+): Promise<{ readonly tools: readonly ServedToolDefinition[]; readonly files: readonly string[] }> {
+  const { exports, files } = await loadModule(file).catch((error: Error) => {
+    throw error instanceof HookModuleError ? new ToolModuleError(error.message, { cause: error }) : error;
+  });
+  const declared = exports.default;
+  if (typeof declared !== 'object' || declared === null)
+    throw new ToolModuleError(`${file}: it has no tool: export default defineTool({ … })`);
+  const tools = (Array.isArray(declared) ? declared : [declared]) as readonly ServedToolDefinition[];
+  const names = tools.map((tool) => tool?.name);
+  const twice = names.find((name, index) => names.indexOf(name) < index);
+  if (twice !== undefined) throw new ToolModuleError(`${file}: two tools are named ${String(twice)}`);
+  if (tools.length === 0) throw new ToolModuleError(`${file}: its list of tools is empty`);
+  return { tools, files };
+}
+
+async function makeBuckets(options: Parameters<typeof connectNats>[0]): Promise<void> {
+  const nc = await connectNats({ ...options, name: 'cox-tool' });
+  try {
+    await ensureBuckets(nc, [STREAMS.registry, STREAMS.hosts]);
+  } finally {
+    await nc.close();
+  }
+}

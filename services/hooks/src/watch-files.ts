@@ -1,0 +1,63 @@
+/** Watches the files of a module that is served. */
+import { unwatchFile, watchFile } from 'node:fs';
+import type { Log } from '@coxswain/ports';
+
+const LOOKED_EVERY_MS = 250;
+/** A version that cannot be loaded may lack a file that nobody watches yet. */
+const BROKEN_TRIED_EVERY_MS = 2_000;
+
+/** Calls `reload` when a file has changed, one call after another; it says which files to look at from then on. */
+export function watchFiles(
+  first: readonly string[],
+  log: Log,
+  reload: () => Promise<readonly string[]>,
+): { end(): Promise<void> } {
+  let files = first;
+  let running: Promise<void> | null = null;
+  let again = false;
+  let ended = false;
+  let retry: NodeJS.Timeout | undefined;
+  let lastProblem = '';
+
+  const look = () => {
+    for (const file of files) watchFile(file, { interval: LOOKED_EVERY_MS, persistent: false }, changed);
+  };
+  const lookAway = () => {
+    for (const file of files) unwatchFile(file, changed);
+  };
+  function changed(): void {
+    if (ended) return;
+    again = true;
+    running ??= work().finally(() => {
+      running = null;
+    });
+  }
+  async function work(): Promise<void> {
+    while (again && !ended) {
+      again = false;
+      clearTimeout(retry);
+      try {
+        const next = await reload();
+        lastProblem = '';
+        lookAway();
+        files = next;
+        if (!ended) look();
+      } catch (error) {
+        const problem = (error as Error).message;
+        if (problem !== lastProblem) log.error({ error }, 'the new version was not taken; the one before goes on');
+        lastProblem = problem;
+        retry = setTimeout(changed, BROKEN_TRIED_EVERY_MS);
+        retry.unref();
+      }
+    }
+  }
+  look();
+  return {
+    async end() {
+      ended = true;
+      clearTimeout(retry);
+      lookAway();
+      await running;
+    },
+  };
+}

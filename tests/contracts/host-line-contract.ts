@@ -1,0 +1,99 @@
+import type { HostLine } from '@coxswain/ports';
+import type { HostBeat, SessionRef } from '@coxswain/protocol';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { eventually } from './eventually.ts';
+import { freshSession } from './fresh-session.ts';
+
+interface Heard {
+  readonly line: HostLine;
+  readonly beats: HostBeat[];
+  readonly rung: Array<{ ref: SessionRef; seq: number }>;
+  readonly released: SessionRef[];
+}
+
+let hosts = 0;
+const freshHost = () => `host-${Date.now().toString(36)}-${++hosts}`;
+
+/** What every line between hosts promises. */
+export function hostLineContract(name: string, createHostLine: () => HostLine): void {
+  const openLine = async (host: string): Promise<Heard> => {
+    const line = createHostLine();
+    onTestFinished(() => line.close());
+    const heard: Heard = { line, beats: [], rung: [], released: [] };
+    await line.open(host, {
+      beat: (beat) => void heard.beats.push(beat),
+      rung: (ref, seq) => void heard.rung.push({ ref, seq }),
+      released: (ref) => void heard.released.push(ref),
+    });
+    return heard;
+  };
+  const beatOf = (host: string, no = 1): HostBeat => ({ v: 1, host, state: 'serving', no });
+
+  describe(`a line between hosts in ${name}`, () => {
+    test('brings each beat to all hosts, also back to the one that sent it', async () => {
+      const [a, b] = [freshHost(), freshHost()];
+      const [first, second] = [await openLine(a), await openLine(b)];
+      first.line.beat(beatOf(a));
+      const isThere = (heard: Heard) => heard.beats.some(({ host, no }) => host === a && no === 1);
+      await eventually('both have heard it', () => isThere(first) && isThere(second));
+    });
+
+    test('keeps a beat for a moment, and tells it to a host that comes then', async () => {
+      const [a, b] = [freshHost(), freshHost()];
+      const first = await openLine(a);
+      first.line.beat(beatOf(a, 7));
+      await first.line.caughtUp();
+      await eventually('it is told of it', async () => {
+        first.line.beat(beatOf(a, 7));
+        await first.line.caughtUp();
+        const { beats } = await openLine(b);
+        return beats.some(({ host, no }) => host === a && no === 7);
+      });
+    });
+
+    test('rings the host that is named, and no other', async () => {
+      const [a, b] = [freshHost(), freshHost()];
+      const [first, second] = [await openLine(a), await openLine(b)];
+      const [ref, other] = [freshSession(), freshSession()];
+      second.line.ring(a, ref, 12);
+      second.line.ring(b, other, 13);
+      await eventually('both are rung', () => first.rung.length === 1 && second.rung.length === 1);
+      expect(first.rung).toEqual([{ ref, seq: 12 }]);
+      expect(second.rung).toEqual([{ ref: other, seq: 13 }]);
+    });
+
+    test('tells all of a session that was let go', async () => {
+      const [first, second] = [await openLine(freshHost()), await openLine(freshHost())];
+      const ref = freshSession();
+      first.line.release(ref);
+      const isThere = ({ released }: Heard) => released.some(({ sessionId }) => sessionId === ref.sessionId);
+      await eventually('both know of it', () => isThere(first) && isThere(second));
+    });
+
+    test('opened again under another name, is rung under that one only', async () => {
+      const [before, after] = [freshHost(), freshHost()];
+      const heard = await openLine(before);
+      const rung: number[] = [];
+      await heard.line.open(after, {
+        beat: () => undefined,
+        rung: (_, seq) => void rung.push(seq),
+        released: () => undefined,
+      });
+      const other = await openLine(freshHost());
+      other.line.ring(before, freshSession(), 1);
+      other.line.ring(after, freshSession(), 2);
+      await eventually('it is rung', () => rung.length > 0);
+      expect([rung, heard.rung]).toEqual([[2], []]);
+    });
+
+    test('closed, is silent', async () => {
+      const [a, b] = [freshHost(), freshHost()];
+      const [first, second] = [await openLine(a), await openLine(b)];
+      first.line.close();
+      second.line.ring(a, freshSession(), 1);
+      second.line.beat(beatOf(b));
+      await eventually('the other hears it', () => second.beats.some(({ host }) => host === b));
+      expect([first.rung, first.beats.filter(({ host }) => host === b)]).toEqual([[], []]);
+    });
+  });
+}

@@ -1,0 +1,55 @@
+/** A person at a real terminal: keys as a terminal sends them, through a pseudo-terminal. */
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { COX_MAIN, cleanEnv, FROM_SOURCE } from './kit/child.ts';
+import { busAndHost } from './kit/fixture.ts';
+import { endOf, eventOf } from './kit/journal.ts';
+import { scratchFolder } from './kit/scratch.ts';
+import { scripted } from './kit/scripts.ts';
+
+const fixture = busAndHost();
+
+/** `script` of util-linux gives a command a terminal and passes on what it is sent; that of other systems does not. */
+const hasTerminal = /util-linux/.test(spawnSync('script', ['--version'], { encoding: 'utf8' }).stdout ?? '');
+
+const [LEFT, RIGHT, HOME, BACKSPACE, ENTER] = ['\u001b[D', '\u001b[C', '\u001b[H', '\u007f', '\r'];
+const quoted = (word: string) => `'${word.replaceAll("'", `'\\''`)}'`;
+
+// Where there is no such terminal the test says so by its name.
+test.skipIf(!hasTerminal)(
+  'what is typed and corrected at a terminal is what is sent (needs util-linux’ script)',
+  async () => {
+    const { bus } = fixture;
+    const root = await scratchFolder('keys');
+    const command = 'while [ ! -e gate ]; do sleep 0.05; done';
+    const model = await scripted([{ calls: [{ tool: 'run_command', args: { command } }] }, { text: 'Done.' }]);
+    const cox = ['run', 'Go.', '--id', 'keys', '--model', model, '--root', root, '--allow', 'run_command'];
+    const line = [process.execPath, ...FROM_SOURCE, COX_MAIN, ...cox].map(quoted).join(' ');
+    const terminal = spawn('script', ['-qefc', line, '/dev/null'], {
+      cwd: root,
+      env: cleanEnv({ NATS_URL: bus.natsUrl, TERM: 'xterm-256color', LANG: 'C.UTF-8' }),
+    });
+    let shown = '';
+    terminal.stdout.setEncoding('utf8').on('data', (text: string) => {
+      shown += text;
+    });
+    const ended = once(terminal, 'close');
+    try {
+      await eventOf(bus, 'keys', 'call_started');
+      terminal.stdin.write(`g home👨‍👩‍👧${BACKSPACE}${HOME}${RIGHT}o${LEFT}${LEFT}${LEFT}please ${ENTER}`);
+      const steered = await eventOf(bus, 'keys', 'steering_received').catch((error: Error) => {
+        throw new Error(`${error.message}; on the terminal: ${shown.slice(-2_000)}`);
+      });
+      expect(steered).toMatchObject({ body: 'please go home', mode: 'finish_step' });
+      await writeFile(join(root, 'gate'), '');
+      await endOf(bus, 'keys');
+      expect(await ended).toEqual([0, null]);
+      expect(shown).toContain('steer ›');
+    } finally {
+      terminal.kill('SIGKILL');
+    }
+  },
+);

@@ -1,0 +1,115 @@
+/** A nats-server that lets in only the users of `cox auth`, each with the rights of its role. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import {
+  connectionTo,
+  connectNats,
+  findServer,
+  readSeedFile,
+  type SystemRole,
+  type TenantRole,
+} from '@coxswain/adapter-nats';
+import { type Client, connect as connectClient } from '@coxswain/client';
+import type { NatsConnection } from '@nats-io/nats-core';
+import { Child, cox, SESSIONS_MAIN } from './child.ts';
+import { scratchFolder } from './scratch.ts';
+import { until } from './until.ts';
+
+/** The server and the keys to it. */
+export interface GuardedBus {
+  readonly url: string;
+  /** The folder that `cox auth` has written. */
+  readonly keys: string;
+  /** The file of a role's key; of a tenant's role where a tenant is named, `default` for its own. */
+  file(role: SystemRole | TenantRole, tenant?: string): string;
+  /** The environment that lets a program in as a role. */
+  env(role: SystemRole | TenantRole, tenant?: string): NodeJS.ProcessEnv;
+  /** A bare connection with the rights of a role. It ends with the bus. */
+  as(role: SystemRole | TenantRole, tenant?: string): Promise<NatsConnection>;
+  client(role: TenantRole, tenant?: string): Promise<Client>;
+  /** What the server has refused, as it tells: one line for each. */
+  refusals(): Promise<string[]>;
+  startHost(): Promise<Child>;
+  stop(): Promise<void>;
+}
+
+/** Starts one, with its streams made by the admin. */
+export async function startGuardedBus(
+  tenants: readonly string[] = ['default'],
+  more: readonly string[] = [],
+): Promise<GuardedBus> {
+  const { NATS_URL: _, ...env } = process.env;
+  const found = await findServer({ env });
+  if (found.kind !== 'binary') throw new Error('a server binary was asked for');
+  const folder = await scratchFolder('guarded');
+  const keys = join(folder, 'auth');
+  const written = await cox(['auth', '--out', keys, ...tenants.flatMap((tenant) => ['--tenant', tenant]), ...more]);
+  if (written.code !== 0) throw new Error(`cox auth: ${written.told}`);
+  const config = join(keys, 'test.conf');
+  const log = join(folder, 'server.log');
+  await writeFile(
+    config,
+    `listen: "127.0.0.1:-1"\nports_file_dir: ${JSON.stringify(folder)}\nlog_file: ${JSON.stringify(log)}\n` +
+      `max_payload: 2097152\nmax_control_line: 65536\njetstream { store_dir: ${JSON.stringify(folder)} }\ninclude "accounts.conf"\n`,
+  );
+  const server = spawn(found.path, ['-c', config], { stdio: 'ignore' });
+  const url = await until('the server to say where it listens', () => portsIn(folder, server, log));
+  const bus = guardedBus(url, keys, folder, log, server);
+  const streams = await cox(['streams', '--nats', url], { env: bus.env('admin') });
+  if (streams.code !== 0) throw new Error(`cox streams: ${streams.told}`);
+  return bus;
+}
+
+function guardedBus(url: string, keys: string, folder: string, log: string, server: ChildProcess): GuardedBus {
+  const open: { close(): Promise<void> }[] = [];
+  const file = (role: string, tenant = 'default') =>
+    role === 'admin' || role === 'host' ? join(keys, `${role}.nk`) : join(keys, 'tenants', tenant, `${role}.nk`);
+  const env = (role: string, tenant?: string) => ({ NATS_URL: url, NATS_NKEY: file(role, tenant) });
+  return {
+    url,
+    keys,
+    file,
+    env,
+    async as(role, tenant) {
+      const credentials = await readSeedFile(file(role, tenant));
+      const nc = await connectNats(connectionTo({ servers: url, credentials }));
+      open.push(nc);
+      return nc;
+    },
+    async client(role, tenant) {
+      const client = await connectClient({ servers: url, ...(await readSeedFile(file(role, tenant))) });
+      open.push(client);
+      return client;
+    },
+    async refusals() {
+      const lines = (await readFile(log, 'utf8')).split('\n');
+      return lines.filter((line) => / Violation /.test(line));
+    },
+    async startHost() {
+      const host = new Child(SESSIONS_MAIN, [], { env: { ...env('host'), COX_STATE_DIR: folder } });
+      await host.says('session host is up');
+      return host;
+    },
+    async stop() {
+      await Promise.all(open.map((one) => one.close()));
+      const exited = once(server, 'exit');
+      server.kill('SIGKILL');
+      await exited;
+    },
+  };
+}
+
+async function portsIn(folder: string, server: ChildProcess, log: string): Promise<string | null> {
+  if (server.exitCode !== null) throw new Error(`the server refuses the configuration: ${await readFile(log, 'utf8')}`);
+  const file = (await readdir(folder)).find((name) => name.endsWith('.ports'));
+  if (file === undefined) return null;
+  try {
+    const { nats } = JSON.parse(await readFile(join(folder, file), 'utf8')) as { nats: string[] };
+    return nats[0] ?? null;
+  } catch {
+    // It is being written.
+    return null;
+  }
+}

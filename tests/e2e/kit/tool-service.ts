@@ -1,0 +1,51 @@
+/** Bus tools as processes of their own. Each writes down what it runs: the only truth beside the journal. */
+import { readFile, symlink, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { TestBus } from './bus.ts';
+import { Child, COX_MAIN, REPOSITORY } from './child.ts';
+import { scratchFolder } from './scratch.ts';
+
+/** A module of tools in a folder of its own, and the log that its functions write. */
+export interface ToolModule {
+  readonly file: string;
+  /** Lines that the functions have written, of all instances. */
+  log(): Promise<string[]>;
+  /** Lets every call end that waits for it. */
+  open(): Promise<void>;
+}
+
+/**
+ * Writes a module whose default export is `tools`. In it `note(text)` writes a line to the log, and `opened(signal)`
+ * waits until the test opens the gate.
+ */
+export async function toolModule(tools: string): Promise<ToolModule> {
+  const folder = await scratchFolder('tool');
+  const file = join(folder, 'my-tool.ts');
+  const [log, gate] = [join(folder, 'log'), join(folder, 'gate')];
+  await writeFile(log, '');
+  await symlink(join(REPOSITORY, 'node_modules'), join(folder, 'node_modules'));
+  await writeFile(
+    file,
+    `import { appendFileSync, existsSync } from 'node:fs';
+     import { defineTool, LATER } from '@coxswain/client';
+     import { z } from 'zod';
+     const note = (text) => appendFileSync(${JSON.stringify(log)}, text + '\\n');
+     const opened = async (signal) => {
+       while (!existsSync(${JSON.stringify(gate)}) && !signal.aborted) await new Promise((go) => setTimeout(go, 20));
+     };
+     export default ${tools};
+    `,
+  );
+  return {
+    file,
+    log: async () => (await readFile(log, 'utf8')).split('\n').filter((line) => line !== ''),
+    open: () => writeFile(gate, ''),
+  };
+}
+
+/** Serves a module and waits until it is announced. */
+export async function serveTool(bus: TestBus, { file }: ToolModule): Promise<Child> {
+  const child = new Child(COX_MAIN, ['serve', 'tool', file, '--nats', bus.natsUrl, '--json']);
+  await child.says('"type":"ready"');
+  return child;
+}

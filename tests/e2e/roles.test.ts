@@ -1,0 +1,266 @@
+/** What each role may and may not do on a real server with the configuration of `cox auth`: every role, every action. */
+import { ROLES, type SystemRole, type TenantRole } from '@coxswain/adapter-nats';
+import { JOURNAL_STREAMS, journalStreamOf, sessionRef, subjects, tenantSubjects, VERBS } from '@coxswain/protocol';
+import { errors, headers, type NatsConnection } from '@nats-io/nats-core';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { Child } from './kit/child.ts';
+import { type GuardedBus, startGuardedBus } from './kit/guarded-bus.ts';
+import { removeScratch, scratchFolder } from './kit/scratch.ts';
+import { scripted } from './kit/scripts.ts';
+import { until } from './kit/until.ts';
+
+type Role = SystemRole | TenantRole;
+
+let bus: GuardedBus;
+beforeAll(async () => {
+  bus = await startGuardedBus(['default', 'other']);
+}, 300_000);
+afterAll(async () => {
+  await bus?.stop();
+  await removeScratch();
+});
+
+const ref = sessionRef('nobody', 'default');
+const theirs = sessionRef('nobody', 'other');
+const journals = subjects.tenantJournals('default');
+const [firstJournal] = JOURNAL_STREAMS as [string];
+const readers: readonly Role[] = ['gateway', 'viewer', 'approver', 'operator'];
+const clients: readonly Role[] = [...readers, 'steerer'];
+
+const verbs = (role: Role): readonly string[] => {
+  if (role === 'operator') return VERBS;
+  if (role === 'gateway') return VERBS.filter((verb) => verb !== 'approve');
+  if (role === 'approver') return ['approve'];
+  return role === 'steerer' ? ['steer', 'remind', 'followup', 'revoke', 'replace'] : [];
+};
+const roles = Object.keys(ROLES).filter((role) => role !== 'admin') as Role[];
+const whoMay = (verb: string) => roles.filter((role) => verbs(role).includes(verb));
+
+/** Each action: what is published or listened to, and who may. */
+const PUBLISHED: readonly (readonly [what: string, subject: string, roles: readonly Role[]])[] = [
+  ...VERBS.map((verb) => [verb, subjects.command(ref, verb), whoMay(verb)] as const),
+  ...VERBS.map((verb) => [`${verb} of another tenant`, subjects.command(theirs, verb), []] as const),
+  ['the outcome of a call', subjects.command(ref, 'call_outcome'), ['host', 'tools']],
+  ['the report of a job', subjects.command(ref, 'feedback'), ['host', 'hooks', 'tools']],
+  ['a timer', subjects.command(ref, 'timer'), []],
+  ['a failure of a session', subjects.command(ref, 'session_failed'), ['host']],
+  ['a stored command', subjects.storedCommand(ref, 'approve'), []],
+  ['a record', subjects.journal(ref), ['host']],
+  ['a snapshot', subjects.snapshot(ref), ['host']],
+  ['a schedule', subjects.timerSchedule(ref, 't'), ['host']],
+  ['a timer that is due', subjects.timerDue(ref, 't'), []],
+  ['a file', '$O.cox_blobs.C.x', ['host']],
+  ['a note of an active session', subjects.activeSession(ref), ['host']],
+  ['the beat of a host', subjects.hostBeat('x'), ['host']],
+  ['a ring', subjects.hostRing('x'), ['host']],
+  ['a release', subjects.hostReleases, ['host']],
+  ['the beat of a hook service', subjects.hookInstance('default', 's', 'i'), ['hooks']],
+  ['the registration of hooks', subjects.hookService('default', 's'), ['hooks']],
+  ['the registration of another tenant’s hooks', subjects.hookService('other', 's'), []],
+  ['a question to a hook', subjects.hook('default', 'h'), ['host']],
+  ['a request to a tool', subjects.tool('default', 't'), ['host']],
+  ['a live record', subjects.events(ref), []],
+  ['a delta', subjects.deltas(ref), ['host']],
+  ['a query', subjects.query(ref, 'get_state'), clients],
+  ['a query of another tenant', subjects.query(theirs, 'get_state'), []],
+  ['a message to an operator’s inbox', '_INBOX.at.default.operator.x', ['host']],
+  ['a message to a host’s inbox', '_INBOX.host.x', ['host']],
+  ['a call back to a host', '_INBOX.host.x.c.y', ['host', 'hooks', 'tools']],
+  ['a purge', `$JS.API.STREAM.PURGE.${firstJournal}`, []],
+  ['a deletion of a stream', `$JS.API.STREAM.DELETE.${firstJournal}`, []],
+  ['a new stream', '$JS.API.STREAM.CREATE.EVIL', []],
+  ['a changed stream', '$JS.API.STREAM.UPDATE.COX_COMMANDS', []],
+  ['a deletion of a record', `$JS.API.STREAM.MSG.DELETE.${firstJournal}`, []],
+  ['a consumer of commands', '$JS.API.CONSUMER.CREATE.COX_COMMANDS.x', ['host']],
+  ['a pull of commands', '$JS.API.CONSUMER.MSG.NEXT.COX_COMMANDS.p0', ['host']],
+  ['an acknowledgement of a command', '$JS.ACK.COX_COMMANDS.p0.1.1.1.1.0', ['host']],
+  ['the end of a consumer of commands', '$JS.API.CONSUMER.DELETE.COX_COMMANDS.p0', []],
+  ['a read of commands', '$JS.API.STREAM.MSG.GET.COX_COMMANDS', ['host']],
+  ['a consumer of the tenant’s journals', `$JS.API.CONSUMER.CREATE.${firstJournal}.x.${journals}`, readers],
+  [
+    'a consumer of another tenant’s',
+    `$JS.API.CONSUMER.CREATE.${firstJournal}.x.${subjects.tenantJournals('other')}`,
+    [],
+  ],
+  ['a consumer of all journals', `$JS.API.CONSUMER.CREATE.${firstJournal}.x`, []],
+  ['a read of any journal', `$JS.API.STREAM.MSG.GET.${firstJournal}`, ['host']],
+  ['a direct read of any journal', `$JS.API.DIRECT.GET.${firstJournal}`, ['host']],
+  [
+    'the newest record',
+    `$JS.API.DIRECT.GET.${journalStreamOf(ref.sessionId)}.${subjects.journal(ref)}`,
+    ['host', ...readers],
+  ],
+];
+
+const LISTENED: readonly (readonly [what: string, subject: string, roles: readonly Role[]])[] = [
+  ['live records', tenantSubjects.events('default'), clients],
+  ['deltas', tenantSubjects.deltas('default'), clients],
+  ['live records of another tenant', tenantSubjects.events('other'), []],
+  ['everything', '>', []],
+  ['all inboxes', '_INBOX.>', []],
+  ['an operator’s inbox', '_INBOX.at.default.operator.x', ['operator']],
+  ['a host’s inbox', '_INBOX.host.x', ['host']],
+  ['commands', tenantSubjects.commands('default'), []],
+  ['questions to hooks', subjects.hook('default', 'h'), ['hooks']],
+  ['requests to tools', subjects.tool('default', 't'), ['tools']],
+  ['queries', subjects.queries, ['host']],
+  ['beats of hosts', subjects.hostBeats, ['host']],
+  ['rings', subjects.hostRing('x'), ['host']],
+];
+
+/** What the server has refused this connection. */
+function refusalsOf(nc: NatsConnection): Set<string> {
+  const refused = new Set<string>();
+  void (async () => {
+    for await (const status of nc.status()) {
+      if (status.type === 'error' && status.error instanceof errors.PermissionViolationError)
+        refused.add(`${status.error.operation} ${status.error.subject}`);
+    }
+  })();
+  return refused;
+}
+
+test.each(roles)('%s may do what its role says, and nothing else', async (role) => {
+  const nc = await bus.as(role);
+  const refused = refusalsOf(nc);
+  for (const [, subject] of PUBLISHED) nc.publish(subject, 'x');
+  for (const [, subject] of LISTENED) nc.subscribe(subject, { callback: () => undefined });
+  // The server tells in order what it refuses: this is refused to everybody, and last.
+  nc.publish('nobody.may', 'x');
+  await until('the last refusal', () => refused.has('publish nobody.may'));
+  const allowed = [
+    ...PUBLISHED.filter(([, subject]) => !refused.has(`publish ${subject}`)).map(([what]) => `sends ${what}`),
+    ...LISTENED.filter(([, subject]) => !refused.has(`subscription ${subject}`)).map(([what]) => `hears ${what}`),
+  ];
+  const expected = [
+    ...PUBLISHED.filter(([, , may]) => may.includes(role)).map(([what]) => `sends ${what}`),
+    ...LISTENED.filter(([, , may]) => may.includes(role)).map(([what]) => `hears ${what}`),
+  ];
+  expect(allowed).toEqual(expected);
+});
+
+test('nobody is let in without a key', async () => {
+  await expect(
+    bus
+      .client('viewer')
+      .then(() => import('@coxswain/client'))
+      .then(({ connect }) => connect({ servers: bus.url })),
+  ).rejects.toThrow();
+});
+
+describe('whoever may only steer', { timeout: 120_000 }, () => {
+  test('reaches nothing else: no schedule, no header, no reply, no receipt, no id leads further', async () => {
+    const host: Child = await bus.startHost();
+    try {
+      const operator = await bus.client('operator');
+      const model = await scripted([{ calls: [{ tool: 'list_files', args: {} }] }, { text: 'Done.' }]);
+      const permissions = { rules: [{ tool: '*', action: 'ask' as const }] };
+      const root = await scratchFolder('root');
+      const { session } = await operator.startSession(
+        { prompt: 'Go.', model, root, permissions },
+        { wait: 'accepted' },
+      );
+      await until('the approval', async () => (await session.state()).approvals.length === 1);
+      const victim = sessionRef(session.id, 'default');
+      const steer = subjects.command(victim, 'steer');
+      const admin = await bus.as('admin');
+      const before = await stored(admin);
+
+      const attacker = await bus.as('steerer');
+      const send = (head: Record<string, string>, reply?: string, body = 'hostile') => {
+        const set = headers();
+        for (const [name, value] of Object.entries(head)) set.set(name, value);
+        attacker.publish(steer, body, { headers: set, ...(reply === undefined ? {} : { reply }) });
+      };
+      const elsewhere = [
+        subjects.command(victim, 'approve'),
+        subjects.command(victim, 'cancel'),
+        subjects.storedCommand(victim, 'approve'),
+        subjects.journal(victim),
+        subjects.snapshot(victim),
+        subjects.activeSession(victim),
+        subjects.hostBeat('evil'),
+        subjects.hookService('default', 'evil'),
+        subjects.hostReleases,
+        `$JS.API.STREAM.PURGE.${journalStreamOf(session.id)}`,
+        `$JS.API.STREAM.DELETE.${journalStreamOf(session.id)}`,
+        `$JS.API.CONSUMER.DELETE.COX_COMMANDS.p0`,
+      ];
+      // What the store refuses, it refuses whole.
+      send({ 'Nats-Schedule': '@at 2020-01-01T00:00:00Z', 'Nats-Schedule-Target': elsewhere[0] as string });
+      send({ 'Nats-TTL': '1s' });
+      send({ 'Nats-Rollup': 'all' });
+      send({ 'Nats-Expected-Last-Subject-Sequence': '999' });
+      send({ 'Nats-Expected-Last-Sequence': '1' });
+      // What it takes goes nowhere but to the session, and its answers to nobody else.
+      for (const subject of elsewhere) send({}, subject, `answers to ${subject}`);
+      for (const subject of elsewhere) send({ 'Cox-Receipt-To': subject }, undefined, `receipts to ${subject}`);
+      for (const subject of elsewhere) attacker.publish(subject, '{"call_id":"x","decision":"allow"}');
+      for (const id of ['*', '>', 'a.b', '', '../x', `${session.id}.approve`])
+        attacker.publish(`cox.default.session.${id}.steer`, 'hostile');
+      await attacker.flush();
+
+      const { sent } = { sent: await session.steer('the last', { wait: 'accepted' }) };
+      expect(sent.duplicate).toBe(false);
+      const after = await stored(admin);
+      // Of all that is stored only the session's own journal and note have changed.
+      const changed = Object.keys(after).filter((subject) => after[subject] !== before[subject]);
+      expect(changed.filter((subject) => subject !== subjects.journal(victim))).toEqual([]);
+      await operator
+        .session(session.id)
+        .approve({ callId: (await session.state()).approvals[0]?.call_id as string, decision: 'allow' });
+      await session.result();
+      const verbsSeen = new Set<string>();
+      const bodies: string[] = [];
+      for await (const { record } of session.journal()) {
+        if (record.input.type !== 'command') continue;
+        verbsSeen.add(record.input.verb);
+        if (record.input.verb === 'steer') bodies.push(JSON.stringify(record.input));
+      }
+      expect([...verbsSeen].sort()).toEqual(['approve', 'start', 'steer']);
+      expect(bodies).toHaveLength(2 * elsewhere.length + 1);
+    } finally {
+      await host.kill();
+    }
+  });
+
+  test('suppresses nobody’s command by taking its id first', async () => {
+    const host: Child = await bus.startHost();
+    try {
+      const operator = await bus.client('operator');
+      const model = await scripted([{ text: 'Done.' }]);
+      const attacker = await bus.as('steerer');
+      const set = headers();
+      set.set('Nats-Msg-Id', subjects.commandMessageId(sessionRef('guessed', 'default'), 'known'));
+      await attacker.request(subjects.command(sessionRef('anything', 'default'), 'steer'), 'first', {
+        headers: set,
+        timeout: 5_000,
+      });
+      const { session, sent } = await operator.startSession(
+        { prompt: 'Go.', model },
+        { sessionId: 'guessed', id: 'known', wait: 'accepted' },
+      );
+      expect(sent.receipt?.stage).toBe('accepted');
+      expect(await session.result()).toMatchObject({ stopReason: 'end_turn' });
+    } finally {
+      await host.kill();
+    }
+  });
+});
+
+/** How many messages there are of each subject that lasts: commands come and go, and beats. */
+async function stored(admin: NatsConnection): Promise<Record<string, number>> {
+  const counts: Record<string, number> = {};
+  for (const stream of [
+    ...JOURNAL_STREAMS,
+    'COX_SNAPSHOTS',
+    'COX_TIMERS',
+    'KV_cox_registry',
+    'KV_cox_active',
+    'OBJ_cox_blobs',
+  ]) {
+    const answer = await admin.request(`$JS.API.STREAM.INFO.${stream}`, '{"subjects_filter":">"}', { timeout: 5_000 });
+    Object.assign(counts, (answer.json() as { state: { subjects?: Record<string, number> } }).state.subjects);
+  }
+  return counts;
+}
