@@ -10,7 +10,7 @@ import { PLANTED_FAULTS, type PlantedFault, SUITES, sourceOf } from './planted-f
 
 const repository = resolve(import.meta.dirname, '../..');
 const list = join(import.meta.dirname, 'README.md');
-const runMaxMs = 300_000;
+const runMaxMs = 1_200_000;
 
 interface SuiteReport {
   readonly testResults: readonly {
@@ -35,7 +35,8 @@ function caughtBy(fault: PlantedFault): string | null {
     },
   );
   if (status === 0) return null;
-  if (error) return 'the suite does not come to an end';
+  // A machine that is busy may be it as well.
+  if (error) return null;
   const line = stdout.split('\n').find((candidate) => candidate.startsWith('{"'));
   const report = line === undefined ? null : (JSON.parse(line) as SuiteReport);
   const failed = report?.testResults
@@ -72,11 +73,11 @@ writeFileSync(
     '',
     'Faults that somebody could make, and the first test that fails with each. `npm run faults` plants one after another',
     'and writes this list; it takes some minutes. `npm run faults -- veto tape` plants those of which the name has one of',
-    'these words. Tests of `npm test` hold that each still fits its source, and that each was caught.',
+    'these words. Tests of `npm test` hold that each still fits its source, and that none was missed.',
     '',
     '| Fault | In | Caught by |',
     '|---|---|---|',
-    ...PLANTED_FAULTS.map((fault) => known.get(fault.name) ?? rowOf(fault, null)),
+    ...PLANTED_FAULTS.map((fault) => known.get(fault.name) ?? rowOf(fault, '*not planted since it was last changed*')),
     '',
   ].join('\n'),
 );

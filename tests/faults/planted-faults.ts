@@ -94,14 +94,14 @@ const FAULTS_OF_TURNS: readonly PlantedFault[] = [
   {
     name: 'one at a time takes the newest',
     file: 'queries.ts',
-    find: '.includes(command_id)).slice(0, 1)',
-    instead: '.includes(command_id)).slice(-1)',
+    find: 'if (!context.unheard) return matching.slice(0, 1);',
+    instead: 'if (!context.unheard) return matching.slice(-1);',
   },
   {
     name: 'one at a time is one for each seam',
     file: 'queries.ts',
-    find: '!context.unheard || context.preempting',
-    instead: 'true || context.preempting',
+    find: 'if (!context.unheard) return',
+    instead: 'if (context.pinned) return',
   },
   {
     name: 'a seam delivers what its catalogue does not name',

@@ -341,7 +341,7 @@ describe('with changes', () => {
 
 describe('at a veto', () => {
   async function vetoed(bed: TestBed) {
-    bed.tools = { exec: {} };
+    bed.tools = { exec: { schema: { type: 'object', required: ['command'] } } };
     bed.hooks.registrations = [hook('PreToolUse', 'policy'), hook('PreToolUse', 'audit')];
     bed.hooks.handlers = { policy: returns({ deny: 'not on a Friday' }) };
     bed.models.answers = [ask(call('c1', 'exec', { command: 'ls' })), say('done')];
@@ -390,9 +390,13 @@ describe('at a veto', () => {
   test('a rewrite is validated as a hook’s own would be', async () => {
     const bed = testBed();
     const n = await vetoed(bed);
-    bed.tools = { exec: { schema: { type: 'object', required: ['command'] } } };
     await fork(bed, n, { verdicts: { '*': true, policy: { args: { command: 'pwd' } } } });
     expect(bed.toolSource.runs[0]?.args).toEqual({ command: 'pwd' });
+    await fork(bed, n, { verdicts: { '*': true, policy: { args: { cmd: 'pwd' } } } }, { session: 'f2' });
+    expect(bed.toolSource.runs).toHaveLength(1);
+    expect(await bed.eventsOf('call_ended', 'f2')).toMatchObject([
+      { status: 'error', result: { detail: { code: 'invalid_call_arguments' } } },
+    ]);
   });
 
   test.each([
