@@ -2,7 +2,7 @@
 import { basename, resolve } from 'node:path';
 import { HookModuleError, loadModule } from '@coxswain/adapter-hooks';
 import { createServiceLog, type LogTarget } from '@coxswain/adapter-log';
-import { connectNats, endOnce, ensureBuckets, parseConnectionUrl } from '@coxswain/adapter-nats';
+import { connectionTo, connectNats, endOnce, ensureBuckets, type NamedBus } from '@coxswain/adapter-nats';
 import { connect, type ServedTool, type ServedToolDefinition } from '@coxswain/client';
 import { DEFAULT_TENANT, STREAMS } from '@coxswain/protocol';
 import { watchFiles } from './watch-files.ts';
@@ -11,9 +11,8 @@ import { watchFiles } from './watch-files.ts';
 export interface ToolServiceOptions {
   /** The module, TypeScript or JavaScript. Its default export is a tool, or a list of them. */
   readonly file: string;
-  /** `servers` may carry credentials: `nats://token@host:port`. */
-  readonly nats: { readonly servers: string; readonly token?: string | undefined };
-  /** Default `default`. */
+  readonly nats: NamedBus;
+  /** By default the one of the key that lets the service in, else `default`. */
   readonly tenant?: string | undefined;
   /** Where the log file lies. */
   readonly stateDir: string;
@@ -42,18 +41,23 @@ export class ToolModuleError extends Error {
  */
 export async function startToolService(options: ToolServiceOptions): Promise<ToolService> {
   const file = resolve(options.file);
-  const { servers, ...credentials } = parseConnectionUrl(options.nats.servers);
-  const token = options.nats.token ?? credentials.token;
+  const bus = connectionTo(options.nats);
   const env = options.env ?? process.env;
-  const log = createServiceLog('tools', options.log ?? 'stdout', options.stateDir, env, [token, credentials.password]);
+  const log = createServiceLog('tools', options.log ?? 'stdout', options.stateDir, env, [
+    bus.token,
+    bus.password,
+    bus.seed,
+  ]);
   const loaded = await loadTools(file);
-  await makeBuckets({ servers, ...credentials, token });
+  await makeBuckets(bus);
   const client = await connect({
-    servers,
-    token,
-    user: credentials.user,
-    pass: credentials.password,
-    tenant: options.tenant ?? DEFAULT_TENANT,
+    servers: bus.servers,
+    token: bus.token,
+    user: bus.user,
+    pass: bus.password,
+    seed: bus.seed,
+    inboxPrefix: bus.inboxPrefix,
+    tenant: options.tenant ?? options.nats.credentials?.tenant ?? DEFAULT_TENANT,
     name: `cox-tool-${basename(file)}`,
   });
   const served = new Map<string, ServedTool>();

@@ -204,6 +204,8 @@ export function passagesOf(role: TenantRole, tenant: string, settings: AuthSetti
         ...commands,
         ...registryReads,
         ...bucketInfos,
+        one(api('INFO')),
+        many(api(`DIRECT.GET.${REGISTRY}.${tenantSubjects.services(tenant, role)}`)),
         one(tenantSubjects.services(tenant, role)),
         { subject: tenantSubjects.instances(tenant, role), answers: 'none' },
         one(systemSubjects.callbacks),
