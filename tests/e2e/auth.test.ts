@@ -45,22 +45,6 @@ test('a session runs, hooks answer, the steerer steers, the approver approves, t
   await service.says('"type":"ready"');
   await host.says(/"service":"policy".*hooks are registered/);
 
-  const module = await policyFile(
-    `
-    import { defineTool } from '@coxswain/client';
-    import { z } from 'zod';
-    export default defineTool({
-      name: 'far_away',
-      description: 'Answers from another process.',
-      schema: z.strictObject({}),
-      run: () => 'answered from far away',
-    });
-  `,
-    'tool.ts',
-  );
-  const worker = new Child(COX_MAIN, ['serve', 'tool', module, '--json'], { env: bus.env('tools') });
-  await worker.says('"type":"ready"');
-
   const root = await scratchFolder('root');
   // Longer than a record takes: it lies in the object store.
   await writeFile(join(root, 'a.txt'), 'the letter a\n'.repeat(8_000));
@@ -71,7 +55,6 @@ test('a session runs, hooks answer, the steerer steers, the approver approves, t
       model: await scripted([
         { calls: [{ tool: 'read_file', args: { path: 'a.txt' } }] },
         { calls: [{ tool: 'list_files', args: {} }] },
-        { calls: [{ tool: 'far_away', args: {} }] },
         { text: 'Done.' },
       ]),
       root,
@@ -104,10 +87,6 @@ test('a session runs, hooks answer, the steerer steers, the approver approves, t
     code: 0,
     out: expect.stringContaining('policy  1 instance'),
   });
-  expect(await coxAs('viewer', 'export', session.id)).toMatchObject({
-    out: expect.stringContaining('answered from far away'),
-  });
-  expect(await worker.terminate()).toMatchObject({ code: 0 });
   expect(await service.terminate()).toMatchObject({ code: 0 });
   // But for what clients look for first, and the approval, nobody asks for more than it may.
   const refused = (await bus.refusals()).filter(

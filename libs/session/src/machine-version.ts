@@ -22,7 +22,10 @@ export function machineOf({ events }: JournalRecord): number | undefined {
   return undefined;
 }
 
-/** @throws MachineVersionUnknownError where a record begins a run that this release's machine does not compute again. */
+/**
+ * Refuses a record that begins a run which this release's machine does not compute again.
+ * @throws MachineVersionUnknownError
+ */
 export function checkReplayed(record: JournalRecord, replayed: ReadonlySet<number> = REPLAYED_VERSIONS): void {
   const version = machineOf(record);
   if (version === undefined || replayed.has(version)) return;
