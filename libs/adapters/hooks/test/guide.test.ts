@@ -76,7 +76,7 @@ test('its manifest loads, and the slip that it shows is told as it says', async 
   ]);
   await writeFile(manifest, text.replace('#rejectSecrets', '#rejectSecret'));
   const message = await loadManifest(manifest).catch((error: Error) => error.message);
-  expect(guide).toContain(`manifest_invalid: ${String(message).replaceAll(made, '/work')}`);
+  expect(guide).toContain(`manifest_invalid: ${String(message).replaceAll(made, '/srv/app')}`);
 });
 
 test.each<[pattern: string, holds: Json, holdsNot: Json]>([
