@@ -8,14 +8,16 @@ import { ID_PATTERN, SessionId, type SessionRef, TenantId } from './ids.ts';
 /** Partitions of the command stream. */
 export const PARTITIONS = 64;
 
-/** The partition of a session: FNV-1a, 32 bit (http://www.isthe.com/chongo/tech/comp/fnv/), as nats-server's `partition()` computes it. */
-export function partitionOf(sessionId: string): number {
+/** FNV-1a, 32 bit (http://www.isthe.com/chongo/tech/comp/fnv/), of a text in ASCII: each code unit is one byte. */
+export function fnv1a32(text: string): number {
   let hash = 0x811c9dc5;
-  for (let i = 0; i < sessionId.length; i++) {
-    // Ids are ASCII, so that each code unit is one byte.
-    hash = Math.imul(hash ^ sessionId.charCodeAt(i), 0x01000193);
-  }
-  return (hash >>> 0) % PARTITIONS;
+  for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193);
+  return hash >>> 0;
+}
+
+/** The partition of a session, as nats-server's `partition()` computes it. */
+export function partitionOf(sessionId: string): number {
+  return fnv1a32(sessionId) % PARTITIONS;
 }
 
 /** Verbs that only hosts and workers may publish. */

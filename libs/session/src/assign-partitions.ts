@@ -3,7 +3,7 @@
  * Mapping Scheme for Rendezvous", 1996), with no host taking more than its even share. Every host that knows of the same
  * hosts finds the same; where a host joins or leaves, few partitions move.
  */
-import { PARTITIONS } from '@coxswain/protocol';
+import { fnv1a32, PARTITIONS } from '@coxswain/protocol';
 
 /**
  * Deals partitions out to hosts, as evenly as can be.
@@ -36,11 +36,9 @@ export function assignPartitions(
   return shares;
 }
 
-/** FNV-1a, and the finalizer of MurmurHash3 (https://github.com/aappleby/smhasher), as FNV alone hardly mixes the last letter. */
+/** With the finalizer of MurmurHash3 (https://github.com/aappleby/smhasher), as FNV alone hardly mixes the last letter. */
 function weightOf(host: string, partition: number): number {
-  const text = `${host}/${partition}`;
-  let hash = 0x811c9dc5;
-  for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193);
+  let hash = fnv1a32(`${host}/${partition}`);
   hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
   hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35);
   return (hash ^ (hash >>> 16)) >>> 0;

@@ -2,7 +2,7 @@
 import { HookAnnouncement, parseHookService, STREAMS, subjects, type TenantId } from '@coxswain/protocol';
 import { headers, type NatsConnection } from '@nats-io/nats-core';
 import { answerOf, isWrongSequence, NatsRefusedError, NatsUnavailableError, type PublishAck } from './nats-status.ts';
-import { readKeys } from './read-keys.ts';
+import { readKeys, valueIn } from './read-keys.ts';
 import { createStreamReader, type StoredMessage, type StreamReader } from './stream-reader.ts';
 import { wireOf } from './wire.ts';
 
@@ -27,13 +27,8 @@ export function registeredHooksOf(
 }
 
 function announcementOf(data: Uint8Array, service: string): HookAnnouncement | null {
-  try {
-    const parsed = HookAnnouncement.safeParse(JSON.parse(new TextDecoder().decode(data)));
-    return parsed.success && parsed.data.service === service ? parsed.data : null;
-  } catch {
-    // No JSON: somebody else's value.
-    return null;
-  }
+  const announcement = valueIn(data, HookAnnouncement);
+  return announcement?.service === service ? announcement : null;
 }
 
 const OPERATION = 'KV-Operation';

@@ -3,17 +3,16 @@ import type { ActiveSession, ActiveSessions } from '@coxswain/ports';
 import { ActiveNote, parseActiveSession, STREAMS, subjects } from '@coxswain/protocol';
 import { headers, type NatsConnection } from '@nats-io/nats-core';
 import { answerOf, isWrongSequence, NatsRefusedError, NatsUnavailableError, type PublishAck } from './nats-status.ts';
-import { createStreamReader, type StoredMessage } from './stream-reader.ts';
+import { readKeys, valueIn } from './read-keys.ts';
+import type { StoredMessage } from './stream-reader.ts';
 import { wireOf } from './wire.ts';
 
-const PAGE = 256;
 /** A key that was taken back leaves a mark; it need only outlive a replica that lags. */
 const MARK_TTL = '60s';
 
 /** Notes on this connection. All throw NatsUnavailableError, NatsRefusedError. */
 export function createNatsActiveSessions(nc: NatsConnection): ActiveSessions {
   const wire = wireOf(nc);
-  const reader = createStreamReader(wire, `KV_${STREAMS.active}`);
   const write = async (subject: string, payload: string, head = headers()): Promise<number | null> => {
     const { error, seq } = answerOf<PublishAck>(await wire.request(subject, new TextEncoder().encode(payload), head));
     if (error && isWrongSequence(error)) return null;
@@ -36,19 +35,8 @@ export function createNatsActiveSessions(nc: NatsConnection): ActiveSessions {
       await write(subjects.activeSession(ref), '', head);
     },
     async list(partition) {
-      const found = new Map<string, ActiveSession>();
-      let from = 1;
-      for (;;) {
-        const page = await reader.batch(subjects.activeSessions(partition), from, PAGE);
-        for (const stored of page) {
-          const one = activeIn(stored);
-          // Noted anew while it is read, it is met again further on.
-          if (one) found.set(stored.subject, one);
-        }
-        const last = page.at(-1);
-        if (!last) return [...found.values()];
-        from = last.seq + 1;
-      }
+      const notes = await readKeys(nc, STREAMS.active, subjects.activeSessions(partition), Number.POSITIVE_INFINITY);
+      return [...notes.values()].flatMap((stored) => activeIn(stored) ?? []);
     },
   };
 }
@@ -56,11 +44,6 @@ export function createNatsActiveSessions(nc: NatsConnection): ActiveSessions {
 function activeIn({ subject, seq, data, headers: head }: StoredMessage): ActiveSession | null {
   const ref = parseActiveSession(subject);
   if (!ref || head.get('KV-Operation') !== '') return null;
-  try {
-    const note = ActiveNote.safeParse(JSON.parse(new TextDecoder().decode(data)));
-    // Whatever stands there, the session may have work: who works on it is all that is not known.
-    return { ref, host: note.data?.host ?? null, revision: seq };
-  } catch {
-    return { ref, host: null, revision: seq };
-  }
+  // Whatever stands there, the session may have work: who works on it is all that may not be known.
+  return { ref, host: valueIn(data, ActiveNote)?.host ?? null, revision: seq };
 }

@@ -31,6 +31,7 @@ import { onConnectionChange } from './connection-changes.ts';
 import { ensureBuckets } from './ensure-streams.ts';
 import { type RegisteredHooks, readHookInstances, readHookServices, registeredHooksOf } from './hook-registry-key.ts';
 import { STATUS, statusOf } from './nats-status.ts';
+import { valueIn } from './read-keys.ts';
 import { inboxPrefixOf } from './wire.ts';
 
 /** Hooks that are served on the bus. */
@@ -239,13 +240,7 @@ export async function createNatsHooks(nc: NatsConnection, log: Log): Promise<Nat
 
 /** What a beat says; null where it is none. */
 export function beatOf(data: Uint8Array): HookBeat['state'] | null {
-  try {
-    const beat = HookBeat.safeParse(JSON.parse(new TextDecoder().decode(data)));
-    return beat.success ? beat.data.state : null;
-  } catch {
-    // No JSON: no beat.
-    return null;
-  }
+  return valueIn(data, HookBeat)?.state ?? null;
 }
 
 function tableOf(services: readonly Service[], tenant: TenantId): HookTable {

@@ -1,27 +1,18 @@
 /** The line between hosts on the bus. Beats lie for a moment in a bucket, for hosts that come later. */
-import type { HostLine, HostLineHandlers, Log } from '@coxswain/ports';
+import type { HostLine, Log } from '@coxswain/ports';
 import { HostBeat, HostRelease, HostRing, type SessionRef, STREAMS, subjects } from '@coxswain/protocol';
 import type { NatsConnection, Subscription } from '@nats-io/nats-core';
-import { createStreamReader } from './stream-reader.ts';
-import { wireOf } from './wire.ts';
-
-interface Schema<T> {
-  safeParse(value: unknown): { readonly data?: T | undefined };
-}
-
-const PAGE = 256;
-/** Beats go on while they are read: somewhere reading has to end. */
-const PAGES_MAX = 64;
+import { readKeys, type ValueSchema, valueIn } from './read-keys.ts';
 
 /** A host's end of the line on this connection. `open` throws NatsUnavailableError, NatsRefusedError. */
 export function createNatsHostLine(nc: NatsConnection, log: Log): HostLine {
   let subscriptions: readonly Subscription[] = [];
 
-  function listen<T>(subject: string, schema: Schema<T>, handle: (said: T) => void): Subscription {
+  function listen<T>(subject: string, schema: ValueSchema<T>, handle: (said: T) => void): Subscription {
     return nc.subscribe(subject, {
       callback(error, message) {
         if (error) return log.error({ subject, error }, 'other hosts cannot be heard');
-        const said = parsed(message.data, schema);
+        const said = valueIn(message.data, schema);
         if (said !== null) handle(said);
       },
     });
@@ -50,7 +41,10 @@ export function createNatsHostLine(nc: NatsConnection, log: Log): HostLine {
         listen(subjects.hostReleases, HostRelease, (release) => handlers.released(refIn(release))),
       ];
       await nc.flush();
-      await readBeats(nc, handlers);
+      for (const { data } of (await readKeys(nc, STREAMS.hosts, subjects.hostBeats)).values()) {
+        const beat = valueIn(data, HostBeat);
+        if (beat) handlers.beat(beat);
+      }
     },
     beat: (beat) => say(subjects.hostBeat(beat.host), beat),
     ring: (host, ref, seq) => say(subjects.hostRing(host), { v: 1, ...said(ref), seq }),
@@ -60,35 +54,10 @@ export function createNatsHostLine(nc: NatsConnection, log: Log): HostLine {
   };
 }
 
-async function readBeats(nc: NatsConnection, handlers: HostLineHandlers): Promise<void> {
-  const reader = createStreamReader(wireOf(nc), `KV_${STREAMS.hosts}`);
-  let from = 1;
-  for (let pages = 0; pages < PAGES_MAX; pages++) {
-    const page = await reader.batch(subjects.hostBeats, from, PAGE);
-    for (const { data } of page) {
-      const beat = parsed(data, HostBeat);
-      if (beat) handlers.beat(beat);
-    }
-    const last = page.at(-1);
-    if (!last) return;
-    from = last.seq + 1;
-  }
-}
-
 function said({ tenant, sessionId }: SessionRef): object {
   return { tenant, session_id: sessionId };
 }
 
 function refIn({ tenant, session_id }: HostRelease): SessionRef {
   return { tenant, sessionId: session_id };
-}
-
-/** Reads what stands in a message or a bucket; null where it is somebody else's. */
-function parsed<T>(data: Uint8Array, schema: Schema<T>): T | null {
-  try {
-    return schema.safeParse(JSON.parse(new TextDecoder().decode(data))).data ?? null;
-  } catch {
-    // No JSON.
-    return null;
-  }
 }

@@ -14,7 +14,7 @@ import { Kvm } from '@nats-io/kv';
 import type { NatsConnection } from '@nats-io/nats-core';
 import { onConnectionChange } from './connection-changes.ts';
 import { ensureBuckets } from './ensure-streams.ts';
-import { readKeys } from './read-keys.ts';
+import { readKeys, valueIn } from './read-keys.ts';
 import type { StoredMessage } from './stream-reader.ts';
 
 /** See the top of the file. */
@@ -157,21 +157,10 @@ function definitionOf({ name, description, input_schema, traits }: ToolAnnouncem
 }
 
 function announcementIn(data: Uint8Array, name: string | undefined): ToolAnnouncement | null {
-  try {
-    const parsed = ToolAnnouncement.safeParse(JSON.parse(new TextDecoder().decode(data)));
-    return parsed.success && parsed.data.name === name ? parsed.data : null;
-  } catch {
-    // No JSON: somebody else's value.
-    return null;
-  }
+  const announcement = valueIn(data, ToolAnnouncement);
+  return announcement?.name === name ? announcement : null;
 }
 
 function beatIn(data: Uint8Array): ToolBeat['state'] | null {
-  try {
-    const beat = ToolBeat.safeParse(JSON.parse(new TextDecoder().decode(data)));
-    return beat.success ? beat.data.state : null;
-  } catch {
-    // No JSON: no beat.
-    return null;
-  }
+  return valueIn(data, ToolBeat)?.state ?? null;
 }
