@@ -231,7 +231,7 @@ export class SessionRunner {
     return (
       !this.#mailbox.isEmpty ||
       this.#timers.unacknowledged > 0 ||
-      this.#effects.running(['provision', 'call_tool', 'consult', 'check_stop', 'close_tools']) > 0
+      this.#effects.keeps(['provision', 'call_tool', 'consult', 'check_stop', 'close_tools'])
     );
   }
 
@@ -240,7 +240,7 @@ export class SessionRunner {
    * acknowledged wakes the session wherever it is; one that it has not keeps it here.
    */
   idleMs(): number {
-    const idle = this.#mailbox.isEmpty && this.#effects.running() === 0 && this.#timers.unacknowledged === 0;
+    const idle = this.#mailbox.isEmpty && this.#effects.running === 0 && this.#timers.unacknowledged === 0;
     return idle ? this.#mailbox.emptyForMs : 0;
   }
 
