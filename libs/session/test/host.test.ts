@@ -37,7 +37,8 @@ test('a host takes up every session that has something to do, and no other', asy
   const host = createSessionHost(bed.ports());
   const started = host.start();
   await bed.time.settle();
-  expect(await started).toEqual({ recovered: 1 });
+  expect(await started).toEqual({ found: 3 });
+  expect(host.live).toBe(1);
   expect(await bed.lines('busy')).toContainEqual(expect.stringContaining('c1 interrupted'));
   // A session that waits for nothing but a command costs disk only: nobody writes that it has a new owner.
   expect(await bed.lines('parked')).toEqual(parked);
