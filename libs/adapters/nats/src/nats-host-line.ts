@@ -2,11 +2,14 @@
 import type { HostLine, Log } from '@coxswain/ports';
 import { HostBeat, HostRelease, HostRing, type SessionRef, STREAMS, subjects } from '@coxswain/protocol';
 import type { NatsConnection, Subscription } from '@nats-io/nats-core';
+import { onConnectionChange } from './connection-changes.ts';
+import { ensureBuckets } from './ensure-streams.ts';
 import { readKeys, type ValueSchema, valueIn } from './read-keys.ts';
 
 /** A host's end of the line on this connection. `open` throws NatsUnavailableError, NatsRefusedError. */
 export function createNatsHostLine(nc: NatsConnection, log: Log): HostLine {
   let subscriptions: readonly Subscription[] = [];
+  let endListening: () => void = () => undefined;
 
   function listen<T>(subject: string, schema: ValueSchema<T>, handle: (said: T) => void): Subscription {
     return nc.subscribe(subject, {
@@ -30,6 +33,19 @@ export function createNatsHostLine(nc: NatsConnection, log: Log): HostLine {
   function close(): void {
     for (const subscription of subscriptions) subscription.unsubscribe();
     subscriptions = [];
+    endListening();
+    endListening = () => undefined;
+  }
+
+  /**
+   * The bucket lies in memory: a server that stands alone forgets it when it restarts, and with it services that say in it
+   * that they live. Whoever comes first back makes it again; hosts are the only ones that may.
+   */
+  function remake(): void {
+    // Owned by the line: it settles within the wire's bounds.
+    void ensureBuckets(nc, [STREAMS.hosts]).catch((error: Error) => {
+      if (!nc.isClosed()) log.warn({ error: error.message }, 'the bucket of beats is missing and was not made again');
+    });
   }
 
   return {
@@ -40,6 +56,7 @@ export function createNatsHostLine(nc: NatsConnection, log: Log): HostLine {
         listen(subjects.hostRing(host), HostRing, (ring) => handlers.rung(refIn(ring), ring.seq)),
         listen(subjects.hostReleases, HostRelease, (release) => handlers.released(refIn(release))),
       ];
+      endListening = onConnectionChange(nc, { restored: remake });
       await nc.flush();
       for (const { data } of (await readKeys(nc, STREAMS.hosts, subjects.hostBeats)).values()) {
         const beat = valueIn(data, HostBeat);
