@@ -66,8 +66,9 @@ test('a session under least rights: hooks guard it, a killed host’s calls are 
   );
   await until('the call to run', () => readFile(join(root, 'ran'), 'utf8').catch(() => null));
   await host.kill();
-  const steered = await run(bus.file('steerer'), 'steer', session.id, 'and hurry');
-  expect(steered.code, steered.told).toBe(0);
+  // Nobody is there to say more than that it is stored.
+  const steerer = await bus.client('steerer');
+  await steerer.session(session.id).steer('and hurry');
   host = await bus.startHost(join(bus.keys, 'host=second.nk'));
   expect(await session.result()).toMatchObject({ stopReason: 'end_turn' });
   const ended: string[] = [];

@@ -2,41 +2,14 @@
  * Which keys there are: what the accounts of a server are written from, and what is changed when a key is added or taken away. It
  * holds public keys only, and lies beside them as `keys.json`.
  */
-import { BusToolName, ID_PATTERN, problemSentences, readStrictly, TenantId } from '@coxswain/protocol';
-import { z } from 'zod';
+import { type KeyEntry, KeyName, KeyringFile, problemSentences, readStrictly, TenantId } from '@coxswain/protocol';
 import { type AuthSettings, SYSTEM_ROLES, type SystemRole, TENANT_ROLES, type TenantRole } from './roles.ts';
 
-/** Names of keys are as long as those of tool workers. */
-const NAME_MAX = 32;
 /** Keys of one role of a tenant, or of the bus. */
 export const KEYS_PER_ROLE_MAX = 256;
 
-const KeyName = z.string().regex(ID_PATTERN).max(NAME_MAX);
-const Role = z.enum([...SYSTEM_ROLES, ...TENANT_ROLES]);
-
 /** One key. */
-export const RingKey = z.strictObject({
-  role: Role,
-  /** Of a tenant's role. */
-  tenant: TenantId.optional(),
-  /** Of each further key of a role; the first has none. */
-  name: KeyName.optional(),
-  /** Of the role `tools`: the worker whose own key it is. */
-  worker: z.string().optional(),
-  /** Below the folder. */
-  file: z.string(),
-  public_key: z.string().regex(/^U[A-Z2-7]{55}$/),
-});
-/** See {@link RingKey}. */
-export type RingKey = z.infer<typeof RingKey>;
-
-const Ring = z.strictObject({
-  v: z.literal(1),
-  tenants: z.array(TenantId).min(1),
-  gateway_approves: z.boolean(),
-  workers: z.array(z.strictObject({ tenant: TenantId, name: KeyName, tools: z.array(BusToolName) })),
-  keys: z.array(RingKey),
-});
+export type RingKey = Omit<KeyEntry, 'role'> & { readonly role: SystemRole | TenantRole };
 
 /** What an installation has decided, and its keys. */
 export interface Keyring {
@@ -75,11 +48,16 @@ export function keyringFrom(text: string): Keyring {
   } catch (error) {
     throw new KeyringError('keyring_unreadable', `keys.json is not valid JSON: ${(error as Error).message}`);
   }
-  const read = readStrictly(Ring, value);
+  const read = readStrictly(KeyringFile, value);
   if (!read.ok)
     throw new KeyringError('keyring_unreadable', `keys.json: ${problemSentences(read.problems).join('; ')}`);
   const { tenants, gateway_approves, workers, keys } = read.data;
-  return { settings: { tenants, gatewayApproves: gateway_approves, workers }, keys };
+  const known = keys.map((key): RingKey => {
+    const role = [...SYSTEM_ROLES, ...TENANT_ROLES].find((one) => one === key.role);
+    if (!role) throw new KeyringError('keyring_unreadable', `keys.json: there is no role ${key.role.slice(0, 64)}`);
+    return { ...key, role };
+  });
+  return { settings: { tenants, gatewayApproves: gateway_approves, workers }, keys: known };
 }
 
 /** Reads `host`, `default/operator=alice`; where there is one tenant its name may be left out. @returns null where it names none. */

@@ -9,7 +9,7 @@ export {
   keyPlaceFrom,
   keyringFrom,
   placeText,
-  RingKey,
+  type RingKey,
   withKey,
   withoutKey,
 } from './keyring.ts';
