@@ -28,8 +28,9 @@ const readers: readonly Role[] = ['gateway', 'viewer', 'approver', 'operator'];
 const clients: readonly Role[] = [...readers, 'steerer'];
 
 const verbs = (role: Role): readonly string[] => {
-  if (role === 'operator') return VERBS;
-  if (role === 'gateway') return VERBS.filter((verb) => verb !== 'approve');
+  const clientVerbs = VERBS.filter((verb) => verb !== 'delete');
+  if (role === 'operator') return clientVerbs;
+  if (role === 'gateway') return clientVerbs.filter((verb) => verb !== 'approve');
   if (role === 'approver') return ['approve'];
   return role === 'steerer' ? ['steer', 'remind', 'followup', 'revoke', 'replace'] : [];
 };
@@ -67,6 +68,9 @@ const PUBLISHED: readonly (readonly [what: string, subject: string, roles: reado
   ['a message to a host’s inbox', '_INBOX.host.x', ['host']],
   ['a call back to a host', '_INBOX.host.x.c.y', ['host', 'hooks', 'tools']],
   ['a purge', `$JS.API.STREAM.PURGE.${firstJournal}`, []],
+  ['a purge of snapshots', '$JS.API.STREAM.PURGE.COX_SNAPSHOTS', []],
+  ['a purge of timers', '$JS.API.STREAM.PURGE.COX_TIMERS', []],
+  ['a purge of files', '$JS.API.STREAM.PURGE.OBJ_cox_blobs', []],
   ['a deletion of a stream', `$JS.API.STREAM.DELETE.${firstJournal}`, []],
   ['a new stream', '$JS.API.STREAM.CREATE.EVIL', []],
   ['a changed stream', '$JS.API.STREAM.UPDATE.COX_COMMANDS', []],
