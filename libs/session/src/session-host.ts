@@ -32,7 +32,7 @@ export interface HostPorts extends RunnerPorts {
 export interface HostOptions {
   /** A name for people; the incarnation is unique in any case. */
   readonly name?: string;
-  /** A snapshot every so many records. Default 200. */
+  /** A snapshot every so many records. Default 32. */
   readonly snapshotEvery?: number;
   /** A session that has been idle for so long leaves memory. Default 30,000. */
   readonly passivateAfterMs?: number;
@@ -68,6 +68,8 @@ export interface SessionHost {
 
 /** So long calls may go on here when the session's partition goes to another host, milliseconds. */
 const HAND_OVER_MS = 10_000;
+/** What lies behind a snapshot is fed to the machine at a recovery, a third of a millisecond each: it is to be little. */
+const SNAPSHOT_EVERY = 32;
 const DRAINED_EVERY_MS = 20;
 /** So long others wait for a session that is being taken up, milliseconds. */
 const TAKE_UP_MAX_MS = 2_000;
@@ -274,7 +276,7 @@ class Host implements SessionHost, PartitionedSessions {
         // A session that this host lost, or lost sight of, is owned anew when it comes back (R10).
         host: this.#generation === 0 ? this.id : `${this.id}.${this.#generation}`,
         isOwn: (attempt) => attempt === this.id || attempt.startsWith(`${this.id}.`),
-        snapshotEvery: this.#options.snapshotEvery ?? 200,
+        snapshotEvery: this.#options.snapshotEvery ?? SNAPSHOT_EVERY,
         commitBounds: this.#options.commitBounds,
         noted: () => this.#notes.noted(ref),
         mayBegin: () => this.#partitions.mayBegin,

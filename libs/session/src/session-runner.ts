@@ -396,7 +396,9 @@ export class SessionRunner {
       ]);
       if (this.#dropped || !loaded.transcript) return null;
       if (isUnfinishedImport(loaded)) throw new ImportUnfinishedError(this.#ref.sessionId, loaded.n);
-      this.#session = { ...loaded, transcript: loaded.transcript };
+      const { tail, ...live } = loaded;
+      this.#session = { ...live, transcript: loaded.transcript };
+      this.#sinceSnapshot = tail;
       if (loaded.n > 0) this.#committedState = loaded.actor.state;
       this.#takeUpFeedback(loaded);
       return this.#session;
