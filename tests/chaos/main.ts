@@ -34,6 +34,11 @@ async function main(wanted: Wanted): Promise<number> {
     return isSound(outcome) ? 0 : 1;
   }
   const { scenario, options } = wanted;
+  const why = scenario.impossible?.() ?? null;
+  if (why !== null) {
+    say(`SKIPPED ${scenario.name}: ${why}`);
+    return 0;
+  }
   const folder = wanted.folder ?? mkdtempSync(join(tmpdir(), 'cox-chaos-'));
   mkdirSync(folder, { recursive: true });
   const beganMs = performance.now();

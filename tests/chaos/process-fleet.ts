@@ -14,6 +14,8 @@ import type { HistoryWriter, Role } from './history.ts';
 export interface ProcessSpec {
   readonly program: string;
   readonly args?: readonly string[];
+  /** Words before the command, which become it: `ip netns exec NAME`. */
+  readonly through?: readonly string[];
   readonly env: NodeJS.ProcessEnv;
   /** It is up when its output says this. */
   readonly upWhen: string;
@@ -82,7 +84,8 @@ export class ProcessFleet {
     const spec = this.#specOf(name);
     const logFile = join(this.#folder, `${this.role}-${name}-${++this.#serial}.log`);
     const output = openSync(logFile, 'a');
-    const child = spawn(process.execPath, [spec.program, ...(spec.args ?? [])], {
+    const [command, ...args] = [...(spec.through ?? []), process.execPath, spec.program, ...(spec.args ?? [])];
+    const child = spawn(command as string, args, {
       env: cleanEnv(spec.env),
       // Whoever reads its standard input ends when the harness does.
       stdio: ['pipe', output, output],

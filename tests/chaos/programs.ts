@@ -7,6 +7,8 @@ import { bundle } from '../../scripts/bundle.mjs';
 export interface Programs {
   /** The sessions service as it is shipped. */
   readonly host: string;
+  /** The same, but for its hearing: it takes itself for the only one. */
+  readonly lonelyHost: string;
   /** `cox`. */
   readonly worker: string;
   /** The module of tools that workers serve. */
@@ -24,7 +26,11 @@ export function programs(): Promise<Programs> {
 }
 
 async function build(): Promise<Programs> {
-  const entries = { host: 'tests/chaos/host-main.ts', worker: 'tests/chaos/worker-main.ts' };
+  const entries = {
+    host: 'tests/chaos/host-main.ts',
+    'lonely-host': 'tests/chaos/lonely-host-main.ts',
+    worker: 'tests/chaos/worker-main.ts',
+  };
   for (const file of await bundle(entries, OUT)) {
     mkdirSync(dirname(file.path), { recursive: true });
     // Two runs may bundle at once: each file appears whole.
@@ -35,6 +41,7 @@ async function build(): Promise<Programs> {
   const dist = join(import.meta.dirname, 'dist');
   return {
     host: join(dist, 'host.mjs'),
+    lonelyHost: join(dist, 'lonely-host.mjs'),
     worker: join(dist, 'worker.mjs'),
     tools: join(import.meta.dirname, 'chaos-tools.ts'),
   };

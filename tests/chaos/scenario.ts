@@ -39,6 +39,8 @@ export interface Scenario {
   readonly hostSetting?: HostSetting;
   /** Beside those of `operations.ts`. */
   readonly operations?: Readonly<Record<string, Operation>>;
+  /** Why it cannot be run on this machine, in words; null where it can. */
+  impossible?(): string | null;
   /** What is done once hosts and workers are up and before the load. */
   prepare?(world: World): Promise<void>;
   /** The nemesis' plan; all of its chance comes from `random`. */

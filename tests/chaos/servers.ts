@@ -1,6 +1,7 @@
 /** What sessions stand on in a run: one nats-server, or what else a scenario opens (a cluster, for one). */
 import { join } from 'node:path';
 import { findServer, startServer } from '@coxswain/adapter-nats';
+import { openNodes } from './server-nodes.ts';
 
 /** Servers that are up. */
 export interface ChaosServers {
@@ -9,6 +10,10 @@ export interface ChaosServers {
   /** The same for a connection of the harness. */
   readonly connection: { readonly servers: string[]; readonly token: string };
   readonly replicas: 1 | 3;
+  /** What a host of this name is given in place of `natsUrl`. */
+  natsUrlOf?(host: string): string | undefined;
+  /** Where a host of this name is run; see `process-fleet.ts`. */
+  throughOf?(host: string): readonly string[];
   /** The processes as they are now, by name: their memory is sampled. */
   pids(): Readonly<Record<string, number>>;
   stop(): Promise<void>;
@@ -35,6 +40,5 @@ export const openOneServer: OpenServers = async (folder) => {
 
 /** The servers of scenarios that name none. */
 export function openServersFor(replicas: 1 | 3): OpenServers {
-  if (replicas === 1) return openOneServer;
-  throw new Error('a cluster of three cannot be opened yet');
+  return replicas === 1 ? openOneServer : openNodes();
 }

@@ -20,8 +20,8 @@ export interface World<Servers extends ChaosServers = ChaosServers> {
 
 /** How hosts of a scenario are started, where it is not as they are shipped. */
 export interface HostSetting {
-  /** A program in place of the sessions service; see `programs.ts`. */
-  readonly program?: string | undefined;
+  /** It hears of no other host, and so takes every session for its own. */
+  readonly isLonely?: boolean;
   readonly env?: NodeJS.ProcessEnv | undefined;
 }
 
@@ -47,9 +47,10 @@ export async function openWorld(
   const { natsUrl } = servers;
   const stateDir = join(folder, 'state');
   const hosts = new ProcessFleet('host', logs, history, (name) => ({
-    program: hostSetting.program ?? built.host,
+    program: hostSetting.isLonely ? built.lonelyHost : built.host,
+    through: servers.throughOf?.(name) ?? [],
     env: {
-      NATS_URL: natsUrl,
+      NATS_URL: servers.natsUrlOf?.(name) ?? natsUrl,
       COX_STATE_DIR: stateDir,
       COX_HOST_NAME: name,
       COX_LOG_LEVEL: 'debug',

@@ -2,6 +2,7 @@
 import type { Problem } from '../../simulation/checkers/check.ts';
 import type { ChaosEvidence } from '../evidence.ts';
 import { checkAcknowledged } from './acknowledged.ts';
+import { checkAnswered } from './answered.ts';
 import { checkEffectsOnce } from './effects-once.ts';
 import { checkEpochs } from './epochs.ts';
 import { checkSettled } from './settled.ts';
@@ -16,6 +17,7 @@ export type ChaosChecker = (
 /** All checkers, by what they hold. */
 export const CHECKERS: Readonly<Record<string, ChaosChecker>> = {
   'nothing acknowledged is missing': checkAcknowledged,
+  'publishers are told': checkAnswered,
   'commands once and in order': simulationChecker('commands'),
   'injections come to one end': simulationChecker('fates'),
   'receipts are true': checkToldInTime,
