@@ -1,4 +1,5 @@
 /** Sessions at work: the runner, its effects, the host, replay. */
+export { assignPartitions } from './assign-partitions.ts';
 export { type CommitBounds, type CommitResult, commit } from './commit.ts';
 export { describeRecord } from './describe-record.ts';
 export { type Difference, type Divergence, diffJournals, type JournalDiff } from './diff-journals.ts';

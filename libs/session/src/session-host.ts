@@ -50,8 +50,12 @@ export interface HostOptions {
 export interface SessionHost {
   /** This incarnation's id, as records hold it. */
   readonly id: string;
-  /** Joins the hosts, opens the inbox, and takes up every session of its partitions that has something to do. */
-  start(): Promise<{ readonly recovered: number }>;
+  /**
+   * Joins the hosts, opens the inbox, and takes up every session of its partitions that has something to do, some at a
+   * time. Resolves when commands flow.
+   * @returns `found`: sessions that may have something to do, and are being taken up.
+   */
+  start(): Promise<{ readonly found: number }>;
   /** A session after its newest acknowledged record, or null for an unknown one. */
   status(ref: SessionRef): Promise<SessionStatus | null>;
   /** Sessions in memory. */
@@ -65,6 +69,8 @@ export interface SessionHost {
 /** So long calls may go on here when the session's partition goes to another host, milliseconds. */
 const HAND_OVER_MS = 10_000;
 const DRAINED_EVERY_MS = 20;
+/** So long others wait for a session that is being taken up, milliseconds. */
+const TAKE_UP_MAX_MS = 2_000;
 const RETRY_FIRST_MS = 500;
 const RETRY_MAX_MS = 30_000;
 
@@ -87,7 +93,6 @@ class Host implements SessionHost, PartitionedSessions {
   #unwatchHooks: () => void = () => {};
   #generation = 0;
   #stopping = false;
-  #recovered = 0;
   #names = 0;
 
   constructor(ports: HostPorts, options: HostOptions) {
@@ -110,14 +115,14 @@ class Host implements SessionHost, PartitionedSessions {
     return this.#runners.size;
   }
 
-  async start(): Promise<{ readonly recovered: number }> {
+  async start(): Promise<{ readonly found: number }> {
     this.#unwatchHooks =
       this.#ports.hooks.onChange?.(() => {
         for (const runner of this.#runners.values()) runner.hooksChanged();
       }) ?? this.#unwatchHooks;
-    await this.#partitions.start();
+    const found = await this.#partitions.start();
     void this.#sweep();
-    return { recovered: this.#recovered };
+    return { found };
   }
 
   async status(ref: SessionRef): Promise<SessionStatus | null> {
@@ -176,7 +181,7 @@ class Host implements SessionHost, PartitionedSessions {
   /** One session that cannot be read now must not keep the others from being taken up. */
   async takeUp({ ref, revision }: ActiveSession): Promise<void> {
     // A command may have brought it here already; but that starts nothing of what was open.
-    if (this.isHere(ref)) return this.#runner(ref).wake();
+    if (this.isHere(ref)) return this.#wake(ref);
     try {
       const last = await this.#ports.journal.last(ref);
       const record = last && (await readRecord(last.bytes, this.#ports.blobs));
@@ -191,8 +196,14 @@ class Host implements SessionHost, PartitionedSessions {
       void this.#retry(ref, keyOf(ref));
       return;
     }
-    this.#recovered++;
-    this.#runner(ref).wake();
+    await this.#wake(ref);
+  }
+
+  /** A session whose journal cannot be reached must not keep the others waiting: it goes on by itself. */
+  async #wake(ref: SessionRef): Promise<void> {
+    const late = new AbortController();
+    await Promise.race([this.#runner(ref).wake(), this.#ports.clock.sleep(TAKE_UP_MAX_MS, late.signal)]);
+    late.abort();
   }
 
   handOver(partitions: ReadonlySet<number>): void {
@@ -202,7 +213,7 @@ class Host implements SessionHost, PartitionedSessions {
   }
 
   goOn(): void {
-    for (const runner of this.#runners.values()) runner.wake();
+    for (const runner of this.#runners.values()) void runner.wake();
   }
 
   leaveAll(): void {
@@ -311,7 +322,7 @@ class Host implements SessionHost, PartitionedSessions {
     this.#retries.set(key, Math.min(delayMs * 2, RETRY_MAX_MS));
     await this.#ports.clock.sleep(delayMs, this.#ended.signal);
     if (this.#stopping || !this.#partitions.isOwn(ref)) return;
-    if (!isOthers) return this.#runner(ref).wake();
+    if (!isOthers) return void this.#runner(ref).wake();
     // What cannot be read is as unknown as before.
     const isKnown = await this.#partitions.lookAt(ref, delayMs === RETRY_MAX_MS).catch(() => false);
     if (!isKnown) void this.#retry(ref, key, true);

@@ -112,7 +112,7 @@ type Job =
   | { readonly kind: 'feedback' }
   | { readonly kind: 'hooks' }
   | { readonly kind: 'broken'; readonly error: Error }
-  | { readonly kind: 'wake' };
+  | { readonly kind: 'wake'; readonly handled: () => void };
 
 /** What is wrong with a journal itself, and not with reaching it. */
 const UNREADABLE: ReadonlySet<string> = new Set<ErrorCode>([
@@ -141,6 +141,8 @@ export class SessionRunner {
   #feedbackJobWaits = false;
   /** The host's table of hooks may be another than the one that the journal holds. */
   #hooksMayDiffer = true;
+  /** Those who wait until it has been woken. */
+  readonly #awaited = new Set<() => void>();
   #dropped = false;
   #quiescing = false;
   /** Effects whose outcomes broke the machine once: they are not offered a second time. */
@@ -210,9 +212,13 @@ export class SessionRunner {
     if (this.#session && !this.#mailbox.some(({ kind }) => kind === 'hooks')) this.#mailbox.post({ kind: 'hooks' });
   }
 
-  /** Takes the session up after a restart: owns it and goes on with what is open. */
-  wake(): void {
-    this.#mailbox.post({ kind: 'wake' });
+  /** Takes the session up after a restart: owns it and goes on with what is open. Resolves when it has, or was left. */
+  wake(): Promise<void> {
+    if (this.#dropped) return Promise.resolve();
+    return new Promise((resolve) => {
+      this.#awaited.add(resolve);
+      this.#mailbox.post({ kind: 'wake', handled: resolve });
+    });
   }
 
   /**
@@ -231,7 +237,7 @@ export class SessionRunner {
     return (
       !this.#mailbox.isEmpty ||
       this.#timers.unacknowledged > 0 ||
-      this.#effects.running(['provision', 'call_tool', 'consult', 'check_stop', 'close_tools']) > 0
+      this.#effects.keeps(['provision', 'call_tool', 'consult', 'check_stop', 'close_tools'])
     );
   }
 
@@ -240,7 +246,7 @@ export class SessionRunner {
    * acknowledged wakes the session wherever it is; one that it has not keeps it here.
    */
   idleMs(): number {
-    const idle = this.#mailbox.isEmpty && this.#effects.running() === 0 && this.#timers.unacknowledged === 0;
+    const idle = this.#mailbox.isEmpty && this.#effects.running === 0 && this.#timers.unacknowledged === 0;
     return idle ? this.#mailbox.emptyForMs : 0;
   }
 
@@ -252,7 +258,7 @@ export class SessionRunner {
   /** Begins model calls again: the session stays here after all. */
   goOn(): void {
     this.#quiescing = false;
-    this.wake();
+    void this.wake();
   }
 
   /** Whether somebody has to go on with it; also where that is not known. */
@@ -283,6 +289,9 @@ export class SessionRunner {
       if (job.kind !== 'outcome') await this.#refold(error as Error);
       else await this.#poison(job.outcome, error as Error);
     }
+    if (job.kind !== 'wake') return;
+    this.#awaited.delete(job.handled);
+    job.handled();
   }
 
   async #handle(job: Job): Promise<void> {
@@ -654,6 +663,7 @@ export class SessionRunner {
     this.#dropped = true;
     if (reason === 'foreign_writer' || reason === 'abandoned' || reason === 'unreadable') this.#loseFeedback();
     this.#mailbox.close();
+    for (const handled of this.#awaited) handled();
     this.#timers.close();
     const carried = { outcomes: this.#effects.close(), feedback: this.#feedback };
     this.#left = this.#worker.dispose().then((notes) => {

@@ -11,6 +11,7 @@ import {
   canonicalJson,
   HEADERS,
   HOOK_LIVENESS,
+  HOOK_QUEUE_GROUP,
   type HookAnnouncement,
   HookAsked,
   type HookCallback,
@@ -54,7 +55,6 @@ export interface ServedHooks {
   stop(): Promise<void>;
 }
 
-const QUEUE_GROUP = 'cox-hooks';
 /** Questions that are being answered at once; whoever asks beyond it is told so. */
 const ANSWERING_MAX = 256;
 /** So long hosts may still ask for what was just taken back: their sessions have to hear of it first. */
@@ -99,7 +99,7 @@ export async function serveHooks(nc: NatsConnection, log: Log, options: ServeHoo
     for (const id of idsOf(handlers)) {
       if (subscriptions.has(id)) continue;
       const subscription = nc.subscribe(subjects.hook(tenant, id), {
-        queue: QUEUE_GROUP,
+        queue: HOOK_QUEUE_GROUP,
         callback: (error, message) => {
           if (error) return log.error({ id, error }, 'a hook cannot be served');
           const one = answer(id, message).finally(() => running.delete(one));

@@ -1,0 +1,4 @@
+/** TODO */
+export async function clusterAccount(): Promise<string> {
+  throw new Error('not yet');
+}
