@@ -5,6 +5,7 @@
  * - the address of a server, `nats://token@host:port` or several with commas between: the buses follow one another on it.
  */
 import { parseConnectionUrl } from '@coxswain/adapter-nats';
+import { SERVERS_SWITCH } from './servers-switch.ts';
 
 /** What the switch says. */
 export type Servers =
@@ -12,9 +13,6 @@ export type Servers =
   | { readonly kind: 'cluster' }
   /** The address, with credentials in it. */
   | { readonly kind: 'url'; readonly url: string };
-
-/** The switch's name. */
-export const SERVERS_SWITCH = 'COX_E2E_SERVERS';
 
 /** Reads the switch. @throws an error that says what it takes. */
 export function serversFrom(said: string | undefined): Servers {
@@ -34,18 +32,3 @@ export function serversFrom(said: string | undefined): Servers {
 
 /** The switch as it is set here. */
 export const servers = (): Servers => serversFrom(process.env[SERVERS_SWITCH]);
-
-/** Files whose subject is a server of their own: they start, kill or configure it, so that no other can stand in for it. */
-export const OWN_SERVER_FILES: Readonly<Record<string, string>> = {
-  'auth-files.test.ts': 'writes keys, and needs no server',
-  'auth.test.ts': 'a server that knows the users of cox auth',
-  'cli.test.ts': 'cox starts its embedded server',
-  'dying-provider.test.ts': 'a bus in memory',
-  'embedded-run.test.ts': 'cox run starts its embedded server',
-  'embedded-server.test.ts': 'the embedded server itself',
-  'main-job.test.ts': 'cox starts its embedded server, which is killed',
-  'own-keys.test.ts': 'a server that knows the users of cox auth',
-  'roles.test.ts': 'a server that knows the users of cox auth',
-  'steering-file.test.ts': 'cox run starts its embedded server',
-  'tenants.test.ts': 'a server that knows the users of cox auth',
-};
