@@ -10,6 +10,7 @@ import { connectNats, createNatsJournal, ensureStreams } from '@coxswain/adapter
 import type { Journal } from '@coxswain/ports';
 import { journalStreamOf, type SessionRef, sessionRef, subjects } from '@coxswain/protocol';
 import { commit } from '@coxswain/session';
+import type { NatsConnection } from '@nats-io/transport-node';
 import type { Cluster } from './cluster.ts';
 
 /** What a writer was told of one of its appends. */
@@ -138,22 +139,26 @@ async function readReplicas(cluster: Cluster, refs: readonly SessionRef[]): Prom
     const journals = new Map<string, Standing[]>();
     for (const ref of refs) {
       const all: Standing[] = [];
-      const subject = subjects.journal(ref);
-      for (let seq = 1; ; ) {
-        const query = JSON.stringify({ seq, next_by_subj: subject });
-        const answer = await nc.request(`$JS.API.DIRECT.GET.${journalStreamOf(ref.sessionId)}`, query, {
-          timeout: 5_000,
-        });
-        if (answer.headers?.code === 404) break;
-        seq = Number(answer.headers?.get('Nats-Sequence'));
-        all.push(standing(answer.data, seq));
-        seq += 1;
+      for (let page = await readPage(nc, ref, 1); page.length > 0; ) {
+        all.push(...page);
+        page = await readPage(nc, ref, (page.at(-1) as Standing).seq + 1);
       }
       journals.set(ref.sessionId, all);
     }
     replicas.set(name, journals);
   }
   return replicas;
+}
+
+/** So many records at once; none is the end. */
+async function readPage(nc: NatsConnection, ref: SessionRef, seq: number): Promise<Standing[]> {
+  const query = JSON.stringify({ seq, next_by_subj: subjects.journal(ref), batch: 256 });
+  const subject = `$JS.API.DIRECT.GET.${journalStreamOf(ref.sessionId)}`;
+  const page: Standing[] = [];
+  // The end of a batch, and "there is none", come without a payload.
+  for await (const answer of await nc.requestMany(subject, query, { strategy: 'sentinel', maxWait: 10_000 }))
+    if (answer.data.length > 0) page.push(standing(answer.data, Number(answer.headers?.get('Nats-Sequence'))));
+  return page;
 }
 
 /**

@@ -41,8 +41,10 @@ export function nodeConfig(
     `max_payload: ${MAX_PAYLOAD_BYTES}`,
     `max_control_line: ${MAX_CONTROL_LINE_BYTES}`,
     `jetstream { store_dir: ${JSON.stringify(storeDir)}, sync_interval: "${syncInterval}" }`,
-    // A route that was refused while a node was down is tried again soon.
-    `cluster { name: "coxswain", listen: "${node.host}:${node.routePort}", routes: ${JSON.stringify(routes)} }`,
+    // One alone is no cluster: it would wait for others to agree with.
+    ...(all.length === 1
+      ? []
+      : [`cluster { name: "coxswain", listen: "${node.host}:${node.routePort}", routes: ${JSON.stringify(routes)} }`]),
     ...(token === null ? [] : [`authorization { token: ${JSON.stringify(token)} }`]),
     ...(include === null ? [] : [`include ${JSON.stringify(include)}`]),
     '',

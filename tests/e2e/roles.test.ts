@@ -37,8 +37,9 @@ const readers: readonly Role[] = ['gateway', 'viewer', 'approver', 'operator'];
 const clients: readonly Role[] = [...readers, 'steerer'];
 
 const verbs = (role: Role): readonly string[] => {
-  if (role === 'operator') return VERBS;
-  if (role === 'gateway') return VERBS.filter((verb) => verb !== 'approve');
+  const clientVerbs = VERBS.filter((verb) => verb !== 'delete');
+  if (role === 'operator') return clientVerbs;
+  if (role === 'gateway') return clientVerbs.filter((verb) => verb !== 'approve');
   if (role === 'approver') return ['approve'];
   return role === 'steerer' ? ['steer', 'remind', 'followup', 'revoke', 'replace'] : [];
 };
@@ -80,6 +81,9 @@ const PUBLISHED: readonly (readonly [what: string, subject: string, roles: reado
   ['the announcement of another tenant’s tool', subjects.toolAnnouncement('other', 't'), []],
   ['an order to a tool', subjects.toolInstances('default', 't'), ['host']],
   ['a purge', `$JS.API.STREAM.PURGE.${firstJournal}`, []],
+  ['a purge of snapshots', '$JS.API.STREAM.PURGE.COX_SNAPSHOTS', []],
+  ['a purge of timers', '$JS.API.STREAM.PURGE.COX_TIMERS', []],
+  ['a purge of files', '$JS.API.STREAM.PURGE.OBJ_cox_blobs', []],
   ['a deletion of a stream', `$JS.API.STREAM.DELETE.${firstJournal}`, []],
   ['a new stream', '$JS.API.STREAM.CREATE.EVIL', []],
   ['a changed stream', '$JS.API.STREAM.UPDATE.COX_COMMANDS', []],

@@ -32,7 +32,7 @@ export interface HostPorts extends RunnerPorts {
 export interface HostOptions {
   /** A name for people; the incarnation is unique in any case. */
   readonly name?: string;
-  /** A snapshot every so many records. Default 200. */
+  /** A snapshot every so many records. Default 32. */
   readonly snapshotEvery?: number;
   /** A session that has been idle for so long leaves memory. Default 30,000. */
   readonly passivateAfterMs?: number;
@@ -68,6 +68,8 @@ export interface SessionHost {
 
 /** So long calls may go on here when the session's partition goes to another host, milliseconds. */
 const HAND_OVER_MS = 10_000;
+/** What lies behind a snapshot is fed to the machine at a recovery, a third of a millisecond each: it is to be little. */
+const SNAPSHOT_EVERY = 32;
 const DRAINED_EVERY_MS = 20;
 /** So long others wait for a session that is being taken up, milliseconds. */
 const TAKE_UP_MAX_MS = 2_000;
@@ -189,6 +191,8 @@ class Host implements SessionHost, PartitionedSessions {
       // One that waits for nothing but a command costs disk only, until that command comes.
       if (!record || record.effects_open.length === 0) return this.#notes.forget(ref, revision);
     } catch (error) {
+      // One that was deleted has nothing that goes on: also not what was open, where it was ended from outside.
+      if (isDeleted(error)) return this.#notes.forget(ref, revision);
       this.#ports.log.error(
         { session_id: ref.sessionId, error: (error as Error).message },
         'a session cannot be taken up now',
@@ -272,7 +276,7 @@ class Host implements SessionHost, PartitionedSessions {
         // A session that this host lost, or lost sight of, is owned anew when it comes back (R10).
         host: this.#generation === 0 ? this.id : `${this.id}.${this.#generation}`,
         isOwn: (attempt) => attempt === this.id || attempt.startsWith(`${this.id}.`),
-        snapshotEvery: this.#options.snapshotEvery ?? 200,
+        snapshotEvery: this.#options.snapshotEvery ?? SNAPSHOT_EVERY,
         commitBounds: this.#options.commitBounds,
         noted: () => this.#notes.noted(ref),
         mayBegin: () => this.#partitions.mayBegin,
@@ -289,6 +293,13 @@ class Host implements SessionHost, PartitionedSessions {
   #dropped(ref: SessionRef, dropped: Dropped): void {
     const key = keyOf(ref);
     this.#runners.delete(key);
+    if (dropped.reason === 'deleted') {
+      // Nobody will go on with it; what it was told, and what its calls returned, goes with it.
+      this.#retries.delete(key);
+      this.#notes.forget(ref);
+      this.#ports.log.info({ session_id: ref.sessionId }, `session left: ${dropped.message}`);
+      return;
+    }
     const { carried } = dropped;
     if (carried.outcomes.size > 0 || !carried.feedback.isEmpty) this.#carried.set(key, carried);
     if (dropped.reason === 'passivated') {
@@ -346,6 +357,10 @@ class Host implements SessionHost, PartitionedSessions {
 /** A name for the line between hosts, in which a host's own may have anything. */
 function peerName(id: string, no: number): string {
   return `${id}-${no}`.replaceAll(/[^A-Za-z0-9_-]/g, '-').slice(-64);
+}
+
+function isDeleted(error: unknown): boolean {
+  return (error as { code?: unknown } | null)?.code === 'session_deleted';
 }
 
 function keyOf(ref: SessionRef): string {
