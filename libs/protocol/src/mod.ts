@@ -50,6 +50,7 @@ export * from './stop-conditions.ts';
 export * from './stored-blobs.ts';
 export * from './subjects.ts';
 export * from './timers.ts';
+export * from './tombstone.ts';
 export * from './tool-services.ts';
 export * from './verdicts.ts';
 export * from './version.ts';

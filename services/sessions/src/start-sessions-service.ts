@@ -58,8 +58,8 @@ export interface SessionsServiceOptions {
 export interface SessionsService {
   /** This host's incarnation. */
   readonly hostId: string;
-  /** Sessions that were taken up at the start. */
-  readonly recovered: number;
+  /** Sessions that were found at the start, may have something to do, and are being taken up. */
+  readonly found: number;
   /** Resolves where the service can do no more, with why: the streams were deleted. Stop it then. */
   readonly failed: Promise<Error>;
   /** Stops in order; calls under way may end first, within a bound. */
@@ -124,9 +124,9 @@ export async function startSessionsService(options: SessionsServiceOptions): Pro
       },
       { name: options.hostName ?? 'host' },
     );
-    const { recovered } = await host.start();
+    const { found } = await host.start();
     const stopQueries = serveQueries(nc, log, (ref) => host.status(ref));
-    log.info({ host: host.id, recovered }, 'session host is up');
+    log.info({ host: host.id, found }, 'session host is up');
     const stop = endOnce(async () => {
       log.info({ host: host.id }, 'session host stops');
       stopQueries();
@@ -138,7 +138,7 @@ export async function startSessionsService(options: SessionsServiceOptions): Pro
     });
     return {
       hostId: host.id,
-      recovered,
+      found,
       failed,
       stop,
     };
