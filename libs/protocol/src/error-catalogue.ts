@@ -82,9 +82,21 @@ export const ERROR_CATALOGUE = {
     'A session of this id is there already and has ended.',
     'Use `prompt` to go on with it, or another id.',
   ),
+  session_deleted: {
+    kind: 'rejection',
+    meaning: 'The session was deleted; the message says when, by whom and why. Its id is never used again.',
+    runtime: 'Sends the receipt, and records nothing: there is no journal any more.',
+    caller: 'Use another id; an export of the session can be imported with --as.',
+  },
+  session_being_copied: {
+    kind: 'rejection',
+    meaning: 'The session is deleted, and its records are kept for now: a fork is being made of them.',
+    runtime: 'Takes no command and no further fork; the fork that was begun is completed.',
+    caller: 'Run `cox delete` again, or `cox sweep` later: either goes on where the deletion stands.',
+  },
   session_busy: rejection(
-    'The session is running; it takes no second prompt.',
-    'Steer it, queue a follow-up, or wait for its end.',
+    'The session is running: it takes no second prompt, and cannot be deleted.',
+    'Steer it, queue a follow-up, or wait for its end; cancel its run before you delete it.',
   ),
   command_too_old: rejection(
     'The command id is older than those the session remembers, so it cannot be told from a repetition.',

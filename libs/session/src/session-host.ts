@@ -192,6 +192,8 @@ class Host implements SessionHost, PartitionedSessions {
       // One that waits for nothing but a command costs disk only, until that command comes.
       if (!record || record.effects_open.length === 0) return this.#notes.forget(ref, revision);
     } catch (error) {
+      // One that was deleted has nothing that goes on: also not what was open, where it was ended from outside.
+      if (isDeleted(error)) return this.#notes.forget(ref, revision);
       this.#ports.log.error(
         { session_id: ref.sessionId, error: (error as Error).message },
         'a session cannot be taken up now',
@@ -292,6 +294,13 @@ class Host implements SessionHost, PartitionedSessions {
   #dropped(ref: SessionRef, dropped: Dropped): void {
     const key = keyOf(ref);
     this.#runners.delete(key);
+    if (dropped.reason === 'deleted') {
+      // Nobody will go on with it; what it was told, and what its calls returned, goes with it.
+      this.#retries.delete(key);
+      this.#notes.forget(ref);
+      this.#ports.log.info({ session_id: ref.sessionId }, `session left: ${dropped.message}`);
+      return;
+    }
     const { carried } = dropped;
     if (carried.outcomes.size > 0 || !carried.feedback.isEmpty) this.#carried.set(key, carried);
     if (dropped.reason === 'passivated') {
@@ -350,6 +359,10 @@ class Host implements SessionHost, PartitionedSessions {
 /** A name for the line between hosts, in which a host's own may have anything. */
 function peerName(id: string, no: number): string {
   return `${id}-${no}`.replaceAll(/[^A-Za-z0-9_-]/g, '-').slice(-64);
+}
+
+function isDeleted(error: unknown): boolean {
+  return (error as { code?: unknown } | null)?.code === 'session_deleted';
 }
 
 function keyOf(ref: SessionRef): string {

@@ -24,7 +24,7 @@ import {
   serveQueries,
 } from '@coxswain/adapter-nats';
 import { combineToolSources, createBuiltInTools } from '@coxswain/adapter-tools';
-import type { Hooks, Personas, StopPredicates, ToolSource } from '@coxswain/ports';
+import type { Hooks, HostLine, Personas, StopPredicates, ToolSource } from '@coxswain/ports';
 import type { PriceTable } from '@coxswain/protocol';
 import { createSessionHost } from '@coxswain/session';
 
@@ -50,6 +50,8 @@ export interface SessionsServiceOptions {
   readonly manifest?: string | undefined;
   /** Stop conditions in code, for personas that name them in stop_when. */
   readonly stopPredicates?: StopPredicates | undefined;
+  /** In place of the line between hosts on the bus: what this host hears of others, and they of it. */
+  readonly hostLine?: HostLine | undefined;
 }
 
 /** A service that runs. */
@@ -102,7 +104,7 @@ export async function startSessionsService(options: SessionsServiceOptions): Pro
         snapshots: createNatsSnapshots(nc),
         timers: createNatsTimers(nc),
         blobs: createNatsBlobs(nc),
-        hostLine: createNatsHostLine(nc, log),
+        hostLine: options.hostLine ?? createNatsHostLine(nc, log),
         active: createNatsActiveSessions(nc),
         publisher: createNatsPublisher(nc, log),
         models: createModels({ env, clock, baseFolder: defaultRoot }),
