@@ -60,6 +60,8 @@ export interface HostCalls {
   rawLoad(arg: { sessionId: string }): Promise<number>;
   /** From the first delivery for a session since the last time, until its journal was read to its end, milliseconds. */
   takeWakeTimes(arg: null): Promise<number[]>;
+  /** How many sessions it holds. */
+  live(arg: null): Promise<number>;
   /** What this process holds, after a collection of everything that may go. It has to run with --expose-gc. */
   memory(arg: null): Promise<HostMemory>;
   /** CPU milliseconds of this process so far. */
@@ -257,6 +259,9 @@ const calls: HostCalls = {
   async takeWakeTimes() {
     watchesWakes = true;
     return wakeTimes.splice(0);
+  },
+  async live() {
+    return opened?.host.live ?? 0;
   },
   async memory() {
     if (!globalThis.gc) throw new Error('memory is asked of a host without --expose-gc');

@@ -27,6 +27,8 @@ const SESSIONS = 100_000;
 const LIVE_SESSIONS = 5_000;
 /** Runs that are under way at once while the store is filled. */
 const AT_ONCE = 400;
+/** As many are filled before those of them that are idle have left memory. */
+const FILLED_AT_ONCE = 2_000;
 const WAKES = 300;
 /** The turns of sessions that have a long past. */
 const LONG_TURNS = 250;
@@ -90,20 +92,20 @@ async function measurePassive(stateDir: string, sessions: number, settledMs: num
   const few = Math.ceil(sessions / 100);
   const filling = { stateDir, syncAlways: false, passivate: AWAY_AT_ONCE };
   const before = await at(filling, async (place) => {
-    await fill(place, 0, few);
+    await fillPassive(place, 0, few);
     return measured(place, settledMs);
   });
   const beforeRestarted = await at(filling, (place) => residentOf(place, 2_000));
   const after = await at(filling, async (place) => {
     // The first ones bring what a host holds for good.
-    await fill(place, few, few);
+    await fillPassive(place, few, few);
     const host = await passivated(place);
-    await fill(place, 2 * few, sessions - few);
+    await fillPassive(place, 2 * few, sessions - 2 * few);
     return { ...(await measured(place, settledMs)), hostBefore: host, left: await leftOn(place.nc) };
   });
   const woken = await at({ ...filling, syncAlways: true }, (place) => measureWoken(place, sessions));
 
-  const each = (bytes: number) => bytes / (sessions - few);
+  const more = sessions - few;
   const hostBytes = held(after.host) - held(after.hostBefore);
   const serverBytes = after.serverBytes - before.serverBytes;
   const restartedBytes = woken.serverBytes - beforeRestarted;
@@ -111,27 +113,27 @@ async function measurePassive(stateDir: string, sessions: number, settledMs: num
   const figures: (Figure | Skipped)[] = [
     {
       what: 'a passivated session: resident in the host',
-      value: each(hostBytes),
+      value: hostBytes / (sessions - 2 * few),
       unit: 'B',
       bar: { atMost: 100 },
-      from: `${sessions - few} more; heap ${inMiB(held(after.hostBefore))} before, ${inMiB(held(after.host))} after`,
+      from: `${sessions - 2 * few} more; heap ${inMiB(held(after.hostBefore))} before, ${inMiB(held(after.host))} after`,
     },
     {
       what: 'a passivated session: resident in the server',
-      value: each(serverBytes) / KIB,
+      value: serverBytes / more / KIB,
       unit: 'KiB',
       bar: { atMost: 1.5 },
       from: `${sessions} in all; ${inMiB(before.serverBytes)} with ${few}, ${inMiB(after.serverBytes)} with all`,
     },
     {
       what: 'a passivated session: resident in a restarted server',
-      value: each(restartedBytes) / KIB,
+      value: restartedBytes / more / KIB,
       unit: 'KiB',
       from: `${inMiB(beforeRestarted)} with ${few}, ${inMiB(woken.serverBytes)} with all`,
     },
     {
       what: 'a passivated session: on the server’s disk',
-      value: each(after.left.diskBytes) / KIB,
+      value: after.left.diskBytes / sessions / KIB,
       unit: 'KiB',
       from: `${shown(after.left.records / sessions)} records each, and a snapshot`,
     },
@@ -202,11 +204,13 @@ async function measureWoken({ host, nc, server, hostUpMs }: Place, sessions: num
 }
 
 async function measureLive(sessions: number) {
-  return at({ syncAlways: false, passivate: { passivateAfterMs: 3_600_000 } }, async (place) => {
+  return at({ syncAlways: false, passivate: { passivateAfterMs: 3_600_000, sweepEveryMs: 500 } }, async (place) => {
     const few = Math.ceil(sessions / 10);
     await fill(place, 0, few);
     const before = await place.host.call('memory', null);
     await fill(place, few, sessions);
+    // They have been looked at since, as idle ones are every 5 s.
+    await sleep(2_000);
     const after = await place.host.call('memory', null);
     const figures: Figure[] = [
       {
@@ -223,6 +227,14 @@ async function measureLive(sessions: number) {
 
 function refOf(i: number): SessionRef {
   return sessionRef(`idle-${i}`);
+}
+
+/** Runs so many sessions, each once, and lets them leave memory on the way. */
+async function fillPassive(place: Place, from: number, count: number): Promise<void> {
+  for (let done = 0; done < count; done += FILLED_AT_ONCE) {
+    await fill(place, from + done, Math.min(FILLED_AT_ONCE, count - done));
+    await untilAway(place.host, FILLED_AT_ONCE / 4);
+  }
 }
 
 /** Runs so many sessions, each once. */
@@ -257,17 +269,14 @@ async function promptAndEnd(host: HostProcess, nc: NatsConnection, ref: SessionR
   await end;
 }
 
-/** Resolves when no session is in the host's memory. */
-async function untilAway(host: HostProcess): Promise<HostMemory> {
-  for (;;) {
-    const memory = await host.call('memory', null);
-    if (memory.live === 0) return memory;
-    await sleep(300);
-  }
+/** Resolves when few enough sessions are in the host's memory. */
+async function untilAway(host: HostProcess, live = 0): Promise<void> {
+  while ((await host.call('live', null)) > live) await sleep(100);
 }
 
-function passivated({ host }: Place): Promise<HostMemory> {
-  return untilAway(host);
+async function passivated({ host }: Place): Promise<HostMemory> {
+  await untilAway(host);
+  return host.call('memory', null);
 }
 
 async function measured(place: Place, settledMs: number) {

@@ -350,7 +350,9 @@ class Host implements SessionHost, PartitionedSessions {
       await clock.sleep(everyMs, this.#ended.signal);
       // Each is looked at when its turn comes: it may have got work while others were let go.
       await sideBySide([...this.#runners.values()], async (runner) => {
-        if (!this.#stopping && runner.idleMs() > afterMs) await runner.passivate();
+        if (this.#stopping) return;
+        if (runner.idleMs() > afterMs) await runner.passivate();
+        else runner.rest();
       });
     }
   }

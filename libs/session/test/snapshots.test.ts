@@ -188,6 +188,26 @@ test('an idle session leaves memory after its time, and a command wakes it', asy
   expect((await bed.lines()).at(-1)).toBe('agent_end end_turn');
 });
 
+test('of an idle session in memory the machine rests, of one that works it does not', async () => {
+  const bed = testBed();
+  bed.tools = { slow: { run: taking(300_000) } };
+  bed.models.answers = [say('one'), ask(call('c1', 'slow')), say('two')];
+  await bed.host({ passivateAfterMs: 3_600_000, sweepEveryMs: 5_000 });
+  await bed.start();
+  const rest = vi.spyOn(SessionActor.prototype, 'rest');
+  try {
+    await bed.time.advance(5_100);
+    expect(rest).toHaveBeenCalledTimes(1);
+    await bed.send('prompt', 'again');
+    await bed.time.advance(20_000);
+    expect(rest).toHaveBeenCalledTimes(1);
+  } finally {
+    rest.mockRestore();
+  }
+  await bed.time.advance(300_000);
+  expect((await bed.lines()).at(-1)).toBe('agent_end end_turn');
+});
+
 test('idle sessions leave memory side by side, and nothing of them is left: not in the host, and no note of them', async () => {
   const bed = testBed();
   bed.tools = { ask: {} };
