@@ -106,7 +106,7 @@ export class HostPartitions {
     this.#only = partitions ? new Set(partitions) : null;
     const handlers = {
       changed: () => void this.#balance(),
-      lapsed: () => this.#lapsed(),
+      lapsed: (isGivenUp: boolean) => this.#lapsed(isGivenUp),
       regained: () => void this.#regained(),
       rung: (ref: SessionRef, seq: number) => this.#rung(ref, seq),
       released: (ref: SessionRef) => this.#released(ref),
@@ -342,9 +342,9 @@ export class HostPartitions {
     void this.#takeUps.add(held ? { ...held.session, host: null } : { ref, host: null, revision: 0 });
   }
 
-  #lapsed(): void {
+  #lapsed(isGivenUp: boolean): void {
     // Nobody could have taken over from a host that is alone, and what it does is worth more than caution.
-    if (!this.#peers.hasOthers) return;
+    if (!isGivenUp && !this.#peers.hasOthers) return;
     this.#ports.log.warn({}, 'this host was not heard by the others: it leaves its sessions to them');
     this.#isCut = true;
     this.#assigned = new Set();
