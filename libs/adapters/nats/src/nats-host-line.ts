@@ -6,10 +6,15 @@ import { onConnectionChange } from './connection-changes.ts';
 import { ensureBuckets } from './ensure-streams.ts';
 import { readKeys, type ValueSchema, valueIn } from './read-keys.ts';
 
+/** A server that has just come back reads its store before it answers. */
+const REMADE_EVERY_MS = 1_000;
+const REMADE_TRIES_MAX = 60;
+
 /** A host's end of the line on this connection. `open` throws NatsUnavailableError, NatsRefusedError. */
 export function createNatsHostLine(nc: NatsConnection, log: Log): HostLine {
   let subscriptions: readonly Subscription[] = [];
   let endListening: () => void = () => undefined;
+  let remaking: NodeJS.Timeout | undefined;
 
   function listen<T>(subject: string, schema: ValueSchema<T>, handle: (said: T) => void): Subscription {
     return nc.subscribe(subject, {
@@ -30,22 +35,23 @@ export function createNatsHostLine(nc: NatsConnection, log: Log): HostLine {
     }
   }
 
-  function close(): void {
-    for (const subscription of subscriptions) subscription.unsubscribe();
-    subscriptions = [];
-    endListening();
-    endListening = () => undefined;
+  /** The bucket is in memory: where one server stands alone it goes with it, and the hosts that come later find no beats. */
+  function remake(tries = 1): void {
+    clearTimeout(remaking);
+    // Owned by the line: it ends with it, and each try within the wire's bounds.
+    void ensureBuckets(nc, [STREAMS.hosts]).catch((error: Error) => {
+      log.debug({ error: error.message, tries }, 'the bucket of beats could not be made now');
+      if (subscriptions.length === 0 || tries === REMADE_TRIES_MAX) return;
+      remaking = setTimeout(() => remake(tries + 1), REMADE_EVERY_MS);
+      remaking.unref();
+    });
   }
 
-  /**
-   * The bucket lies in memory: a server that stands alone forgets it when it restarts, and with it services that say in it
-   * that they live. Whoever comes first back makes it again; hosts are the only ones that may.
-   */
-  function remake(): void {
-    // Owned by the line: it settles within the wire's bounds.
-    void ensureBuckets(nc, [STREAMS.hosts]).catch((error: Error) => {
-      if (!nc.isClosed()) log.warn({ error: error.message }, 'the bucket of beats is missing and was not made again');
-    });
+  function close(): void {
+    endListening();
+    clearTimeout(remaking);
+    for (const subscription of subscriptions) subscription.unsubscribe();
+    subscriptions = [];
   }
 
   return {
@@ -56,8 +62,9 @@ export function createNatsHostLine(nc: NatsConnection, log: Log): HostLine {
         listen(subjects.hostRing(host), HostRing, (ring) => handlers.rung(refIn(ring), ring.seq)),
         listen(subjects.hostReleases, HostRelease, (release) => handlers.released(refIn(release))),
       ];
-      endListening = onConnectionChange(nc, { restored: remake });
+      endListening = onConnectionChange(nc, { restored: () => remake() });
       await nc.flush();
+      await ensureBuckets(nc, [STREAMS.hosts]);
       for (const { data } of (await readKeys(nc, STREAMS.hosts, subjects.hostBeats)).values()) {
         const beat = valueIn(data, HostBeat);
         if (beat) handlers.beat(beat);
