@@ -8,10 +8,12 @@ import {
   createNatsJournal,
   createNatsPurge,
   ensureStreams,
+  NotPermittedError,
 } from '@coxswain/adapter-nats';
 import { connect } from '@coxswain/client';
 import type { SessionRef } from '@coxswain/protocol';
 import type { DeletePorts } from '@coxswain/session';
+import { CliError, EXIT } from '../line/cli-error.ts';
 import type { OpenBus } from './open-bus.ts';
 
 /** A host that lives looks at once; where none lives, nobody has the session in memory. */
@@ -28,14 +30,20 @@ export async function withAdminPorts<T>(bus: OpenBus, task: (ports: DeletePorts)
   const nc = await connectNats({ ...options, name: 'cox-admin' });
   try {
     await ensureStreams(nc);
+    const purge = createNatsPurge(nc);
+    await purge.check();
     return await task({
       journal: createNatsJournal(nc),
       blobs: createNatsBlobs(nc),
       active: createNatsActiveSessions(nc),
-      purge: createNatsPurge(nc),
+      purge,
       clock: createSystemClock(),
       tellHost: (ref) => tellHost(options, ref),
     });
+  } catch (error) {
+    if (!(error instanceof NotPermittedError)) throw error;
+    const message = 'not_permitted: only the admin may delete sessions: give the admin’s key with --nkey or NATS_NKEY';
+    throw new CliError(EXIT.error, 'not_permitted', message);
   } finally {
     await nc.close();
   }
