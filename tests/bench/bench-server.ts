@@ -9,6 +9,7 @@ export interface BenchServer {
   readonly url: string;
   readonly token: string;
   readonly version: string;
+  readonly pid: number;
   /** Ends it and removes its folder. */
   stop(): Promise<void>;
 }
@@ -24,6 +25,7 @@ export async function startBenchServer(): Promise<BenchServer> {
     url: server.url,
     token: server.token,
     version: server.version,
+    pid: server.pid,
     async stop() {
       await server.stop();
       await rm(stateDir, { recursive: true, force: true });

@@ -3,6 +3,7 @@
  * drives it over IPC, and it ends with them.
  */
 
+import { appendFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createIds, createSystemClock } from '@coxswain/adapter-memory';
@@ -21,14 +22,23 @@ import {
 } from '@coxswain/adapter-nats';
 import type { Hooks, Journal, ModelRequest } from '@coxswain/ports';
 import { DEFAULT_TENANT, type Message, parseReturn, textOf } from '@coxswain/protocol';
-import { createSessionHost } from '@coxswain/session';
+import { createSessionHost, type HostOptions } from '@coxswain/session';
 import { answerText, instantModels, instantTools } from './instant-agents.ts';
 import { monotonicMs } from './monotonic.ts';
 import { type AskedBytes, rawRequest, rawRequestTimesAfterAppends, rawTurns, takeRawCommands } from './raw-path.ts';
 
+/** How a host of the bench is opened. */
+export interface HostSettings {
+  readonly url: string;
+  readonly token: string;
+  readonly options?: Pick<HostOptions, 'name' | 'passivateAfterMs' | 'sweepEveryMs'> | undefined;
+  /** Where each call that takes its time leaves its key as it begins, a line each, before anything else of it is done. */
+  readonly beganFile?: string | undefined;
+}
+
 /** What the driver may ask of the host. */
 export interface HostCalls {
-  open(arg: { url: string; token: string }): Promise<null>;
+  open(arg: HostSettings): Promise<null>;
   /** The durations of the turns since the last time, milliseconds, by session. */
   takeTurnTimes(arg: null): Promise<Record<string, number[]>>;
   rawTurns(arg: { turns: number; recordBytes: number }): Promise<number[]>;
@@ -39,9 +49,19 @@ export interface HostCalls {
   hooksKnown(arg: { count: number }): Promise<null>;
   /** Raw requests, each after a raw append. @returns milliseconds of each request. */
   rawRequests(arg: { times: number; bytes: AskedBytes }): Promise<number[]>;
+  /** What this process holds, after a collection of everything that may go. It has to run with --expose-gc. */
+  memory(arg: null): Promise<HostMemory>;
   /** CPU milliseconds of this process so far. */
   cpuMs(arg: null): Promise<number>;
   stop(arg: null): Promise<null>;
+}
+
+/** Bytes of the host's process, and how many sessions it holds. */
+export interface HostMemory {
+  readonly heapBytes: number;
+  readonly externalBytes: number;
+  readonly residentBytes: number;
+  readonly live: number;
 }
 
 /** What the host says by itself. */
@@ -123,7 +143,7 @@ function watched(journal: Journal): Journal {
   };
 }
 
-async function open({ url, token }: { url: string; token: string }) {
+async function open({ url, token, options, beganFile }: HostSettings) {
   const nc = await connectNats({ servers: url, token, name: 'bench-host' });
   await ensureStreams(nc);
   const hooks = await createNatsHooks(nc, log);
@@ -132,26 +152,32 @@ async function open({ url, token }: { url: string; token: string }) {
     modelAsked,
     newestSeen,
     waitAborted: ({ callId }: { callId: string }) => tell({ news: 'aborted', callId, atMs: monotonicMs() }),
+    pauseBegan: ({ tool, idempotencyKey }: { tool: string; idempotencyKey: string }) => {
+      if (beganFile !== undefined) appendFileSync(beganFile, `${tool} ${idempotencyKey}\n`);
+    },
   };
   const step = (payload: string) => rawRequest(nc, payload);
-  const host = createSessionHost({
-    journal: watched(createNatsJournal(nc)),
-    inbox: await createNatsInbox(nc, log),
-    snapshots: createNatsSnapshots(nc),
-    timers: createNatsTimers(nc),
-    blobs: createNatsBlobs(nc),
-    hostLine: createNatsHostLine(nc, log),
-    active: createNatsActiveSessions(nc),
-    publisher: createNatsPublisher(nc, log),
-    models: instantModels(watch, step),
-    tools: instantTools(watch, step),
-    personas: { find: async () => null, names: async () => [] },
-    hooks: timed(hooks),
-    clock,
-    ids: createIds(clock),
-    log,
-    defaultRoot: tmpdir(),
-  });
+  const host = createSessionHost(
+    {
+      journal: watched(createNatsJournal(nc)),
+      inbox: await createNatsInbox(nc, log),
+      snapshots: createNatsSnapshots(nc),
+      timers: createNatsTimers(nc),
+      blobs: createNatsBlobs(nc),
+      hostLine: createNatsHostLine(nc, log),
+      active: createNatsActiveSessions(nc),
+      publisher: createNatsPublisher(nc, log),
+      models: instantModels(watch, step),
+      tools: instantTools(watch, step),
+      personas: { find: async () => null, names: async () => [] },
+      hooks: timed(hooks),
+      clock,
+      ids: createIds(clock),
+      log,
+      defaultRoot: tmpdir(),
+    },
+    options,
+  );
   await host.start();
   return { nc, host, hooks };
 }
@@ -187,6 +213,15 @@ const calls: HostCalls = {
     return null;
   },
   rawRequests: ({ times, bytes }) => rawRequestTimesAfterAppends(connection(), times, bytes),
+  async memory() {
+    if (!globalThis.gc) throw new Error('memory is asked of a host without --expose-gc');
+    // Twice: what finalizers let go of in the first goes in the second.
+    globalThis.gc();
+    await sleep(50);
+    globalThis.gc();
+    const { heapUsed, external, rss } = process.memoryUsage();
+    return { heapBytes: heapUsed, externalBytes: external, residentBytes: rss, live: opened?.host.live ?? 0 };
+  },
   async cpuMs() {
     const { user, system } = process.cpuUsage();
     return (user + system) / 1_000;

@@ -9,6 +9,7 @@ import { durableSteps } from './durable-steps.ts';
 import { hookConsult } from './hook-consult.ts';
 import { machineEvent } from './machine-event.ts';
 import { plainTurn } from './plain-turn.ts';
+import { recovery } from './recovery.ts';
 import { measureAll } from './report.ts';
 import { sessionGrowth } from './session-growth.ts';
 import { startUp } from './start-up.ts';
@@ -22,6 +23,7 @@ const parts: readonly Part[] = [
   cancelLatency,
   hookConsult,
   startUp,
+  recovery,
   durableSteps,
 ];
 

@@ -34,7 +34,6 @@ test('a session runs, hooks answer, the steerer steers, the approver approves, t
         pattern: 'read_*',
         async handler({ tool }, { transcript, feedback }) {
           feedback(\`asked about \${tool.name} after \${(await transcript()).length} messages\`);
-          return { decision: 'allow' };
         },
       },
     });

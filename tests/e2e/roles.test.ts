@@ -1,6 +1,15 @@
 /** What each role may and may not do on a real server with the configuration of `cox auth`: every role, every action. */
 import { ROLES, type SystemRole, type TenantRole } from '@coxswain/adapter-nats';
-import { JOURNAL_STREAMS, journalStreamOf, sessionRef, subjects, tenantSubjects, VERBS } from '@coxswain/protocol';
+import {
+  HOOK_QUEUE_GROUP,
+  JOURNAL_STREAMS,
+  journalStreamOf,
+  sessionRef,
+  subjects,
+  TOOL_QUEUE_GROUP,
+  tenantSubjects,
+  VERBS,
+} from '@coxswain/protocol';
 import { errors, headers, type NatsConnection } from '@nats-io/nats-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Child } from './kit/child.ts';
@@ -42,7 +51,7 @@ const PUBLISHED: readonly (readonly [what: string, subject: string, roles: reado
   ...VERBS.map((verb) => [verb, subjects.command(ref, verb), whoMay(verb)] as const),
   ...VERBS.map((verb) => [`${verb} of another tenant`, subjects.command(theirs, verb), []] as const),
   ['the outcome of a call', subjects.command(ref, 'call_outcome'), ['host', 'tools']],
-  ['the report of a job', subjects.command(ref, 'feedback'), ['host', 'hooks', 'tools']],
+  ['the report of a job', subjects.command(ref, 'feedback'), ['host', 'hooks']],
   ['a timer', subjects.command(ref, 'timer'), []],
   ['a failure of a session', subjects.command(ref, 'session_failed'), ['host']],
   ['a stored command', subjects.storedCommand(ref, 'approve'), []],
@@ -66,7 +75,11 @@ const PUBLISHED: readonly (readonly [what: string, subject: string, roles: reado
   ['a query of another tenant', subjects.query(theirs, 'get_state'), []],
   ['a message to an operator’s inbox', '_INBOX.at.default.operator.x', ['host']],
   ['a message to a host’s inbox', '_INBOX.host.x', ['host']],
-  ['a call back to a host', '_INBOX.host.x.c.y', ['host', 'hooks', 'tools']],
+  ['a call back to a host', '_INBOX.host.x.c.y', ['host', 'hooks']],
+  ['the beat of a tool', subjects.toolBeat('default', 't', 'i'), ['tools']],
+  ['the announcement of a tool', subjects.toolAnnouncement('default', 't'), ['tools']],
+  ['the announcement of another tenant’s tool', subjects.toolAnnouncement('other', 't'), []],
+  ['an order to a tool', subjects.toolInstances('default', 't'), ['host']],
   ['a purge', `$JS.API.STREAM.PURGE.${firstJournal}`, []],
   ['a purge of snapshots', '$JS.API.STREAM.PURGE.COX_SNAPSHOTS', []],
   ['a purge of timers', '$JS.API.STREAM.PURGE.COX_TIMERS', []],
@@ -96,7 +109,7 @@ const PUBLISHED: readonly (readonly [what: string, subject: string, roles: reado
   ],
 ];
 
-const LISTENED: readonly (readonly [what: string, subject: string, roles: readonly Role[]])[] = [
+const LISTENED: readonly (readonly [what: string, subject: string, roles: readonly Role[], queue?: string])[] = [
   ['live records', tenantSubjects.events('default'), clients],
   ['deltas', tenantSubjects.deltas('default'), clients],
   ['live records of another tenant', tenantSubjects.events('other'), []],
@@ -105,8 +118,14 @@ const LISTENED: readonly (readonly [what: string, subject: string, roles: readon
   ['an operator’s inbox', '_INBOX.at.default.operator.x', ['operator']],
   ['a host’s inbox', '_INBOX.host.x', ['host']],
   ['commands', tenantSubjects.commands('default'), []],
-  ['questions to hooks', subjects.hook('default', 'h'), ['hooks']],
-  ['requests to tools', subjects.tool('default', 't'), ['tools']],
+  ['questions to hooks in their group', subjects.hook('default', 'h'), ['hooks'], HOOK_QUEUE_GROUP],
+  ['questions to all hooks of an installation', 'cox.*.hook.*', [], HOOK_QUEUE_GROUP],
+  ['calls of tools in their group', subjects.tool('default', 't'), ['tools'], TOOL_QUEUE_GROUP],
+  ['calls of tools beside it', subjects.tool('default', 'beside'), []],
+  ['calls of tools in another group', subjects.tool('default', 'other'), [], 'other'],
+  ['questions to hooks beside it', subjects.hook('default', 'beside'), []],
+  ['orders to tools', subjects.toolInstances('default', 't'), ['tools']],
+  ['orders to one instance', subjects.toolInstance('default', 't', 'i'), ['tools']],
   ['queries', subjects.queries, ['host']],
   ['beats of hosts', subjects.hostBeats, ['host']],
   ['rings', subjects.hostRing('x'), ['host']],
@@ -128,7 +147,8 @@ test.each(roles)('%s may do what its role says, and nothing else', async (role) 
   const nc = await bus.as(role);
   const refused = refusalsOf(nc);
   for (const [, subject] of PUBLISHED) nc.publish(subject, 'x');
-  for (const [, subject] of LISTENED) nc.subscribe(subject, { callback: () => undefined });
+  for (const [, subject, , queue] of LISTENED)
+    nc.subscribe(subject, { ...(queue === undefined ? {} : { queue }), callback: () => undefined });
   // The server tells in order what it refuses: this is refused to everybody, and last.
   nc.publish('nobody.may', 'x');
   await until('the last refusal', () => refused.has('publish nobody.may'));

@@ -6,37 +6,30 @@
  * V3: Leaving is no deregistration: what it was asked is answered, and the announcement stays.
  */
 import {
-  canonicalJson,
   DEFAULT_TENANT,
-  isInboxSubject,
+  isAnswerSubject,
   isKeyOf,
   type JsonObject,
+  readId,
   type SessionRef,
-  STREAMS,
   subjects,
   TenantId,
   TOOL_LIVENESS,
-  ToolAnnouncement,
+  TOOL_QUEUE_GROUP,
   ToolAsked,
   type ToolBeat,
   ToolOrder,
   type ToolSaid,
 } from '@coxswain/protocol';
-import { JetStreamApiCodes, JetStreamApiError, jetstream } from '@nats-io/jetstream';
-import { type KV, Kvm } from '@nats-io/kv';
+import { jetstream } from '@nats-io/jetstream';
 import { type Msg, nuid, type Subscription } from '@nats-io/nats-core';
 import { connect } from '@nats-io/transport-node';
-import { BusNotPreparedError, ClientError, CommandRejectedError } from './client-errors.ts';
+import { announceTool } from './announce-tool.ts';
+import { CommandRejectedError } from './client-errors.ts';
 import { type ConnectOptions, natsOptions } from './connection-options.ts';
-import {
-  type ArgumentSchema,
-  type CheckedTool,
-  checkTool,
-  type ServedToolDefinition,
-  ToolDefinitionError,
-} from './define-tool.ts';
+import { type ArgumentSchema, checkTool, type ServedToolDefinition, ToolDefinitionError } from './define-tool.ts';
 import { sendCallOutcome, type TakenUpCall } from './send-call-outcome.ts';
-import { type CommandBus, streamIsMissing } from './send-command.ts';
+import type { CommandBus } from './send-command.ts';
 import { failed, ToolCalls } from './tool-calls.ts';
 import type { CallEnding } from './tool-ledger.ts';
 
@@ -59,8 +52,6 @@ export interface ServedTool {
   stop(): Promise<void>;
 }
 
-const QUEUE_GROUP = 'cox-tools';
-const WRITES_MAX = 16;
 const DRAIN_MS = 600_000;
 /** From being told to stop to being given up, at the end of a drain. */
 const ABORT_GRACE_MS = 5_000;
@@ -76,7 +67,7 @@ export async function serveTool<const Schema extends ArgumentSchema | JsonObject
   tool: ServedToolDefinition<Schema>,
   options: ConnectOptions & ServeToolOptions,
 ): Promise<ServedTool> {
-  const tenant = TenantId.parse(options.tenant ?? DEFAULT_TENANT);
+  const tenant = readId(TenantId, 'tenant', options.tenant ?? DEFAULT_TENANT);
   // Checked before anything is connected.
   await checkTool(tool);
   const nc = await connect(natsOptions({ name: 'coxswain-tool', ...options }));
@@ -118,7 +109,7 @@ export async function serveToolOn(
   const answerTo = (message: Msg, key: string) => (what: object) => {
     const said = { v: 1, key, instance, ...what } as ToolSaid;
     try {
-      if (message.reply && isInboxSubject(message.reply)) nc.publish(message.reply, JSON.stringify(said));
+      if (message.reply && isAnswerSubject(message.reply)) nc.publish(message.reply, JSON.stringify(said));
     } catch (error) {
       // The connection is gone: whoever asked will ask again.
       problem(`an answer was not sent: ${(error as Error).message}`);
@@ -137,7 +128,7 @@ export async function serveToolOn(
   });
 
   const questions = nc.subscribe(subjects.tool(tenant, name), {
-    queue: QUEUE_GROUP,
+    queue: TOOL_QUEUE_GROUP,
     ...hear(ToolAsked, (asked, answer) => calls.ask(asked, answer)),
   });
   const orders = [subjects.toolInstances(tenant, name), subjects.toolInstance(tenant, name, instance)].map((subject) =>
@@ -159,11 +150,11 @@ export async function serveToolOn(
     }
   };
   const announceAgain = () =>
-    announce(bus, tenant, tool).catch((error: Error) => problem(`${name} was not announced: ${error.message}`));
+    announceTool(bus, tenant, tool).catch((error: Error) => problem(`${name} was not announced: ${error.message}`));
 
   try {
     await nc.flush();
-    await announce(bus, tenant, tool);
+    await announceTool(bus, tenant, tool);
   } catch (error) {
     await unlisten();
     throw error;
@@ -206,7 +197,7 @@ export async function serveToolOn(
       const before = tool;
       tool = checked;
       try {
-        await announce(bus, tenant, tool);
+        await announceTool(bus, tenant, tool);
       } catch (error) {
         tool = before;
         throw error;
@@ -229,50 +220,6 @@ function questionIn<T>(
     return parsed.success ? parsed.data : null;
   } catch {
     // No JSON.
-    return null;
-  }
-}
-
-async function announce(bus: CommandBus, tenant: TenantId, { announced }: CheckedTool): Promise<void> {
-  const registry = await registryOf(bus);
-  const subject = subjects.toolAnnouncement(tenant, announced.name);
-  const key = subject.slice(`$KV.${STREAMS.registry}.`.length);
-  for (let write = 0; write < WRITES_MAX; write++) {
-    const stored = await registry.get(key);
-    const before = stored?.operation === 'PUT' ? announcementIn(stored.value) : null;
-    const since = before?.since ?? new Date().toISOString();
-    const text = canonicalJson({ v: 1, since, ...announced });
-    // Many instances start with the same: then there is nothing to say.
-    if (before && canonicalJson(before) === text) return;
-    if (await written(bus, subject, text, stored?.revision ?? 0)) return;
-  }
-  throw new ClientError(
-    'tool_not_announced',
-    `the announcement of ${announced.name} was overtaken ${WRITES_MAX} times`,
-  );
-}
-
-async function registryOf(bus: CommandBus): Promise<KV> {
-  if (await streamIsMissing(bus, `KV_${STREAMS.registry}`)) throw new BusNotPreparedError();
-  return new Kvm(bus.js).open(STREAMS.registry);
-}
-
-async function written(bus: CommandBus, subject: string, text: string, revision: number): Promise<boolean> {
-  try {
-    await bus.js.publish(subject, text, { expect: { lastSubjectSequence: revision } });
-    return true;
-  } catch (error) {
-    if (error instanceof JetStreamApiError && error.code === JetStreamApiCodes.StreamWrongLastSequence) return false;
-    throw error;
-  }
-}
-
-function announcementIn(value: Uint8Array): ToolAnnouncement | null {
-  try {
-    const parsed = ToolAnnouncement.safeParse(JSON.parse(new TextDecoder().decode(value)));
-    return parsed.success ? parsed.data : null;
-  } catch {
-    // No JSON: somebody else's value, which is replaced.
     return null;
   }
 }

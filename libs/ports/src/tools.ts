@@ -22,6 +22,11 @@ export interface ToolCall {
   readonly onProgress: (text: string) => void;
   /** Inbox feedback for the model, durable: what the call's own result is not the place for. At most 2 KiB; the rest is cut. */
   readonly onFeedback: (text: string) => void;
+  /**
+   * Called once somebody outside this process has the call: from then on it goes on without this owner, and the session's
+   * next one learns by `probe` what becomes of it. Never called by tools that run in this process, or that it would end.
+   */
+  readonly onTaken?: (() => void) | undefined;
 }
 
 /**

@@ -10,6 +10,9 @@ import { Message } from './messages.ts';
 /** How often an instance says that it lives, and how long it is believed. */
 export const HOOK_LIVENESS = { beatMs: 300, ttlMs: 3_000 } as const;
 
+/** The queue group in which instances of a hook service share its questions. */
+export const HOOK_QUEUE_GROUP = 'cox-hooks';
+
 /** A service's name, of which its hooks' ids are made. */
 export const HookServiceName = z
   .string()

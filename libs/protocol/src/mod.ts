@@ -4,6 +4,7 @@ export * from './budgets.ts';
 export * from './calls.ts';
 export * from './canonical-json.ts';
 export * from './commands.ts';
+export * from './connection-liveness.ts';
 export * from './deltas.ts';
 export * from './error-catalogue.ts';
 export * from './events.ts';

@@ -106,14 +106,30 @@ export function decodeRecord(
   blobText: BlobText = blobNote,
   upcasts: ReadonlyMap<number, Upcast> = UPCASTS,
 ): JournalRecord {
-  const stored = withLargeFields(parseStored(bytes, upcasts), blobText);
-  const value = readOn(stored, RECORD_VERSION, upcasts);
+  const value = readWhole(bytes, blobText, upcasts);
   const parsed = JournalRecord.safeParse(value);
   if (parsed.success) return parsed.data as JournalRecord;
   // Once more, for the words: records are read far too often to be read with words the first time.
   const told = readStrictly(JournalRecord, value);
   const problems = told.ok ? [] : problemSentences(told.problems);
   throw new RecordUnreadableError(`${nameOf(value)} does not fit version ${RECORD_VERSION}: ${problems.join('; ')}`);
+}
+
+/**
+ * As {@link decodeRecord}, for bytes that were read so before and are the same still, as a hash says: they are not held
+ * against the schema once more, which takes most of the time.
+ * @throws RecordUnreadableError where they are no record at all, or a blob is missing.
+ */
+export function decodeRecordAgain(
+  bytes: Uint8Array,
+  blobText: BlobText = blobNote,
+  upcasts: ReadonlyMap<number, Upcast> = UPCASTS,
+): JournalRecord {
+  return readWhole(bytes, blobText, upcasts) as unknown as JournalRecord;
+}
+
+function readWhole(bytes: Uint8Array, blobText: BlobText, upcasts: ReadonlyMap<number, Upcast>): RawRecord {
+  return readOn(withLargeFields(parseStored(bytes, upcasts), blobText) as RawRecord, RECORD_VERSION, upcasts);
 }
 
 /**
@@ -142,13 +158,15 @@ export function blobRefsOf(bytes: Uint8Array, upcasts: ReadonlyMap<number, Upcas
 /** A record as it is stored: JSON, with pointers at what lies apart. */
 export type StoredJson = { blobs?: readonly string[] } & RawRecord;
 
+// A byte order mark is not passed over: it is no byte of any record that was written.
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
 function parseStored(bytes: Uint8Array, upcasts: ReadonlyMap<number, Upcast>): StoredJson {
   const tombstone = tombstoneIn(bytes);
   if (tombstone) throw new SessionDeletedError(tombstone);
   let value: unknown;
   try {
-    // A byte order mark is not passed over: it is no byte of any record that was written.
-    value = JSON.parse(new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes));
+    value = JSON.parse(utf8.decode(bytes));
   } catch (error) {
     if (bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf)
       throw new RecordUnreadableError('a record begins with a byte order mark: it was changed');

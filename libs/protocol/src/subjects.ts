@@ -29,6 +29,8 @@ function token(text: string, pattern: RegExp = ID_PATTERN): string {
   return text;
 }
 
+const oneOrAll = (name: string): string => (name === '*' ? name : token(name, TOOL_NAME_PATTERN));
+
 /**
  * What looks like a command and has more or fewer tokens: no stream takes it, so nobody would ever tell its sender. An
  * empty token is no subject at all; the server lets nobody hear of it.
@@ -159,12 +161,23 @@ export const tenantSubjects = {
   events: (tenant: string) => `cox.${TenantId.parse(tenant)}.events.*`,
   deltas: (tenant: string) => `cox.${TenantId.parse(tenant)}.deltas.*`,
   tools: (tenant: string) => `cox.${TenantId.parse(tenant)}.tool.>`,
+  /** What instances of a tool, or of every tool (`*`), hear beside the calls that they share. */
+  toolOrders: (tenant: string, name: string) =>
+    ['all', 'at.*'].map((rest) => `cox.${TenantId.parse(tenant)}.tool.${oneOrAll(name)}.${rest}`),
+  /** The calls of a tool, or of every tool (`*`). */
+  toolCalls: (tenant: string, name: string) => `cox.${TenantId.parse(tenant)}.tool.${oneOrAll(name)}`,
+  /** What a tool, or every tool (`*`), is announced as. */
+  toolAnnouncements: (tenant: string, name: string) =>
+    `$KV.${STREAMS.registry}.tools.${TenantId.parse(tenant)}.${oneOrAll(name)}`,
+  /** Where its instances say that they live. */
+  toolBeats: (tenant: string, name: string) =>
+    `$KV.${STREAMS.hosts}.tools.${TenantId.parse(tenant)}.${oneOrAll(name)}.*`,
   personas: (tenant: string) => `cox.${TenantId.parse(tenant)}.persona.>`,
   hooks: (tenant: string) => `cox.${TenantId.parse(tenant)}.hook.*`,
-  /** What services of a kind announce: keys of the registry. */
-  services: (tenant: string, kind: 'hooks' | 'tools') => `$KV.${STREAMS.registry}.${kind}.${TenantId.parse(tenant)}.*`,
+  /** What hook services announce: keys of the registry. */
+  hookServices: (tenant: string) => `$KV.${STREAMS.registry}.hooks.${TenantId.parse(tenant)}.*`,
   /** Where their instances say that they live. */
-  instances: (tenant: string, kind: 'hooks' | 'tools') => `$KV.${STREAMS.hosts}.${kind}.${TenantId.parse(tenant)}.*.*`,
+  hookInstances: (tenant: string) => `$KV.${STREAMS.hosts}.hooks.${TenantId.parse(tenant)}.*.*`,
   /** Below it is where a role's answers and receipts go. */
   inboxPrefix: (tenant: string, role: string) => `_INBOX.at.${TenantId.parse(tenant)}.${token(role)}`,
   /** Where all of a tenant's do. */
@@ -323,6 +336,14 @@ export function parseBusTool(
 const INBOX_MAX_CHARS = 256;
 /** `_INBOX` is what the libraries of NATS take, `_INBOX_<name>` what a user's permissions may be bound to instead. */
 const INBOX = /^_INBOX(_[A-Za-z0-9_-]+)?(\.[A-Za-z0-9_$-]+)+$/;
+
+/** What a server makes of an inbox of another account. */
+const PASSED_ON = /^_R_(\.[A-Za-z0-9]+)+$/;
+
+/** Whether an answer may go to a subject: to an inbox, or to what a server puts in the place of one of another account. */
+export function isAnswerSubject(subject: string): boolean {
+  return isInboxSubject(subject) || (subject.length <= INBOX_MAX_CHARS && PASSED_ON.test(subject));
+}
 
 /** Whether receipts may go to a subject: only to inboxes, `_INBOX.…` or `_INBOX_<name>.…`, without wildcards. */
 export function isInboxSubject(subject: string): boolean {

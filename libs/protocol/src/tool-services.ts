@@ -12,6 +12,9 @@ import { BUILT_IN_RULES } from './permissions.ts';
 /** How often an instance says that it lives, and how long it is believed. */
 export const TOOL_LIVENESS = { beatMs: 300, ttlMs: 3_000 } as const;
 
+/** The queue group in which instances of a tool share its calls. */
+export const TOOL_QUEUE_GROUP = 'cox-tools';
+
 /** What a process that serves a tool keeps and does at most. */
 export const TOOL_SERVICE_BOUNDS = {
   /** Calls of one instance at once; whoever asks beyond it is told so, and nothing runs. */

@@ -8,8 +8,8 @@ import type { WorkEffect } from '@coxswain/turn';
 
 /** How effects are carried out. Neither rejects. */
 export interface EffectWorker {
-  /** Does the work of one effect. */
-  perform(effect: WorkEffect, signal: AbortSignal): Promise<Outcome>;
+  /** Does the work of one effect. `taken` is to be called once it goes on without this process (see `ToolCall.onTaken`). */
+  perform(effect: WorkEffect, signal: AbortSignal, taken: () => void): Promise<Outcome>;
   /** The outcome of an effect that is stopped before or instead of its work. `timedOut`: it did not stop in its grace. */
   stopped(effect: WorkEffect, reason: string, timedOut: boolean): Outcome;
 }
@@ -21,6 +21,8 @@ interface Running {
   settled: boolean;
   /** Ends the grace that runs since it was told to stop. */
   grace: AbortController | null;
+  /** It goes on without this process, and the session's next owner can learn what becomes of it. */
+  isElsewhere: boolean;
 }
 
 /** The table of one session's effects. */
@@ -56,12 +58,18 @@ export class EffectTable {
     this.#kept = new Map(carried);
   }
 
-  /** Effects whose work goes on, of these kinds or of all. */
-  running(kinds?: readonly WorkEffect['kind'][]): number {
+  /** Effects whose work goes on. */
+  get running(): number {
     let count = 0;
-    for (const { settled, effect } of this.#running.values())
-      if (!settled && (!kinds || kinds.includes(effect.kind))) count++;
+    for (const { settled } of this.#running.values()) if (!settled) count++;
     return count;
+  }
+
+  /** Whether one of these kinds has to end before the session can be left without harm. One that is being stopped has. */
+  keeps(kinds: readonly WorkEffect['kind'][]): boolean {
+    for (const { settled, effect, isElsewhere, grace } of this.#running.values())
+      if (!settled && kinds.includes(effect.kind) && !(isElsewhere && grace === null)) return true;
+    return false;
   }
 
   /** Starts what is wanted and missing, stops what is not wanted any more. Call it after each commit, and after recovery. */
@@ -119,7 +127,13 @@ export class EffectTable {
   }
 
   #start(effect: WorkEffect): void {
-    const entry: Running = { effect, controller: new AbortController(), settled: false, grace: null };
+    const entry: Running = {
+      effect,
+      controller: new AbortController(),
+      settled: false,
+      grace: null,
+      isElsewhere: false,
+    };
     this.#running.set(effect.id, entry);
     const kept = this.#kept.get(effect.id);
     if (kept) this.#settle(entry, kept);
@@ -130,7 +144,9 @@ export class EffectTable {
   async #perform(entry: Running): Promise<void> {
     let outcome: Outcome;
     try {
-      outcome = await this.#worker.perform(entry.effect, entry.controller.signal);
+      outcome = await this.#worker.perform(entry.effect, entry.controller.signal, () => {
+        entry.isElsewhere = true;
+      });
     } catch (error) {
       // A worker never rejects: this is a broken invariant of ours, and the run ends over it.
       outcome = this.#worker.stopped(entry.effect, `it broke: ${(error as Error).message}`, false);

@@ -32,7 +32,7 @@ export interface HostPorts extends RunnerPorts {
 export interface HostOptions {
   /** A name for people; the incarnation is unique in any case. */
   readonly name?: string;
-  /** A snapshot every so many records. Default 200. */
+  /** A snapshot every so many records. Default 32. */
   readonly snapshotEvery?: number;
   /** A session that has been idle for so long leaves memory. Default 30,000. */
   readonly passivateAfterMs?: number;
@@ -50,8 +50,12 @@ export interface HostOptions {
 export interface SessionHost {
   /** This incarnation's id, as records hold it. */
   readonly id: string;
-  /** Joins the hosts, opens the inbox, and takes up every session of its partitions that has something to do. */
-  start(): Promise<{ readonly recovered: number }>;
+  /**
+   * Joins the hosts, opens the inbox, and takes up every session of its partitions that has something to do, some at a
+   * time. Resolves when commands flow.
+   * @returns `found`: sessions that may have something to do, and are being taken up.
+   */
+  start(): Promise<{ readonly found: number }>;
   /** A session after its newest acknowledged record, or null for an unknown one. */
   status(ref: SessionRef): Promise<SessionStatus | null>;
   /** Sessions in memory. */
@@ -64,7 +68,11 @@ export interface SessionHost {
 
 /** So long calls may go on here when the session's partition goes to another host, milliseconds. */
 const HAND_OVER_MS = 10_000;
+/** What lies behind a snapshot is fed to the machine at a recovery, a third of a millisecond each: it is to be little. */
+const SNAPSHOT_EVERY = 32;
 const DRAINED_EVERY_MS = 20;
+/** So long others wait for a session that is being taken up, milliseconds. */
+const TAKE_UP_MAX_MS = 2_000;
 const RETRY_FIRST_MS = 500;
 const RETRY_MAX_MS = 30_000;
 
@@ -87,7 +95,6 @@ class Host implements SessionHost, PartitionedSessions {
   #unwatchHooks: () => void = () => {};
   #generation = 0;
   #stopping = false;
-  #recovered = 0;
   #names = 0;
 
   constructor(ports: HostPorts, options: HostOptions) {
@@ -110,14 +117,14 @@ class Host implements SessionHost, PartitionedSessions {
     return this.#runners.size;
   }
 
-  async start(): Promise<{ readonly recovered: number }> {
+  async start(): Promise<{ readonly found: number }> {
     this.#unwatchHooks =
       this.#ports.hooks.onChange?.(() => {
         for (const runner of this.#runners.values()) runner.hooksChanged();
       }) ?? this.#unwatchHooks;
-    await this.#partitions.start();
+    const found = await this.#partitions.start();
     void this.#sweep();
-    return { recovered: this.#recovered };
+    return { found };
   }
 
   async status(ref: SessionRef): Promise<SessionStatus | null> {
@@ -176,7 +183,7 @@ class Host implements SessionHost, PartitionedSessions {
   /** One session that cannot be read now must not keep the others from being taken up. */
   async takeUp({ ref, revision }: ActiveSession): Promise<void> {
     // A command may have brought it here already; but that starts nothing of what was open.
-    if (this.isHere(ref)) return this.#runner(ref).wake();
+    if (this.isHere(ref)) return this.#wake(ref);
     try {
       const last = await this.#ports.journal.last(ref);
       const record = last && (await readRecord(last.bytes, this.#ports.blobs));
@@ -193,8 +200,14 @@ class Host implements SessionHost, PartitionedSessions {
       void this.#retry(ref, keyOf(ref));
       return;
     }
-    this.#recovered++;
-    this.#runner(ref).wake();
+    await this.#wake(ref);
+  }
+
+  /** A session whose journal cannot be reached must not keep the others waiting: it goes on by itself. */
+  async #wake(ref: SessionRef): Promise<void> {
+    const late = new AbortController();
+    await Promise.race([this.#runner(ref).wake(), this.#ports.clock.sleep(TAKE_UP_MAX_MS, late.signal)]);
+    late.abort();
   }
 
   handOver(partitions: ReadonlySet<number>): void {
@@ -204,7 +217,7 @@ class Host implements SessionHost, PartitionedSessions {
   }
 
   goOn(): void {
-    for (const runner of this.#runners.values()) runner.wake();
+    for (const runner of this.#runners.values()) void runner.wake();
   }
 
   leaveAll(): void {
@@ -263,7 +276,7 @@ class Host implements SessionHost, PartitionedSessions {
         // A session that this host lost, or lost sight of, is owned anew when it comes back (R10).
         host: this.#generation === 0 ? this.id : `${this.id}.${this.#generation}`,
         isOwn: (attempt) => attempt === this.id || attempt.startsWith(`${this.id}.`),
-        snapshotEvery: this.#options.snapshotEvery ?? 200,
+        snapshotEvery: this.#options.snapshotEvery ?? SNAPSHOT_EVERY,
         commitBounds: this.#options.commitBounds,
         noted: () => this.#notes.noted(ref),
         mayBegin: () => this.#partitions.mayBegin,
@@ -320,7 +333,7 @@ class Host implements SessionHost, PartitionedSessions {
     this.#retries.set(key, Math.min(delayMs * 2, RETRY_MAX_MS));
     await this.#ports.clock.sleep(delayMs, this.#ended.signal);
     if (this.#stopping || !this.#partitions.isOwn(ref)) return;
-    if (!isOthers) return this.#runner(ref).wake();
+    if (!isOthers) return void this.#runner(ref).wake();
     // What cannot be read is as unknown as before.
     const isKnown = await this.#partitions.lookAt(ref, delayMs === RETRY_MAX_MS).catch(() => false);
     if (!isKnown) void this.#retry(ref, key, true);

@@ -114,7 +114,7 @@ type Job =
   | { readonly kind: 'feedback' }
   | { readonly kind: 'hooks' }
   | { readonly kind: 'broken'; readonly error: Error }
-  | { readonly kind: 'wake' };
+  | { readonly kind: 'wake'; readonly handled: () => void };
 
 /** Nobody will tell the session what it was not told yet, or somebody else has it. */
 const LOSES_FEEDBACK: ReadonlySet<DropReason> = new Set(['foreign_writer', 'abandoned', 'unreadable', 'deleted']);
@@ -147,6 +147,8 @@ export class SessionRunner {
   #feedbackJobWaits = false;
   /** The host's table of hooks may be another than the one that the journal holds. */
   #hooksMayDiffer = true;
+  /** Those who wait until it has been woken. */
+  readonly #awaited = new Set<() => void>();
   #dropped = false;
   /** That and when the session was deleted, once this runner has seen it. */
   #deleted: string | null = null;
@@ -218,9 +220,13 @@ export class SessionRunner {
     if (this.#session && !this.#mailbox.some(({ kind }) => kind === 'hooks')) this.#mailbox.post({ kind: 'hooks' });
   }
 
-  /** Takes the session up after a restart: owns it and goes on with what is open. */
-  wake(): void {
-    this.#mailbox.post({ kind: 'wake' });
+  /** Takes the session up after a restart: owns it and goes on with what is open. Resolves when it has, or was left. */
+  wake(): Promise<void> {
+    if (this.#dropped) return Promise.resolve();
+    return new Promise((resolve) => {
+      this.#awaited.add(resolve);
+      this.#mailbox.post({ kind: 'wake', handled: resolve });
+    });
   }
 
   /**
@@ -239,7 +245,7 @@ export class SessionRunner {
     return (
       !this.#mailbox.isEmpty ||
       this.#timers.unacknowledged > 0 ||
-      this.#effects.running(['provision', 'call_tool', 'consult', 'check_stop', 'close_tools']) > 0
+      this.#effects.keeps(['provision', 'call_tool', 'consult', 'check_stop', 'close_tools'])
     );
   }
 
@@ -248,7 +254,7 @@ export class SessionRunner {
    * acknowledged wakes the session wherever it is; one that it has not keeps it here.
    */
   idleMs(): number {
-    const idle = this.#mailbox.isEmpty && this.#effects.running() === 0 && this.#timers.unacknowledged === 0;
+    const idle = this.#mailbox.isEmpty && this.#effects.running === 0 && this.#timers.unacknowledged === 0;
     return idle ? this.#mailbox.emptyForMs : 0;
   }
 
@@ -260,7 +266,7 @@ export class SessionRunner {
   /** Begins model calls again: the session stays here after all. */
   goOn(): void {
     this.#quiescing = false;
-    this.wake();
+    void this.wake();
   }
 
   /** Whether somebody has to go on with it; also where that is not known. */
@@ -291,6 +297,9 @@ export class SessionRunner {
       if (job.kind !== 'outcome') await this.#refold(error as Error);
       else await this.#poison(job.outcome, error as Error);
     }
+    if (job.kind !== 'wake') return;
+    this.#awaited.delete(job.handled);
+    job.handled();
   }
 
   async #handle(job: Job): Promise<void> {
@@ -387,7 +396,9 @@ export class SessionRunner {
       ]);
       if (this.#dropped || !loaded.transcript) return null;
       if (isUnfinishedImport(loaded)) throw new ImportUnfinishedError(this.#ref.sessionId, loaded.n);
-      this.#session = { ...loaded, transcript: loaded.transcript };
+      const { tail, ...live } = loaded;
+      this.#session = { ...live, transcript: loaded.transcript };
+      this.#sinceSnapshot = tail;
       if (loaded.n > 0) this.#committedState = loaded.actor.state;
       this.#takeUpFeedback(loaded);
       return this.#session;
@@ -692,6 +703,7 @@ export class SessionRunner {
     this.#dropped = true;
     if (LOSES_FEEDBACK.has(reason)) this.#loseFeedback();
     this.#mailbox.close();
+    for (const handled of this.#awaited) handled();
     this.#timers.close();
     const carried = { outcomes: this.#effects.close(), feedback: this.#feedback };
     this.#left = this.#worker.dispose().then((notes) => {

@@ -69,11 +69,11 @@ export class SessionWorker implements EffectWorker {
     this.#feedback = feedback;
   }
 
-  async perform(effect: WorkEffect, signal: AbortSignal): Promise<Outcome> {
-    return readOutcome(await this.#perform(effect, signal));
+  async perform(effect: WorkEffect, signal: AbortSignal, taken: () => void = () => {}): Promise<Outcome> {
+    return readOutcome(await this.#perform(effect, signal, taken));
   }
 
-  async #perform(effect: WorkEffect, signal: AbortSignal): Promise<Outcome> {
+  async #perform(effect: WorkEffect, signal: AbortSignal, taken: () => void): Promise<Outcome> {
     const ports = this.#ports;
     const { state, transcript } = this.#view();
     switch (effect.kind) {
@@ -124,7 +124,7 @@ export class SessionWorker implements EffectWorker {
         return askCompaction(ports.models, ports.clock, this.#key(effect.id), effect, transcript, this.#ref, signal);
       }
       case 'call_tool':
-        return this.#callTool(effect, state, transcript, signal);
+        return this.#callTool(effect, state, transcript, signal, taken);
       case 'stop_call':
         return this.#stopCall(effect, state, transcript, signal);
       case 'consult': {
@@ -235,6 +235,7 @@ export class SessionWorker implements EffectWorker {
     state: SessionState,
     transcript: Transcript,
     signal: AbortSignal,
+    onTaken: () => void,
   ): Promise<Outcome> {
     const { epoch } = state.context;
     const inDoubt = effect.epoch < epoch;
@@ -266,6 +267,7 @@ export class SessionWorker implements EffectWorker {
           tool: effect.tool,
         }),
       onFeedback: (text: string) => this.#feedbackOfCall(effect, text),
+      onTaken,
     };
     const tool = transcript.frame.tools.find((candidate) => candidate.name === effect.tool);
     const readsOn = transcript.frame.tools.some(({ name }) => name === READ_ON_TOOL);

@@ -1,9 +1,9 @@
 /** The host: taking sessions up, stopping in order, and going on when one of them cannot. R10. */
-import type { CommandInbox, Journal } from '@coxswain/ports';
+import type { CommandInbox, Journal, ToolCall, ToolOutcome } from '@coxswain/ports';
 import { expect, test } from 'vitest';
 import { createSessionHost } from '../src/mod.ts';
 import { ask, call, say } from './fake-model.ts';
-import { deaf, taking } from './fake-tools.ts';
+import { answer, deaf, type FakeTool, taking } from './fake-tools.ts';
 import { ASKING, refOf, type TestBed, testBed } from './test-bed.ts';
 
 /** A journal that does this to one session, and is sound for all others. */
@@ -37,7 +37,8 @@ test('a host takes up every session that has something to do, and no other', asy
   const host = createSessionHost(bed.ports());
   const started = host.start();
   await bed.time.settle();
-  expect(await started).toEqual({ recovered: 1 });
+  expect(await started).toEqual({ found: 3 });
+  expect(host.live).toBe(1);
   expect(await bed.lines('busy')).toContainEqual(expect.stringContaining('c1 interrupted'));
   // A session that waits for nothing but a command costs disk only: nobody writes that it has a new owner.
   expect(await bed.lines('parked')).toEqual(parked);
@@ -93,6 +94,86 @@ test('a stop gives a call that does not end its grace, and no more', async () =>
   await bed.time.advance(200);
   expect(done).toBe(true);
   expect(host.live).toBe(0);
+});
+
+/** A tool whose calls a worker has, which goes on whatever becomes of hosts. */
+function heldElsewhere(): { tool: FakeTool; end(): void; attached: number } {
+  let end: () => void = () => undefined;
+  const ended = new Promise<void>((resolve) => {
+    end = resolve;
+  });
+  const answered = async (signal: AbortSignal): Promise<ToolOutcome> => {
+    const left = new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
+    await Promise.race([ended, left]);
+    return signal.aborted ? { ...answer('left', 'error'), status: 'lost' } : answer('the one result');
+  };
+  const held = {
+    attached: 0,
+    end: () => end(),
+    tool: {
+      run: (toolCall, signal) => {
+        toolCall.onTaken?.();
+        return answered(signal);
+      },
+      probe: () => ({
+        state: 'running',
+        attach: (toolCall, signal) => {
+          held.attached++;
+          toolCall.onTaken?.();
+          return answered(signal);
+        },
+      }),
+    } satisfies FakeTool,
+  };
+  return held;
+}
+
+test('a stop does not wait for a call that goes on elsewhere: the next host attaches, and its result comes once', async () => {
+  const bed = testBed();
+  const held = heldElsewhere();
+  bed.tools = { remote: held.tool };
+  bed.models.answers = [ask(call('c1', 'remote')), say('done')];
+  let host = await bed.host();
+  await bed.start();
+  // Twice: what was attached to is let go of as easily.
+  for (let stop = 1; stop <= 2; stop++) {
+    let done = false;
+    void host.stop().then(() => {
+      done = true;
+    });
+    await bed.time.advance(100);
+    expect(done).toBe(true);
+    host = await bed.host();
+    expect(held.attached).toBe(stop);
+  }
+  held.end();
+  await bed.time.advance(1_000);
+  expect((await bed.lines()).filter((line) => line.startsWith('call_ended'))).toEqual(['call_ended c1 ok']);
+  expect((await bed.lines()).at(-1)).toBe('agent_end end_turn');
+  expect(bed.toolSource.runs).toHaveLength(1);
+});
+
+test('a stop waits for a call in its own process, and for one elsewhere that was told to stop', async () => {
+  const bed = testBed();
+  const held = heldElsewhere();
+  bed.tools = { remote: { ...held.tool, run: (toolCall, _signal) => deafTo(toolCall) }, slow: { run: taking(3_000) } };
+  const deafTo = (toolCall: ToolCall) => {
+    toolCall.onTaken?.();
+    return new Promise<ToolOutcome>(() => undefined);
+  };
+  bed.models.answers = [ask(call('c1', 'remote'), call('c2', 'slow')), say('done')];
+  const host = await bed.host();
+  await bed.start();
+  await bed.send('cancel_call', { call_id: 'c1' });
+  let done = false;
+  void host.stop().then(() => {
+    done = true;
+  });
+  await bed.time.advance(1_500);
+  expect(done).toBe(false);
+  await bed.time.advance(10_000);
+  expect(done).toBe(true);
+  expect(await bed.lines()).toEqual(expect.arrayContaining(['call_ended c1 cancelled timed_out', 'call_ended c2 ok']));
 });
 
 test('R10: a host that has left everything appends nothing more, whatever comes back', async () => {

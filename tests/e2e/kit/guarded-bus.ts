@@ -17,17 +17,20 @@ import { Child, cox, SESSIONS_MAIN } from './child.ts';
 import { scratchFolder } from './scratch.ts';
 import { until } from './until.ts';
 
+/** Whose key: a role's, or a tool worker's own. */
+export type KeyOwner = SystemRole | TenantRole | `workers/${string}`;
+
 /** The server and the keys to it. */
 export interface GuardedBus {
   readonly url: string;
   /** The folder that `cox auth` has written. */
   readonly keys: string;
   /** The file of a role's key; of a tenant's role where a tenant is named, `default` for its own. */
-  file(role: SystemRole | TenantRole, tenant?: string): string;
+  file(role: KeyOwner, tenant?: string): string;
   /** The environment that lets a program in as a role. */
-  env(role: SystemRole | TenantRole, tenant?: string): NodeJS.ProcessEnv;
+  env(role: KeyOwner, tenant?: string): NodeJS.ProcessEnv;
   /** A bare connection with the rights of a role. It ends with the bus. */
-  as(role: SystemRole | TenantRole, tenant?: string): Promise<NatsConnection>;
+  as(role: KeyOwner, tenant?: string): Promise<NatsConnection>;
   client(role: TenantRole, tenant?: string): Promise<Client>;
   /** What the server has refused, as it tells: one line for each. */
   refusals(): Promise<string[]>;

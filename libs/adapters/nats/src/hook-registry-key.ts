@@ -66,10 +66,8 @@ export async function writeHookService(
 ): Promise<boolean> {
   const head = headers();
   head.set('Nats-Expected-Last-Subject-Sequence', String(expected));
-  if (announcement === null) {
-    head.set(OPERATION, 'PURGE');
-    head.set('Nats-Rollup', 'sub');
-  }
+  // A bucket keeps one value for each key: the marker takes the place of what was there.
+  if (announcement === null) head.set(OPERATION, 'DEL');
   const payload = new TextEncoder().encode(announcement === null ? '' : JSON.stringify(announcement));
   const answer = answerOf<PublishAck>(await wireOf(nc).request(subjects.hookService(tenant, service), payload, head));
   if (!answer.error) return true;

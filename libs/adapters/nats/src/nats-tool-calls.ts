@@ -155,6 +155,7 @@ export function createNatsToolCalls(nc: NatsConnection, presence: ToolPresence, 
     one.heardMs = performance.now();
     if (said.type === 'running') {
       one.instance = said.instance;
+      one.call.onTaken?.();
       if (one.abortedMs !== null) abort(one);
     } else if (said.type === 'progress') {
       one.call.onProgress(said.text);

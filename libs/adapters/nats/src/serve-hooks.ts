@@ -11,6 +11,7 @@ import {
   canonicalJson,
   HEADERS,
   HOOK_LIVENESS,
+  HOOK_QUEUE_GROUP,
   type HookAnnouncement,
   HookAsked,
   type HookCallback,
@@ -18,6 +19,7 @@ import {
   isInboxSubject,
   Message,
   parseHookService,
+  readId,
   returnProblem,
   STREAMS,
   subjects,
@@ -54,7 +56,6 @@ export interface ServedHooks {
   stop(): Promise<void>;
 }
 
-const QUEUE_GROUP = 'cox-hooks';
 /** Questions that are being answered at once; whoever asks beyond it is told so. */
 const ANSWERING_MAX = 256;
 /** So long hosts may still ask for what was just taken back: their sessions have to hear of it first. */
@@ -62,11 +63,11 @@ const FORMER_SERVED_MS = 10_000;
 
 /**
  * Announces handlers and serves them.
- * @throws HookIdTakenError, ZodError for a name, NatsUnavailableError, NatsRefusedError, StreamConfigMismatchError.
+ * @throws HookIdTakenError, InvalidIdError for a name, NatsUnavailableError, NatsRefusedError, StreamConfigMismatchError.
  */
 export async function serveHooks(nc: NatsConnection, log: Log, options: ServeHooksOptions): Promise<ServedHooks> {
-  const tenant = TenantId.parse(options.tenant);
-  const service = HookServiceName.parse(options.service);
+  const tenant = readId(TenantId, 'tenant', options.tenant);
+  const service = readId(HookServiceName, 'service', options.service);
   await ensureBuckets(nc, [STREAMS.registry, STREAMS.hosts]);
   const instance = nuid.next();
   const subscriptions = new Map<string, Subscription>();
@@ -99,7 +100,7 @@ export async function serveHooks(nc: NatsConnection, log: Log, options: ServeHoo
     for (const id of idsOf(handlers)) {
       if (subscriptions.has(id)) continue;
       const subscription = nc.subscribe(subjects.hook(tenant, id), {
-        queue: QUEUE_GROUP,
+        queue: HOOK_QUEUE_GROUP,
         callback: (error, message) => {
           if (error) return log.error({ id, error }, 'a hook cannot be served');
           const one = answer(id, message).finally(() => running.delete(one));

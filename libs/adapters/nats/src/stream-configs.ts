@@ -83,9 +83,10 @@ export function streamSpecs(settings: StreamSettings = {}): readonly StreamSpec[
       allow_direct: true,
       num_replicas,
     },
+    // Services of tenants write to these two: by a header one of them could have the server delete everybody's keys.
     // A host's beat is worth nothing after a restart of the server, so it need not touch the disk.
-    bucket(STREAMS.hosts, { storage: 'memory', max_age: nanos(1_000), num_replicas }),
-    bucket(STREAMS.registry, { storage: 'file', num_replicas }),
+    bucket(STREAMS.hosts, { storage: 'memory', max_age: nanos(1_000), allow_rollup_hdrs: false, num_replicas }),
+    bucket(STREAMS.registry, { storage: 'file', allow_rollup_hdrs: false, num_replicas }),
     bucket(STREAMS.active, { storage: 'file', num_replicas }),
     {
       name: BLOBS_STREAM,

@@ -1,7 +1,7 @@
 /** `cox auth`. */
 import { chmod, lstat, mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
-import { type AuthFile, authFiles, makeFolder } from '@coxswain/adapter-nats';
+import { type AuthFile, authFiles, makeFolder, type ToolWorkerKey, toolWorkerProblem } from '@coxswain/adapter-nats';
 import { DEFAULT_TENANT, TenantId } from '@coxswain/protocol';
 import { typedIn } from '../instance/state-dir.ts';
 import { CliError, EXIT, usageError } from '../line/cli-error.ts';
@@ -9,6 +9,7 @@ import type { CommandRun } from '../line/command-spec.ts';
 import { standardStreams } from '../terminal/streams.ts';
 
 const TENANTS_MAX = 256;
+const WORKERS_MAX = 1_024;
 
 /** Writes who may do what on a bus: accounts for its servers, and a key for each role. */
 export const run: CommandRun = async ({ flags, env }) => {
@@ -16,13 +17,21 @@ export const run: CommandRun = async ({ flags, env }) => {
   if (named === undefined || named.trim() === '') throw usageError('cox auth needs a folder to write: --out ./auth');
   const out = resolve(typedIn(env), named);
   const tenants = tenantsOf(flags.inOrder(['tenant']).map(({ value }) => value));
-  const files = authFiles({ tenants, gatewayApproves: flags.on('gateway-approves') });
+  const workers = workersOf(
+    flags.inOrder(['worker']).map(({ value }) => value),
+    tenants,
+  );
+  const files = authFiles({ tenants, workers, gatewayApproves: flags.on('gateway-approves') });
   await writeWhole(out, files);
   const seeds = files.filter(({ seed }) => seed !== undefined);
   if (flags.on('json')) {
-    for (const { path, role, tenant, publicKey, seed } of seeds) {
+    for (const { path, role, tenant, worker, publicKey, seed } of seeds) {
       const secret = flags.on('print-seeds') ? { seed } : {};
-      const line = { type: 'key', role, ...(tenant === undefined ? {} : { tenant }), file: join(out, path), publicKey };
+      const whose = {
+        ...(tenant === undefined ? {} : { tenant }),
+        ...(worker ? { worker: worker.name, tools: worker.tools } : {}),
+      };
+      const line = { type: 'key', role, ...whose, file: join(out, path), publicKey };
       standardStreams.out(`${JSON.stringify({ ...line, ...secret })}\n`);
     }
     return EXIT.ok;
@@ -43,6 +52,29 @@ function tenantsOf(given: readonly string[]): readonly string[] {
     if (given.indexOf(tenant) !== index) throw usageError(`--tenant ${tenant} is given twice`);
   }
   return given;
+}
+
+/** Each `[TENANT/]NAME=TOOL,TOOL`; without a tenant it is the only one's. */
+function workersOf(given: readonly string[], tenants: readonly string[]): readonly ToolWorkerKey[] {
+  if (given.length > WORKERS_MAX) throw usageError(`--worker may be given ${WORKERS_MAX} times at most`);
+  const workers = given.map((text): ToolWorkerKey => {
+    const said = `--worker ${text.slice(0, 120)}`;
+    const parts = /^(?:([^/=]+)\/)?([^/=]+)=(.+)$/.exec(text);
+    if (!parts) throw usageError(`${said} is not NAME=TOOL,TOOL`);
+    const [, named, name = '', tools = ''] = parts;
+    const tenant = named ?? (tenants.length === 1 ? tenants[0] : undefined);
+    if (tenant === undefined) throw usageError(`${said} does not say of which tenant: TENANT/${name}=${tools}`);
+    if (!tenants.includes(tenant)) throw usageError(`${said} is of a tenant that no --tenant names`);
+    const worker = { tenant, name, tools: tools.split(',') };
+    const problem = toolWorkerProblem(worker);
+    if (problem !== null) throw usageError(`${said}: ${problem}`);
+    return worker;
+  });
+  for (const [index, { tenant, name }] of workers.entries()) {
+    if (workers.findIndex((one) => one.tenant === tenant && one.name === name) !== index)
+      throw usageError(`--worker ${name} is given twice`);
+  }
+  return workers;
 }
 
 /** All of it or nothing: half a set of keys would look like a whole one. */

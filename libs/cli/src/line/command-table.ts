@@ -392,11 +392,20 @@ export const COMMANDS: readonly CommandSpec[] = [
     flags: {
       out: { value: 'DIR', help: 'The folder to write; it must not be there yet' },
       tenant: { value: 'NAME', help: 'A tenant, each with an account of its own (default)', repeatable: true },
+      worker: {
+        value: 'NAME=TOOL,…',
+        help: 'A tool worker with a key of its own, for these tools alone (TENANT/NAME=… where there are several)',
+        repeatable: true,
+      },
       'gateway-approves': { help: 'Let gateways approve calls' },
       'print-seeds': { help: 'Also print the seeds; they are secrets' },
       json: JSON_LINES,
     },
-    examples: ['cox auth --out ./auth', 'cox auth --out ./auth --tenant red --tenant blue'],
+    examples: [
+      'cox auth --out ./auth',
+      'cox auth --out ./auth --tenant red --tenant blue',
+      'cox auth --out ./auth --worker stock=stock_level,reserve',
+    ],
     load: () => import('../commands/auth.ts'),
   },
   {

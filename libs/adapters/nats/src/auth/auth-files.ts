@@ -3,6 +3,7 @@ import { systemSubjects, tenantSubjects } from '@coxswain/protocol';
 import { type AuthSettings, ROLES, SYSTEM_ROLES, type SystemRole, TENANT_ROLES, type TenantRole } from './roles.ts';
 import { newKey, seedFile } from './seed-file.ts';
 import { serverAccounts } from './server-accounts.ts';
+import { type ToolWorkerKey, workerInboxPrefix } from './tool-workers.ts';
 
 /** One file, by its path in the folder. */
 export interface AuthFile {
@@ -10,6 +11,8 @@ export interface AuthFile {
   readonly text: string;
   readonly role?: SystemRole | TenantRole;
   readonly tenant?: string | undefined;
+  /** Of the role `tools`: the worker whose own key it is. */
+  readonly worker?: ToolWorkerKey | undefined;
   readonly publicKey?: string;
   /** Secret. */
   readonly seed?: string;
@@ -24,9 +27,18 @@ export function authFiles(settings: AuthSettings): AuthFile[] {
         keyFile(role, `tenants/${tenant}/${role}.nk`, tenantSubjects.inboxPrefix(tenant, role), tenant),
       ),
     ),
+    ...(settings.workers ?? []).map((worker) =>
+      keyFile(
+        'tools',
+        `tenants/${worker.tenant}/workers/${worker.name}.nk`,
+        workerInboxPrefix(worker),
+        worker.tenant,
+        worker,
+      ),
+    ),
   ];
-  const keyOf = (role: SystemRole | TenantRole, tenant?: string) =>
-    keys.find((one) => one.role === role && one.tenant === tenant)?.publicKey as string;
+  const keyOf = (role: SystemRole | TenantRole, tenant?: string, worker?: string) =>
+    keys.find((one) => one.role === role && one.tenant === tenant && one.worker?.name === worker)?.publicKey as string;
   return [
     { path: 'README.md', text: readme(keys) },
     { path: 'accounts.conf', text: `${WRITTEN}${serverAccounts(settings, keyOf)}` },
@@ -35,9 +47,16 @@ export function authFiles(settings: AuthSettings): AuthFile[] {
   ];
 }
 
-function keyFile(role: SystemRole | TenantRole, path: string, inboxPrefix: string, tenant?: string): AuthFile {
+function keyFile(
+  role: SystemRole | TenantRole,
+  path: string,
+  inboxPrefix: string,
+  tenant?: string,
+  worker?: ToolWorkerKey,
+): AuthFile {
   const { seed, publicKey } = newKey();
-  return { path, text: seedFile(role, { seed, inboxPrefix, tenant }), role, tenant, publicKey, seed };
+  const whose = worker ? `the tool worker ${worker.name}` : role;
+  return { path, text: seedFile(whose, { seed, inboxPrefix, tenant }), role, tenant, worker, publicKey, seed };
 }
 
 const WRITTEN = '# Written by cox auth. It holds public keys only: the secrets are in the files *.nk.\n';
@@ -68,7 +87,12 @@ function readme(keys: readonly AuthFile[]): string {
     '',
     '| file | public key | for |',
     '|---|---|---|',
-    ...keys.map(({ path, publicKey, role }) => `| ${path} | ${publicKey} | ${ROLES[role as keyof typeof ROLES]} |`),
+    ...keys.map(({ path, publicKey, role, worker }) => {
+      const what = worker
+        ? `A worker that serves ${worker.tools.join(', ')} and no other tool.`
+        : ROLES[role as keyof typeof ROLES];
+      return `| ${path} | ${publicKey} | ${what} |`;
+    }),
     '',
   ].join('\n');
 }

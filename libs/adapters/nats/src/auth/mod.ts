@@ -15,3 +15,4 @@ export {
 } from './roles.ts';
 export { newKey, readSeedFile, type SeedCredentials, SeedFileError, seedFile } from './seed-file.ts';
 export { type KeyOf, STREAMS_ACCOUNT, serverAccounts, tenantAccount } from './server-accounts.ts';
+export { type ToolWorkerKey, toolWorkerProblem } from './tool-workers.ts';

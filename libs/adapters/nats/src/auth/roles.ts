@@ -7,6 +7,7 @@
  * A2: What a user may is listed; nothing else is allowed. A subject that names a tenant names the user's own.
  */
 import {
+  HOOK_QUEUE_GROUP,
   INTERNAL_VERBS,
   JOURNAL_STREAMS,
   MISADDRESSED_COMMANDS,
@@ -16,10 +17,12 @@ import {
   tenantSubjects,
   VERBS,
 } from '@coxswain/protocol';
+import { TOOL_ANSWERS_EXPIRE, type ToolWorkerKey, toolPassages, toolRights } from './tool-workers.ts';
 
 /** What a user's connection may send and hear. */
 export interface RoleRights {
   readonly publish: readonly string[];
+  /** Subjects; `<subject> <queue group>` where it is heard in that group only. */
   readonly subscribe: readonly string[];
   /** May answer what it is asked, this often and this long after. */
   readonly answers?: { readonly max: number; readonly expires: string };
@@ -43,7 +46,8 @@ export const ROLES: Readonly<Record<SystemRole | TenantRole, string>> = {
   approver: 'Reads sessions, and approves and denies calls.',
   operator: 'Reads sessions and sends every command but delete.',
   hooks: 'A hook service: announces and answers hooks, tells of its jobs.',
-  tools: 'A tool worker: announces and answers tools, sends the outcomes of long calls.',
+  tools:
+    'A worker that may serve every tool of the tenant: announces and answers them, sends the outcomes of long calls.',
 };
 
 /** All roles of a tenant. */
@@ -73,7 +77,7 @@ export function verbsOf(role: TenantRole, settings: AuthSettings): readonly stri
     case 'hooks':
       return ['feedback'];
     case 'tools':
-      return ['call_outcome', 'feedback'];
+      return ['call_outcome'];
     case 'viewer':
       return [];
   }
@@ -88,6 +92,8 @@ export interface AuthSettings {
   readonly tenants: readonly string[];
   /** Whether gateways may approve calls; by default they may not. */
   readonly gatewayApproves?: boolean | undefined;
+  /** Tool workers with keys of their own, each for the tools that it serves. */
+  readonly workers?: readonly ToolWorkerKey[] | undefined;
 }
 
 const api = (what: string) => `$JS.API.${what}`;
@@ -203,17 +209,18 @@ export function passagesOf(role: TenantRole, tenant: string, settings: AuthSetti
         ...bucketInfos,
       ];
     case 'hooks':
-    case 'tools':
       return [
         ...commands,
         ...registryReads,
         ...bucketInfos,
         one(api('INFO')),
-        many(api(`DIRECT.GET.${REGISTRY}.${tenantSubjects.services(tenant, role)}`)),
-        one(tenantSubjects.services(tenant, role)),
-        { subject: tenantSubjects.instances(tenant, role), answers: 'none' },
+        many(api(`DIRECT.GET.${REGISTRY}.${tenantSubjects.hookServices(tenant)}`)),
+        one(tenantSubjects.hookServices(tenant)),
+        { subject: tenantSubjects.hookInstances(tenant), answers: 'none' },
         one(systemSubjects.callbacks),
       ];
+    case 'tools':
+      return toolPassages(tenant, ['*']);
   }
 }
 
@@ -226,17 +233,22 @@ export function heardBy(tenant: string): readonly string[] {
 export function askedOf(tenant: string): readonly (Passage & { readonly threshold: string })[] {
   return [
     { subject: tenantSubjects.hooks(tenant), answers: 'one', threshold: '1h' },
-    { subject: tenantSubjects.tools(tenant), answers: 'many', threshold: '24h' },
+    { subject: tenantSubjects.tools(tenant), answers: 'many', threshold: TOOL_ANSWERS_EXPIRE },
   ];
 }
 
 /** The rights of a role in its tenant's account. */
 export function tenantRights(role: TenantRole, tenant: string, settings: AuthSettings): RoleRights {
-  const inbox = `${tenantSubjects.inboxPrefix(tenant, role)}.>`;
+  const prefix = tenantSubjects.inboxPrefix(tenant, role);
+  if (role === 'tools') return toolRights(tenant, prefix, ['*']);
+  const inbox = `${prefix}.>`;
   const publish = passagesOf(role, tenant, settings).map(({ subject }) => subject);
   if (role === 'hooks')
-    return { publish, subscribe: [inbox, tenantSubjects.hooks(tenant)], answers: { max: 1, expires: '1h' } };
-  if (role === 'tools')
-    return { publish, subscribe: [inbox, tenantSubjects.tools(tenant)], answers: { max: -1, expires: '24h' } };
+    return {
+      publish,
+      // In the group alone: who listens beside it would be shown every question.
+      subscribe: [inbox, `${tenantSubjects.hooks(tenant)} ${HOOK_QUEUE_GROUP}`],
+      answers: { max: 1, expires: '1h' },
+    };
   return { publish, subscribe: [inbox, tenantSubjects.events(tenant), tenantSubjects.deltas(tenant)] };
 }

@@ -13,6 +13,7 @@ import {
   type TenantRole,
   tenantRights,
 } from './roles.ts';
+import { toolRights, workerInboxPrefix } from './tool-workers.ts';
 
 /** The account of the streams. */
 export const STREAMS_ACCOUNT = 'COX';
@@ -25,7 +26,7 @@ export function tenantAccount(tenant: string): string {
 const STORE_API = '$JS.API.';
 
 /** Whose public key a user has. */
-export type KeyOf = (role: SystemRole | TenantRole, tenant?: string) => string;
+export type KeyOf = (role: SystemRole | TenantRole, tenant?: string, worker?: string) => string;
 
 /** The text of the `accounts` block: https://docs.nats.io/running-a-nats-service/configuration/securing_nats/accounts */
 export function serverAccounts(settings: AuthSettings, keyOf: KeyOf): string {
@@ -73,10 +74,18 @@ export function serverAccounts(settings: AuthSettings, keyOf: KeyOf): string {
 function tenantLines(tenant: string, settings: AuthSettings, keyOf: KeyOf): string[] {
   return [
     `  ${quoted(tenantAccount(tenant))} {`,
-    ...listOf(
-      'users',
-      TENANT_ROLES.flatMap((role) => userLines(role, keyOf(role, tenant), tenantRights(role, tenant, settings))),
-    ),
+    ...listOf('users', [
+      ...TENANT_ROLES.flatMap((role) => userLines(role, keyOf(role, tenant), tenantRights(role, tenant, settings))),
+      ...(settings.workers ?? [])
+        .filter((worker) => worker.tenant === tenant)
+        .flatMap((worker) =>
+          userLines(
+            `worker ${worker.name}`,
+            keyOf('tools', tenant, worker.name),
+            toolRights(tenant, workerInboxPrefix(worker), worker.tools),
+          ),
+        ),
+    ]),
     ...listOf(
       'exports',
       askedOf(tenant).map(

@@ -1,0 +1,55 @@
+/** Announces a tool: writes what it is under its key of the registry, once, under a fence. */
+import { canonicalJson, STREAMS, subjects, type TenantId, ToolAnnouncement } from '@coxswain/protocol';
+import { JetStreamApiCodes, JetStreamApiError, jetstreamManager } from '@nats-io/jetstream';
+import { BusNotPreparedError, ClientError } from './client-errors.ts';
+import type { CheckedTool } from './define-tool.ts';
+import { type CommandBus, streamIsMissing } from './send-command.ts';
+
+const WRITES_MAX = 16;
+/** A follower of a cluster may lag behind what was written a moment ago. */
+const READ_AGAIN_MS = 50;
+const REGISTRY = `KV_${STREAMS.registry}`;
+
+/**
+ * Says what a tool is, unless it stands there already: many instances start with the same.
+ * @throws BusNotPreparedError where no host has ever run on the bus, ClientError, and what the bus throws.
+ */
+export async function announceTool(bus: CommandBus, tenant: TenantId, { announced }: CheckedTool): Promise<void> {
+  if (await streamIsMissing(bus, REGISTRY)) throw new BusNotPreparedError();
+  const manager = await jetstreamManager(bus.nc, { checkAPI: false });
+  const subject = subjects.toolAnnouncement(tenant, announced.name);
+  for (let write = 0; write < WRITES_MAX; write++) {
+    // Its own key alone, by a subject that permissions can name.
+    const stored = await manager.direct.getMessage(REGISTRY, { last_by_subj: subject });
+    const before = stored && stored.header.get('KV-Operation') === '' ? announcementIn(stored.data) : null;
+    const since = before?.since ?? new Date().toISOString();
+    const text = canonicalJson({ v: 1, since, ...announced });
+    if (before && canonicalJson(before) === text) return;
+    if (await written(bus, subject, text, stored?.seq ?? 0)) return;
+    await new Promise((resolve) => setTimeout(resolve, READ_AGAIN_MS * write));
+  }
+  throw new ClientError(
+    'tool_not_announced',
+    `the announcement of ${announced.name} was overtaken ${WRITES_MAX} times`,
+  );
+}
+
+async function written(bus: CommandBus, subject: string, text: string, revision: number): Promise<boolean> {
+  try {
+    await bus.js.publish(subject, text, { expect: { lastSubjectSequence: revision } });
+    return true;
+  } catch (error) {
+    if (error instanceof JetStreamApiError && error.code === JetStreamApiCodes.StreamWrongLastSequence) return false;
+    throw error;
+  }
+}
+
+function announcementIn(value: Uint8Array): ToolAnnouncement | null {
+  try {
+    const parsed = ToolAnnouncement.safeParse(JSON.parse(new TextDecoder().decode(value)));
+    return parsed.success ? parsed.data : null;
+  } catch {
+    // No JSON: somebody else's value, which is replaced.
+    return null;
+  }
+}
