@@ -3,15 +3,14 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { BLOBS_STREAM, JOURNAL_STREAMS, STREAMS } from '@coxswain/protocol';
 import { createInbox, type NatsConnection } from '@nats-io/transport-node';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
+import { startOwnBus } from './kit/bus.ts';
 import { cox } from './kit/child.ts';
-import { busAndHost } from './kit/fixture.ts';
 import { endOf, eventOf, expectReplays, journalOf } from './kit/journal.ts';
-import { scratchFolder } from './kit/scratch.ts';
+import { removeScratch, scratchFolder } from './kit/scratch.ts';
 import { scripted } from './kit/scripts.ts';
 import { startHost } from './kit/sessions-host.ts';
 
-const fixture = busAndHost();
 const BACKED_UP = [...JOURNAL_STREAMS, STREAMS.timers, `KV_${STREAMS.active}`, BLOBS_STREAM];
 
 /** A stream as the server gives it away, piece by piece: what `nats stream backup` keeps. */
@@ -61,7 +60,12 @@ async function deleteStreams(nc: NatsConnection): Promise<void> {
 }
 
 test('what was restored replays, goes on with what waited, and wakes what slept', async () => {
-  const { bus } = fixture;
+  const bus = await startOwnBus();
+  onTestFinished(async () => {
+    await bus.stop();
+    await removeScratch();
+  });
+  const first = await startHost(bus);
   const root = await scratchFolder('root');
   await writeFile(join(root, 'a.txt'), 'the letter a\n'.repeat(8_000));
   const reads = { calls: [{ tool: 'read_file', args: { path: 'a.txt' } }] };
@@ -87,11 +91,12 @@ test('what was restored replays, goes on with what waited, and wakes what slept'
 
   const backups = new Map<string, Backup>();
   for (const stream of BACKED_UP) backups.set(stream, await backUp(bus.bare, stream));
-  await fixture.host.terminate();
+  await first.terminate();
   await deleteStreams(bus.bare);
   for (const [stream, backup] of backups) await restore(bus.bare, stream, backup);
   expect((await cox(['streams', '--nats', bus.natsUrl])).code).toBe(0);
-  fixture.host = await startHost(bus);
+  const second = await startHost(bus);
+  onTestFinished(() => second.kill());
 
   expect((await journalOf(bus, 'done')).bytes).toEqual(before.bytes);
   await expectReplays(bus, await journalOf(bus, 'done'));
