@@ -3,6 +3,7 @@
  * drives it over IPC, and it ends with them.
  */
 
+import { appendFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createIds, createSystemClock } from '@coxswain/adapter-memory';
@@ -19,16 +20,32 @@ import {
   createNatsTimers,
   ensureStreams,
 } from '@coxswain/adapter-nats';
-import type { Hooks, Journal, ModelRequest } from '@coxswain/ports';
-import { DEFAULT_TENANT, type Message, parseReturn, textOf } from '@coxswain/protocol';
-import { createSessionHost } from '@coxswain/session';
+import type { CommandInbox, Hooks, Journal, ModelRequest } from '@coxswain/ports';
+import { DEFAULT_TENANT, type Message, parseReturn, sessionRef, textOf } from '@coxswain/protocol';
+import { createSessionHost, type HostOptions } from '@coxswain/session';
 import { answerText, instantModels, instantTools } from './instant-agents.ts';
 import { monotonicMs } from './monotonic.ts';
-import { type AskedBytes, rawRequest, rawRequestTimesAfterAppends, rawTurns, takeRawCommands } from './raw-path.ts';
+import {
+  type AskedBytes,
+  rawLoad,
+  rawRequest,
+  rawRequestTimesAfterAppends,
+  rawTurns,
+  takeRawCommands,
+} from './raw-path.ts';
+
+/** How a host of the bench is opened. */
+export interface HostSettings {
+  readonly url: string;
+  readonly token: string;
+  readonly options?: Pick<HostOptions, 'name' | 'passivateAfterMs' | 'sweepEveryMs'> | undefined;
+  /** Where each call that takes its time leaves its key as it begins, a line each, before anything else of it is done. */
+  readonly beganFile?: string | undefined;
+}
 
 /** What the driver may ask of the host. */
 export interface HostCalls {
-  open(arg: { url: string; token: string }): Promise<null>;
+  open(arg: HostSettings): Promise<null>;
   /** The durations of the turns since the last time, milliseconds, by session. */
   takeTurnTimes(arg: null): Promise<Record<string, number[]>>;
   rawTurns(arg: { turns: number; recordBytes: number }): Promise<number[]>;
@@ -39,9 +56,25 @@ export interface HostCalls {
   hooksKnown(arg: { count: number }): Promise<null>;
   /** Raw requests, each after a raw append. @returns milliseconds of each request. */
   rawRequests(arg: { times: number; bytes: AskedBytes }): Promise<number[]>;
+  /** Reads a session's snapshot and what lies behind it, by the least code. @returns milliseconds. */
+  rawLoad(arg: { sessionId: string }): Promise<number>;
+  /** From the first delivery for a session since the last time, until its journal was read to its end, milliseconds. */
+  takeWakeTimes(arg: null): Promise<number[]>;
+  /** How many sessions it holds. */
+  live(arg: null): Promise<number>;
+  /** What this process holds, after a collection of everything that may go. It has to run with --expose-gc. */
+  memory(arg: null): Promise<HostMemory>;
   /** CPU milliseconds of this process so far. */
   cpuMs(arg: null): Promise<number>;
   stop(arg: null): Promise<null>;
+}
+
+/** Bytes of the host's process, and how many sessions it holds. */
+export interface HostMemory {
+  readonly heapBytes: number;
+  readonly externalBytes: number;
+  readonly residentBytes: number;
+  readonly live: number;
 }
 
 /** What the host says by itself. */
@@ -117,13 +150,41 @@ function watched(journal: Journal): Journal {
       return result;
     },
     firstAfter: (ref, fence) => journal.firstAfter(ref, fence),
-    read: (ref, fence) => journal.read(ref, fence),
+    async *read(ref, fence) {
+      yield* journal.read(ref, fence);
+      // Whoever reads asks for the next record once it has taken the one before in.
+      const rungMs = rungAtMs.get(ref.sessionId);
+      if (rungMs !== undefined) wakeTimes.push(performance.now() - rungMs);
+      rungAtMs.delete(ref.sessionId);
+    },
     last: (ref) => journal.last(ref),
     sessions: (tenant) => journal.sessions(tenant),
   };
 }
 
-async function open({ url, token }: { url: string; token: string }) {
+const wakeTimes: number[] = [];
+/** When it rang for a session whose journal has not been read since. */
+const rungAtMs = new Map<string, number>();
+
+/** The inbox, watched for what wakes sessions: those that are in memory read no journal, and leave nothing behind here. */
+function listened(inbox: CommandInbox, isWatched: () => boolean): CommandInbox {
+  return {
+    ...inbox,
+    open: (handlers, partitions) =>
+      inbox.open(
+        {
+          ...handlers,
+          ring(doorbell) {
+            if (isWatched()) rungAtMs.set(doorbell.ref.sessionId, performance.now());
+            handlers.ring(doorbell);
+          },
+        },
+        partitions,
+      ),
+  };
+}
+
+async function open({ url, token, options, beganFile }: HostSettings) {
   const nc = await connectNats({ servers: url, token, name: 'bench-host' });
   await ensureStreams(nc);
   const hooks = await createNatsHooks(nc, log);
@@ -132,30 +193,37 @@ async function open({ url, token }: { url: string; token: string }) {
     modelAsked,
     newestSeen,
     waitAborted: ({ callId }: { callId: string }) => tell({ news: 'aborted', callId, atMs: monotonicMs() }),
+    pauseBegan: ({ tool, idempotencyKey }: { tool: string; idempotencyKey: string }) => {
+      if (beganFile !== undefined) appendFileSync(beganFile, `${tool} ${idempotencyKey}\n`);
+    },
   };
   const step = (payload: string) => rawRequest(nc, payload);
-  const host = createSessionHost({
-    journal: watched(createNatsJournal(nc)),
-    inbox: await createNatsInbox(nc, log),
-    snapshots: createNatsSnapshots(nc),
-    timers: createNatsTimers(nc),
-    blobs: createNatsBlobs(nc),
-    hostLine: createNatsHostLine(nc, log),
-    active: createNatsActiveSessions(nc),
-    publisher: createNatsPublisher(nc, log),
-    models: instantModels(watch, step),
-    tools: instantTools(watch, step),
-    personas: { find: async () => null, names: async () => [] },
-    hooks: timed(hooks),
-    clock,
-    ids: createIds(clock),
-    log,
-    defaultRoot: tmpdir(),
-  });
+  const host = createSessionHost(
+    {
+      journal: watched(createNatsJournal(nc)),
+      inbox: listened(await createNatsInbox(nc, log), () => watchesWakes),
+      snapshots: createNatsSnapshots(nc),
+      timers: createNatsTimers(nc),
+      blobs: createNatsBlobs(nc),
+      hostLine: createNatsHostLine(nc, log),
+      active: createNatsActiveSessions(nc),
+      publisher: createNatsPublisher(nc, log),
+      models: instantModels(watch, step),
+      tools: instantTools(watch, step),
+      personas: { find: async () => null, names: async () => [] },
+      hooks: timed(hooks),
+      clock,
+      ids: createIds(clock),
+      log,
+      defaultRoot: tmpdir(),
+    },
+    options,
+  );
   await host.start();
   return { nc, host, hooks };
 }
 
+let watchesWakes = false;
 let opened: Awaited<ReturnType<typeof open>> | null = null;
 
 function connection() {
@@ -187,6 +255,23 @@ const calls: HostCalls = {
     return null;
   },
   rawRequests: ({ times, bytes }) => rawRequestTimesAfterAppends(connection(), times, bytes),
+  rawLoad: ({ sessionId }) => rawLoad(connection(), sessionRef(sessionId)),
+  async takeWakeTimes() {
+    watchesWakes = true;
+    return wakeTimes.splice(0);
+  },
+  async live() {
+    return opened?.host.live ?? 0;
+  },
+  async memory() {
+    if (!globalThis.gc) throw new Error('memory is asked of a host without --expose-gc');
+    // Twice: what finalizers let go of in the first goes in the second.
+    globalThis.gc();
+    await sleep(50);
+    globalThis.gc();
+    const { heapUsed, external, rss } = process.memoryUsage();
+    return { heapBytes: heapUsed, externalBytes: external, residentBytes: rss, live: opened?.host.live ?? 0 };
+  },
   async cpuMs() {
     const { user, system } = process.cpuUsage();
     return (user + system) / 1_000;

@@ -5,7 +5,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { bundle } from '../../scripts/bundle.mjs';
 import type { BenchServer } from './bench-server.ts';
-import type { HostCalls, HostNews } from './host-main.ts';
+import type { HostCalls, HostNews, HostSettings } from './host-main.ts';
 
 interface Waiting {
   resolve(value: unknown): void;
@@ -37,10 +37,10 @@ export class HostProcess {
   #serial = 0;
   #gone: Error | null = null;
 
-  private constructor(program: string) {
+  private constructor(program: string, flags: readonly string[]) {
     const profileDir = process.env.COX_BENCH_CPU_PROF;
     this.#child = fork(program, [], {
-      execArgv: profileDir ? ['--cpu-prof', `--cpu-prof-dir=${profileDir}`] : [],
+      execArgv: [...flags, ...(profileDir ? ['--cpu-prof', `--cpu-prof-dir=${profileDir}`] : [])],
       stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
     });
     this.#child.on('message', (message: HostNews | { re: number; value?: unknown; error?: string }) => {
@@ -58,12 +58,24 @@ export class HostProcess {
     });
   }
 
-  /** Forks a host and lets it in at a server. */
-  static async open(server: BenchServer): Promise<HostProcess> {
+  /** Forks a host and lets it in at a server. @param flags of node. */
+  static async open(
+    { url, token }: Pick<BenchServer, 'url' | 'token'>,
+    settings: Omit<HostSettings, 'url' | 'token'> = {},
+    flags: readonly string[] = [],
+  ): Promise<HostProcess> {
     program ??= bundled();
-    const host = new HostProcess(await program);
-    await host.call('open', { url: server.url, token: server.token });
+    const host = new HostProcess(await program, flags);
+    await host.call('open', { url, token, ...settings });
     return host;
+  }
+
+  /** Kills the process, as nothing in it can hear of. Resolves when it is gone. */
+  async kill(): Promise<void> {
+    if (this.#gone) return;
+    const exited = once(this.#child, 'exit');
+    this.#child.kill('SIGKILL');
+    await exited;
   }
 
   /** Asks the host. */

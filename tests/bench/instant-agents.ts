@@ -2,6 +2,7 @@
  * Models and tools that take no time: what is left is the runtime's own cost. Their answers are as long as those of the
  * peers that this bench runs beside.
  */
+import { setTimeout as sleep } from 'node:timers/promises';
 import type {
   Model,
   ModelRequest,
@@ -12,7 +13,7 @@ import type {
   ToolSource,
   Toolset,
 } from '@coxswain/ports';
-import { DEFAULT_TRAITS, type Message, type ToolDefinition } from '@coxswain/protocol';
+import { DEFAULT_TRAITS, fnv1a32, type Message, type ToolDefinition } from '@coxswain/protocol';
 
 /** What stands behind the instant answers. Every member is called at the moment that it names. */
 export interface AgentsWatch {
@@ -22,6 +23,8 @@ export interface AgentsWatch {
   newestSeen(message: Message | undefined): void;
   /** The signal of a running `wait` call aborted. */
   waitAborted(call: ToolCall): void;
+  /** A call of a tool that takes its time begins, or the same call once more. */
+  pauseBegan(call: ToolCall): void;
 }
 
 /** How the outside world is reached for one step. */
@@ -29,34 +32,31 @@ export type Step = (payload: string) => Promise<void>;
 
 /** A model's answer, as long as a peer's. */
 export const answerText = 'y'.repeat(180);
+/** How long a call of `pause` takes, milliseconds: anything from the first to the second, the same for the same call. */
+const PAUSE_MS = [1_000, 3_000] as const;
 /** A tool's result, as long as a peer's. */
 export const resultText = (turn: number) => `result of turn ${turn}: ${'x'.repeat(180)}`;
 
 /**
  * Models by name. `instant/echo` calls the tool `echo` in every turn, `instant/wait` the tool `wait`; `reading/echo`
- * looks at its messages as well, and `bus/echo` goes through `step` first, for itself and for its tool.
+ * looks at its messages as well, and `bus/echo` goes through `step` first, for itself and for its tool. `instant/say`
+ * calls nothing; `instant/pause` calls `pause`, which takes a second or three, and in every other turn `pause_again`, which
+ * may run again after a crash.
  */
 export function instantModels(watch: AgentsWatch, step: Step): Models {
-  const modelOf = (tool: string, before: Step | null, reads = false): Model => ({
+  const modelOf = (tool: string | readonly string[], before: Step | null, reads = false): Model => ({
     async stream(request): Promise<ModelResult> {
       watch.modelAsked(request);
       if (reads) watch.newestSeen(request.messages.at(-1));
       if (before) await before(answerText);
+      const { sessionId, turn } = request;
+      const called = typeof tool === 'string' ? tool : tool[turn % tool.length];
+      const call = { type: 'call', call_id: `${sessionId}:${turn}`, tool: called ?? '', args: { turn } } as const;
+      const text = { type: 'text', text: answerText } as const;
       return {
         status: 'complete',
-        message: {
-          role: 'assistant',
-          content: [
-            { type: 'text', text: answerText },
-            {
-              type: 'call',
-              call_id: `${request.sessionId}:${request.turn}`,
-              tool,
-              args: { turn: request.turn },
-            },
-          ],
-        },
-        finishReason: 'tool-calls',
+        message: { role: 'assistant', content: called === undefined ? [text] : [text, call] },
+        finishReason: called === undefined ? 'stop' : 'tool-calls',
         usage: { input_tokens: 0, output_tokens: 0 },
         attempts: 1,
       };
@@ -65,6 +65,8 @@ export function instantModels(watch: AgentsWatch, step: Step): Models {
   const models: Readonly<Record<string, Model>> = {
     'instant/echo': modelOf('echo', null),
     'instant/wait': modelOf('wait', null),
+    'instant/say': modelOf([], null),
+    'instant/pause': modelOf(['pause', 'pause_again'], null),
     'reading/echo': modelOf('echo', null, true),
     'bus/echo': modelOf('echo_bus', step),
   };
@@ -81,7 +83,7 @@ export function instantModels(watch: AgentsWatch, step: Step): Models {
 
 /** The tools that go with {@link instantModels}. */
 export function instantTools(watch: AgentsWatch, step: Step): ToolSource {
-  const tools = ['echo', 'wait', 'echo_bus'].map(definition);
+  const tools = ['echo', 'wait', 'echo_bus', 'pause', 'pause_again'].map(definition);
   return {
     async open(): Promise<Toolset> {
       return {
@@ -100,7 +102,7 @@ function definition(name: string): ToolDefinition {
     description: 'A tool of the bench.',
     input_schema: { type: 'object', properties: { turn: { type: 'integer' } }, required: ['turn'] },
     source: 'bench',
-    traits: DEFAULT_TRAITS,
+    traits: { ...DEFAULT_TRAITS, idempotent: name === 'pause_again' },
   };
 }
 
@@ -113,7 +115,15 @@ async function run(call: ToolCall, signal: AbortSignal, watch: AgentsWatch, step
     watch.waitAborted(call);
     return { status: 'cancelled', result: { content: [{ type: 'text', text: 'stopped' }], is_error: true } };
   }
+  if (call.tool.startsWith('pause')) {
+    watch.pauseBegan(call);
+    await sleep(pauseMs(call.idempotencyKey), undefined, { signal }).catch(() => undefined);
+  }
   const text = resultText(Number(call.args.turn));
   if (call.tool === 'echo_bus') await step(text);
   return { status: 'ok', result: { content: [{ type: 'text', text }], is_error: false } };
+}
+
+function pauseMs(key: string): number {
+  return PAUSE_MS[0] + (fnv1a32(key) % (PAUSE_MS[1] - PAUSE_MS[0]));
 }

@@ -7,8 +7,10 @@ import type { Part } from './bench-part.ts';
 import { cancelLatency } from './cancel-latency.ts';
 import { durableSteps } from './durable-steps.ts';
 import { hookConsult } from './hook-consult.ts';
+import { idleSessions } from './idle-sessions.ts';
 import { machineEvent } from './machine-event.ts';
 import { plainTurn } from './plain-turn.ts';
+import { recovery } from './recovery.ts';
 import { measureAll } from './report.ts';
 import { sessionGrowth } from './session-growth.ts';
 import { startUp } from './start-up.ts';
@@ -22,6 +24,8 @@ const parts: readonly Part[] = [
   cancelLatency,
   hookConsult,
   startUp,
+  recovery,
+  idleSessions,
   durableSteps,
 ];
 

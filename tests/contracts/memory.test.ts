@@ -3,6 +3,7 @@ import type { CommandInbox } from '@coxswain/ports';
 import { afterAll, describe, expect, test } from 'vitest';
 import { activeSessionsContract } from './active-sessions-contract.ts';
 import { blobsContract } from './blobs-contract.ts';
+import { deletionContract } from './deletion-contract.ts';
 import { eventually } from './eventually.ts';
 import { bytes, freshSession, text } from './fresh-session.ts';
 import { hostLineContract } from './host-line-contract.ts';
@@ -27,6 +28,7 @@ blobsContract('memory', () => bus.blobs);
 hostLineContract('memory', () => bus.createHostLine());
 activeSessionsContract('memory', () => bus.active);
 timersContract('memory', () => ({ timers: bus.timers, createInbox }));
+deletionContract('memory', () => ({ ...bus, other: bus.journal, clock: createSystemClock() }));
 publisherContract('memory', () => ({
   publisher: bus.publisher,
   watchDeltas: async (ref, handler) => bus.subscribeDeltas(ref, handler),

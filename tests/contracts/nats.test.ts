@@ -1,4 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto';
+import { createSystemClock } from '@coxswain/adapter-memory';
 import {
   connectNats,
   createNatsActiveSessions,
@@ -7,6 +8,7 @@ import {
   createNatsInbox,
   createNatsJournal,
   createNatsPublisher,
+  createNatsPurge,
   createNatsSender,
   createNatsSnapshots,
   createNatsTimers,
@@ -21,6 +23,7 @@ import { headers, type NatsConnection } from '@nats-io/nats-core';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { activeSessionsContract } from './active-sessions-contract.ts';
 import { blobsContract } from './blobs-contract.ts';
+import { deletionContract } from './deletion-contract.ts';
 import { eventually } from './eventually.ts';
 import { bytes, freshSession, text } from './fresh-session.ts';
 import { hostLineContract } from './host-line-contract.ts';
@@ -72,6 +75,16 @@ describe('NATS', { timeout: 60_000 }, () => {
   hostLineContract('NATS', () => createNatsHostLine(hostLines++ % 2 ? nc : otherNc, log));
   activeSessionsContract('NATS', () => createNatsActiveSessions(nc));
   timersContract('NATS', () => ({ timers: createNatsTimers(nc), createInbox }));
+  deletionContract('NATS', () => ({
+    journal: createNatsJournal(nc),
+    other: createNatsJournal(otherNc),
+    snapshots: createNatsSnapshots(nc),
+    blobs: createNatsBlobs(otherNc),
+    timers: createNatsTimers(nc),
+    active: createNatsActiveSessions(nc),
+    purge: createNatsPurge(nc),
+    clock: createSystemClock(),
+  }));
   publisherContract('NATS', () => ({
     publisher: createNatsPublisher(nc, log),
     async watchDeltas(ref, handler) {
@@ -120,6 +133,13 @@ describe('NATS', { timeout: 60_000 }, () => {
       onTestFinished(() => update(config));
       await update({ ...config, allow_rollup_hdrs: true });
       await expect(ensureStreams(nc)).rejects.toMatchObject({ member: 'COX_COMMANDS.allow_rollup_hdrs' });
+    });
+
+    test('that take rollups from services, as they once did, take none any more', async () => {
+      const registry = `KV_${STREAMS.registry}`;
+      await update({ ...(await configOf(registry)), allow_rollup_hdrs: true });
+      await ensureStreams(nc);
+      expect((await configOf(registry)).allow_rollup_hdrs).toBe(false);
     });
 
     test('are not made on a server that would ignore half of their configuration', async () => {

@@ -229,7 +229,7 @@ describe('ids', () => {
   });
 
   test('100 kB of an id are more than the server reads: it closes that connection, and only that one', async () => {
-    const { url, token, client } = fixture.bus;
+    const { login, client } = fixture.bus;
     const long = 'x'.repeat(100_000);
     const subjects = [
       commandSubject(long, 'start'),
@@ -237,7 +237,7 @@ describe('ids', () => {
       `cox.default.query.${long}.get_state`,
     ];
     for (const subject of subjects) {
-      const own = await connect({ servers: url, token, reconnect: false });
+      const own = await connect({ ...login, reconnect: false });
       own.publish(subject, 'x');
       // "maximum control line exceeded", where the server's last words are quicker than the closing of the socket.
       expect(await own.closed()).toBeInstanceOf(Error);

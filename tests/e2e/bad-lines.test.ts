@@ -1,8 +1,10 @@
 /** Command lines that cannot be meant: exit 2, one sentence that names the flag, nothing started and nothing written. */
 import { mkdir, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { ensureStreams } from '@coxswain/adapter-nats';
 import { connect } from '@nats-io/transport-node';
-import { beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, onTestFinished, test } from 'vitest';
+import { startOwnBus } from './kit/bus.ts';
 import { cox } from './kit/child.ts';
 import { busAndHost } from './kit/fixture.ts';
 import { endOf, journalOf } from './kit/journal.ts';
@@ -152,11 +154,17 @@ test('what the world lacks exits 1, and says what and where', async () => {
   expect(nats.told).not.toContain('secret-token');
 });
 
-test('a unique prefix is enough; env gives a bare client all that it needs', async () => {
+test('a unique prefix is enough', async () => {
   const { bus } = fixture;
   const shown = await cox(['show', 'peng', '--json'], { env: { NATS_URL: bus.natsUrl } });
   expect(shown.json, shown.told).toMatchObject([{ session_id: 'penguin', stop_reason: 'end_turn' }]);
-  const env = await cox(['env', '--state-dir', bus.stateDir]);
+});
+
+test('env gives a bare client all that it needs', async () => {
+  const embedded = await startOwnBus();
+  onTestFinished(() => embedded.stop());
+  await ensureStreams(embedded.bare);
+  const env = await cox(['env', '--state-dir', embedded.stateDir]);
   const [, url = ''] = /^export NATS_URL='?(nats:\/\/[^'\n]+)'?\n$/.exec(env.stdout) ?? [];
   // As a NATS tool reads it: the token before the address.
   const { username, host } = new URL(url);

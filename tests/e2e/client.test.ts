@@ -3,15 +3,16 @@ import { createHash } from 'node:crypto';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { findServer, type RunningServer, startServer } from '@coxswain/adapter-nats';
-import { type Client, CommandRejectedError, connect, createEventTranslator, newCommandId } from '@coxswain/client';
+import { type Client, CommandRejectedError, createEventTranslator, newCommandId } from '@coxswain/client';
 import { type SessionsService, startSessionsService } from '@coxswain/sessions';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { startBus, type TestBus } from './kit/bus.ts';
+import { removeScratch } from './kit/scratch.ts';
 
 vi.setConfig({ testTimeout: 30_000 });
 
 let folder: string;
-let server: RunningServer;
+let bus: TestBus;
 let service: SessionsService;
 let client: Client;
 
@@ -22,19 +23,16 @@ beforeAll(async () => {
   await script('stream', 'turns: [{text: one two three four five six seven, chunk_ms: 20}]');
   await script('waits', 'turns: [{calls: [{tool: run_command, args: {command: sleep 20}}]}, {text: heard}]');
   await script('asks', 'turns: [{calls: [{tool: write_file, args: {path: a.txt, content: a}}]}, {text: done}]');
-  const { NATS_URL: _bus, ...env } = process.env;
-  const found = await findServer({ env });
-  if (found.kind !== 'binary') throw new Error('no server');
-  server = await startServer({ binary: found.path, stateDir: join(folder, 'state'), syncAlways: false });
-  const nats = { servers: server.url, token: server.token };
+  bus = await startBus();
+  client = bus.client;
+  const nats = { servers: bus.natsUrl };
   service = await startSessionsService({ nats, stateDir: folder, log: 'silent', defaultRoot: folder });
-  client = await connect(nats);
 }, 180_000);
 
 afterAll(async () => {
-  await client?.close();
   await service?.stop();
-  await server?.stop();
+  await bus?.stop();
+  await removeScratch();
   await rm(folder, { recursive: true, force: true });
 }, 60_000);
 

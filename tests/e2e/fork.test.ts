@@ -5,7 +5,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { startBus } from './kit/bus.ts';
+import { startOwnBus } from './kit/bus.ts';
 import { cox } from './kit/child.ts';
 import { busAndHost } from './kit/fixture.ts';
 import { endOf, eventOf, expectReplays, expectSound, journalOf } from './kit/journal.ts';
@@ -130,7 +130,7 @@ test('a session moves to another bus as a file, with its large fields, and goes 
   const alone = await cox(['replay', file, '--state-dir', join(root, 'no-bus')]);
   expect(alone.stdout, alone.told).toMatch(/^byte-identical/);
 
-  const elsewhere = await startBus();
+  const elsewhere = await startOwnBus();
   const host = await startHost(elsewhere);
   try {
     const there = ['--nats', elsewhere.natsUrl];

@@ -37,8 +37,9 @@ const readers: readonly Role[] = ['gateway', 'viewer', 'approver', 'operator'];
 const clients: readonly Role[] = [...readers, 'steerer'];
 
 const verbs = (role: Role): readonly string[] => {
-  if (role === 'operator') return VERBS;
-  if (role === 'gateway') return VERBS.filter((verb) => verb !== 'approve');
+  const clientVerbs = VERBS.filter((verb) => verb !== 'delete');
+  if (role === 'operator') return clientVerbs;
+  if (role === 'gateway') return clientVerbs.filter((verb) => verb !== 'approve');
   if (role === 'approver') return ['approve'];
   return role === 'steerer' ? ['steer', 'remind', 'followup', 'revoke', 'replace'] : [];
 };
@@ -80,6 +81,9 @@ const PUBLISHED: readonly (readonly [what: string, subject: string, roles: reado
   ['the announcement of another tenant’s tool', subjects.toolAnnouncement('other', 't'), []],
   ['an order to a tool', subjects.toolInstances('default', 't'), ['host']],
   ['a purge', `$JS.API.STREAM.PURGE.${firstJournal}`, []],
+  ['a purge of snapshots', '$JS.API.STREAM.PURGE.COX_SNAPSHOTS', []],
+  ['a purge of timers', '$JS.API.STREAM.PURGE.COX_TIMERS', []],
+  ['a purge of files', '$JS.API.STREAM.PURGE.OBJ_cox_blobs', []],
   ['a deletion of a stream', `$JS.API.STREAM.DELETE.${firstJournal}`, []],
   ['a new stream', '$JS.API.STREAM.CREATE.EVIL', []],
   ['a changed stream', '$JS.API.STREAM.UPDATE.COX_COMMANDS', []],
@@ -157,6 +161,24 @@ test.each(roles)('%s may do what its role says, and nothing else', async (role) 
     ...LISTENED.filter(([, , may]) => may.includes(role)).map(([what]) => `hears ${what}`),
   ];
   expect(allowed).toEqual(expected);
+});
+
+test('admin may do everything in the account of the streams, and nothing beside it', async () => {
+  const nc = await bus.as('admin');
+  const refused = refusalsOf(nc);
+  // Most of these the store refuses for what they hold; that they reach it is what counts.
+  for (const [, subject] of PUBLISHED) nc.publish(subject, 'x');
+  for (const [, subject] of LISTENED) nc.subscribe(subject, { callback: () => undefined });
+  await nc.flush();
+  const asks = async (what: string, body = '') =>
+    (await nc.request(`$JS.API.${what}`, body, { timeout: 5_000 })).json<{ success?: boolean; error?: unknown }>();
+  expect((await asks('STREAM.CREATE.EXTRA', '{"name":"EXTRA","subjects":["extra"]}')).error).toBeUndefined();
+  expect(await asks('STREAM.PURGE.EXTRA')).toMatchObject({ success: true });
+  expect(await asks('STREAM.DELETE.EXTRA')).toMatchObject({ success: true });
+  expect([...refused]).toEqual([]);
+  // The server itself is another account's.
+  for (const beside of ['$SYS.REQ.SERVER.PING', '$SYS.REQ.ACCOUNT.PING.CONNZ'])
+    await expect(nc.request(beside, '', { timeout: 5_000 })).rejects.toThrow(/no responders/i);
 });
 
 test('nobody is let in without a key', async () => {

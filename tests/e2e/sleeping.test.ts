@@ -1,40 +1,32 @@
 /** A session that sleeps on a real server: its timer outlives a killed host and a restarted server. */
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startBus, type TestBus } from './kit/bus.ts';
-import type { Child } from './kit/child.ts';
+import { expect, onTestFinished, test } from 'vitest';
+import { startOwnBus } from './kit/bus.ts';
+import { busAndHost } from './kit/fixture.ts';
 import { endOf, eventOf, expectReplays, expectSound } from './kit/journal.ts';
-import { removeScratch } from './kit/scratch.ts';
 import { scripted } from './kit/scripts.ts';
 import { startHost } from './kit/sessions-host.ts';
 
-let bus: TestBus;
-let host: Child;
+const fixture = busAndHost();
 
-beforeAll(async () => {
-  bus = await startBus();
-  host = await startHost(bus);
-});
-
-afterAll(async () => {
-  await host?.kill();
-  await bus?.stop();
-  await removeScratch();
-});
-
+// Others use the servers that all share: this one is the test's own.
 test('a parked session wakes by its timer, though its host was killed and the server restarted meanwhile', async () => {
   const model = await scripted([
     { calls: [{ tool: 'park', args: { for_ms: 4_000, reason: 'the tide' } }] },
     { text: 'Awake again.' },
   ]);
-  const { session } = await bus.client.startSession({ prompt: 'Wait for the tide.', model });
-  const parked = await eventOf(bus, session.id, 'suspended');
+  const first = await startOwnBus();
+  const killed = await startHost(first);
+  const { session } = await first.client.startSession({ prompt: 'Wait for the tide.', model });
+  const parked = await eventOf(first, session.id, 'suspended');
+  await killed.kill();
+  await first.stop();
 
-  await host.kill();
-  const { stateDir } = bus;
-  await bus.stop();
-  bus = await startBus(stateDir);
-  host = await startHost(bus);
-
+  const bus = await startOwnBus(first.stateDir);
+  const host = await startHost(bus);
+  onTestFinished(async () => {
+    await host.kill();
+    await bus.stop();
+  });
   const journal = await endOf(bus, session.id);
   expectSound(journal);
   await expectReplays(bus, journal);
@@ -46,6 +38,7 @@ test('a parked session wakes by its timer, though its host was killed and the se
 });
 
 test('a signal wakes a session on the bus with its data, by whoever can publish', async () => {
+  const { bus } = fixture;
   const model = await scripted([{ text: 'Waiting.', delay_ms: 500 }, { text: 'It has come.' }]);
   const { session } = await bus.client.startSession({ prompt: 'Wait for the pilot.', model });
   await bus.command(session.id, 'suspend', { signal: 'pilot', for_ms: 600_000, on_timeout: 'fail' });

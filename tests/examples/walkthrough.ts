@@ -7,7 +7,8 @@ import { once } from 'node:events';
 import { chmod, cp, mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { delimiter, join } from 'node:path';
 import { expect, onTestFinished } from 'vitest';
-import { cleanEnv, REPOSITORY } from '../e2e/kit/child.ts';
+import { REPOSITORY } from '../e2e/kit/child.ts';
+import { cleanEnv } from '../e2e/kit/clean-env.ts';
 import { scratchFolder } from '../e2e/kit/scratch.ts';
 import { until } from '../e2e/kit/until.ts';
 

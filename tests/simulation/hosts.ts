@@ -93,7 +93,7 @@ export class Hosts {
     this.#running.push(process);
     this.#note(name, 'starts');
     void process.host.start().then(
-      ({ recovered }) => this.#note(name, `has taken up ${recovered}`),
+      ({ found }) => this.#note(name, `takes up ${found}`),
       () => this.crash(process, 0, START_AGAIN_MS),
     );
   }

@@ -150,7 +150,7 @@ function hostileCommand(random: Random, session: string, atMs: number): PlannedC
     ['remind', Buffer.from('{"body":"x","ttl_turns":0}')],
     ['signal', Buffer.from('{"name":"no such name"}')],
     ['stear', Buffer.from('x')],
-    ['delete', Buffer.from('{}')],
+    ['delete', Buffer.from('{"why":1}')],
   ]);
   return { atMs, session, verb, payload, id: random.chance(0.3) ? random.pick(['*', 'a.b', '>']) : null, tell: true };
 }

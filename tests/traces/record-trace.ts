@@ -2,9 +2,11 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { Clock } from '@coxswain/ports';
 import { blobRefsOf } from '@coxswain/protocol';
 import type { Scenario } from './scenario.ts';
 import { SCRIPT, Stage } from './stage.ts';
+import type { StageBus } from './stage-bus.ts';
 
 /** A journal as it is kept in a file, and the bytes that are kept beside it. */
 export interface Trace {
@@ -17,15 +19,20 @@ export interface Trace {
 /**
  * Plays a scenario.
  * @param heedsInjections false for its control: the same run with nothing queued.
+ * @param makeBus the bus that it is played on; one in memory by default.
  */
-export async function recordTrace(scenario: Scenario, heedsInjections = true): Promise<Trace> {
+export async function recordTrace(
+  scenario: Scenario,
+  heedsInjections = true,
+  makeBus?: (clock: Clock) => StageBus,
+): Promise<Trace> {
   const folder = await mkdtemp(join(tmpdir(), 'trace-'));
   // JSON is YAML, which is what a script is written in.
   await writeFile(
     join(folder, SCRIPT),
     JSON.stringify({ turns: scenario.turns, compactions: scenario.compactions ?? [] }),
   );
-  const stage = new Stage(scenario, folder, heedsInjections);
+  const stage = new Stage(scenario, folder, heedsInjections, makeBus);
   try {
     await stage.readScript();
     await scenario.play(stage);

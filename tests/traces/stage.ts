@@ -2,7 +2,7 @@
  * The stage on which traces are recorded: real hosts, scripted models and code tools on a bus in memory, with a clock
  * whose hands only the scenario moves, and ids that count. The same scenario gives the same bytes on every machine.
  */
-import { createMemoryBus, type MemoryBus } from '@coxswain/adapter-memory';
+import { createMemoryBus } from '@coxswain/adapter-memory';
 import { createModels } from '@coxswain/adapter-models';
 import type {
   Clock,
@@ -17,10 +17,11 @@ import type {
 } from '@coxswain/ports';
 import { HEADERS, HookRegistration, type HookTable, type JsonObject, sessionRef, subjects } from '@coxswain/protocol';
 import { createSessionHost, type SessionHost } from '@coxswain/session';
-import { noticed } from '../../libs/session/test/noticed-line.ts';
+import { noticed, PLACID } from '../../libs/session/test/noticed-line.ts';
 import { VirtualTime } from '../../libs/session/test/virtual-time.ts';
 import { deckTools } from './deck-tools.ts';
 import type { Scenario, TracedHook } from './scenario.ts';
+import type { StageBus } from './stage-bus.ts';
 
 /** Calls of these tools wait for a person, every other may run. */
 export const asking = (...tools: readonly string[]) => ({
@@ -42,9 +43,9 @@ const QUIET: Log = { debug: () => {}, info: () => {}, warn: () => {}, error: () 
 
 /** See the top of the file. */
 export class Stage {
-  readonly time = new VirtualTime();
-  readonly bus: MemoryBus;
-  readonly #clock: Clock = this.time.clock();
+  readonly time: VirtualTime;
+  readonly bus: StageBus;
+  readonly #clock: Clock;
   readonly #scenario: Scenario;
   readonly #hooks: TracedHooks;
   readonly #models: Models;
@@ -60,11 +61,20 @@ export class Stage {
   /**
    * @param scriptFolder where the scenario's script lies, as {@link SCRIPT}.
    * @param heedsInjections false for a control: what {@link inject} is given never reaches the session.
+   * @param makeBus the bus that it stands on; one in memory by default.
    */
-  constructor(scenario: Scenario, scriptFolder: string, heedsInjections = true) {
+  constructor(
+    scenario: Scenario,
+    scriptFolder: string,
+    heedsInjections = true,
+    makeBus: (clock: Clock) => StageBus = createMemoryBus,
+  ) {
     this.#scenario = scenario;
     this.#heedsInjections = heedsInjections;
-    this.bus = createMemoryBus(this.#clock);
+    // The time of the stage stands still until its bus has done what was asked of it.
+    this.time = new VirtualTime(() => this.bus.drained?.() ?? oneTurn());
+    this.#clock = this.time.clock();
+    this.bus = makeBus(this.#clock);
     this.#hooks = new TracedHooks(scenario.hooks ?? [], this.#clock);
     // A clock on which no time passes between two looks at the script: a look at the disk would take real time.
     const clock = { ...this.#clock, monotonicMs: () => 0 };
@@ -83,7 +93,7 @@ export class Stage {
     this.#host = createSessionHost(
       {
         journal: this.#journal(),
-        inbox: this.bus.createInbox(),
+        inbox: await this.bus.createInbox(),
         snapshots: this.bus.snapshots,
         timers: this.bus.timers,
         blobs: this.bus.blobs,
@@ -102,7 +112,7 @@ export class Stage {
         stopPredicates: this.#scenario.stopPredicates,
         prices: this.#scenario.price ? [{ model: 'scripted/*', ...this.#scenario.price }] : [],
       },
-      { name },
+      { name, liveness: PLACID },
     );
     const started = this.#host.start();
     await this.time.settle();
@@ -223,6 +233,10 @@ export class Stage {
 }
 
 async function* nothing(): AsyncGenerator<never> {}
+
+function oneTurn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}
 
 function rejecting(models: Models): Models {
   return {

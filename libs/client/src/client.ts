@@ -1,5 +1,5 @@
 /** The client: one connection to a bus, and the sessions of one tenant on it. */
-import { type JsonObject, type SessionRef, type SessionStatus, sessionRef, TenantId } from '@coxswain/protocol';
+import { type JsonObject, readId, type SessionRef, type SessionStatus, sessionRef, TenantId } from '@coxswain/protocol';
 import { type JetStreamClient, jetstream } from '@nats-io/jetstream';
 import { connect as connectNats, type NatsConnection } from '@nats-io/transport-node';
 import { type BusInfo, busInfo } from './bus-info.ts';
@@ -21,7 +21,7 @@ export type PendingApproval = SessionStatus['approvals'][number] & { readonly se
  * @throws when no server answers in time, or none lets this client in.
  */
 export async function connect(options: ConnectOptions): Promise<Client> {
-  const tenant = TenantId.parse(options.tenant ?? 'default');
+  const tenant = readId(TenantId, 'tenant', options.tenant ?? 'default');
   const nc = await connectNats(natsOptions(options));
   return new Client(nc, tenant, options.inboxPrefix);
 }
@@ -43,7 +43,7 @@ export class Client {
 
   /**
    * A handle on a session, which need not exist yet.
-   * @throws ZodError where the id is none.
+   * @throws InvalidIdError where the id is none.
    */
   session(id: string): Session {
     return new Session(this.#bus, this.#ref(id));

@@ -1,4 +1,5 @@
 /** Where the bus is and how one is let in. */
+import { CONNECTION_LIVENESS } from '@coxswain/protocol';
 import { nkeyAuthenticator } from '@nats-io/nats-core';
 import type { NodeConnectionOptions } from '@nats-io/transport-node';
 
@@ -51,6 +52,8 @@ export function natsOptions(options: ConnectOptions): NodeConnectionOptions {
     // A client outlives restarts of its server; what it waits for has bounds of its own.
     maxReconnectAttempts: -1,
     reconnectTimeWait: 250,
+    pingInterval: CONNECTION_LIVENESS.pingMs,
+    maxPingOut: CONNECTION_LIVENESS.unansweredMax,
     ...(tls ? { tls: {} } : {}),
     ...(options.inboxPrefix === undefined ? {} : { inboxPrefix: options.inboxPrefix }),
     ...(options.seed !== undefined

@@ -26,7 +26,14 @@ export async function queryState(
   const refusal = refusalIn(answer);
   if (refusal?.code === 'session_not_found') throw new SessionNotFoundError(ref.sessionId);
   if (refusal) throw new ClientError(refusal.code, refusal.message);
-  return SessionStatus.parse(answer);
+  const status = SessionStatus.safeParse(answer);
+  // A host of another version, or somebody who listens where only hosts should.
+  if (!status.success)
+    throw new ClientError(
+      'answer_unreadable',
+      'what answered is no host of this version: its answer is no state of a session',
+    );
+  return status.data;
 }
 
 function isUnanswered(error: unknown): boolean {

@@ -5,8 +5,10 @@ import {
   type JournalRecord,
   journalStreamOf,
   parseJournalSubject,
+  SessionDeletedError,
   type SessionRef,
   subjects,
+  tombstoneIn,
 } from '@coxswain/protocol';
 import { type Consumer, DeliverPolicy, type JetStreamClient, type JsMsg, jetstreamManager } from '@nats-io/jetstream';
 import type { NatsConnection } from '@nats-io/nats-core';
@@ -49,12 +51,18 @@ export async function* followJournal(
   yield* densely(bus, ref, from, messagesOf(consumer, signal));
 }
 
-/** The session's records that are stored now, and then the end. */
+/**
+ * The session's records that are stored now, and then the end.
+ * @throws SessionDeletedError before the first record where it is deleted, also where records of it are there still.
+ */
 export async function* readJournal(
   bus: JournalBus,
   ref: SessionRef,
   from = 1,
 ): AsyncGenerator<StoredJournalRecord, void, undefined> {
+  const newest = await lastBytes(bus, ref);
+  const tombstone = newest && tombstoneIn(newest);
+  if (tombstone) throw new SessionDeletedError(tombstone);
   const consumer = await orderedConsumer(bus, journalStreamOf(ref.sessionId), {
     filter_subjects: subjects.journal(ref),
   });

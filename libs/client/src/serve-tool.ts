@@ -10,6 +10,7 @@ import {
   isAnswerSubject,
   isKeyOf,
   type JsonObject,
+  readId,
   type SessionRef,
   subjects,
   TenantId,
@@ -73,7 +74,7 @@ export async function serveTool<const Schema extends ArgumentSchema | JsonObject
   tool: ServedToolDefinition<Schema>,
   options: ConnectOptions & ServeToolOptions,
 ): Promise<ServedTool> {
-  const tenant = TenantId.parse(options.tenant ?? DEFAULT_TENANT);
+  const tenant = readId(TenantId, 'tenant', options.tenant ?? DEFAULT_TENANT);
   // Checked before anything is connected.
   await checkTool(tool);
   const nc = await connect(natsOptions({ name: 'coxswain-tool', ...options }));

@@ -172,6 +172,14 @@ export class Session {
     return sendCommand(this.#bus, this.ref, 'cancel', reason === undefined ? {} : { reason }, options);
   }
 
+  /**
+   * Deletes a session that has ended: nobody reads it any more, and its id is never used again. What it has left is purged by
+   * whoever looks after the bus, with `cox sweep`. For users whom the bus lets publish it: the admin's.
+   */
+  delete(reason?: string, options: SendOptions = {}): Promise<SentCommand> {
+    return sendCommand(this.#bus, this.ref, 'delete', reason === undefined ? {} : { reason }, options);
+  }
+
   /** Ends one call; the session goes on. */
   cancelCall(
     callId: string,

@@ -1,5 +1,5 @@
 /** A session as it stands in lists: what its newest record says by itself. */
-import { decodeRecord, type JournalRecord, type StateValue, type StopReason } from '@coxswain/protocol';
+import { decodeRecord, type JournalRecord, type StateValue, type StopReason, tombstoneIn } from '@coxswain/protocol';
 
 /** One line of a list of sessions. */
 export interface SessionListing {
@@ -13,10 +13,18 @@ export interface SessionListing {
   readonly stop_reason: StopReason | null;
   /** Why the newest record cannot be read; `state` is then `unreadable`, `n` 0 and `at` empty. */
   readonly unreadable?: string;
+  /** Of a deleted session, whose `state` is `deleted`: `at` is when, `n` how many records it had, and here is by whom and why. */
+  readonly deleted?: { readonly by: string | null; readonly reason: string | null };
 }
 
 /** The listing of a session by the bytes of its newest record. One that cannot be read says so and hides no other. */
 export function listingFrom(sessionId: string, bytes: Uint8Array): SessionListing {
+  const tombstone = tombstoneIn(bytes);
+  if (tombstone) {
+    const { records: n, deleted_at: at, deleted_by, reason = null } = tombstone;
+    const deleted = { by: deleted_by?.name ?? null, reason };
+    return { session_id: sessionId, n, at, state: 'deleted', stop_reason: null, deleted };
+  }
   try {
     return listingOf(decodeRecord(bytes));
   } catch (error) {

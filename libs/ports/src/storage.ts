@@ -11,7 +11,10 @@ export interface Snapshots {
 
 /** Bytes by their SHA-256, hex. */
 export interface Blobs {
-  /** Stores bytes under their hash; storing the same again is nothing. */
+  /**
+   * Stores bytes under their hash; storing the same again is nothing, but that they count as new again once they are older
+   * than half of what blobs are kept for without a record that refers to them.
+   */
   put(sha256: string, bytes: Uint8Array): Promise<void>;
   /** The bytes, or null where there are none. */
   get(sha256: string): Promise<Uint8Array | null>;

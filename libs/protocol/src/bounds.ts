@@ -60,6 +60,8 @@ export const BOUNDS = {
   exportLineMaxBytes: 64 * 1024 * 1024,
   /** What an exported journal may hold beside its records, while it is read. */
   exportedBlobsMaxBytes: 128 * 1024 * 1024,
+  /** So long bytes in the object store are kept that no record refers to: whoever has stored them may be about to say so. */
+  unusedBlobKeptMs: 24 * 60 * 60 * 1_000,
   /** Records of a session that a fork may copy. */
   forkRecordsMax: 10_000,
   /** Origins before its own that a copied journal names: the newest of them. */

@@ -176,7 +176,6 @@ export type CommandBody<V extends Verb> = Omit<z.infer<(typeof COMMAND_BODIES)[V
 /** Verbs, and keys of bodies, that are in the schema but that a later release carries out. */
 export const NOT_YET: Readonly<Record<string, readonly string[] | true>> = {
   approve: ['remember'],
-  delete: true,
 };
 
 const TEXT_VERBS: ReadonlySet<string> = new Set(['prompt', 'steer', 'followup', 'remind']);

@@ -82,9 +82,21 @@ export const ERROR_CATALOGUE = {
     'A session of this id is there already and has ended.',
     'Use `prompt` to go on with it, or another id.',
   ),
+  session_deleted: {
+    kind: 'rejection',
+    meaning: 'The session was deleted; the message says when, by whom and why. Its id is never used again.',
+    runtime: 'Sends the receipt, and records nothing: there is no journal any more.',
+    caller: 'Use another id; an export of the session can be imported with --as.',
+  },
+  session_being_copied: {
+    kind: 'rejection',
+    meaning: 'The session is deleted, and its records are kept for now: a fork is being made of them.',
+    runtime: 'Takes no command and no further fork; the fork that was begun is completed.',
+    caller: 'Run `cox delete` again, or `cox sweep` later: either goes on where the deletion stands.',
+  },
   session_busy: rejection(
-    'The session is running; it takes no second prompt.',
-    'Steer it, queue a follow-up, or wait for its end.',
+    'The session is running: it takes no second prompt, and cannot be deleted.',
+    'Steer it, queue a follow-up, or wait for its end; cancel its run before you delete it.',
   ),
   command_too_old: rejection(
     'The command id is older than those the session remembers, so it cannot be told from a repetition.',
@@ -515,7 +527,37 @@ export const ERROR_CATALOGUE = {
   auth_out_exists: exception(
     'The folder that cox auth is to write is there already.',
     'Stops; nothing is overwritten.',
-    'Name another folder: keys that are in use would be lost.',
+    'Name another folder, or change the one that is there with --add and --remove: keys that are in use would be lost.',
+  ),
+  keyring_unreadable: exception(
+    'The folder whose keys are to change has no keys.json that cox auth could have written.',
+    'Stops; nothing is changed.',
+    'Name a folder that cox auth --out has written.',
+  ),
+  key_exists: exception(
+    'A key of this role and name is there already.',
+    'Stops; nothing is changed.',
+    'Give the new key another name: --add operator=alice.',
+  ),
+  key_not_found: exception(
+    'There is no key of this role and name.',
+    'Stops; nothing is changed.',
+    'Name one of those that the message lists.',
+  ),
+  key_is_last: exception(
+    'The key is the last of hosts or of admins: nobody could serve the bus, or look after it.',
+    'Stops; nothing is changed.',
+    'Add another key of the role first.',
+  ),
+  tenant_not_found: exception(
+    'The folder has no account for this tenant.',
+    'Stops; nothing is changed.',
+    'Name one of its tenants; tenants are decided when the folder is written.',
+  ),
+  answer_unreadable: exception(
+    'What answered a query is no host of this version.',
+    'Stops.',
+    'Upgrade whichever is older; see who listens on the subjects of queries.',
   ),
   nats_server_start_failed: exception('The child server did not start.', 'Stops, quoting its log.', 'See the log.'),
   nats_unreachable: exception(

@@ -5,7 +5,7 @@
 import { z } from 'zod';
 import { BOUNDS } from './bounds.ts';
 import { ID_PATTERN } from './ids.ts';
-import { Json } from './json.ts';
+import { JsonObject } from './json.ts';
 import { CHOICE_FIELDS, refineModelChoice } from './model-choice.ts';
 
 const Prompt = z.string().refine((text) => text.trim().length > 0, { error: 'must not be empty' });
@@ -14,6 +14,23 @@ const sha256 = z.string().regex(/^[0-9a-f]{64}$/);
 
 /** The key of `verdicts` that stands for every hook which is not named. */
 export const EVERY_HOOK = '*';
+
+// A record of zod's own would lose a hook of the name __proto__.
+const Verdicts: z.ZodType<JsonObject, Readonly<Record<string, unknown>>> = z
+  .custom<Record<string, unknown>>((value) => JsonObject.safeParse(value).success, {
+    error: 'must be an object of what hooks return, by their names',
+    abort: true,
+  })
+  .transform((verdicts) => verdicts as JsonObject)
+  .superRefine((verdicts, context) => {
+    const refuse = (message: string, path: string[] = []) => context.addIssue({ code: 'custom', path, message });
+    const names = Object.keys(verdicts);
+    if (names.length === 0) refuse('names no hook');
+    if (names.length > BOUNDS.hooksMax) refuse('names too many hooks');
+    for (const name of names)
+      if (name !== EVERY_HOOK && !ID_PATTERN.test(name))
+        refuse(`is no name of a hook: 1 to 64 characters of A-Z a-z 0-9 _ -, or ${EVERY_HOOK} for all others`, [name]);
+  });
 
 /**
  * What is to be otherwise in a fork: `prompt`, `verdicts` or `result` in its last copied record, persona and model from
@@ -25,11 +42,7 @@ export const ForkChanges = z
     prompt: Prompt.optional(),
     ...CHOICE_FIELDS,
     /** What hooks return in record n instead, by registration, as a handler would return it; `*` is all that are not named. */
-    verdicts: z
-      .record(z.union([z.string().regex(ID_PATTERN), z.literal(EVERY_HOOK)]), Json)
-      .refine((verdicts) => Object.keys(verdicts).length > 0, { error: 'names no hook' })
-      .refine((verdicts) => Object.keys(verdicts).length <= BOUNDS.hooksMax, { error: 'names too many hooks' })
-      .optional(),
+    verdicts: Verdicts.optional(),
     /** What the call of record n returned instead. */
     result: z
       .union([

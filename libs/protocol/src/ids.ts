@@ -42,10 +42,34 @@ export interface SessionRef {
   readonly sessionId: SessionId;
 }
 
+/** An id cannot be one: it would mean something else in a subject. */
+export class InvalidIdError extends Error {
+  override readonly name = 'InvalidIdError';
+  readonly code = 'invalid_id';
+  /** Which one: `session`, `tenant`. */
+  readonly field: string;
+  constructor(field: string, given: unknown, takes: string) {
+    const told = typeof given === 'string' ? JSON.stringify(given.slice(0, GIVEN_TOLD_MAX)) : `a ${typeof given}`;
+    super(`${field} ${told}: ${takes}`);
+    this.field = field;
+  }
+}
+
+/** A hostile id may be as long as it likes; what is told of it is not. */
+const GIVEN_TOLD_MAX = 64;
+
+/** Checks an id that somebody gave. @throws InvalidIdError, which names the field. */
+export function readId<S extends z.ZodType>(schema: S, field: string, given: unknown): z.output<S> {
+  const parsed = schema.safeParse(given);
+  if (parsed.success) return parsed.data;
+  const [issue] = parsed.error.issues;
+  throw new InvalidIdError(field, given, issue?.code === 'invalid_type' ? 'must be a text' : (issue?.message ?? ''));
+}
+
 /**
  * Checks both tokens of a session reference.
- * @throws ZodError naming the token that is wrong.
+ * @throws InvalidIdError naming the token that is wrong.
  */
 export function sessionRef(sessionId: string, tenant: string = DEFAULT_TENANT): SessionRef {
-  return { tenant: TenantId.parse(tenant), sessionId: SessionId.parse(sessionId) };
+  return { tenant: readId(TenantId, 'tenant', tenant), sessionId: readId(SessionId, 'session', sessionId) };
 }

@@ -10,6 +10,7 @@ import { JobReceipt } from './job-receipts.ts';
 import { Json, JsonObject } from './json.ts';
 import { Message } from './messages.ts';
 import { Reason } from './reason.ts';
+import { IN_PLAIN_WORDS } from './schema-problems.ts';
 import { type HookFailure, HookReminder, type HookReturn, type Verdict } from './verdicts.ts';
 
 interface KeyedReturn {
@@ -105,7 +106,7 @@ function read(point: HookPoint, raw: unknown, depth: number): HookReturn | HookF
   if (typeof raw !== 'object') return invalid(point, `a ${typeof raw} is no answer`);
   if (Object.hasOwn(raw, 'reminder')) return readReminder(point, raw as Record<string, unknown>, depth);
   if (Object.hasOwn(raw, 'body')) {
-    const reminder = HookReminder.safeParse(raw);
+    const reminder = HookReminder.safeParse(raw, IN_PLAIN_WORDS);
     return reminder.success ? withReminders([reminder.data], silence(point)) : invalidAt(point, reminder.error);
   }
   return readKeyed(point, raw);
@@ -134,14 +135,14 @@ function readKeyed(point: HookPoint, raw: object): HookReturn | HookFailure {
   if (unknown.length > 0)
     return invalid(point, `unknown key ${unknown.map(quoted).join(', ')} beside "${row.keys[0]}"`);
   if (!row.points.includes(point)) return notAllowed(point, `"${row.keys[0]}"`, row.points);
-  const parsed = row.schema.safeParse(raw);
+  const parsed = row.schema.safeParse(raw, IN_PLAIN_WORDS);
   return parsed.success ? plain(parsed.data) : invalidAt(point, parsed.error);
 }
 
 function readReminder(point: HookPoint, raw: Record<string, unknown>, depth: number): HookReturn | HookFailure {
   const unknown = Object.keys(raw).filter((key) => key !== 'reminder' && key !== 'then');
   if (unknown.length > 0) return invalid(point, `unknown key ${unknown.map(quoted).join(', ')} beside "reminder"`);
-  const reminder = HookReminder.safeParse(raw.reminder);
+  const reminder = HookReminder.safeParse(raw.reminder, IN_PLAIN_WORDS);
   if (!reminder.success) return invalidAt(point, reminder.error, 'reminder');
   if (depth >= INNER_ANSWERS_MAX)
     return invalid(point, `then: at most ${INNER_ANSWERS_MAX} answers stand in each other`);
@@ -173,7 +174,7 @@ function listOfReminders(point: HookPoint, raw: readonly unknown[]): HookReturn 
     return invalid(point, `${raw.length} reminders in one return, at most ${BOUNDS.remindersPerReturnMax} are taken`);
   const reminders: HookReminder[] = [];
   for (const [index, member] of raw.entries()) {
-    const wrapped = ListMember.safeParse(member);
+    const wrapped = ListMember.safeParse(member, IN_PLAIN_WORDS);
     if (!wrapped.success) return invalidAt(point, wrapped.error, `[${index}]`);
     reminders.push('reminder' in wrapped.data ? wrapped.data.reminder : wrapped.data);
   }
@@ -188,7 +189,7 @@ function gateOf(raw: readonly unknown[]): Verdict {
   return {
     kind: 'gate',
     calls: raw.slice(0, BOUNDS.callsPerBatchMax).map((member) => {
-      const parsed = GateAnswer.safeParse(member);
+      const parsed = GateAnswer.safeParse(member, IN_PLAIN_WORDS);
       return parsed.success ? { allow: parsed.data.allow, ...reasoned(parsed.data.reason) } : null;
     }),
   };

@@ -13,6 +13,7 @@ import { HookRegistration, REGISTRATION_FIELDS } from './hook-registrations.ts';
 import { nearestWord } from './nearest-word.ts';
 import { parseHookPattern } from './patterns.ts';
 import { payloadPathProblem } from './payload-paths.ts';
+import { readStrictly, type SchemaProblem } from './schema-problems.ts';
 
 const AsWritten = z.strictObject({
   ...REGISTRATION_FIELDS,
@@ -40,8 +41,8 @@ export type ReadRegistration =
 
 /** Reads a registration as it is written. Never throws: what could not be asked in time is refused now. */
 export function readRegistration(written: unknown): ReadRegistration {
-  const parsed = AsWritten.safeParse(written);
-  if (!parsed.success) return refusedBy(parsed.error);
+  const parsed = readStrictly(AsWritten, written);
+  if (!parsed.ok) return refusedBy(parsed.problems[0]);
   const { point: name, surface, kinds, ...fields } = parsed.data;
   const budget = /^(\w+)\((\d{1,3})\)$/.exec(name);
   const point = hookPointOf(budget?.[1] ?? name);
@@ -56,8 +57,8 @@ export function readRegistration(written: unknown): ReadRegistration {
   if (budget && fields.pct !== undefined)
     return refused('invalid_field', 'pct', 'the name of the point says the percentage already');
   const pct = budget ? { pct: Number(budget[2]) } : {};
-  const registration = HookRegistration.safeParse({ ...fields, point, ...pattern, ...pct });
-  if (!registration.success) return refusedBy(registration.error);
+  const registration = readStrictly(HookRegistration, { ...fields, point, ...pattern, ...pct });
+  if (!registration.ok) return refusedBy(registration.problems[0]);
   const astray = pathProblem(point, registration.data.pattern);
   return astray === null
     ? { ok: true, registration: registration.data }
@@ -97,10 +98,8 @@ function pathProblem(point: HookPoint, text: string): string | null {
 
 const PATTERN_FIELDS: readonly string[] = ['pattern', 'persona', 'step'];
 
-function refusedBy(error: z.ZodError): ReadRegistration {
-  const issue = error.issues[0] as z.core.$ZodIssue;
-  const unknown = issue.code === 'unrecognized_keys';
-  const field = [...issue.path, ...(unknown ? [issue.keys[0]] : [])].join('.') || 'registration';
-  if (unknown) return refused('unknown_field', field, 'no registration has this field');
-  return refused(PATTERN_FIELDS.includes(field) ? 'invalid_pattern' : 'invalid_field', field, issue.message);
+function refusedBy({ kind, path, words }: SchemaProblem): ReadRegistration {
+  const field = path.join('.') || 'registration';
+  if (kind === 'unknown_key') return refused('unknown_field', field, `no registration has this field${words}`);
+  return refused(PATTERN_FIELDS.includes(field) ? 'invalid_pattern' : 'invalid_field', field, words);
 }

@@ -6,6 +6,7 @@ import { Input } from './inputs.ts';
 import { BlobRef } from './json.ts';
 import { isReadOn, type RawRecord, readOn, UPCASTS, type Upcast } from './record-upcasts.ts';
 import { problemSentences, readStrictly } from './schema-problems.ts';
+import { deletionSentence, type Tombstone, tombstoneIn } from './tombstone.ts';
 
 /** The record shape that this release writes. Readers take every shape ever released: see `record-upcasts.ts`. */
 export const RECORD_VERSION = 1;
@@ -70,7 +71,7 @@ export class RecordTooLargeError extends Error {
 
 /** A record could not be read: its bytes are not one of the shapes ever released. */
 export class RecordUnreadableError extends Error {
-  readonly code: 'record_unreadable' | 'blob_missing' = 'record_unreadable';
+  readonly code: 'record_unreadable' | 'blob_missing' | 'session_deleted' = 'record_unreadable';
 }
 
 /** A record is of a version that this release does not know: another release wrote it, and nothing is wrong with it. */
@@ -81,27 +82,54 @@ export class BlobMissingError extends RecordUnreadableError {
   override readonly code = 'blob_missing';
 }
 
+/** There is no record to read any more: the session was deleted, and what stands here is its tombstone. */
+export class SessionDeletedError extends RecordUnreadableError {
+  override readonly code = 'session_deleted';
+  readonly tombstone: Tombstone;
+  constructor(tombstone: Tombstone) {
+    super(deletionSentence(tombstone));
+    this.tombstone = tombstone;
+  }
+}
+
 /** Finds the text of a large field by its reference. `undefined` where it cannot be had. */
 export type BlobText = (ref: BlobRef) => string | undefined;
 
 /**
  * Reads a record's bytes. Large fields, which its `blobs` member points at (RFC 6901 pointers), are put back in place;
  * without `blobText` a note stands for each. A record of an earlier version is read on into today's.
- * @throws RecordUnreadableError naming the member that does not fit, or the blob that is missing.
+ * @throws RecordUnreadableError naming the member that does not fit, or the blob that is missing; SessionDeletedError
+ *   for a tombstone.
  */
 export function decodeRecord(
   bytes: Uint8Array,
   blobText: BlobText = blobNote,
   upcasts: ReadonlyMap<number, Upcast> = UPCASTS,
 ): JournalRecord {
-  const stored = withLargeFields(parseStored(bytes, upcasts), blobText);
-  const value = readOn(stored, RECORD_VERSION, upcasts);
+  const value = readWhole(bytes, blobText, upcasts);
   const parsed = JournalRecord.safeParse(value);
   if (parsed.success) return parsed.data as JournalRecord;
   // Once more, for the words: records are read far too often to be read with words the first time.
   const told = readStrictly(JournalRecord, value);
   const problems = told.ok ? [] : problemSentences(told.problems);
   throw new RecordUnreadableError(`${nameOf(value)} does not fit version ${RECORD_VERSION}: ${problems.join('; ')}`);
+}
+
+/**
+ * As {@link decodeRecord}, for bytes that were read so before and are the same still, as a hash says: they are not held
+ * against the schema once more, which takes most of the time.
+ * @throws RecordUnreadableError where they are no record at all, or a blob is missing.
+ */
+export function decodeRecordAgain(
+  bytes: Uint8Array,
+  blobText: BlobText = blobNote,
+  upcasts: ReadonlyMap<number, Upcast> = UPCASTS,
+): JournalRecord {
+  return readWhole(bytes, blobText, upcasts) as unknown as JournalRecord;
+}
+
+function readWhole(bytes: Uint8Array, blobText: BlobText, upcasts: ReadonlyMap<number, Upcast>): RawRecord {
+  return readOn(withLargeFields(parseStored(bytes, upcasts), blobText) as RawRecord, RECORD_VERSION, upcasts);
 }
 
 /**
@@ -130,11 +158,15 @@ export function blobRefsOf(bytes: Uint8Array, upcasts: ReadonlyMap<number, Upcas
 /** A record as it is stored: JSON, with pointers at what lies apart. */
 export type StoredJson = { blobs?: readonly string[] } & RawRecord;
 
+// A byte order mark is not passed over: it is no byte of any record that was written.
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
 function parseStored(bytes: Uint8Array, upcasts: ReadonlyMap<number, Upcast>): StoredJson {
+  const tombstone = tombstoneIn(bytes);
+  if (tombstone) throw new SessionDeletedError(tombstone);
   let value: unknown;
   try {
-    // A byte order mark is not passed over: it is no byte of any record that was written.
-    value = JSON.parse(new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes));
+    value = JSON.parse(utf8.decode(bytes));
   } catch (error) {
     if (bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf)
       throw new RecordUnreadableError('a record begins with a byte order mark: it was changed');

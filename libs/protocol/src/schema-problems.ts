@@ -50,6 +50,9 @@ export function pathText(path: readonly PropertyKey[]): string {
 
 // ---- what zod says, in words: schemas' own messages go before these ----
 
+/** For parsing by hand: what zod says in words for whoever wrote the value. */
+export const IN_PLAIN_WORDS = { error: plainWords } as const;
+
 function plainWords(issue: z.core.$ZodRawIssue): string | undefined {
   switch (issue.code) {
     case 'invalid_type':

@@ -18,7 +18,18 @@ export interface BlobMessage {
 /** The first message on a subject at or after a position, or null. */
 export type NextBlobMessage = (subject: string, seq: number) => Promise<BlobMessage | null>;
 
+/** Where the object store says what its objects are. */
+export const BLOB_SUBJECTS = {
+  /** What the object of a name is. */
+  about: (name: string) => `$O.${STREAMS.blobs}.M.${base64Url(name)}`,
+  /** What every object is. */
+  abouts: `$O.${STREAMS.blobs}.M.*`,
+  /** The bytes of one. */
+  chunks: (nuid: string) => `$O.${STREAMS.blobs}.C.${nuid}`,
+} as const;
+
 const About = z.object({
+  name: z.string(),
   nuid: z.string().regex(/^[A-Za-z0-9]{1,64}$/),
   size: z.number().int().nonnegative(),
   deleted: z.boolean().optional(),
@@ -29,20 +40,31 @@ const About = z.object({
  * @throws Error where what is stored is no object, or a part of it is missing: it may be being written again.
  */
 export async function readStoredBlob(name: string, next: NextBlobMessage): Promise<Uint8Array | null> {
-  const stored = await next(`$O.${STREAMS.blobs}.M.${base64Url(name)}`, 1);
+  const stored = await next(BLOB_SUBJECTS.about(name), 1);
   if (!stored) return null;
-  const { nuid, size, deleted } = About.parse(JSON.parse(new TextDecoder().decode(stored.data)));
+  const { nuid, size, deleted } = readAbout(stored.data);
   if (deleted) return null;
   const whole = new Uint8Array(size);
   let seq = 1;
   for (let held = 0; held < size; ) {
-    const chunk = await next(`$O.${STREAMS.blobs}.C.${nuid}`, seq);
+    const chunk = await next(BLOB_SUBJECTS.chunks(nuid), seq);
     if (!chunk || held + chunk.data.length > size) throw new Error(`the object ${name} is not whole`);
     whole.set(chunk.data, held);
     held += chunk.data.length;
     seq = chunk.seq + 1;
   }
   return whole;
+}
+
+/** Reads what an object says of itself. @throws Error where it is none. */
+export function readAbout(data: Uint8Array): z.infer<typeof About> {
+  return About.parse(JSON.parse(new TextDecoder().decode(data)));
+}
+
+/** The same of an object that is deleted: its name is kept, and its bytes are nobody's. */
+export function deletedAbout(data: Uint8Array): Uint8Array {
+  const about = JSON.parse(new TextDecoder().decode(data)) as object;
+  return new TextEncoder().encode(JSON.stringify({ ...about, size: 0, chunks: 0, digest: '', deleted: true }));
 }
 
 function base64Url(name: string): string {

@@ -90,6 +90,8 @@ export const subjects = {
   /** Where a schedule puts its message when it is due; the command stream sources it from there. */
   timerDue: (ref: SessionRef, timerId: string) =>
     `cox-tmr.${partitionOf(ref.sessionId)}.${ref.tenant}.${ref.sessionId}.due.${token(timerId)}`,
+  /** All timers of a session, set and due. */
+  sessionTimers: (ref: SessionRef) => `cox-tmr.${partitionOf(ref.sessionId)}.${ref.tenant}.${ref.sessionId}.*.*`,
   /** All timers, set and due. */
   timers: 'cox-tmr.*.*.*.*.*',
   /** All timers that are due. A token of its own tells them from schedules, as filters match whole tokens only. */

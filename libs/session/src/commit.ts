@@ -3,13 +3,17 @@
  * what the fence then refuses is settled by reading the first record after it: mine, or a foreign one (R10).
  */
 import type { AppendResult, Clock, Journal, StoredRecord } from '@coxswain/ports';
-import type { SessionRef } from '@coxswain/protocol';
+import { deletionSentence, type SessionRef, tombstoneIn } from '@coxswain/protocol';
 import { isRecordTooLarge, sha256Hex } from './seal-record.ts';
 
-/** How a commit ended. `foreign`: another record stands first, and who wrote it. `unavailable`: nobody knows; the session must be refolded before it goes on. */
+/**
+ * How a commit ended. `foreign`: another record stands first, and who wrote it. `deleted`: a tombstone does, and what it
+ * says. `unavailable`: nobody knows; the session must be refolded before it goes on.
+ */
 export type CommitResult =
   | { readonly status: 'stored'; readonly fence: number }
   | { readonly status: 'foreign'; readonly attempt: string }
+  | { readonly status: 'deleted'; readonly message: string }
   | { readonly status: 'unavailable'; readonly cause: string };
 
 /** How long an append is tried. */
@@ -71,11 +75,18 @@ async function settle(journal: Journal, ref: SessionRef, hash: string, fence: nu
   }
   if (first === null) return null;
   if (sha256Hex(first.bytes) === hash) return { status: 'stored', fence: first.fence };
-  return { status: 'foreign', attempt: attemptOf(first.bytes) };
+  return foreignRecord(first.bytes);
+}
+
+/** Whose record it is that another's stands behind. */
+export function foreignRecord(bytes: Uint8Array): Extract<CommitResult, { status: 'foreign' | 'deleted' }> {
+  const tombstone = tombstoneIn(bytes);
+  if (tombstone) return { status: 'deleted', message: deletionSentence(tombstone) };
+  return { status: 'foreign', attempt: attemptOf(bytes) };
 }
 
 /** Who wrote a record, as far as its bytes say so. */
-export function attemptOf(bytes: Uint8Array): string {
+function attemptOf(bytes: Uint8Array): string {
   try {
     const { attempt } = JSON.parse(Buffer.from(bytes).toString('utf8')) as { attempt?: unknown };
     return typeof attempt === 'string' ? attempt : '';

@@ -26,6 +26,7 @@ const UNFIT: ReadonlySet<string> = new Set<ErrorCode>([
   'record_unreadable',
   'blob_missing',
   'machine_version_unknown',
+  'session_deleted',
 ]);
 
 /** Whether an error is of an origin that cannot be copied, and not of one that cannot be reached now. */

@@ -17,6 +17,8 @@ import {
 } from '@coxswain/protocol';
 import { assignPartitions } from './assign-partitions.ts';
 import { HostPeers } from './host-peers.ts';
+import { sideBySide } from './side-by-side.ts';
+import { TakeUps } from './take-ups.ts';
 
 /** The sessions of a host, as its partitions steer them. */
 export interface PartitionedSessions {
@@ -24,7 +26,10 @@ export interface PartitionedSessions {
   isHere(ref: SessionRef): boolean;
   /** A command has come for a session of this host. */
   ring(doorbell: Doorbell): void;
-  /** Goes on with a session that may have work, and that nobody else works on. Does not reject. */
+  /**
+   * Goes on with a session that may have work, and that nobody else works on. Resolves when it has gone on, or that takes
+   * too long to wait for; does not reject.
+   */
   takeUp(session: ActiveSession): Promise<void>;
   /** Lets the sessions of partitions go, each as soon as nothing runs that should end first. */
   handOver(partitions: ReadonlySet<number>): void;
@@ -51,8 +56,6 @@ interface Held {
   readonly rung: Rung;
 }
 
-/** Sessions that are taken up side by side. */
-const TAKE_UP_SIDE_BY_SIDE = 32;
 /** How often a session that another host has is looked for, and how soon trouble is tried again. */
 const LOOK_AGAIN_MS = 1_000;
 /** No command has this place: a host is rung for it to hear whether it has the session. */
@@ -72,12 +75,15 @@ export class HostPartitions {
   readonly #unread = new Map<number, Rung>();
   /** Sessions of these partitions that another host works on still. */
   readonly #held = new Map<string, Held>();
+  readonly #takeUps = new TakeUps((session) => this.#takeUp(session));
   #balancing: Promise<void> | null = null;
   #looking: Promise<void> | null = null;
   #isStale = false;
   /** The lease ran out while others lived: everything was left. */
   #isCut = false;
   #isLeaving = false;
+  /** Sessions that were found to be taken up. */
+  #found = 0;
 
   /**
    * @param newName makes the names under which this host is known.
@@ -100,7 +106,7 @@ export class HostPartitions {
     this.#only = partitions ? new Set(partitions) : null;
     const handlers = {
       changed: () => void this.#balance(),
-      lapsed: () => this.#lapsed(),
+      lapsed: (isGivenUp: boolean) => this.#lapsed(isGivenUp),
       regained: () => void this.#regained(),
       rung: (ref: SessionRef, seq: number) => this.#rung(ref, seq),
       released: (ref: SessionRef) => this.#released(ref),
@@ -123,10 +129,14 @@ export class HostPartitions {
     return this.#assigned.has(partitionOf(sessionId));
   }
 
-  /** Joins the hosts. Resolves when commands flow and what was found in the partitions is being worked on. */
-  async start(): Promise<void> {
+  /**
+   * Joins the hosts. Resolves when commands flow and it is known which sessions have to be taken up.
+   * @returns how many those are.
+   */
+  async start(): Promise<number> {
     await this.#peers.join();
     await this.#balance();
+    return this.#found;
   }
 
   /**
@@ -140,7 +150,7 @@ export class HostPartitions {
     if (!session || !this.isOwn(ref)) return true;
     const { host } = session;
     if (this.#isElsewhere(session)) this.#hold(session);
-    else if (host === null || host === this.#peers.self || isOld) await this.#takeUp(session);
+    else if (host === null || host === this.#peers.self || isOld) await this.#takeUps.add(session);
     else return false;
     return true;
   }
@@ -152,6 +162,7 @@ export class HostPartitions {
     this.#peers.retire();
     this.#held.clear();
     this.#unread.clear();
+    this.#takeUps.clear();
     await this.#ports.inbox.close();
   }
 
@@ -218,20 +229,24 @@ export class HostPartitions {
       [...wanted],
     );
     await this.#sort([...this.#unread.keys()]);
-    await this.#takeUpOfTheDead();
+    for (const { session } of this.#held.values()) if (!this.#isElsewhere(session)) this.#find(session);
   }
 
   // ---- whose sessions ----
 
-  /** Reads the notes of partitions: what nobody works on is taken up, the rest is left to whoever has it. */
+  /**
+   * Reads the notes of partitions: what nobody works on is taken up, the rest is left to whoever has it. Rejects where some
+   * cannot be read; those are read again.
+   */
   async #sort(partitions: readonly number[]): Promise<void> {
-    const free: ActiveSession[] = [];
-    try {
-      await sideBySide(partitions, async (p) => void free.push(...(await this.#sortOne(p))));
-    } finally {
-      // A partition that could not be read is read again; the others are not.
-      await sideBySide(free, (session) => this.#takeUp(session));
-    }
+    await sideBySide(partitions, async (p) => {
+      for (const session of await this.#sortOne(p)) this.#find(session);
+    });
+  }
+
+  #find(session: ActiveSession): void {
+    this.#found++;
+    void this.#takeUps.add(session);
   }
 
   /** @returns the partition's sessions that nobody works on. */
@@ -281,11 +296,6 @@ export class HostPartitions {
     this.#unhold(session.ref);
   }
 
-  async #takeUpOfTheDead(): Promise<void> {
-    const free = [...this.#held.values()].map(({ session }) => session).filter((one) => !this.#isElsewhere(one));
-    await sideBySide(free, (session) => this.#takeUp(session));
-  }
-
   /** What was told may have been lost on the way. Contract: does not reject. */
   async #lookAgain(): Promise<void> {
     while (this.#held.size > 0 && !this.#isLeaving) {
@@ -329,17 +339,18 @@ export class HostPartitions {
   #released(ref: SessionRef): void {
     if (!this.isOwn(ref) || this.#isLeaving) return;
     const held = this.#held.get(keyOf(ref));
-    void this.#takeUp(held ? { ...held.session, host: null } : { ref, host: null, revision: 0 });
+    void this.#takeUps.add(held ? { ...held.session, host: null } : { ref, host: null, revision: 0 });
   }
 
-  #lapsed(): void {
+  #lapsed(isGivenUp: boolean): void {
     // Nobody could have taken over from a host that is alone, and what it does is worth more than caution.
-    if (!this.#peers.hasOthers) return;
+    if (!isGivenUp && !this.#peers.hasOthers) return;
     this.#ports.log.warn({}, 'this host was not heard by the others: it leaves its sessions to them');
     this.#isCut = true;
     this.#assigned = new Set();
     this.#held.clear();
     this.#unread.clear();
+    this.#takeUps.clear();
     this.#sessions.leaveAll();
     void this.#balance();
   }
@@ -355,16 +366,6 @@ export class HostPartitions {
     this.#isCut = false;
     await this.#balance();
   }
-}
-
-/** Does this for all, so many at a time. Rejects with the first rejection, once all that had begun have ended. */
-async function sideBySide<T>(all: readonly T[], one: (item: T) => Promise<void>): Promise<void> {
-  const left = all.values();
-  const worker = async () => {
-    for (const item of left) await one(item);
-  };
-  const ended = await Promise.allSettled(Array.from({ length: Math.min(TAKE_UP_SIDE_BY_SIDE, all.length) }, worker));
-  for (const result of ended) if (result.status === 'rejected') throw result.reason;
 }
 
 function keyOf(ref: SessionRef): string {

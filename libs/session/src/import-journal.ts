@@ -8,11 +8,13 @@
 import type { Blobs, Clock, Journal, StoredRecord } from '@coxswain/ports';
 import {
   type CopyOrigin,
+  deletionSentence,
   type ErrorCode,
   isErrorCode,
   type JournalRecord,
   type SessionRef,
   sessionRef,
+  tombstoneIn,
 } from '@coxswain/protocol';
 import { SessionActor } from '@coxswain/turn';
 import { commit } from './commit.ts';
@@ -74,7 +76,7 @@ export async function importJournal(ports: ImportPorts, { lines, tenant, as }: I
     const stands: IteratorResult<StoredRecord, void> = appended > 0 ? DONE : await written.next();
     if (!stands.done) {
       // An import that was broken off has written these very bytes; anything else is another session.
-      if (Buffer.compare(stands.value.bytes, sealed.bytes) !== 0) throw taken(ref);
+      if (Buffer.compare(stands.value.bytes, sealed.bytes) !== 0) throw taken(ref, stands.value.bytes);
       fence = stands.value.fence;
       continue;
     }
@@ -82,6 +84,7 @@ export async function importJournal(ports: ImportPorts, { lines, tenant, as }: I
     for (const { sha256, bytes } of sealed.blobs) await ports.blobs.put(sha256, bytes);
     const result = await commit(ports.journal, ports.clock, ref, sealed, fence, () => false);
     if (result.status === 'foreign') throw taken(ref);
+    if (result.status === 'deleted') throw new ImportRefusedError('session_deleted', 0, result.message);
     if (result.status === 'unavailable') throw new ImportRefusedError('journal_unavailable', 0, result.cause);
     fence = result.fence;
     appended++;
@@ -92,7 +95,9 @@ export async function importJournal(ports: ImportPorts, { lines, tenant, as }: I
 
 const DONE = { done: true, value: undefined } as const;
 
-function taken({ sessionId }: SessionRef): ImportRefusedError {
+function taken({ sessionId }: SessionRef, bytes: Uint8Array = new Uint8Array()): ImportRefusedError {
+  const tombstone = tombstoneIn(bytes);
+  if (tombstone) return new ImportRefusedError('session_deleted', 0, `${deletionSentence(tombstone)}; give another id`);
   return new ImportRefusedError('session_exists', 0, `there is a session ${sessionId} already; give another id`);
 }
 

@@ -73,16 +73,19 @@ export class InboxReader {
     return this.#doorbells.length === 0;
   }
 
-  /** A journal that cannot be read will not be readable in a moment: who commands the session is told so, and why. */
+  /**
+   * A journal that cannot be read will not be readable in a moment, and one that is deleted never: who commands the session
+   * is told so, and why.
+   */
   async refuse(publisher: Publisher, code: ErrorCode, message: string): Promise<void> {
     const doorbells = this.#answered();
-    const commands = await this.#upTo(lastOf(doorbells), 0);
+    const commands = await this.#upTo(lastOf(doorbells), this.#takenSeq);
     if (commands === null) return;
     const receipts = new Receipts(publisher, this.#ref);
     for (const command of commands) {
       const input = admitCommand(command, this.#inbox.incarnation);
       const { command_id, verb } = input;
-      const text = `the session's journal cannot be read: ${message}`;
+      const text = code === 'session_deleted' ? message : `the session's journal cannot be read: ${message}`;
       receipts.rejectedUnrecorded(input, { type: 'command_rejected', command_id, verb, code, message: text });
     }
     for (const doorbell of doorbells) doorbell.ack();

@@ -1,18 +1,19 @@
 /** Loading: from a snapshot and the journal behind it to a session that can go on. */
-import type { Blobs, Journal, Publisher, Snapshots } from '@coxswain/ports';
+import type { Blobs, Journal, Publisher, Snapshots, StoredRecord } from '@coxswain/ports';
 import {
   blobRefsOf,
   type CopyOrigin,
   type Cursor,
   canonicalJson,
   decodeRecord,
+  decodeRecordAgain,
   GENESIS_HASH,
   type JournalRecord,
   type SessionRef,
   UPCASTS,
   type Upcast,
 } from '@coxswain/protocol';
-import { leafOf, SessionActor, type SessionState, type StoredState } from '@coxswain/turn';
+import { emptyContext, leafOf, SessionActor, type SessionState, type StoredState } from '@coxswain/turn';
 import { z } from 'zod';
 import { copyAfter } from './copy-state.ts';
 import { machineOf, otherMachine } from './machine-version.ts';
@@ -33,12 +34,14 @@ export interface LoadedSession {
   readonly cursor: Cursor | undefined;
   /** The incarnation of the host that wrote the newest record. */
   readonly writer: string;
+  /** Records behind the snapshot that it was loaded from, or all of them. */
+  readonly tail: number;
   /** The copy that is under way; known only where every record was read. */
   readonly copy: CopyOrigin | null;
 }
 
 /** A session with everything that going on with it takes. */
-export type LiveSession = Omit<LoadedSession, 'transcript'> & { readonly transcript: Transcript };
+export type LiveSession = Omit<LoadedSession, 'transcript' | 'tail'> & { readonly transcript: Transcript };
 
 /** A record does not chain to the one before it, or is of another session. */
 export class ChainBrokenError extends Error {
@@ -58,10 +61,16 @@ export interface LoadPorts {
   readonly publisher: Publisher;
 }
 
-/** Shape of a snapshot; it rises with the context's shape, not with every machine version. A cache: one that does not fit is passed over, and the journal read from its beginning. */
-const SNAPSHOT_VERSION = 6;
+/**
+ * Shape of a snapshot; it rises with the shape of what the context's members hold, not with every machine version. A
+ * cache: one that does not fit is passed over, and the journal read from its beginning.
+ */
+const SNAPSHOT_VERSION = 7;
+/** Which members the context has: with others, what a snapshot holds is not what the machine goes on from. */
+const CONTEXT_SHAPE = sha256Hex(Buffer.from(Object.keys(emptyContext('')).sort().join(' '))).slice(0, 16);
 const Snapshot = z.strictObject({
   v: z.literal(SNAPSHOT_VERSION),
+  shape: z.literal(CONTEXT_SHAPE),
   n: z.number().int().positive(),
   fence: z.number().int().positive(),
   hash: z.string(),
@@ -74,9 +83,10 @@ const Snapshot = z.strictObject({
 type Snapshot = z.infer<typeof Snapshot>;
 
 /**
- * Loads a session.
- * @param whole read every record, so that the transcript stands; else start from the newest snapshot.
- * @param onRecord told of every record that is read.
+ * Loads a session: its state from the newest snapshot and the records behind that.
+ * @param whole read every record, so that the transcript stands. Those that the snapshot holds only go into that: neither
+ *   is the machine fed with them again, nor are they held against their schema, as the hash of the snapshot vouches for them.
+ * @param onRecord told of every record that is read; of some twice, where the snapshot turns out to be of no use.
  * @throws ChainBrokenError, RecordUnreadableError, FoldDivergedError, MachineVersionUnknownError, and what the journal
  * port throws.
  */
@@ -86,14 +96,32 @@ export async function loadSession(
   whole: boolean,
   onRecord: (record: JournalRecord) => void = () => {},
 ): Promise<LoadedSession> {
-  const snapshot = whole ? null : await newestSnapshot(ports.snapshots, ref);
-  if (snapshot === null) return fold(ports, ref, whole, null, onRecord);
+  // Side by side, as a session that wakes should not wait for one after the other.
+  const all = whole ? begun(ports.journal.read(ref)) : null;
+  const snapshot = await newestSnapshot(ports.snapshots, ref);
+  if (snapshot === null) return fold(ports, ref, whole, null, all ?? ports.journal.read(ref), onRecord);
   try {
-    return await fold(ports, ref, whole, snapshot, onRecord);
+    return await fold(ports, ref, whole, snapshot, all ?? ports.journal.read(ref, snapshot.fence), onRecord);
   } catch {
     // A snapshot is a cache: one that the machine or the journal does not go on from is passed over.
-    return fold(ports, ref, whole, null, onRecord);
+    return fold(ports, ref, whole, null, ports.journal.read(ref), onRecord);
   }
+}
+
+/** The same records, the first of them on their way already. */
+async function* begunFrom(
+  first: Promise<IteratorResult<StoredRecord>>,
+  rest: AsyncIterator<StoredRecord>,
+): AsyncGenerator<StoredRecord, void, undefined> {
+  for (let next = await first; !next.done; next = await rest.next()) yield next.value;
+}
+
+function begun(records: AsyncIterable<StoredRecord>): AsyncIterable<StoredRecord> {
+  const iterator = records[Symbol.asyncIterator]();
+  const first = iterator.next();
+  // Whoever reads hears of it; until then nobody has to.
+  first.catch(() => undefined);
+  return begunFrom(first, iterator);
 }
 
 async function fold(
@@ -101,6 +129,7 @@ async function fold(
   ref: SessionRef,
   whole: boolean,
   snapshot: Snapshot | null,
+  records: AsyncIterable<StoredRecord>,
   onRecord: (record: JournalRecord) => void,
 ): Promise<LoadedSession> {
   const actor = new SessionActor(ref.sessionId, snapshot?.state);
@@ -116,17 +145,28 @@ async function fold(
   };
   let copy: CopyOrigin | null = null;
   let machine: number | undefined;
-  for await (const stored of ports.journal.read(ref, fence)) {
-    const record = await readRecord(stored.bytes, ports.blobs);
-    if (record.prev_hash !== hash || record.n !== n + 1 || record.session_id !== ref.sessionId) {
-      throw new ChainBrokenError(`record ${record.n} of ${ref.sessionId} does not follow record ${n}`);
+  let chain = whole ? { n: 0, hash: GENESIS_HASH } : { n, hash };
+  const known = n;
+  for await (const stored of records) {
+    const isKnown = chain.n < known;
+    const record = await readRecord(stored.bytes, ports.blobs, UPCASTS, isKnown ? decodeRecordAgain : decodeRecord);
+    if (record.prev_hash !== chain.hash || record.n !== chain.n + 1 || record.session_id !== ref.sessionId) {
+      throw new ChainBrokenError(`record ${record.n} of ${ref.sessionId} does not follow record ${chain.n}`);
+    }
+    chain = { n: record.n, hash: sha256Hex(stored.bytes) };
+    machine = machineOf(record) ?? machine;
+    for (const event of record.events) transcript?.push(event);
+    copy = copyAfter(copy, record, ref.sessionId);
+    onRecord(record);
+    if (isKnown) {
+      if (chain.n === known && (chain.hash !== hash || stored.fence !== fence))
+        throw new ChainBrokenError(
+          `record ${known} of ${ref.sessionId} is not the one that its snapshot was made after`,
+        );
+      continue;
     }
     const atMs = Date.parse(record.at);
-    machine = machineOf(record) ?? machine;
-    for (const event of record.events) {
-      actor.send(event, record.n, atMs);
-      transcript?.push(event);
-    }
+    for (const event of record.events) actor.send(event, record.n, atMs);
     // XState takes a state that has gone, and an event that no longer leads on, in silence.
     if (leafOf(actor.state) !== leafOf({ value: record.state } as Pick<SessionState, 'value'>)) {
       const folded = `${leafOf(actor.state)}, the record says ${JSON.stringify(record.state)}`;
@@ -134,42 +174,44 @@ async function fold(
       throw otherMachine(record.n, machine, diverged) ?? new FoldDivergedError(diverged);
     }
     receipts.recall(record.input, record.events);
-    copy = copyAfter(copy, record, ref.sessionId);
-    onRecord(record);
     ({ n, at } = record);
     fence = stored.fence;
-    hash = sha256Hex(stored.bytes);
+    hash = chain.hash;
     cursor = record.cursor ?? cursor;
     writer = record.attempt;
   }
-  return { actor, transcript, receipts, n, fence, hash, at, cursor, writer, copy };
+  if (chain.n < known) throw new ChainBrokenError(`the journal of ${ref.sessionId} ends before its snapshot`);
+  return { actor, transcript, receipts, n, fence, hash, at, cursor, writer, tail: n - known, copy };
 }
 
 /**
  * Reads one record, its large fields put back in place, whatever released version it is of. Throws RecordUnreadableError.
  * @param upcasts how earlier versions are read.
+ * @param decode {@link decodeRecordAgain} where a hash vouches for the bytes.
  */
 export async function readRecord(
   bytes: Uint8Array,
   blobs: Pick<Blobs, 'get'>,
   upcasts: ReadonlyMap<number, Upcast> = UPCASTS,
+  decode: typeof decodeRecord = decodeRecord,
 ): Promise<JournalRecord> {
   // Looking for the pointer member in the bytes is cheaper than parsing twice; a false alarm costs only that.
   if (!Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).includes('"blobs":['))
-    return decodeRecord(bytes, undefined, upcasts);
+    return decode(bytes, undefined, upcasts);
   const texts = new Map<string, string>();
   for (const { sha256 } of blobRefsOf(bytes, upcasts)) {
     const blob = texts.has(sha256) ? null : await blobs.get(sha256);
     if (blob) texts.set(sha256, Buffer.from(blob).toString('utf8'));
   }
-  return decodeRecord(bytes, ({ sha256 }) => texts.get(sha256), upcasts);
+  return decode(bytes, ({ sha256 }) => texts.get(sha256), upcasts);
 }
 
 /** A loaded session's snapshot, as bytes. */
-export function snapshotBytes(session: Omit<LoadedSession, 'transcript' | 'copy'>): Uint8Array {
+export function snapshotBytes(session: Omit<LoadedSession, 'transcript' | 'tail' | 'copy'>): Uint8Array {
   const { n, fence, hash, at, cursor, writer, actor, receipts } = session;
   const snapshot: Snapshot = {
     v: SNAPSHOT_VERSION,
+    shape: CONTEXT_SHAPE,
     n,
     fence,
     hash,
@@ -183,12 +225,12 @@ export function snapshotBytes(session: Omit<LoadedSession, 'transcript' | 'copy'
 }
 
 async function newestSnapshot(snapshots: Snapshots, ref: SessionRef): Promise<Snapshot | null> {
-  const bytes = await snapshots.get(ref);
-  if (bytes === null) return null;
   try {
+    const bytes = await snapshots.get(ref);
+    if (bytes === null) return null;
     return Snapshot.parse(JSON.parse(Buffer.from(bytes).toString('utf8')));
   } catch {
-    // An older release's or a damaged cache: the journal says the same, only slower.
+    // An older release's, a damaged or an absent cache: the journal says the same, only slower.
     return null;
   }
 }

@@ -1,5 +1,7 @@
 /** Sessions at work: the runner, its effects, the host, replay. */
+export { assignPartitions } from './assign-partitions.ts';
 export { type CommitBounds, type CommitResult, commit } from './commit.ts';
+export { type DeleteOptions, type DeletePorts, type Deletion, deleteSession } from './delete-session.ts';
 export { describeRecord } from './describe-record.ts';
 export { type Difference, type Divergence, diffJournals, type JournalDiff } from './diff-journals.ts';
 export { ExportedJournal } from './exported-journal.ts';
@@ -33,4 +35,5 @@ export {
   SessionRunner,
 } from './session-runner.ts';
 export { statusOf } from './session-status.ts';
+export { type SweepOptions, type SweptBlobs, type SweptSession, sweepBlobs, sweepSessions } from './sweep.ts';
 export { Transcript, type TranscriptFrame } from './transcript.ts';

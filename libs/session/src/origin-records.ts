@@ -3,7 +3,7 @@
  * what is more than that is read again, from there on.
  */
 import type { Journal } from '@coxswain/ports';
-import type { SessionRef } from '@coxswain/protocol';
+import { deletionSentence, type SessionRef, tombstoneIn } from '@coxswain/protocol';
 
 /** Bytes of records that are kept while a copy is made. */
 const KEPT_BYTES_MAX = 8 * 1024 * 1024;
@@ -26,6 +26,18 @@ export class OriginRecords {
     this.sessionId = ref.sessionId;
     this.#journal = journal;
     this.#ref = ref;
+  }
+
+  /**
+   * That and when the session was deleted, or null. Its records may be there still, and are nothing to be copied any more.
+   * @throws OriginAwayError as {@link OriginRecords.read}.
+   */
+  async deleted(): Promise<string | null> {
+    const last = await this.#journal.last(this.#ref).catch((cause: Error) => {
+      throw new OriginAwayError(`the journal of ${this.sessionId}: ${cause.message}`, { cause });
+    });
+    const tombstone = last && tombstoneIn(last.bytes);
+    return tombstone ? deletionSentence(tombstone) : null;
   }
 
   /**

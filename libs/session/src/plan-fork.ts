@@ -43,6 +43,8 @@ export async function planFork(
     const message = `record ${n} is too far: a fork copies at most ${BOUNDS.forkRecordsMax} records`;
     return refuse('fork_too_long', message, 'fork.n');
   }
+  const deleted = await origin.deleted();
+  if (deleted !== null) return refuse('session_deleted', deleted, 'fork.session');
   const replay = new JournalReplay(ports.blobs);
   const transcript = new Transcript();
   let last: JournalRecord | null = null;

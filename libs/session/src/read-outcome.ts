@@ -11,9 +11,11 @@ import {
   ModelOutcome,
   type Outcome,
   ProvisionOutcome,
+  problemSentences,
+  readStrictly,
   StopOutcome,
 } from '@coxswain/protocol';
-import { z } from 'zod';
+import type { z } from 'zod';
 import { textOutcome } from './dispatch-with-hook.ts';
 
 const SCHEMAS: { readonly [T in Outcome['type']]: z.ZodType } = {
@@ -34,7 +36,7 @@ const SCHEMAS: { readonly [T in Outcome['type']]: z.ZodType } = {
 export function readOutcome(outcome: Outcome): Outcome {
   const parsed = SCHEMAS[outcome.type].safeParse(outcome);
   if (parsed.success) return parsed.data as Outcome;
-  const problem = z.prettifyError(parsed.error);
+  const problem = wrongWith(outcome);
   const { effect_id } = outcome;
   switch (outcome.type) {
     case 'call_outcome': {
@@ -68,4 +70,9 @@ export function readOutcome(outcome: Outcome): Outcome {
     default:
       throw new Error(`the outcome of effect ${effect_id} cannot be read: ${problem}`);
   }
+}
+
+function wrongWith(outcome: Outcome): string {
+  const read = readStrictly(SCHEMAS[outcome.type], outcome);
+  return read.ok ? '' : problemSentences(read.problems).join('; ');
 }

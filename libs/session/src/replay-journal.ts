@@ -14,6 +14,7 @@ import {
   RECORD_VERSION,
   RecordUnreadableError,
   RecordVersionUnknownError,
+  SessionDeletedError,
   type SessionEvent,
   type Upcast,
 } from '@coxswain/protocol';
@@ -162,7 +163,10 @@ async function readOrDiverge(
 
 /** What a failure to read record `n` is to a replay: a record that only another release, or another store, can read is sound. */
 export function asDivergence(error: unknown, n: number): unknown {
-  const elsewhere = error instanceof BlobMissingError || error instanceof RecordVersionUnknownError;
+  const elsewhere =
+    error instanceof BlobMissingError ||
+    error instanceof RecordVersionUnknownError ||
+    error instanceof SessionDeletedError;
   if (!(error instanceof RecordUnreadableError) || elsewhere) return error;
   const said = `record ${n} cannot be read: ${error.message}`;
   return new ReplayDivergedError(n, '', `unreadable: ${error.message}`, undefined, said);

@@ -20,6 +20,7 @@ import { loadSession, readRecord } from './load-session.ts';
 import { SessionNotes } from './session-notes.ts';
 import { type Carried, type Dropped, type RunnerPorts, SessionRunner } from './session-runner.ts';
 import { statusOf } from './session-status.ts';
+import { sideBySide } from './side-by-side.ts';
 
 /** The ports of a host. */
 export interface HostPorts extends RunnerPorts {
@@ -32,7 +33,7 @@ export interface HostPorts extends RunnerPorts {
 export interface HostOptions {
   /** A name for people; the incarnation is unique in any case. */
   readonly name?: string;
-  /** A snapshot every so many records. Default 200. */
+  /** A snapshot every so many records. Default 32. */
   readonly snapshotEvery?: number;
   /** A session that has been idle for so long leaves memory. Default 30,000. */
   readonly passivateAfterMs?: number;
@@ -50,8 +51,12 @@ export interface HostOptions {
 export interface SessionHost {
   /** This incarnation's id, as records hold it. */
   readonly id: string;
-  /** Joins the hosts, opens the inbox, and takes up every session of its partitions that has something to do. */
-  start(): Promise<{ readonly recovered: number }>;
+  /**
+   * Joins the hosts, opens the inbox, and takes up every session of its partitions that has something to do, some at a
+   * time. Resolves when commands flow.
+   * @returns `found`: sessions that may have something to do, and are being taken up.
+   */
+  start(): Promise<{ readonly found: number }>;
   /** A session after its newest acknowledged record, or null for an unknown one. */
   status(ref: SessionRef): Promise<SessionStatus | null>;
   /** Sessions in memory. */
@@ -64,7 +69,11 @@ export interface SessionHost {
 
 /** So long calls may go on here when the session's partition goes to another host, milliseconds. */
 const HAND_OVER_MS = 10_000;
+/** What lies behind a snapshot is fed to the machine at a recovery, a third of a millisecond each: it is to be little. */
+const SNAPSHOT_EVERY = 32;
 const DRAINED_EVERY_MS = 20;
+/** So long others wait for a session that is being taken up, milliseconds. */
+const TAKE_UP_MAX_MS = 2_000;
 const RETRY_FIRST_MS = 500;
 const RETRY_MAX_MS = 30_000;
 
@@ -87,7 +96,6 @@ class Host implements SessionHost, PartitionedSessions {
   #unwatchHooks: () => void = () => {};
   #generation = 0;
   #stopping = false;
-  #recovered = 0;
   #names = 0;
 
   constructor(ports: HostPorts, options: HostOptions) {
@@ -110,14 +118,14 @@ class Host implements SessionHost, PartitionedSessions {
     return this.#runners.size;
   }
 
-  async start(): Promise<{ readonly recovered: number }> {
+  async start(): Promise<{ readonly found: number }> {
     this.#unwatchHooks =
       this.#ports.hooks.onChange?.(() => {
         for (const runner of this.#runners.values()) runner.hooksChanged();
       }) ?? this.#unwatchHooks;
-    await this.#partitions.start();
+    const found = await this.#partitions.start();
     void this.#sweep();
-    return { recovered: this.#recovered };
+    return { found };
   }
 
   async status(ref: SessionRef): Promise<SessionStatus | null> {
@@ -176,7 +184,7 @@ class Host implements SessionHost, PartitionedSessions {
   /** One session that cannot be read now must not keep the others from being taken up. */
   async takeUp({ ref, revision }: ActiveSession): Promise<void> {
     // A command may have brought it here already; but that starts nothing of what was open.
-    if (this.isHere(ref)) return this.#runner(ref).wake();
+    if (this.isHere(ref)) return this.#wake(ref);
     try {
       const last = await this.#ports.journal.last(ref);
       const record = last && (await readRecord(last.bytes, this.#ports.blobs));
@@ -184,6 +192,8 @@ class Host implements SessionHost, PartitionedSessions {
       // One that waits for nothing but a command costs disk only, until that command comes.
       if (!record || record.effects_open.length === 0) return this.#notes.forget(ref, revision);
     } catch (error) {
+      // One that was deleted has nothing that goes on: also not what was open, where it was ended from outside.
+      if (isDeleted(error)) return this.#notes.forget(ref, revision);
       this.#ports.log.error(
         { session_id: ref.sessionId, error: (error as Error).message },
         'a session cannot be taken up now',
@@ -191,8 +201,14 @@ class Host implements SessionHost, PartitionedSessions {
       void this.#retry(ref, keyOf(ref));
       return;
     }
-    this.#recovered++;
-    this.#runner(ref).wake();
+    await this.#wake(ref);
+  }
+
+  /** A session whose journal cannot be reached must not keep the others waiting: it goes on by itself. */
+  async #wake(ref: SessionRef): Promise<void> {
+    const late = new AbortController();
+    await Promise.race([this.#runner(ref).wake(), this.#ports.clock.sleep(TAKE_UP_MAX_MS, late.signal)]);
+    late.abort();
   }
 
   handOver(partitions: ReadonlySet<number>): void {
@@ -202,7 +218,7 @@ class Host implements SessionHost, PartitionedSessions {
   }
 
   goOn(): void {
-    for (const runner of this.#runners.values()) runner.wake();
+    for (const runner of this.#runners.values()) void runner.wake();
   }
 
   leaveAll(): void {
@@ -261,7 +277,7 @@ class Host implements SessionHost, PartitionedSessions {
         // A session that this host lost, or lost sight of, is owned anew when it comes back (R10).
         host: this.#generation === 0 ? this.id : `${this.id}.${this.#generation}`,
         isOwn: (attempt) => attempt === this.id || attempt.startsWith(`${this.id}.`),
-        snapshotEvery: this.#options.snapshotEvery ?? 200,
+        snapshotEvery: this.#options.snapshotEvery ?? SNAPSHOT_EVERY,
         commitBounds: this.#options.commitBounds,
         noted: () => this.#notes.noted(ref),
         mayBegin: () => this.#partitions.mayBegin,
@@ -278,6 +294,13 @@ class Host implements SessionHost, PartitionedSessions {
   #dropped(ref: SessionRef, dropped: Dropped): void {
     const key = keyOf(ref);
     this.#runners.delete(key);
+    if (dropped.reason === 'deleted') {
+      // Nobody will go on with it; what it was told, and what its calls returned, goes with it.
+      this.#retries.delete(key);
+      this.#notes.forget(ref);
+      this.#ports.log.info({ session_id: ref.sessionId }, `session left: ${dropped.message}`);
+      return;
+    }
     const { carried } = dropped;
     if (carried.outcomes.size > 0 || !carried.feedback.isEmpty) this.#carried.set(key, carried);
     if (dropped.reason === 'passivated') {
@@ -311,7 +334,7 @@ class Host implements SessionHost, PartitionedSessions {
     this.#retries.set(key, Math.min(delayMs * 2, RETRY_MAX_MS));
     await this.#ports.clock.sleep(delayMs, this.#ended.signal);
     if (this.#stopping || !this.#partitions.isOwn(ref)) return;
-    if (!isOthers) return this.#runner(ref).wake();
+    if (!isOthers) return void this.#runner(ref).wake();
     // What cannot be read is as unknown as before.
     const isKnown = await this.#partitions.lookAt(ref, delayMs === RETRY_MAX_MS).catch(() => false);
     if (!isKnown) void this.#retry(ref, key, true);
@@ -325,9 +348,12 @@ class Host implements SessionHost, PartitionedSessions {
     const afterMs = this.#options.passivateAfterMs ?? 30_000;
     while (!this.#ended.signal.aborted) {
       await clock.sleep(everyMs, this.#ended.signal);
-      for (const runner of [...this.#runners.values()]) {
-        if (!this.#stopping && runner.idleMs() > afterMs) await runner.passivate();
-      }
+      // Each is looked at when its turn comes: it may have got work while others were let go.
+      await sideBySide([...this.#runners.values()], async (runner) => {
+        if (this.#stopping) return;
+        if (runner.idleMs() > afterMs) await runner.passivate();
+        else runner.rest();
+      });
     }
   }
 }
@@ -335,6 +361,10 @@ class Host implements SessionHost, PartitionedSessions {
 /** A name for the line between hosts, in which a host's own may have anything. */
 function peerName(id: string, no: number): string {
   return `${id}-${no}`.replaceAll(/[^A-Za-z0-9_-]/g, '-').slice(-64);
+}
+
+function isDeleted(error: unknown): boolean {
+  return (error as { code?: unknown } | null)?.code === 'session_deleted';
 }
 
 function keyOf(ref: SessionRef): string {

@@ -34,7 +34,7 @@ import { effectsOf, isEnded, type SessionState, timerOf, type WorkEffect } from 
 import { admitCommand, admitTimer } from './admit-command.ts';
 import { appendRecord } from './append-record.ts';
 import { checkCommand } from './check-command.ts';
-import { attemptOf, COMMIT_BOUNDS, type CommitBounds } from './commit.ts';
+import { COMMIT_BOUNDS, type CommitBounds, foreignRecord } from './commit.ts';
 import { SessionCopy } from './copy-session.ts';
 import { copyAfter, ImportUnfinishedError, isUnfinishedImport } from './copy-state.ts';
 import { EffectTable } from './effect-table.ts';
@@ -44,11 +44,12 @@ import { InboxReader } from './inbox-reader.ts';
 import { type LiveSession as Live, type LoadedSession, loadSession, snapshotBytes } from './load-session.ts';
 import { Mailbox } from './mailbox.ts';
 import { asksForFork } from './plan-fork.ts';
-import { buildRecord, isRecordTooLarge, sealRecord } from './seal-record.ts';
+import { buildRecord, isRecordTooLarge, type SealedRecord, sealRecord } from './seal-record.ts';
 import { statusOf } from './session-status.ts';
 import { SessionWorker, type WorkerPorts } from './session-worker.ts';
 import { areSpent } from './spent-timers.ts';
 import { TimerTable } from './timer-table.ts';
+import { tombstoneOf } from './tombstone-of.ts';
 
 /** The ports that a runner uses. */
 export interface RunnerPorts extends WorkerPorts {
@@ -74,7 +75,7 @@ export interface RunnerOptions {
 }
 
 /**
- * Why a runner has gone. `late_append`: an append that an earlier runner of this host had given up has landed after all;
+ * Why a runner has gone. `deleted`: a tombstone stands in the journal. `late_append`: an append that an earlier runner of this host had given up has landed after all;
  * nobody else works on the session.
  */
 export type DropReason =
@@ -86,7 +87,8 @@ export type DropReason =
   | 'passivated'
   | 'handed_over'
   | 'unloadable'
-  | 'unreadable';
+  | 'unreadable'
+  | 'deleted';
 
 /** What a runner has that no record holds. */
 export interface Carried {
@@ -112,9 +114,12 @@ type Job =
   | { readonly kind: 'feedback' }
   | { readonly kind: 'hooks' }
   | { readonly kind: 'broken'; readonly error: Error }
-  | { readonly kind: 'wake' };
+  | { readonly kind: 'wake'; readonly handled: () => void };
 
-/** What is wrong with a journal itself, and not with reaching it. */
+/** Nobody will tell the session what it was not told yet, or somebody else has it. */
+const LOSES_FEEDBACK: ReadonlySet<DropReason> = new Set(['foreign_writer', 'abandoned', 'unreadable', 'deleted']);
+
+/** What is wrong with a journal itself, and not with reaching it; or that there is none any more. */
 const UNREADABLE: ReadonlySet<string> = new Set<ErrorCode>([
   'record_unreadable',
   'chain_broken',
@@ -122,7 +127,10 @@ const UNREADABLE: ReadonlySet<string> = new Set<ErrorCode>([
   'machine_version_unknown',
   'replay_diverged',
   'import_unfinished',
+  'session_deleted',
 ]);
+
+const NONE: ReadonlySet<string> = new Set();
 
 /** A session that lives on this host. */
 export class SessionRunner {
@@ -141,10 +149,14 @@ export class SessionRunner {
   #feedbackJobWaits = false;
   /** The host's table of hooks may be another than the one that the journal holds. */
   #hooksMayDiffer = true;
+  /** Those who wait until it has been woken. */
+  #awaited: readonly (() => void)[] = [];
   #dropped = false;
+  /** That and when the session was deleted, once this runner has seen it. */
+  #deleted: string | null = null;
   #quiescing = false;
   /** Effects whose outcomes broke the machine once: they are not offered a second time. */
-  readonly #poisoned = new Set<string>();
+  #poisoned: ReadonlySet<string> = NONE;
   #session: Live | null = null;
   #committed: SessionStatus | null = null;
   #committedState: SessionState | null = null;
@@ -210,9 +222,13 @@ export class SessionRunner {
     if (this.#session && !this.#mailbox.some(({ kind }) => kind === 'hooks')) this.#mailbox.post({ kind: 'hooks' });
   }
 
-  /** Takes the session up after a restart: owns it and goes on with what is open. */
-  wake(): void {
-    this.#mailbox.post({ kind: 'wake' });
+  /** Takes the session up after a restart: owns it and goes on with what is open. Resolves when it has, or was left. */
+  wake(): Promise<void> {
+    if (this.#dropped) return Promise.resolve();
+    return new Promise((resolve) => {
+      this.#awaited = [...this.#awaited, resolve];
+      this.#mailbox.post({ kind: 'wake', handled: resolve });
+    });
   }
 
   /**
@@ -252,7 +268,7 @@ export class SessionRunner {
   /** Begins model calls again: the session stays here after all. */
   goOn(): void {
     this.#quiescing = false;
-    this.wake();
+    void this.wake();
   }
 
   /** Whether somebody has to go on with it; also where that is not known. */
@@ -270,6 +286,11 @@ export class SessionRunner {
     this.#drop(reason, reason);
   }
 
+  /** Lets go of what an idle session can be without until it gets work. */
+  rest(): void {
+    if (this.idleMs() > 0) this.#session?.actor.rest();
+  }
+
   /** Keeps a snapshot and leaves the session. Only for an idle one. */
   async passivate(): Promise<void> {
     if (this.#session && this.#session.n > 0 && this.#sinceSnapshot > 0) await this.#snapshot(this.#session);
@@ -283,6 +304,9 @@ export class SessionRunner {
       if (job.kind !== 'outcome') await this.#refold(error as Error);
       else await this.#poison(job.outcome, error as Error);
     }
+    if (job.kind !== 'wake') return;
+    this.#awaited = this.#awaited.filter((handled) => handled !== job.handled);
+    job.handled();
   }
 
   async #handle(job: Job): Promise<void> {
@@ -295,7 +319,10 @@ export class SessionRunner {
     const session = this.#session ?? loaded;
     switch (job.kind) {
       case 'inbox':
-        return this.#inbox.read(session.cursor, (command, place) => this.#takeCommand(command, place));
+        await this.#inbox.read(session.cursor, (command, place) => this.#takeCommand(command, place));
+        // What came behind a deletion, or has shown that there was one.
+        if (this.#deleted !== null) await this.#inbox.refuse(this.#ports.publisher, 'session_deleted', this.#deleted);
+        return;
       case 'outcome':
         if ((await this.#step(session, job.outcome)) && job.outcome.type === 'provision_outcome')
           await this.#seeHooks(this.#session ?? session);
@@ -376,7 +403,9 @@ export class SessionRunner {
       ]);
       if (this.#dropped || !loaded.transcript) return null;
       if (isUnfinishedImport(loaded)) throw new ImportUnfinishedError(this.#ref.sessionId, loaded.n);
-      this.#session = { ...loaded, transcript: loaded.transcript };
+      const { tail, ...live } = loaded;
+      this.#session = { ...live, transcript: loaded.transcript };
+      this.#sinceSnapshot = tail;
       if (loaded.n > 0) this.#committedState = loaded.actor.state;
       this.#takeUpFeedback(loaded);
       return this.#session;
@@ -385,7 +414,7 @@ export class SessionRunner {
       if (code === undefined || !UNREADABLE.has(code)) this.#drop('unloadable', message);
       else {
         await this.#inbox.refuse(this.#ports.publisher, code, message);
-        this.#drop('unreadable', message);
+        this.#drop(code === 'session_deleted' ? 'deleted' : 'unreadable', message);
       }
       return null;
     }
@@ -429,7 +458,7 @@ export class SessionRunner {
   /** @returns false where the session was left. */
   async #takeCommand(command: StoredCommand, cursor: Cursor): Promise<boolean> {
     const session = this.#session;
-    if (!session) return false;
+    if (!session || this.#dropped) return false;
     if (command.isTimer) return this.#takeTimer(session, command, cursor);
     const input = admitCommand(command, this.#ports.inbox.incarnation);
     try {
@@ -477,7 +506,7 @@ export class SessionRunner {
     try {
       const later = await this.#ports.journal.firstAfter(this.#ref, session.fence);
       if (later === null || this.#dropped) return !this.#dropped;
-      this.#dropForeign(session.n + 1, attemptOf(later.bytes));
+      this.#dropForeign(session.n + 1, later.bytes);
     } catch (error) {
       this.#ports.log.warn(
         { session_id: this.#ref.sessionId, error: (error as Error).message },
@@ -516,7 +545,7 @@ export class SessionRunner {
       );
       if (input.type === 'command' && decision.previously !== undefined)
         session.receipts.repeated(input, decision.previously);
-      return true;
+      return decision.deletes ? this.#delete(session, input as CommandInput, at) : true;
     }
     if (decision.kind === 'rejected' && session.n === 0)
       return this.#rejectUnrecorded(input as CommandInput, decision.events[0], cursor);
@@ -529,26 +558,15 @@ export class SessionRunner {
       cursor,
     };
     const sealed = sealRecord(buildRecord(frame, input, events, session.actor.state));
-    const isLeft = () => this.#dropped;
-    const bounds = this.#options.commitBounds ?? COMMIT_BOUNDS;
-    const result = await appendRecord(this.#ports, this.#ref, sealed, session.fence, isLeft, bounds);
-    if (this.#dropped) return false;
-    if (result.status === 'unavailable') {
-      this.#drop('journal_unavailable', result.cause);
-      return false;
-    }
-    if (result.status === 'foreign') {
-      this.#dropForeign(n, result.attempt);
-      return false;
-    }
-    this.#hasWritten = true;
+    const fence = await this.#append(session, sealed);
+    if (fence === null) return false;
     const { actor, transcript, receipts } = session;
     const after: Live = {
       actor,
       transcript,
       receipts,
       n,
-      fence: result.fence,
+      fence,
       hash: sealed.hash,
       at,
       cursor: cursor ?? session.cursor,
@@ -556,6 +574,30 @@ export class SessionRunner {
       copy: copyAfter(session.copy, { n, input }, this.#ref.sessionId),
     };
     this.#acknowledged(after, input, events);
+    return true;
+  }
+
+  /** @returns the record's fence, or null where the session was left. */
+  async #append(session: Live, sealed: SealedRecord): Promise<number | null> {
+    const isLeft = () => this.#dropped;
+    const bounds = this.#options.commitBounds ?? COMMIT_BOUNDS;
+    const result = await appendRecord(this.#ports, this.#ref, sealed, session.fence, isLeft, bounds);
+    if (this.#dropped) return null;
+    if (result.status === 'stored') {
+      this.#hasWritten = true;
+      return result.fence;
+    }
+    if (result.status === 'unavailable') this.#drop('journal_unavailable', result.cause);
+    else this.#dropOther(session.n + 1, result);
+    return null;
+  }
+
+  /** Ends the journal: from here on it says that the session is deleted, to whoever reads it and to whoever writes. */
+  async #delete(session: Live, input: CommandInput, at: string): Promise<boolean> {
+    const tombstone = tombstoneOf(this.#ref, session, { at, by: input.actor, reason: input.body.reason });
+    if ((await this.#append(session, tombstone.sealed)) === null) return false;
+    session.receipts.committed(input, [], session.n + 1, true);
+    this.#dropDeleted(tombstone.sentence);
     return true;
   }
 
@@ -606,9 +648,23 @@ export class SessionRunner {
 
   // ---- trouble ----
 
-  #dropForeign(n: number, attempt: string): void {
+  #dropForeign(n: number, bytes: Uint8Array): void {
+    this.#dropOther(n, foreignRecord(bytes));
+  }
+
+  #dropOther(n: number, other: ReturnType<typeof foreignRecord>): void {
+    if (other.status === 'deleted') {
+      this.#dropDeleted(other.message);
+      return;
+    }
+    const { attempt } = other;
     const own = this.#options.isOwn(attempt);
     this.#drop(own ? 'late_append' : 'foreign_writer', `record ${n} was written by ${attempt}`);
+  }
+
+  #dropDeleted(message: string): void {
+    this.#deleted = message;
+    this.#drop('deleted', message);
   }
 
   /** An outcome that breaks the machine is replaced by a plain stop, once; where even that breaks it, no run can end here. */
@@ -617,7 +673,7 @@ export class SessionRunner {
       this.#drop('unrecoverable', `the end of effect ${outcome.effect_id} cannot be taken in: ${error.message}`);
       return;
     }
-    this.#poisoned.add(outcome.effect_id);
+    this.#poisoned = new Set([...this.#poisoned, outcome.effect_id]);
     await this.#refold(error);
   }
 
@@ -652,8 +708,9 @@ export class SessionRunner {
   #drop(reason: DropReason, message: string): void {
     if (this.#dropped) return;
     this.#dropped = true;
-    if (reason === 'foreign_writer' || reason === 'abandoned' || reason === 'unreadable') this.#loseFeedback();
+    if (LOSES_FEEDBACK.has(reason)) this.#loseFeedback();
     this.#mailbox.close();
+    for (const handled of this.#awaited) handled();
     this.#timers.close();
     const carried = { outcomes: this.#effects.close(), feedback: this.#feedback };
     this.#left = this.#worker.dispose().then((notes) => {

@@ -62,7 +62,7 @@ const CASES: readonly Case[] = [
   ['revoke', {}, 'invalid_field', 'command_id'],
   ['revoke', { command_id: '*' }, 'invalid_field', 'command_id'],
   ['replace', { command_id: 'x', body: ' ' }, 'empty_body', 'body'],
-  ['delete', {}, 'not_yet_available', 'delete'],
+  ['delete', { why: 'x' }, 'unknown_field', 'why'],
   ['steeer', 'x', 'unknown_command', 'verb'],
   ['x'.repeat(10_000), 'x', 'unknown_command', 'verb'],
   ['timer', {}, 'internal_subject', 'verb'],

@@ -1,7 +1,8 @@
 /** Snapshots and passivation: caches that may be lost, and sessions that cost nothing while nothing happens. */
-import type { StoredRecord } from '@coxswain/ports';
-import { canonicalJson } from '@coxswain/protocol';
-import { expect, test } from 'vitest';
+import type { Snapshots, StoredRecord } from '@coxswain/ports';
+import { canonicalJson, PARTITIONS } from '@coxswain/protocol';
+import { SessionActor } from '@coxswain/turn';
+import { expect, test, vi } from 'vitest';
 import { loadSession, snapshotBytes } from '../src/mod.ts';
 import { ask, call, say } from './fake-model.ts';
 import { taking } from './fake-tools.ts';
@@ -20,8 +21,13 @@ async function lived(snapshotEvery = 5): Promise<TestBed> {
   return bed;
 }
 
-const stateOf = async (bed: TestBed, whole: boolean, snapshots = bed.bus.snapshots) => {
+const NONE: Snapshots = { get: async () => null, put: async () => {} };
+const only = (bytes: Uint8Array): Snapshots => ({ get: async () => bytes, put: async () => {} });
+
+/** All that a loaded session is, in one text; `whole` with its transcript. */
+const stateOf = async (bed: TestBed, whole: boolean, snapshots: Snapshots = bed.bus.snapshots) => {
   const loaded = await loadSession({ ...bed.ports(), snapshots }, refOf(), whole);
+  const { transcript } = loaded;
   return canonicalJson({
     state: loaded.actor.store(),
     n: loaded.n,
@@ -31,23 +37,32 @@ const stateOf = async (bed: TestBed, whole: boolean, snapshots = bed.bus.snapsho
     cursor: loaded.cursor,
     writer: loaded.writer,
     receipts: loaded.receipts.waiting,
+    ...(transcript ? { view: transcript.view(), frame: transcript.frame, answered: transcript.answered } : {}),
   });
 };
+const ways = [
+  ['its state', false],
+  ['all of it', true],
+] as const;
 
-test('a session from its snapshot is the same, byte for byte, as one from its first record', async () => {
-  const bed = await lived();
-  const bytes = await bed.bus.snapshots.get(refOf());
-  const { n } = JSON.parse(Buffer.from(bytes as Uint8Array).toString()) as { n: number };
-  expect(n).toBeGreaterThan(0);
-  expect(await stateOf(bed, false)).toBe(await stateOf(bed, true));
-});
+test.each(ways)(
+  'a session from its snapshot is the same, byte for byte, as one from its first record: %s',
+  async (_, whole) => {
+    const bed = await lived();
+    const bytes = await bed.bus.snapshots.get(refOf());
+    const { n } = JSON.parse(Buffer.from(bytes as Uint8Array).toString()) as { n: number };
+    expect(n).toBeGreaterThan(0);
+    expect(await stateOf(bed, whole)).toBe(await stateOf(bed, whole, NONE));
+  },
+);
 
-test('and so it is after every record on the way', async () => {
+test.each(ways)('and so it is after every record on the way: %s', async (_, whole) => {
   const bed = await lived();
   const records: StoredRecord[] = [];
   for await (const stored of bed.bus.journal.read(refOf())) records.push(stored);
   const upTo = (count: number) => ({
     ...bed.ports(),
+    snapshots: NONE,
     journal: {
       ...bed.bus.journal,
       async *read(_ref: unknown, fence = 0) {
@@ -55,21 +70,38 @@ test('and so it is after every record on the way', async () => {
       },
     },
   });
-  const whole = await stateOf(bed, true);
+  const folded = await stateOf(bed, whole, NONE);
   for (let count = 1; count <= records.length; count++) {
     const snapshot = snapshotBytes(await loadSession(upTo(count), refOf(), true));
-    const snapshots = { get: async () => snapshot, put: async () => {} };
-    expect(await stateOf(bed, false, snapshots), `from record ${count}`).toBe(whole);
+    expect(await stateOf(bed, whole, only(snapshot)), `from record ${count}`).toBe(folded);
   }
 });
 
-test('a damaged snapshot is passed over', async () => {
+test('a session that is loaded with its snapshot feeds the machine with the records behind that alone', async () => {
   const bed = await lived();
-  const whole = await stateOf(bed, true);
+  const folded = await stateOf(bed, true, NONE);
+  const bytes = await bed.bus.snapshots.get(refOf());
+  const { n } = JSON.parse(Buffer.from(bytes as Uint8Array).toString()) as { n: number };
+  const fed: number[] = [];
+  const send = vi.spyOn(SessionActor.prototype, 'send');
+  try {
+    expect(await stateOf(bed, true)).toBe(folded);
+    fed.push(...send.mock.calls.map(([, record]) => record));
+  } finally {
+    send.mockRestore();
+  }
+  const later = (await bed.records()).map((record) => record.n).filter((record) => record > n);
+  expect([...new Set(fed)]).toEqual(later);
+});
+
+test.each(ways)('a damaged snapshot is passed over: %s', async (_, whole) => {
+  const bed = await lived();
+  const folded = await stateOf(bed, whole, NONE);
   const good = JSON.parse(Buffer.from((await bed.bus.snapshots.get(refOf())) as Uint8Array).toString());
   const damaged: unknown[] = [
     'not even an object',
     { ...good, v: 99 },
+    { ...good, shape: 'of other members', state: { ...good.state, context: { ...good.state.context, turn: 99 } } },
     { ...good, unknown: 1 },
     { ...good, state: {} },
     { ...good, state: { ...good.state, value: 'gone' } },
@@ -78,12 +110,56 @@ test('a damaged snapshot is passed over', async () => {
     { ...good, n: good.n + 1 },
     { ...good, fence: good.fence - 1 },
   ];
-  for (const snapshot of damaged) {
-    const bytes = Buffer.from(JSON.stringify(snapshot));
-    expect(await stateOf(bed, false, { get: async () => bytes, put: async () => {} })).toBe(whole);
-  }
+  for (const snapshot of damaged)
+    expect(await stateOf(bed, whole, only(Buffer.from(JSON.stringify(snapshot))))).toBe(folded);
   const cut = Buffer.from(JSON.stringify(good)).subarray(0, 100);
-  expect(await stateOf(bed, false, { get: async () => cut, put: async () => {} })).toBe(whole);
+  expect(await stateOf(bed, whole, only(cut))).toBe(folded);
+  const away = { ...NONE, get: () => Promise.reject(new Error('the store is away')) };
+  expect(await stateOf(bed, whole, away)).toBe(folded);
+});
+
+test('a record that was changed under its snapshot is found out, whatever it says now', async () => {
+  const bed = await lived();
+  const records: StoredRecord[] = [];
+  for await (const stored of bed.bus.journal.read(refOf())) records.push(stored);
+  const changed = records.map(({ bytes, fence }, index) => {
+    const text = Buffer.from(bytes).toString();
+    return { fence, bytes: index === 2 ? Buffer.from(text.replace('"duration_ms":', '"duration_ns":')) : bytes };
+  });
+  expect(changed[2]?.bytes).not.toEqual(records[2]?.bytes);
+  const journal = {
+    ...bed.bus.journal,
+    read: async function* () {
+      yield* changed;
+    },
+  };
+  await expect(loadSession({ ...bed.ports(), journal }, refOf(), true)).rejects.toThrow();
+});
+
+test('records that a session is loaded with count towards its next snapshot', async () => {
+  const bed = testBed();
+  bed.models.answers = [say('one'), say('two')];
+  const first = await bed.host({ snapshotEvery: 100 });
+  await bed.start();
+  first.abandon();
+  await bed.host({ snapshotEvery: (await bed.records()).length + 1 });
+  expect(await bed.bus.snapshots.get(refOf())).toBeNull();
+  await bed.send('prompt', 'again');
+  const bytes = await bed.bus.snapshots.get(refOf());
+  expect(bytes).not.toBeNull();
+});
+
+test('a journal that is shorter than its snapshot is what counts', async () => {
+  const bed = await lived();
+  const records: StoredRecord[] = [];
+  for await (const stored of bed.bus.journal.read(refOf())) records.push(stored);
+  const journal = {
+    ...bed.bus.journal,
+    read: async function* () {
+      yield* records.slice(0, 2);
+    },
+  };
+  expect((await loadSession({ ...bed.ports(), journal }, refOf(), true)).n).toBe(2);
 });
 
 test('a snapshot that cannot be kept costs nothing', async () => {
@@ -110,6 +186,52 @@ test('an idle session leaves memory after its time, and a command wakes it', asy
   // The host never let it go to another: it needs no new epoch.
   expect((await bed.records()).map(({ epoch }) => epoch).every((epoch) => epoch === 1)).toBe(true);
   expect((await bed.lines()).at(-1)).toBe('agent_end end_turn');
+});
+
+test('of an idle session in memory the machine rests, of one that works it does not', async () => {
+  const bed = testBed();
+  bed.tools = { slow: { run: taking(300_000) } };
+  bed.models.answers = [say('one'), ask(call('c1', 'slow')), say('two')];
+  await bed.host({ passivateAfterMs: 3_600_000, sweepEveryMs: 5_000 });
+  await bed.start();
+  const rest = vi.spyOn(SessionActor.prototype, 'rest');
+  try {
+    await bed.time.advance(5_100);
+    expect(rest).toHaveBeenCalledTimes(1);
+    await bed.send('prompt', 'again');
+    await bed.time.advance(20_000);
+    expect(rest).toHaveBeenCalledTimes(1);
+  } finally {
+    rest.mockRestore();
+  }
+  await bed.time.advance(300_000);
+  expect((await bed.lines()).at(-1)).toBe('agent_end end_turn');
+});
+
+test('idle sessions leave memory side by side, and nothing of them is left: not in the host, and no note of them', async () => {
+  const bed = testBed();
+  bed.tools = { ask: {} };
+  const slow = {
+    ...bed.bus.snapshots,
+    put: async (...put: Parameters<Snapshots['put']>) => {
+      await bed.time.clock().sleep(1_000);
+      await bed.bus.snapshots.put(...put);
+    },
+  };
+  const host = await bed.host({ passivateAfterMs: 3_000, sweepEveryMs: 500 }, { snapshots: slow });
+  const ids = Array.from({ length: 64 }, (_, i) => `s${i}`);
+  for (const [index, session] of ids.entries()) {
+    // Every other one waits for an approval.
+    bed.models.answers = [index % 2 === 0 ? say('done') : ask(call('c1', 'ask'))];
+    await bed.start({ permissions: ASKING }, { session });
+  }
+  const noted = async () => {
+    const notes = await Promise.all(Array.from({ length: PARTITIONS }, (_, p) => bed.bus.active.list(p)));
+    return notes.flat().length;
+  };
+  expect([host.live, await noted()]).toEqual([64, 64]);
+  await bed.time.advance(3_500 + 2 * 1_000 + 100);
+  expect([host.live, await noted()]).toEqual([0, 0]);
 });
 
 test('a parked approval costs no memory; the decision wakes the session and the call runs', async () => {

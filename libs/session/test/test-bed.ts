@@ -17,6 +17,7 @@ import {
   type SessionRef,
   sessionRef,
   subjects,
+  tombstoneIn,
 } from '@coxswain/protocol';
 import { afterEach, expect } from 'vitest';
 import { journalLine } from '../../turn/test/journal-line.ts';
@@ -122,10 +123,11 @@ export class TestBed {
     await this.send('start', { prompt: 'hello', model: 'fake/model', permissions: ALLOW, ...settings }, options);
   }
 
-  /** The records of a session. */
+  /** The records of a session; of a deleted one those that stand still. */
   async records(session = 's1'): Promise<JournalRecord[]> {
     const records: JournalRecord[] = [];
-    for (const bytes of await this.bytes(session)) records.push(await readRecord(bytes, this.bus.blobs));
+    for (const bytes of await this.bytes(session))
+      if (!tombstoneIn(bytes)) records.push(await readRecord(bytes, this.bus.blobs));
     return records;
   }
 
@@ -170,7 +172,9 @@ export class TestBed {
     for (const host of this.#hosts) host.abandon();
     for await (const ref of this.bus.journal.sessions('default')) {
       if (this.journal.gone.has(ref.sessionId)) continue;
-      const records = await this.bytes(ref.sessionId);
+      const records = (await this.bytes(ref.sessionId)).filter((bytes) => !tombstoneIn(bytes));
+      // Of a deleted one nothing stands any more.
+      if (records.length === 0) continue;
       for (const { point, payload } of await this.eventsOf('hook_call', ref.sessionId))
         expect([point, HOOK_PAYLOADS[point].safeParse(payload).error]).toEqual([point, undefined]);
       const replayed = await replayJournal(records, this.bus.blobs);

@@ -24,6 +24,12 @@ export class VirtualTime {
   afterWake: (owner: string) => void = () => {};
   readonly #dead = new Set<string>();
   readonly #heldUntilMs = new Map<string, number>();
+  readonly #drained: () => Promise<void>;
+
+  /** @param drained resolves when everything has happened that needs no time: on a bus in memory one turn of the event loop is enough. */
+  constructor(drained: () => Promise<void> = oneTurn) {
+    this.#drained = drained;
+  }
 
   /** Milliseconds since 1970. */
   get nowMs(): number {
@@ -70,7 +76,7 @@ export class VirtualTime {
   /** Lets time pass, and runs everything that is due on the way. */
   async advance(ms: number): Promise<void> {
     const untilMs = this.#nowMs + ms;
-    await drained();
+    await this.#drained();
     while ((this.#entries.at(-1)?.atMs ?? Number.POSITIVE_INFINITY) <= untilMs) await this.#runNext();
     this.#nowMs = untilMs;
   }
@@ -86,7 +92,7 @@ export class VirtualTime {
   /** Lets time pass until something holds. @returns whether it held within the time. */
   async until(holds: () => boolean, withinMs = 60_000): Promise<boolean> {
     const untilMs = this.#nowMs + withinMs;
-    await drained();
+    await this.#drained();
     while (!holds()) {
       const next = this.#entries.at(-1);
       if (!next || next.atMs > untilMs) {
@@ -102,7 +108,7 @@ export class VirtualTime {
     const next = this.#entries.pop() as Entry;
     this.#nowMs = Math.max(this.#nowMs, next.atMs);
     next.wake();
-    await drained();
+    await this.#drained();
     this.afterWake(next.owner);
   }
 
@@ -142,6 +148,6 @@ export class VirtualTime {
 }
 
 // One turn of the real event loop: every promise that can go on by itself has gone on.
-function drained(): Promise<void> {
+function oneTurn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }

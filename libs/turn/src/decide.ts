@@ -43,6 +43,7 @@ import {
 } from './decide-suspend.ts';
 import { by, type Decision, events, late, why } from './decision.ts';
 import { withEditedFiles } from './edited-files.ts';
+import { openEffectIds } from './effects.ts';
 import { decideFeedback } from './feedback.ts';
 import { decideFeedbackCommand } from './jobs.ts';
 import { MACHINE_VERSION } from './machine-versions.ts';
@@ -140,6 +141,8 @@ function decideVerb(state: SessionState, input: CommandInput, atMs: number): Dec
       return decideReplace(context, input);
     case 'signal':
       return decideSignal(state, input);
+    case 'delete':
+      return decideDelete(state, input);
     default:
       return reject(input, 'not_yet_available', `${input.verb} is not there yet in this release`, { field: 'verb' });
   }
@@ -181,6 +184,19 @@ function insteadOfAPrompt(state: SessionState): string {
   return topStateOf(state) === 'suspended'
     ? 'resume it, or interrupt it with a steer'
     : 'steer it or queue a follow-up';
+}
+
+/**
+ * Nothing follows from a deletion in the journal, which it ends: whoever hosts the session puts the tombstone there, and
+ * asks nobody's leave here but whether a run is on.
+ */
+function decideDelete(state: SessionState, input: CommandInput): Decision {
+  if (!isEnded(state))
+    return reject(input, 'session_busy', `the session is ${topStateOf(state)}; cancel its run, then delete it`);
+  // What is still told to hooks after the end would come back to a session that is not there.
+  if (openEffectIds(state).length > 0)
+    return reject(input, 'session_busy', 'what followed the end of its run goes on still; delete it in a moment');
+  return { kind: 'ignored', reason: 'deleted by its host', deletes: true };
 }
 
 function decideApproval(state: SessionState, input: CommandInput): Decision {

@@ -3,11 +3,14 @@ import type { CommandInput, SessionEvent } from '@coxswain/protocol';
 
 type CommandRejected = Extract<SessionEvent, { type: 'command_rejected' }>;
 
-/** What becomes of an input. `ignored` leaves no record; `previously` is what a repeated command was told the first time. */
+/**
+ * What becomes of an input. `ignored` leaves no record; `previously` is what a repeated command was told the first time.
+ * `deletes`: nothing follows from it here, and the host is to end the journal.
+ */
 export type Decision =
   | { readonly kind: 'events'; readonly events: readonly SessionEvent[] }
   | { readonly kind: 'rejected'; readonly events: readonly [CommandRejected, ...SessionEvent[]] }
-  | { readonly kind: 'ignored'; readonly reason: string; readonly previously?: string };
+  | { readonly kind: 'ignored'; readonly reason: string; readonly previously?: string; readonly deletes?: true };
 
 /** A decision for these events. */
 export function events(...list: readonly SessionEvent[]): Decision {

@@ -169,6 +169,8 @@ const TABLE = {
     ...inAll('signal_received other x', 'control_outcome signal stored'),
     ended: refused('not_running', 'x', 'signal'),
   },
+  // What follows from it in an ended session is its host's: no record holds it.
+  delete: { move: command('delete', 'x', {}), ...inAll(...refused('session_busy', 'x')), ended: [] },
   revoke: { move: revoked('waits', 'x'), ...inAll('control_outcome revoke revoked waits') },
   'revoke of what was delivered': {
     move: revoked('said', 'x'),
@@ -199,7 +201,6 @@ const TABLE = {
 
 /** What a later release carries out, with a body that is otherwise well-formed. It has no cells until then. */
 const LATER: Readonly<Record<string, readonly [Verb, object]>> = {
-  delete: ['delete', {}],
   'approve: remember': ['approve', { call_id: 'a', decision: 'allow', remember: 'session' }],
 };
 

@@ -24,7 +24,7 @@ import {
   serveQueries,
 } from '@coxswain/adapter-nats';
 import { combineToolSources, createBuiltInTools } from '@coxswain/adapter-tools';
-import type { Hooks, Personas, StopPredicates, ToolSource } from '@coxswain/ports';
+import type { Hooks, HostLine, Personas, StopPredicates, ToolSource } from '@coxswain/ports';
 import type { PriceTable } from '@coxswain/protocol';
 import { createSessionHost } from '@coxswain/session';
 
@@ -50,14 +50,16 @@ export interface SessionsServiceOptions {
   readonly manifest?: string | undefined;
   /** Stop conditions in code, for personas that name them in stop_when. */
   readonly stopPredicates?: StopPredicates | undefined;
+  /** In place of the line between hosts on the bus: what this host hears of others, and they of it. */
+  readonly hostLine?: HostLine | undefined;
 }
 
 /** A service that runs. */
 export interface SessionsService {
   /** This host's incarnation. */
   readonly hostId: string;
-  /** Sessions that were taken up at the start. */
-  readonly recovered: number;
+  /** Sessions that were found at the start, may have something to do, and are being taken up. */
+  readonly found: number;
   /** Resolves where the service can do no more, with why: the streams were deleted. Stop it then. */
   readonly failed: Promise<Error>;
   /** Stops in order; calls under way may end first, within a bound. */
@@ -102,7 +104,7 @@ export async function startSessionsService(options: SessionsServiceOptions): Pro
         snapshots: createNatsSnapshots(nc),
         timers: createNatsTimers(nc),
         blobs: createNatsBlobs(nc),
-        hostLine: createNatsHostLine(nc, log),
+        hostLine: options.hostLine ?? createNatsHostLine(nc, log),
         active: createNatsActiveSessions(nc),
         publisher: createNatsPublisher(nc, log),
         models: createModels({ env, clock, baseFolder: defaultRoot }),
@@ -122,9 +124,9 @@ export async function startSessionsService(options: SessionsServiceOptions): Pro
       },
       { name: options.hostName ?? 'host' },
     );
-    const { recovered } = await host.start();
+    const { found } = await host.start();
     const stopQueries = serveQueries(nc, log, (ref) => host.status(ref));
-    log.info({ host: host.id, recovered }, 'session host is up');
+    log.info({ host: host.id, found }, 'session host is up');
     const stop = endOnce(async () => {
       log.info({ host: host.id }, 'session host stops');
       stopQueries();
@@ -136,7 +138,7 @@ export async function startSessionsService(options: SessionsServiceOptions): Pro
     });
     return {
       hostId: host.id,
-      recovered,
+      found,
       failed,
       stop,
     };

@@ -1,8 +1,7 @@
-/** A real nats-server for one test file, a bare NATS client on it, and the typed client for reading back. */
-import { findServer, reportTo, startServer } from '@coxswain/adapter-nats';
+/** A bus for one test file, a bare NATS client on it, and the typed client for reading back. */
 import { type Client, connect as connectClient } from '@coxswain/client';
 import { connect as connectBare, createInbox, headers, type NatsConnection } from '@nats-io/transport-node';
-import { scratchFolder } from './scratch.ts';
+import { type Ground, layGround, loginOf, ownServer } from './ground.ts';
 import { until } from './until.ts';
 
 /** A message's headers, by name. */
@@ -28,13 +27,10 @@ export interface ReceiptBox {
   first(): Promise<WireReceipt>;
 }
 
-/** A server that is up, and what a test does with it. */
-export interface TestBus {
-  readonly url: string;
-  readonly token: string;
-  /** With the token in it, as `cox env` gives it. */
-  readonly natsUrl: string;
-  readonly stateDir: string;
+/** Servers that are up, and what a test does with them. */
+export interface TestBus extends Ground {
+  /** How a bare client logs in. */
+  readonly login: ReturnType<typeof loginOf>;
   /** A bare connection: it knows nothing of Coxswain. */
   readonly bare: NatsConnection;
   /** For starting sessions and reading journals; commands under test go over `bare`. */
@@ -46,7 +42,6 @@ export interface TestBus {
   receipts(): ReceiptBox;
   /** Commands that are stored and that no session's journal holds yet, or whose delivery is not acknowledged. */
   commandsWaiting(): Promise<number>;
-  stop(): Promise<void>;
 }
 
 /** The subject of a command, spelled out: what a stranger with a NATS client would type. */
@@ -54,19 +49,20 @@ export function commandSubject(sessionId: string, verb: string): string {
   return `cox.default.session.${sessionId}.${verb}`;
 }
 
-/**
- * Starts a server in a folder of its own, or on the one that an earlier one has left. `NATS_URL` is passed over: a test
- * ends and kills what it uses.
- */
-export async function startBus(leftBehind?: string): Promise<TestBus> {
-  const { NATS_URL: _, ...env } = process.env;
-  const found = await findServer({ env, report: reportTo(process.stderr) });
-  if (found.kind !== 'binary') throw new Error('a server binary was asked for');
-  const stateDir = leftBehind ?? (await scratchFolder('bus'));
-  const server = await startServer({ binary: found.path, stateDir });
-  const { url, token } = server;
-  const bare = await connectBare({ servers: url, token });
-  const client = await connectClient({ servers: url, token });
+/** A bus on the servers that `COX_E2E_SERVERS` asks for. */
+export async function startBus(): Promise<TestBus> {
+  return busOn(await layGround());
+}
+
+/** A bus on a server of its own, or on the folder that an earlier one has left, for what no other server can stand in for. */
+export async function startOwnBus(leftBehind?: string): Promise<TestBus> {
+  return busOn(await ownServer(leftBehind));
+}
+
+async function busOn(ground: Ground): Promise<TestBus> {
+  const login = loginOf(ground);
+  const bare = await connectBare(login);
+  const client = await connectClient(login);
 
   const publish = async (subject: string, payload: string | Uint8Array, head: Head = {}): Promise<StoreAck> => {
     const set = headers();
@@ -78,10 +74,8 @@ export async function startBus(leftBehind?: string): Promise<TestBus> {
   };
 
   return {
-    url,
-    token,
-    natsUrl: url.replace('nats://', `nats://${token}@`),
-    stateDir,
+    ...ground,
+    login,
     bare,
     client,
     publish,
@@ -95,7 +89,7 @@ export async function startBus(leftBehind?: string): Promise<TestBus> {
     async stop() {
       await client.close();
       await bare.close();
-      await server.stop();
+      await ground.stop();
     },
   };
 }

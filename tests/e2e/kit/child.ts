@@ -2,6 +2,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join, resolve } from 'node:path';
+import { cleanEnv } from './clean-env.ts';
 import { until } from './until.ts';
 
 /** The repository. */
@@ -24,16 +25,6 @@ const running = new Set<ChildProcess>();
 process.once('exit', () => {
   for (const child of running) child.kill('SIGKILL');
 });
-
-/** A child's environment: what the person who runs the tests has set for Coxswain is left out, but for where its server is. */
-export function cleanEnv(extra: NodeJS.ProcessEnv = {}): NodeJS.ProcessEnv {
-  const kept = Object.entries(process.env).filter(
-    ([name]) =>
-      !/^(COX_(?!NATS_SERVER$|FETCH$|CACHE_DIR$)|NATS_URL$|INIT_CWD$|VITEST|NODE_OPTIONS$|FORCE_COLOR$)/.test(name) &&
-      !/_(API_KEY|BASE_URL)$/.test(name),
-  );
-  return { ...Object.fromEntries(kept), ...extra };
-}
 
 /** A process of the test's own. */
 export class Child {

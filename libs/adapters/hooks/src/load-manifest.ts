@@ -1,7 +1,7 @@
 /** The manifest, `coxswain.yaml`: hooks that a file declares. Whatever is wrong with it is told by file, line and column. */
 import { readFile, stat } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
-import type { HookRegistrationInput } from '@coxswain/protocol';
+import { type HookRegistrationInput, readStrictly } from '@coxswain/protocol';
 import { type Document, isMap, isNode, isScalar, LineCounter, parseDocument } from 'yaml';
 import { z } from 'zod';
 import { HookRegistrationError } from './hook-registration-error.ts';
@@ -62,11 +62,11 @@ export async function loadManifest(path: string, name = 'manifest'): Promise<Loa
     const said = broken.message.split('\n')[0]?.replace(/ at line \d+, column \d+:$/, '');
     throw new ManifestError(`${file}:${line}:${col}: ${said}`);
   }
-  const read = Manifest.safeParse(document.toJS({ maxAliasCount: 100 }) ?? {});
-  if (!read.success) {
-    const issue = read.error.issues[0] as z.core.$ZodIssue;
-    const key = issue.code === 'unrecognized_keys' ? issue.keys[0] : undefined;
-    throw refuse(issue.path, key === undefined ? told(issue.path, issue.message) : unknown(issue.path, key), key);
+  const read = readStrictly(Manifest, document.toJS({ maxAliasCount: 100 }) ?? {});
+  if (!read.ok) {
+    const [{ path, kind, words }] = read.problems;
+    if (kind !== 'unknown_key') throw refuse(path, told(path, words));
+    throw refuse(path.slice(0, -1), told(path, `there is no such key${words}`), String(path.at(-1)));
   }
 
   const registry = createHookRegistry({ name, source: 'manifest' });
@@ -143,10 +143,6 @@ function defined(written: Readonly<Record<string, unknown>>): Record<string, unk
 function told(path: Path, message: string): string {
   const place = path.map((step) => (typeof step === 'number' ? `[${step}]` : `.${String(step)}`)).join('');
   return place === '' ? message : `${place.slice(1)}: ${message}`;
-}
-
-function unknown(path: Path, key: string): string {
-  return told([...path, key], 'there is no such key');
 }
 
 /** Where a value stands, or the nearest that encloses it; of a key, the key itself. */

@@ -11,6 +11,7 @@ import type {
   HostLine,
   Journal,
   Publisher,
+  Purge,
   Snapshots,
   StoredRecord,
   Timers,
@@ -20,6 +21,7 @@ import { createListeners } from './listeners.ts';
 import { createMemoryCommands } from './memory-commands.ts';
 import { createMemoryActiveSessions, createMemoryHostLines } from './memory-hosts.ts';
 import { createMemoryJournal } from './memory-journal.ts';
+import { createMemoryPurge } from './memory-purge.ts';
 import { createMemoryBlobs, createMemorySnapshots } from './memory-storage.ts';
 import { createMemoryTimers } from './memory-timers.ts';
 import { createSystemClock } from './system-clock.ts';
@@ -42,6 +44,7 @@ export interface MemoryBus {
   readonly timers: Timers;
   readonly publisher: Publisher;
   readonly active: ActiveSessions;
+  readonly purge: Purge;
   /** A host's end of the line between the hosts of this bus. */
   createHostLine(): HostLine;
   /** An inbox for one host. For each partition one open inbox is pinned; when it closes, the next takes over. */
@@ -72,11 +75,15 @@ export function createMemoryBus(clock: Clock = createSystemClock()): MemoryBus {
   const receipts = createListeners<Receipt>();
   const commands = createMemoryCommands(clock, assertOpen);
   const timers = createMemoryTimers(clock, commands.storeTimer, assertOpen);
+  const journal = createMemoryJournal((ref, record) => events.tell(subjects.events(ref), record), assertOpen);
+  const snapshots = createMemorySnapshots(assertOpen);
+  const blobs = createMemoryBlobs(clock, assertOpen);
   return {
-    journal: createMemoryJournal((ref, record) => events.tell(subjects.events(ref), record), assertOpen),
+    journal,
     sender: commands.sender,
-    snapshots: createMemorySnapshots(assertOpen),
-    blobs: createMemoryBlobs(assertOpen),
+    snapshots,
+    blobs,
+    purge: createMemoryPurge({ journal, snapshots, timers, blobs, clock }),
     timers: { schedule: timers.schedule },
     publisher: {
       delta: (ref, delta) => deltas.tell(subjects.deltas(ref), delta),

@@ -2,11 +2,19 @@
 import type { Journal, StoredRecord } from '@coxswain/ports';
 import { BOUNDS, RecordTooLargeError, type SessionRef, sessionRef, subjects } from '@coxswain/protocol';
 
+/** A journal in memory, and what a {@link Purge} needs of it. */
+export interface MemoryJournal extends Journal {
+  /** Deletes a session's records before `fence`. */
+  deleteBefore(ref: SessionRef, fence: number): void;
+  tenants(): readonly string[];
+  all(): Iterable<StoredRecord>;
+}
+
 /** Makes a journal. `appended` is told each record after it is stored. */
 export function createMemoryJournal(
   appended: (ref: SessionRef, record: StoredRecord) => void,
   assertOpen: () => void,
-): Journal {
+): MemoryJournal {
   const bySession = new Map<string, StoredRecord[]>();
   const tenants = new Map<string, Set<string>>();
   let sequence = 0;
@@ -50,6 +58,16 @@ export function createMemoryJournal(
     async *sessions(tenant) {
       assertOpen();
       for (const sessionId of [...(tenants.get(tenant) ?? [])]) yield sessionRef(sessionId, tenant);
+    },
+    deleteBefore(ref, fence) {
+      assertOpen();
+      const key = subjects.journal(ref);
+      const kept = recordsOf(ref).filter((record) => record.fence >= fence);
+      if (bySession.has(key)) bySession.set(key, kept);
+    },
+    tenants: () => [...tenants.keys()],
+    *all() {
+      for (const records of [...bySession.values()]) yield* [...records];
     },
   };
 }

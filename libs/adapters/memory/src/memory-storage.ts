@@ -1,9 +1,9 @@
 /** Snapshots and blobs in memory. */
-import type { Blobs, Snapshots } from '@coxswain/ports';
-import { subjects } from '@coxswain/protocol';
+import type { Blobs, Clock, Snapshots, StoredBlob } from '@coxswain/ports';
+import { BOUNDS, type SessionRef, subjects } from '@coxswain/protocol';
 
 /** Snapshots, the newest of each session. */
-export function createMemorySnapshots(assertOpen: () => void): Snapshots {
+export function createMemorySnapshots(assertOpen: () => void): Snapshots & { delete(ref: SessionRef): void } {
   const newest = new Map<string, Uint8Array>();
   return {
     async put(ref, bytes) {
@@ -14,20 +14,40 @@ export function createMemorySnapshots(assertOpen: () => void): Snapshots {
       assertOpen();
       return newest.get(subjects.snapshot(ref)) ?? null;
     },
+    delete(ref) {
+      assertOpen();
+      newest.delete(subjects.snapshot(ref));
+    },
   };
 }
 
+/** Blobs in memory, and what a {@link Purge} needs of them. */
+export interface MemoryBlobs extends Blobs {
+  list(): readonly StoredBlob[];
+  /** Deletes one unless it was stored again since. @returns whether it did. */
+  delete(blob: StoredBlob): boolean;
+}
+
 /** Blobs by hash. */
-export function createMemoryBlobs(assertOpen: () => void): Blobs {
-  const byHash = new Map<string, Uint8Array>();
+export function createMemoryBlobs(clock: Pick<Clock, 'nowMs'>, assertOpen: () => void): MemoryBlobs {
+  const byHash = new Map<string, StoredBlob & { readonly bytes: Uint8Array }>();
+  let revision = 0;
   return {
     async put(sha256, bytes) {
       assertOpen();
-      if (!byHash.has(sha256)) byHash.set(sha256, bytes.slice());
+      const there = byHash.get(sha256);
+      const storedAtMs = clock.nowMs();
+      if (there && storedAtMs - there.storedAtMs < BOUNDS.unusedBlobKeptMs / 2) return;
+      byHash.set(sha256, { sha256, storedAtMs, revision: ++revision, bytes: there?.bytes ?? bytes.slice() });
     },
     async get(sha256) {
       assertOpen();
-      return byHash.get(sha256) ?? null;
+      return byHash.get(sha256)?.bytes ?? null;
+    },
+    list: () => [...byHash.values()].map(({ bytes: _, ...blob }) => blob),
+    delete(blob) {
+      assertOpen();
+      return byHash.get(blob.sha256)?.revision === blob.revision && byHash.delete(blob.sha256);
     },
   };
 }

@@ -15,7 +15,7 @@ export function createMemoryTimers(
   clock: Clock,
   due: (ref: SessionRef, payload: Uint8Array) => void,
   assertOpen: () => void,
-): Timers & { close(): void } {
+): Timers & { delete(ref: SessionRef): void; close(): void } {
   const byKey = new Map<string, Scheduled>();
   // Sorted by time; timers of the same time keep the order in which they were scheduled.
   const byTime: Scheduled[] = [];
@@ -54,6 +54,13 @@ export function createMemoryTimers(
       byKey.set(key, timer);
       byTime.splice(place(atMs), 0, timer);
       alarm.setBy(atMs);
+    },
+    delete(ref) {
+      assertOpen();
+      for (const timer of byTime.filter((one) => subjects.journal(one.ref) === subjects.journal(ref))) {
+        byTime.splice(byTime.indexOf(timer), 1);
+        byKey.delete(timer.key);
+      }
     },
     close: () => alarm.stop(),
   };

@@ -1,4 +1,5 @@
 /** Connects a service to NATS. */
+import { CONNECTION_LIVENESS } from '@coxswain/protocol';
 import { type NatsConnection, nkeyAuthenticator } from '@nats-io/nats-core';
 import { connect } from '@nats-io/transport-node';
 import { NatsUnavailableError } from './nats-status.ts';
@@ -21,7 +22,8 @@ export interface ConnectNatsOptions {
 }
 
 /**
- * Connects. Once connected it reconnects for as long as it takes; what waits meanwhile has bounds of its own.
+ * Connects. Once connected it reconnects for as long as it takes, also from a server that says nothing any more; what
+ * waits meanwhile has bounds of its own.
  * @throws NatsUnavailableError when no server answers, or the server does not let us in.
  */
 export async function connectNats(options: ConnectNatsOptions): Promise<NatsConnection> {
@@ -34,6 +36,8 @@ export async function connectNats(options: ConnectNatsOptions): Promise<NatsConn
       maxReconnectAttempts: -1,
       reconnectTimeWait: 100,
       reconnectJitter: 100,
+      pingInterval: CONNECTION_LIVENESS.pingMs,
+      maxPingOut: CONNECTION_LIVENESS.unansweredMax,
       // A stack per request costs as much as the request.
       noAsyncTraces: true,
       ...(seed === undefined

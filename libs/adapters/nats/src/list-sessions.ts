@@ -15,16 +15,23 @@ interface SubjectsAnswer {
  * @throws NatsUnavailableError, NatsRefusedError.
  */
 export async function* listSessions(nc: NatsConnection, tenant: string): AsyncGenerator<SessionRef, void, undefined> {
-  for (const stream of JOURNAL_STREAMS) yield* sessionsIn(nc, stream, tenant);
+  for await (const subject of journalSubjects(nc, subjects.tenantJournals(tenant))) {
+    const ref = parseJournalSubject(subject);
+    if (ref) yield ref;
+  }
 }
 
-async function* sessionsIn(
+/** The subjects of all journals that a filter stands for, as {@link listSessions} reads them. */
+export async function* journalSubjects(nc: NatsConnection, filter: string): AsyncGenerator<string, void, undefined> {
+  for (const stream of JOURNAL_STREAMS) yield* subjectsIn(nc, stream, filter);
+}
+
+async function* subjectsIn(
   nc: NatsConnection,
   stream: string,
-  tenant: string,
-): AsyncGenerator<SessionRef, void, undefined> {
+  filter: string,
+): AsyncGenerator<string, void, undefined> {
   const wire = wireOf(nc);
-  const filter = subjects.tenantJournals(tenant);
   let offset = 0;
   let total = 1;
   while (offset < total) {
@@ -33,10 +40,7 @@ async function* sessionsIn(
     if (answer.error) throw new NatsRefusedError('listing sessions', answer.error);
     const page = Object.keys(answer.state?.subjects ?? {});
     if (page.length === 0) return;
-    for (const subject of page) {
-      const ref = parseJournalSubject(subject);
-      if (ref) yield ref;
-    }
+    yield* page;
     offset += page.length;
     total = answer.total ?? 0;
   }

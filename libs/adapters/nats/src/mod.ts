@@ -13,6 +13,7 @@ export { createNatsHostLine } from './nats-host-line.ts';
 export { createNatsInbox } from './nats-inbox.ts';
 export { createNatsJournal } from './nats-journal.ts';
 export { createNatsPublisher } from './nats-publisher.ts';
+export { createNatsPurge } from './nats-purge.ts';
 export { serveQueries } from './nats-queries.ts';
 export { createNatsSender } from './nats-sender.ts';
 export { NatsRefusedError, NatsUnavailableError, NotPermittedError } from './nats-status.ts';

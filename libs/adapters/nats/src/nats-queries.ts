@@ -31,8 +31,10 @@ export function serveQueries(
     try {
       respond(message, await reply(message), log);
     } catch (error) {
+      const { code, message: why } = error as Error & { code?: unknown };
+      if (code === 'session_deleted') return respond(message, { code, message: why }, log);
       log.warn({ subject: message.subject, error }, 'a query was not answered');
-      respond(message, { code: 'query_failed', message: (error as Error).message }, log);
+      respond(message, { code: 'query_failed', message: why }, log);
     } finally {
       answering--;
     }

@@ -1,11 +1,11 @@
 /** Snapshots on a stream, and blobs in an object store. */
 import { createHash } from 'node:crypto';
 import type { Blobs, Snapshots } from '@coxswain/ports';
-import { BLOBS_STREAM, readStoredBlob, STREAMS, subjects } from '@coxswain/protocol';
-import type { NatsConnection } from '@nats-io/nats-core';
+import { BLOB_SUBJECTS, BLOBS_STREAM, BOUNDS, readAbout, readStoredBlob, STREAMS, subjects } from '@coxswain/protocol';
+import { MsgHdrsImpl, type NatsConnection } from '@nats-io/nats-core';
 import { type ObjectStore, Objm } from '@nats-io/obj';
-import { answerOf, NatsRefusedError, NatsUnavailableError, type PublishAck } from './nats-status.ts';
-import { createStreamReader } from './stream-reader.ts';
+import { answerOf, isWrongSequence, NatsRefusedError, NatsUnavailableError, type PublishAck } from './nats-status.ts';
+import { createStreamReader, type StoredMessage } from './stream-reader.ts';
 import { wireOf } from './wire.ts';
 
 /** Snapshots on this connection. They are read from any replica: an older one is only a longer tail. */
@@ -25,6 +25,15 @@ export function createNatsSnapshots(nc: NatsConnection): Snapshots {
   };
 }
 
+/** Whoever is not first that often has others who are. */
+const RENEWALS_MAX = 4;
+
+/** The headers of a message that takes the place of the one at `seq`, and of no other. */
+export function fencedRollup(seq: number): MsgHdrsImpl {
+  const head = { 'Nats-Rollup': ['sub'], 'Nats-Expected-Last-Subject-Sequence': [String(seq)] };
+  return MsgHdrsImpl.fromRecord(head) as MsgHdrsImpl;
+}
+
 /** Blobs on this connection, each an object named by its hash. */
 export function createNatsBlobs(nc: NatsConnection): Blobs {
   let opening: Promise<ObjectStore> | null = null;
@@ -36,11 +45,22 @@ export function createNatsBlobs(nc: NatsConnection): Blobs {
     });
     return opening;
   };
-  const reader = createStreamReader(wireOf(nc), BLOBS_STREAM);
+  const wire = wireOf(nc);
+  const reader = createStreamReader(wire, BLOBS_STREAM);
+  /** Counts as new again from here on, unless somebody was first: also somebody who deletes it. */
+  const renewed = async ({ subject, seq, data }: StoredMessage): Promise<boolean> => {
+    const { error } = answerOf<PublishAck>(await wire.request(subject, data, fencedRollup(seq)));
+    if (error && !isWrongSequence(error)) throw new NatsUnavailableError(`the object store: ${error.description}`);
+    return !error;
+  };
   return {
     async put(sha256, bytes) {
       const objects = await store();
-      if (await answered(objects.info(sha256))) return;
+      for (let tries = 0; tries < RENEWALS_MAX; tries++) {
+        const about = await reader.leaderLast(BLOB_SUBJECTS.about(sha256));
+        if (!about || readAbout(about.data).deleted) break;
+        if (Date.now() - about.timeMs < BOUNDS.unusedBlobKeptMs / 2 || (await renewed(about))) return;
+      }
       await answered(objects.putBlob({ name: sha256 }, bytes));
     },
     async get(sha256) {

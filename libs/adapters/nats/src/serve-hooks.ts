@@ -19,6 +19,7 @@ import {
   isInboxSubject,
   Message,
   parseHookService,
+  readId,
   returnProblem,
   STREAMS,
   subjects,
@@ -62,11 +63,11 @@ const FORMER_SERVED_MS = 10_000;
 
 /**
  * Announces handlers and serves them.
- * @throws HookIdTakenError, ZodError for a name, NatsUnavailableError, NatsRefusedError, StreamConfigMismatchError.
+ * @throws HookIdTakenError, InvalidIdError for a name, NatsUnavailableError, NatsRefusedError, StreamConfigMismatchError.
  */
 export async function serveHooks(nc: NatsConnection, log: Log, options: ServeHooksOptions): Promise<ServedHooks> {
-  const tenant = TenantId.parse(options.tenant);
-  const service = HookServiceName.parse(options.service);
+  const tenant = readId(TenantId, 'tenant', options.tenant);
+  const service = readId(HookServiceName, 'service', options.service);
   await ensureBuckets(nc, [STREAMS.registry, STREAMS.hosts]);
   const instance = nuid.next();
   const subscriptions = new Map<string, Subscription>();

@@ -14,7 +14,7 @@ export interface FlagSpec {
 /** What a command is handed. */
 export interface Invocation {
   readonly flags: Flags;
-  /** As many as the command declares, at most. */
+  /** As many as the command declares, at most; where the last may be several, those too. */
   readonly args: readonly string[];
   readonly env: NodeJS.ProcessEnv;
 }
@@ -25,7 +25,7 @@ export type CommandRun = (invocation: Invocation) => Promise<ExitCode>;
 /** One command. Its code is loaded only when it runs. */
 export interface CommandSpec {
   readonly name: string;
-  /** Positional arguments as the help shows them: `<session>` is needed, `[call]` is not. */
+  /** Positional arguments as the help shows them: `<session>` is needed, `[call]` is not; the last, `<session…>`, may be several. */
   readonly args: readonly string[];
   readonly help: string;
   readonly flags: Readonly<Record<string, FlagSpec>>;

@@ -76,6 +76,9 @@ const REMINDING = {
   'role-hint': { value: 'VOICE', help: 'system (default), developer, user_block or ephemeral_cache' },
 } satisfies Record<string, FlagSpec>;
 
+const TENANT: FlagSpec = { value: 'NAME', help: 'Whose sessions (default, or the key’s)' };
+const DRY_RUN: FlagSpec = { help: 'Say what would be deleted, and delete nothing' };
+
 const COMMANDING = { ...BUS, 'command-id': INJECTING['command-id'] } satisfies Record<string, FlagSpec>;
 const AT: FlagSpec = { value: 'N', help: 'After this record instead of the newest' };
 const REASON: FlagSpec = { value: 'TEXT', help: 'Why; it is recorded' };
@@ -254,7 +257,13 @@ export const COMMANDS: readonly CommandSpec[] = [
     examples: ['cox signal 3f2a deployed --data \'{"version": "1.4.2"}\''],
     load: () => import('../commands/signal.ts'),
   },
-  { name: 'sessions', args: [], help: 'List all sessions', flags: BUS, load: () => import('../commands/sessions.ts') },
+  {
+    name: 'sessions',
+    args: [],
+    help: 'List all sessions',
+    flags: { ...BUS, deleted: { help: 'Also those that are deleted' } },
+    load: () => import('../commands/sessions.ts'),
+  },
   {
     name: 'approvals',
     args: [],
@@ -318,6 +327,38 @@ export const COMMANDS: readonly CommandSpec[] = [
     load: () => import('../commands/import.ts'),
   },
   {
+    name: 'delete',
+    args: ['<session…>'],
+    help: 'Delete sessions that have ended, for good: their records, snapshots and files',
+    flags: {
+      ...BUS,
+      tenant: TENANT,
+      yes: { help: 'Do not ask' },
+      reason: { value: 'TEXT', help: 'Why; it stands in what is left of the session' },
+      unreadable: { help: 'Also one whose newest record cannot be read' },
+      'dry-run': DRY_RUN,
+    },
+    examples: ['cox delete k3f9', 'NATS_NKEY=./auth/admin.nk cox delete k3f9 m2x7 --tenant red --yes'],
+    load: () => import('../commands/delete.ts'),
+  },
+  {
+    name: 'sweep',
+    args: [],
+    help: 'Delete what is not kept any more: sessions past their time, deletions broken off, files nobody uses',
+    flags: {
+      ...BUS,
+      keep: {
+        value: '[TENANT=]TIME',
+        help: 'How long sessions are kept after their last record: 90d; without it, until they are deleted',
+        repeatable: true,
+      },
+      max: { value: 'N', help: 'At most so many sessions in this sweep (1000)' },
+      'dry-run': DRY_RUN,
+    },
+    examples: ['cox sweep --keep 90d --keep red=365d --dry-run', 'NATS_NKEY=./auth/admin.nk cox sweep --keep 90d'],
+    load: () => import('../commands/sweep.ts'),
+  },
+  {
     name: 'up',
     args: [],
     help: 'Run everything on this machine until stopped',
@@ -363,7 +404,17 @@ export const COMMANDS: readonly CommandSpec[] = [
     args: [],
     help: 'Write a nats-server’s accounts and the keys of every role: who may do what on a bus',
     flags: {
-      out: { value: 'DIR', help: 'The folder to write; it must not be there yet' },
+      out: { value: 'DIR', help: 'The folder to write; it must not be there yet, but with --add and --remove' },
+      add: {
+        value: '[TENANT/]ROLE=NAME',
+        help: 'Add one more key of a role to a folder that is there; no other key changes',
+        repeatable: true,
+      },
+      remove: {
+        value: '[TENANT/]ROLE[=NAME]',
+        help: 'Take a key out of a folder that is there: servers let it in no more once they have read it again',
+        repeatable: true,
+      },
       tenant: { value: 'NAME', help: 'A tenant, each with an account of its own (default)', repeatable: true },
       worker: {
         value: 'NAME=TOOL,…',
@@ -378,6 +429,8 @@ export const COMMANDS: readonly CommandSpec[] = [
       'cox auth --out ./auth',
       'cox auth --out ./auth --tenant red --tenant blue',
       'cox auth --out ./auth --worker stock=stock_level,reserve',
+      'cox auth --out ./auth --add operator=alice --add host=second',
+      'cox auth --out ./auth --remove host',
     ],
     load: () => import('../commands/auth.ts'),
   },

@@ -16,7 +16,7 @@ export type ParsedLine =
 
 /** Commands that exist by name only: a later release brings them. */
 const NOT_YET_COMMANDS: ReadonlySet<string> = new Set(
-  'delete tree personas persona acp mcp inspect trace auth init'.split(' '),
+  'tree personas persona acp mcp inspect trace auth init'.split(' '),
 );
 
 /**
@@ -61,7 +61,7 @@ export function parseLine(argv: readonly string[], commands: readonly CommandSpe
       `cox ${command.name} needs ${needed.slice(args.length).join(' ')}; see cox ${command.name} --help`,
     );
   }
-  if (args.length > command.args.length) {
+  if (args.length > command.args.length && !command.args.at(-1)?.endsWith('…>')) {
     const extra = args[command.args.length] as string;
     throw usageError(
       `cox ${command.name} does not know what to do with "${extra}"; put quotes around text with spaces`,

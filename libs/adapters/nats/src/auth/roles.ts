@@ -35,14 +35,16 @@ export type TenantRole = 'gateway' | 'viewer' | 'steerer' | 'approver' | 'operat
 
 /** What a role is for, as the reference and the README of the keys say it. */
 export const ROLES: Readonly<Record<SystemRole | TenantRole, string>> = {
-  admin: 'Makes, changes and purges streams (`cox streams`); may do everything in their account.',
+  admin:
+    'Makes, changes and purges streams (`cox streams`), deletes sessions (`cox delete`, `cox sweep`); may do everything in their account.',
   host: 'A session host: writes journals, snapshots, timers, files; reads commands; makes no stream but the bucket of beats.',
-  gateway: 'Speaks for the tenant’s users: reads sessions, sends every command; approves only where it was allowed to.',
+  gateway:
+    'Speaks for the tenant’s users: reads sessions, sends every command but delete; approves only where it was allowed to.',
   viewer: 'Reads sessions: journals, live events, states.',
   steerer:
     'Says something to sessions (steer, remind, followup, revoke, replace) and hears what is live; reads no journal.',
   approver: 'Reads sessions, and approves and denies calls.',
-  operator: 'Reads sessions and sends every command.',
+  operator: 'Reads sessions and sends every command but delete.',
   hooks: 'A hook service: announces and answers hooks, tells of its jobs.',
   tools:
     'A worker that may serve every tool of the tenant: announces and answers them, sends the outcomes of long calls.',
@@ -69,9 +71,9 @@ export function verbsOf(role: TenantRole, settings: AuthSettings): readonly stri
     case 'approver':
       return ['approve'];
     case 'operator':
-      return VERBS;
+      return CLIENT_VERBS;
     case 'gateway':
-      return VERBS.filter((verb) => settings.gatewayApproves || verb !== 'approve');
+      return CLIENT_VERBS.filter((verb) => settings.gatewayApproves || verb !== 'approve');
     case 'hooks':
       return ['feedback'];
     case 'tools':
@@ -81,6 +83,8 @@ export function verbsOf(role: TenantRole, settings: AuthSettings): readonly stri
   }
 }
 
+/** Deleting is the admin's, whose rights are not bound to a tenant. */
+const CLIENT_VERBS = VERBS.filter((verb) => verb !== 'delete');
 const STEERING = ['steer', 'remind', 'followup', 'revoke', 'replace'] as const;
 
 /** What an installation may decide. */
@@ -233,9 +237,17 @@ export function askedOf(tenant: string): readonly (Passage & { readonly threshol
   ];
 }
 
-/** The rights of a role in its tenant's account. */
-export function tenantRights(role: TenantRole, tenant: string, settings: AuthSettings): RoleRights {
-  const prefix = tenantSubjects.inboxPrefix(tenant, role);
+/**
+ * The rights of a role in its tenant's account.
+ * @param user what its inboxes are called by, for a further key of the role.
+ */
+export function tenantRights(
+  role: TenantRole,
+  tenant: string,
+  settings: AuthSettings,
+  user: string = role,
+): RoleRights {
+  const prefix = tenantSubjects.inboxPrefix(tenant, user);
   if (role === 'tools') return toolRights(tenant, prefix, ['*']);
   const inbox = `${prefix}.>`;
   const publish = passagesOf(role, tenant, settings).map(({ subject }) => subject);

@@ -1,0 +1,113 @@
+/** The purge port on JetStream: takes a connection that may purge streams, which no host's may. */
+import type { Purge, StoredBlob } from '@coxswain/ports';
+import {
+  BLOB_SUBJECTS,
+  BLOBS_STREAM,
+  deletedAbout,
+  JOURNAL_STREAMS,
+  journalStreamOf,
+  parseJournalSubject,
+  readAbout,
+  type SessionRef,
+  STREAMS,
+  subjects,
+} from '@coxswain/protocol';
+import type { NatsConnection } from '@nats-io/nats-core';
+import { journalSubjects } from './list-sessions.ts';
+import { journalReaders } from './nats-journal.ts';
+import { answerOf, isWrongSequence, NatsRefusedError, type PublishAck } from './nats-status.ts';
+import { fencedRollup } from './nats-storage.ts';
+import { createStreamReader, type StoredMessage } from './stream-reader.ts';
+import { wireOf } from './wire.ts';
+
+/** Messages per request while a stream is read from end to end. */
+const READ_BATCH = 256;
+
+interface StreamState {
+  readonly ts?: string;
+  readonly state?: { readonly last_seq?: number };
+}
+
+/** A purge on this connection. All throw NatsUnavailableError, NatsRefusedError, NotPermittedError. */
+export function createNatsPurge(nc: NatsConnection): Purge {
+  const wire = wireOf(nc);
+  const journalOf = journalReaders(nc);
+  const blobs = createStreamReader(wire, BLOBS_STREAM);
+  const encode = (value: object) => new TextEncoder().encode(JSON.stringify(value));
+
+  async function purge(stream: string, filter: string, seq?: number): Promise<void> {
+    const request = { filter, ...(seq === undefined ? {} : { seq }) };
+    const { error } = answerOf<object>(await wire.request(`$JS.API.STREAM.PURGE.${stream}`, encode(request)));
+    if (error) throw new NatsRefusedError(`purging ${filter}`, error);
+  }
+
+  async function infoOf(stream: string): Promise<StreamState> {
+    const answer = answerOf<StreamState>(await wire.request(`$JS.API.STREAM.INFO.${stream}`, new Uint8Array()));
+    if (answer.error) throw new NatsRefusedError(`looking at ${stream}`, answer.error);
+    return answer;
+  }
+
+  /** Every message of a stream on a subject, in order, up to the newest at the time of the call. */
+  async function* all(stream: string, subject: string): AsyncGenerator<StoredMessage, void, undefined> {
+    const reader = createStreamReader(wire, stream);
+    const end = (await infoOf(stream)).state?.last_seq ?? 0;
+    for (let from = 1; from <= end; ) {
+      let page = await reader.batch(subject, from, READ_BATCH);
+      if (page.length === 0) {
+        // A replica that lags behind, or the end: the leader knows.
+        const next = await reader.leaderNext(subject, from);
+        if (!next) return;
+        page = [next];
+      }
+      for (const message of page) {
+        if (message.seq > end) return;
+        yield message;
+        from = message.seq + 1;
+      }
+    }
+  }
+
+  return {
+    journalBefore: (ref, fence) => purge(journalStreamOf(ref.sessionId), subjects.journal(ref), fence),
+    async hasBefore(ref: SessionRef, fence: number) {
+      const first = await journalOf(ref).leaderNext(subjects.journal(ref), 1);
+      return first !== null && first.seq < fence;
+    },
+    snapshots: (ref) => purge(STREAMS.snapshots, subjects.snapshot(ref)),
+    timers: (ref) => purge(STREAMS.timers, subjects.sessionTimers(ref)),
+    async nowMs() {
+      const { ts } = await infoOf(BLOBS_STREAM);
+      return ts === undefined ? Date.now() : Date.parse(ts);
+    },
+    async tenants() {
+      const tenants = new Set<string>();
+      for await (const subject of journalSubjects(nc, subjects.journals)) {
+        const ref = parseJournalSubject(subject);
+        if (ref) tenants.add(ref.tenant);
+      }
+      return [...tenants].sort();
+    },
+    async *records() {
+      for (const stream of JOURNAL_STREAMS) for await (const { data } of all(stream, subjects.journals)) yield data;
+    },
+    async *blobs() {
+      for await (const { data, seq, timeMs } of all(BLOBS_STREAM, BLOB_SUBJECTS.abouts))
+        yield { sha256: readAbout(data).name, storedAtMs: timeMs, revision: seq };
+    },
+    async blob({ sha256, revision }: StoredBlob) {
+      const subject = BLOB_SUBJECTS.about(sha256);
+      const about = await blobs.leaderLast(subject);
+      if (about?.seq !== revision) return false;
+      // First that it is gone, under the fence: whoever stores it now stores it anew, under another name for its bytes.
+      const marked = answerOf<PublishAck>(
+        await wire.request(subject, deletedAbout(about.data), fencedRollup(revision)),
+      );
+      if (marked.error && isWrongSequence(marked.error)) return false;
+      if (marked.error || marked.seq === undefined)
+        throw new NatsRefusedError('deleting a blob', marked.error ?? { code: 500, err_code: 0, description: 'empty' });
+      await purge(BLOBS_STREAM, BLOB_SUBJECTS.chunks(readAbout(about.data).nuid));
+      await purge(BLOBS_STREAM, subject, marked.seq + 1);
+      return true;
+    },
+  };
+}

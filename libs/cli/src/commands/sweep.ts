@@ -1,0 +1,60 @@
+/** `cox sweep`. */
+import { TenantId } from '@coxswain/protocol';
+import { sweepBlobs, sweepSessions } from '@coxswain/session';
+import { withAdminPorts } from '../instance/admin-ports.ts';
+import { withBusOnce } from '../instance/open-bus.ts';
+import { EXIT, usageError } from '../line/cli-error.ts';
+import type { CommandRun } from '../line/command-spec.ts';
+import { deletedLine, whoDeletes } from '../run/deleted-line.ts';
+import { readDuration } from '../run/typed-duration.ts';
+import { standardStreams } from '../terminal/streams.ts';
+
+const MAX = 1_000;
+
+/** Deletes what is not kept any more, on the whole bus. Exits 1 where something that was due could not be deleted. */
+export const run: CommandRun = async (invocation) => {
+  const { flags, env } = invocation;
+  const keptMs = keptFor(flags.inOrder(['keep']).map(({ value }) => value));
+  const max = flags.whole('max', { min: 1, max: 1_000_000 }) ?? MAX;
+  const dryRun = flags.on('dry-run');
+  const json = flags.on('json');
+  return withBusOnce(invocation, false, (bus) =>
+    withAdminPorts(bus, async (ports) => {
+      let deleted = 0;
+      let refused = 0;
+      for await (const { ref, deletion } of sweepSessions(ports, { keptMs, max, dryRun, by: whoDeletes(env) })) {
+        if (deletion.status === 'refused') refused++;
+        else deleted++;
+        const { out, err } = deletedLine(ref.sessionId, ref.tenant, deletion, json);
+        standardStreams.out(out);
+        standardStreams.err(err);
+      }
+      const files = await sweepBlobs(ports.purge, { dryRun });
+      const more = deleted + refused >= max;
+      if (json)
+        standardStreams.out(
+          `${JSON.stringify({ type: 'swept', dry_run: dryRun, sessions: deleted, refused, more, files })}\n`,
+        );
+      const would = dryRun ? 'would be ' : '';
+      standardStreams.err(
+        `${deleted} sessions and ${files.deleted} files ${would}deleted${more ? '; there may be more: sweep again' : ''}\n`,
+      );
+      return refused > 0 ? EXIT.error : EXIT.ok;
+    }),
+  );
+};
+
+/** How long sessions of a tenant are kept, by what was given: a tenant's own time goes before that of all. */
+export function keptFor(given: readonly string[]): (tenant: string) => number | null {
+  const times = new Map<string, number>();
+  for (const text of given) {
+    const at = text.indexOf('=');
+    const tenant = at < 0 ? '' : text.slice(0, at);
+    const ms = readDuration(text.slice(at + 1));
+    if (ms === null || (at >= 0 && !TenantId.safeParse(tenant).success))
+      throw usageError(`--keep takes a time such as 12h or 90d, or TENANT=90d, not "${text.slice(0, 100)}"`);
+    if (times.has(tenant)) throw usageError(`--keep is given twice for ${at < 0 ? 'all tenants' : tenant}`);
+    times.set(tenant, ms);
+  }
+  return (tenant) => times.get(tenant) ?? times.get('') ?? null;
+}

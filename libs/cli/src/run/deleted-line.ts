@@ -1,0 +1,38 @@
+/** What is said of a deletion, and who deletes. */
+import { userInfo } from 'node:os';
+import type { Actor } from '@coxswain/protocol';
+import type { Deletion } from '@coxswain/session';
+
+/** What goes to standard output, and what to the person. */
+export interface DeletedLine {
+  readonly out: string;
+  readonly err: string;
+}
+
+/** The line for one session. */
+export function deletedLine(id: string, tenant: string, deletion: Deletion, json: boolean): DeletedLine {
+  const { status } = deletion;
+  const head = { type: status === 'refused' ? 'not_deleted' : status, session_id: id, tenant };
+  if (deletion.status === 'refused') {
+    const { code, message } = deletion;
+    const err = `${code}: ${message}\n`;
+    return json ? { out: `${JSON.stringify({ ...head, code, message })}\n`, err } : { out: '', err };
+  }
+  const records = deletion.status === 'would_delete' ? deletion.records : deletion.tombstone.records;
+  if (json) return { out: `${JSON.stringify({ ...head, records })}\n`, err: '' };
+  const said = { deleted: 'deleted', completed: 'its deletion is complete now', would_delete: 'would be deleted' }[
+    deletion.status
+  ];
+  return { out: `${id}\n`, err: `${id}: ${said}, ${records} records\n` };
+}
+
+/** Whoever is logged in, as far as the machine says so; unverified, like every name on the bare bus. */
+export function whoDeletes(env: NodeJS.ProcessEnv): Actor | undefined {
+  try {
+    return { name: userInfo().username, verified: false };
+  } catch {
+    // A process of no known user.
+    const name = env.USER?.trim().slice(0, 256);
+    return name ? { name, verified: false } : undefined;
+  }
+}

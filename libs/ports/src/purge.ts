@@ -1,0 +1,36 @@
+/** The purge port: what only whoever looks after a bus may do, and no host. It takes away what nobody needs any more. */
+import type { SessionRef } from '@coxswain/protocol';
+
+/** Bytes in the store of blobs. */
+export interface StoredBlob {
+  readonly sha256: string;
+  /** When they were stored last, milliseconds since 1970: bytes that are put again after a while count as new. */
+  readonly storedAtMs: number;
+  /** Changes whenever they are stored again. */
+  readonly revision: number;
+}
+
+/** Takes away what sessions have left. Whatever is away already is no error. */
+export interface Purge {
+  /** Deletes the records of a session that stand before `fence`; the one at it stays. */
+  journalBefore(ref: SessionRef, fence: number): Promise<void>;
+  /** Whether a session has records before `fence`. */
+  hasBefore(ref: SessionRef, fence: number): Promise<boolean>;
+  /** Deletes a session's snapshots. */
+  snapshots(ref: SessionRef): Promise<void>;
+  /** Deletes a session's timers that are still to come. */
+  timers(ref: SessionRef): Promise<void>;
+  /** The store's own time, milliseconds since 1970: what `storedAtMs` is measured with. */
+  nowMs(): Promise<number>;
+  /** All tenants that have a session, or had one. */
+  tenants(): Promise<readonly string[]>;
+  /**
+   * The bytes of every record of every session: all that was appended before the call, and some of what comes meanwhile.
+   * @throws where not all of it can be read.
+   */
+  records(): AsyncIterable<Uint8Array>;
+  /** What the store of blobs holds. */
+  blobs(): AsyncIterable<StoredBlob>;
+  /** Deletes a blob unless it was stored again since. @returns whether it did. */
+  blob(blob: StoredBlob): Promise<boolean>;
+}

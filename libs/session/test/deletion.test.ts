@@ -1,0 +1,463 @@
+/** Deletion: by a command, and from outside; what a session is afterwards to everybody, and how little it takes to be broken off. */
+import type { Purge } from '@coxswain/ports';
+import { BOUNDS, type Tombstone, tombstoneIn } from '@coxswain/protocol';
+import { describe, expect, test, vi } from 'vitest';
+import {
+  type DeleteOptions,
+  type DeletePorts,
+  type Deletion,
+  deleteSession,
+  sha256Hex,
+  sweepBlobs,
+} from '../src/mod.ts';
+import { sweepSessions } from '../src/sweep.ts';
+import { ask, call, say } from './fake-model.ts';
+import { taking } from './fake-tools.ts';
+import { ASKING, refOf, type TestBed, testBed } from './test-bed.ts';
+
+const DAY_MS = 24 * 3_600_000;
+
+/** A session that has ended, on a host that has it in memory. */
+async function ended(bed: TestBed) {
+  bed.models.answers = [ask(call('c1', 'read')), say('done')];
+  const host = await bed.host();
+  await bed.start();
+  return host;
+}
+
+/** A session that waits for an approval. */
+async function parked(bed: TestBed) {
+  bed.tools = { ask: {} };
+  bed.models.answers = [ask(call('c1', 'ask')), say('done')];
+  const host = await bed.host();
+  await bed.start({ permissions: ASKING });
+  return host;
+}
+
+const portsOf = (bed: TestBed, other: Partial<DeletePorts> = {}): DeletePorts => ({
+  journal: bed.journal,
+  blobs: bed.bus.blobs,
+  active: bed.bus.active,
+  purge: bed.bus.purge,
+  clock: bed.time.clock(),
+  tellHost: async ({ sessionId }) => void (await bed.send('delete', {}, { session: sessionId, tell: false })),
+  ...other,
+});
+
+/** Deletes from outside, as whoever looks after the bus does. */
+async function deleted(bed: TestBed, options: DeleteOptions = {}, other: Partial<DeletePorts> = {}, session = 's1') {
+  let result: Deletion | Error | null = null;
+  const deleting = deleteSession(portsOf(bed, other), refOf(session), options).then(
+    (deletion) => {
+      result = deletion;
+    },
+    (error: Error) => {
+      result = error;
+    },
+  );
+  await bed.time.until(() => result !== null, 120_000);
+  await deleting;
+  if ((result as unknown) instanceof Error) throw result;
+  return result as unknown as Deletion;
+}
+
+async function tombstone(bed: TestBed, session = 's1'): Promise<Tombstone | null> {
+  const last = await bed.bus.journal.last(refOf(session));
+  return last && tombstoneIn(last.bytes);
+}
+
+const HAS_GONE = { status: 'refused', code: 'session_deleted' };
+
+describe('the command', () => {
+  test('ends the journal of a session that has ended: a tombstone stands behind its records, and says by whom and why', async () => {
+    const bed = testBed();
+    await ended(bed);
+    const before = await bed.bytes();
+    const id = await bed.send('delete', { reason: 'no longer needed', actor: 'ann' });
+    expect(bed.told(id)).toEqual(['accepted']);
+    expect((await bed.bytes()).slice(0, -1)).toEqual(before);
+    expect(await tombstone(bed)).toEqual({
+      tombstone: 1,
+      session_id: 's1',
+      deleted_at: new Date(bed.time.nowMs).toISOString(),
+      deleted_by: { name: 'ann', verified: false },
+      reason: 'no longer needed',
+      records: before.length,
+      last_hash: sha256Hex(before.at(-1) as Uint8Array),
+    });
+  });
+
+  test('is refused with session_busy while a run is on, and recorded like any rejection', async () => {
+    const bed = testBed();
+    await parked(bed);
+    const id = await bed.send('delete');
+    expect(bed.told(id)).toEqual(['rejected session_busy']);
+    expect((await bed.lines()).at(-1)).toBe(`command_rejected session_busy ${id}`);
+    expect(await tombstone(bed)).toBeNull();
+  });
+
+  test('of an unknown session is session_not_found, and leaves nothing', async () => {
+    const bed = testBed();
+    await bed.host();
+    expect(bed.told(await bed.send('delete'))).toEqual(['rejected session_not_found']);
+    expect(await bed.bytes()).toEqual([]);
+  });
+
+  test('is the last: what stands behind it in the same inbox is told that the session is deleted', async () => {
+    const bed = testBed();
+    const first = await ended(bed);
+    first.abandon();
+    const ids = [await bed.send('delete'), await bed.send('prompt', 'on'), await bed.send('delete')];
+    await bed.host();
+    await bed.time.advance(10_000);
+    expect(ids.map((id) => bed.told(id))).toEqual([
+      ['accepted'],
+      ['rejected session_deleted'],
+      ['rejected session_deleted'],
+    ]);
+    expect((await bed.bytes()).filter((bytes) => tombstoneIn(bytes))).toHaveLength(1);
+  });
+
+  test('of which the acknowledgement is lost has deleted it all the same, once', async () => {
+    const bed = testBed();
+    await ended(bed);
+    bed.journal.next = ['unanswered'];
+    const id = await bed.send('delete');
+    await bed.time.advance(10_000);
+    expect(bed.told(id)).toEqual(['accepted']);
+    expect((await bed.bytes()).filter((bytes) => tombstoneIn(bytes))).toHaveLength(1);
+  });
+});
+
+describe('a deleted session', () => {
+  test.each(['start', 'prompt', 'steer', 'approve', 'cancel', 'delete'])(
+    'answers %s with session_deleted, and is not begun again',
+    async (verb) => {
+      const bed = testBed();
+      await ended(bed);
+      await deleted(bed);
+      const body =
+        verb === 'start'
+          ? { prompt: 'again' }
+          : verb === 'approve'
+            ? { call_id: 'c', decision: 'allow' }
+            : verb === 'cancel' || verb === 'delete'
+              ? {}
+              : 'x';
+      const here = await bed.send(verb, body);
+      // A host that has never had it.
+      await bed.host();
+      await bed.time.advance(10_000);
+      const there = await bed.send(verb, body);
+      await bed.time.advance(10_000);
+      expect([...bed.told(here), ...bed.told(there)]).toEqual(['rejected session_deleted', 'rejected session_deleted']);
+      expect(bed.receipts.at(-1)?.message).toMatch(/^the session s1 was deleted at 2030-/);
+      expect(await bed.bytes()).toHaveLength(1);
+    },
+  );
+
+  test('says so to whoever asks for its state, forks it or imports it', async () => {
+    const bed = testBed();
+    const host = await ended(bed);
+    await deleted(bed);
+    await expect(host.status(refOf())).rejects.toMatchObject({ code: 'session_deleted' });
+    const fork = await bed.send('start', { fork: { session: 's1', n: 2 } }, { session: 'f1' });
+    expect(bed.told(fork)).toEqual(['rejected session_deleted']);
+    expect(await bed.bytes('f1')).toEqual([]);
+  });
+
+  test('leaves the host that had it in memory at once: no snapshot, no note, no second try', async () => {
+    const bed = testBed();
+    const host = await ended(bed);
+    expect(host.live).toBe(1);
+    await deleted(bed);
+    expect(host.live).toBe(0);
+    await bed.time.advance(120_000);
+    expect(await bed.bus.snapshots.get(refOf())).toBeNull();
+    expect((await Promise.all(Array.from({ length: 64 }, (_, p) => bed.bus.active.list(p)))).flat()).toEqual([]);
+    expect(bed.log.filter(({ level }) => level === 'warn' || level === 'error')).toEqual([]);
+  });
+
+  test('is left alone by a timer that comes late, and by a host that finds a note of it', async () => {
+    const bed = testBed();
+    const first = await ended(bed);
+    await deleted(bed);
+    const [stone] = await bed.bytes();
+    first.abandon();
+    await bed.bus.active.note(refOf(), null);
+    await bed.bus.timers.schedule(refOf(), '3-0', 0, Buffer.from('{"v":1,"effect_id":"3-0","purpose":"wake"}'));
+    const host = await bed.host();
+    await bed.time.advance(120_000);
+    expect(await bed.bytes()).toEqual([stone]);
+    expect(host.live).toBe(0);
+    expect((await Promise.all(Array.from({ length: 64 }, (_, p) => bed.bus.active.list(p)))).flat()).toEqual([]);
+  });
+});
+
+describe('deletion from outside', () => {
+  test('leaves a tombstone of everything that the session had, and nothing else', async () => {
+    const bed = testBed();
+    await ended(bed);
+    const records = (await bed.bytes()).length;
+    const result = await deleted(bed, { by: { name: 'ops', verified: false }, reason: 'asked for' });
+    expect(result).toMatchObject({
+      status: 'deleted',
+      tombstone: { records, deleted_by: { name: 'ops' }, reason: 'asked for' },
+    });
+    expect(await bed.bytes()).toHaveLength(1);
+    expect(await deleted(bed)).toMatchObject(HAS_GONE);
+  });
+
+  test.each([
+    ['that waits for an approval', parked],
+    [
+      'that is suspended',
+      async (bed: TestBed) => {
+        await parked(bed);
+        await bed.send('suspend', {});
+        await bed.send('approve', { call_id: 'c1', decision: 'allow' });
+      },
+    ],
+  ])('of a session %s is refused with session_busy, and changes nothing', async (_what, make) => {
+    const bed = testBed();
+    await make(bed);
+    const before = await bed.bytes();
+    const result = await deleted(bed);
+    expect(result).toMatchObject({ status: 'refused', code: 'session_busy' });
+    expect(result.status === 'refused' && result.message).toMatch(/cox cancel s1$/);
+    expect(await bed.bytes()).toEqual(before);
+  });
+
+  test('of a session that a prompt reaches first is refused: its record came before the tombstone', async () => {
+    const bed = testBed();
+    await ended(bed);
+    bed.tools = { read: { run: taking(3_600_000) } };
+    bed.models.answers = [say('done'), say('done'), ask(call('c2', 'read')), say('done')];
+    bed.journal.next = [
+      async (append) => {
+        bed.journal.next = [];
+        await bed.send('prompt', 'on');
+        return append();
+      },
+    ];
+    expect(await deleted(bed)).toMatchObject({ status: 'refused', code: 'session_busy' });
+    expect(await tombstone(bed)).toBeNull();
+  });
+
+  test('that comes before a host’s append: the host is refused, starts nothing, and says that it is deleted', async () => {
+    const bed = testBed();
+    await ended(bed);
+    const asked = bed.models.requests.length;
+    let done: Deletion | null = null;
+    bed.journal.next = [
+      async (append) => {
+        // The host is about to append the record of a prompt.
+        done = await deleteSession(portsOf(bed, { tellHost: async () => undefined }), refOf());
+        return append();
+      },
+    ];
+    const id = await bed.send('prompt', 'on');
+    await bed.time.advance(1_000);
+    expect(done).toMatchObject({ status: 'deleted' });
+    expect(bed.told(id)).toEqual(['rejected session_deleted']);
+    expect(bed.models.requests.length).toBe(asked);
+    expect(await bed.bytes()).toHaveLength(1);
+  });
+
+  test('a dry run says what would be deleted, and changes nothing', async () => {
+    const bed = testBed();
+    await ended(bed);
+    const before = await bed.bytes();
+    expect(await deleted(bed, { dryRun: true })).toEqual({ status: 'would_delete', records: before.length });
+    expect(await bed.bytes()).toEqual(before);
+  });
+
+  test.each(['timers', 'snapshots', 'journalBefore'] as const)(
+    'broken off at its %s is done again from there, and then it is done',
+    async (at) => {
+      const bed = testBed();
+      await ended(bed);
+      const dies: Purge = { ...bed.bus.purge, [at]: async () => Promise.reject(new Error('dying')) };
+      await expect(deleted(bed, {}, { purge: dies })).rejects.toThrow('dying');
+      const stone = await tombstone(bed);
+      expect(stone).not.toBeNull();
+      // Half deleted it is as deleted as it will be.
+      expect(bed.told(await bed.send('start', { prompt: 'again' }))).toEqual(['rejected session_deleted']);
+      expect(await deleted(bed)).toMatchObject({ status: 'completed', tombstone: stone });
+      expect(await bed.bytes()).toHaveLength(1);
+      expect(await deleted(bed)).toMatchObject(HAS_GONE);
+    },
+  );
+
+  test('completes what the command has begun', async () => {
+    const bed = testBed();
+    await ended(bed);
+    await bed.send('delete', { actor: 'ann' });
+    expect(await deleted(bed, { by: { name: 'ops', verified: false } })).toMatchObject({
+      status: 'completed',
+      tombstone: { deleted_by: { name: 'ann' } },
+    });
+    expect(await bed.bytes()).toHaveLength(1);
+  });
+
+  test('of one whose newest record cannot be read is done only where that is asked for', async () => {
+    const bed = testBed();
+    const last = await bed.bus.journal.append(refOf(), Buffer.from('{"v":99,"n":1}'), 0);
+    expect(last.status).toBe('stored');
+    expect(await deleted(bed)).toMatchObject({ status: 'refused', code: 'record_unreadable' });
+    expect(await deleted(bed, { unreadable: true })).toMatchObject({ status: 'deleted', tombstone: { records: 0 } });
+  });
+});
+
+describe('forks of a deleted session', () => {
+  test('are whole: they are read, go on and are forked again', async () => {
+    const bed = testBed();
+    await ended(bed);
+    await bed.send('start', { fork: { session: 's1', n: 3 } }, { session: 'f1' });
+    const copied = await bed.bytes('f1');
+    await deleted(bed);
+    expect(await bed.bytes('f1')).toEqual(copied);
+    const again = await bed.send('start', { fork: { session: 'f1', n: 2 } }, { session: 'f2' });
+    expect(bed.told(again)).toEqual(['accepted']);
+    // Every journal of the bed is replayed when the test has ended.
+  });
+
+  test('that are being made are waited for, and have all that they were asked for', async () => {
+    const bed = testBed();
+    const first = await ended(bed);
+    let appends = 0;
+    bed.journal.always = async (append, { ref }) => {
+      if (ref.sessionId !== 'f1' || appends++ < 2) return append();
+      first.abandon();
+      return { status: 'ambiguous', cause: 'dying' };
+    };
+    await bed.send('start', { fork: { session: 's1', n: 3 } }, { session: 'f1' });
+    bed.journal.always = 'none';
+    expect(await bed.bytes('f1')).toHaveLength(2);
+    // Nobody goes on with the copy: it is waited for, and then the records stay.
+    expect(await deleted(bed, { forksWithinMs: 5_000 })).toMatchObject({
+      status: 'refused',
+      code: 'session_being_copied',
+    });
+    expect((await bed.bytes()).length).toBeGreaterThan(3);
+    // Another host does, also while the origin is deleted again.
+    const deleting = deleted(bed);
+    await bed.host();
+    expect(await deleting).toMatchObject({ status: 'completed' });
+    expect(await bed.bytes()).toHaveLength(1);
+    await bed.time.advance(1_000);
+    expect((await bed.events('f1')).filter(({ type }) => type === 'copy_failed')).toEqual([]);
+    expect((await bed.bytes('f1')).length).toBeGreaterThan(3);
+  });
+});
+
+describe('a sweep', () => {
+  const keptMs = (ms: number | null) => ({ keptMs: () => ms, max: 100 });
+
+  async function swept(bed: TestBed, options: Parameters<typeof sweepSessions>[1]) {
+    const found: string[] = [];
+    let done = false;
+    const sweeping = (async () => {
+      for await (const { ref, deletion } of sweepSessions(portsOf(bed), options))
+        found.push(`${ref.sessionId} ${deletion.status}`);
+      done = true;
+    })();
+    await bed.time.until(() => done, 120_000);
+    await sweeping;
+    return found.sort();
+  }
+
+  test('deletes what has ended long enough ago, and nothing that runs, waits or ended later', async () => {
+    const bed = testBed();
+    await ended(bed);
+    bed.tools = { ask: {}, read: {} };
+    bed.models.answers = [ask(call('c1', 'ask')), say('late')];
+    await bed.start({ permissions: ASKING }, { session: 'parked' });
+    await bed.time.advance(30 * DAY_MS);
+    bed.models.answers = [say('late')];
+    await bed.start({}, { session: 'late' });
+    expect(await swept(bed, { ...keptMs(30 * DAY_MS), dryRun: true })).toEqual(['s1 would_delete']);
+    expect(await swept(bed, keptMs(null))).toEqual([]);
+    expect(await swept(bed, keptMs(30 * DAY_MS))).toEqual(['s1 deleted']);
+    expect(await swept(bed, keptMs(30 * DAY_MS))).toEqual([]);
+    expect((await bed.bytes('late')).length).toBeGreaterThan(1);
+  });
+
+  test('brings deletions to their end that were broken off, also where everything is kept', async () => {
+    const bed = testBed();
+    await ended(bed);
+    await bed.send('delete');
+    expect(await swept(bed, keptMs(null))).toEqual(['s1 completed']);
+    expect(await bed.bytes()).toHaveLength(1);
+  });
+
+  test('ends at its bound, and the next one goes on', async () => {
+    const bed = testBed();
+    bed.models.answers = Array.from({ length: 5 }, () => say('done'));
+    await bed.host();
+    for (let i = 0; i < 5; i++) await bed.start({}, { session: `s${i}` });
+    await bed.time.advance(1_000);
+    const options = { keptMs: () => 0, max: 2 };
+    expect((await swept(bed, options)).length).toBe(2);
+    expect((await swept(bed, options)).length).toBe(2);
+    expect((await swept(bed, options)).length).toBe(1);
+  });
+
+  const large = (seed: string) => seed.repeat(BOUNDS.fieldInlineMaxBytes);
+
+  test('takes away the large fields that no record refers to, once they are a day old', async () => {
+    const bed = testBed();
+    bed.models.answers = [say('one'), say('two'), say('three')];
+    await bed.host();
+    await bed.start({ prompt: large('a ') }, { session: 's1' });
+    await bed.start({ prompt: large('b ') }, { session: 's2' });
+    await bed.start({ prompt: large('a ') }, { session: 's3' });
+    const result = await deleted(bed, {}, {}, 's1');
+    const only = new Set(result.status === 'deleted' ? result.blobs : []);
+    expect(only.size).toBe(1);
+    await bed.time.advance(DAY_MS + 1);
+    expect(await sweepBlobs(bed.bus.purge, { only })).toEqual({ deleted: 0, used: 1, left: 0 });
+    await deleted(bed, {}, {}, 's3');
+    expect(await sweepBlobs(bed.bus.purge, { only, dryRun: true })).toEqual({ deleted: 1, used: 0, left: 0 });
+    expect(await sweepBlobs(bed.bus.purge)).toEqual({ deleted: 1, used: 1, left: 0 });
+    expect((await bed.records('s2')).length).toBeGreaterThan(0);
+  });
+
+  test('keeps what was stored just now for a record that is yet to come, however old it was', async () => {
+    const bed = testBed();
+    const bytes = Buffer.from('shared');
+    const sha256 = sha256Hex(bytes);
+    await bed.bus.blobs.put(sha256, bytes);
+    await bed.time.advance(3 * DAY_MS);
+    // Between the look for records and the deletion a host stores the same bytes again.
+    const { blob } = bed.bus.purge;
+    const purge: Purge = {
+      ...bed.bus.purge,
+      blob: async (found) => {
+        await bed.bus.blobs.put(sha256, bytes);
+        return blob(found);
+      },
+    };
+    expect(await sweepBlobs(purge)).toEqual({ deleted: 0, used: 0, left: 1 });
+    expect(await sweepBlobs(bed.bus.purge)).toEqual({ deleted: 0, used: 0, left: 1 });
+    expect(await bed.bus.blobs.get(sha256)).not.toBeNull();
+  });
+
+  test('does not read the journals where there is nothing to look for', async () => {
+    const bed = testBed();
+    await ended(bed);
+    const records = vi.fn(bed.bus.purge.records);
+    expect(await sweepBlobs({ ...bed.bus.purge, records })).toEqual({ deleted: 0, used: 0, left: 0 });
+    expect(records).not.toHaveBeenCalled();
+  });
+});
+
+test('no session is deleted from outside while a call of it runs', async () => {
+  const bed = testBed();
+  bed.tools = { read: { run: taking(60_000) } };
+  bed.models.answers = [ask(call('c1', 'read')), say('done')];
+  await bed.host();
+  await bed.start();
+  expect(await deleted(bed)).toMatchObject({ status: 'refused', code: 'session_busy' });
+  expect((await bed.lines()).at(-1)).toBe('call_started c1');
+});

@@ -1,0 +1,90 @@
+/** The evidence of a run: what its folder holds, read for the checkers. */
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { decodeRecord } from '@coxswain/protocol';
+import type { Journal } from '../simulation/checkers/check.ts';
+import type { StoredLine } from './collect-journals.ts';
+import type { LoadPlan } from './generator.ts';
+import { History, jsonLines } from './history.ts';
+import { effectLogOf } from './world.ts';
+
+/** A journal, and when each of its records was stored, by the history's clock. */
+export interface StoredJournal extends Journal {
+  readonly storedAtMs: readonly number[];
+}
+
+/** One line of what tool workers wrote down themselves. */
+export interface EffectLine {
+  readonly what: 'start' | 'end';
+  readonly atMs: number;
+  readonly pid: number;
+  readonly tool: string;
+  readonly session: string;
+  readonly callId: string;
+  readonly key: string;
+  readonly epoch: number;
+  /** How long it was told to take; of a start. */
+  readonly ms?: number;
+  /** It was told to stop; of an end. */
+  readonly isAborted?: boolean;
+}
+
+/** See the top of the file. */
+export interface ChaosEvidence {
+  readonly history: History;
+  readonly journals: readonly StoredJournal[];
+  readonly effects: readonly EffectLine[];
+  /** What clients and models were to do. */
+  readonly plan: LoadPlan;
+}
+
+/** The files of a run. */
+export const filesOf = (folder: string) => ({
+  history: join(folder, 'history.jsonl'),
+  journals: join(folder, 'journals.jsonl'),
+  effects: effectLogOf(folder),
+  plan: join(folder, 'plan.json'),
+});
+
+/** Reads a run's folder. */
+export function readEvidence(folder: string): ChaosEvidence {
+  const files = filesOf(folder);
+  const history = History.read(files.history);
+  const effects = existsSync(files.effects) ? jsonLines<EffectLine>(readFileSync(files.effects, 'utf8')) : [];
+  const journals = journalsIn(jsonLines(readFileSync(files.journals, 'utf8')), history);
+  return { history, journals, effects, plan: JSON.parse(readFileSync(files.plan, 'utf8')) };
+}
+
+/** Stored lines as journals, in the order of the sessions' names. */
+export function journalsIn(lines: readonly StoredLine[], history: History): StoredJournal[] {
+  return [...grouped(lines, ({ session }) => session)]
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([session, own]) => {
+      const bytes = own.map(({ text }) => new TextEncoder().encode(text));
+      return {
+        session,
+        bytes,
+        records: bytes.map((one) => decodeRecord(one)),
+        storedAtMs: own.map(({ storedWallMs }) => history.atOfWall(storedWallMs)),
+      };
+    });
+}
+
+/** A list's members by what `of` says of each, in their order. */
+export function grouped<T, K>(list: Iterable<T>, of: (one: T) => K): Map<K, T[]> {
+  const groups = new Map<K, T[]>();
+  for (const one of list) {
+    const key = of(one);
+    const group = groups.get(key);
+    if (group) group.push(one);
+    else groups.set(key, [one]);
+  }
+  return groups;
+}
+
+/** Whether a worker stood still for a while that ended between two moments: what it had been sent before, it does then. */
+export function stoodStill(history: History, pid: number, fromMs: number, toMs: number): boolean {
+  return history
+    .of('process')
+    .some((one) => one.pid === pid && one.did === 'resumed' && one.atMs >= fromMs && one.atMs <= toMs);
+}

@@ -1,0 +1,3 @@
+/** `cox` as it is shipped, which ends when the harness does. */
+import './end-with-harness.ts';
+import '../../libs/cli/src/main.ts';

@@ -1,0 +1,11 @@
+/** The environment of processes that tests start. */
+
+/** A child's environment: what the person who runs the tests has set for Coxswain is left out, but for where its server is. */
+export function cleanEnv(extra: NodeJS.ProcessEnv = {}): NodeJS.ProcessEnv {
+  const kept = Object.entries(process.env).filter(
+    ([name]) =>
+      !/^(COX_(?!NATS_SERVER$|FETCH$|CACHE_DIR$)|NATS_URL$|INIT_CWD$|VITEST|NODE_OPTIONS$|FORCE_COLOR$)/.test(name) &&
+      !/_(API_KEY|BASE_URL)$/.test(name),
+  );
+  return { ...Object.fromEntries(kept), ...extra };
+}
