@@ -3,6 +3,7 @@ import { resolve } from 'node:path';
 import { HookServiceName } from '@coxswain/protocol';
 import { type BusAddress, findBus } from '../instance/find-bus.ts';
 import { manifestNotice, manifestOf } from '../instance/manifest.ts';
+import { namedTenant } from '../instance/named-tenant.ts';
 import { logTarget, serveUntilTold } from '../instance/serve-until-told.ts';
 import { typedIn } from '../instance/state-dir.ts';
 import { CliError, EXIT, type ExitCode, usageError } from '../line/cli-error.ts';
@@ -18,6 +19,8 @@ export const run: CommandRun = (invocation) => {
     throw usageError(`cox serve takes hooks, tool or sessions, not "${String(what).slice(0, 64)}"`);
   if (file !== undefined) throw usageError(`cox serve sessions takes no file; --manifest ${file} declares its hooks`);
   if (invocation.flags.on('name')) throw usageError('--name is the name of a hook service');
+  if (invocation.flags.on('tenant'))
+    throw usageError('--tenant is whose hooks or tools are served; a host serves all tenants');
   return serveSessions(invocation);
 };
 
@@ -31,9 +34,10 @@ async function serveHooks(invocation: Invocation, given: string | undefined): Pr
     throw usageError('--name takes 1 to 32 characters of A-Z a-z 0-9 _ -');
   const file = resolve(typedIn(env), given);
   const { address, stateDir } = await someBus(invocation);
+  const tenant = namedTenant(flags, address.credentials?.tenant);
   const { startHooksService } = await import('@coxswain/hooks');
   return serveUntilTold(
-    () => startHooksService({ file, name, stateDir, nats: address, log: logTarget() }),
+    () => startHooksService({ file, name, tenant, stateDir, nats: address, log: logTarget() }),
     (service) => {
       const { name: served, instance, count } = service;
       if (flags.on('json'))
@@ -50,10 +54,11 @@ async function serveTool(invocation: Invocation, given: string | undefined): Pro
   if (flags.on('name')) throw usageError('--name is the name of a hook service; a tool is named by its definition');
   const file = resolve(typedIn(env), given);
   const { address, stateDir } = await someBus(invocation);
+  const tenant = namedTenant(flags, address.credentials?.tenant);
   const { startToolService } = await import('@coxswain/hooks');
   outliveFailures('a tool');
   return serveUntilTold(
-    () => startToolService({ file, stateDir, nats: address, log: logTarget() }),
+    () => startToolService({ file, tenant, stateDir, nats: address, log: logTarget() }),
     ({ tools }) => {
       if (flags.on('json')) standardStreams.out(`${JSON.stringify({ type: 'ready', tools })}\n`);
       else standardStreams.err(`serves ${tools.join(', ')} of ${file}; stop with Ctrl-C\n`);
