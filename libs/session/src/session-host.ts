@@ -20,6 +20,7 @@ import { loadSession, readRecord } from './load-session.ts';
 import { SessionNotes } from './session-notes.ts';
 import { type Carried, type Dropped, type RunnerPorts, SessionRunner } from './session-runner.ts';
 import { statusOf } from './session-status.ts';
+import { sideBySide } from './side-by-side.ts';
 
 /** The ports of a host. */
 export interface HostPorts extends RunnerPorts {
@@ -353,9 +354,12 @@ class Host implements SessionHost, PartitionedSessions {
     const afterMs = this.#options.passivateAfterMs ?? 30_000;
     while (!this.#ended.signal.aborted) {
       await clock.sleep(everyMs, this.#ended.signal);
-      for (const runner of [...this.#runners.values()]) {
-        if (!this.#stopping && runner.idleMs() > afterMs) await runner.passivate();
-      }
+      // Each is looked at when its turn comes: it may have got work while others were let go.
+      await sideBySide([...this.#runners.values()], async (runner) => {
+        if (this.#stopping) return;
+        if (runner.idleMs() > afterMs) await runner.passivate();
+        else runner.rest();
+      });
     }
   }
 }
