@@ -32,3 +32,4 @@ export type { StreamSettings } from './stream-configs.ts';
 export { StreamsGoneError } from './streams-gone-error.ts';
 export { watchDeltas } from './watch-deltas.ts';
 export { type WatchEventsOptions, watchEvents } from './watch-events.ts';
+export { whenAnswered } from './when-answered.ts';
