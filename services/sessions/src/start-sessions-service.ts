@@ -22,6 +22,7 @@ import {
   ensureStreams,
   type NamedBus,
   serveQueries,
+  whenAnswered,
 } from '@coxswain/adapter-nats';
 import { combineToolSources, createBuiltInTools } from '@coxswain/adapter-tools';
 import type { Hooks, HostLine, Personas, StopPredicates, ToolSource } from '@coxswain/ports';
@@ -92,7 +93,8 @@ export async function startSessionsService(options: SessionsServiceOptions): Pro
     const declared = options.manifest === undefined ? null : await loadManifest(options.manifest);
     const nc = await connectNats({ ...bus, name: 'cox-sessions' });
     connected = nc;
-    await ensureStreams(nc);
+    // Where servers are choosing a leader just now, nobody says anything for some seconds.
+    await whenAnswered(() => ensureStreams(nc), log);
     const clock = createSystemClock();
     const ids = createIds(clock);
     const defaultRoot = options.defaultRoot ?? process.cwd();

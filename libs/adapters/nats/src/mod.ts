@@ -34,3 +34,4 @@ export { StreamsGoneError } from './streams-gone-error.ts';
 export { tellHost } from './tell-host.ts';
 export { watchDeltas } from './watch-deltas.ts';
 export { type WatchEventsOptions, watchEvents } from './watch-events.ts';
+export { whenAnswered } from './when-answered.ts';
