@@ -16,9 +16,10 @@ export interface PlannedFault {
 }
 
 /**
- * Does one fault, and undoes it where it is undone. Resolves when it is over; the nemesis does not wait for it before the next.
+ * Does one fault, and undoes it where it is undone. Resolves when it is over; the nemesis does not wait for it before the next. A
+ * text that it resolves with is worth noting.
  */
-export type Operation = (world: World, planned: PlannedFault) => Promise<void>;
+export type Operation = (world: World, planned: PlannedFault) => Promise<unknown>;
 
 /** Carries out a plan; resolves when the last fault is over. Rejects with the first that could not be carried out. */
 export async function strike(
@@ -48,8 +49,8 @@ async function one(
   if (!operation) throw new Error(`nobody knows how to do ${fault}`);
   world.history.push({ what: 'fault', fault, phase: 'begins', on });
   try {
-    await operation(world, planned);
-    world.history.push({ what: 'fault', fault, phase: 'ended', on });
+    const detail = await operation(world, planned);
+    world.history.push({ what: 'fault', fault, phase: 'ended', on, ...(typeof detail === 'string' ? { detail } : {}) });
   } catch (error) {
     world.history.push({ what: 'fault', fault, phase: 'failed', on, detail: (error as Error).message });
     throw error;

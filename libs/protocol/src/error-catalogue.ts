@@ -521,7 +521,37 @@ export const ERROR_CATALOGUE = {
   auth_out_exists: exception(
     'The folder that cox auth is to write is there already.',
     'Stops; nothing is overwritten.',
-    'Name another folder: keys that are in use would be lost.',
+    'Name another folder, or change the one that is there with --add and --remove: keys that are in use would be lost.',
+  ),
+  keyring_unreadable: exception(
+    'The folder whose keys are to change has no keys.json that cox auth could have written.',
+    'Stops; nothing is changed.',
+    'Name a folder that cox auth --out has written.',
+  ),
+  key_exists: exception(
+    'A key of this role and name is there already.',
+    'Stops; nothing is changed.',
+    'Give the new key another name: --add operator=alice.',
+  ),
+  key_not_found: exception(
+    'There is no key of this role and name.',
+    'Stops; nothing is changed.',
+    'Name one of those that the message lists.',
+  ),
+  key_is_last: exception(
+    'The key is the last of hosts or of admins: nobody could serve the bus, or look after it.',
+    'Stops; nothing is changed.',
+    'Add another key of the role first.',
+  ),
+  tenant_not_found: exception(
+    'The folder has no account for this tenant.',
+    'Stops; nothing is changed.',
+    'Name one of its tenants; tenants are decided when the folder is written.',
+  ),
+  answer_unreadable: exception(
+    'What answered a query is no host of this version.',
+    'Stops.',
+    'Upgrade whichever is older; see who listens on the subjects of queries.',
   ),
   nats_server_start_failed: exception('The child server did not start.', 'Stops, quoting its log.', 'See the log.'),
   nats_unreachable: exception(

@@ -25,6 +25,7 @@ export * from './inputs.ts';
 export * from './internal-commands.ts';
 export * from './job-receipts.ts';
 export * from './json.ts';
+export * from './keyring-file.ts';
 export * from './media-types.ts';
 export * from './messages.ts';
 export * from './model-choice.ts';

@@ -5,6 +5,7 @@ export const SERVERS_SWITCH = 'COX_E2E_SERVERS';
 
 /** Files whose subject is a server of their own: they start, kill or configure it, so that no other can stand in for it. */
 export const OWN_SERVER_FILES: Readonly<Record<string, string>> = {
+  'attacker.test.ts': 'a server that knows the users of cox auth',
   'auth-files.test.ts': 'writes keys, and needs no server',
   'auth.test.ts': 'a server that knows the users of cox auth',
   'cli.test.ts': 'cox starts its embedded server',
@@ -12,6 +13,7 @@ export const OWN_SERVER_FILES: Readonly<Record<string, string>> = {
   'embedded-run.test.ts': 'cox run starts its embedded server',
   'embedded-server.test.ts': 'the embedded server itself',
   'main-job.test.ts': 'cox starts its embedded server, which is killed',
+  'on-a-cluster.test.ts': 'starts a cluster of its own',
   'own-keys.test.ts': 'a server that knows the users of cox auth',
   'roles.test.ts': 'a server that knows the users of cox auth',
   'steering-file.test.ts': 'cox run starts its embedded server',

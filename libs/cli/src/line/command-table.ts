@@ -390,7 +390,17 @@ export const COMMANDS: readonly CommandSpec[] = [
     args: [],
     help: 'Write a nats-server’s accounts and the keys of every role: who may do what on a bus',
     flags: {
-      out: { value: 'DIR', help: 'The folder to write; it must not be there yet' },
+      out: { value: 'DIR', help: 'The folder to write; it must not be there yet, but with --add and --remove' },
+      add: {
+        value: '[TENANT/]ROLE=NAME',
+        help: 'Add one more key of a role to a folder that is there; no other key changes',
+        repeatable: true,
+      },
+      remove: {
+        value: '[TENANT/]ROLE[=NAME]',
+        help: 'Take a key out of a folder that is there: servers let it in no more once they have read it again',
+        repeatable: true,
+      },
       tenant: { value: 'NAME', help: 'A tenant, each with an account of its own (default)', repeatable: true },
       worker: {
         value: 'NAME=TOOL,…',
@@ -405,6 +415,8 @@ export const COMMANDS: readonly CommandSpec[] = [
       'cox auth --out ./auth',
       'cox auth --out ./auth --tenant red --tenant blue',
       'cox auth --out ./auth --worker stock=stock_level,reserve',
+      'cox auth --out ./auth --add operator=alice --add host=second',
+      'cox auth --out ./auth --remove host',
     ],
     load: () => import('../commands/auth.ts'),
   },
