@@ -472,6 +472,12 @@ export const ERROR_CATALOGUE = {
     'Stop them first.',
   ),
   // Tools on the bus
+  tool_not_registered: exception('No tool of this name is announced.', 'Changes nothing.', 'See `cox tools`.'),
+  tool_serving: exception(
+    'The announcement of a tool is to be removed, and instances serve it.',
+    'Changes nothing: the next of them to start would announce it again.',
+    'Stop them first.',
+  ),
   tool_module_invalid: exception(
     'A module of tools cannot be loaded, or its default export is no tool and no list of tools.',
     'Stops, naming file and line where it can; a service that runs already keeps the version before.',

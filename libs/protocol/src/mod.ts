@@ -52,6 +52,7 @@ export * from './stored-blobs.ts';
 export * from './subjects.ts';
 export * from './timers.ts';
 export * from './tombstone.ts';
+export * from './tool-call-context.ts';
 export * from './tool-services.ts';
 export * from './verdicts.ts';
 export * from './version.ts';
