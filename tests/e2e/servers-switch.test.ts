@@ -19,7 +19,7 @@ test.each([
 test.each(['clutser', 'three', 'http://127.0.0.1:4222', 'nats://', 'nats://a@h:1,nats://b@h:2'])(
   '%j is refused, and told what would be right',
   (said) => {
-    expect(() => serversFrom(said)).toThrow(/^COX_E2E_SERVERS takes one, cluster, or the address of a server/);
+    expect(() => serversFrom(said)).toThrow(/^COX_E2E_SERVERS takes one, cluster, /);
   },
 );
 
