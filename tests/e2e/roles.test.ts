@@ -168,8 +168,9 @@ test('admin may do everything in the account of the streams, and nothing beside 
   const refused = refusalsOf(nc);
   // Most of these the store refuses for what they hold; that they reach it is what counts.
   for (const [, subject] of PUBLISHED) nc.publish(subject, 'x');
-  for (const [, subject] of LISTENED) nc.subscribe(subject, { callback: () => undefined });
+  const listening = LISTENED.map(([, subject]) => nc.subscribe(subject, { callback: () => undefined }));
   await nc.flush();
+  for (const subscription of listening) subscription.unsubscribe();
   const asks = async (what: string, body = '') =>
     (await nc.request(`$JS.API.${what}`, body, { timeout: 5_000 })).json<{ success?: boolean; error?: unknown }>();
   expect((await asks('STREAM.CREATE.EXTRA', '{"name":"EXTRA","subjects":["extra"]}')).error).toBeUndefined();

@@ -59,6 +59,8 @@ export interface SessionHost {
   start(): Promise<{ readonly found: number }>;
   /** A session after its newest acknowledged record, or null for an unknown one. */
   status(ref: SessionRef): Promise<SessionStatus | null>;
+  /** Whether effects may begin here: nobody else can have taken this host for dead. */
+  readonly mayBegin: boolean;
   /** Sessions in memory. */
   readonly live: number;
   /** Stops in order: no new command, no new model call; calls under way may end within `graceMs`. Default 10,000. */
@@ -112,6 +114,10 @@ class Host implements SessionHost, PartitionedSessions {
       options,
     );
     this.#notes = new SessionNotes(ports.active, ports.log, () => this.#partitions.self);
+  }
+
+  get mayBegin(): boolean {
+    return this.#partitions.mayBegin;
   }
 
   get live(): number {

@@ -31,5 +31,7 @@ export {
 export * from './server/mod.ts';
 export type { StreamSettings } from './stream-configs.ts';
 export { StreamsGoneError } from './streams-gone-error.ts';
+export { tellHost } from './tell-host.ts';
 export { watchDeltas } from './watch-deltas.ts';
 export { type WatchEventsOptions, watchEvents } from './watch-events.ts';
+export { whenAnswered } from './when-answered.ts';

@@ -1,5 +1,5 @@
 /** `cox serve`. */
-import { resolve } from 'node:path';
+import { basename, resolve } from 'node:path';
 import { HookServiceName } from '@coxswain/protocol';
 import { type BusAddress, findBus } from '../instance/find-bus.ts';
 import { manifestNotice, manifestOf } from '../instance/manifest.ts';
@@ -37,6 +37,7 @@ async function serveHooks(invocation: Invocation, given: string | undefined): Pr
   const tenant = namedTenant(flags, address.credentials?.tenant);
   const { startHooksService } = await import('@coxswain/hooks');
   return serveUntilTold(
+    { name: 'hooks', stateDir, title: ({ name }) => `the hook service ${name}` },
     () => startHooksService({ file, name, tenant, stateDir, nats: address, log: logTarget() }),
     (service) => {
       const { name: served, instance, count } = service;
@@ -58,6 +59,7 @@ async function serveTool(invocation: Invocation, given: string | undefined): Pro
   const { startToolService } = await import('@coxswain/hooks');
   outliveFailures('a tool');
   return serveUntilTold(
+    { name: 'tool', stateDir, title: () => `the tool service of ${basename(file)}` },
     () => startToolService({ file, tenant, stateDir, nats: address, log: logTarget() }),
     ({ tools }) => {
       if (flags.on('json')) standardStreams.out(`${JSON.stringify({ type: 'ready', tools })}\n`);
@@ -79,8 +81,10 @@ async function serveSessions(invocation: Invocation): Promise<ExitCode> {
   const { address, stateDir } = await someBus(invocation);
   if (manifest) standardStreams.err(manifestNotice(manifest));
   const { startSessionsService } = await import('@coxswain/sessions');
+  const hostName = env.COX_HOST_NAME || undefined;
   return serveUntilTold(
-    () => startSessionsService({ nats: address, stateDir, manifest, log: logTarget() }),
+    { name: 'sessions', stateDir, title: ({ hostId }) => `the session host ${hostId}` },
+    () => startSessionsService({ nats: address, stateDir, hostName, manifest, log: logTarget() }),
     ({ hostId }) => {
       if (flags.on('json')) standardStreams.out(`${JSON.stringify({ type: 'ready', host: hostId })}\n`);
       else standardStreams.err(`the session host ${hostId} serves; stop with Ctrl-C\n`);

@@ -457,6 +457,13 @@ export const COMMANDS: readonly CommandSpec[] = [
     load: () => import('../commands/doctor.ts'),
   },
   {
+    name: 'health',
+    args: [],
+    help: 'Ask what serves from a state folder whether it can do its work; exits 1 where it cannot, or nothing does',
+    flags: { 'state-dir': STATE_DIR, json: JSON_LINES },
+    load: () => import('../commands/health.ts'),
+  },
+  {
     name: 'start',
     args: ['[prompt]'],
     help: 'What npm start does: the demo, or a run when a prompt and a model are given',
