@@ -95,6 +95,7 @@ async function write(
       },
     };
     const result = await commit(counted, clock, ref, { bytes, hash }, fence, () => false);
+    if (result.status === 'deleted') throw new Error(`nobody deletes here: ${result.message}`);
     const seq = result.status === 'stored' ? result.fence : null;
     told.push({ id, sessionId: ref.sessionId, fence, outcome: result.status, seq, doubts });
     fence = seq ?? (await endOf(journal, ref, fence));

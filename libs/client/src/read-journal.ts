@@ -75,10 +75,16 @@ export async function lastRecord(bus: JournalBus, ref: SessionRef): Promise<Jour
   return bytes === null ? null : decodeRecord(bytes);
 }
 
-/** The number of a session's newest record, also of one that this release cannot read; 0 where there is none. */
+/**
+ * The number of a session's newest record, also of one that this release cannot read; 0 where there is none.
+ * @throws SessionDeletedError where it is deleted.
+ */
 export async function lastNumber(bus: JournalBus, ref: SessionRef): Promise<number> {
   const bytes = await lastBytes(bus, ref);
-  return bytes === null ? 0 : (numberOf(bytes) ?? 0);
+  if (bytes === null) return 0;
+  const tombstone = tombstoneIn(bytes);
+  if (tombstone) throw new SessionDeletedError(tombstone);
+  return numberOf(bytes) ?? 0;
 }
 
 /** Connections whose user may read its tenant's journals alone: the leader's reads are of a whole stream. */

@@ -12,6 +12,8 @@ export interface StoredBlob {
 
 /** Takes away what sessions have left. Whatever is away already is no error. */
 export interface Purge {
+  /** Changes nothing. Rejects where whoever asks may not purge: so that nothing is begun that cannot be ended. */
+  check(): Promise<void>;
   /** Deletes the records of a session that stand before `fence`; the one at it stays. */
   journalBefore(ref: SessionRef, fence: number): Promise<void>;
   /** Whether a session has records before `fence`. */

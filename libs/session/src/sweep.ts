@@ -40,7 +40,7 @@ export async function* sweepSessions(
   let swept = 0;
   for (const tenant of await ports.purge.tenants()) {
     const kept = keptMs(tenant);
-    const reason = kept === null ? undefined : 'kept as long as its tenant asks';
+    const reason = kept === null ? undefined : 'past its retention';
     for await (const ref of dueIn(ports, tenant, kept === null ? null : nowMs - kept)) {
       if (swept >= max) return;
       const deletion = await deleteSession(ports, ref, { by, dryRun, reason });

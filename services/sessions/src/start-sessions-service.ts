@@ -63,6 +63,8 @@ export interface SessionsService {
   readonly found: number;
   /** Resolves where the service can do no more, with why: the streams were deleted. Stop it then. */
   readonly failed: Promise<Error>;
+  /** Contract: rejects, with why, while the bus does not answer or other hosts may have taken this one for dead. */
+  ping(): Promise<void>;
   /** Stops in order; calls under way may end first, within a bound. */
   stop(): Promise<void>;
 }
@@ -142,6 +144,10 @@ export async function startSessionsService(options: SessionsServiceOptions): Pro
       hostId: host.id,
       found,
       failed,
+      async ping() {
+        await nc.rtt();
+        if (!host.mayBegin) throw new Error('it has not heard itself on the bus for too long');
+      },
       stop,
     };
   } catch (error) {

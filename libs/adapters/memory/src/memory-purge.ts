@@ -16,6 +16,7 @@ export interface PurgedStores {
 /** Makes it over the stores of one bus. */
 export function createMemoryPurge({ journal, snapshots, timers, blobs, clock }: PurgedStores): Purge {
   return {
+    check: async () => undefined,
     journalBefore: async (ref, fence) => journal.deleteBefore(ref, fence),
     hasBefore: async (ref, fence) => ((await journal.firstAfter(ref, 0))?.fence ?? fence) < fence,
     snapshots: async (ref) => snapshots.delete(ref),

@@ -68,7 +68,12 @@ export function createNatsPurge(nc: NatsConnection): Purge {
   }
 
   return {
-    journalBefore: (ref, fence) => purge(journalStreamOf(ref.sessionId), subjects.journal(ref), fence),
+    // No session has this subject: its partition is none.
+    check: () => purge(STREAMS.snapshots, subjects.snapshots.replaceAll('*', '-')),
+    async journalBefore(ref, fence) {
+      // Nothing stands before the first place, and the server would take a purge up to there for one of everything.
+      if (fence > 1) await purge(journalStreamOf(ref.sessionId), subjects.journal(ref), fence);
+    },
     async hasBefore(ref: SessionRef, fence: number) {
       const first = await journalOf(ref).leaderNext(subjects.journal(ref), 1);
       return first !== null && first.seq < fence;

@@ -8,14 +8,12 @@ import {
   createNatsJournal,
   createNatsPurge,
   ensureStreams,
+  NotPermittedError,
+  tellHost,
 } from '@coxswain/adapter-nats';
-import { connect } from '@coxswain/client';
-import type { SessionRef } from '@coxswain/protocol';
 import type { DeletePorts } from '@coxswain/session';
+import { CliError, EXIT } from '../line/cli-error.ts';
 import type { OpenBus } from './open-bus.ts';
-
-/** A host that lives looks at once; where none lives, nobody has the session in memory. */
-const HOST_WITHIN_MS = 3_000;
 
 /** Opens them on a bus for a task, and closes them after it. @throws what connecting and the task throw. */
 export async function withAdminPorts<T>(bus: OpenBus, task: (ports: DeletePorts) => Promise<T>): Promise<T> {
@@ -28,30 +26,21 @@ export async function withAdminPorts<T>(bus: OpenBus, task: (ports: DeletePorts)
   const nc = await connectNats({ ...options, name: 'cox-admin' });
   try {
     await ensureStreams(nc);
+    const purge = createNatsPurge(nc);
+    await purge.check();
     return await task({
       journal: createNatsJournal(nc),
       blobs: createNatsBlobs(nc),
       active: createNatsActiveSessions(nc),
-      purge: createNatsPurge(nc),
+      purge,
       clock: createSystemClock(),
-      tellHost: (ref) => tellHost(options, ref),
+      tellHost: (ref) => tellHost(nc, ref),
     });
+  } catch (error) {
+    if (!(error instanceof NotPermittedError)) throw error;
+    const message = 'not_permitted: only the admin may delete sessions: give the admin’s key with --nkey or NATS_NKEY';
+    throw new CliError(EXIT.error, 'not_permitted', message);
   } finally {
     await nc.close();
-  }
-}
-
-/** A command that reaches the session is refused by whoever has it, who sees why and lets it go. */
-async function tellHost(options: Parameters<typeof connectNats>[0], ref: SessionRef): Promise<void> {
-  const { servers, token, seed, inboxPrefix } = options;
-  try {
-    const client = await connect({ servers: servers as string, token, seed, inboxPrefix, tenant: ref.tenant });
-    try {
-      await client.session(ref.sessionId).delete(undefined, { wait: 'accepted', timeoutMs: HOST_WITHIN_MS });
-    } finally {
-      await client.close();
-    }
-  } catch {
-    // It was refused, as it should be; or no host lives, and then none has it.
   }
 }

@@ -1,0 +1,146 @@
+/** Deleting sessions on a real bus, with real processes: what goes, what stays, who may, and what everybody is told afterwards. */
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, describe, expect, test } from 'vitest';
+import { cox } from './kit/child.ts';
+import { busAndHost } from './kit/fixture.ts';
+import { type GuardedBus, startGuardedBus } from './kit/guarded-bus.ts';
+import { endOf, eventOf, expectReplays, journalOf } from './kit/journal.ts';
+import { removeScratch, scratchFolder } from './kit/scratch.ts';
+import { scripted } from './kit/scripts.ts';
+
+const fixture = busAndHost();
+const at = () => ['--nats', fixture.bus.natsUrl];
+
+/** A session that has read a file which is too large for its record, and ended. */
+async function ended(id: string): Promise<void> {
+  const root = await scratchFolder(id);
+  await writeFile(join(root, 'a.txt'), 'the letter a\n'.repeat(8_000));
+  const model = await scripted([{ calls: [{ tool: 'read_file', args: { path: 'a.txt' } }] }, { text: 'Done.' }]);
+  await fixture.bus.command(id, 'start', { prompt: 'Do it.', model, root });
+  await endOf(fixture.bus, id);
+}
+
+test('cox delete leaves a tombstone, forks and other sessions whole, and everybody is told', async () => {
+  await ended('origin');
+  await ended('other');
+  expect((await cox(['fork', 'origin', '--id', 'copy', '--detach', ...at()])).code).toBe(0);
+  const copied = await journalOf(fixture.bus, 'copy');
+
+  const asked = await cox(['delete', 'origin', ...at()]);
+  expect(asked.code, asked.told).toBe(2);
+  expect(asked.stderr).toContain('--yes');
+  const would = await cox(['delete', 'origin', '--dry-run', '--json', ...at()]);
+  expect(would.json).toMatchObject([{ type: 'would_delete', session_id: 'origin' }]);
+
+  const done = await cox(['delete', 'origin', '--yes', '--reason', 'asked for', '--json', ...at()]);
+  expect(done.code, done.told).toBe(0);
+  expect(done.json).toMatchObject([{ type: 'deleted', session_id: 'origin', tenant: 'default' }]);
+
+  for (const args of [['show'], ['replay'], ['export'], ['watch'], ['fork'], ['usage'], ['pending']]) {
+    const told = await cox([...args, 'origin', ...at()]);
+    expect(told.code, `${args[0]}: ${told.told}`).toBe(1);
+    expect(told.stderr, args[0]).toMatch(
+      /session_deleted: .*the session origin was deleted at 20.* by .*\(asked for\)/,
+    );
+    expect(told.stdout, args[0]).toBe('');
+  }
+  const again = await cox(['run', 'again', '--id', 'origin', '--model', await scripted([{ text: 'no' }]), ...at()]);
+  expect(again.stderr).toContain('session_deleted');
+  const steered = await cox(['steer', 'origin', 'still there?', ...at()]);
+  expect([steered.code, steered.stderr]).toEqual([1, expect.stringContaining('session_deleted')]);
+
+  const listed = await cox(['sessions', ...at()]);
+  expect(listed.stdout).not.toContain('origin');
+  expect(listed.stderr).toContain('1 deleted: cox sessions --deleted');
+  expect((await cox(['sessions', '--deleted', ...at()])).stdout).toMatch(/^origin +deleted .*\(asked for\)$/m);
+
+  expect((await journalOf(fixture.bus, 'copy')).records.length).toBe(copied.records.length);
+  for (const id of ['copy', 'other']) await expectReplays(fixture.bus, await journalOf(fixture.bus, id));
+  expect((await cox(['fork', 'copy', '--id', 'copy-2', '--detach', ...at()])).code).toBe(0);
+});
+
+test('cox delete says of each session why it is not deleted, and deletes the others', async () => {
+  await ended('fine');
+  const root = await scratchFolder('asks');
+  const model = await scripted([{ calls: [{ tool: 'run_command', args: { command: 'true' } }] }, { text: 'Done.' }]);
+  await fixture.bus.command('asks', 'start', { prompt: 'Do it.', model, root });
+  await eventOf(fixture.bus, 'asks', 'approval_requested');
+  const told = await cox(['delete', 'asks', 'nobody', 'fine', 'fine', '--yes', '--json', ...at()]);
+  expect(told.code).toBe(1);
+  expect(told.json).toMatchObject([
+    {
+      type: 'not_deleted',
+      session_id: 'asks',
+      code: 'session_busy',
+      message: expect.stringContaining('cox cancel asks'),
+    },
+    { type: 'not_deleted', session_id: 'nobody', code: 'session_not_found' },
+    { type: 'deleted', session_id: 'fine' },
+  ]);
+  const twice = await cox(['delete', 'fine', '--yes', ...at()]);
+  expect([twice.code, twice.stderr]).toEqual([1, expect.stringContaining('session_deleted')]);
+  for (const id of ['*', '>', 'a.b', 'x'.repeat(65), 'ünï', '../..']) {
+    const hostile = await cox(['delete', 'fine', '--yes', ...at(), '--', id]);
+    expect([hostile.code, hostile.stderr]).toEqual([2, expect.stringContaining('invalid_id')]);
+  }
+  await fixture.bus.command('asks', 'cancel', {});
+  await endOf(fixture.bus, 'asks');
+  expect((await cox(['delete', 'asks', '--yes', ...at()])).code).toBe(0);
+});
+
+test('cox sweep deletes what is past its time, tenant by tenant, and says first what it would', async () => {
+  await ended('old');
+  await new Promise((resolve) => setTimeout(resolve, 10));
+  const keep = ['--keep', '365d', '--keep', 'default=1ms'];
+  const would = await cox(['sweep', ...keep, '--dry-run', '--json', ...at()]);
+  expect(would.json).toContainEqual(expect.objectContaining({ type: 'would_delete', session_id: 'old' }));
+  expect((await cox(['sweep', '--keep', '365d', '--json', ...at()])).json).toMatchObject([
+    { type: 'swept', sessions: 0 },
+  ]);
+  const swept = await cox(['sweep', ...keep, '--json', ...at()]);
+  expect(swept.json).toContainEqual(expect.objectContaining({ type: 'deleted', session_id: 'old' }));
+  // Files are kept for a day in any case.
+  expect(swept.json.at(-1)).toMatchObject({ type: 'swept', files: { deleted: 0 } });
+  expect((await cox(['sweep', '--keep', 'never', ...at()])).code).toBe(2);
+});
+
+describe('on a bus where every program has a key of its own', () => {
+  let bus: GuardedBus | undefined;
+  afterAll(async () => {
+    await bus?.stop();
+    await removeScratch();
+  });
+
+  test('the admin deletes, of any tenant; hosts and a tenant’s users do not', async () => {
+    bus = await startGuardedBus(['default', 'red']);
+    const host = await bus.startHost();
+    try {
+      const client = await bus.client('operator', 'red');
+      const model = await scripted([{ text: 'Done.' }]);
+      const { session } = await client.startSession(
+        { prompt: 'Go.', model },
+        { sessionId: 'theirs', wait: 'accepted' },
+      );
+      await session.result();
+      for (const [role, tenant] of [
+        ['operator', 'red'],
+        ['gateway', 'red'],
+        ['operator', 'default'],
+        ['host', undefined],
+      ] as const) {
+        const told = await cox(['delete', 'theirs', '--tenant', 'red', '--yes'], { env: bus.env(role, tenant) });
+        expect([role, told.code, told.stderr]).toEqual([role, 1, expect.stringContaining('not_permitted')]);
+      }
+      expect((await session.newest())?.state).toBe('stopped');
+      const elsewhere = await cox(['delete', 'theirs', '--yes'], { env: bus.env('admin') });
+      expect(elsewhere.stderr).toContain('session_not_found');
+      const done = await cox(['delete', 'theirs', '--tenant', 'red', '--yes'], { env: bus.env('admin') });
+      expect(done.code, done.told).toBe(0);
+      await expect(session.state()).rejects.toMatchObject({ code: 'session_deleted' });
+      await expect(session.prompt('On.', { wait: 'accepted' })).rejects.toMatchObject({ code: 'session_deleted' });
+    } finally {
+      await host.terminate();
+    }
+  }, 180_000);
+});
