@@ -98,12 +98,16 @@ test.each(ways)('a damaged snapshot is passed over: %s', async (_, whole) => {
   const bed = await lived();
   const folded = await stateOf(bed, whole, NONE);
   const good = JSON.parse(Buffer.from((await bed.bus.snapshots.get(refOf())) as Uint8Array).toString());
+  const { turn: left, ...withoutOne } = good.state.context;
+  expect(left).toBeDefined();
   const damaged: unknown[] = [
     'not even an object',
     { ...good, v: 99 },
     { ...good, shape: 'of other members', state: { ...good.state, context: { ...good.state.context, turn: 99 } } },
     { ...good, unknown: 1 },
     { ...good, state: {} },
+    { ...good, state: { value: good.state.value } },
+    { ...good, state: { ...good.state, context: withoutOne } },
     { ...good, state: { ...good.state, value: 'gone' } },
     { ...good, state: { ...good.state, value: { provisioning: 'gone' } } },
     { ...good, hash: '0'.repeat(64) },

@@ -76,7 +76,7 @@ const REMINDING = {
   'role-hint': { value: 'VOICE', help: 'system (default), developer, user_block or ephemeral_cache' },
 } satisfies Record<string, FlagSpec>;
 
-const TENANT: FlagSpec = { value: 'NAME', help: 'Whose sessions (default, or the key’s)' };
+const SESSIONS_TENANT: FlagSpec = { value: 'NAME', help: 'Whose sessions (default, or the key’s)' };
 const DRY_RUN: FlagSpec = { help: 'Say what would be deleted, and delete nothing' };
 
 const COMMANDING = { ...BUS, 'command-id': INJECTING['command-id'] } satisfies Record<string, FlagSpec>;
@@ -332,7 +332,7 @@ export const COMMANDS: readonly CommandSpec[] = [
     help: 'Delete sessions that have ended, for good: their records, snapshots and files',
     flags: {
       ...BUS,
-      tenant: TENANT,
+      tenant: SESSIONS_TENANT,
       yes: { help: 'Do not ask' },
       reason: { value: 'TEXT', help: 'Why; it stands in what is left of the session' },
       unreadable: { help: 'Also one whose newest record cannot be read' },
