@@ -101,6 +101,18 @@ test('no header has the server do more than to store a steer, or to refuse it', 
   expect(await steers()).toEqual(INERT.map(() => 'harmless'));
 });
 
+test('no header passes a steer off as what lies elsewhere: as an approval, another session’s command, or one of another time', async () => {
+  const ref = sessionRef(victim.id);
+  const callId = (await victim.state()).approvals[0]?.call_id;
+  const approval = JSON.stringify({ call_id: callId, decision: 'allow' });
+  for (const subject of [subjects.storedCommand(ref, 'approve'), `${subjects.inbox(ref).slice(0, -1)}timer.1-0`])
+    await send({ 'Nats-Subject': subject, 'Nats-Stream': 'COX_TIMERS' }, approval);
+  for (const seq of ['1', '999999999', '-1', 'x']) await send({ 'Nats-Sequence': seq }, `at ${seq}`);
+  await send({ 'Nats-Time-Stamp': '1970-01-01T00:00:00Z' }, 'long ago');
+  await until('what was stored', async () => (await steers()).includes('long ago'));
+  expect(await steers()).toEqual(['at 1', 'at 999999999', 'at -1', 'at x', 'long ago']);
+});
+
 test('an id that is taken first drops no command of anybody else, whatever its verb', async () => {
   const known = ['taken-1', 'taken-2'];
   for (const id of known)

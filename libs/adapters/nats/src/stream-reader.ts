@@ -112,12 +112,16 @@ export function createStreamReader(wire: Wire, stream: string): StreamReader {
   };
 }
 
+/**
+ * The server says where a message lies in headers that it adds behind those which the message was published with. Of each the
+ * last is the server's: the first may be a publisher's, who could pass a steer off as an approval by it.
+ */
 function directMessage(answer: Msg): StoredMessage {
   const headers = answer.headers ?? new MsgHdrsImpl();
   return {
-    subject: headers.get('Nats-Subject'),
-    seq: Number(headers.get('Nats-Sequence')),
-    timeMs: Date.parse(headers.get('Nats-Time-Stamp')),
+    subject: headers.last('Nats-Subject'),
+    seq: Number(headers.last('Nats-Sequence')),
+    timeMs: Date.parse(headers.last('Nats-Time-Stamp')),
     data: answer.data,
     headers,
   };

@@ -128,7 +128,7 @@ interface LiveRecord {
 
 function liveRecord(message: Msg): LiveRecord {
   return {
-    record: { bytes: message.data, fence: Number(message.headers?.get('Nats-Sequence')) },
+    record: { bytes: message.data, fence: Number(message.headers?.last('Nats-Sequence')) },
     follows: Number(message.headers?.get('Nats-Last-Sequence')),
   };
 }

@@ -1,0 +1,49 @@
+import { describe, expect, test } from 'vitest';
+import { InvalidIdError, parseCommand, sessionRef } from '../src/mod.ts';
+
+describe('a reference to a session', () => {
+  test.each([
+    ['a.b', 'default', 'session "a.b": session id must be 1 to 64 characters of A-Z a-z 0-9 _ -', 'session'],
+    ['', 'default', 'session "": session id must be 1 to 64 characters of A-Z a-z 0-9 _ -', 'session'],
+    ['ok', '*', 'tenant "*": tenant must be 1 to 64 characters of A-Z a-z 0-9 _ -', 'tenant'],
+    [7 as unknown as string, 'default', 'session a number: must be a text', 'session'],
+  ])('of %j and %j is refused in one sentence that names the field', (id, tenant, message, field) => {
+    expect(() => sessionRef(id, tenant)).toThrow(InvalidIdError);
+    expect(() => sessionRef(id, tenant)).toThrow(expect.objectContaining({ code: 'invalid_id', message, field }));
+  });
+
+  test('repeats no more of an id than somebody can read', () => {
+    const message = (() => {
+      try {
+        return String(sessionRef('x'.repeat(100_000)).sessionId);
+      } catch (error) {
+        return (error as Error).message;
+      }
+    })();
+    expect(message.length).toBeLessThan(200);
+  });
+});
+
+describe('verdicts of a fork', () => {
+  const start = (verdicts: string) =>
+    parseCommand('start', Buffer.from(`{"fork": {"session": "a", "n": 1, "changes": {"verdicts": ${verdicts}}}}`));
+
+  test('are kept for a hook of any name', () => {
+    const read = start('{"__proto__": true, "constructor": {"deny": "no"}, "*": null}');
+    const { fork } = (read.ok ? read.body : {}) as { fork: { changes: { verdicts: object } } };
+    expect(Object.entries(fork.changes.verdicts)).toEqual([
+      ['__proto__', true],
+      ['constructor', { deny: 'no' }],
+      ['*', null],
+    ]);
+  });
+
+  test.each([
+    ['null', 'fork.changes.verdicts'],
+    ['[]', 'fork.changes.verdicts'],
+    ['{}', 'fork.changes.verdicts'],
+    ['{"a b": true}', 'fork.changes.verdicts.a b'],
+  ])('%s are refused, naming the field', (verdicts, field) => {
+    expect(start(verdicts)).toMatchObject({ ok: false, problem: { code: 'invalid_field', field } });
+  });
+});
