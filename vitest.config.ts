@@ -1,24 +1,55 @@
 import { defaultServerConditions } from 'vite';
 import { defineConfig } from 'vitest/config';
+import { answeringEngine } from './tests/containers/engine.ts';
+import { filesOnContainers } from './tests/containers/files-on-containers.ts';
 import { OWN_SERVER_FILES, SERVERS_SWITCH } from './tests/e2e/kit/servers-switch.ts';
 
 // Workspace packages resolve to their TypeScript source, so tests never see a stale build.
 const conditions = ['coxswain-source', ...defaultServerConditions];
 
 // On servers that many files share, those that need a server of their own have no place.
-const ownServers = ['', 'one', undefined].includes(process.env[SERVERS_SWITCH]) ? [] : Object.keys(OWN_SERVER_FILES);
+const chosen = process.env[SERVERS_SWITCH] ?? '';
+const ownServers = ['', 'one'].includes(chosen) ? [] : Object.keys(OWN_SERVER_FILES);
 
-export default defineConfig({
+const everywhere = {
   resolve: { conditions },
   ssr: { resolve: { conditions, externalConditions: conditions } },
   // Where the global setup runs.
   environments: { __vitest__: { resolve: { conditions, externalConditions: conditions } } },
+};
+const everyTest = {
+  // A test that hangs still fails; one that only waits for a busy machine does not.
+  testTimeout: 30_000,
+  globalSetup: ['tests/e2e/kit/global-setup.ts'],
+  reporters: ['default', './tests/plain-reporter.ts'],
+};
+const onThisMachine = {
+  include: ['libs/**/test/*.test.ts', 'services/**/test/*.test.ts', 'tests/**/*.test.ts'],
+  exclude: [
+    '**/node_modules/**',
+    '**/dist/**',
+    'tests/containers/**',
+    ...ownServers.map((file) => `tests/e2e/${file}`),
+  ],
+};
+
+/** What needs no container engine. */
+export const suite = defineConfig({ ...everywhere, test: { ...everyTest, ...onThisMachine } });
+
+/** The same, and the tests of containers: for machines on which an engine answers. */
+const suiteAndContainers = defineConfig({
+  ...everywhere,
   test: {
-    include: ['libs/**/test/*.test.ts', 'services/**/test/*.test.ts', 'tests/**/*.test.ts'],
-    // A test that hangs still fails; one that only waits for a busy machine does not.
-    testTimeout: 30_000,
-    exclude: ['**/node_modules/**', '**/dist/**', ...ownServers.map((file) => `tests/e2e/${file}`)],
-    globalSetup: ['tests/e2e/kit/global-setup.ts'],
-    reporters: ['default', './tests/plain-reporter.ts'],
+    ...everyTest,
+    projects: [
+      { extends: true, test: { name: 'here', ...onThisMachine } },
+      {
+        extends: true,
+        test: { name: 'containers', include: filesOnContainers(), env: { [SERVERS_SWITCH]: 'container' } },
+      },
+    ],
   },
 });
+
+// Where no engine answers, the reporter says what was left out. Whoever has chosen servers is given those.
+export default chosen !== '' || (await answeringEngine()) === null ? suite : suiteAndContainers;

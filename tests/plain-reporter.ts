@@ -1,8 +1,10 @@
 import type { Reporter, SerializedError, TestModule } from 'vitest/node';
+import { leftOut } from './containers/left-out.ts';
 
 /**
  * Prints the result once more as the last line of the output, plain and alone: `N passed, N failed`, and
- * `, N skipped` when something was. A file that cannot be loaded and an error outside every test count as failed.
+ * `, N skipped` when something was. A file that cannot be loaded and an error outside every test count as failed. The
+ * line before it says what of the run was left to machines with a container engine, if this is none.
  */
 export default class PlainReporter implements Reporter {
   onTestRunEnd(modules: readonly TestModule[], unhandled: readonly SerializedError[]): void {
@@ -20,8 +22,15 @@ export default class PlainReporter implements Reporter {
       }
     }
     if (modules.length === 0) failed += 1;
+    const notRun = leftOut(
+      modules.map((module) => ({
+        file: module.moduleId,
+        project: module.project.name,
+        tests: [...module.children.allTests()].length,
+      })),
+    );
     const line = `${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ''}\n`;
     // Other reporters still write their summaries after this hook; only the exit comes after all of them.
-    process.once('exit', () => process.stdout.write(line));
+    process.once('exit', () => process.stdout.write(`${notRun === null ? '' : `${notRun}\n`}${line}`));
   }
 }

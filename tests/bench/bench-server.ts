@@ -10,17 +10,25 @@ export interface BenchServer {
   readonly token: string;
   readonly version: string;
   readonly pid: number;
-  /** Ends it and removes its folder. */
+  /** Ends it, and removes its folder if nobody has named that. */
   stop(): Promise<void>;
 }
 
+/** How a server of the bench is started. */
+export interface BenchServerSettings {
+  /** A store that is there already, or is to stay: whoever names it removes it. */
+  readonly stateDir?: string;
+  /** Whether each write is on the disk before it is acknowledged. Default true; a store is filled faster without. */
+  readonly syncAlways?: boolean;
+}
+
 /** Starts one. `NATS_URL` is passed over: figures of a server that others use would say nothing. */
-export async function startBenchServer(): Promise<BenchServer> {
+export async function startBenchServer(settings: BenchServerSettings = {}): Promise<BenchServer> {
   const { NATS_URL: _, ...env } = process.env;
   const found = await findServer({ env });
   if (found.kind !== 'binary') throw new Error('a server binary was asked for');
-  const stateDir = await mkdtemp(join(tmpdir(), 'cox-bench-nats-'));
-  const server = await startServer({ binary: found.path, stateDir, syncAlways: true });
+  const stateDir = settings.stateDir ?? (await mkdtemp(join(tmpdir(), 'cox-bench-nats-')));
+  const server = await startServer({ binary: found.path, stateDir, syncAlways: settings.syncAlways ?? true });
   return {
     url: server.url,
     token: server.token,
@@ -28,7 +36,7 @@ export async function startBenchServer(): Promise<BenchServer> {
     pid: server.pid,
     async stop() {
       await server.stop();
-      await rm(stateDir, { recursive: true, force: true });
+      if (settings.stateDir === undefined) await rm(stateDir, { recursive: true, force: true });
     },
   };
 }

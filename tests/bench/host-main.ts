@@ -20,12 +20,19 @@ import {
   createNatsTimers,
   ensureStreams,
 } from '@coxswain/adapter-nats';
-import type { Hooks, Journal, ModelRequest } from '@coxswain/ports';
-import { DEFAULT_TENANT, type Message, parseReturn, textOf } from '@coxswain/protocol';
+import type { CommandInbox, Hooks, Journal, ModelRequest } from '@coxswain/ports';
+import { DEFAULT_TENANT, type Message, parseReturn, sessionRef, textOf } from '@coxswain/protocol';
 import { createSessionHost, type HostOptions } from '@coxswain/session';
 import { answerText, instantModels, instantTools } from './instant-agents.ts';
 import { monotonicMs } from './monotonic.ts';
-import { type AskedBytes, rawRequest, rawRequestTimesAfterAppends, rawTurns, takeRawCommands } from './raw-path.ts';
+import {
+  type AskedBytes,
+  rawLoad,
+  rawRequest,
+  rawRequestTimesAfterAppends,
+  rawTurns,
+  takeRawCommands,
+} from './raw-path.ts';
 
 /** How a host of the bench is opened. */
 export interface HostSettings {
@@ -49,6 +56,12 @@ export interface HostCalls {
   hooksKnown(arg: { count: number }): Promise<null>;
   /** Raw requests, each after a raw append. @returns milliseconds of each request. */
   rawRequests(arg: { times: number; bytes: AskedBytes }): Promise<number[]>;
+  /** Reads a session's snapshot and what lies behind it, by the least code. @returns milliseconds. */
+  rawLoad(arg: { sessionId: string }): Promise<number>;
+  /** From the first delivery for a session since the last time, until its journal was read to its end, milliseconds. */
+  takeWakeTimes(arg: null): Promise<number[]>;
+  /** How many sessions it holds. */
+  live(arg: null): Promise<number>;
   /** What this process holds, after a collection of everything that may go. It has to run with --expose-gc. */
   memory(arg: null): Promise<HostMemory>;
   /** CPU milliseconds of this process so far. */
@@ -137,9 +150,37 @@ function watched(journal: Journal): Journal {
       return result;
     },
     firstAfter: (ref, fence) => journal.firstAfter(ref, fence),
-    read: (ref, fence) => journal.read(ref, fence),
+    async *read(ref, fence) {
+      yield* journal.read(ref, fence);
+      // Whoever reads asks for the next record once it has taken the one before in.
+      const rungMs = rungAtMs.get(ref.sessionId);
+      if (rungMs !== undefined) wakeTimes.push(performance.now() - rungMs);
+      rungAtMs.delete(ref.sessionId);
+    },
     last: (ref) => journal.last(ref),
     sessions: (tenant) => journal.sessions(tenant),
+  };
+}
+
+const wakeTimes: number[] = [];
+/** When it rang for a session whose journal has not been read since. */
+const rungAtMs = new Map<string, number>();
+
+/** The inbox, watched for what wakes sessions: those that are in memory read no journal, and leave nothing behind here. */
+function listened(inbox: CommandInbox, isWatched: () => boolean): CommandInbox {
+  return {
+    ...inbox,
+    open: (handlers, partitions) =>
+      inbox.open(
+        {
+          ...handlers,
+          ring(doorbell) {
+            if (isWatched()) rungAtMs.set(doorbell.ref.sessionId, performance.now());
+            handlers.ring(doorbell);
+          },
+        },
+        partitions,
+      ),
   };
 }
 
@@ -160,7 +201,7 @@ async function open({ url, token, options, beganFile }: HostSettings) {
   const host = createSessionHost(
     {
       journal: watched(createNatsJournal(nc)),
-      inbox: await createNatsInbox(nc, log),
+      inbox: listened(await createNatsInbox(nc, log), () => watchesWakes),
       snapshots: createNatsSnapshots(nc),
       timers: createNatsTimers(nc),
       blobs: createNatsBlobs(nc),
@@ -182,6 +223,7 @@ async function open({ url, token, options, beganFile }: HostSettings) {
   return { nc, host, hooks };
 }
 
+let watchesWakes = false;
 let opened: Awaited<ReturnType<typeof open>> | null = null;
 
 function connection() {
@@ -213,6 +255,14 @@ const calls: HostCalls = {
     return null;
   },
   rawRequests: ({ times, bytes }) => rawRequestTimesAfterAppends(connection(), times, bytes),
+  rawLoad: ({ sessionId }) => rawLoad(connection(), sessionRef(sessionId)),
+  async takeWakeTimes() {
+    watchesWakes = true;
+    return wakeTimes.splice(0);
+  },
+  async live() {
+    return opened?.host.live ?? 0;
+  },
   async memory() {
     if (!globalThis.gc) throw new Error('memory is asked of a host without --expose-gc');
     // Twice: what finalizers let go of in the first goes in the second.

@@ -7,6 +7,7 @@ import type { Part } from './bench-part.ts';
 import { cancelLatency } from './cancel-latency.ts';
 import { durableSteps } from './durable-steps.ts';
 import { hookConsult } from './hook-consult.ts';
+import { idleSessions } from './idle-sessions.ts';
 import { machineEvent } from './machine-event.ts';
 import { plainTurn } from './plain-turn.ts';
 import { recovery } from './recovery.ts';
@@ -24,6 +25,7 @@ const parts: readonly Part[] = [
   hookConsult,
   startUp,
   recovery,
+  idleSessions,
   durableSteps,
 ];
 

@@ -2,7 +2,15 @@
  * What the bus itself costs, by a client that does nothing but the requests: the measure for everything that stands on
  * it. The raw streams have the configuration of the real ones.
  */
-import { JOURNAL_STREAMS, PARTITIONS_PER_JOURNAL_STREAM, partitionOf, STREAMS } from '@coxswain/protocol';
+import {
+  JOURNAL_STREAMS,
+  journalStreamOf,
+  PARTITIONS_PER_JOURNAL_STREAM,
+  partitionOf,
+  type SessionRef,
+  STREAMS,
+  subjects,
+} from '@coxswain/protocol';
 import { createInbox, headers, type NatsConnection } from '@nats-io/nats-core';
 
 const raw = {
@@ -69,6 +77,18 @@ export async function rawAppendsPerSecond(
     }),
   );
   return (writers * appendsEach * 1_000) / (performance.now() - beganMs);
+}
+
+/** Reads a session's snapshot, and then what its journal holds behind that. @returns milliseconds. */
+export async function rawLoad(nc: NatsConnection, ref: SessionRef): Promise<number> {
+  const beganMs = performance.now();
+  const last = `$JS.API.DIRECT.GET.${STREAMS.snapshots}.${subjects.snapshot(ref)}`;
+  const snapshot = await nc.request(last, '', { timeout: 10_000 });
+  const { fence } = JSON.parse(snapshot.string()) as { fence?: number };
+  if (fence === undefined) throw new Error(`${ref.sessionId} has no snapshot`);
+  const query = JSON.stringify({ seq: fence + 1, next_by_subj: subjects.journal(ref) });
+  await nc.request(`$JS.API.DIRECT.GET.${journalStreamOf(ref.sessionId)}`, query, { timeout: 10_000 });
+  return performance.now() - beganMs;
 }
 
 /** Answers raw requests on this connection. */

@@ -1,10 +1,11 @@
 /** All clients of a run, on connections of their own. */
+import { setMaxListeners } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { connect as connectClient } from '@coxswain/client';
 import { type JournalRecord, STREAMS, sessionRef, subjects } from '@coxswain/protocol';
-import { jetstreamManager } from '@nats-io/jetstream';
+import { type JetStreamManager, jetstreamManager } from '@nats-io/jetstream';
 import { connect as connectBare } from '@nats-io/transport-node';
 import { monotonicMs } from '../bench/monotonic.ts';
 import { CommandSender } from './command-sender.ts';
@@ -27,6 +28,16 @@ export interface Clients {
 const MIND_EVERY_MS = 1_000;
 const ASK_EVERY_MS = 250;
 
+/** Where commands wait, by the server's own account. */
+async function waiting(manager: JetStreamManager): Promise<string> {
+  const { subjects: stored = {} } = (await manager.streams.info(STREAMS.commands, { subjects_filter: '>' })).state;
+  const told = Object.entries(stored).map(([subject, count]) => `${subject} ${count}`);
+  for await (const { name, num_pending, num_ack_pending, num_waiting } of manager.consumers.list(STREAMS.commands))
+    if (num_pending + num_ack_pending > 0)
+      told.push(`${name}: ${num_pending} not delivered, ${num_ack_pending} not acknowledged, ${num_waiting} pulls`);
+  return told.join('; ');
+}
+
 /** Connects the clients and lets them begin. */
 export async function startClients({ servers, history, folder }: World, plan: LoadPlan): Promise<Clients> {
   const patience = { maxReconnectAttempts: -1, reconnectTimeWait: 250 };
@@ -39,6 +50,8 @@ export async function startClients({ servers, history, folder }: World, plan: Lo
     return `scripted/${path}`;
   });
   const [load, all] = [new AbortController(), new AbortController()];
+  // Every session that waits listens to them.
+  for (const { signal } of [load, all]) setMaxListeners(0, signal);
   const beganMs = monotonicMs();
   const sender = new CommandSender(bare, client, history, all.signal);
   const ports = {
@@ -78,7 +91,7 @@ export async function startClients({ servers, history, folder }: World, plan: Lo
     if (told.length > 0) return told;
     const manager = await jetstreamManager(bare, { checkAPI: false });
     const { messages } = (await manager.streams.info(STREAMS.commands)).state;
-    return messages === 0 ? [] : [`${messages} commands wait in the store`];
+    return messages === 0 ? [] : [`${messages} commands wait in the store: ${await waiting(manager)}`];
   };
 
   return {

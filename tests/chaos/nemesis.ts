@@ -16,8 +16,8 @@ export interface PlannedFault {
 }
 
 /**
- * Does one fault, and undoes it where it is undone. Resolves when it is over, with what it struck where only it knows; the
- * nemesis does not wait for it before the next.
+ * Does one fault, and undoes it where it is undone. Resolves when it is over; the nemesis does not wait for it before the next. A
+ * text that it resolves with is worth noting.
  */
 export type Operation = (world: World, planned: PlannedFault) => Promise<unknown>;
 
@@ -49,14 +49,8 @@ async function one(
   if (!operation) throw new Error(`nobody knows how to do ${fault}`);
   world.history.push({ what: 'fault', fault, phase: 'begins', on });
   try {
-    const struck = await operation(world, planned);
-    world.history.push({
-      what: 'fault',
-      fault,
-      phase: 'ended',
-      on,
-      ...(typeof struck === 'string' ? { detail: struck } : {}),
-    });
+    const detail = await operation(world, planned);
+    world.history.push({ what: 'fault', fault, phase: 'ended', on, ...(typeof detail === 'string' ? { detail } : {}) });
   } catch (error) {
     world.history.push({ what: 'fault', fault, phase: 'failed', on, detail: (error as Error).message });
     throw error;

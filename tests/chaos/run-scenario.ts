@@ -1,4 +1,5 @@
 /** Runs a scenario: world, clients, nemesis, then what they have left, checked. */
+import { setMaxListeners } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createRandom } from '../simulation/random.ts';
@@ -23,7 +24,7 @@ export interface Outcome {
 }
 
 /** Everything has to come to its end so long after the load. */
-const SETTLE_MS = 120_000;
+const SETTLE_MS = 90_000;
 const SAMPLE_EVERY_MS = 2_000;
 
 /**
@@ -71,6 +72,7 @@ async function underLoad(
 ): Promise<void> {
   const { history } = world;
   const ended = new AbortController();
+  setMaxListeners(0, ended.signal);
   const clients = await startClients(world, plan);
   const sampling = sampleMemory(world, ended.signal);
   try {

@@ -9,7 +9,7 @@ import { createSystemClock } from '@coxswain/adapter-memory';
 import { connectNats, createNatsJournal, ensureStreams } from '@coxswain/adapter-nats';
 import type { Journal } from '@coxswain/ports';
 import { journalStreamOf, type SessionRef, sessionRef, subjects } from '@coxswain/protocol';
-import { commit } from '@coxswain/session';
+import { type CommitResult, commit } from '@coxswain/session';
 import type { NatsConnection } from '@nats-io/transport-node';
 import type { Cluster } from './cluster.ts';
 
@@ -19,7 +19,7 @@ export interface Told {
   readonly sessionId: string;
   /** The position that it was to follow. */
   readonly fence: number;
-  readonly outcome: 'stored' | 'foreign' | 'unavailable';
+  readonly outcome: CommitResult['status'];
   /** The position that it was given, where it is stored. */
   readonly seq: number | null;
   /** Answers that were no answers, on the way. */

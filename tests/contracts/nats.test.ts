@@ -135,6 +135,13 @@ describe('NATS', { timeout: 60_000 }, () => {
       await expect(ensureStreams(nc)).rejects.toMatchObject({ member: 'COX_COMMANDS.allow_rollup_hdrs' });
     });
 
+    test('that take rollups from services, as they once did, take none any more', async () => {
+      const registry = `KV_${STREAMS.registry}`;
+      await update({ ...(await configOf(registry)), allow_rollup_hdrs: true });
+      await ensureStreams(nc);
+      expect((await configOf(registry)).allow_rollup_hdrs).toBe(false);
+    });
+
     test('are not made on a server that would ignore half of their configuration', async () => {
       const old = Object.create(nc, { info: { value: { ...nc.info, version: '2.11.9' } } }) as NatsConnection;
       await expect(ensureStreams(old)).rejects.toMatchObject({ code: 'nats_server_too_old' });

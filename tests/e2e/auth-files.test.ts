@@ -18,6 +18,7 @@ test('writes a key for every role and tenant, for its owner alone, and prints no
     'accounts.conf',
     'admin.nk',
     'host.nk',
+    'keys.json',
     'server.conf',
     'tenants',
   ]);

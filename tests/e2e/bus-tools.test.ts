@@ -1,51 +1,17 @@
 /** Tools that other processes serve: shared, aborted, drained, killed together with hosts, garbled and forged. */
 import { writeFile } from 'node:fs/promises';
 import { subjects } from '@coxswain/protocol';
-import { afterEach, expect, test } from 'vitest';
-import { type Child, cox } from './kit/child.ts';
+import { expect, test } from 'vitest';
+import { anything, calledTools, calls, done, textOf } from './kit/called-tools.ts';
+import { cox } from './kit/child.ts';
 import { busAndHost } from './kit/fixture.ts';
 import { endOf, eventOf, journalOf } from './kit/journal.ts';
-import { type ScriptTurn, scripted } from './kit/scripts.ts';
 import { startHost } from './kit/sessions-host.ts';
-import { serveTool, type ToolModule, toolModule } from './kit/tool-service.ts';
+import { toolModule } from './kit/tool-service.ts';
 import { until } from './kit/until.ts';
 
 const fixture = busAndHost();
-const services: Child[] = [];
-
-afterEach(async () => {
-  await Promise.all(services.splice(0).map((service) => service.kill()));
-});
-
-let serial = 0;
-const fresh = (what: string) => `${what}_${++serial}`;
-
-async function serve(module: ToolModule): Promise<Child> {
-  const service = await serveTool(fixture.bus, module);
-  services.push(service);
-  return service;
-}
-
-/** Serves `tools` under a name that only this test uses, and waits until the host knows of it. */
-async function tool(rest: string): Promise<{ name: string; module: ToolModule; service: Child }> {
-  const name = fresh('tool');
-  const module = await toolModule(`defineTool({ name: '${name}', description: 'A tool.', ${rest} })`);
-  const service = await serve(module);
-  await fixture.host.says(new RegExp(`"tool":"${name}".*a tool is announced`));
-  return { name, module, service };
-}
-
-async function start(turns: readonly ScriptTurn[], more: object = {}): Promise<string> {
-  const id = fresh('s');
-  const permissions = { rules: [{ tool: '*', action: 'allow' }] };
-  await fixture.bus.command(id, 'start', { prompt: 'Go.', model: await scripted(turns), permissions, ...more });
-  return id;
-}
-
-const done: ScriptTurn = { text: 'Done.' };
-const calls = (name: string, args: object = {}): ScriptTurn => ({ calls: [{ tool: name, args }] });
-const textOf = (result: unknown) => (result as { content: { text: string }[] }).content[0]?.text;
-const anything = 'schema: z.object({})';
+const { fresh, serve, tool, start } = calledTools(fixture);
 
 test('a tool in another process is called with typed arguments, and shows progress and feedback', async () => {
   const { name } = await tool(`

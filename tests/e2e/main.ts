@@ -1,5 +1,5 @@
 /**
- * The end-to-end tests on the servers of one's choice: `npm run test:e2e -- [--servers one|cluster|URL] [files and options of vitest]`.
+ * The end-to-end tests on the servers of one's choice: `npm run test:e2e -- [--servers one|cluster|container|URL] [files and options of vitest]`.
  * Exit code: vitest's; 2 for a choice that there is not.
  */
 import { spawn } from 'node:child_process';

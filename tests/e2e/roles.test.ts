@@ -163,6 +163,25 @@ test.each(roles)('%s may do what its role says, and nothing else', async (role) 
   expect(allowed).toEqual(expected);
 });
 
+test('admin may do everything in the account of the streams, and nothing beside it', async () => {
+  const nc = await bus.as('admin');
+  const refused = refusalsOf(nc);
+  // Most of these the store refuses for what they hold; that they reach it is what counts.
+  for (const [, subject] of PUBLISHED) nc.publish(subject, 'x');
+  const listening = LISTENED.map(([, subject]) => nc.subscribe(subject, { callback: () => undefined }));
+  await nc.flush();
+  for (const subscription of listening) subscription.unsubscribe();
+  const asks = async (what: string, body = '') =>
+    (await nc.request(`$JS.API.${what}`, body, { timeout: 5_000 })).json<{ success?: boolean; error?: unknown }>();
+  expect((await asks('STREAM.CREATE.EXTRA', '{"name":"EXTRA","subjects":["extra"]}')).error).toBeUndefined();
+  expect(await asks('STREAM.PURGE.EXTRA')).toMatchObject({ success: true });
+  expect(await asks('STREAM.DELETE.EXTRA')).toMatchObject({ success: true });
+  expect([...refused]).toEqual([]);
+  // The server itself is another account's.
+  for (const beside of ['$SYS.REQ.SERVER.PING', '$SYS.REQ.ACCOUNT.PING.CONNZ'])
+    await expect(nc.request(beside, '', { timeout: 5_000 })).rejects.toThrow(/no responders/i);
+});
+
 test('nobody is let in without a key', async () => {
   await expect(
     bus

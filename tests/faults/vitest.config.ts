@@ -1,7 +1,7 @@
 /** The suite with one fault planted: `COX_FAULT` names it. */
 import { join, resolve } from 'node:path';
 import { mergeConfig } from 'vitest/config';
-import suite from '../../vitest.config.ts';
+import { suite } from '../../vitest.config.ts';
 import { PLANTED_FAULTS, sourceOf } from './planted-faults.ts';
 
 const fault = PLANTED_FAULTS.find(({ name }) => name === process.env.COX_FAULT);

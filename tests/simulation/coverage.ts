@@ -179,7 +179,7 @@ function follow(doing: Map<string, string>, event: SessionEvent): void {
 /** What hundreds of seeds must reach, or the simulation has lost its teeth. */
 export const MUST_REACH: readonly string[] = [
   ...each('left', ['foreign_writer', 'journal_unavailable', 'late_append', 'unloadable']),
-  ...each('host', ['is killed', 'stands still for']),
+  ...each('host', ['is killed', 'stands still for', 'a worker is killed', 'attaches to a call']),
   ...each('input', ['owned', 'feedback', 'timer', 'call_accepted']),
   ...each('command', ['start', 'prompt', 'steer', 'remind', 'followup', 'approve', 'cancel', 'cancel_call', 'suspend']),
   ...each('command', ['resume', 'signal', 'revoke', 'replace', 'call_outcome']),

@@ -55,6 +55,8 @@ export type NemesisAct = { readonly atMs: number } & (
   /** A host is stopped in order, and another takes its place. */
   | { readonly kind: 'stop'; readonly downMs: number }
   | { readonly kind: 'outage'; readonly forMs: number }
+  /** A worker of remote tools is killed, with all that it knows; another takes its place. */
+  | { readonly kind: 'worker_crash'; readonly downMs: number }
 );
 
 /** How often which small thing goes wrong. Probabilities. */
@@ -144,7 +146,10 @@ export function generate(seed: number): Schedule {
       .flatMap(({ commands }) => commands)
       .concat(hostileSubjects(random.fork('hostile'), TROUBLE_MS))
       .sort((a, b) => a.atMs - b.atMs),
-    nemesis: planNemesis(random.fork('nemesis'), profile),
+    nemesis: [
+      ...planNemesis(random.fork('nemesis'), profile),
+      ...planWorkerCrashes(random.fork('workers'), profile),
+    ].sort((a, b) => a.atMs - b.atMs),
     attentive: random.pick([0, 0.5, 1]),
     meddling: random.pick([0, 0.1, 0.4]),
   };
@@ -344,6 +349,15 @@ function planNemesis(random: Random, profile: string): NemesisAct[] {
   }
   const count = 2 + random.int(profile === 'storm' ? 7 : 4);
   return Array.from({ length: count }, () => planAct(random, profile)).sort((a, b) => a.atMs - b.atMs);
+}
+
+function planWorkerCrashes(random: Random, profile: string): NemesisAct[] {
+  if (profile === 'calm' || random.chance(0.5)) return [];
+  return Array.from({ length: 1 + random.int(3) }, () => ({
+    kind: 'worker_crash',
+    atMs: random.between(0, random.chance(0.5) ? TROUBLE_MS : TROUBLE_MS / 3),
+    downMs: random.between(100, 5_000),
+  }));
 }
 
 function planAct(random: Random, profile: string): NemesisAct {

@@ -10,7 +10,7 @@ import { SimHooks } from './sim-hooks.ts';
 import { SimModels } from './sim-models.ts';
 import { simPredicates } from './sim-predicates.ts';
 import { SimTools, type ToolWorld } from './sim-tools.ts';
-import type { ToolWorker } from './tool-worker.ts';
+import type { ToolWorkers } from './tool-workers.ts';
 
 /** One process. */
 export interface Process {
@@ -29,7 +29,7 @@ export class Hosts {
   readonly #history: History;
   readonly #schedule: Schedule;
   readonly #toolWorld: ToolWorld;
-  readonly #worker: ToolWorker;
+  readonly #workers: ToolWorkers;
   readonly #running: Process[] = [];
   readonly #countdowns = new Map<string, { awaits: number; readonly strike: () => void }>();
   readonly #awaits = new Map<string, number>();
@@ -42,14 +42,14 @@ export class Hosts {
     history: History,
     schedule: Schedule,
     toolWorld: ToolWorld,
-    worker: ToolWorker,
+    workers: ToolWorkers,
   ) {
     this.#time = time;
     this.#bus = bus;
     this.#history = history;
     this.#schedule = schedule;
     this.#toolWorld = toolWorld;
-    this.#worker = worker;
+    this.#workers = workers;
     time.afterWake = (owner) => {
       this.#awaits.set(owner, (this.#awaits.get(owner) ?? 0) + 1);
       const countdown = this.#countdowns.get(owner);
@@ -177,7 +177,7 @@ export class Hosts {
         this.#bus.random.fork(`hooks ${name}`),
       ),
       models: new SimModels(this.#schedule.sessions, clock, this.#history, this.#bus.plant.shown),
-      tools: new SimTools(this.#toolWorld, this.#worker, clock, name),
+      tools: new SimTools(this.#toolWorld, this.#workers, clock, name),
       personas: { find: async () => null, names: async () => [] },
       prices: [{ model: 'sim/*', input: 10, output: 30 }],
       stopPredicates: simPredicates(clock, this.#bus.random.fork(`predicates ${name}`)),

@@ -2,6 +2,7 @@
 import type { NemesisAct, Schedule } from './generator.ts';
 import type { Hosts } from './hosts.ts';
 import type { SimBus } from './sim-bus.ts';
+import type { ToolWorkers } from './tool-workers.ts';
 
 /** The server notices so long after a host has gone silent. */
 export const PIN_LOST_AFTER_MS = 1_000;
@@ -10,12 +11,14 @@ export const PIN_LOST_AFTER_MS = 1_000;
 export class Nemesis {
   readonly #bus: SimBus;
   readonly #hosts: Hosts;
+  readonly #workers: ToolWorkers;
   #over = false;
   #acts = 0;
 
-  constructor(bus: SimBus, hosts: Hosts) {
+  constructor(bus: SimBus, hosts: Hosts, workers: ToolWorkers) {
     this.#bus = bus;
     this.#hosts = hosts;
+    this.#workers = workers;
   }
 
   /** Does what the schedule says. */
@@ -41,6 +44,10 @@ export class Nemesis {
   }
 
   #do(act: NemesisAct): void {
+    if (act.kind === 'worker_crash') {
+      this.#workers.crash(act.downMs);
+      return;
+    }
     const victim = this.#hosts.nth(this.#acts++);
     switch (act.kind) {
       case 'crash':

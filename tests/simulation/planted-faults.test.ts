@@ -25,6 +25,11 @@ const PLANTED: readonly Planted[] = [
     foundBy: ['effects'],
   },
   {
+    fault: 'workers have forgotten what they are asked about',
+    plant: () => ({ workersForget: true }),
+    foundBy: ['workers'],
+  },
+  {
     fault: 'a command is dropped and acknowledged',
     plant: () => {
       const dropped = new Set<number>();

@@ -30,6 +30,8 @@ export interface Plant {
   status(status: SessionStatus): SessionStatus;
   /** How often a tool is really run for one call. */
   readonly runsPerCall: number;
+  /** Workers know nothing of the calls that they are asked about. */
+  readonly workersForget: boolean;
   /** What a tool says of itself. */
   traits(tool: string, traits: Partial<ToolTraits>): Partial<ToolTraits>;
 }
@@ -44,6 +46,7 @@ export const NO_PLANT: Plant = {
   shown: (messages) => messages,
   status: (status) => status,
   runsPerCall: 1,
+  workersForget: false,
   traits: (_tool, traits) => traits,
 };
 

@@ -1,15 +1,16 @@
 /**
  * The tools of a simulation. Most run in their host's process and die with it; `remote` ones run at a worker that
- * outlives hosts (see `tool-worker.ts`). Every run is written down: beside the journals that is the only truth.
+ * outlives hosts (see `tool-workers.ts`). Every run is written down: beside the journals that is the only truth.
  */
-import type { Clock, ToolCall, ToolOutcome, ToolProbe, ToolSource, Toolset, ToolsetSpec } from '@coxswain/ports';
+import type { Clock, ToolCall, ToolOutcome, ToolSource, Toolset, ToolsetSpec } from '@coxswain/ports';
 import type { ToolTraits } from '@coxswain/protocol';
 import { answer, definition } from '../../libs/session/test/fake-tools.ts';
 import type { History, ToolRun } from './history.ts';
 import { planParking } from './plan-parking.ts';
 import { createRandom, type Random } from './random.ts';
+import { RemoteCalls } from './remote-calls.ts';
 import type { Plant } from './sim-bus.ts';
-import type { ToolWorker } from './tool-worker.ts';
+import type { ToolWorkers } from './tool-workers.ts';
 
 interface SimTool {
   readonly traits?: Partial<ToolTraits>;
@@ -33,8 +34,8 @@ export const TOOLS: Readonly<Record<string, SimTool>> = {
   look: { takesMs: 600, traits: { idempotent: true } },
   count: { takesMs: 2_000, edits: true },
   stubborn: { takesMs: 8_000, deaf: true },
-  remote_count: { takesMs: 3_000, remote: true },
-  remote_look: { takesMs: 3_000, remote: true, traits: { idempotent: true } },
+  remote_count: { takesMs: 9_000, remote: true },
+  remote_look: { takesMs: 6_000, remote: true, traits: { idempotent: true } },
   long_job: { takesMs: 5_000, remote: true, traits: { long_running: true } },
   long_look: { takesMs: 5_000, remote: true, traits: { long_running: true, idempotent: true } },
   park: { takesMs: 50, parks: true },
@@ -54,6 +55,9 @@ export const TOOL_NAMES: readonly string[] = Object.keys(TOOLS);
 /** Whether a tool's answer is its host's the moment it is given: no way back from a worker, nothing to be stored apart. */
 export const answersAtOnce = (tool: string): boolean => !TOOLS[tool]?.remote && TOOLS[tool]?.bytes === undefined;
 
+/** Whether a tool runs at a worker. */
+export const isRemote = (tool: string): boolean => TOOLS[tool]?.remote === true;
+
 /** Whether a tool may run again when nobody knows whether it ran. */
 export const isIdempotent = (tool: string): boolean => TOOLS[tool]?.traits?.idempotent === true;
 
@@ -71,34 +75,29 @@ export interface ToolWorld {
 /** The tools of one host. */
 export class SimTools implements ToolSource {
   readonly #world: ToolWorld;
-  readonly #worker: ToolWorker;
+  readonly #remote: RemoteCalls;
   readonly #clock: Clock;
   readonly #host: string;
 
-  constructor(world: ToolWorld, worker: ToolWorker, clock: Clock, host: string) {
+  constructor(world: ToolWorld, workers: ToolWorkers, clock: Clock, host: string) {
     this.#world = world;
-    this.#worker = worker;
+    this.#remote = new RemoteCalls(workers, clock, world, host);
     this.#clock = clock;
     this.#host = host;
   }
 
-  async open(_spec: ToolsetSpec, _signal: AbortSignal): Promise<Toolset> {
+  async open({ ref }: ToolsetSpec, _signal: AbortSignal): Promise<Toolset> {
     await this.#hop();
     return {
       tools: Object.entries(TOOLS).map(([name, { traits = {} }]) =>
         definition(name, { schema: SCHEMA, traits: this.#world.plant.traits(name, traits) }),
       ),
       call: (call, signal) => this.#call(call, signal),
-      probe: async (key, name) => {
-        await this.#hop();
-        const probe: ToolProbe = TOOLS[name]?.remote ? this.#worker.probe(key) : { state: 'unknown' };
-        await this.#hop();
-        return probe;
-      },
-      stop: async (key) => {
-        await this.#hop();
-        return this.#worker.stop(key);
-      },
+      probe: (key, name, epoch) =>
+        isRemote(name)
+          ? this.#remote.probe(key, ref.sessionId, name, epoch)
+          : this.#hop().then(() => ({ state: 'unknown' }) as const),
+      stop: (key, name, reason, epoch) => this.#remote.stop(key, ref.sessionId, name, reason, epoch),
       close: async () => {
         await this.#hop();
         return [];
@@ -109,12 +108,8 @@ export class SimTools implements ToolSource {
   async #call(call: ToolCall, signal: AbortSignal): Promise<ToolOutcome> {
     for (let extra = this.#world.plant.runsPerCall; extra > 1; extra--)
       void runTool(this.#world, this.#clock, this.#host, call, signal);
-    if (!TOOLS[call.tool]?.remote) return runTool(this.#world, this.#clock, this.#host, call, signal);
-    await this.#hop();
-    const outcome = await this.#worker.call(this.#host, call, signal);
-    // The answer travels back to the host, which may be gone by then.
-    await this.#hop();
-    return outcome;
+    if (isRemote(call.tool)) return this.#remote.call(call, signal);
+    return runTool(this.#world, this.#clock, this.#host, call, signal);
   }
 
   #hop(): Promise<void> {
@@ -123,7 +118,11 @@ export class SimTools implements ToolSource {
 }
 
 /** Writes down that a tool is run now. */
-export function beginRun(world: ToolWorld, host: string, call: ToolCall): ToolRun {
+export function beginRun(
+  world: ToolWorld,
+  host: string,
+  call: Pick<ToolCall, 'idempotencyKey' | 'callId' | 'tool' | 'args' | 'epoch' | 'ref'>,
+): ToolRun {
   const { idempotencyKey: key, callId, tool, args, epoch, ref } = call;
   const run: ToolRun = {
     session: ref.sessionId,

@@ -12,7 +12,7 @@ import { Hosts } from './hosts.ts';
 import { Nemesis } from './nemesis.ts';
 import { createRandom } from './random.ts';
 import { NO_PLANT, type Plant, SimBus } from './sim-bus.ts';
-import { ToolWorker } from './tool-worker.ts';
+import { ToolWorkers } from './tool-workers.ts';
 
 /** What became of a seed. */
 export interface Simulation {
@@ -46,9 +46,9 @@ export async function runSchedule(schedule: Schedule, plant: Plant = NO_PLANT): 
     elapsedMs: () => time.elapsedMs,
   };
   const client = new Client(bus, history, random.fork('client'));
-  const worker = new ToolWorker(toolWorld, (session, body, id) => client.bringOutcome(session, body, id));
-  const hosts = new Hosts(time, bus, history, schedule, toolWorld, worker);
-  const nemesis = new Nemesis(bus, hosts);
+  const workers = new ToolWorkers(toolWorld, (session, body, id) => client.bringOutcome(session, body, id));
+  const hosts = new Hosts(time, bus, history, schedule, toolWorld, workers);
+  const nemesis = new Nemesis(bus, hosts, workers);
 
   for (let i = 0; i < schedule.hosts; i++) hosts.start();
   client.follow(schedule);

@@ -1,5 +1,5 @@
 /** Announces a tool: writes what it is under its key of the registry, once, under a fence. */
-import { canonicalJson, STREAMS, subjects, type TenantId, ToolAnnouncement } from '@coxswain/protocol';
+import { canonicalJson, STREAMS, subjects, type TenantId, ToolAnnouncement, toolDigest } from '@coxswain/protocol';
 import { JetStreamApiCodes, JetStreamApiError, jetstreamManager } from '@nats-io/jetstream';
 import { BusNotPreparedError, ClientError } from './client-errors.ts';
 import type { CheckedTool } from './define-tool.ts';
@@ -11,10 +11,18 @@ const READ_AGAIN_MS = 50;
 const REGISTRY = `KV_${STREAMS.registry}`;
 
 /**
- * Says what a tool is, unless it stands there already: many instances start with the same.
+ * Says what a tool is, unless it stands there already: many instances start with the same. Of several versions the one that is
+ * announced last counts.
+ * @param when `where_missing`: leaves what stands there. After a lost connection versions would take turns otherwise.
+ * @returns the digest of another version that stood there, or null.
  * @throws BusNotPreparedError where no host has ever run on the bus, ClientError, and what the bus throws.
  */
-export async function announceTool(bus: CommandBus, tenant: TenantId, { announced }: CheckedTool): Promise<void> {
+export async function announceTool(
+  bus: CommandBus,
+  tenant: TenantId,
+  { announced }: CheckedTool,
+  when: 'always' | 'where_missing' = 'always',
+): Promise<string | null> {
   if (await streamIsMissing(bus, REGISTRY)) throw new BusNotPreparedError();
   const manager = await jetstreamManager(bus.nc, { checkAPI: false });
   const subject = subjects.toolAnnouncement(tenant, announced.name);
@@ -24,8 +32,8 @@ export async function announceTool(bus: CommandBus, tenant: TenantId, { announce
     const before = stored && stored.header.get('KV-Operation') === '' ? announcementIn(stored.data) : null;
     const since = before?.since ?? new Date().toISOString();
     const text = canonicalJson({ v: 1, since, ...announced });
-    if (before && canonicalJson(before) === text) return;
-    if (await written(bus, subject, text, stored?.seq ?? 0)) return;
+    if (before && (when === 'where_missing' || canonicalJson(before) === text)) return null;
+    if (await written(bus, subject, text, stored?.seq ?? 0)) return before && toolDigest(before);
     await new Promise((resolve) => setTimeout(resolve, READ_AGAIN_MS * write));
   }
   throw new ClientError(

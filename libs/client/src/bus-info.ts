@@ -2,6 +2,7 @@
 import { JOURNAL_STREAMS, STREAMS } from '@coxswain/protocol';
 import { jetstreamManager } from '@nats-io/jetstream';
 import type { NatsConnection } from '@nats-io/nats-core';
+import { isNotPermitted } from './not-permitted.ts';
 import { isStreamNotFound } from './send-command.ts';
 
 /** One of our streams on a bus. */
@@ -16,7 +17,7 @@ export interface BusInfo {
   /** `2.15.1` */
   readonly serverVersion: string;
   readonly jetstream: boolean;
-  /** Our streams; empty where the server has no JetStream. */
+  /** Our streams, but for those that this user may not ask about; empty where the server has no JetStream. */
   readonly streams: readonly StreamPresence[];
 }
 
@@ -31,6 +32,7 @@ export async function busInfo(nc: NatsConnection): Promise<BusInfo> {
       const { state } = await manager.streams.info(name);
       streams.push({ name, present: true, messages: state.messages });
     } catch (error) {
+      if (isNotPermitted(error)) continue;
       if (!isStreamNotFound(error)) throw error;
       streams.push({ name, present: false, messages: 0 });
     }

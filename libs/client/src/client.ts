@@ -49,6 +49,11 @@ export class Client {
     return new Session(this.#bus, this.#ref(id));
   }
 
+  /** How long the server takes to answer, milliseconds. @throws where there is no connection at the moment. */
+  roundTripMs(): Promise<number> {
+    return this.#nc.rtt();
+  }
+
   /**
    * Starts a session under a new id, or the given one.
    * @returns the session and the stored command, with its receipt if one was waited for.

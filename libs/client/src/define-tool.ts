@@ -5,8 +5,8 @@ import {
   type JsonObject,
   problemSentences,
   readStrictly,
-  type SessionRef,
   ToolAnnouncement,
+  type ToolCallContext,
   type ToolResult,
   type ToolTraits,
 } from '@coxswain/protocol';
@@ -14,21 +14,7 @@ import {
 /** What the function of a `long_running` tool returns where somebody else will bring the outcome, by `session.endCall`. */
 export const LATER: unique symbol = Symbol.for('coxswain.outcome-comes-later') as never;
 
-/** What a tool's function is given besides the arguments. */
-export interface ToolCallContext {
-  /** Aborts when the call shall stop. What the function then does is up to it; nobody waits for it long. */
-  readonly signal: AbortSignal;
-  readonly callId: string;
-  /** The same when a call is sent again after a crash. */
-  readonly idempotencyKey: string;
-  /** The epoch that the call was sent with: `session.endCall` has to name it. */
-  readonly epoch: number;
-  readonly ref: SessionRef;
-  /** Shows a line to watchers; ephemeral. Cut at 4,096 characters. */
-  readonly progress: (text: string) => void;
-  /** Tells the model something that is not the call's result; it is shown before the next answer. */
-  readonly feedback: (text: string) => void;
-}
+export type { ToolCallContext };
 
 /** What a tool's function returns: a text, a whole result, or that the outcome comes later. */
 export type ToolAnswer = string | ToolResult | typeof LATER;

@@ -20,6 +20,7 @@ import {
   type ToolBeat,
   ToolOrder,
   type ToolSaid,
+  toolDigest,
 } from '@coxswain/protocol';
 import { jetstream } from '@nats-io/jetstream';
 import { type Msg, nuid, type Subscription } from '@nats-io/nats-core';
@@ -27,7 +28,13 @@ import { connect } from '@nats-io/transport-node';
 import { announceTool } from './announce-tool.ts';
 import { CommandRejectedError } from './client-errors.ts';
 import { type ConnectOptions, natsOptions } from './connection-options.ts';
-import { type ArgumentSchema, checkTool, type ServedToolDefinition, ToolDefinitionError } from './define-tool.ts';
+import {
+  type ArgumentSchema,
+  type CheckedTool,
+  checkTool,
+  type ServedToolDefinition,
+  ToolDefinitionError,
+} from './define-tool.ts';
 import { sendCallOutcome, type TakenUpCall } from './send-call-outcome.ts';
 import type { CommandBus } from './send-command.ts';
 import { failed, ToolCalls } from './tool-calls.ts';
@@ -141,20 +148,29 @@ export async function serveToolOn(
     await Promise.all([questions, ...orders].map((one: Subscription) => (one.isClosed() ? undefined : one.drain())));
   };
 
+  const since = new Date().toISOString();
+  const said = (): ToolBeat => ({ v: 1, state, since, digest: toolDigest(tool.announced), running: calls.running });
   const beat = () => {
     try {
-      nc.publish(subjects.toolBeat(tenant, name, instance), JSON.stringify({ v: 1, state } satisfies ToolBeat));
+      nc.publish(subjects.toolBeat(tenant, name, instance), JSON.stringify(said()));
     } catch {
       // The connection is gone: hosts hear nothing, which is what it means.
       return;
     }
   };
   const announceAgain = () =>
-    announceTool(bus, tenant, tool).catch((error: Error) => problem(`${name} was not announced: ${error.message}`));
+    announceTool(bus, tenant, tool, 'where_missing').catch((error: Error) =>
+      problem(`${name} was not announced: ${error.message}`),
+    );
+
+  const announceFirst = async (one: CheckedTool) => {
+    const former = await announceTool(bus, tenant, one);
+    if (former !== null) problem(`${name} was announced as another version, ${former}: this one counts now`);
+  };
 
   try {
     await nc.flush();
-    await announceTool(bus, tenant, tool);
+    await announceFirst(tool);
   } catch (error) {
     await unlisten();
     throw error;

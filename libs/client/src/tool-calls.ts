@@ -46,6 +46,11 @@ export class ToolCalls {
     this.#ledger = ledger;
   }
 
+  /** Calls that are being worked on. */
+  get running(): number {
+    return this.#ledger.running.length;
+  }
+
   /** Runs another version from now on; what runs goes on as it is. */
   update(tool: CheckedTool): void {
     this.#tool = tool;

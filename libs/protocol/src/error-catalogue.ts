@@ -472,6 +472,12 @@ export const ERROR_CATALOGUE = {
     'Stop them first.',
   ),
   // Tools on the bus
+  tool_not_registered: exception('No tool of this name is announced.', 'Changes nothing.', 'See `cox tools`.'),
+  tool_serving: exception(
+    'The announcement of a tool is to be removed, and instances serve it.',
+    'Changes nothing: the next of them to start would announce it again.',
+    'Stop them first.',
+  ),
   tool_module_invalid: exception(
     'A module of tools cannot be loaded, or its default export is no tool and no list of tools.',
     'Stops, naming file and line where it can; a service that runs already keeps the version before.',
@@ -521,7 +527,37 @@ export const ERROR_CATALOGUE = {
   auth_out_exists: exception(
     'The folder that cox auth is to write is there already.',
     'Stops; nothing is overwritten.',
-    'Name another folder: keys that are in use would be lost.',
+    'Name another folder, or change the one that is there with --add and --remove: keys that are in use would be lost.',
+  ),
+  keyring_unreadable: exception(
+    'The folder whose keys are to change has no keys.json that cox auth could have written.',
+    'Stops; nothing is changed.',
+    'Name a folder that cox auth --out has written.',
+  ),
+  key_exists: exception(
+    'A key of this role and name is there already.',
+    'Stops; nothing is changed.',
+    'Give the new key another name: --add operator=alice.',
+  ),
+  key_not_found: exception(
+    'There is no key of this role and name.',
+    'Stops; nothing is changed.',
+    'Name one of those that the message lists.',
+  ),
+  key_is_last: exception(
+    'The key is the last of hosts or of admins: nobody could serve the bus, or look after it.',
+    'Stops; nothing is changed.',
+    'Add another key of the role first.',
+  ),
+  tenant_not_found: exception(
+    'The folder has no account for this tenant.',
+    'Stops; nothing is changed.',
+    'Name one of its tenants; tenants are decided when the folder is written.',
+  ),
+  answer_unreadable: exception(
+    'What answered a query is no host of this version.',
+    'Stops.',
+    'Upgrade whichever is older; see who listens on the subjects of queries.',
   ),
   nats_server_start_failed: exception('The child server did not start.', 'Stops, quoting its log.', 'See the log.'),
   nats_unreachable: exception(

@@ -129,7 +129,9 @@ export function decodeRecordAgain(
 }
 
 function readWhole(bytes: Uint8Array, blobText: BlobText, upcasts: ReadonlyMap<number, Upcast>): RawRecord {
-  return readOn(withLargeFields(parseStored(bytes, upcasts), blobText) as RawRecord, RECORD_VERSION, upcasts);
+  const stored = withLargeFields(parseStored(bytes, upcasts), blobText);
+  const value = readOn(stored, RECORD_VERSION, upcasts);
+  return value;
 }
 
 /**

@@ -4,10 +4,12 @@
  */
 import { z } from 'zod';
 import { TOOL_NAME_PATTERN, ToolDefinition } from './calls.ts';
+import { canonicalJson } from './canonical-json.ts';
 import { ID_PATTERN } from './ids.ts';
 import { ToolResult } from './inputs.ts';
 import { JsonObject } from './json.ts';
 import { BUILT_IN_RULES } from './permissions.ts';
+import { fnv1a32 } from './subjects.ts';
 
 /** How often an instance says that it lives, and how long it is believed. */
 export const TOOL_LIVENESS = { beatMs: 300, ttlMs: 3_000 } as const;
@@ -61,10 +63,25 @@ export const ToolAnnouncement = z.strictObject({
 export type ToolAnnouncement = z.infer<typeof ToolAnnouncement>;
 
 /**
- * What an instance says of itself, again and again. `draining` takes no new calls and still works on those that it has;
- * `gone` is the last of it.
+ * Tells versions of a tool apart, as eight digits. It proves nothing: two may have the same on purpose.
+ * @param announced what an instance serves, or what stands in the registry.
  */
-export const ToolBeat = z.strictObject({ v: z.literal(1), state: z.enum(['serving', 'draining', 'gone']) });
+export function toolDigest({ name, description, input_schema, traits }: Omit<ToolAnnouncement, 'v' | 'since'>): string {
+  return fnv1a32(canonicalJson({ name, description, input_schema, traits })).toString(16).padStart(8, '0');
+}
+
+/**
+ * What an instance says of itself, again and again. `draining` takes no new calls and still works on those that it has;
+ * `gone` is the last of it. The rest is for people: since when it serves, which version ({@link toolDigest}), and how many
+ * calls it works on.
+ */
+export const ToolBeat = z.strictObject({
+  v: z.literal(1),
+  state: z.enum(['serving', 'draining', 'gone']),
+  since: z.iso.datetime().optional(),
+  digest: z.string().max(16).optional(),
+  running: z.number().int().nonnegative().optional(),
+});
 /** See {@link ToolBeat}. */
 export type ToolBeat = z.infer<typeof ToolBeat>;
 

@@ -71,21 +71,32 @@ const PROBE_EVERY_MS = 250;
 const PROBES_MAX = 4 * 60 * 60;
 /** How often a call is sent whose workers die one after another. */
 const SENDINGS_MAX = 3;
+/** So often a call that may run again is sent where nobody takes it: whoever ran it may be starting again. */
+const REDIALS_MAX = 60;
 
 async function run(toolset: Toolset, clock: Clock, dispatch: Dispatch, signal: AbortSignal): Promise<Ended> {
   const { call, tool } = dispatch;
   if (!tool) return textOutcome('unavailable', `There is no tool ${call.tool}.`, 'tool_unavailable');
   let inDoubt = dispatch.inDoubt;
+  let redials = 0;
   for (let sendings = 0; sendings < SENDINGS_MAX; sendings++) {
     const known = inDoubt ? await whatBecameOf(toolset, clock, dispatch, signal) : null;
     if (known) return checked(known, tool);
     if (inDoubt && !tool.traits.idempotent) break;
     if (signal.aborted) return textOutcome('cancelled', 'Cancelled before it was sent.', 'tool_interrupted');
     const outcome = await toolset.call(call, signal);
-    if (outcome.status !== 'lost') return checked(outcome, tool);
+    if (inDoubt && isUnserved(outcome) && redials++ < REDIALS_MAX) {
+      await clock.sleep(PROBE_EVERY_MS, signal);
+      sendings--;
+    } else if (outcome.status !== 'lost') return checked(outcome, tool);
     inDoubt = true;
   }
   return dispatch.inDoubt ? INTERRUPTED : LOST;
+}
+
+// Another owner of the session is no reason to wait.
+function isUnserved({ status, result }: ToolOutcome): boolean {
+  return status === 'unavailable' && result.detail?.code !== 'stale_epoch';
 }
 
 /** The outcome of a call that somebody may have run; null where nobody knows of it. */

@@ -17,6 +17,7 @@ import {
 } from '@coxswain/protocol';
 import { assignPartitions } from './assign-partitions.ts';
 import { HostPeers } from './host-peers.ts';
+import { sideBySide } from './side-by-side.ts';
 import { TakeUps } from './take-ups.ts';
 
 /** The sessions of a host, as its partitions steer them. */
@@ -55,8 +56,6 @@ interface Held {
   readonly rung: Rung;
 }
 
-/** Partitions whose notes are read side by side. */
-const READ_SIDE_BY_SIDE = 32;
 /** How often a session that another host has is looked for, and how soon trouble is tried again. */
 const LOOK_AGAIN_MS = 1_000;
 /** No command has this place: a host is rung for it to hear whether it has the session. */
@@ -107,7 +106,7 @@ export class HostPartitions {
     this.#only = partitions ? new Set(partitions) : null;
     const handlers = {
       changed: () => void this.#balance(),
-      lapsed: () => this.#lapsed(),
+      lapsed: (isGivenUp: boolean) => this.#lapsed(isGivenUp),
       regained: () => void this.#regained(),
       rung: (ref: SessionRef, seq: number) => this.#rung(ref, seq),
       released: (ref: SessionRef) => this.#released(ref),
@@ -343,9 +342,9 @@ export class HostPartitions {
     void this.#takeUps.add(held ? { ...held.session, host: null } : { ref, host: null, revision: 0 });
   }
 
-  #lapsed(): void {
+  #lapsed(isGivenUp: boolean): void {
     // Nobody could have taken over from a host that is alone, and what it does is worth more than caution.
-    if (!this.#peers.hasOthers) return;
+    if (!isGivenUp && !this.#peers.hasOthers) return;
     this.#ports.log.warn({}, 'this host was not heard by the others: it leaves its sessions to them');
     this.#isCut = true;
     this.#assigned = new Set();
@@ -367,16 +366,6 @@ export class HostPartitions {
     this.#isCut = false;
     await this.#balance();
   }
-}
-
-/** Does this for all, so many at a time. Rejects with the first rejection, once all that had begun have ended. */
-async function sideBySide<T>(all: readonly T[], one: (item: T) => Promise<void>): Promise<void> {
-  const left = all.values();
-  const worker = async () => {
-    for (const item of left) await one(item);
-  };
-  const ended = await Promise.allSettled(Array.from({ length: Math.min(READ_SIDE_BY_SIDE, all.length) }, worker));
-  for (const result of ended) if (result.status === 'rejected') throw result.reason;
 }
 
 function keyOf(ref: SessionRef): string {

@@ -2,9 +2,12 @@
  * Which hosts live, as this one hears it.
  *
  * P1: A host is believed for as long as its last beat is young by this host's own clock; no two clocks are compared.
- * P2: Its own beats come back over the same line. While they do not, it is cut off: it knows nothing of the others, and
- *     its lease runs out before they can have stopped believing it.
- * P3: All of this only says where work should go. Who may write is decided by a journal's fence.
+ * P2: Its own beats come back over the same line. While they do not, it knows nothing of the others, and its lease runs
+ *     out before they can have stopped believing it: it begins nothing.
+ * P3: Who is given up is told so, in its own name, and its name is dead from then on. So a host whose lease ran out asks
+ *     the line what was said meanwhile: one that nobody has given up was merely slow, and goes on; one that was, or that
+ *     hears nothing, leaves everything. To leave what nobody has taken would make a busy machine busier still.
+ * P4: All of this only says where work should go. Who may write is decided by a journal's fence.
  */
 import type { Clock, HostLine, Log } from '@coxswain/ports';
 import type { HostBeat, HostLiveness, SessionRef } from '@coxswain/protocol';
@@ -13,9 +16,12 @@ import type { HostBeat, HostLiveness, SessionRef } from '@coxswain/protocol';
 export interface HostPeersHandlers {
   /** Other hosts serve, or live, than before. */
   changed(): void;
-  /** The lease has run out. */
-  lapsed(): void;
-  /** It is heard again. */
+  /**
+   * The lease has run out, and nobody can be asked what the others made of it.
+   * @param isGivenUp they have given this host up, and will not believe its name any more.
+   */
+  lapsed(isGivenUp: boolean): void;
+  /** It is heard again, after a lapse or only a doubt. */
   regained(): void;
   /** Another host was rung for a session of this one. */
   rung(ref: SessionRef, seq: number): void;
@@ -27,6 +33,8 @@ export interface HostPeersHandlers {
 const BEATS_UNDER_WAY_MAX = 64;
 /** Beats that may be missed of a host that is known from a kept beat only. */
 const BEATS_AWAITED = 3;
+/** Names of hosts that have gone, which are remembered so that nothing late brings them back. */
+const GONE_MAX = 256;
 
 interface Peer {
   state: HostBeat['state'];
@@ -47,7 +55,9 @@ export class HostPeers {
   #state: HostBeat['state'] = 'serving';
   #no = 0;
   #heardOwnMs: number;
-  #lapsed = false;
+  /** `doubted`: the lease has run out, and the others are being asked. */
+  #lease: 'held' | 'doubted' | 'lapsed' = 'held';
+  readonly #gone = new Set<string>();
 
   constructor(
     { hostLine, clock, log }: { readonly hostLine: HostLine; readonly clock: Clock; readonly log: Log },
@@ -87,6 +97,10 @@ export class HostPeers {
 
   /** Whether this host may begin anything: it was heard a moment ago. */
   get hasLease(): boolean {
+    return this.#lease === 'held' && this.#isFresh;
+  }
+
+  get #isFresh(): boolean {
     return this.#clock.monotonicMs() - this.#heardOwnMs < this.#liveness.leaseMs;
   }
 
@@ -151,19 +165,30 @@ export class HostPeers {
   #hear({ host, state, no }: HostBeat, heardMs: number): void {
     if (this.#ended.signal.aborted) return;
     if (host === this.#self) {
-      // Also a lapse that is over by now has kept effects from beginning.
-      this.#mindLease();
-      this.#heardOwnMs = Math.max(this.#heardOwnMs, this.#sentMs.get(no) ?? 0);
-      for (const sent of this.#sentMs.keys()) if (sent <= no) this.#sentMs.delete(sent);
+      // Nobody but another host says this in its name.
+      if (state === 'left') this.#givenUp();
+      else this.#hearOwn(no);
+      return;
+    }
+    if (this.#gone.has(host)) {
+      // It has not heard of it.
+      if (state !== 'left') this.#giveUp(host);
       return;
     }
     const known = this.#peers.get(host);
     if (known) known.heardMs = Math.max(known.heardMs, heardMs);
     // Nobody who leaves comes back under the same name, whichever beat arrives last.
     if (known?.state === state || (known?.state === 'leaving' && state === 'serving')) return;
-    if (state === 'left') this.#peers.delete(host);
+    if (state === 'left') this.#forget(host);
     else this.#peers.set(host, { state, heardMs });
     if (known || state !== 'left') this.#handlers.changed();
+  }
+
+  #hearOwn(no: number): void {
+    // Also a lapse that is over by now has kept effects from beginning.
+    this.#mindLease();
+    this.#heardOwnMs = Math.max(this.#heardOwnMs, this.#sentMs.get(no) ?? 0);
+    for (const sent of this.#sentMs.keys()) if (sent <= no) this.#sentMs.delete(sent);
   }
 
   async #live(): Promise<void> {
@@ -176,14 +201,55 @@ export class HostPeers {
   }
 
   #mindLease(): void {
-    if (this.#lapsed === !this.hasLease) return;
-    this.#lapsed = !this.#lapsed;
-    if (this.#lapsed) this.#handlers.lapsed();
-    else {
-      // What they said meanwhile went past this host.
-      for (const peer of this.#peers.values()) peer.heardMs = this.#clock.monotonicMs();
-      this.#handlers.regained();
+    if (this.#lease === 'held' && !this.#isFresh) {
+      this.#lease = 'doubted';
+      // Does not reject.
+      void this.#resolveDoubt();
     }
+    if (this.#lease === 'lapsed' && this.#isFresh) this.#regain();
+  }
+
+  /** Asks the line what became of this host while it was not heard, for as long as a lease at most. */
+  async #resolveDoubt(): Promise<void> {
+    const untilMs = this.#clock.monotonicMs() + this.#liveness.leaseMs;
+    const late = new AbortController();
+    try {
+      this.#beat();
+      const isCaughtUp = await Promise.race([
+        this.#line.caughtUp().then(() => true),
+        this.#clock.sleep(this.#liveness.leaseMs, late.signal).then(() => false),
+      ]);
+      // What was sent by then has come; this host's own next beat comes after it.
+      while (isCaughtUp && this.#lease === 'doubted' && !this.#isFresh && this.#clock.monotonicMs() < untilMs)
+        await this.#clock.sleep(this.#liveness.beatMs, this.#ended.signal);
+      if (this.#lease !== 'doubted' || this.#ended.signal.aborted) return;
+      if (isCaughtUp && this.#isFresh) {
+        this.#regain();
+        return;
+      }
+    } catch (error) {
+      this.#log.debug({ error }, 'the line between hosts is cut');
+    } finally {
+      late.abort();
+    }
+    if (this.#lease === 'doubted' && !this.#ended.signal.aborted) this.#lapse(false);
+  }
+
+  #givenUp(): void {
+    // What others have taken is theirs, also where this host never saw its lease run out.
+    if (this.#lease !== 'lapsed' && this.#state !== 'left') this.#lapse(true);
+  }
+
+  #lapse(isGivenUp: boolean): void {
+    this.#lease = 'lapsed';
+    this.#handlers.lapsed(isGivenUp);
+  }
+
+  #regain(): void {
+    this.#lease = 'held';
+    // What they said meanwhile went past this host.
+    for (const peer of this.#peers.values()) peer.heardMs = this.#clock.monotonicMs();
+    this.#handlers.regained();
   }
 
   /** A host that was held up itself has beats waiting for it, and takes nobody for dead before it has heard them. */
@@ -198,10 +264,23 @@ export class HostPeers {
     const silent = this.#silent();
     if (silent.length === 0 || !this.hasLease || this.#ended.signal.aborted) return;
     for (const host of silent) {
-      this.#peers.delete(host);
       this.#log.warn({ host }, 'a host is not heard any more');
+      this.#forget(host);
+      this.#giveUp(host);
     }
     this.#handlers.changed();
+  }
+
+  /** Tells a host, and all others, that nobody believes in it any more. */
+  #giveUp(host: string): void {
+    this.#line.beat({ v: 1, host, state: 'left', no: 0 });
+  }
+
+  #forget(host: string): void {
+    this.#peers.delete(host);
+    this.#gone.add(host);
+    const [oldest] = this.#gone;
+    if (this.#gone.size > GONE_MAX && oldest !== undefined) this.#gone.delete(oldest);
   }
 
   #silent(): string[] {

@@ -67,7 +67,8 @@ export interface LoadPorts {
  */
 const SNAPSHOT_VERSION = 7;
 /** Which members the context has: with others, what a snapshot holds is not what the machine goes on from. */
-const CONTEXT_SHAPE = sha256Hex(Buffer.from(Object.keys(emptyContext('')).sort().join(' '))).slice(0, 16);
+const CONTEXT_MEMBERS = Object.keys(emptyContext('')).sort();
+const CONTEXT_SHAPE = sha256Hex(Buffer.from(CONTEXT_MEMBERS.join(' '))).slice(0, 16);
 const Snapshot = z.strictObject({
   v: z.literal(SNAPSHOT_VERSION),
   shape: z.literal(CONTEXT_SHAPE),
@@ -78,9 +79,14 @@ const Snapshot = z.strictObject({
   cursor: z.strictObject({ stream: z.string(), created: z.string(), seq: z.number() }).optional(),
   writer: z.string(),
   receipts: z.record(z.string(), z.string()),
-  state: z.custom<StoredState>((value) => typeof value === 'object' && value !== null),
+  state: z.custom<StoredState>(isState),
 });
 type Snapshot = z.infer<typeof Snapshot>;
+
+function isState(value: unknown): boolean {
+  const { context } = (value ?? {}) as { context?: unknown };
+  return typeof context === 'object' && context !== null && CONTEXT_MEMBERS.every((member) => member in context);
+}
 
 /**
  * Loads a session: its state from the newest snapshot and the records behind that.

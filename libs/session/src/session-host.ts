@@ -20,6 +20,7 @@ import { loadSession, readRecord } from './load-session.ts';
 import { SessionNotes } from './session-notes.ts';
 import { type Carried, type Dropped, type RunnerPorts, SessionRunner } from './session-runner.ts';
 import { statusOf } from './session-status.ts';
+import { sideBySide } from './side-by-side.ts';
 
 /** The ports of a host. */
 export interface HostPorts extends RunnerPorts {
@@ -58,6 +59,8 @@ export interface SessionHost {
   start(): Promise<{ readonly found: number }>;
   /** A session after its newest acknowledged record, or null for an unknown one. */
   status(ref: SessionRef): Promise<SessionStatus | null>;
+  /** Whether effects may begin here: nobody else can have taken this host for dead. */
+  readonly mayBegin: boolean;
   /** Sessions in memory. */
   readonly live: number;
   /** Stops in order: no new command, no new model call; calls under way may end within `graceMs`. Default 10,000. */
@@ -111,6 +114,10 @@ class Host implements SessionHost, PartitionedSessions {
       options,
     );
     this.#notes = new SessionNotes(ports.active, ports.log, () => this.#partitions.self);
+  }
+
+  get mayBegin(): boolean {
+    return this.#partitions.mayBegin;
   }
 
   get live(): number {
@@ -347,9 +354,12 @@ class Host implements SessionHost, PartitionedSessions {
     const afterMs = this.#options.passivateAfterMs ?? 30_000;
     while (!this.#ended.signal.aborted) {
       await clock.sleep(everyMs, this.#ended.signal);
-      for (const runner of [...this.#runners.values()]) {
-        if (!this.#stopping && runner.idleMs() > afterMs) await runner.passivate();
-      }
+      // Each is looked at when its turn comes: it may have got work while others were let go.
+      await sideBySide([...this.#runners.values()], async (runner) => {
+        if (this.#stopping) return;
+        if (runner.idleMs() > afterMs) await runner.passivate();
+        else runner.rest();
+      });
     }
   }
 }

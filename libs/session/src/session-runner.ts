@@ -130,6 +130,8 @@ const UNREADABLE: ReadonlySet<string> = new Set<ErrorCode>([
   'session_deleted',
 ]);
 
+const NONE: ReadonlySet<string> = new Set();
+
 /** A session that lives on this host. */
 export class SessionRunner {
   readonly #ports: RunnerPorts;
@@ -148,13 +150,13 @@ export class SessionRunner {
   /** The host's table of hooks may be another than the one that the journal holds. */
   #hooksMayDiffer = true;
   /** Those who wait until it has been woken. */
-  readonly #awaited = new Set<() => void>();
+  #awaited: readonly (() => void)[] = [];
   #dropped = false;
   /** That and when the session was deleted, once this runner has seen it. */
   #deleted: string | null = null;
   #quiescing = false;
   /** Effects whose outcomes broke the machine once: they are not offered a second time. */
-  readonly #poisoned = new Set<string>();
+  #poisoned: ReadonlySet<string> = NONE;
   #session: Live | null = null;
   #committed: SessionStatus | null = null;
   #committedState: SessionState | null = null;
@@ -224,7 +226,7 @@ export class SessionRunner {
   wake(): Promise<void> {
     if (this.#dropped) return Promise.resolve();
     return new Promise((resolve) => {
-      this.#awaited.add(resolve);
+      this.#awaited = [...this.#awaited, resolve];
       this.#mailbox.post({ kind: 'wake', handled: resolve });
     });
   }
@@ -284,6 +286,11 @@ export class SessionRunner {
     this.#drop(reason, reason);
   }
 
+  /** Lets go of what an idle session can be without until it gets work. */
+  rest(): void {
+    if (this.idleMs() > 0) this.#session?.actor.rest();
+  }
+
   /** Keeps a snapshot and leaves the session. Only for an idle one. */
   async passivate(): Promise<void> {
     if (this.#session && this.#session.n > 0 && this.#sinceSnapshot > 0) await this.#snapshot(this.#session);
@@ -298,7 +305,7 @@ export class SessionRunner {
       else await this.#poison(job.outcome, error as Error);
     }
     if (job.kind !== 'wake') return;
-    this.#awaited.delete(job.handled);
+    this.#awaited = this.#awaited.filter((handled) => handled !== job.handled);
     job.handled();
   }
 
@@ -666,7 +673,7 @@ export class SessionRunner {
       this.#drop('unrecoverable', `the end of effect ${outcome.effect_id} cannot be taken in: ${error.message}`);
       return;
     }
-    this.#poisoned.add(outcome.effect_id);
+    this.#poisoned = new Set([...this.#poisoned, outcome.effect_id]);
     await this.#refold(error);
   }
 

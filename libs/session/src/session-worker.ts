@@ -47,7 +47,7 @@ export class SessionWorker implements EffectWorker {
   readonly #feedback: (source: string, text: string) => void;
   readonly #disposed = new AbortController();
   readonly #results: KeptResults;
-  readonly #files: FileCache = new Map();
+  #files: FileCache | null = null;
   #toolset: Toolset | null = null;
   #opening: Promise<Toolset | null> | null = null;
 
@@ -112,7 +112,10 @@ export class SessionWorker implements EffectWorker {
           tools,
           answered: transcript.answered,
         };
-        if (transcript.hasStoredFiles) messages = await withFiles(view(), ports.blobs, this.#files);
+        if (transcript.hasStoredFiles) {
+          this.#files ??= new Map();
+          messages = await withFiles(view(), ports.blobs, this.#files);
+        }
         const ask = { ref: this.#ref, effectId: effect.id, epoch: state.context.epoch, request };
         const backoffMs = restartBackoffMs(effect.restarts);
         if (backoffMs > 0) await ports.clock.sleep(backoffMs, signal);

@@ -4,9 +4,7 @@
  */
 import type { ActiveSession } from '@coxswain/ports';
 import { subjects } from '@coxswain/protocol';
-
-/** Sessions that are taken up side by side. */
-const SIDE_BY_SIDE = 32;
+import { SIDE_BY_SIDE } from './side-by-side.ts';
 
 interface Waiting {
   session: ActiveSession;

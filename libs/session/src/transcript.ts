@@ -22,6 +22,7 @@ import {
   userText,
 } from '@coxswain/protocol';
 import { isClearable, pinOf } from '@coxswain/turn';
+import { Interned } from './interned.ts';
 import { shapeView } from './shape-view.ts';
 import { isStored } from './shown-files.ts';
 
@@ -47,6 +48,9 @@ interface OpenBatch {
 
 const NONE: ReadonlySet<Message> = new Set();
 
+const personas = new Interned<EventOf<'persona_changed'>['provision']>();
+const toolsets = new Interned<readonly ToolDefinition[]>();
+
 /** A session's transcript. Feed it every event, in order. */
 export class Transcript {
   /** Append-only between two such changes, so that a length is enough to remember what it held. */
@@ -62,7 +66,7 @@ export class Transcript {
   /** The messages that opened the run. */
   #prompt: readonly Message[] = [];
   #batch: OpenBatch | null = null;
-  readonly #wholes = new Set<string>();
+  #wholes: Set<string> | null = null;
   #storedFiles = false;
   #frame: TranscriptFrame = { persona: null, tools: [] };
   #answers = 0;
@@ -103,7 +107,7 @@ export class Transcript {
 
   /** Whether a result that stands here was cut, and its whole is kept under this hash. */
   hasWhole(sha256: string): boolean {
-    return this.#wholes.has(sha256);
+    return this.#wholes?.has(sha256) ?? false;
   }
 
   /** Whether a file of some result lies in the object store. */
@@ -129,10 +133,10 @@ export class Transcript {
         this.#beginRun(event);
         break;
       case 'persona_changed':
-        this.#frame = { ...this.#frame, persona: event.provision };
+        this.#frame = { ...this.#frame, persona: personas.of(event.fingerprint, event.provision) };
         break;
       case 'tools_changed':
-        this.#frame = { ...this.#frame, tools: event.tools };
+        this.#frame = { ...this.#frame, tools: toolsets.of(event.fingerprint, event.tools) };
         break;
       case 'message_complete':
         this.#answer(event);
@@ -220,7 +224,10 @@ export class Transcript {
 
   #result(event: EventOf<'call_ended'>): void {
     const whole = BlobRef.safeParse(event.result.detail?.whole);
-    if (whole.success) this.#wholes.add(whole.data.sha256);
+    if (whole.success) {
+      this.#wholes ??= new Set();
+      this.#wholes.add(whole.data.sha256);
+    }
     this.#storedFiles ||= event.result.content.some(isStored);
     const batch = this.#batch;
     if (!batch) return;

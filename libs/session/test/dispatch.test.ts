@@ -304,4 +304,31 @@ describe('a call whose worker dies under a living host', () => {
     expect(bed.toolSource.runs).toHaveLength(3);
     expect(new Set(bed.toolSource.runs.map(({ key }) => key)).size).toBe(1);
   });
+
+  test('waits for a worker where its tool is idempotent and nobody serves it just then, for a while', async () => {
+    const nobody = { ...answer('nobody', 'error'), status: 'unavailable' as const };
+    let asked = 0;
+    const later: FakeTool = {
+      traits: { idempotent: true },
+      run: async () => (++asked === 1 ? lost : asked < 10 ? nobody : answer('at last')),
+    };
+    expect(await run(testBed(), later, 5_000)).toMatchObject({ status: 'ok' });
+    asked = 0;
+    const never: FakeTool = { traits: { idempotent: true }, run: async () => (++asked === 1 ? lost : nobody) };
+    expect(await run(testBed(), never, 60_000)).toMatchObject({ status: 'error' });
+    expect(asked).toBe(62);
+  });
+
+  test('is not waited for where it was never sent: nothing is in doubt', async () => {
+    let asked = 0;
+    const nobody: FakeTool = {
+      traits: { idempotent: true },
+      run: async () => {
+        asked++;
+        return { ...answer('nobody', 'error'), status: 'unavailable' };
+      },
+    };
+    expect(await run(testBed(), nobody, 1_000)).toMatchObject({ status: 'error' });
+    expect(asked).toBe(1);
+  });
 });

@@ -45,6 +45,34 @@ test('a host takes up every session that has something to do, and no other', asy
   host.abandon();
 });
 
+test('of many sessions some are taken up at a time, and one that cannot be read now does not keep the rest waiting', async () => {
+  const bed = testBed();
+  bed.tools = { slow: { run: taking(3_600_000) } };
+  const ids = Array.from({ length: 40 }, (_, i) => `s${i}`);
+  const first = await bed.host();
+  for (const session of ids) {
+    bed.models.answers = [ask(call('c1', 'slow'))];
+    await bed.start({}, { session });
+  }
+  first.abandon();
+  const begun: string[] = [];
+  const journal: Journal = {
+    ...brokenFor(bed, 'none', {}),
+    async *read(ref, fence) {
+      begun.push(ref.sessionId);
+      // As many as are taken up at once do not answer.
+      if (begun.length <= 32) await new Promise(() => {});
+      yield* bed.journal.read(ref, fence);
+    },
+  };
+  await bed.host({}, { journal });
+  expect(begun).toHaveLength(32);
+  await bed.time.advance(2_100);
+  const waited = ids.filter((id) => !begun.slice(0, 32).includes(id));
+  expect(waited).toHaveLength(8);
+  for (const id of waited) expect(await bed.lines(id), id).toContain('owned 2');
+});
+
 test('a stop lets calls that run come to their end, and begins no model call more', async () => {
   const bed = testBed();
   bed.tools = { slow: { run: taking(3_000, 'finished') } };

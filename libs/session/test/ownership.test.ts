@@ -1,4 +1,5 @@
 /** Many hosts on one bus: who works on which session, and how it gets from one to the other. R10. */
+import type { HostLine } from '@coxswain/ports';
 import { HOST_LIVENESS, partitionOf } from '@coxswain/protocol';
 import { expect, test } from 'vitest';
 import { assignPartitions } from '../src/assign-partitions.ts';
@@ -21,12 +22,13 @@ interface Crew {
 const QUICK: HostOptions = { liveness: HOST_LIVENESS, passivateAfterMs: 2_000, sweepEveryMs: 500 };
 
 /** Two hosts can be here, each with a clock and a line of its own, and the second is not here yet. */
-async function crew(): Promise<Crew> {
+async function crew(firstLine: (line: HostLine) => HostLine = (line) => line): Promise<Crew> {
   const bed = testBed();
   let hosts = 0;
   const join = (options: HostOptions = {}) => {
     const owner = `host${++hosts}`;
-    const ports = { clock: bed.time.clock(owner), hostLine: bed.bus.createHostLine() };
+    const line = bed.bus.createHostLine();
+    const ports = { clock: bed.time.clock(owner), hostLine: hosts === 1 ? firstLine(line) : line };
     return bed.host({ ...QUICK, name: owner, ...options }, ports);
   };
   const first = await join();
@@ -213,6 +215,63 @@ test('a host that stood still past its lease aborts what it did, begins nothing,
   await bed.send('prompt', 'again', { session: staying });
   const [now] = await noted(bed, staying);
   expect(now).not.toBe(before);
+});
+
+test('a host that was slow, and that nobody has given up, goes on with its calls', async () => {
+  const { bed, first, join, staying } = await crew();
+  bed.tools = { slow: { run: taking(8_000) } };
+  await join();
+  await bed.time.advance(1_000);
+  bed.models.answers = [ask(call('c1', 'slow')), say('done')];
+  await bed.start({}, { session: staying });
+  bed.time.hold('host1', bed.time.nowMs + HOST_LIVENESS.leaseMs + 200);
+  await bed.time.advance(12_000);
+  expect(bed.toolSource.runs[0]).toMatchObject({ aborted: false });
+  expect(await bed.lines(staying)).toContain('call_ended c1 ok');
+  expect(await writersOf(bed, staying)).toEqual([first.id]);
+});
+
+test('a host that is not heard and cannot ask what became of it leaves everything', async () => {
+  let isCut = false;
+  const { bed, first, join, staying } = await crew((line) => ({
+    ...line,
+    beat: (beat) => (isCut ? undefined : line.beat(beat)),
+    open: (host, handlers) => line.open(host, { ...handlers, beat: (beat) => !isCut && handlers.beat(beat) }),
+    caughtUp: () => (isCut ? Promise.reject(new Error('no line')) : line.caughtUp()),
+  }));
+  bed.tools = { slow: { run: taking(60_000) } };
+  const second = await join();
+  await bed.time.advance(1_000);
+  bed.models.answers = [ask(call('c1', 'slow')), say('done')];
+  await bed.start({}, { session: staying });
+  isCut = true;
+  await bed.time.advance(HOST_LIVENESS.ttlMs);
+  expect(bed.toolSource.runs[0]).toMatchObject({ aborted: true });
+  await bed.time.advance(1_000);
+  expect(await writersOf(bed, staying)).toEqual([first.id, second.id]);
+});
+
+test('a host that was given up and has not heard of it is told again, and comes back under another name', async () => {
+  let isDeaf = true;
+  const { bed, first, join, staying } = await crew((line) => ({
+    ...line,
+    open: (host, handlers) =>
+      line.open(host, { ...handlers, beat: (beat) => !(isDeaf && beat.state === 'left') && handlers.beat(beat) }),
+  }));
+  bed.tools = { slow: { run: taking(60_000) } };
+  const second = await join();
+  await bed.time.advance(1_000);
+  bed.models.answers = [ask(call('c1', 'slow')), say('done')];
+  await bed.start({}, { session: staying });
+  bed.time.hold('host1', bed.time.nowMs + 4_000);
+  await bed.time.advance(5_000);
+  expect(await writersOf(bed, staying)).toEqual([first.id, second.id]);
+  isDeaf = false;
+  await bed.time.advance(1_000);
+  expect(bed.toolSource.runs[0]).toMatchObject({ aborted: true });
+  bed.models.answers = [say('again')];
+  await bed.send('prompt', 'again', { session: staying });
+  expect((await bed.records(staying)).at(-1)?.attempt).toBe(`${first.id}.1`);
 });
 
 test('a host that is alone goes on with its calls, however long it stood still', async () => {

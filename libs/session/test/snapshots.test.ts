@@ -1,6 +1,6 @@
 /** Snapshots and passivation: caches that may be lost, and sessions that cost nothing while nothing happens. */
 import type { Snapshots, StoredRecord } from '@coxswain/ports';
-import { canonicalJson } from '@coxswain/protocol';
+import { canonicalJson, PARTITIONS } from '@coxswain/protocol';
 import { SessionActor } from '@coxswain/turn';
 import { expect, test, vi } from 'vitest';
 import { loadSession, snapshotBytes } from '../src/mod.ts';
@@ -98,12 +98,16 @@ test.each(ways)('a damaged snapshot is passed over: %s', async (_, whole) => {
   const bed = await lived();
   const folded = await stateOf(bed, whole, NONE);
   const good = JSON.parse(Buffer.from((await bed.bus.snapshots.get(refOf())) as Uint8Array).toString());
+  const { turn: left, ...withoutOne } = good.state.context;
+  expect(left).toBeDefined();
   const damaged: unknown[] = [
     'not even an object',
     { ...good, v: 99 },
     { ...good, shape: 'of other members', state: { ...good.state, context: { ...good.state.context, turn: 99 } } },
     { ...good, unknown: 1 },
     { ...good, state: {} },
+    { ...good, state: { value: good.state.value } },
+    { ...good, state: { ...good.state, context: withoutOne } },
     { ...good, state: { ...good.state, value: 'gone' } },
     { ...good, state: { ...good.state, value: { provisioning: 'gone' } } },
     { ...good, hash: '0'.repeat(64) },
@@ -186,6 +190,52 @@ test('an idle session leaves memory after its time, and a command wakes it', asy
   // The host never let it go to another: it needs no new epoch.
   expect((await bed.records()).map(({ epoch }) => epoch).every((epoch) => epoch === 1)).toBe(true);
   expect((await bed.lines()).at(-1)).toBe('agent_end end_turn');
+});
+
+test('of an idle session in memory the machine rests, of one that works it does not', async () => {
+  const bed = testBed();
+  bed.tools = { slow: { run: taking(300_000) } };
+  bed.models.answers = [say('one'), ask(call('c1', 'slow')), say('two')];
+  await bed.host({ passivateAfterMs: 3_600_000, sweepEveryMs: 5_000 });
+  await bed.start();
+  const rest = vi.spyOn(SessionActor.prototype, 'rest');
+  try {
+    await bed.time.advance(5_100);
+    expect(rest).toHaveBeenCalledTimes(1);
+    await bed.send('prompt', 'again');
+    await bed.time.advance(20_000);
+    expect(rest).toHaveBeenCalledTimes(1);
+  } finally {
+    rest.mockRestore();
+  }
+  await bed.time.advance(300_000);
+  expect((await bed.lines()).at(-1)).toBe('agent_end end_turn');
+});
+
+test('idle sessions leave memory side by side, and nothing of them is left: not in the host, and no note of them', async () => {
+  const bed = testBed();
+  bed.tools = { ask: {} };
+  const slow = {
+    ...bed.bus.snapshots,
+    put: async (...put: Parameters<Snapshots['put']>) => {
+      await bed.time.clock().sleep(1_000);
+      await bed.bus.snapshots.put(...put);
+    },
+  };
+  const host = await bed.host({ passivateAfterMs: 3_000, sweepEveryMs: 500 }, { snapshots: slow });
+  const ids = Array.from({ length: 64 }, (_, i) => `s${i}`);
+  for (const [index, session] of ids.entries()) {
+    // Every other one waits for an approval.
+    bed.models.answers = [index % 2 === 0 ? say('done') : ask(call('c1', 'ask'))];
+    await bed.start({ permissions: ASKING }, { session });
+  }
+  const noted = async () => {
+    const notes = await Promise.all(Array.from({ length: PARTITIONS }, (_, p) => bed.bus.active.list(p)));
+    return notes.flat().length;
+  };
+  expect([host.live, await noted()]).toEqual([64, 64]);
+  await bed.time.advance(3_500 + 2 * 1_000 + 100);
+  expect([host.live, await noted()]).toEqual([0, 0]);
 });
 
 test('a parked approval costs no memory; the decision wakes the session and the call runs', async () => {

@@ -41,24 +41,38 @@ const liveMachine: typeof turnMachine = Object.create(turnMachine, {
 
 /** A session's machine, alive. It never acts by itself, so it can be thrown away and folded again at any time. */
 export class SessionActor {
-  readonly #actor: Actor<typeof turnMachine>;
+  readonly #sessionId: string;
+  /** Null while it rests. */
+  #actor: Actor<typeof turnMachine> | null = null;
+  #rested: SessionState | undefined;
 
   /** @param from a state to go on from; without it the session has no record yet. */
   constructor(sessionId: string, from?: StoredState) {
-    this.#actor = from
-      ? createActor(liveMachine, { input: { sessionId }, snapshot: restoreState(from) })
-      : createActor(liveMachine, { input: { sessionId } });
-    this.#actor.start();
+    this.#sessionId = sessionId;
+    this.#rested = from && restoreState(from);
   }
 
   /** The state after the events sent so far. */
   get state(): SessionState {
-    return this.#actor.getSnapshot();
+    return this.#actor?.getSnapshot() ?? this.#rested ?? this.actor.getSnapshot();
   }
 
-  /** The XState actor, for inspectors. */
+  /** The XState actor, for inspectors; it is made where there is none. */
   get actor(): Actor<typeof turnMachine> {
+    if (this.#actor) return this.#actor;
+    const input = { sessionId: this.#sessionId };
+    const snapshot = this.#rested;
+    this.#actor = snapshot ? createActor(liveMachine, { input, snapshot }) : createActor(liveMachine, { input });
+    this.#actor.start();
+    this.#rested = undefined;
     return this.#actor;
+  }
+
+  /** Keeps the state alone until something is sent: an actor is several times as large, and its session may wait long. */
+  rest(): void {
+    if (!this.#actor) return;
+    this.#rested = this.#actor.getSnapshot();
+    this.#actor = null;
   }
 
   /**
@@ -66,10 +80,11 @@ export class SessionActor {
    * @throws EventNotAcceptedError where the state has no transition for it.
    */
   send(event: SessionEvent, n: number, atMs: number): void {
-    const before = this.#actor.getSnapshot();
-    this.#actor.send({ ...event, n, at_ms: atMs });
+    const { actor } = this;
+    const before = actor.getSnapshot();
+    actor.send({ ...event, n, at_ms: atMs });
     // XState ignores what it does not know; every accepted event passes `evolve`, which makes a new context.
-    const after = this.#actor.getSnapshot();
+    const after = actor.getSnapshot();
     if (after.context === before.context) {
       throw new EventNotAcceptedError(`${leafOf(before)} does not take ${event.type} (record ${n})`);
     }

@@ -47,6 +47,31 @@ describe('an event that a state has no transition for', () => {
   });
 });
 
+describe('an actor that rests', () => {
+  const { session } = given(running()).when(asked(call('c1', 'read')));
+
+  test('has the same state, and goes on from it as one that never did', () => {
+    const [rested, awake] = [new SessionActor('s1'), new SessionActor('s1')];
+    for (const { events, n } of session.steps) {
+      for (const event of events) for (const actor of [rested, awake]) actor.send(event, n, 0);
+      const before = rested.state;
+      rested.rest();
+      expect(rested.state).toBe(before);
+      expect(canonicalJson(rested.store())).toBe(canonicalJson(awake.store()));
+    }
+  });
+
+  test('has let its XState actor go, and makes another only when something is sent', () => {
+    const actor = new SessionActor('s1');
+    const first = actor.actor;
+    actor.rest();
+    actor.rest();
+    expect(leafOf(actor.state)).toBe('stopped');
+    expect(() => actor.send({ type: 'turn_start', turn: 1 }, 1, 0)).toThrow(EventNotAcceptedError);
+    expect(actor.actor).not.toBe(first);
+  });
+});
+
 describe('a state from JSON', () => {
   test.each(leafNames())('%s is restored', (leaf) => {
     const [top, child] = leaf.split('.') as [string, string?];

@@ -28,6 +28,8 @@ export interface HooksService {
   readonly instance: string;
   /** Registrations at the moment. */
   readonly count: number;
+  /** Contract: rejects, with why, while the bus does not answer. */
+  ping(): Promise<void>;
   /** Answers what it was asked, and ends. Its registrations stay. */
   stop(): Promise<void>;
 }
@@ -75,6 +77,7 @@ export async function startHooksService(options: HooksServiceOptions): Promise<H
       get count() {
         return loaded.hooks.table().length;
       },
+      ping: async () => void (await nc.rtt()),
       stop,
     };
   } catch (error) {

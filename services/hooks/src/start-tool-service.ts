@@ -25,6 +25,8 @@ export interface ToolServiceOptions {
 export interface ToolService {
   /** The tools that it serves at the moment, by name. */
   readonly tools: readonly string[];
+  /** Contract: rejects, with why, while the bus does not answer. */
+  ping(): Promise<void>;
   /** Takes no more calls, ends when those that it has have ended. The announcements stay. */
   stop(): Promise<void>;
 }
@@ -98,6 +100,7 @@ export async function startToolService(options: ToolServiceOptions): Promise<Too
     get tools() {
       return [...served.keys()];
     },
+    ping: async () => void (await client.roundTripMs()),
     stop,
   };
 }

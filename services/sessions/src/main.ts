@@ -18,6 +18,9 @@ const service = await startSessionsService({
   stateDir: env.COX_STATE_DIR ?? join(homedir(), '.local/state/coxswain'),
   hostName: env.COX_HOST_NAME,
   log: 'stdout',
+}).catch((error: Error) => {
+  process.stderr.write(`sessions: ${error.message}\n`);
+  process.exit(1);
 });
 for (const signal of ['SIGINT', 'SIGTERM'] as const) {
   // A second one ends the process at once.

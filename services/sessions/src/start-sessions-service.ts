@@ -22,6 +22,7 @@ import {
   ensureStreams,
   type NamedBus,
   serveQueries,
+  whenAnswered,
 } from '@coxswain/adapter-nats';
 import { combineToolSources, createBuiltInTools } from '@coxswain/adapter-tools';
 import type { Hooks, HostLine, Personas, StopPredicates, ToolSource } from '@coxswain/ports';
@@ -62,6 +63,8 @@ export interface SessionsService {
   readonly found: number;
   /** Resolves where the service can do no more, with why: the streams were deleted. Stop it then. */
   readonly failed: Promise<Error>;
+  /** Contract: rejects, with why, while the bus does not answer or other hosts may have taken this one for dead. */
+  ping(): Promise<void>;
   /** Stops in order; calls under way may end first, within a bound. */
   stop(): Promise<void>;
 }
@@ -90,7 +93,8 @@ export async function startSessionsService(options: SessionsServiceOptions): Pro
     const declared = options.manifest === undefined ? null : await loadManifest(options.manifest);
     const nc = await connectNats({ ...bus, name: 'cox-sessions' });
     connected = nc;
-    await ensureStreams(nc);
+    // Where servers are choosing a leader just now, nobody says anything for some seconds.
+    await whenAnswered(() => ensureStreams(nc), log);
     const clock = createSystemClock();
     const ids = createIds(clock);
     const defaultRoot = options.defaultRoot ?? process.cwd();
@@ -140,6 +144,10 @@ export async function startSessionsService(options: SessionsServiceOptions): Pro
       hostId: host.id,
       found,
       failed,
+      async ping() {
+        await nc.rtt();
+        if (!host.mayBegin) throw new Error('it has not heard itself on the bus for too long');
+      },
       stop,
     };
   } catch (error) {

@@ -1,16 +1,34 @@
 /** The disk of the only server is full for a while. Publishers are told; when there is space again, sessions go on. */
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { sessionRef, subjects } from '@coxswain/protocol';
+import type { Cluster } from '../../cluster/cluster.ts';
 import type { Scenario } from '../scenario.ts';
-import { openNodes } from '../server-nodes.ts';
+import { nodesOf, openNodes } from '../server-nodes.ts';
 import { SERVER_OPERATIONS } from '../server-operations.ts';
 import { mountSmallDisk, noSmallDisk, type SmallDisk } from '../small-disk.ts';
 import { serverBars } from './server-bars.ts';
 
 const DISK_MIB = 512;
 
+/** Space is there again, and nobody restarts anything, for so long. */
+const BY_ITSELF_MS = 3_000;
+
 /** One run at a time in a process. */
 let disk: SmallDisk | null = null;
+
+async function takesWrites(cluster: Cluster): Promise<boolean> {
+  const nc = await cluster.connect({ name: 'disk-probe' });
+  try {
+    // The snapshot of nobody: it is in nobody's way.
+    const answer = await nc.request(subjects.snapshot(sessionRef('disk-probe')), '', { timeout: 2_000 });
+    return answer.json<{ seq?: number }>().seq !== undefined;
+  } catch {
+    return false;
+  } finally {
+    await nc.close();
+  }
+}
 
 /** See the top of the file. */
 export const diskFull: Scenario = {
@@ -29,11 +47,19 @@ export const diskFull: Scenario = {
   }),
   operations: {
     ...SERVER_OPERATIONS,
-    async fill_disk(_world, { forMs = 15_000 }) {
+    async fill_disk({ servers }, { on, forMs = 15_000 }) {
       if (!disk) throw new Error('there is no disk to fill');
+      const { cluster } = nodesOf(servers);
       disk.fill();
       await sleep(forMs);
       disk.free();
+      await sleep(BY_ITSELF_MS);
+      const cameBack = await takesWrites(cluster);
+      // A server that could not write has turned its streams off, and only a restart turns them on again.
+      await cluster.node(on).terminate();
+      await cluster.node(on).start();
+      await cluster.node(on).ready();
+      return cameBack ? 'took writes again by itself' : 'took no writes until it was restarted';
     },
   },
   faults: ({ minutes }) =>

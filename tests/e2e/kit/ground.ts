@@ -27,6 +27,7 @@ export async function layGround(): Promise<Ground> {
   const asked = servers();
   if (asked.kind === 'one') return ownServer();
   if (asked.kind === 'cluster') return prepared(await clusterAccount(), 3);
+  if (asked.kind === 'container') return serverInContainer();
   return prepared(asked.url);
 }
 
@@ -39,6 +40,13 @@ export async function ownServer(leftBehind?: string): Promise<Ground> {
   const stateDir = leftBehind ?? (await scratchFolder('bus'));
   const { url, token, stop } = await startServer({ binary: found.path, stateDir });
   return { natsUrl: url.replace('nats://', `nats://${token}@`), stateDir, stop };
+}
+
+async function serverInContainer(): Promise<Ground> {
+  // Loaded where it is asked for: everybody else can do without the client of a container engine.
+  const { startNatsContainer } = await import('../../containers/nats-container.ts');
+  const stateDir = await scratchFolder('bus');
+  return { ...(await startNatsContainer(stateDir)), stateDir };
 }
 
 /** Somebody else's servers: they begin empty, and are left empty. */

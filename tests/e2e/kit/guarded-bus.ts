@@ -34,7 +34,12 @@ export interface GuardedBus {
   client(role: TenantRole, tenant?: string): Promise<Client>;
   /** What the server has refused, as it tells: one line for each. */
   refusals(): Promise<string[]>;
-  startHost(): Promise<Child>;
+  /** Has the server read its configuration again. */
+  reload(): Promise<void>;
+  /** Kills the server and starts it again on its store; clients come back by themselves. */
+  restart(): Promise<void>;
+  /** A session host, with the first key of hosts or another file. */
+  startHost(keyFile?: string): Promise<Child>;
   stop(): Promise<void>;
 }
 
@@ -57,15 +62,26 @@ export async function startGuardedBus(
     `listen: "127.0.0.1:-1"\nports_file_dir: ${JSON.stringify(folder)}\nlog_file: ${JSON.stringify(log)}\n` +
       `max_payload: 2097152\nmax_control_line: 65536\njetstream { store_dir: ${JSON.stringify(folder)} }\ninclude "accounts.conf"\n`,
   );
-  const server = spawn(found.path, ['-c', config], { stdio: 'ignore' });
+  const start = () => spawn(found.path, ['-c', config], { stdio: 'ignore' });
+  const server = start();
   const url = await until('the server to say where it listens', () => portsIn(folder, server, log));
-  const bus = guardedBus(url, keys, folder, log, server);
+  // Started again it is where it was.
+  await writeFile(config, (await readFile(config, 'utf8')).replace('127.0.0.1:-1', new URL(url).host));
+  const bus = guardedBus(url, keys, folder, log, server, start);
   const streams = await cox(['streams', '--nats', url], { env: bus.env('admin') });
   if (streams.code !== 0) throw new Error(`cox streams: ${streams.told}`);
   return bus;
 }
 
-function guardedBus(url: string, keys: string, folder: string, log: string, server: ChildProcess): GuardedBus {
+function guardedBus(
+  url: string,
+  keys: string,
+  folder: string,
+  log: string,
+  first: ChildProcess,
+  start: () => ChildProcess,
+): GuardedBus {
+  let server = first;
   const open: { close(): Promise<void> }[] = [];
   const file = (role: string, tenant = 'default') =>
     role === 'admin' || role === 'host' ? join(keys, `${role}.nk`) : join(keys, 'tenants', tenant, `${role}.nk`);
@@ -90,8 +106,20 @@ function guardedBus(url: string, keys: string, folder: string, log: string, serv
       const lines = (await readFile(log, 'utf8')).split('\n');
       return lines.filter((line) => / Violation /.test(line));
     },
-    async startHost() {
-      const host = new Child(SESSIONS_MAIN, [], { env: { ...env('host'), COX_STATE_DIR: folder } });
+    async reload() {
+      const reloads = async () => (await readFile(log, 'utf8')).split('Reloaded server configuration').length;
+      const before = await reloads();
+      server.kill('SIGHUP');
+      await until('the server to read its configuration again', async () => (await reloads()) > before);
+    },
+    async restart() {
+      const exited = once(server, 'exit');
+      server.kill('SIGKILL');
+      await exited;
+      server = start();
+    },
+    async startHost(keyFile = file('host')) {
+      const host = new Child(SESSIONS_MAIN, [], { env: { NATS_URL: url, NATS_NKEY: keyFile, COX_STATE_DIR: folder } });
       await host.says('session host is up');
       return host;
     },

@@ -20,7 +20,7 @@ export interface ReadJournal {
 }
 
 /** Reads a session's journal. */
-export async function journalOf(bus: TestBus, sessionId: string): Promise<ReadJournal> {
+export async function journalOf(bus: Pick<TestBus, 'client'>, sessionId: string): Promise<ReadJournal> {
   const bytes: Uint8Array[] = [];
   const records: JournalRecord[] = [];
   for await (const stored of bus.client.session(sessionId).journal()) {
@@ -41,7 +41,7 @@ export async function journalOf(bus: TestBus, sessionId: string): Promise<ReadJo
 
 /** Waits for an event of a session's journal. */
 export function eventOf<T extends SessionEvent['type']>(
-  bus: TestBus,
+  bus: Pick<TestBus, 'client'>,
   sessionId: string,
   type: T,
   fits: (event: Extract<SessionEvent, { type: T }>) => boolean = () => true,
@@ -50,7 +50,7 @@ export function eventOf<T extends SessionEvent['type']>(
 }
 
 /** Waits for the end of the newest run, which is the `run`th, and returns the journal. */
-export async function endOf(bus: TestBus, sessionId: string, run = 1): Promise<ReadJournal> {
+export async function endOf(bus: Pick<TestBus, 'client'>, sessionId: string, run = 1): Promise<ReadJournal> {
   return until(
     `the end of run ${run} of ${sessionId}`,
     async () => {
@@ -68,13 +68,16 @@ export async function endOf(bus: TestBus, sessionId: string, run = 1): Promise<R
 }
 
 /** Replays one journal: every record must come out byte for byte. */
-export async function expectReplays(bus: TestBus, { bytes }: Pick<ReadJournal, 'bytes'>): Promise<void> {
+export async function expectReplays(
+  bus: Pick<TestBus, 'client'>,
+  { bytes }: Pick<ReadJournal, 'bytes'>,
+): Promise<void> {
   const replayed = await replayJournal(bytes, { get: (sha256) => bus.client.blob(sha256) });
   expect(replayed.records).toBe(bytes.length);
 }
 
 /** Replays every journal of a bus and holds it against {@link expectSound}, but for those that are deleted. @returns how many there were. */
-export async function expectAllSound(bus: TestBus): Promise<number> {
+export async function expectAllSound(bus: Pick<TestBus, 'client'>): Promise<number> {
   const ids = (await bus.client.sessions()).filter(({ deleted }) => !deleted).map(({ session_id }) => session_id);
   for (const id of ids) {
     const journal = await journalOf(bus, id);

@@ -1,17 +1,20 @@
 /** The variable that says on which servers the end-to-end tests run, and which of them cannot choose. */
 
-/** `one`, `cluster`, or an address; see `servers.ts`. */
+/** `one`, `cluster`, `container`, or an address; see `servers.ts`. */
 export const SERVERS_SWITCH = 'COX_E2E_SERVERS';
 
 /** Files whose subject is a server of their own: they start, kill or configure it, so that no other can stand in for it. */
 export const OWN_SERVER_FILES: Readonly<Record<string, string>> = {
+  'attacker.test.ts': 'a server that knows the users of cox auth',
   'auth-files.test.ts': 'writes keys, and needs no server',
   'auth.test.ts': 'a server that knows the users of cox auth',
   'cli.test.ts': 'cox starts its embedded server',
   'dying-provider.test.ts': 'a bus in memory',
   'embedded-run.test.ts': 'cox run starts its embedded server',
   'embedded-server.test.ts': 'the embedded server itself',
+  'health.test.ts': 'its server is stopped',
   'main-job.test.ts': 'cox starts its embedded server, which is killed',
+  'on-a-cluster.test.ts': 'starts a cluster of its own',
   'own-keys.test.ts': 'a server that knows the users of cox auth',
   'roles.test.ts': 'a server that knows the users of cox auth',
   'steering-file.test.ts': 'cox run starts its embedded server',

@@ -21,6 +21,7 @@ import { checkReplay } from './replay.ts';
 import { checkRuns } from './runs.ts';
 import { checkShown } from './shown.ts';
 import { checkSuspensions } from './suspensions.ts';
+import { checkWorkers } from './workers.ts';
 
 /** A session's journal, as stored and as read. */
 export interface Journal {
@@ -66,6 +67,7 @@ export const CHECKERS: Readonly<Record<string, Checker>> = {
   reminders: checkReminders,
   suspensions: checkSuspensions,
   budgets: checkBudgets,
+  workers: checkWorkers,
 };
 
 /** What holds of a fork as well: what others say of commands, effects and owners is about its origin up to where it begins. */

@@ -6,7 +6,8 @@
 import type { ToolResult } from '@coxswain/protocol';
 import { UNKNOWN_OUTCOME } from '@coxswain/turn';
 import type { History, ToolRun } from '../history.ts';
-import { answersAtOnce, isIdempotent } from '../sim-tools.ts';
+import { answersAtOnce, isIdempotent, isRemote } from '../sim-tools.ts';
+import { WORKER_KILLED } from '../tool-workers.ts';
 import type { Checker } from './check.ts';
 import { eventsOf, ofType } from './check.ts';
 
@@ -17,6 +18,7 @@ export const checkEffects: Checker = (journal, { history }) => {
   const started = new Map(
     ofType(placed, 'call_started').map(({ n, epoch, event }) => [`${event.effect_id}`, { n, epoch, event }]),
   );
+  const killed = new Set(history.of('host').flatMap(({ host, did }) => (did === WORKER_KILLED ? [host] : [])));
   const runs = new Map<string, { readonly run: ToolRun; readonly startedMs: number }[]>();
   for (const { run, atMs: startedMs } of history.of('ran')) {
     if (run.session === journal.session) runs.set(run.key, [...(runs.get(run.key) ?? []), { run, startedMs }]);
@@ -38,7 +40,8 @@ export const checkEffects: Checker = (journal, { history }) => {
     }
     if (list.length > 1 && !isIdempotent(intent.event.tool))
       wrong.push(`${key} (${intent.event.tool}) ran ${list.length} times`);
-    const epochs = list.map(({ run }) => run.epoch);
+    // Within one epoch a call runs again only where the worker that had it has died.
+    const epochs = list.filter(({ run }) => !killed.has(run.host) || !isRemote(run.tool)).map(({ run }) => run.epoch);
     if (new Set(epochs).size < epochs.length) wrong.push(`${key} ran twice in epoch ${epochs.join(', ')}`);
   }
 
@@ -62,8 +65,12 @@ export const checkEffects: Checker = (journal, { history }) => {
     const list = runs.get(`default.${journal.session}.${effectId}`) ?? [];
     const crossed = intent !== undefined && intent.epoch < epoch;
     if (event.status === 'interrupted') {
-      if (!crossed) wrong.push(`record ${n}: ${event.call_id} is interrupted, and its host never changed`);
-      if (isIdempotent(event.tool)) wrong.push(`record ${n}: ${event.call_id} may run again, and is interrupted`);
+      const lostWorker = isRemote(event.tool) && killed.size > 0;
+      if (!crossed && !lostWorker)
+        wrong.push(`record ${n}: ${event.call_id} is interrupted, and its host never changed`);
+      // Workers that die one after another are given up on.
+      if (isIdempotent(event.tool) && list.length < 3)
+        wrong.push(`record ${n}: ${event.call_id} may run again, and is interrupted`);
       const writer = journal.records[(returned.get(event.call_id) ?? n) - 1]?.attempt.split('-')[0];
       for (const { run } of list) {
         if (!asked.has(event.call_id) && run.host === writer && answersAtOnce(run.tool) && wasInHand(run, history))

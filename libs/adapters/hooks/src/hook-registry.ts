@@ -225,6 +225,7 @@ function toolEntries(
   nextId: (point: string) => string,
 ): Entry[] {
   const { pre, post, deny, max_output, id, ...rest } = hook;
+  refuseInternal(rest);
   const tool = { ...rest, id: id ?? nextId('tool'), surface: 'tool' } as const;
   const entries: Entry[] = [];
   if (pre !== undefined || deny !== undefined)
@@ -267,8 +268,7 @@ function definitionsOf(definitions: HookDefinitions): Definition[] {
       if (typeof one !== 'object' || one === null)
         throw refusal(where, `it takes a function, an object with a handler, or a list of them`);
       const { handler, ...written } = one as HookEntry<HookPoint>;
-      const stray = NOT_OF_MODULES.find((field) => Object.hasOwn(written, field));
-      if (stray !== undefined) throw refusal(stray, 'no definition has this field', where);
+      refuseInternal(written, where);
       const bare = handler === undefined && written.max_output !== undefined ? { no_handler: true as const } : {};
       return [{ ...written, ...bare, point }, handler, where];
     });
@@ -282,6 +282,11 @@ function isClass(handler: unknown): boolean {
 
 /** Fields of a registration that say where it comes from and how it fares: nobody writes them. */
 const NOT_OF_MODULES = ['source', 'unavailable', 'no_handler', 'point', 'surface'] as const;
+
+function refuseInternal(written: object, where?: string): void {
+  const stray = NOT_OF_MODULES.find((field) => Object.hasOwn(written, field));
+  if (stray !== undefined) throw refusal(stray, 'no definition has this field', where);
+}
 
 function refusal(field: string, message: string, where?: string): HookRegistrationError {
   return new HookRegistrationError({

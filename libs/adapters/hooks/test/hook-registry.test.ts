@@ -139,6 +139,14 @@ describe('what is wrong is refused when it is registered', () => {
       'kinds',
     ],
     ['no function', () => loose().registerSessionHook?.('post_turn', { handler: nothing }), 'invalid_field', 'handler'],
+    ...['source', 'unavailable', 'no_handler', 'point', 'surface'].map(
+      (field): [string, () => unknown, string, string] => [
+        `a tool hook with the field ${field}, which nobody writes`,
+        () => registry().registerToolHook({ pattern: '*', pre: nothing, [field]: 'x' } as never),
+        'invalid_field',
+        field,
+      ],
+    ),
     ['a tool hook that does nothing', () => registry().registerToolHook({ pattern: '*' }), 'invalid_field', 'pre'],
     [
       'deny beside pre',

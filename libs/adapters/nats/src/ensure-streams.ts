@@ -99,9 +99,9 @@ async function ensureStream(wire: Wire, spec: StreamSpec, version: string, whenN
   if (found.error) throw refused(spec, found.error);
   const difference = firstDifference(spec, found.config ?? {}, spec.name);
   if (!difference) return;
-  const member = CHANGED_IN_PLACE.find((one) => difference.member === `${spec.name}.${one}`);
-  if (!member) throw mismatch(difference, version);
-  const changed = Object.fromEntries(CHANGED_IN_PLACE.filter((one) => one in spec).map((one) => [one, spec[one]]));
+  const changeable = changedInPlace(spec.name);
+  if (!changeable.some((one) => difference.member === `${spec.name}.${one}`)) throw mismatch(difference, version);
+  const changed = Object.fromEntries(changeable.filter((one) => one in spec).map((one) => [one, spec[one]]));
   const updated = await update(wire, spec.name, { ...found.config, ...changed });
   if (updated === null) throw mismatch(difference, version);
   if (updated.error) throw refused(spec, updated.error);
@@ -109,8 +109,10 @@ async function ensureStream(wire: Wire, spec: StreamSpec, version: string, whenN
   if (still) throw mismatch(still, version);
 }
 
-/** What is brought to what it has to be where a stream is there already: the second was open in buckets of earlier versions. */
-const CHANGED_IN_PLACE = ['num_replicas', 'allow_rollup_hdrs'] as const;
+/** What is brought to what it has to be where a stream is there already: buckets of earlier versions took rollups. */
+function changedInPlace(name: string): readonly string[] {
+  return name.startsWith('KV_') ? ['num_replicas', 'allow_rollup_hdrs'] : ['num_replicas'];
+}
 
 /** @returns null where this user may not. */
 async function update(wire: Wire, name: string, config: object): Promise<Awaited<ReturnType<typeof ask>> | null> {

@@ -2,6 +2,7 @@
 export { HookIdTakenError } from './announce-hooks.ts';
 export * from './auth/mod.ts';
 export { connectionTo, type NamedBus } from './bus-address.ts';
+export { type ListedTool, type ListedToolInstance, listBusTools, removeBusTool } from './bus-tool-registry.ts';
 export { type ConnectNatsOptions, connectNats } from './connect.ts';
 export { endOnce } from './end-once.ts';
 export { ensureBuckets, ensureStreams, StreamConfigMismatchError, StreamsMissingError } from './ensure-streams.ts';
@@ -33,3 +34,4 @@ export { StreamsGoneError } from './streams-gone-error.ts';
 export { tellHost } from './tell-host.ts';
 export { watchDeltas } from './watch-deltas.ts';
 export { type WatchEventsOptions, watchEvents } from './watch-events.ts';
+export { whenAnswered } from './when-answered.ts';

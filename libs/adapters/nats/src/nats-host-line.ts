@@ -2,11 +2,19 @@
 import type { HostLine, Log } from '@coxswain/ports';
 import { HostBeat, HostRelease, HostRing, type SessionRef, STREAMS, subjects } from '@coxswain/protocol';
 import type { NatsConnection, Subscription } from '@nats-io/nats-core';
+import { onConnectionChange } from './connection-changes.ts';
+import { ensureBuckets } from './ensure-streams.ts';
 import { readKeys, type ValueSchema, valueIn } from './read-keys.ts';
+
+/** A server that has just come back reads its store before it answers. */
+const REMADE_EVERY_MS = 1_000;
+const REMADE_TRIES_MAX = 60;
 
 /** A host's end of the line on this connection. `open` throws NatsUnavailableError, NatsRefusedError. */
 export function createNatsHostLine(nc: NatsConnection, log: Log): HostLine {
   let subscriptions: readonly Subscription[] = [];
+  let endListening: () => void = () => undefined;
+  let remaking: NodeJS.Timeout | undefined;
 
   function listen<T>(subject: string, schema: ValueSchema<T>, handle: (said: T) => void): Subscription {
     return nc.subscribe(subject, {
@@ -27,7 +35,21 @@ export function createNatsHostLine(nc: NatsConnection, log: Log): HostLine {
     }
   }
 
+  /** The bucket is in memory: where one server stands alone it goes with it, and the hosts that come later find no beats. */
+  function remake(tries = 1): void {
+    clearTimeout(remaking);
+    // Owned by the line: it ends with it, and each try within the wire's bounds.
+    void ensureBuckets(nc, [STREAMS.hosts]).catch((error: Error) => {
+      log.debug({ error: error.message, tries }, 'the bucket of beats could not be made now');
+      if (subscriptions.length === 0 || tries === REMADE_TRIES_MAX) return;
+      remaking = setTimeout(() => remake(tries + 1), REMADE_EVERY_MS);
+      remaking.unref();
+    });
+  }
+
   function close(): void {
+    endListening();
+    clearTimeout(remaking);
     for (const subscription of subscriptions) subscription.unsubscribe();
     subscriptions = [];
   }
@@ -40,7 +62,9 @@ export function createNatsHostLine(nc: NatsConnection, log: Log): HostLine {
         listen(subjects.hostRing(host), HostRing, (ring) => handlers.rung(refIn(ring), ring.seq)),
         listen(subjects.hostReleases, HostRelease, (release) => handlers.released(refIn(release))),
       ];
+      endListening = onConnectionChange(nc, { restored: () => remake() });
       await nc.flush();
+      await ensureBuckets(nc, [STREAMS.hosts]);
       for (const { data } of (await readKeys(nc, STREAMS.hosts, subjects.hostBeats)).values()) {
         const beat = valueIn(data, HostBeat);
         if (beat) handlers.beat(beat);

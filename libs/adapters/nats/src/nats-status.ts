@@ -7,6 +7,9 @@ export class NatsUnavailableError extends Error {
   readonly code = 'nats_unreachable';
 }
 
+/** The bus says at once that nobody takes such requests: JetStream is off, or there is no such stream. Waiting seldom helps. */
+export class NobodyListensError extends NatsUnavailableError {}
+
 /** The server answered a request of ours with an error that nobody here expects. */
 export class NatsRefusedError extends Error {
   override readonly name = 'NatsRefusedError';

@@ -7,24 +7,25 @@
  * C3: An answer is a stranger's: it is read strictly, within a bound, once, and counts only for the call that it names.
  *     Its subject cannot be guessed from another call's.
  * C4: Without a connection nothing is concluded.
+ * C5: What was asked of all is settled when all have answered: also those that stand still, as long as the server says that
+ *     they are connected.
  */
 import { randomBytes } from 'node:crypto';
 import type { Log, ToolCall, ToolOutcome, ToolProbe } from '@coxswain/ports';
 import {
   BOUNDS,
-  type ErrorCode,
   SESSION_LEFT,
   subjects,
   TOOL_LIVENESS,
-  TOOL_SERVICE_BOUNDS,
   type ToolAsked,
   type ToolOrder,
-  ToolSaid,
+  type ToolSaid,
 } from '@coxswain/protocol';
-import { createInbox, type Msg, type NatsConnection } from '@nats-io/nats-core';
+import { createInbox, type NatsConnection } from '@nats-io/nats-core';
 import { onConnectionChange } from './connection-changes.ts';
 import { STATUS, statusOf } from './nats-status.ts';
 import type { ToolPresence } from './nats-tool-presence.ts';
+import { type CallName, lost, named, reasonOf, saidIn, textOf, unavailable } from './tool-answers.ts';
 import { inboxPrefixOf } from './wire.ts';
 
 /** See the top of the file. */
@@ -37,9 +38,6 @@ export interface NatsToolCalls {
   stop(about: CallName, reason: string): Promise<boolean>;
   close(): void;
 }
-
-/** What names a call for whoever runs it. */
-export type CallName = Pick<ToolCall, 'idempotencyKey' | 'ref' | 'tool' | 'epoch'>;
 
 interface Pending {
   readonly call: ToolCall;
@@ -57,6 +55,8 @@ interface Pending {
 interface Gathering {
   readonly key: string;
   hear(said: ToolSaid): void;
+  /** The server says that nobody listens. */
+  unheard(): void;
 }
 
 const LOOKED_EVERY_MS = 250;
@@ -69,11 +69,11 @@ const TAKEN_WITHIN_MS = 10_000;
 const SENDINGS_MAX = 3;
 const PROBED_EVERY_MS = 250;
 const PROBE_MAX_MS = 10_000;
+/** So long an instance that stands still is given to answer before it is asked again. */
+const STILL_MS = 1_000;
 /** Who has just connected may not have heard of everybody yet. */
 const LISTENED_MIN_MS = 1_000;
 const STOP_HEARD_WITHIN_MS = 2_000;
-/** One answer of an instance, with what every answer says. */
-const SAID_MAX_BYTES = TOOL_SERVICE_BOUNDS.answerMaxBytes + 4_096;
 
 /** Calls on this connection. */
 export function createNatsToolCalls(nc: NatsConnection, presence: ToolPresence, log: Log): NatsToolCalls {
@@ -90,6 +90,7 @@ export function createNatsToolCalls(nc: NatsConnection, presence: ToolPresence, 
       const one = pending.get(token);
       if (statusOf(message) === STATUS.noResponders) {
         if (one) unheard(one, kind === 'q');
+        else gathering.get(token)?.unheard();
         return;
       }
       const gatherer = gathering.get(token);
@@ -266,6 +267,7 @@ export function createNatsToolCalls(nc: NatsConnection, presence: ToolPresence, 
         answers.set(said.instance, said);
         wake();
       },
+      unheard: () => undefined,
     });
     try {
       let askedMs = Number.NEGATIVE_INFINITY;
@@ -288,6 +290,30 @@ export function createNatsToolCalls(nc: NatsConnection, presence: ToolPresence, 
     } finally {
       gathering.delete(token);
     }
+  }
+
+  /** Whether an instance that has fallen silent is connected still. Who answers after all has a say at the next probe. */
+  async function anyStandsStill(about: CallName, order: ToolOrder): Promise<boolean> {
+    const { tenant } = about.ref;
+    const still = await Promise.all(
+      presence.silent(tenant, about.tool).map(async (instance) => {
+        const token = randomBytes(12).toString('hex');
+        const isThere = new Promise<boolean>((resolve) => {
+          gathering.set(token, {
+            key: about.idempotencyKey,
+            hear: () => resolve(true),
+            unheard: () => resolve(false),
+          });
+          setTimeout(resolve, STILL_MS, true).unref();
+        });
+        publish(subjects.toolInstance(tenant, about.tool, instance), order, `${inbox}.${token}.p`);
+        const isStill = await isThere;
+        gathering.delete(token);
+        if (!isStill) presence.forget(tenant, about.tool, instance);
+        return isStill && connected;
+      }),
+    );
+    return still.includes(true);
   }
 
   const everybodyAnswered = ({ ref, tool }: CallName, answers: ReadonlyMap<string, ToolSaid>) =>
@@ -319,7 +345,8 @@ export function createNatsToolCalls(nc: NatsConnection, presence: ToolPresence, 
           return { state: 'running', attach: (call, signal) => follow(call, signal, attach, instance) };
         }
       }
-      return { state: 'unknown' };
+      // Whoever stands still cannot say whether it has the call. As long as its connection lives, it may.
+      return (await anyStandsStill(about, order)) ? { state: 'running' } : { state: 'unknown' };
     },
     async stop(about, reason) {
       const order: ToolOrder = { ...named(about), want: 'abort', reason: reason.slice(0, 2_048) };
@@ -339,36 +366,4 @@ export function createNatsToolCalls(nc: NatsConnection, presence: ToolPresence, 
       for (const { settle } of [...pending.values()]) settle(lost());
     },
   };
-}
-
-function named({ idempotencyKey, ref, epoch }: CallName): Pick<ToolOrder, 'v' | 'key' | 'session_id' | 'epoch'> {
-  return { v: 1, key: idempotencyKey, session_id: ref.sessionId, epoch };
-}
-
-function saidIn(message: Msg, key: string): ToolSaid | null {
-  if (message.data.length > SAID_MAX_BYTES) return null;
-  try {
-    const parsed = ToolSaid.safeParse(message.json());
-    return parsed.success && parsed.data.key === key ? parsed.data : null;
-  } catch {
-    // No JSON.
-    return null;
-  }
-}
-
-function reasonOf(reason: unknown): string {
-  return (typeof reason === 'string' ? reason : 'cancelled').slice(0, 2_048);
-}
-
-/** The outcome of a call with which nothing was done. */
-export function unavailable(message: string, code: ErrorCode = 'tool_unavailable'): ToolOutcome {
-  return { status: 'unavailable', result: textOf(message, true, code) };
-}
-
-function lost(): ToolOutcome {
-  return { status: 'lost', result: textOf('whoever ran it has gone', true, 'tool_interrupted') };
-}
-
-function textOf(text: string, is_error: boolean, code?: ErrorCode): ToolOutcome['result'] {
-  return { content: [{ type: 'text', text }], is_error, ...(code === undefined ? {} : { detail: { code } }) };
 }

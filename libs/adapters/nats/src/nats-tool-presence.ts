@@ -25,6 +25,10 @@ export interface ToolPresence {
   isServed(tenant: TenantId, name: string): boolean;
   /** Instances that may know of calls: those that serve and those that drain. */
   living(tenant: TenantId, name: string): readonly string[];
+  /** Instances that have fallen silent without a word, as long as they are remembered: they may have gone, or stand still. */
+  silent(tenant: TenantId, name: string): readonly string[];
+  /** The server says that nobody listens for an instance. */
+  forget(tenant: TenantId, name: string, instance: string): void;
   /** How long an instance has not been heard of. */
   silentMs(tenant: TenantId, name: string, instance: string): number;
   /** How long this connection has heard beats without a break. */
@@ -41,6 +45,8 @@ interface BusTool {
 }
 
 const INSTANCES_MAX = 1_024;
+/** The server itself notices within minutes that a connection is dead. */
+const REMEMBERED_MS = 600_000;
 
 /**
  * What is served on this connection's bus. Resolves when every announcement is known.
@@ -85,7 +91,8 @@ export async function watchToolPresence(nc: NatsConnection, log: Log): Promise<T
       instances.delete(key.instance);
       return;
     }
-    if (instances.size >= INSTANCES_MAX && !instances.has(key.instance)) forgetSilent(instances);
+    if (!instances.has(key.instance)) forgetSilent(instances, REMEMBERED_MS);
+    if (instances.size >= INSTANCES_MAX && !instances.has(key.instance)) forgetSilent(instances, TOOL_LIVENESS.ttlMs);
     if (instances.size >= INSTANCES_MAX && !instances.has(key.instance)) return;
     instances.set(key.instance, { heardMs: performance.now(), state });
   }
@@ -93,8 +100,7 @@ export async function watchToolPresence(nc: NatsConnection, log: Log): Promise<T
   const heard = (tenant: string, name: string) => {
     const tool = find(tenant, name);
     if (!tool) return [];
-    forgetSilent(tool.instances);
-    return [...tool.instances];
+    return [...tool.instances].filter(([, one]) => !isSilent(one));
   };
 
   const subscription = nc.subscribe(subjects.toolBeats, {
@@ -134,6 +140,11 @@ export async function watchToolPresence(nc: NatsConnection, log: Log): Promise<T
       return announced || heard(tenant, name).some(([, { state }]) => state === 'serving');
     },
     living: (tenant, name) => heard(tenant, name).map(([instance]) => instance),
+    silent: (tenant, name) =>
+      [...(find(tenant, name)?.instances ?? [])].flatMap(([instance, one]) => (isSilent(one) ? [instance] : [])),
+    forget(tenant, name, instance) {
+      find(tenant, name)?.instances.delete(instance);
+    },
     silentMs(tenant, name, instance) {
       const known = find(tenant, name)?.instances.get(instance);
       return known ? performance.now() - known.heardMs : Number.POSITIVE_INFINITY;
@@ -147,8 +158,10 @@ export async function watchToolPresence(nc: NatsConnection, log: Log): Promise<T
   };
 }
 
-function forgetSilent(instances: BusTool['instances']): void {
-  const oldest = performance.now() - TOOL_LIVENESS.ttlMs;
+const isSilent = ({ heardMs }: { readonly heardMs: number }) => performance.now() - heardMs >= TOOL_LIVENESS.ttlMs;
+
+function forgetSilent(instances: BusTool['instances'], forMs: number): void {
+  const oldest = performance.now() - forMs;
   for (const [instance, { heardMs }] of instances) if (heardMs < oldest) instances.delete(instance);
 }
 

@@ -2,8 +2,9 @@
 import type { Log, ToolSource } from '@coxswain/ports';
 import { isKeyOf } from '@coxswain/protocol';
 import type { NatsConnection } from '@nats-io/nats-core';
-import { createNatsToolCalls, unavailable } from './nats-tool-calls.ts';
+import { createNatsToolCalls } from './nats-tool-calls.ts';
 import { watchToolPresence } from './nats-tool-presence.ts';
+import { unavailable } from './tool-answers.ts';
 
 /** Tools that are served on the bus. */
 export interface NatsTools extends ToolSource {

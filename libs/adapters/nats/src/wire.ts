@@ -4,7 +4,7 @@
  */
 import { createInbox, type Msg, type MsgHdrs, type NatsConnection } from '@nats-io/nats-core';
 import { onConnectionChange } from './connection-changes.ts';
-import { NatsUnavailableError, NotPermittedError, STATUS, statusOf } from './nats-status.ts';
+import { NatsUnavailableError, NobodyListensError, NotPermittedError, STATUS, statusOf } from './nats-status.ts';
 
 /** Sends requests and waits for answers. */
 export interface Wire {
@@ -63,7 +63,7 @@ export function createWire(nc: NatsConnection, answerTimeoutMs: number): Wire {
       if (!request) return;
       if (statusOf(message) === STATUS.noResponders) {
         pending.delete(token);
-        request.fail(new NatsUnavailableError(unheard(request.subject)));
+        request.fail(new NobodyListensError(unheard(request.subject)));
       } else if (request.answer(message)) {
         pending.delete(token);
       } else {

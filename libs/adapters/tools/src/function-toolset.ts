@@ -5,26 +5,14 @@
  * F2: Closing aborts every call that runs and waits for it, for as long as the abort grace and no longer.
  */
 import type { ToolCall, ToolOutcome, Toolset } from '@coxswain/ports';
-import { BOUNDS, type JsonObject, type SessionRef, type ToolDefinition } from '@coxswain/protocol';
+import { BOUNDS, type JsonObject, type ToolCallContext, type ToolDefinition } from '@coxswain/protocol';
 import { cancelled, failed, unavailable } from './tool-outcome.ts';
 import { messageOf, ToolProblem } from './tool-problem.ts';
 
-/** What a running function knows of its call. */
-export interface CallContext {
-  /** Aborts when the call shall stop: it was cancelled, or the session's tools are closed. */
-  readonly signal: AbortSignal;
-  readonly callId: string;
-  /** The same when a call is sent again after a crash. */
-  readonly idempotencyKey: string;
-  /** The epoch that the call was sent with: what the outcome of a call that is taken up has to name. */
-  readonly epoch: number;
-  readonly ref: SessionRef;
-  /** Shows a line to watchers; ephemeral. */
-  readonly progress: (text: string) => void;
+/** What a running function knows of its call: its signal aborts also when the session's tools are closed. */
+export interface CallContext extends ToolCallContext {
   /** Says that it has edited a file, by its path relative to the root, so that file_edited hooks are told. */
   readonly edited: (path: string) => void;
-  /** Tells the model something that is not the call's result; it is shown before the next answer. */
-  readonly feedback: (text: string) => void;
 }
 
 /** One tool and the function that runs it. */

@@ -7,6 +7,7 @@ import { typedIn } from '../instance/state-dir.ts';
 import { CliError, EXIT, usageError } from '../line/cli-error.ts';
 import type { CommandRun } from '../line/command-spec.ts';
 import { standardStreams } from '../terminal/streams.ts';
+import { changeKeys } from './auth-change.ts';
 
 const TENANTS_MAX = 256;
 const WORKERS_MAX = 1_024;
@@ -16,6 +17,8 @@ export const run: CommandRun = async ({ flags, env }) => {
   const named = flags.text('out');
   if (named === undefined || named.trim() === '') throw usageError('cox auth needs a folder to write: --out ./auth');
   const out = resolve(typedIn(env), named);
+  const changes = flags.inOrder(['add', 'remove']);
+  if (changes.length > 0) return changeKeys(out, changes, flags);
   const tenants = tenantsOf(flags.inOrder(['tenant']).map(({ value }) => value));
   const workers = workersOf(
     flags.inOrder(['worker']).map(({ value }) => value),

@@ -1,6 +1,7 @@
 /** `cox hooks`. */
 import { connectionTo, connectNats, listHookServices, removeHookService } from '@coxswain/adapter-nats';
 import { HookServiceName } from '@coxswain/protocol';
+import { namedTenant } from '../instance/named-tenant.ts';
 import { withBusOnce } from '../instance/open-bus.ts';
 import { CliError, EXIT, type ExitCode, usageError } from '../line/cli-error.ts';
 import type { CommandRun } from '../line/command-spec.ts';
@@ -15,7 +16,8 @@ export const run: CommandRun = async (invocation) => {
   if (action === 'remove' && !HookServiceName.safeParse(name).success)
     throw usageError('cox hooks remove needs the name of a service; cox hooks lists them');
   if (action === 'list' && name !== undefined) throw usageError('cox hooks list takes no name');
-  return withBusOnce(invocation, false, async ({ address, embedded, client: { tenant } }) => {
+  return withBusOnce(invocation, false, async ({ address, embedded }) => {
+    const tenant = namedTenant(flags, address?.credentials?.tenant);
     const bus = address ?? { servers: embedded?.server.url ?? '', token: embedded?.server.token };
     const nc = await connectNats({ ...connectionTo(bus), name: 'cox' });
     try {

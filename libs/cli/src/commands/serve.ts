@@ -1,8 +1,9 @@
 /** `cox serve`. */
-import { resolve } from 'node:path';
+import { basename, resolve } from 'node:path';
 import { HookServiceName } from '@coxswain/protocol';
 import { type BusAddress, findBus } from '../instance/find-bus.ts';
 import { manifestNotice, manifestOf } from '../instance/manifest.ts';
+import { namedTenant } from '../instance/named-tenant.ts';
 import { logTarget, serveUntilTold } from '../instance/serve-until-told.ts';
 import { typedIn } from '../instance/state-dir.ts';
 import { CliError, EXIT, type ExitCode, usageError } from '../line/cli-error.ts';
@@ -18,6 +19,8 @@ export const run: CommandRun = (invocation) => {
     throw usageError(`cox serve takes hooks, tool or sessions, not "${String(what).slice(0, 64)}"`);
   if (file !== undefined) throw usageError(`cox serve sessions takes no file; --manifest ${file} declares its hooks`);
   if (invocation.flags.on('name')) throw usageError('--name is the name of a hook service');
+  if (invocation.flags.on('tenant'))
+    throw usageError('--tenant is whose hooks or tools are served; a host serves all tenants');
   return serveSessions(invocation);
 };
 
@@ -31,9 +34,11 @@ async function serveHooks(invocation: Invocation, given: string | undefined): Pr
     throw usageError('--name takes 1 to 32 characters of A-Z a-z 0-9 _ -');
   const file = resolve(typedIn(env), given);
   const { address, stateDir } = await someBus(invocation);
+  const tenant = namedTenant(flags, address.credentials?.tenant);
   const { startHooksService } = await import('@coxswain/hooks');
   return serveUntilTold(
-    () => startHooksService({ file, name, stateDir, nats: address, log: logTarget() }),
+    { name: 'hooks', stateDir, title: ({ name }) => `the hook service ${name}` },
+    () => startHooksService({ file, name, tenant, stateDir, nats: address, log: logTarget() }),
     (service) => {
       const { name: served, instance, count } = service;
       if (flags.on('json'))
@@ -50,10 +55,12 @@ async function serveTool(invocation: Invocation, given: string | undefined): Pro
   if (flags.on('name')) throw usageError('--name is the name of a hook service; a tool is named by its definition');
   const file = resolve(typedIn(env), given);
   const { address, stateDir } = await someBus(invocation);
+  const tenant = namedTenant(flags, address.credentials?.tenant);
   const { startToolService } = await import('@coxswain/hooks');
   outliveFailures('a tool');
   return serveUntilTold(
-    () => startToolService({ file, stateDir, nats: address, log: logTarget() }),
+    { name: 'tool', stateDir, title: () => `the tool service of ${basename(file)}` },
+    () => startToolService({ file, tenant, stateDir, nats: address, log: logTarget() }),
     ({ tools }) => {
       if (flags.on('json')) standardStreams.out(`${JSON.stringify({ type: 'ready', tools })}\n`);
       else standardStreams.err(`serves ${tools.join(', ')} of ${file}; stop with Ctrl-C\n`);
@@ -74,8 +81,10 @@ async function serveSessions(invocation: Invocation): Promise<ExitCode> {
   const { address, stateDir } = await someBus(invocation);
   if (manifest) standardStreams.err(manifestNotice(manifest));
   const { startSessionsService } = await import('@coxswain/sessions');
+  const hostName = env.COX_HOST_NAME || undefined;
   return serveUntilTold(
-    () => startSessionsService({ nats: address, stateDir, manifest, log: logTarget() }),
+    { name: 'sessions', stateDir, title: ({ hostId }) => `the session host ${hostId}` },
+    () => startSessionsService({ nats: address, stateDir, hostName, manifest, log: logTarget() }),
     ({ hostId }) => {
       if (flags.on('json')) standardStreams.out(`${JSON.stringify({ type: 'ready', host: hostId })}\n`);
       else standardStreams.err(`the session host ${hostId} serves; stop with Ctrl-C\n`);

@@ -1,6 +1,7 @@
 /** `cox up`. */
 import { connectionUrl, parseConnectionUrl } from '@coxswain/adapter-nats';
 import { startEmbedded } from '../instance/embedded.ts';
+import { answerHealth } from '../instance/health-socket.ts';
 import { manifestNotice, manifestOf } from '../instance/manifest.ts';
 import { pastedCommand } from '../instance/pasted-command.ts';
 import { logTarget, serveUntilTold } from '../instance/serve-until-told.ts';
@@ -29,6 +30,8 @@ async function upEmbedded({ flags, env }: Invocation, port: number | undefined):
   const told = stopSignal();
   const instance = await startEmbedded({ stateDir, port, services: true, env, manifest, log: logTarget() });
   const { server } = instance;
+  const asked = { title: 'the instance', ping: instance.ping };
+  const endHealth = await answerHealth(stateDir, 'up', asked, (problem) => standardStreams.err(`${problem}\n`));
   ready(flags.on('json'), { nats_url: server.url, token: server.token, state_dir: stateDir });
   if (!flags.on('json')) {
     standardStreams.err(`cox is up: nats-server ${server.version} at ${server.url}, state in ${stateDir}\n`);
@@ -38,6 +41,7 @@ async function upEmbedded({ flags, env }: Invocation, port: number | undefined):
     standardStreams.err('stop with Ctrl-C\n');
   }
   const ended = await Promise.race([told.promise, server.exited, instance.failed]);
+  await endHealth();
   if (ended !== undefined) {
     await instance.stop();
     if (ended instanceof Error) throw ended;
@@ -54,6 +58,7 @@ async function upOnBus({ flags, env }: Invocation, url: string): Promise<ExitCod
   const manifest = manifestOf(flags, env);
   if (manifest) standardStreams.err(manifestNotice(manifest));
   return serveUntilTold(
+    { name: 'up', stateDir, title: ({ hostId }) => `the session host ${hostId}` },
     () => startSessionsService({ nats: { servers: url }, stateDir, manifest, log: logTarget() }),
     () => {
       // No state is kept here: the folder is for the log alone.

@@ -7,6 +7,8 @@ export interface EmbeddedInstance {
   readonly stateDir: string;
   /** Resolves where the services can do no more, with why. */
   readonly failed: Promise<Error>;
+  /** Contract: rejects, with why, while the services cannot do their work. */
+  ping(): Promise<void>;
   /** Stops the services, then the server. Calls after the first wait for the same stop. */
   stop(): Promise<void>;
 }
@@ -32,7 +34,9 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedI
   const found = await findServer({ env: own, report: reportTo(process.stderr) });
   if (found.kind !== 'binary') throw new Error('no binary although NATS_URL is not set');
   const server = await startServer({ binary: found.path, stateDir, port });
-  if (!services) return { server, stateDir, failed: new Promise(() => undefined), stop: () => server.stop() };
+  if (!services) {
+    return { server, stateDir, failed: new Promise(() => undefined), ping: async () => {}, stop: () => server.stop() };
+  }
   try {
     const { startSessionsService } = await import('@coxswain/sessions');
     const service = await startSessionsService({
@@ -48,7 +52,7 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedI
         await server.stop();
       }
     });
-    return { server, stateDir, failed: service.failed, stop };
+    return { server, stateDir, failed: service.failed, ping: service.ping, stop };
   } catch (error) {
     await server.stop();
     throw error;

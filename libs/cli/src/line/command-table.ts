@@ -20,6 +20,11 @@ const BUS = {
   json: JSON_LINES,
 } satisfies Record<string, FlagSpec>;
 
+const TENANT: FlagSpec = {
+  value: 'NAME',
+  help: 'The tenant whose hooks or tools are meant (the key’s, else default)',
+};
+
 const ASKING = {
   'on-ask': { value: 'deny|wait', help: 'What to do with an approval that nobody can answer (exit 6)' },
 } satisfies Record<string, FlagSpec>;
@@ -368,6 +373,7 @@ export const COMMANDS: readonly CommandSpec[] = [
       ...BUS,
       manifest: MANIFEST,
       name: { value: 'NAME', help: 'The hook service’s name (the file’s); instances of one name share the work' },
+      tenant: TENANT,
     },
     examples: [
       'cox serve hooks ./policy.ts',
@@ -381,16 +387,34 @@ export const COMMANDS: readonly CommandSpec[] = [
     name: 'hooks',
     args: ['[list|remove]', '[name]'],
     help: 'List the hook services that are registered, or take the registrations of one back',
-    flags: BUS,
+    flags: { ...BUS, tenant: TENANT },
     examples: ['cox hooks', 'cox hooks remove policy'],
     load: () => import('../commands/hooks.ts'),
+  },
+  {
+    name: 'tools',
+    args: ['[list|remove]', '[name]'],
+    help: 'List the tools that are announced on the bus and who serves them, or take one back',
+    flags: { ...BUS, tenant: TENANT },
+    examples: ['cox tools', 'cox tools remove stock_level'],
+    load: () => import('../commands/tools.ts'),
   },
   {
     name: 'auth',
     args: [],
     help: 'Write a nats-server’s accounts and the keys of every role: who may do what on a bus',
     flags: {
-      out: { value: 'DIR', help: 'The folder to write; it must not be there yet' },
+      out: { value: 'DIR', help: 'The folder to write; it must not be there yet, but with --add and --remove' },
+      add: {
+        value: '[TENANT/]ROLE=NAME',
+        help: 'Add one more key of a role to a folder that is there; no other key changes',
+        repeatable: true,
+      },
+      remove: {
+        value: '[TENANT/]ROLE[=NAME]',
+        help: 'Take a key out of a folder that is there: servers let it in no more once they have read it again',
+        repeatable: true,
+      },
       tenant: { value: 'NAME', help: 'A tenant, each with an account of its own (default)', repeatable: true },
       worker: {
         value: 'NAME=TOOL,…',
@@ -405,6 +429,8 @@ export const COMMANDS: readonly CommandSpec[] = [
       'cox auth --out ./auth',
       'cox auth --out ./auth --tenant red --tenant blue',
       'cox auth --out ./auth --worker stock=stock_level,reserve',
+      'cox auth --out ./auth --add operator=alice --add host=second',
+      'cox auth --out ./auth --remove host',
     ],
     load: () => import('../commands/auth.ts'),
   },
@@ -429,6 +455,13 @@ export const COMMANDS: readonly CommandSpec[] = [
     help: 'Check this machine and the bus',
     flags: { ...BUS, port: PORT },
     load: () => import('../commands/doctor.ts'),
+  },
+  {
+    name: 'health',
+    args: [],
+    help: 'Ask what serves from a state folder whether it can do its work; exits 1 where it cannot, or nothing does',
+    flags: { 'state-dir': STATE_DIR, json: JSON_LINES },
+    load: () => import('../commands/health.ts'),
   },
   {
     name: 'start',

@@ -1,5 +1,6 @@
 /** The files of an installation's keys: the server's accounts, a file for each key, and which is for whom. */
-import { systemSubjects, tenantSubjects } from '@coxswain/protocol';
+import { systemSubjects, TenantId, tenantSubjects } from '@coxswain/protocol';
+import { type KeyPlace, type Keyring, keyFilePath, keyringText, type RingKey, userToken } from './keyring.ts';
 import { type AuthSettings, ROLES, SYSTEM_ROLES, type SystemRole, TENANT_ROLES, type TenantRole } from './roles.ts';
 import { newKey, seedFile } from './seed-file.ts';
 import { serverAccounts } from './server-accounts.ts';
@@ -11,6 +12,8 @@ export interface AuthFile {
   readonly text: string;
   readonly role?: SystemRole | TenantRole;
   readonly tenant?: string | undefined;
+  /** Of a further key of a role. */
+  readonly name?: string | undefined;
   /** Of the role `tools`: the worker whose own key it is. */
   readonly worker?: ToolWorkerKey | undefined;
   readonly publicKey?: string;
@@ -21,42 +24,48 @@ export interface AuthFile {
 /** Makes new keys for every role and tenant, and all files. */
 export function authFiles(settings: AuthSettings): AuthFile[] {
   const keys = [
-    ...SYSTEM_ROLES.map((role) => keyFile(role, `${role}.nk`, systemSubjects.inboxPrefix(role))),
-    ...settings.tenants.flatMap((tenant) =>
-      TENANT_ROLES.map((role) =>
-        keyFile(role, `tenants/${tenant}/${role}.nk`, tenantSubjects.inboxPrefix(tenant, role), tenant),
-      ),
-    ),
-    ...(settings.workers ?? []).map((worker) =>
-      keyFile(
-        'tools',
-        `tenants/${worker.tenant}/workers/${worker.name}.nk`,
-        workerInboxPrefix(worker),
-        worker.tenant,
-        worker,
-      ),
-    ),
+    ...SYSTEM_ROLES.map((role) => newKeyFile({ role })),
+    ...settings.tenants.flatMap((tenant) => TENANT_ROLES.map((role) => newKeyFile({ role, tenant }))),
+    ...(settings.workers ?? []).map((worker) => newKeyFile({ role: 'tools', tenant: worker.tenant }, worker)),
   ];
-  const keyOf = (role: SystemRole | TenantRole, tenant?: string, worker?: string) =>
-    keys.find((one) => one.role === role && one.tenant === tenant && one.worker?.name === worker)?.publicKey as string;
+  const ring: Keyring = { settings, keys: keys.map(ringKeyOf) };
+  return [...ringFiles(ring), { path: 'server.conf', text: SERVER }, ...keys];
+}
+
+/** The files that say which keys there are: what is written anew where one is added or taken away. */
+export function ringFiles(ring: Keyring): AuthFile[] {
   return [
-    { path: 'README.md', text: readme(keys) },
-    { path: 'accounts.conf', text: `${WRITTEN}${serverAccounts(settings, keyOf)}` },
-    { path: 'server.conf', text: SERVER },
-    ...keys,
+    { path: 'README.md', text: readme(ring) },
+    { path: 'accounts.conf', text: `${WRITTEN}${serverAccounts(ring)}` },
+    { path: 'keys.json', text: keyringText(ring) },
   ];
 }
 
-function keyFile(
-  role: SystemRole | TenantRole,
-  path: string,
-  inboxPrefix: string,
-  tenant?: string,
-  worker?: ToolWorkerKey,
-): AuthFile {
+/** A new key in a file of its own. */
+export function newKeyFile(place: KeyPlace, worker?: ToolWorkerKey): KeyFile {
   const { seed, publicKey } = newKey();
-  const whose = worker ? `the tool worker ${worker.name}` : role;
-  return { path, text: seedFile(whose, { seed, inboxPrefix, tenant }), role, tenant, worker, publicKey, seed };
+  const { role, tenant, name } = place;
+  const whose = worker ? `the tool worker ${worker.name}` : userToken(place);
+  const inboxPrefix = worker
+    ? workerInboxPrefix(worker)
+    : tenant === undefined
+      ? systemSubjects.inboxPrefix(role)
+      : tenantSubjects.inboxPrefix(tenant, userToken(place));
+  const path = worker ? `tenants/${worker.tenant}/workers/${worker.name}.nk` : keyFilePath(place);
+  return { path, text: seedFile(whose, { seed, inboxPrefix, tenant }), role, tenant, name, worker, publicKey, seed };
+}
+
+/** A file that holds a key. */
+export type KeyFile = AuthFile & Required<Pick<AuthFile, 'role' | 'publicKey' | 'seed'>>;
+
+function ringKeyOf({ path, role, tenant, worker, publicKey }: KeyFile): RingKey {
+  return {
+    role,
+    ...(tenant === undefined ? {} : { tenant: TenantId.parse(tenant) }),
+    ...(worker ? { worker: worker.name } : {}),
+    file: path,
+    public_key: publicKey,
+  };
 }
 
 const WRITTEN = '# Written by cox auth. It holds public keys only: the secrets are in the files *.nk.\n';
@@ -72,7 +81,7 @@ jetstream {
 include "accounts.conf"
 `;
 
-function readme(keys: readonly AuthFile[]): string {
+function readme({ settings, keys }: Keyring): string {
   return [
     '# Keys of a bus',
     '',
@@ -87,11 +96,10 @@ function readme(keys: readonly AuthFile[]): string {
     '',
     '| file | public key | for |',
     '|---|---|---|',
-    ...keys.map(({ path, publicKey, role, worker }) => {
-      const what = worker
-        ? `A worker that serves ${worker.tools.join(', ')} and no other tool.`
-        : ROLES[role as keyof typeof ROLES];
-      return `| ${path} | ${publicKey} | ${what} |`;
+    ...keys.map(({ file, public_key, role, tenant, worker }) => {
+      const served = settings.workers?.find((one) => one.tenant === tenant && one.name === worker);
+      const what = served ? `A worker that serves ${served.tools.join(', ')} and no other tool.` : ROLES[role];
+      return `| ${file} | ${public_key} | ${what} |`;
     }),
     '',
   ].join('\n');

@@ -1,5 +1,18 @@
 /** Who may do what on the bus: roles, the server's configuration, keys. */
-export { type AuthFile, authFiles } from './auth-files.ts';
+export { type AuthFile, authFiles, type KeyFile, newKeyFile, ringFiles } from './auth-files.ts';
+export {
+  KEYS_PER_ROLE_MAX,
+  type KeyPlace,
+  type Keyring,
+  KeyringError,
+  keyAt,
+  keyPlaceFrom,
+  keyringFrom,
+  placeText,
+  type RingKey,
+  withKey,
+  withoutKey,
+} from './keyring.ts';
 export {
   type AuthSettings,
   passagesOf,
@@ -14,5 +27,5 @@ export {
   verbsOf,
 } from './roles.ts';
 export { newKey, readSeedFile, type SeedCredentials, SeedFileError, seedFile } from './seed-file.ts';
-export { type KeyOf, STREAMS_ACCOUNT, serverAccounts, tenantAccount } from './server-accounts.ts';
+export { STREAMS_ACCOUNT, serverAccounts, tenantAccount } from './server-accounts.ts';
 export { type ToolWorkerKey, toolWorkerProblem } from './tool-workers.ts';

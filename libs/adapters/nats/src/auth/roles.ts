@@ -237,9 +237,17 @@ export function askedOf(tenant: string): readonly (Passage & { readonly threshol
   ];
 }
 
-/** The rights of a role in its tenant's account. */
-export function tenantRights(role: TenantRole, tenant: string, settings: AuthSettings): RoleRights {
-  const prefix = tenantSubjects.inboxPrefix(tenant, role);
+/**
+ * The rights of a role in its tenant's account.
+ * @param user what its inboxes are called by, for a further key of the role.
+ */
+export function tenantRights(
+  role: TenantRole,
+  tenant: string,
+  settings: AuthSettings,
+  user: string = role,
+): RoleRights {
+  const prefix = tenantSubjects.inboxPrefix(tenant, user);
   if (role === 'tools') return toolRights(tenant, prefix, ['*']);
   const inbox = `${prefix}.>`;
   const publish = passagesOf(role, tenant, settings).map(({ subject }) => subject);

@@ -1,4 +1,5 @@
 /** The accounts of a nats-server's configuration, written from the table of roles. */
+import { type Keyring, type RingKey, userToken } from './keyring.ts';
 import {
   type AuthSettings,
   askedOf,
@@ -7,10 +8,8 @@ import {
   passagesOf,
   type RoleRights,
   SYSTEM_ROLES,
-  type SystemRole,
   systemRights,
   TENANT_ROLES,
-  type TenantRole,
   tenantRights,
 } from './roles.ts';
 import { toolRights, workerInboxPrefix } from './tool-workers.ts';
@@ -25,11 +24,8 @@ export function tenantAccount(tenant: string): string {
 
 const STORE_API = '$JS.API.';
 
-/** Whose public key a user has. */
-export type KeyOf = (role: SystemRole | TenantRole, tenant?: string, worker?: string) => string;
-
 /** The text of the `accounts` block: https://docs.nats.io/running-a-nats-service/configuration/securing_nats/accounts */
-export function serverAccounts(settings: AuthSettings, keyOf: KeyOf): string {
+export function serverAccounts({ settings, keys }: Keyring): string {
   const { tenants } = settings;
   const passages = new Map<string, { readonly passage: Passage; readonly accounts: string[] }>();
   for (const tenant of tenants) {
@@ -45,7 +41,10 @@ export function serverAccounts(settings: AuthSettings, keyOf: KeyOf): string {
     '    jetstream: enabled',
     ...listOf(
       'users',
-      SYSTEM_ROLES.flatMap((role) => userLines(role, keyOf(role), systemRights(role))),
+      keys.flatMap((key) => {
+        const role = SYSTEM_ROLES.find((one) => one === key.role);
+        return role ? userLines(userToken(key), key.public_key, systemRights(role)) : [];
+      }),
     ),
     ...listOf('exports', [
       ...[...passages.values()].map(
@@ -65,27 +64,19 @@ export function serverAccounts(settings: AuthSettings, keyOf: KeyOf): string {
       ),
     ),
     '  }',
-    ...tenants.flatMap((tenant) => tenantLines(tenant, settings, keyOf)),
+    ...tenants.flatMap((tenant) => tenantLines(tenant, settings, keys)),
     '}',
   ];
   return `${lines.join('\n')}\n`;
 }
 
-function tenantLines(tenant: string, settings: AuthSettings, keyOf: KeyOf): string[] {
+function tenantLines(tenant: string, settings: AuthSettings, keys: readonly RingKey[]): string[] {
   return [
     `  ${quoted(tenantAccount(tenant))} {`,
-    ...listOf('users', [
-      ...TENANT_ROLES.flatMap((role) => userLines(role, keyOf(role, tenant), tenantRights(role, tenant, settings))),
-      ...(settings.workers ?? [])
-        .filter((worker) => worker.tenant === tenant)
-        .flatMap((worker) =>
-          userLines(
-            `worker ${worker.name}`,
-            keyOf('tools', tenant, worker.name),
-            toolRights(tenant, workerInboxPrefix(worker), worker.tools),
-          ),
-        ),
-    ]),
+    ...listOf(
+      'users',
+      keys.filter((key) => key.tenant === tenant).flatMap((key) => tenantUserLines(tenant, settings, key)),
+    ),
     ...listOf(
       'exports',
       askedOf(tenant).map(
@@ -100,6 +91,18 @@ function tenantLines(tenant: string, settings: AuthSettings, keyOf: KeyOf): stri
     ]),
     '  }',
   ];
+}
+
+function tenantUserLines(tenant: string, settings: AuthSettings, key: RingKey): string[] {
+  const worker = settings.workers?.find((one) => one.tenant === tenant && one.name === key.worker);
+  if (worker)
+    return userLines(
+      `worker ${worker.name}`,
+      key.public_key,
+      toolRights(tenant, workerInboxPrefix(worker), worker.tools),
+    );
+  const role = TENANT_ROLES.find((one) => one === key.role);
+  return role ? userLines(userToken(key), key.public_key, tenantRights(role, tenant, settings, userToken(key))) : [];
 }
 
 /**

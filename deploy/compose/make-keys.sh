@@ -1,0 +1,24 @@
+#!/bin/sh
+# Makes the keys of the bus at the first `docker compose up`, and gives each service the one that it needs, in a volume
+# of its own. At every other start nothing changes. It runs as root without a network, with no right but to hand files over.
+set -eu
+
+[ -e /keys/all/auth ] || cox auth --out /keys/all/auth
+
+# give FILE VOLUME NAME: a file appears whole or not at all.
+give() {
+  rm -f "/keys/$2/.$3"
+  cp "/keys/all/auth/$1" "/keys/$2/.$3"
+  chmod 0400 "/keys/$2/.$3"
+  chown 1000:1000 "/keys/$2/.$3"
+  mv -f "/keys/$2/.$3" "/keys/$2/$3"
+}
+give accounts.conf accounts accounts.conf
+give admin.nk admin key.nk
+give host.nk host key.nk
+for role in hooks tools operator; do give "tenants/default/$role.nk" "$role" key.nk; done
+
+# The servers are no more root than the others.
+chown 1000:1000 /data/nats-1 /data/nats-2 /data/nats-3
+# A new volume is handed over; a folder that somebody has mounted stays theirs.
+if [ "$(stat -c %u /workspace)" = 0 ] && [ -z "$(ls -A /workspace)" ]; then chown 1000:1000 /workspace; fi

@@ -1,0 +1,138 @@
+/**
+ * Which keys there are: what the accounts of a server are written from, and what is changed when a key is added or taken away. It
+ * holds public keys only, and lies beside them as `keys.json`.
+ */
+import { type KeyEntry, KeyName, KeyringFile, problemSentences, readStrictly, TenantId } from '@coxswain/protocol';
+import { type AuthSettings, SYSTEM_ROLES, type SystemRole, TENANT_ROLES, type TenantRole } from './roles.ts';
+
+/** Keys of one role of a tenant, or of the bus. */
+export const KEYS_PER_ROLE_MAX = 256;
+
+/** One key. */
+export type RingKey = Omit<KeyEntry, 'role'> & { readonly role: SystemRole | TenantRole };
+
+/** What an installation has decided, and its keys. */
+export interface Keyring {
+  readonly settings: AuthSettings;
+  readonly keys: readonly RingKey[];
+}
+
+/** Names one key: `host`, `default/operator`, and with `=NAME` a further one. */
+export interface KeyPlace {
+  readonly role: SystemRole | TenantRole;
+  readonly tenant?: string | undefined;
+  readonly name?: string | undefined;
+}
+
+/** What is asked of a ring cannot be done; the message says what would be right. */
+export class KeyringError extends Error {
+  override readonly name = 'KeyringError';
+  readonly code: 'keyring_unreadable' | 'key_exists' | 'key_not_found' | 'key_is_last' | 'tenant_not_found';
+  constructor(code: KeyringError['code'], message: string) {
+    super(message);
+    this.code = code;
+  }
+}
+
+/** The text of `keys.json`. */
+export function keyringText({ settings, keys }: Keyring): string {
+  const { tenants, gatewayApproves = false, workers = [] } = settings;
+  return `${JSON.stringify({ v: 1, tenants, gateway_approves: gatewayApproves, workers, keys }, null, 2)}\n`;
+}
+
+/** Reads `keys.json`. @throws KeyringError. */
+export function keyringFrom(text: string): Keyring {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (error) {
+    throw new KeyringError('keyring_unreadable', `keys.json is not valid JSON: ${(error as Error).message}`);
+  }
+  const read = readStrictly(KeyringFile, value);
+  if (!read.ok)
+    throw new KeyringError('keyring_unreadable', `keys.json: ${problemSentences(read.problems).join('; ')}`);
+  const { tenants, gateway_approves, workers, keys } = read.data;
+  const known = keys.map((key): RingKey => {
+    const role = [...SYSTEM_ROLES, ...TENANT_ROLES].find((one) => one === key.role);
+    if (!role) throw new KeyringError('keyring_unreadable', `keys.json: there is no role ${key.role.slice(0, 64)}`);
+    return { ...key, role };
+  });
+  return { settings: { tenants, gatewayApproves: gateway_approves, workers }, keys: known };
+}
+
+/** Reads `host`, `default/operator=alice`; where there is one tenant its name may be left out. @returns null where it names none. */
+export function keyPlaceFrom(text: string, tenants: readonly string[]): KeyPlace | null {
+  const [, tenant, role = '', name] = /^(?:([^/=]+)\/)?([^/=]+)(?:=([^/=]+))?$/.exec(text) ?? [];
+  if (name !== undefined && !KeyName.safeParse(name).success) return null;
+  const system = SYSTEM_ROLES.find((one) => one === role);
+  if (system) return tenant === undefined ? { role: system, name } : null;
+  const known = TENANT_ROLES.find((one) => one === role);
+  const whose = tenant ?? (tenants.length === 1 ? tenants[0] : undefined);
+  return known && whose !== undefined ? { role: known, tenant: whose, name } : null;
+}
+
+/** The key at a place. */
+export function keyAt({ keys }: Keyring, place: KeyPlace): RingKey | undefined {
+  return keys.find((key) => isOf(key, place) && key.name === place.name);
+}
+
+/** The ring with one key more. @throws KeyringError. */
+export function withKey(
+  ring: Keyring,
+  place: KeyPlace,
+  publicKey: string,
+): { readonly ring: Keyring; readonly key: RingKey } {
+  const { role, tenant, name } = place;
+  if (tenant !== undefined && !ring.settings.tenants.includes(tenant))
+    throw new KeyringError(
+      'tenant_not_found',
+      `there is no tenant ${tenant}; there is ${ring.settings.tenants.join(', ')}`,
+    );
+  if (keyAt(ring, place))
+    throw new KeyringError('key_exists', `there is a key ${placeText(place)} already; give the new one another name`);
+  const key: RingKey = {
+    role,
+    ...(tenant === undefined ? {} : { tenant: TenantId.parse(tenant) }),
+    ...(name === undefined ? {} : { name }),
+    file: keyFilePath(place),
+    public_key: publicKey,
+  };
+  return { ring: { ...ring, keys: [...ring.keys, key] }, key };
+}
+
+/** The ring without a key. @throws KeyringError where it is not there, or is the last of a role of the bus. */
+export function withoutKey(ring: Keyring, place: KeyPlace): { readonly ring: Keyring; readonly key: RingKey } {
+  const key = keyAt(ring, place);
+  if (!key) {
+    const there = ring.keys.filter((one) => isOf(one, place)).map(placeText);
+    throw new KeyringError(
+      'key_not_found',
+      `there is no key ${placeText(place)}; there is ${there.join(', ') || 'none of this role'}`,
+    );
+  }
+  const others = ring.keys.filter((one) => one !== key);
+  // Without them nobody could look after the bus, and nobody serve it.
+  if (place.tenant === undefined && !others.some((one) => isOf(one, place)))
+    throw new KeyringError('key_is_last', `${placeText(place)} is the last key of its role; add another one first`);
+  return { ring: { ...ring, keys: others }, key };
+}
+
+/** `default/operator=alice`. */
+export function placeText({ role, tenant, name }: KeyPlace): string {
+  return `${tenant === undefined ? '' : `${tenant}/`}${role}${name === undefined ? '' : `=${name}`}`;
+}
+
+/** Where a key's file lies, below the folder. */
+export function keyFilePath({ role, tenant, name }: KeyPlace): string {
+  const file = `${role}${name === undefined ? '' : `=${name}`}.nk`;
+  return tenant === undefined ? file : `tenants/${tenant}/${file}`;
+}
+
+/** What an inbox prefix calls a user: a further key of a role has inboxes of its own. */
+export function userToken({ role, name }: Pick<KeyPlace, 'role' | 'name'>): string {
+  return name === undefined ? role : `${role}-${name}`;
+}
+
+function isOf(key: RingKey, { role, tenant }: KeyPlace): boolean {
+  return key.role === role && key.tenant === tenant && key.worker === undefined;
+}

@@ -1,0 +1,96 @@
+/** Which tools are announced on a bus, who serves them, and taking an announcement back. */
+import {
+  parseBusTool,
+  STREAMS,
+  subjects,
+  type TenantId,
+  ToolAnnouncement,
+  ToolBeat,
+  tenantSubjects,
+  toolDigest,
+} from '@coxswain/protocol';
+import { headers, type NatsConnection } from '@nats-io/nats-core';
+import { ensureBuckets } from './ensure-streams.ts';
+import { answerOf, isWrongSequence, NatsRefusedError, NatsUnavailableError, type PublishAck } from './nats-status.ts';
+import { readKeys, valueIn } from './read-keys.ts';
+import { createStreamReader, type StoredMessage } from './stream-reader.ts';
+import { wireOf } from './wire.ts';
+
+/** An instance that serves a tool, as it says itself. */
+export interface ListedToolInstance {
+  readonly instance: string;
+  readonly state: 'serving' | 'draining';
+  readonly since: string | null;
+  /** The version that it serves; another than the announced one takes calls as well. */
+  readonly digest: string | null;
+  /** Calls that it works on. */
+  readonly running: number | null;
+}
+
+/** A tool as it is announced. */
+export interface ListedTool {
+  readonly name: string;
+  readonly since: string;
+  readonly digest: string;
+  readonly announcement: ToolAnnouncement;
+  readonly instances: readonly ListedToolInstance[];
+}
+
+const OPERATION = 'KV-Operation';
+const WRITES_MAX = 16;
+
+/** The tools of a tenant by name. @throws NatsUnavailableError, NatsRefusedError, NotPermittedError. */
+export async function listBusTools(nc: NatsConnection, tenant: TenantId): Promise<ListedTool[]> {
+  // Beats are kept in memory: a server that was started again has lost their bucket.
+  await ensureBuckets(nc, [STREAMS.registry, STREAMS.hosts]);
+  const [announced, beats] = await Promise.all([
+    readKeys(nc, STREAMS.registry, tenantSubjects.toolAnnouncements(tenant, '*')),
+    readKeys(nc, STREAMS.hosts, tenantSubjects.toolBeats(tenant, '*')),
+  ]);
+  const living = [...beats].flatMap(([subject, { data }]) => instanceOf(subject, data) ?? []);
+  return [...announced.values()]
+    .flatMap((stored): ListedTool[] => {
+      const announcement = announcementOf(stored);
+      if (!announcement) return [];
+      const { name, since } = announcement;
+      const instances = living.filter(({ tool }) => tool === name).map(({ tool: _, ...instance }) => instance);
+      return [{ name, since, digest: toolDigest(announcement), announcement, instances }];
+    })
+    .sort((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+/**
+ * Takes the announcement of a tool back.
+ * @returns false where there is none of the name.
+ * @throws as {@link listBusTools}.
+ */
+export async function removeBusTool(nc: NatsConnection, tenant: TenantId, name: string): Promise<boolean> {
+  const reader = createStreamReader(wireOf(nc), `KV_${STREAMS.registry}`);
+  const subject = subjects.toolAnnouncement(tenant, name);
+  for (let write = 0; write < WRITES_MAX; write++) {
+    const stored = await reader.leaderLast(subject);
+    if (stored?.headers.get(OPERATION) !== '') return false;
+    const head = headers();
+    head.set('Nats-Expected-Last-Subject-Sequence', String(stored.seq));
+    head.set(OPERATION, 'DEL');
+    const { error } = answerOf<PublishAck>(await wireOf(nc).request(subject, new Uint8Array(), head));
+    if (!error) return true;
+    if (isWrongSequence(error)) continue;
+    if (error.code === 503) throw new NatsUnavailableError(error.description);
+    throw new NatsRefusedError(`taking back the announcement of ${name}`, error);
+  }
+  throw new NatsUnavailableError(`the announcement of ${name} was overtaken ${WRITES_MAX} times`);
+}
+
+function announcementOf({ subject, data, headers: head }: StoredMessage): ToolAnnouncement | null {
+  const announcement = head.get(OPERATION) === '' ? valueIn(data, ToolAnnouncement) : null;
+  return announcement && announcement.name === parseBusTool(subject)?.name ? announcement : null;
+}
+
+function instanceOf(subject: string, data: Uint8Array): (ListedToolInstance & { readonly tool: string }) | null {
+  const key = parseBusTool(subject);
+  const beat = valueIn(data, ToolBeat);
+  if (key?.instance === undefined || !beat || beat.state === 'gone') return null;
+  const { state, since = null, digest = null, running = null } = beat;
+  return { tool: key.name, instance: key.instance, state, since, digest, running };
+}

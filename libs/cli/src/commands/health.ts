@@ -1,0 +1,19 @@
+/** `cox health`. */
+import { askHealth } from '../instance/health-socket.ts';
+import { stateDirOf } from '../instance/state-dir.ts';
+import { CliError, EXIT } from '../line/cli-error.ts';
+import type { CommandRun } from '../line/command-spec.ts';
+import { standardStreams } from '../terminal/streams.ts';
+
+/** Asks the services of a state folder whether they can do their work: 0 where all can, 1 where one cannot or none runs. */
+export const run: CommandRun = async ({ flags, env }) => {
+  const stateDir = stateDirOf(flags, env);
+  const services = await askHealth(stateDir);
+  if (services.length === 0) throw new CliError(EXIT.error, 'not_running', `nothing serves from ${stateDir}`);
+  for (const health of services) {
+    standardStreams.out(
+      flags.on('json') ? `${JSON.stringify({ type: 'health', ...health })}\n` : `${health.message}\n`,
+    );
+  }
+  return services.every(({ healthy }) => healthy) ? EXIT.ok : EXIT.error;
+};

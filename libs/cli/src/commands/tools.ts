@@ -1,0 +1,92 @@
+/** `cox tools`. */
+import {
+  connectionTo,
+  connectNats,
+  type ListedTool,
+  type ListedToolInstance,
+  listBusTools,
+  removeBusTool,
+} from '@coxswain/adapter-nats';
+import { BusToolName, type TenantId } from '@coxswain/protocol';
+import { namedTenant } from '../instance/named-tenant.ts';
+import { withBusOnce } from '../instance/open-bus.ts';
+import { CliError, EXIT, type ExitCode, usageError } from '../line/cli-error.ts';
+import type { CommandRun } from '../line/command-spec.ts';
+import { standardStreams } from '../terminal/streams.ts';
+
+/** Lists the tools that are announced on the bus and who serves them, or takes the announcement of one back. */
+export const run: CommandRun = async (invocation) => {
+  const { flags, args } = invocation;
+  const [action = 'list', name] = args;
+  if (action !== 'list' && action !== 'remove')
+    throw usageError(`cox tools takes list or remove NAME, not "${action.slice(0, 64)}"`);
+  if (action === 'remove' && !BusToolName.safeParse(name).success)
+    throw usageError('cox tools remove needs the name of a tool; cox tools lists them');
+  if (action === 'list' && name !== undefined) throw usageError('cox tools list takes no name');
+  return withBusOnce(invocation, false, async ({ address, embedded }) => {
+    const tenant = namedTenant(flags, address?.credentials?.tenant);
+    const bus = address ?? { servers: embedded?.server.url ?? '', token: embedded?.server.token };
+    const nc = await connectNats({ ...connectionTo(bus), name: 'cox' });
+    try {
+      return name === undefined
+        ? await list(nc, tenant, flags.on('json'))
+        : await remove(nc, tenant, name, flags.on('json'));
+    } finally {
+      await nc.close();
+    }
+  });
+};
+
+type Connection = Awaited<ReturnType<typeof connectNats>>;
+
+async function list(nc: Connection, tenant: TenantId, json: boolean): Promise<ExitCode> {
+  const tools = await listBusTools(nc, tenant);
+  for (const tool of tools) standardStreams.out(json ? asJson(tool) : asText(tool));
+  if (tools.length === 0 && !json) standardStreams.err('no tool is announced\n');
+  return EXIT.ok;
+}
+
+function asJson({ name, since, digest, announcement, instances }: ListedTool): string {
+  const { description, input_schema, traits } = announcement;
+  return `${JSON.stringify({ type: 'tool', name, since, digest, instances, description, input_schema, traits })}\n`;
+}
+
+function asText({ name, since, digest, announcement, instances }: ListedTool): string {
+  const lives =
+    instances.length === 0
+      ? 'nobody serves it'
+      : instances.length === 1
+        ? '1 instance'
+        : `${instances.length} instances`;
+  const traits = Object.entries(announcement.traits).flatMap(([trait, has]) => (has ? [trait] : []));
+  return [
+    [name, digest, `since ${since}`, lives, ...traits].join('  '),
+    ...instances.map((instance) => `  ${told(instance, digest)}`),
+    '',
+  ].join('\n');
+}
+
+function told({ instance, state, since, digest, running }: ListedToolInstance, announced: string): string {
+  return [
+    instance,
+    state,
+    ...(since === null ? [] : [`since ${since}`]),
+    ...(running === null ? [] : [running === 1 ? '1 call' : `${running} calls`]),
+    ...(digest === null || digest === announced ? [] : [`another version, ${digest}`]),
+  ].join('  ');
+}
+
+async function remove(nc: Connection, tenant: TenantId, name: string, json: boolean): Promise<ExitCode> {
+  const tool = (await listBusTools(nc, tenant)).find((one) => one.name === name);
+  if (tool && tool.instances.length > 0) {
+    const message = `tool_serving: ${tool.instances.length} serve ${name}; stop them first`;
+    throw new CliError(EXIT.error, 'tool_serving', message);
+  }
+  if (!tool || !(await removeBusTool(nc, tenant, name))) {
+    const message = `tool_not_registered: no tool ${name} is announced; cox tools lists them`;
+    throw new CliError(EXIT.error, 'tool_not_registered', message);
+  }
+  if (json) standardStreams.out(`${JSON.stringify({ type: 'tool_removed', name })}\n`);
+  else standardStreams.err(`${name} is announced no more\n`);
+  return EXIT.ok;
+}

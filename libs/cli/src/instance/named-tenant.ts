@@ -1,0 +1,19 @@
+/** Whose tools and hooks a command speaks of. */
+import { DEFAULT_TENANT, TenantId } from '@coxswain/protocol';
+import { usageError } from '../line/cli-error.ts';
+import type { Flags } from '../line/flags.ts';
+
+/**
+ * The tenant that `--tenant` names; else the one of the key that lets this user in, else `default`. Throws a usage error
+ * for a name that is none, and for one that is not the key's.
+ */
+export function namedTenant(flags: Flags, ofKey: string | undefined): TenantId {
+  const named = flags.text('tenant');
+  if (named === undefined) return TenantId.parse(ofKey ?? DEFAULT_TENANT);
+  const tenant = TenantId.safeParse(named);
+  if (!tenant.success)
+    throw usageError(`--tenant takes 1 to 64 characters of A-Z a-z 0-9 _ -, not "${named.slice(0, 80)}"`);
+  if (ofKey !== undefined && ofKey !== named)
+    throw usageError(`--tenant ${named}: the key is one of the tenant ${ofKey}`);
+  return tenant.data;
+}

@@ -1,0 +1,36 @@
+/** Whoever publishes while the bus takes nothing is told so, with a code, and may send the same again. */
+import { connectNats, ensureStreams } from '@coxswain/adapter-nats';
+import { type Client, connect } from '@coxswain/client';
+import { afterAll, afterEach, beforeAll, expect, it, vi } from 'vitest';
+import { type Cluster, startCluster } from './cluster.ts';
+
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 300_000 });
+
+let cluster: Cluster;
+let client: Client;
+beforeAll(async () => {
+  cluster = await startCluster({ size: 1, syncInterval: 'always' });
+  const token = cluster.token ?? undefined;
+  const nc = await connectNats({ servers: cluster.servers, token });
+  await ensureStreams(nc);
+  await nc.close();
+  client = await connect({ servers: cluster.servers, token });
+});
+afterEach(() => cluster.restore());
+afterAll(async () => {
+  await client?.close();
+  await cluster?.stop();
+});
+
+it.each([
+  ['is killed', (target: Cluster) => target.node('n1').kill()],
+  ['stands still', async (target: Cluster) => target.node('n1').pause()],
+])('while the server %s', async (how, strike) => {
+  const id = how.replaceAll(' ', '-');
+  const steer = () => client.session('nobody').steer('Turn back.', { id });
+  await strike(cluster);
+  await expect(steer()).rejects.toMatchObject({ code: 'command_not_stored', commandId: id });
+  await cluster.restore();
+  // The first may have reached a server that only stood still: then this is a repetition, and stored once all the same.
+  expect((await steer()).seq).toBeGreaterThan(0);
+});

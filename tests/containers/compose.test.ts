@@ -1,0 +1,149 @@
+/**
+ * docker-compose.yml as a newcomer brings it up: everything becomes healthy, a session is started, asks a tool worker, waits for a
+ * person, is steered past a hook service, and goes on when a host or a server of the bus is killed.
+ */
+import type { Client } from '@coxswain/client';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { endOf, eventOf, expectReplays, expectSound, journalOf } from '../e2e/kit/journal.ts';
+import { until } from '../e2e/kit/until.ts';
+import { composeProject } from './compose-project.ts';
+
+vi.setConfig({ testTimeout: 300_000, hookTimeout: 1_200_000 });
+
+const LASTING = ['hooks', 'nats-1', 'nats-2', 'nats-3', 'sessions-1', 'sessions-2', 'tools'];
+const ONCE = ['keys', 'streams'];
+const MODEL = 'scripted//examples/compose/script.yaml';
+const EVER_MS = 120_000;
+
+const project = composeProject();
+let client: Client;
+/** What reads journals needs no more of a bus. */
+const bus = { client: {} as Client };
+
+beforeAll(async () => {
+  await project.compose('up', '--build', '--detach', '--wait');
+  client = await project.client();
+  bus.client = client;
+});
+afterAll(async () => {
+  await client?.close();
+  await project.down();
+});
+
+const permissions = {
+  rules: [
+    { tool: 'write_file', action: 'ask' as const },
+    { tool: '*', action: 'allow' as const },
+  ],
+};
+const start = (sessionId: string) =>
+  client.startSession({ prompt: 'Go.', model: MODEL, root: '/workspace', permissions }, { sessionId });
+const isWaiting = (sessionId: string) => eventOf(bus, sessionId, 'approval_requested');
+const allow = async (sessionId: string) => {
+  const { call_id: callId } = await isWaiting(sessionId);
+  // The same id each time: asked again, it changes nothing.
+  await client.session(sessionId).approve({ callId, decision: 'allow' }, { id: `allow-${sessionId}` });
+};
+const whenAnswered = <T>(what: string, ask: () => Promise<T>) => until(what, () => ask().catch(() => null), EVER_MS);
+/** The service whose host wrote the newest record: incarnations are named for it. */
+const hostOf = async (sessionId: string) =>
+  /^sessions-\d/.exec((await journalOf(bus, sessionId)).records.at(-1)?.attempt ?? '')?.[0] as string;
+
+test('every service is healthy, and what runs once has ended well', async () => {
+  const containers = await project.containers();
+  const lasting = containers.filter(({ Service }) => !ONCE.includes(Service));
+  expect(lasting.map(({ Service }) => Service).sort()).toEqual(LASTING);
+  for (const { Service, State, Health } of lasting)
+    expect([Service, State, Health]).toEqual([Service, 'running', 'healthy']);
+  const once = containers.filter(({ Service }) => ONCE.includes(Service));
+  expect(once.map(({ State }) => State)).toEqual(['exited', 'exited']);
+});
+
+test('nothing is root, nothing may write but where it has to, and the key that a service holds is its own', async () => {
+  for (const service of LASTING) {
+    const inside = (command: string) => project.compose('exec', '-T', service, 'sh', '-c', command);
+    expect(await inside('id -u'), service).toBe('1000\n');
+    expect(await inside('touch /probe 2>/dev/null && echo may || echo may not'), service).toBe('may not\n');
+    if (service.startsWith('nats')) continue;
+    const role = service.replace(/s(-\d)?$/, '');
+    expect(await inside('ls /run/coxswain'), service).toBe('key.nk\n');
+    const owner = role === 'session' ? 'host' : `${role}s`;
+    expect(await inside('head -n 1 /run/coxswain/key.nk'), service).toContain(`the key of ${owner}`);
+  }
+});
+
+test('a session asks the tool worker, waits for a person, hears a steer, and the hook service refuses a secret', async () => {
+  await start('walk');
+  await isWaiting('walk');
+  const session = client.session('walk');
+  // In two pieces, so that nobody takes this file for a leak.
+  await session.steer(`use sk-${'ant-'.padEnd(40, 'x')} for it`);
+  await session.steer('be brief');
+  await project.cox('approve', 'walk');
+  const journal = await endOf(bus, 'walk');
+  const text = JSON.stringify(journal.records);
+  expect(text).toContain('3 words');
+  expect(journal.of('approval_decided')).toMatchObject([{ decision: 'allow' }]);
+  expect(journal.of('call_ended').map(({ status }) => status)).toEqual(Array.from({ length: 7 }, () => 'ok'));
+  expect(journal.of('injection_blocked')).toHaveLength(1);
+  expect(text).toContain('holds an Anthropic key');
+  const delivered = journal.of('message_injected').map((event) => JSON.stringify(event));
+  expect(delivered.filter((event) => event.includes('be brief'))).toHaveLength(1);
+  expect(delivered.filter((event) => event.includes('sk-ant'))).toEqual([]);
+  expectSound(journal);
+  await expectReplays(bus, journal);
+});
+
+test('the host of a session is killed: the other goes on with it, and the killed one comes back', async () => {
+  await start('orphan');
+  await allow('orphan');
+  await until(
+    'the session to read',
+    async () => (await journalOf(bus, 'orphan')).of('call_ended').length >= 3,
+    EVER_MS,
+  );
+  const killed = await hostOf('orphan');
+  await project.compose('kill', '--signal', 'SIGKILL', killed);
+  const journal = await endOf(bus, 'orphan');
+  expect(new Set(journal.records.map(({ attempt }) => attempt.slice(0, 10)))).toEqual(
+    new Set(['sessions-1', 'sessions-2']),
+  );
+  expect(journal.of('owned')).toHaveLength(1);
+  expect(journal.of('agent_end')).toMatchObject([{ stop_reason: 'end_turn' }]);
+  expectSound(journal);
+  await expectReplays(bus, journal);
+  await project.compose('up', '--detach', '--no-recreate', '--wait', killed);
+});
+
+test('both hosts are replaced, one after the other, while a session runs: no call is cut short', async () => {
+  await start('rolled');
+  await allow('rolled');
+  for (const host of ['sessions-1', 'sessions-2'])
+    await project.compose('up', '--detach', '--no-deps', '--force-recreate', '--wait', host);
+  const journal = await endOf(bus, 'rolled');
+  expect(journal.of('call_ended').map(({ status }) => status)).toEqual(Array.from({ length: 7 }, () => 'ok'));
+  expect(journal.of('agent_end')).toMatchObject([{ stop_reason: 'end_turn' }]);
+  expectSound(journal);
+  await expectReplays(bus, journal);
+});
+
+test('a server of the bus is killed: sessions go on, and it catches up when it is back', async () => {
+  await start('cut');
+  await isWaiting('cut');
+  await project.compose('kill', '--signal', 'SIGKILL', 'nats-2');
+  // Where it led, nobody answers until another one does: seconds, and meanwhile askers are told so.
+  await whenAnswered('the approval to be taken', () => allow('cut').then(() => true));
+  const journal = await whenAnswered('the end', () => endOf(bus, 'cut'));
+  expect(journal.of('agent_end')).toMatchObject([{ stop_reason: 'end_turn' }]);
+  expectSound(journal);
+  await expectReplays(bus, journal);
+  await project.compose('up', '--detach', '--no-recreate', '--wait', 'nats-2');
+});
+
+test('a second up changes nothing: the keys are those of the first', async () => {
+  const key = () => project.compose('run', '--rm', '-T', '--entrypoint', 'cat', 'cox', '/run/coxswain/key.nk');
+  const before = await key();
+  await project.compose('up', '--detach', '--wait');
+  expect(await key()).toBe(before);
+  expect(await project.cox('sessions')).toContain('walk');
+});

@@ -1,0 +1,121 @@
+/** `cox tools`: which tools are announced, who serves them, versions side by side, other tenants, and taking one back. */
+import { expect, test } from 'vitest';
+import { anything, type CalledTool, calledTools, calls, done, textOf, waiting } from './kit/called-tools.ts';
+import { cox } from './kit/child.ts';
+import { busAndHost } from './kit/fixture.ts';
+import { endOf } from './kit/journal.ts';
+import { toolModule } from './kit/tool-service.ts';
+import { until } from './kit/until.ts';
+
+const fixture = busAndHost();
+const { serve, tool, start, fresh } = calledTools(fixture);
+
+const coxTools = (...args: string[]) => cox(['tools', ...args, '--nats', fixture.bus.natsUrl]);
+
+interface Listed {
+  readonly name: string;
+  readonly since: string;
+  readonly digest: string;
+  readonly instances: readonly { state: string; since: string; digest: string; running: number }[];
+}
+
+async function listed(name: string, ...more: string[]): Promise<Listed | undefined> {
+  const { json } = await coxTools('--json', ...more);
+  return (json as unknown as Listed[]).find((one) => one.name === name);
+}
+
+/** Serves what is in another file under the name of a tool. */
+async function another({ name }: CalledTool, rest: string) {
+  const module = await toolModule(`defineTool({ name: '${name}', description: 'A tool.', ${rest} })`);
+  return { module, service: await serve(module) };
+}
+
+test('shows who serves a tool, since when, and how many calls each works on; nobody has to know why', async () => {
+  const begun = new Date().toISOString();
+  const one = await tool(`${anything}, ${waiting('x')}`);
+  await serve(one.module);
+  const id = await start([{ calls: [1, 2, 3].map(() => ({ tool: one.name, args: {} })) }, done]);
+  await until('the calls run', async () => (await one.module.log()).length === 3);
+  const at = await until('the listing shows them', async () => {
+    const found = await listed(one.name);
+    return found?.instances.reduce((sum, { running }) => sum + running, 0) === 3 ? found : null;
+  });
+  expect(at.instances.map(({ state, digest }) => [state, digest])).toEqual([
+    ['serving', at.digest],
+    ['serving', at.digest],
+  ]);
+  expect(at.instances.every(({ since }) => since >= begun)).toBe(true);
+  expect((await coxTools()).stdout).toMatch(new RegExp(`^${one.name}  [0-9a-f]{8}  since .*  2 instances$`, 'm'));
+  await one.module.open();
+  await endOf(fixture.bus, id);
+});
+
+test('an announcement that nobody serves is taken back; one that somebody serves is not', async () => {
+  const one = await tool(`${anything}, run: () => 'x'`);
+  expect((await coxTools('remove', one.name)).stderr).toContain('tool_serving: 1 serve');
+  await one.service.terminate();
+  expect((await coxTools()).stdout).toMatch(new RegExp(`^${one.name}  .*  nobody serves it$`, 'm'));
+  expect(await coxTools('remove', one.name)).toMatchObject({ code: 0 });
+  await fixture.host.says(new RegExp(`"tool":"${one.name}".*a tool was taken back`));
+  expect(await listed(one.name)).toBeUndefined();
+  expect((await coxTools('remove', one.name)).stderr).toContain('tool_not_registered');
+  const journal = await endOf(fixture.bus, await start([calls(one.name), done]));
+  expect(journal.of('call_ended')).toMatchObject([{ result: { detail: { code: 'unknown_tool' } } }]);
+  // What was taken back can be announced again.
+  await serve(one.module);
+  expect(await listed(one.name)).toMatchObject({ instances: [{ state: 'serving' }] });
+});
+
+test('of two versions the one that was announced last is shown to models, and each instance checks by its own', async () => {
+  const old = await tool(`schema: z.object({ pieces: z.number() }), run: ({ pieces }) => 'old ' + pieces`);
+  const before = await listed(old.name);
+  const now = await another(old, `schema: z.object({ pieces: z.string() }), run: ({ pieces }) => 'new ' + pieces`);
+  await now.service.says(/was announced as another version/, 'stderr');
+  const both = await listed(old.name);
+  expect(both?.digest).not.toBe(before?.digest);
+  expect(new Set(both?.instances.map(({ digest }) => digest))).toEqual(new Set([before?.digest, both?.digest]));
+  expect((await coxTools()).stdout).toContain(`another version, ${before?.digest}`);
+
+  const id = await start([
+    { calls: Array.from({ length: 24 }, () => ({ tool: old.name, args: { pieces: '2' } })) },
+    done,
+  ]);
+  const texts = (await endOf(fixture.bus, id)).of('call_ended').map(({ result }) => textOf(result));
+  // Who serves the old version takes calls too, and refuses what does not fit it.
+  expect(texts.every((text) => text === 'new 2' || /do not fit/.test(text ?? ''))).toBe(true);
+  await old.service.terminate();
+  const alone = await endOf(fixture.bus, await start([calls(old.name, { pieces: '3' }), done]));
+  expect(textOf(alone.of('call_ended')[0]?.result)).toBe('new 3');
+});
+
+test('a tool belongs to the tenant that it is served for', async () => {
+  const name = fresh('tool');
+  const module = await toolModule(
+    `defineTool({ name: '${name}', description: 'A tool.', ${anything}, run: () => 'x' })`,
+  );
+  await serve(module, '--tenant', 'red');
+  expect(await listed(name)).toBeUndefined();
+  expect(await listed(name, '--tenant', 'red')).toMatchObject({ instances: [{ state: 'serving' }] });
+  const journal = await endOf(fixture.bus, await start([calls(name), done]));
+  expect(journal.of('call_ended')).toMatchObject([{ result: { detail: { code: 'unknown_tool' } } }]);
+});
+
+test('what is no announcement is passed over, in the listing too', async () => {
+  await fixture.bus.publish('$KV.cox_registry.tools.default.odd', 'no JSON');
+  expect(await coxTools()).toMatchObject({ code: 0 });
+  expect(await listed('odd')).toBeUndefined();
+});
+
+test.each([
+  [['tools', 'drop'], 'list or remove'],
+  [['tools', 'remove'], 'needs the name'],
+  [['tools', 'remove', 'a b'], 'needs the name'],
+  [['tools', 'remove', 'read_file'], 'needs the name'],
+  [['tools', 'list', 'x'], 'takes no name'],
+  [['tools', '--tenant', '*'], '--tenant takes'],
+  [['serve', 'tool', 'x.ts', '--tenant', 'a.b'], '--tenant takes'],
+  [['serve', 'sessions', '--tenant', 'red'], 'a host serves all tenants'],
+])('cox %j is refused: %s', async (args, said) => {
+  const ended = await cox([...args, '--nats', fixture.bus.natsUrl]);
+  expect(ended).toMatchObject({ code: 2, stderr: expect.stringContaining(said) });
+});

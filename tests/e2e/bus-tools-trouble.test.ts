@@ -1,0 +1,155 @@
+/** Calls of bus tools when things stand still, die or are replaced: workers, hosts, and the server between them. */
+import { subjects } from '@coxswain/protocol';
+import { expect, test } from 'vitest';
+import { anything, calledTools, calls, done, textOf, waiting } from './kit/called-tools.ts';
+import { busAndHost } from './kit/fixture.ts';
+import { endOf, eventOf, journalOf } from './kit/journal.ts';
+import { startHost } from './kit/sessions-host.ts';
+import { until } from './kit/until.ts';
+
+const fixture = busAndHost();
+const { serve, tool, start } = calledTools(fixture);
+
+const began = async (module: { log(): Promise<string[]> }, times = 1) =>
+  until('the call runs', async () => (await module.log()).filter((line) => line === 'began').length === times);
+const endings = async (id: string) => (await endOf(fixture.bus, id)).of('call_ended');
+
+test('a worker that stands still keeps its call: nobody gives it up, and its result comes once', async () => {
+  const { name, module, service } = await tool(`${anything}, idempotent: true, ${waiting('slow and steady')}`);
+  const other = await serve(module);
+  const id = await start([calls(name), done]);
+  await began(module);
+  // Whoever has it stands still, longer than anybody is believed in; the other would take it, if it were sent again.
+  for (const one of [service, other]) one.process.kill('SIGSTOP');
+  await new Promise((resolve) => setTimeout(resolve, 5_000));
+  expect((await journalOf(fixture.bus, id)).of('call_ended')).toEqual([]);
+  for (const one of [service, other]) one.process.kill('SIGCONT');
+  await module.open();
+  expect(await endings(id)).toMatchObject([{ status: 'ok', result: { content: [{ text: 'slow and steady' }] } }]);
+  expect(await module.log()).toEqual(['began', 'ended']);
+});
+
+test('a host that takes over asks a worker that stands still until it answers', async () => {
+  const { name, module, service } = await tool(`${anything}, ${waiting('found again')}`);
+  const id = await start([calls(name), done]);
+  await began(module);
+  // The next host has heard of the worker: it is there before the other ends, and the worker stands still after.
+  const next = await startHost(fixture.bus);
+  service.process.kill('SIGSTOP');
+  await new Promise((resolve) => setTimeout(resolve, 4_000));
+  await fixture.host.kill();
+  fixture.host = next;
+  await eventOf(fixture.bus, id, 'owned', ({ epoch }) => epoch === 2);
+  await new Promise((resolve) => setTimeout(resolve, 3_000));
+  expect((await journalOf(fixture.bus, id)).of('call_ended')).toEqual([]);
+  service.process.kill('SIGCONT');
+  await module.open();
+  expect(await endings(id)).toMatchObject([{ status: 'ok', result: { content: [{ text: 'found again' }] } }]);
+  expect(await module.log()).toEqual(['began', 'ended']);
+});
+
+test('a host that is stopped does not wait for a call at a worker, and the next one has its result', async () => {
+  const { name, module } = await tool(`${anything}, ${waiting('went on')}`);
+  const ids = await Promise.all([1, 2, 3].map(() => start([calls(name), done])));
+  await began(module, 3);
+  const next = await startHost(fixture.bus);
+  expect(await fixture.host.terminate()).toEqual({ code: 0, signal: null });
+  // It has not waited for them: they run still.
+  expect((await module.log()).filter((line) => line !== 'began')).toEqual([]);
+  fixture.host = next;
+  for (const id of ids) await eventOf(fixture.bus, id, 'owned', ({ epoch }) => epoch === 2);
+  await module.open();
+  for (const id of ids) expect(await endings(id)).toMatchObject([{ status: 'ok' }]);
+  expect((await module.log()).sort()).toEqual(['began', 'began', 'began', 'ended', 'ended', 'ended']);
+});
+
+test('a host that stood still while another took over calls and aborts nothing any more', async () => {
+  const { name, module } = await tool(`${anything}, ${waiting('the new owner’s')}`);
+  const id = await start([calls(name), done]);
+  await began(module);
+  const zombie = fixture.host;
+  const next = await startHost(fixture.bus);
+  const orders: { want: string; epoch: number }[] = [];
+  const listening = fixture.bus.bare.subscribe(`cox.default.tool.${name}.>`, {
+    callback: (_, message) => void orders.push(message.json()),
+  });
+  zombie.process.kill('SIGSTOP');
+  await eventOf(fixture.bus, id, 'owned', ({ epoch }) => epoch === 2);
+  await until('the new owner to ask', () => orders.some(({ epoch }) => epoch === 2));
+  zombie.process.kill('SIGCONT');
+  await zombie.says('it leaves its sessions to them');
+  // What it says late is refused by its epoch where the call runs: said here in its name.
+  const refused = await fixture.bus.bare.request(
+    subjects.toolInstances('default', name),
+    JSON.stringify({ v: 1, session_id: id, key: (await keyOf(id)) ?? '', epoch: 1, want: 'abort', reason: 'late' }),
+    { timeout: 5_000 },
+  );
+  expect(refused.json()).toMatchObject({ type: 'refused', code: 'stale_epoch' });
+  await module.open();
+  expect(await endings(id)).toMatchObject([{ status: 'ok' }]);
+  expect(await module.log()).toEqual(['began', 'ended']);
+  // The one above; the host itself has told nobody to stop.
+  expect(orders.filter(({ want }) => want === 'abort')).toHaveLength(1);
+  listening.unsubscribe();
+  await zombie.kill();
+  fixture.host = next;
+
+  async function keyOf(session: string): Promise<string | undefined> {
+    const [started] = (await journalOf(fixture.bus, session)).of('call_started');
+    return started && `default.${session}.${started.effect_id}`;
+  }
+});
+
+test('a worker that is killed leaves long-running calls open, until somebody brings their outcome', async () => {
+  const { name, module, service } = await tool(`${anything}, long_running: true, ${waiting('never')}`);
+  const id = await start([calls(name), done]);
+  await eventOf(fixture.bus, id, 'call_accepted');
+  await service.kill();
+  const again = await serve(module);
+  const [accepted] = (await journalOf(fixture.bus, id)).of('call_accepted');
+  const [started] = (await journalOf(fixture.bus, id)).of('call_started');
+  expect((await journalOf(fixture.bus, id)).of('call_ended')).toEqual([]);
+  await fixture.bus.command(id, 'call_outcome', {
+    call_id: accepted?.call_id,
+    effect_id: started?.effect_id,
+    epoch: 1,
+    status: 'ok',
+    result: { content: [{ type: 'text', text: 'brought by somebody' }], is_error: false },
+  });
+  expect(textOf((await endings(id))[0]?.result)).toBe('brought by somebody');
+  expect(await module.log()).toEqual(['began']);
+  await again.terminate();
+});
+
+test('an idempotent call whose worker is killed waits for the next one to start', async () => {
+  const { name, module, service } = await tool(`${anything}, idempotent: true, ${waiting('again')}`);
+  const id = await start([calls(name), done]);
+  await began(module);
+  await service.kill();
+  await new Promise((resolve) => setTimeout(resolve, 4_500));
+  expect((await journalOf(fixture.bus, id)).of('call_ended')).toEqual([]);
+  await serve(module);
+  await module.open();
+  expect(await endings(id)).toMatchObject([{ status: 'ok' }]);
+  expect(await module.log()).toEqual(['began', 'began', 'ended']);
+});
+
+test('three instances share the calls of many sessions; one is killed and one drained meanwhile', async () => {
+  const { name, module, service } = await tool(`${anything}, run: async () => {
+    note('began ' + process.pid);
+    await new Promise((go) => setTimeout(go, 200));
+    return 'x';
+  }`);
+  const [second] = [await serve(module), await serve(module)];
+  const turns = Array.from({ length: 5 }, () => ({ calls: [1, 2, 3, 4].map(() => ({ tool: name, args: {} })) }));
+  const ids = await Promise.all(Array.from({ length: 6 }, () => start([...turns, done])));
+  await until('all three work', async () => new Set(await module.log()).size === 3);
+  const drained = second?.terminate();
+  await service.kill();
+  expect(await drained).toEqual({ code: 0, signal: null });
+  const all = (await Promise.all(ids.map(endings))).flat();
+  expect(all).toHaveLength(6 * 20);
+  // What the killed one had in its hands is interrupted; nothing else is, and nothing ran twice.
+  expect(new Set(all.map(({ status }) => status))).toEqual(new Set(['ok', 'interrupted']));
+  expect((await module.log()).length).toBeLessThanOrEqual(6 * 20);
+});

@@ -1,0 +1,148 @@
+/** Every process under a key of its own, which is added, replaced and taken away while the bus runs. */
+import { readFile, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { readSeedFile } from '@coxswain/adapter-nats';
+import { connect } from '@coxswain/client';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { Child, COX_MAIN, cox } from './kit/child.ts';
+import { type GuardedBus, startGuardedBus } from './kit/guarded-bus.ts';
+import { policyFile } from './kit/hook-service.ts';
+import { removeScratch, scratchFolder } from './kit/scratch.ts';
+import { scripted } from './kit/scripts.ts';
+import { until } from './kit/until.ts';
+
+let bus: GuardedBus;
+let host: Child;
+
+beforeAll(async () => {
+  bus = await startGuardedBus();
+  host = await bus.startHost();
+}, 300_000);
+afterAll(async () => {
+  await host?.terminate();
+  await bus?.stop();
+  await removeScratch();
+});
+
+const change = (...args: string[]) => cox(['auth', '--out', bus.keys, ...args, '--json']);
+const run = (file: string, ...args: string[]) =>
+  cox([...args, '--json'], { env: { NATS_URL: bus.url, NATS_NKEY: file } });
+
+test('a session under least rights: hooks guard it, a killed host’s calls are settled by one with another key, a fork decides otherwise', async () => {
+  const added = await change('--add', 'host=second', '--add', 'operator=alice');
+  expect(added.code, added.told).toBe(0);
+  expect(added.json).toMatchObject([
+    { type: 'key', role: 'host', name: 'second' },
+    { type: 'key', role: 'operator', tenant: 'default', name: 'alice' },
+  ]);
+  await bus.reload();
+  const policy = await policyFile(`
+    import { defineHooks } from '@coxswain/client';
+    export default defineHooks({ PreToolUse: { pattern: 'list_*', handler: () => ({ deny: 'no lists here' }) } });
+  `);
+  const service = new Child(COX_MAIN, ['serve', 'hooks', policy, '--name', 'policy', '--json'], {
+    env: bus.env('hooks'),
+  });
+  await service.says('"type":"ready"');
+  await host.says(/"service":"policy".*hooks are registered/);
+
+  const alice = join(bus.keys, 'tenants/default/operator=alice.nk');
+  const client = await connect({ servers: bus.url, ...(await readSeedFile(alice)) });
+  onTestFinished(() => client.close());
+  const root = await scratchFolder('root');
+  const { session } = await client.startSession(
+    {
+      prompt: 'Go.',
+      root,
+      model: await scripted([
+        { calls: [{ tool: 'list_files', args: {} }] },
+        { calls: [{ tool: 'run_command', args: { command: 'echo ran >> ran; sleep 30' } }] },
+        { text: 'Done.' },
+        { text: 'Steered.' },
+      ]),
+      permissions: { rules: [{ tool: '*', action: 'allow' }] },
+    },
+    { wait: 'accepted' },
+  );
+  await until('the call to run', () => readFile(join(root, 'ran'), 'utf8').catch(() => null));
+  await host.kill();
+  // Nobody is there to say more than that it is stored.
+  const steerer = await bus.client('steerer');
+  await steerer.session(session.id).steer('and hurry');
+  host = await bus.startHost(join(bus.keys, 'host=second.nk'));
+  expect(await session.result()).toMatchObject({ stopReason: 'end_turn' });
+  const ended: string[] = [];
+  const injected: string[] = [];
+  for await (const { record } of session.journal()) {
+    for (const event of record.events) {
+      if (event.type === 'call_ended') ended.push(event.status);
+      if (event.type === 'message_injected') injected.push(event.origin);
+    }
+  }
+  expect(ended).toEqual(['denied', 'interrupted']);
+  expect(injected).toContain('steer');
+  expect(await readFile(join(root, 'ran'), 'utf8')).toBe('ran\n');
+
+  const forked = await run(alice, 'fork', session.id, '--prompt', 'And once more?');
+  expect(forked.code, forked.told).toBe(0);
+  expect(await service.terminate()).toMatchObject({ code: 0 });
+});
+
+test('a key that is taken away lets nobody in, and ends who is in; the others of its role stay', async () => {
+  expect((await change('--add', 'viewer=desk')).code).toBe(0);
+  await bus.reload();
+  const old = await bus.as('viewer');
+  const removed = await change('--remove', 'viewer');
+  expect(removed.code, removed.told).toBe(0);
+  expect(removed.json).toMatchObject([{ type: 'key_removed', file: bus.file('viewer') }]);
+  await expect(stat(bus.file('viewer'))).rejects.toMatchObject({ code: 'ENOENT' });
+  const lost = (async () => {
+    for await (const { type } of old.status()) if (type === 'disconnect') return true;
+    return true;
+  })();
+  await bus.reload();
+  expect(await lost).toBe(true);
+  const desk = join(bus.keys, 'tenants/default/viewer=desk.nk');
+  expect(await run(desk, 'sessions')).toMatchObject({ code: 0 });
+  // The keys that were not named are the ones that there were.
+  expect(await run(bus.file('operator'), 'sessions')).toMatchObject({ code: 0 });
+});
+
+test.each([
+  [['--add', 'operator'], 1, 'key_exists'],
+  [['--add', 'captain=x'], 2, '--add captain=x'],
+  [['--add', 'operator=a b'], 2, '--add operator=a b'],
+  [['--add', 'nobody/operator=x'], 1, 'tenant_not_found'],
+  [['--remove', 'operator=nobody'], 1, 'key_not_found'],
+  [['--remove', 'admin'], 1, 'key_is_last'],
+  [['--add', 'operator=y', '--tenant', 'more'], 2, '--tenant'],
+])('%j changes nothing', async (args, code, told) => {
+  const before = await readFile(join(bus.keys, 'accounts.conf'), 'utf8');
+  const refused = await change(...args);
+  expect(refused.code, refused.told).toBe(code);
+  expect(refused.told).toContain(told);
+  expect(await readFile(join(bus.keys, 'accounts.conf'), 'utf8')).toBe(before);
+});
+
+test('a folder that cox auth has not written is told so', async () => {
+  const refused = await cox(['auth', '--out', await scratchFolder('bare'), '--add', 'operator=x', '--json']);
+  expect(refused.json).toMatchObject([{ code: 'keyring_unreadable' }]);
+});
+
+test('the bucket of beats, which a restarted server has forgotten, is made again by a host that lives on', async () => {
+  const admin = await bus.as('admin');
+  const isThere = async () => {
+    const answer = await admin.request('$JS.API.STREAM.INFO.KV_cox_hosts', '', { timeout: 5_000 }).catch(() => null);
+    return answer !== null && answer.json<{ error?: unknown }>().error === undefined;
+  };
+  expect(await isThere()).toBe(true);
+  await bus.restart();
+  await until('the bucket', isThere);
+  expect(host.exit).toBeNull();
+  const client = await bus.client('operator');
+  const { session } = await client.startSession(
+    { prompt: 'Go.', model: await scripted([{ text: 'Still here.' }]) },
+    { wait: 'accepted' },
+  );
+  expect(await session.result()).toMatchObject({ text: 'Still here.' });
+});

@@ -1,0 +1,156 @@
+/** Two tenants on one bus: whatever key of the one is tried on what is the other's, the server refuses. */
+import { TENANT_ROLES } from '@coxswain/adapter-nats';
+import {
+  BLOBS_STREAM,
+  JOURNAL_STREAMS,
+  journalStreamOf,
+  sessionRef,
+  subjects,
+  tenantSubjects,
+  VERBS,
+} from '@coxswain/protocol';
+import { errors, type NatsConnection } from '@nats-io/nats-core';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { Child, COX_MAIN, cox } from './kit/child.ts';
+import { type GuardedBus, startGuardedBus } from './kit/guarded-bus.ts';
+import { policyFile } from './kit/hook-service.ts';
+import { removeScratch } from './kit/scratch.ts';
+import { scripted } from './kit/scripts.ts';
+import { until } from './kit/until.ts';
+
+let bus: GuardedBus;
+let host: Child;
+
+beforeAll(async () => {
+  bus = await startGuardedBus(['red', 'blue']);
+  host = await bus.startHost();
+}, 300_000);
+afterAll(async () => {
+  await host?.terminate();
+  await bus?.stop();
+  await removeScratch();
+});
+
+const theirs = sessionRef('theirs', 'blue');
+const PUBLISHED = [
+  ...VERBS.map((verb) => subjects.command(theirs, verb)),
+  ...['call_outcome', 'feedback', 'timer', 'session_failed'].map((verb) => subjects.command(theirs, verb)),
+  ...['get_state', 'anything'].map((what) => subjects.query(theirs, what)),
+  subjects.hook('blue', 'policy'),
+  subjects.tool('blue', 'stock'),
+  'cox.blue.tool.stock.all',
+  subjects.hookService('blue', 'policy'),
+  subjects.hookInstance('blue', 'policy', 'i'),
+  subjects.toolAnnouncement('blue', 'stock'),
+  subjects.events(theirs),
+  subjects.deltas(theirs),
+  subjects.journal(theirs),
+  subjects.snapshot(theirs),
+  subjects.activeSession(theirs),
+  subjects.storedCommand(theirs, 'steer'),
+  ...JOURNAL_STREAMS.map((stream) => `$JS.API.CONSUMER.CREATE.${stream}.x.${subjects.tenantJournals('blue')}`),
+  ...JOURNAL_STREAMS.map((stream) => `$JS.API.CONSUMER.CREATE.${stream}.x.cox-jrn.>`),
+  `$JS.API.DIRECT.GET.${journalStreamOf('theirs')}.${subjects.journal(theirs)}`,
+  `$JS.API.STREAM.MSG.GET.${journalStreamOf('theirs')}`,
+  `$JS.API.STREAM.PURGE.${BLOBS_STREAM}`,
+  ...TENANT_ROLES.map((role) => `${tenantSubjects.inboxPrefix('blue', role)}.x`),
+];
+const HEARD = [
+  tenantSubjects.events('blue'),
+  tenantSubjects.deltas('blue'),
+  tenantSubjects.inboxes('blue'),
+  tenantSubjects.hooks('blue'),
+  tenantSubjects.tools('blue'),
+  tenantSubjects.commands('blue'),
+  'cox.*.events.*',
+  'cox.*.deltas.*',
+  '_INBOX.at.>',
+  '_INBOX.at.*.operator.>',
+];
+
+function refusalsOf(nc: NatsConnection): Set<string> {
+  const refused = new Set<string>();
+  void (async () => {
+    for await (const status of nc.status()) {
+      if (status.type === 'error' && status.error instanceof errors.PermissionViolationError)
+        refused.add(`${status.error.operation} ${status.error.subject}`);
+    }
+  })();
+  return refused;
+}
+
+test.each(TENANT_ROLES)('the key of a %s of one tenant sends and hears nothing of the other', async (role) => {
+  const nc = await bus.as(role, 'red');
+  const refused = refusalsOf(nc);
+  for (const subject of PUBLISHED) nc.publish(subject, 'x');
+  for (const subject of HEARD) nc.subscribe(subject, { callback: () => undefined });
+  // The server tells in order what it refuses: this is refused to everybody, and last.
+  nc.publish('nobody.may', 'x');
+  await until('the last refusal', () => refused.has('publish nobody.may'));
+  expect(PUBLISHED.filter((subject) => !refused.has(`publish ${subject}`))).toEqual([]);
+  expect(HEARD.filter((subject) => !refused.has(`subscription ${subject}`))).toEqual([]);
+});
+
+test('each runs its own: sessions of the same id, hooks that guard one alone, and listings without the other', async () => {
+  const deny = await policyFile(`
+    import { defineHooks } from '@coxswain/client';
+    export default defineHooks({ PreToolUse: { handler: () => ({ deny: 'not here' }) } });
+  `);
+  const service = new Child(COX_MAIN, ['serve', 'hooks', deny, '--name', 'policy', '--json'], {
+    env: bus.env('hooks', 'red'),
+  });
+  await service.says('"type":"ready"');
+  await host.says(/"service":"policy".*hooks are registered/);
+  const statuses: Record<string, string[]> = {};
+  for (const tenant of ['red', 'blue']) {
+    const client = await bus.client('operator', tenant);
+    const model = await scripted([{ calls: [{ tool: 'list_files', args: {} }] }, { text: `Done for ${tenant}.` }]);
+    const permissions = { rules: [{ tool: '*', action: 'allow' as const }] };
+    const { session } = await client.startSession(
+      { prompt: 'Go.', model, permissions },
+      { sessionId: 'same', wait: 'accepted' },
+    );
+    expect(await session.result()).toMatchObject({ stopReason: 'end_turn', text: `Done for ${tenant}.` });
+    statuses[tenant] = [];
+    for await (const { record } of session.journal())
+      for (const event of record.events) if (event.type === 'call_ended') statuses[tenant]?.push(event.status);
+    expect(await client.sessionIds()).toEqual(['same']);
+  }
+  expect(statuses).toEqual({ red: ['denied'], blue: ['ok'] });
+  const listed = await cox(['sessions', '--json'], { env: bus.env('viewer', 'blue') });
+  expect(listed.json).toMatchObject([{ session_id: 'same' }]);
+  expect(await service.terminate()).toMatchObject({ code: 0 });
+});
+
+test('a hook service of one tenant can neither take nor empty what another has announced', async () => {
+  const operator = await bus.client('operator', 'blue');
+  const hostile = await bus.as('hooks', 'red');
+  const { headers } = await import('@nats-io/nats-core');
+  const blue = await policyFile(`
+    import { defineHooks } from '@coxswain/client';
+    export default defineHooks({ PreToolUse: { handler: () => ({ deny: 'guarded' }) } });
+  `);
+  const service = new Child(COX_MAIN, ['serve', 'hooks', blue, '--name', 'guard', '--json'], {
+    env: bus.env('hooks', 'blue'),
+  });
+  await service.says('"type":"ready"');
+  await host.says(/"service":"guard".*hooks are registered/);
+  for (const rollup of ['all', 'sub']) {
+    const set = headers();
+    set.set('Nats-Rollup', rollup);
+    const answer = await hostile.request(subjects.hookService('red', 'hostile'), '{}', {
+      headers: set,
+      timeout: 5_000,
+    });
+    expect(answer.json<{ error?: { description: string } }>().error?.description).toMatch(/rollup/);
+  }
+  const model = await scripted([{ calls: [{ tool: 'list_files', args: {} }] }, { text: 'Done.' }]);
+  const permissions = { rules: [{ tool: '*', action: 'allow' as const }] };
+  const { session } = await operator.startSession({ prompt: 'Go.', model, permissions }, { wait: 'accepted' });
+  await session.result();
+  const ended: string[] = [];
+  for await (const { record } of session.journal())
+    for (const event of record.events) if (event.type === 'call_ended') ended.push(event.status);
+  expect(ended).toEqual(['denied']);
+  expect(await service.terminate()).toMatchObject({ code: 0 });
+});
