@@ -4,6 +4,7 @@ import { createConnection } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { JOURNAL_STREAMS, STREAMS } from '@coxswain/protocol';
 import type { ClusterNode } from '../cluster/cluster-node.ts';
+import { askUntil } from '../e2e/kit/ask-until.ts';
 import type { Operation } from './nemesis.ts';
 import { nodesOf } from './server-nodes.ts';
 import type { World } from './world.ts';
@@ -72,15 +73,12 @@ export const SERVER_OPERATIONS: Readonly<Record<string, Operation>> = {
    * connection. It has to cut that one off, and nobody else may notice.
    */
   async slow_consumer({ servers }, { forMs = 30_000 }) {
-    const { host, clientPort } = (nodesOf(servers).cluster.nodes[0] as ClusterNode).address;
-    const socket = createConnection(clientPort, host);
+    const node = nodesOf(servers).cluster.nodes[0] as ClusterNode;
+    const before = await slowConsumersOf(node);
+    const socket = createConnection(node.address.clientPort, node.address.host);
+    // Nobody reads it, so nobody hears that it was cut off either: the server is asked.
+    socket.on('error', () => undefined);
     await once(socket, 'connect');
-    const end = new AbortController();
-    const ended = Promise.race([
-      once(socket, 'close').then(() => true),
-      once(socket, 'error').then(() => true),
-      sleep(forMs, false, { signal: end.signal }).catch(() => false),
-    ]);
     socket.write(
       `CONNECT ${JSON.stringify({ verbose: false, auth_token: servers.connection.token })}\r\nSUB cox.> 1\r\n`,
     );
@@ -91,13 +89,17 @@ export const SERVER_OPERATIONS: Readonly<Record<string, Operation>> = {
       await noise.flush();
     }
     await noise.close();
-    const wasCut = await ended;
-    end.abort();
-    socket.destroy();
-    if (!wasCut) throw new Error('the server kept a connection that read nothing');
+    const isCutOff = async () => (await slowConsumersOf(node)) > before;
+    await askUntil('the server to cut off whoever reads nothing', isCutOff, forMs).finally(() => socket.destroy());
     return 'cut off by the server';
   },
 };
+
+/** Connections that a server has cut off since its start, as they did not read. */
+async function slowConsumersOf({ address: { host, monitorPort } }: ClusterNode): Promise<number> {
+  const answer = await fetch(`http://${host}:${monitorPort}/varz`);
+  return ((await answer.json()) as { slow_consumers: number }).slow_consumers;
+}
 
 const NOISE_BYTES = 1024 * 1024;
 /** More than a server keeps for one connection, 64 MiB, and than the kernel holds for a socket. */

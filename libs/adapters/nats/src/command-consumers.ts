@@ -2,7 +2,7 @@
 import { PARTITIONS, STREAMS, subjects } from '@coxswain/protocol';
 import { type NatsConnection, nanos } from '@nats-io/nats-core';
 import { firstDifference, StreamConfigMismatchError, serverVersionOf } from './ensure-streams.ts';
-import { type ApiError, answerOf, NatsRefusedError } from './nats-status.ts';
+import { type ApiError, answerOf, failureOf } from './nats-status.ts';
 import { type Wire, wireOf } from './wire.ts';
 
 /** The group within which one client at a time is pinned. */
@@ -108,6 +108,6 @@ function json(value: object): Uint8Array {
   return new TextEncoder().encode(JSON.stringify(value));
 }
 
-function refused(error: ApiError): NatsRefusedError {
-  return new NatsRefusedError('making the consumers of the command stream', error);
+function refused(error: ApiError): Error {
+  return failureOf('making the consumers of the command stream', error);
 }

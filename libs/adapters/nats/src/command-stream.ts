@@ -1,6 +1,6 @@
 /** Which incarnation of the command stream is there. */
 import { STREAMS } from '@coxswain/protocol';
-import { answerOf, isStreamNotFound, NatsRefusedError } from './nats-status.ts';
+import { answerOf, failureOf, isStreamNotFound, NatsRefusedError } from './nats-status.ts';
 import type { Wire } from './wire.ts';
 
 /** The command stream's name, and when it was created, milliseconds since 1970, in digits. */
@@ -20,8 +20,8 @@ export async function commandStreamIncarnation(wire: Wire): Promise<CommandStrea
   const subject = `$JS.API.STREAM.INFO.${STREAMS.commands}`;
   const answer = answerOf<{ readonly created?: string }>(await wire.request(subject, new Uint8Array()));
   if (answer.error) {
-    const Refused = isStreamNotFound(answer.error) ? StreamNotThereError : NatsRefusedError;
-    throw new Refused(`looking for ${STREAMS.commands}`, answer.error);
+    const what = `looking for ${STREAMS.commands}`;
+    throw isStreamNotFound(answer.error) ? new StreamNotThereError(what, answer.error) : failureOf(what, answer.error);
   }
   return { stream: STREAMS.commands, created: String(Date.parse(answer.created ?? '')) };
 }

@@ -6,9 +6,9 @@ import type { NatsConnection } from '@nats-io/nats-core';
 import {
   type ApiError,
   answerOf,
+  failureOf,
   isStreamNameInUse,
   isStreamNotFound,
-  NatsRefusedError,
   NotPermittedError,
 } from './nats-status.ts';
 import { NatsServerTooOldError } from './server/server-errors.ts';
@@ -142,8 +142,8 @@ async function ask(
   return answerOf<StreamAnswer>(await wire.request(`$JS.API.STREAM.${what}.${name}`, payload));
 }
 
-function refused(spec: StreamSpec, error: ApiError): NatsRefusedError {
-  return new NatsRefusedError(`making ${spec.name}`, error);
+function refused(spec: StreamSpec, error: ApiError): Error {
+  return failureOf(`making ${spec.name}`, error);
 }
 
 function mismatch({ member, wanted, found }: Difference, version: string): StreamConfigMismatchError {

@@ -37,6 +37,16 @@ export interface ApiError {
   readonly description: string;
 }
 
+/** What an error of JetStream means for whoever asked: nobody can say now (no leader, no resources), or it will not have it. */
+export function failureOf(what: string, error: ApiError): NatsUnavailableError | NatsRefusedError {
+  if (error.code !== STATUS.noResponders) return new NatsRefusedError(what, error);
+  const Unavailable = JETSTREAM_OFF.has(error.err_code) ? NobodyListensError : NatsUnavailableError;
+  return new Unavailable(`${what}: ${error.description} (${error.err_code})`);
+}
+
+/** For the server, and for the account. */
+const JETSTREAM_OFF: ReadonlySet<number> = new Set([10_076, 10_039]);
+
 /** The acknowledgement of a publish: `seq` where it is stored, or `error`. */
 export interface PublishAck {
   readonly stream?: string;

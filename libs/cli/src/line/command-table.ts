@@ -20,10 +20,7 @@ const BUS = {
   json: JSON_LINES,
 } satisfies Record<string, FlagSpec>;
 
-const TENANT: FlagSpec = {
-  value: 'NAME',
-  help: 'The tenant whose hooks or tools are meant (the key’s, else default)',
-};
+const TENANT: FlagSpec = { value: 'NAME', help: 'Whose: a tenant (the key’s, else default)' };
 
 const ASKING = {
   'on-ask': { value: 'deny|wait', help: 'What to do with an approval that nobody can answer (exit 6)' },
@@ -76,7 +73,6 @@ const REMINDING = {
   'role-hint': { value: 'VOICE', help: 'system (default), developer, user_block or ephemeral_cache' },
 } satisfies Record<string, FlagSpec>;
 
-const TENANT: FlagSpec = { value: 'NAME', help: 'Whose sessions (default, or the key’s)' };
 const DRY_RUN: FlagSpec = { help: 'Say what would be deleted, and delete nothing' };
 
 const COMMANDING = { ...BUS, 'command-id': INJECTING['command-id'] } satisfies Record<string, FlagSpec>;
