@@ -1,6 +1,7 @@
 /** What sessions stand on in a run: one nats-server, or what else a scenario opens (a cluster, for one). */
 import { join } from 'node:path';
-import { findServer, startServer } from '@coxswain/adapter-nats';
+import { ensureStreams, findServer, startServer } from '@coxswain/adapter-nats';
+import { startCluster } from '../cluster/cluster.ts';
 
 /** Servers that are up. */
 export interface ChaosServers {
@@ -33,8 +34,24 @@ export const openOneServer: OpenServers = async (folder) => {
   };
 };
 
+/** Three servers as a cluster, with every stream on all of them. */
+export const openThreeServers: OpenServers = async (folder) => {
+  const cluster = await startCluster({ folder: join(folder, 'cluster') });
+  const nc = await cluster.connect({ name: 'chaos-streams' });
+  // Hosts leave streams as they find them.
+  await ensureStreams(nc, { replicas: 3 });
+  await nc.close();
+  const { natsUrl, servers, token } = cluster;
+  return {
+    natsUrl,
+    connection: { servers, token: token ?? '' },
+    replicas: 3,
+    pids: () => Object.fromEntries(cluster.nodes.flatMap(({ name, pid }) => (pid === null ? [] : [[name, pid]]))),
+    stop: () => cluster.stop(),
+  };
+};
+
 /** The servers of scenarios that name none. */
 export function openServersFor(replicas: 1 | 3): OpenServers {
-  if (replicas === 1) return openOneServer;
-  throw new Error('a cluster of three cannot be opened yet');
+  return replicas === 1 ? openOneServer : openThreeServers;
 }
