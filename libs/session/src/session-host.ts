@@ -190,7 +190,7 @@ class Host implements SessionHost, PartitionedSessions {
   /** One session that cannot be read now must not keep the others from being taken up. */
   async takeUp({ ref, revision }: ActiveSession): Promise<void> {
     // A command may have brought it here already; but that starts nothing of what was open.
-    if (this.isHere(ref)) return this.#wake(ref);
+    if (this.isHere(ref)) return this.#wake(ref, true);
     try {
       const last = await this.#ports.journal.last(ref);
       const record = last && (await readRecord(last.bytes, this.#ports.blobs));
@@ -211,9 +211,9 @@ class Host implements SessionHost, PartitionedSessions {
   }
 
   /** A session whose journal cannot be reached must not keep the others waiting: it goes on by itself. */
-  async #wake(ref: SessionRef): Promise<void> {
+  async #wake(ref: SessionRef, isNews = false): Promise<void> {
     const late = new AbortController();
-    await Promise.race([this.#runner(ref).wake(), this.#ports.clock.sleep(TAKE_UP_MAX_MS, late.signal)]);
+    await Promise.race([this.#runner(ref).wake(isNews), this.#ports.clock.sleep(TAKE_UP_MAX_MS, late.signal)]);
     late.abort();
   }
 

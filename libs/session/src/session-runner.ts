@@ -114,7 +114,7 @@ type Job =
   | { readonly kind: 'feedback' }
   | { readonly kind: 'hooks' }
   | { readonly kind: 'broken'; readonly error: Error }
-  | { readonly kind: 'wake'; readonly handled: () => void };
+  | { readonly kind: 'wake'; readonly handled: () => void; readonly isNews: boolean };
 
 /** Nobody will tell the session what it was not told yet, or somebody else has it. */
 const LOSES_FEEDBACK: ReadonlySet<DropReason> = new Set(['foreign_writer', 'abandoned', 'unreadable', 'deleted']);
@@ -222,12 +222,15 @@ export class SessionRunner {
     if (this.#session && !this.#mailbox.some(({ kind }) => kind === 'hooks')) this.#mailbox.post({ kind: 'hooks' });
   }
 
-  /** Takes the session up after a restart: owns it and goes on with what is open. Resolves when it has, or was left. */
-  wake(): Promise<void> {
+  /**
+   * Takes the session up after a restart: owns it and goes on with what is open. Resolves when it has, or was left.
+   * @param isNews somebody else may have gone on with it since it was loaded here.
+   */
+  wake(isNews = false): Promise<void> {
     if (this.#dropped) return Promise.resolve();
     return new Promise((resolve) => {
       this.#awaited = [...this.#awaited, resolve];
-      this.#mailbox.post({ kind: 'wake', handled: resolve });
+      this.#mailbox.post({ kind: 'wake', handled: resolve, isNews });
     });
   }
 
@@ -336,6 +339,12 @@ export class SessionRunner {
       case 'broken':
         throw job.error;
       case 'wake':
+        // What was loaded for a delivery that was only to be acknowledged has nothing to write, so that no fence says
+        // what another host has made of it since.
+        if (job.isNews && !(await this.#isNewest(session))) {
+          this.#drop('journal_unavailable', 'it is not known who wrote last');
+          return;
+        }
         // A timer is the same whoever puts it into the store: a session that only sleeps is not owned for it.
         if (!workOf(session.actor.state).length || (await this.#own(session))) this.#reconcile();
         return;
@@ -510,7 +519,7 @@ export class SessionRunner {
     } catch (error) {
       this.#ports.log.warn(
         { session_id: this.#ref.sessionId, error: (error as Error).message },
-        'journal not readable now; a timer is left to come again',
+        'journal not readable now',
       );
     }
     return false;

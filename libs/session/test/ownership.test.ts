@@ -1,5 +1,5 @@
 /** Many hosts on one bus: who works on which session, and how it gets from one to the other. R10. */
-import type { HostLine } from '@coxswain/ports';
+import type { CommandInbox, Doorbell, HostLine } from '@coxswain/ports';
 import { HOST_LIVENESS, partitionOf } from '@coxswain/protocol';
 import { expect, test } from 'vitest';
 import { assignPartitions } from '../src/assign-partitions.ts';
@@ -283,6 +283,49 @@ test('a host that is alone goes on with its calls, however long it stood still',
   await bed.time.advance(10_000);
   expect(await bed.lines(staying)).toContain('call_ended c1 ok');
   expect(await writersOf(bed, staying)).toEqual([first.id]);
+});
+
+test('a session that was here to be looked at only is gone on with as its last owner has left it', async () => {
+  const { bed, first, moving } = await crew((line) => ({
+    ...line,
+    // It hears of nobody else, so it keeps what it has: a rival.
+    open: (host, handlers) =>
+      line.open(host, { ...handlers, beat: (beat) => beat.host === host && handlers.beat(beat) }),
+  }));
+  bed.tools = { slow: { run: taking(60_000) } };
+  bed.models.answers = [ask(call('c1', 'slow')), say('done')];
+  await bed.start({ permissions: { rules: [{ tool: 'slow', action: 'ask' }] } }, { session: moving });
+  // It waits for a person, so its host lets it go from memory.
+  await bed.time.advance(5_000);
+  expect(first.live).toBe(0);
+  const inbox = bed.bus.createInbox();
+  let ring: (doorbell: Doorbell) => void = () => undefined;
+  const listening: CommandInbox = {
+    ...inbox,
+    open: async (handlers) => {
+      ring = handlers.ring;
+    },
+  };
+  const ports = { clock: bed.time.clock('host2'), hostLine: bed.bus.createHostLine(), inbox: listening };
+  const second = await bed.host({ ...QUICK, passivateAfterMs: 60_000, name: 'host2' }, ports);
+  await bed.time.advance(1_000);
+  // A delivery of a command that stands in the journal already: the session is loaded, and nothing is written.
+  let acknowledged = false;
+  ring({
+    ref: refOf(moving),
+    seq: 1,
+    ack: () => {
+      acknowledged = true;
+    },
+  });
+  await bed.time.advance(500);
+  expect([acknowledged, second.live]).toEqual([true, 1]);
+  await bed.send('approve', { call_id: 'c1', decision: 'allow' }, { session: moving });
+  expect(await writersOf(bed, moving)).toEqual([first.id]);
+  await first.stop(0);
+  await bed.time.advance(5_000);
+  expect(await writersOf(bed, moving)).toEqual([first.id, second.id]);
+  expect((await bed.lines(moving)).at(-1)).toBe('agent_end end_turn');
 });
 
 test('a session is noted before its first record, and until it leaves memory with nothing to do', async () => {
