@@ -5,7 +5,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { SessionEvent } from '@coxswain/protocol';
+import { isDelivery, type SessionEvent } from '@coxswain/protocol';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { CHECKERS, check } from './checkers/check.ts';
 import { UsageError, wantedBy } from './command-line.ts';
@@ -77,17 +77,18 @@ function withJournal(evidence: ChaosEvidence, change: (journal: StoredJournal) =
   return { ...evidence, journals };
 }
 
-/** Puts another list of events in the place of the first event of a type. */
+/** Puts another list of events in the place of the first event of a type that fits. */
 function withEvent<T extends SessionEvent['type']>(
   type: T,
   put: (event: Extract<SessionEvent, { type: T }>) => readonly SessionEvent[],
+  fits: (event: SessionEvent) => boolean = () => true,
 ): Change {
   return (evidence) =>
     withJournal(evidence, (journal) => {
-      const at = journal.records.findIndex(({ events }) => events.some((event) => event.type === type));
+      const at = journal.records.findIndex(({ events }) => events.some((event) => event.type === type && fits(event)));
       const record = journal.records[at];
       if (!record) return null;
-      const i = record.events.findIndex((event) => event.type === type);
+      const i = record.events.findIndex((event) => event.type === type && fits(event));
       const event = record.events[i] as Extract<SessionEvent, { type: T }>;
       const events = [...record.events.slice(0, i), ...put(event), ...record.events.slice(i + 1)];
       const records = [...journal.records];
@@ -153,7 +154,7 @@ const PLANTED: readonly (readonly [checker: string, what: string, change: Change
         return all.map((one) => (one.what === 'stored' && one.op === last ? { ...one, seq: 1 } : one));
       }),
   ],
-  ['injections come to one end', 'a message is delivered twice', withEvent('message_injected', twice)],
+  ['injections come to one end', 'a message is delivered twice', withEvent('message_injected', twice, isDelivery)],
   [
     'receipts are true',
     'a receipt comes before its record is stored',
