@@ -132,6 +132,22 @@ const PLANTED: readonly (readonly [checker: string, what: string, change: Change
       ),
   ],
   [
+    'publishers are told',
+    'nobody says what became of a command',
+    (evidence) => {
+      const first = evidence.history.of('stored')[0]?.op;
+      return withHistory(evidence, (all) => all.filter((one) => !(one.what === 'stored' && one.op === first)));
+    },
+  ],
+  [
+    'publishers are told',
+    'whoever publishes waits for two minutes',
+    (evidence) =>
+      withHistory(evidence, (all) =>
+        all.map((one) => (one.what === 'stored' ? { ...one, atMs: one.atMs + 120_000 } : one)),
+      ),
+  ],
+  [
     'commands once and in order',
     'a command takes effect again',
     (evidence) =>

@@ -3,7 +3,7 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { jetstream, jetstreamManager } from '@nats-io/jetstream';
 import { connect } from '@nats-io/transport-node';
-import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import {
   connectionUrl,
   parseConnectionUrl,
@@ -113,6 +113,19 @@ describe('a started server', { timeout: 60_000 }, () => {
     expect(await config({})).toContain('sync_interval: always');
     expect(await config({ syncAlways: false })).not.toContain('sync_interval');
   });
+
+  test.runIf(process.platform === 'linux')(
+    'is held to an amount of memory, unless the environment says another',
+    async () => {
+      const limitOf = ({ pid }: RunningServer) =>
+        /^GOMEMLIMIT=(.*)$/m.exec(readFileSync(`/proc/${pid}/environ`, 'utf8').replaceAll('\0', '\n'))?.[1];
+      vi.stubEnv('GOMEMLIMIT', undefined);
+      onTestFinished(() => void vi.unstubAllEnvs());
+      expect(limitOf(await start(temporaryDir()))).toBe('768MiB');
+      vi.stubEnv('GOMEMLIMIT', '2GiB');
+      expect(limitOf(await start(temporaryDir()))).toBe('2GiB');
+    },
+  );
 
   test('that is killed says so, with its log, and frees its folder', async () => {
     const stateDir = temporaryDir();

@@ -53,6 +53,12 @@ export interface ServerProcess {
   kill(signal: NodeJS.Signals): void;
 }
 
+/**
+ * From here on the server's collector gives memory back rather than letting it grow: each of the journals' streams keeps
+ * the block that it writes in memory, and without a limit as much again is garbage. https://pkg.go.dev/runtime
+ */
+const DEFAULT_MEMORY_LIMIT = '768MiB';
+
 /** What to run. */
 export interface ServerCommand {
   readonly binary: string;
@@ -75,7 +81,7 @@ export async function spawnServer(command: ServerCommand): Promise<ServerProcess
   const child = spawn(file, args, {
     cwd: command.cwd,
     // The server needs none of this process's settings, which hold keys of model providers.
-    env: onlyNeeded(process.env),
+    env: { GOMEMLIMIT: DEFAULT_MEMORY_LIMIT, ...onlyNeeded(process.env) },
     stdio: [gated ? 'pipe' : 'ignore', command.outputFd, command.outputFd],
     detached: gated,
     windowsHide: true,
