@@ -1,36 +1,18 @@
 /** `cox hooks`. */
-import { connectionTo, connectNats, listHookServices, removeHookService } from '@coxswain/adapter-nats';
+import { listHookServices, removeHookService } from '@coxswain/adapter-nats';
 import { HookServiceName } from '@coxswain/protocol';
-import { namedTenant } from '../instance/named-tenant.ts';
-import { withBusOnce } from '../instance/open-bus.ts';
-import { CliError, EXIT, type ExitCode, usageError } from '../line/cli-error.ts';
-import type { CommandRun } from '../line/command-spec.ts';
+import { announcedCommand, type Connection } from '../instance/announced.ts';
+import { CliError, EXIT, type ExitCode } from '../line/cli-error.ts';
 import { standardStreams } from '../terminal/streams.ts';
 
 /** Lists the hook services that are registered, or takes the registrations of one back. */
-export const run: CommandRun = async (invocation) => {
-  const { flags, args } = invocation;
-  const [action = 'list', name] = args;
-  if (action !== 'list' && action !== 'remove')
-    throw usageError(`cox hooks takes list or remove NAME, not "${action}"`);
-  if (action === 'remove' && !HookServiceName.safeParse(name).success)
-    throw usageError('cox hooks remove needs the name of a service; cox hooks lists them');
-  if (action === 'list' && name !== undefined) throw usageError('cox hooks list takes no name');
-  return withBusOnce(invocation, false, async ({ address, embedded }) => {
-    const tenant = namedTenant(flags, address?.credentials?.tenant);
-    const bus = address ?? { servers: embedded?.server.url ?? '', token: embedded?.server.token };
-    const nc = await connectNats({ ...connectionTo(bus), name: 'cox' });
-    try {
-      return name === undefined
-        ? await list(nc, tenant, flags.on('json'))
-        : await remove(nc, tenant, name, flags.on('json'));
-    } finally {
-      await nc.close();
-    }
-  });
-};
-
-type Connection = Awaited<ReturnType<typeof connectNats>>;
+export const run = announcedCommand({
+  command: 'hooks',
+  named: 'a service',
+  isName: (text) => HookServiceName.safeParse(text).success,
+  list,
+  remove,
+});
 
 async function list(nc: Connection, tenant: string, json: boolean): Promise<ExitCode> {
   const services = await listHookServices(nc, tenant);

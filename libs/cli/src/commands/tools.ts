@@ -1,43 +1,18 @@
 /** `cox tools`. */
-import {
-  connectionTo,
-  connectNats,
-  type ListedTool,
-  type ListedToolInstance,
-  listBusTools,
-  removeBusTool,
-} from '@coxswain/adapter-nats';
+import { type ListedTool, type ListedToolInstance, listBusTools, removeBusTool } from '@coxswain/adapter-nats';
 import { BusToolName, type TenantId } from '@coxswain/protocol';
-import { namedTenant } from '../instance/named-tenant.ts';
-import { withBusOnce } from '../instance/open-bus.ts';
-import { CliError, EXIT, type ExitCode, usageError } from '../line/cli-error.ts';
-import type { CommandRun } from '../line/command-spec.ts';
+import { announcedCommand, type Connection } from '../instance/announced.ts';
+import { CliError, EXIT, type ExitCode } from '../line/cli-error.ts';
 import { standardStreams } from '../terminal/streams.ts';
 
 /** Lists the tools that are announced on the bus and who serves them, or takes the announcement of one back. */
-export const run: CommandRun = async (invocation) => {
-  const { flags, args } = invocation;
-  const [action = 'list', name] = args;
-  if (action !== 'list' && action !== 'remove')
-    throw usageError(`cox tools takes list or remove NAME, not "${action.slice(0, 64)}"`);
-  if (action === 'remove' && !BusToolName.safeParse(name).success)
-    throw usageError('cox tools remove needs the name of a tool; cox tools lists them');
-  if (action === 'list' && name !== undefined) throw usageError('cox tools list takes no name');
-  return withBusOnce(invocation, false, async ({ address, embedded }) => {
-    const tenant = namedTenant(flags, address?.credentials?.tenant);
-    const bus = address ?? { servers: embedded?.server.url ?? '', token: embedded?.server.token };
-    const nc = await connectNats({ ...connectionTo(bus), name: 'cox' });
-    try {
-      return name === undefined
-        ? await list(nc, tenant, flags.on('json'))
-        : await remove(nc, tenant, name, flags.on('json'));
-    } finally {
-      await nc.close();
-    }
-  });
-};
-
-type Connection = Awaited<ReturnType<typeof connectNats>>;
+export const run = announcedCommand({
+  command: 'tools',
+  named: 'a tool',
+  isName: (text) => BusToolName.safeParse(text).success,
+  list,
+  remove,
+});
 
 async function list(nc: Connection, tenant: TenantId, json: boolean): Promise<ExitCode> {
   const tools = await listBusTools(nc, tenant);
