@@ -510,8 +510,8 @@ export const ERROR_CATALOGUE = {
     'Upgrade it.',
   ),
   not_permitted: exception(
-    'The user that this process is let in as may not send this command.',
-    'Stops; nothing was stored.',
+    'The user that this process is let in as may not send this command, or ask this of the bus.',
+    'Stops; a command was not stored.',
     'Use the key of a role that may: docs/guides/security.md lists them.',
   ),
   streams_missing: exception(

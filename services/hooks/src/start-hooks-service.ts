@@ -2,7 +2,7 @@
 import { basename, extname, resolve } from 'node:path';
 import { type LoadedHooks, loadHooks, watchLeftBehind } from '@coxswain/adapter-hooks';
 import { createServiceLog, type LogTarget } from '@coxswain/adapter-log';
-import { connectionTo, connectNats, endOnce, type NamedBus, serveHooks } from '@coxswain/adapter-nats';
+import { connectionTo, connectNats, endOnce, lostForGood, type NamedBus, serveHooks } from '@coxswain/adapter-nats';
 import { DEFAULT_TENANT } from '@coxswain/protocol';
 import { watchFiles } from './watch-files.ts';
 
@@ -28,6 +28,8 @@ export interface HooksService {
   readonly instance: string;
   /** Registrations at the moment. */
   readonly count: number;
+  /** Resolves where the bus lets the service in no more. Stop it then. */
+  readonly failed: Promise<Error>;
   /** Contract: rejects, with why, while the bus does not answer. */
   ping(): Promise<void>;
   /** Answers what it was asked, and ends. Its registrations stay. */
@@ -77,6 +79,7 @@ export async function startHooksService(options: HooksServiceOptions): Promise<H
       get count() {
         return loaded.hooks.table().length;
       },
+      failed: lostForGood(nc),
       ping: async () => void (await nc.rtt()),
       stop,
     };

@@ -22,11 +22,17 @@ const service = await startSessionsService({
   process.stderr.write(`sessions: ${error.message}\n`);
   process.exit(1);
 });
+let stopping = false;
 for (const signal of ['SIGINT', 'SIGTERM'] as const) {
   // A second one ends the process at once.
-  process.once(signal, () => void service.stop().then(() => process.exit(0)));
+  process.once(signal, () => {
+    stopping = true;
+    void service.stop().then(() => process.exit(0));
+  });
 }
 void service.failed.then(async (error) => {
+  // Who stops closes the connection too.
+  if (stopping) return;
   process.stderr.write(`sessions: ${error.message}\n`);
   await service.stop();
   process.exit(1);

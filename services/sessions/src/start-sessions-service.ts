@@ -20,6 +20,7 @@ import {
   createNatsTools,
   endOnce,
   ensureStreams,
+  lostForGood,
   type NamedBus,
   serveQueries,
   whenAnswered,
@@ -61,7 +62,7 @@ export interface SessionsService {
   readonly hostId: string;
   /** Sessions that were found at the start, may have something to do, and are being taken up. */
   readonly found: number;
-  /** Resolves where the service can do no more, with why: the streams were deleted. Stop it then. */
+  /** Resolves where the service can do no more, with why: the streams were deleted, or the bus lets it in no more. Stop it then. */
   readonly failed: Promise<Error>;
   /** Contract: rejects, with why, while the bus does not answer or other hosts may have taken this one for dead. */
   ping(): Promise<void>;
@@ -93,6 +94,7 @@ export async function startSessionsService(options: SessionsServiceOptions): Pro
     const declared = options.manifest === undefined ? null : await loadManifest(options.manifest);
     const nc = await connectNats({ ...bus, name: 'cox-sessions' });
     connected = nc;
+    void lostForGood(nc).then(fail);
     // Where servers are choosing a leader just now, nobody says anything for some seconds.
     await whenAnswered(() => ensureStreams(nc), log);
     const clock = createSystemClock();

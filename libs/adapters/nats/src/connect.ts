@@ -22,6 +22,16 @@ export interface ConnectNatsOptions {
 }
 
 /**
+ * Resolves when a connection that nobody here has closed is over for good, with why: the server does not let this user in any
+ * more. Where the server is merely away a connection is tried again for as long as it takes.
+ */
+export async function lostForGood(nc: NatsConnection): Promise<Error> {
+  const why = await nc.closed();
+  const cause = why instanceof Error ? `: ${why.message}` : '';
+  return new NatsUnavailableError(`the bus does not let this user in any more${cause}`);
+}
+
+/**
  * Connects. Once connected it reconnects for as long as it takes, also from a server that says nothing any more; what
  * waits meanwhile has bounds of its own.
  * @throws NatsUnavailableError when no server answers, or the server does not let us in.

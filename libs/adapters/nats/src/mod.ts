@@ -3,7 +3,7 @@ export { HookIdTakenError } from './announce-hooks.ts';
 export * from './auth/mod.ts';
 export { connectionTo, type NamedBus } from './bus-address.ts';
 export { type ListedTool, type ListedToolInstance, listBusTools, removeBusTool } from './bus-tool-registry.ts';
-export { type ConnectNatsOptions, connectNats } from './connect.ts';
+export { type ConnectNatsOptions, connectNats, lostForGood } from './connect.ts';
 export { endOnce } from './end-once.ts';
 export { ensureBuckets, ensureStreams, StreamConfigMismatchError, StreamsMissingError } from './ensure-streams.ts';
 export { listSessions } from './list-sessions.ts';

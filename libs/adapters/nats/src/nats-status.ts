@@ -13,17 +13,18 @@ export class NobodyListensError extends NatsUnavailableError {}
 /** The server answered a request of ours with an error that nobody here expects. */
 export class NatsRefusedError extends Error {
   override readonly name = 'NatsRefusedError';
-  readonly code = 'nats_request_refused';
+  readonly code: 'nats_request_refused' | 'not_permitted' = 'nats_request_refused';
   /** The server's own number of this error; 0 where the answer had none. */
   readonly errCode: number;
   constructor(what: string, error: ApiError) {
-    super(`${what}: ${error.description} (${error.err_code})`);
+    super(`${what}: ${error.description}${error.err_code === 0 ? '' : ` (${error.err_code})`}`);
     this.errCode = error.err_code;
   }
 }
 
 /** This user may not do that: the server has let the request fall. */
 export class NotPermittedError extends NatsRefusedError {
+  override readonly code = 'not_permitted';
   constructor(subject: string) {
     const description = 'this user of the bus may not publish there; cox auth says who may';
     super(`asking on ${subject}`, { code: 403, err_code: 0, description });

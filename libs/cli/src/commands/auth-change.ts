@@ -67,6 +67,12 @@ function placeOf(flag: string, value: string, { settings }: Keyring): KeyPlace {
   const place = keyPlaceFrom(value, settings.tenants);
   if (place === null) {
     const takes = flag === 'add' ? '[TENANT/]ROLE=NAME' : '[TENANT/]ROLE[=NAME]';
+    const { tenants } = settings;
+    // What lacks nothing but its tenant is told so.
+    if (tenants.length > 1 && keyPlaceFrom(value, tenants.slice(0, 1)) !== null)
+      throw usageError(
+        `--${flag} ${value.slice(0, 120)} does not say of which tenant: ${tenants[0]}/${value.slice(0, 120)}`,
+      );
     throw usageError(`--${flag} ${value.slice(0, 120)} is not ${takes}, with a role of the README.md in the folder`);
   }
   return place;

@@ -1,6 +1,6 @@
 /** `cox delete`. */
 import { createInterface } from 'node:readline/promises';
-import { SessionId, sessionRef, TenantId } from '@coxswain/protocol';
+import { BOUNDS, SessionId, sessionRef, TenantId } from '@coxswain/protocol';
 import { type Deletion, deleteSession, sweepBlobs } from '@coxswain/session';
 import { withAdminPorts } from '../instance/admin-ports.ts';
 import { type OpenBus, withBusOnce } from '../instance/open-bus.ts';
@@ -18,6 +18,8 @@ export const run: CommandRun = async (invocation) => {
   const tenant = flags.text('tenant');
   if (tenant !== undefined && !TenantId.safeParse(tenant).success)
     throw usageError(`--tenant takes 1 to 64 characters of A-Z a-z 0-9 _ -, not "${tenant.slice(0, 80)}"`);
+  if (Buffer.byteLength(flags.text('reason') ?? '') > BOUNDS.reasonMaxBytes)
+    throw usageError(`--reason may have at most ${BOUNDS.reasonMaxBytes} bytes`);
   const dryRun = flags.on('dry-run');
   if (!dryRun && !flags.on('yes') && !isInteractive())
     throw usageError('nobody can be asked here whether to delete for good: give --yes');
@@ -51,6 +53,11 @@ async function isConfirmed(ids: readonly string[], tenant: string): Promise<bool
   const asking = createInterface({ input: process.stdin, output: process.stderr });
   try {
     return /^y(es)?$/i.test((await asking.question(`Delete ${what}${of} for good? [y/N] `)).trim());
+  } catch (error) {
+    // Ctrl-C and Ctrl-D are a no.
+    if ((error as { code?: string }).code !== 'ABORT_ERR') throw error;
+    standardStreams.err('\n');
+    return false;
   } finally {
     asking.close();
   }

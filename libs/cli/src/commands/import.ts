@@ -15,6 +15,7 @@ import {
 } from '@coxswain/adapter-nats';
 import { SessionId } from '@coxswain/protocol';
 import { importJournal, linesOf } from '@coxswain/session';
+import { namedTenant } from '../instance/named-tenant.ts';
 import { type OpenBus, withBusOnce } from '../instance/open-bus.ts';
 import { typedIn } from '../instance/state-dir.ts';
 import { CliError, EXIT, usageError } from '../line/cli-error.ts';
@@ -30,8 +31,9 @@ export const run: CommandRun = async (invocation) => {
   const { path, remove } = await readable(args[0] as string, typedIn(env));
   try {
     return await withBusOnce(invocation, false, async (bus) => {
+      const tenant = namedTenant(flags, bus.address?.credentials?.tenant);
       const lines = () => linesOf(createReadStream(path));
-      const { ref, origin, records } = await imported(bus, { lines, tenant: bus.client.tenant, as });
+      const { ref, origin, records } = await imported(bus, { lines, tenant, as });
       const line = { type: 'imported', session_id: ref.sessionId, origin, records };
       standardStreams.out(flags.on('json') ? `${JSON.stringify(line)}\n` : `${ref.sessionId}\n`);
       return EXIT.ok;

@@ -57,7 +57,7 @@ async function completed(bus: OpenBus, listing: SessionListing): Promise<Listed>
 function howDeleted(deleted: Listed['deleted']): string {
   if (!deleted) return '';
   const { by, reason } = deleted;
-  return `${by === null ? '' : `, by ${printable(by)}`}${reason === null ? '' : ` (${printable(reason)})`}`;
+  return `${by === null ? '' : `, by ${printable(by)}`}${reason === null ? '' : ` (${printable(reason).replaceAll('\n', ' ⏎ ')})`}`;
 }
 
 const WAITS: ReadonlySet<string> = new Set(['suspended', 'daemon_idle']);

@@ -36,8 +36,12 @@ export async function serveUntilTold<S extends StartedService>(
   const failure = await Promise.race([told.promise, ...(service.failed ? [service.failed] : [])]);
   told.release();
   await endHealth();
+  if (failure) {
+    // What has failed may not end in order either; why it failed is what counts.
+    await service.stop().catch(() => undefined);
+    throw failure;
+  }
   await service.stop();
-  if (failure) throw failure;
   return EXIT.ok;
 }
 

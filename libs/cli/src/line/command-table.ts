@@ -318,7 +318,7 @@ export const COMMANDS: readonly CommandSpec[] = [
     name: 'import',
     args: ['<file>'],
     help: 'Make a session of an exported journal; - for standard input',
-    flags: { ...BUS, as: { value: 'ID', help: 'As another session, under this id' } },
+    flags: { ...BUS, as: { value: 'ID', help: 'As another session, under this id' }, tenant: TENANT },
     examples: ['cox export k3f9 | cox import - --as mine --nats nats://elsewhere:4222'],
     load: () => import('../commands/import.ts'),
   },

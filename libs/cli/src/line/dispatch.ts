@@ -23,22 +23,35 @@ export async function dispatch(argv: readonly string[], env: NodeJS.ProcessEnv):
     const { run } = await line.command.load();
     return await run({ flags: line.flags, args: line.args, env });
   } catch (error) {
-    return tell(error, json);
+    return await tell(error, json);
   }
 }
 
-function tell(error: unknown, json: boolean): ExitCode {
+async function tell(error: unknown, json: boolean): Promise<ExitCode> {
   const { exitCode, code, message } = asFailure(error);
   if (json) process.stdout.write(`${JSON.stringify({ type: 'error', code, message, exit_code: exitCode })}\n`);
-  process.stderr.write(`cox: ${message}\n`);
+  process.stderr.write(`cox: ${await shown(message)}\n`);
   // A failure without a code is a mistake of ours: its stack is what helps.
   if (code === 'internal' && error instanceof Error) process.stderr.write(`${error.stack}\n`);
   return exitCode;
 }
 
+/** Without what would move a terminal: a message may quote what others have written. */
+async function shown(message: string): Promise<string> {
+  // Plain text needs nothing loaded.
+  if (/^[\n\x20-\x7e]*$/.test(message)) return message;
+  const { printable } = await import('@coxswain/client');
+  return printable(message);
+}
+
 function asFailure(error: unknown): { exitCode: ExitCode; code: string; message: string } {
   if (error instanceof CliError) return error;
   if (!(error instanceof Error)) return { exitCode: EXIT.error, code: 'internal', message: String(error) };
+  const forbidden = [error, error.cause].some((one) => one instanceof Error && one.name === 'PermissionViolationError');
+  if (forbidden) {
+    const message = `not_permitted: this user of the bus may not do that; cox auth says who may: ${error.message}`;
+    return { exitCode: EXIT.error, code: 'not_permitted', message };
+  }
   const { code, commandId } = error as { code?: unknown; commandId?: unknown };
   if (typeof code !== 'string') return { exitCode: EXIT.error, code: 'internal', message: error.message };
   // A command that was refused before it was sent was badly put: its field is a flag or argument of ours.

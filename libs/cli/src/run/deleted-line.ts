@@ -23,7 +23,8 @@ export function deletedLine(id: string, tenant: string, deletion: Deletion, json
   const said = { deleted: 'deleted', completed: 'its deletion is complete now', would_delete: 'would be deleted' }[
     deletion.status
   ];
-  return { out: `${id}\n`, err: `${id}: ${said}, ${records} records\n` };
+  const of = tenant === 'default' ? '' : ` of ${tenant}`;
+  return { out: `${id}\n`, err: `${id}${of}: ${said}, ${records} records\n` };
 }
 
 /** Whoever is logged in, as far as the machine says so; unverified, like every name on the bare bus. */

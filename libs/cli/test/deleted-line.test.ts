@@ -1,0 +1,13 @@
+/** What is said of a deletion. */
+import { expect, test } from 'vitest';
+import { deletedLine } from '../src/run/deleted-line.ts';
+
+test('a session of another tenant than default is told with its tenant: a sweep goes over all of them', () => {
+  const due = { status: 'would_delete', records: 4 } as const;
+  expect(deletedLine('k3f9', 'default', due, false)).toEqual({
+    out: 'k3f9\n',
+    err: 'k3f9: would be deleted, 4 records\n',
+  });
+  expect(deletedLine('k3f9', 'red', due, false).err).toBe('k3f9 of red: would be deleted, 4 records\n');
+  expect(JSON.parse(deletedLine('k3f9', 'red', due, true).out)).toMatchObject({ session_id: 'k3f9', tenant: 'red' });
+});

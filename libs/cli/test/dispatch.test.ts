@@ -1,0 +1,39 @@
+/** What a command line that fails is answered. */
+import { RequestError } from '@nats-io/nats-core';
+import { afterEach, expect, test, vi } from 'vitest';
+import { COMMANDS } from '../src/line/command-table.ts';
+import { dispatch } from '../src/line/dispatch.ts';
+
+afterEach(() => vi.restoreAllMocks());
+
+async function told(error: Error): Promise<{ code: number; err: string; out: string }> {
+  const env = COMMANDS.find(({ name }) => name === 'env');
+  if (!env) throw new Error('there is no command env');
+  vi.spyOn(env, 'load').mockResolvedValue({ run: () => Promise.reject(error) });
+  let err = '';
+  let out = '';
+  vi.spyOn(process.stderr, 'write').mockImplementation((text) => {
+    err += text;
+    return true;
+  });
+  vi.spyOn(process.stdout, 'write').mockImplementation((text) => {
+    out += text;
+    return true;
+  });
+  return { code: await dispatch(['env', '--json'], {}), err, out };
+}
+
+test('what the server does not let this user do is not_permitted, and no mistake of ours', async () => {
+  const violation = Object.assign(new Error('Permissions Violation for Publish to "x"'), {
+    name: 'PermissionViolationError',
+  });
+  const { code, err, out } = await told(new RequestError(violation.message, { cause: violation }));
+  expect(code).toBe(1);
+  expect(JSON.parse(out)).toMatchObject({ type: 'error', code: 'not_permitted' });
+  expect(err).not.toContain('    at ');
+});
+
+test('a message that quotes others moves no terminal', async () => {
+  const { err } = await told(Object.assign(new Error('deleted (\u001b[31mred\u001b]0;pwn\u0007 — é)'), { code: 'x' }));
+  expect(err).toBe('cox: x: deleted ([31mred]0;pwn — é)\n');
+});
