@@ -21,6 +21,7 @@ const Verdicts: z.ZodType<JsonObject, Readonly<Record<string, unknown>>> = z
     error: 'must be an object of what hooks return, by their names',
     abort: true,
   })
+  .meta({ type: 'object', additionalProperties: {} })
   .transform((verdicts) => verdicts as JsonObject)
   .superRefine((verdicts, context) => {
     const refuse = (message: string, path: string[] = []) => context.addIssue({ code: 'custom', path, message });
