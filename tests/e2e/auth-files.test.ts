@@ -50,6 +50,52 @@ test('writes nothing over what is there', async () => {
   expect(await readdir(out)).toEqual([]);
 });
 
+test('a worker’s own key is added to a folder that is there, replaced by a new one, and taken away', async () => {
+  const out = join(await scratchFolder('auth'), 'auth');
+  expect((await cox(['auth', '--out', out, '--tenant', 'red', '--tenant', 'blue'])).code).toBe(0);
+  const change = (...args: string[]) => cox(['auth', '--out', out, ...args, '--json']);
+  const accounts = () => readFile(join(out, 'accounts.conf'), 'utf8');
+  const file = join(out, 'tenants/red/workers/stock.nk');
+  const before = await accounts();
+
+  const added = await change('--add', 'red/worker=stock=stock_level,reserve');
+  expect(added.code, added.told).toBe(0);
+  expect(added.json).toMatchObject([
+    { type: 'key', role: 'tools', tenant: 'red', worker: 'stock', tools: ['stock_level', 'reserve'], file },
+  ]);
+  const { seed: first } = await readSeedFile(file);
+  expect(await accounts()).toContain('reserve');
+
+  const twice = await change('--add', 'red/worker=stock=stock_level');
+  expect(twice.json).toMatchObject([{ code: 'key_exists', message: expect.stringContaining('red/worker=stock') }]);
+
+  const replaced = await change('--remove', 'red/worker=stock', '--add', 'red/worker=stock=stock_level');
+  expect(replaced.code, replaced.told).toBe(0);
+  expect((await readSeedFile(file)).seed).not.toBe(first);
+  const [{ publicKey: old }] = added.json as [{ publicKey: string }];
+  expect(await accounts()).not.toContain(old);
+  expect(await accounts()).not.toContain('reserve');
+
+  // The role's own key stays: it is another.
+  const removed = await change('--remove', 'red/worker=stock');
+  expect(removed.code, removed.told).toBe(0);
+  expect(removed.json).toEqual([{ type: 'key_removed', file }]);
+  expect(await accounts()).toBe(before);
+  await expect(stat(file)).rejects.toMatchObject({ code: 'ENOENT' });
+  expect((await change('--remove', 'red/worker=stock')).json).toMatchObject([{ code: 'key_not_found' }]);
+  expect(await readFile(join(out, 'keys.json'), 'utf8')).not.toContain('stock');
+
+  for (const [told, ...args] of [
+    ['NAME=TOOL,TOOL', '--add', 'red/worker=stock'],
+    ['TENANT/stock', '--add', 'worker=stock=a'],
+    ['red/worker=stock', '--remove', 'worker=stock'],
+    ['--add [TENANT/]worker=', '--add', 'host=b', '--worker', 'red/stock=a'],
+  ] as const) {
+    const refused = await change(...args);
+    expect([refused.code, refused.told]).toEqual([2, expect.stringContaining(told)]);
+  }
+});
+
 test.each([
   [['auth'], '--out'],
   [['auth', '--out', ''], '--out'],

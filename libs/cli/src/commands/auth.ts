@@ -1,16 +1,16 @@
 /** `cox auth`. */
 import { chmod, lstat, mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
-import { type AuthFile, authFiles, makeFolder, type ToolWorkerKey, toolWorkerProblem } from '@coxswain/adapter-nats';
+import { type AuthFile, authFiles, makeFolder, type ToolWorkerKey } from '@coxswain/adapter-nats';
 import { DEFAULT_TENANT, TenantId } from '@coxswain/protocol';
 import { typedIn } from '../instance/state-dir.ts';
 import { CliError, EXIT, usageError } from '../line/cli-error.ts';
 import type { CommandRun } from '../line/command-spec.ts';
+import { readWorker, WORKERS_MAX } from '../run/typed-worker.ts';
 import { standardStreams } from '../terminal/streams.ts';
 import { changeKeys } from './auth-change.ts';
 
 const TENANTS_MAX = 256;
-const WORKERS_MAX = 1_024;
 
 /** Writes who may do what on a bus: accounts for its servers, and a key for each role. */
 export const run: CommandRun = async ({ flags, env }) => {
@@ -61,16 +61,9 @@ function tenantsOf(given: readonly string[]): readonly string[] {
 function workersOf(given: readonly string[], tenants: readonly string[]): readonly ToolWorkerKey[] {
   if (given.length > WORKERS_MAX) throw usageError(`--worker may be given ${WORKERS_MAX} times at most`);
   const workers = given.map((text): ToolWorkerKey => {
-    const said = `--worker ${text.slice(0, 120)}`;
-    const parts = /^(?:([^/=]+)\/)?([^/=]+)=(.+)$/.exec(text);
-    if (!parts) throw usageError(`${said} is not NAME=TOOL,TOOL`);
-    const [, named, name = '', tools = ''] = parts;
-    const tenant = named ?? (tenants.length === 1 ? tenants[0] : undefined);
-    if (tenant === undefined) throw usageError(`${said} does not say of which tenant: TENANT/${name}=${tools}`);
-    if (!tenants.includes(tenant)) throw usageError(`${said} is of a tenant that no --tenant names`);
-    const worker = { tenant, name, tools: tools.split(',') };
-    const problem = toolWorkerProblem(worker);
-    if (problem !== null) throw usageError(`${said}: ${problem}`);
+    const worker = readWorker('--worker ', text, tenants);
+    if (!tenants.includes(worker.tenant))
+      throw usageError(`--worker ${text.slice(0, 120)} is of a tenant that no --tenant names`);
     return worker;
   });
   for (const [index, { tenant, name }] of workers.entries()) {
@@ -102,6 +95,6 @@ async function writeWhole(out: string, files: readonly AuthFile[]): Promise<void
 }
 
 function exists(out: string): CliError {
-  const message = `auth_out_exists: --out ${out} is there already; keys that are in use would be lost`;
+  const message = `auth_out_exists: --out ${out} is there already, and its keys may be in use: change them with --add and --remove`;
   return new CliError(EXIT.error, 'auth_out_exists', message);
 }

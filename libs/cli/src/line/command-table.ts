@@ -403,12 +403,12 @@ export const COMMANDS: readonly CommandSpec[] = [
       out: { value: 'DIR', help: 'The folder to write; it must not be there yet, but with --add and --remove' },
       add: {
         value: '[TENANT/]ROLE=NAME',
-        help: 'Add one more key of a role to a folder that is there; no other key changes',
+        help: 'Add one more key to a folder that is there, of a role or, with worker=NAME=TOOL,…, of a worker; no other changes',
         repeatable: true,
       },
       remove: {
         value: '[TENANT/]ROLE[=NAME]',
-        help: 'Take a key out of a folder that is there: servers let it in no more once they have read it again',
+        help: 'Take a key (worker=NAME: a worker’s) out of a folder: servers let it in no more once they have read it again',
         repeatable: true,
       },
       tenant: { value: 'NAME', help: 'A tenant, each with an account of its own (default)', repeatable: true },
@@ -427,6 +427,7 @@ export const COMMANDS: readonly CommandSpec[] = [
       'cox auth --out ./auth --worker stock=stock_level,reserve',
       'cox auth --out ./auth --add operator=alice --add host=second',
       'cox auth --out ./auth --remove host',
+      'cox auth --out ./auth --remove worker=stock --add worker=stock=stock_level',
     ],
     load: () => import('../commands/auth.ts'),
   },

@@ -51,7 +51,7 @@ export function newKeyFile(place: KeyPlace, worker?: ToolWorkerKey): KeyFile {
     : tenant === undefined
       ? systemSubjects.inboxPrefix(role)
       : tenantSubjects.inboxPrefix(tenant, userToken(place));
-  const path = worker ? `tenants/${worker.tenant}/workers/${worker.name}.nk` : keyFilePath(place);
+  const path = keyFilePath({ ...place, worker: worker?.name });
   return { path, text: seedFile(whose, { seed, inboxPrefix, tenant }), role, tenant, name, worker, publicKey, seed };
 }
 

@@ -17,11 +17,13 @@ export interface Keyring {
   readonly keys: readonly RingKey[];
 }
 
-/** Names one key: `host`, `default/operator`, and with `=NAME` a further one. */
+/** Names one key: `host`, `default/operator`, and with `=NAME` a further one; `default/worker=stock` is a worker's own. */
 export interface KeyPlace {
   readonly role: SystemRole | TenantRole;
   readonly tenant?: string | undefined;
   readonly name?: string | undefined;
+  /** Of the role `tools`: the worker whose own key it is. */
+  readonly worker?: string | undefined;
 }
 
 /** What is asked of a ring cannot be done; the message says what would be right. */
@@ -60,51 +62,66 @@ export function keyringFrom(text: string): Keyring {
   return { settings: { tenants, gatewayApproves: gateway_approves, workers }, keys: known };
 }
 
-/** Reads `host`, `default/operator=alice`; where there is one tenant its name may be left out. @returns null where it names none. */
+/** Reads `host`, `default/operator=alice`, `default/worker=stock`; where there is one tenant its name may be left out. @returns null where it names none. */
 export function keyPlaceFrom(text: string, tenants: readonly string[]): KeyPlace | null {
   const [, tenant, role = '', name] = /^(?:([^/=]+)\/)?([^/=]+)(?:=([^/=]+))?$/.exec(text) ?? [];
   if (name !== undefined && !KeyName.safeParse(name).success) return null;
   const system = SYSTEM_ROLES.find((one) => one === role);
   if (system) return tenant === undefined ? { role: system, name } : null;
-  const known = TENANT_ROLES.find((one) => one === role);
   const whose = tenant ?? (tenants.length === 1 ? tenants[0] : undefined);
+  if (role === 'worker') return whose && name ? { role: 'tools', tenant: whose, worker: name } : null;
+  const known = TENANT_ROLES.find((one) => one === role);
   return known && whose !== undefined ? { role: known, tenant: whose, name } : null;
 }
 
 /** The key at a place. */
 export function keyAt({ keys }: Keyring, place: KeyPlace): RingKey | undefined {
-  return keys.find((key) => isOf(key, place) && key.name === place.name);
+  return keys.find((key) => isOf(key, place) && key.name === place.name && key.worker === place.worker);
 }
 
-/** The ring with one key more. @throws KeyringError. */
+/**
+ * The ring with one key more.
+ * @param tools what a worker's own key is for.
+ * @throws KeyringError.
+ */
 export function withKey(
   ring: Keyring,
   place: KeyPlace,
   publicKey: string,
+  tools: readonly string[] = [],
 ): { readonly ring: Keyring; readonly key: RingKey } {
-  const { role, tenant, name } = place;
+  const { role, tenant, name, worker } = place;
   if (tenant !== undefined && !ring.settings.tenants.includes(tenant))
     throw new KeyringError(
       'tenant_not_found',
       `there is no tenant ${tenant}; there is ${ring.settings.tenants.join(', ')}`,
     );
   if (keyAt(ring, place))
-    throw new KeyringError('key_exists', `there is a key ${placeText(place)} already; give the new one another name`);
+    throw new KeyringError(
+      'key_exists',
+      `there is a key ${placeText(place)} already; give the new one another name, or remove the old one before it`,
+    );
   const key: RingKey = {
     role,
     ...(tenant === undefined ? {} : { tenant: TenantId.parse(tenant) }),
     ...(name === undefined ? {} : { name }),
+    ...(worker === undefined ? {} : { worker }),
     file: keyFilePath(place),
     public_key: publicKey,
   };
-  return { ring: { ...ring, keys: [...ring.keys, key] }, key };
+  const { settings } = ring;
+  const workers =
+    worker === undefined || tenant === undefined
+      ? settings.workers
+      : [...(settings.workers ?? []), { tenant, name: worker, tools }];
+  return { ring: { settings: { ...settings, workers }, keys: [...ring.keys, key] }, key };
 }
 
 /** The ring without a key. @throws KeyringError where it is not there, or is the last of a role of the bus. */
 export function withoutKey(ring: Keyring, place: KeyPlace): { readonly ring: Keyring; readonly key: RingKey } {
   const key = keyAt(ring, place);
   if (!key) {
-    const there = ring.keys.filter((one) => isOf(one, place)).map(placeText);
+    const there = ring.keys.filter((one) => one.role === place.role && one.tenant === place.tenant).map(placeText);
     throw new KeyringError(
       'key_not_found',
       `there is no key ${placeText(place)}; there is ${there.join(', ') || 'none of this role'}`,
@@ -114,16 +131,20 @@ export function withoutKey(ring: Keyring, place: KeyPlace): { readonly ring: Key
   // Without them nobody could look after the bus, and nobody serve it.
   if (place.tenant === undefined && !others.some((one) => isOf(one, place)))
     throw new KeyringError('key_is_last', `${placeText(place)} is the last key of its role; add another one first`);
-  return { ring: { ...ring, keys: others }, key };
+  const { settings } = ring;
+  const workers = settings.workers?.filter((one) => one.tenant !== key.tenant || one.name !== key.worker);
+  return { ring: { settings: { ...settings, workers }, keys: others }, key };
 }
 
 /** `default/operator=alice`. */
-export function placeText({ role, tenant, name }: KeyPlace): string {
+export function placeText({ role, tenant, name, worker }: KeyPlace): string {
+  if (worker !== undefined) return `${tenant}/worker=${worker}`;
   return `${tenant === undefined ? '' : `${tenant}/`}${role}${name === undefined ? '' : `=${name}`}`;
 }
 
 /** Where a key's file lies, below the folder. */
-export function keyFilePath({ role, tenant, name }: KeyPlace): string {
+export function keyFilePath({ role, tenant, name, worker }: KeyPlace): string {
+  if (worker !== undefined) return `tenants/${tenant}/workers/${worker}.nk`;
   const file = `${role}${name === undefined ? '' : `=${name}`}.nk`;
   return tenant === undefined ? file : `tenants/${tenant}/${file}`;
 }
@@ -133,6 +154,7 @@ export function userToken({ role, name }: Pick<KeyPlace, 'role' | 'name'>): stri
   return name === undefined ? role : `${role}-${name}`;
 }
 
-function isOf(key: RingKey, { role, tenant }: KeyPlace): boolean {
-  return key.role === role && key.tenant === tenant && key.worker === undefined;
+/** Whether it has the rights of the place's role; a worker's own key has fewer than its role. */
+function isOf(key: RingKey, { role, tenant, worker }: KeyPlace): boolean {
+  return key.role === role && key.tenant === tenant && (key.worker === undefined) === (worker === undefined);
 }

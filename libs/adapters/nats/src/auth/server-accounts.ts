@@ -94,13 +94,16 @@ function tenantLines(tenant: string, settings: AuthSettings, keys: readonly Ring
 }
 
 function tenantUserLines(tenant: string, settings: AuthSettings, key: RingKey): string[] {
-  const worker = settings.workers?.find((one) => one.tenant === tenant && one.name === key.worker);
-  if (worker)
+  if (key.worker !== undefined) {
+    const worker = settings.workers?.find((one) => one.tenant === tenant && one.name === key.worker);
+    // Of which tools it is nobody knows: then of none, and never of all as its role.
+    if (!worker) return [];
     return userLines(
       `worker ${worker.name}`,
       key.public_key,
       toolRights(tenant, workerInboxPrefix(worker), worker.tools),
     );
+  }
   const role = TENANT_ROLES.find((one) => one === key.role);
   return role ? userLines(userToken(key), key.public_key, tenantRights(role, tenant, settings, userToken(key))) : [];
 }
