@@ -217,7 +217,7 @@ export const FAULTS_OF_COPIES: readonly PlantedFault[] = [
     name: 'an import is written over a session that is there',
     room: 'session',
     file: 'import-journal.ts',
-    find: 'if (Buffer.compare(stands.value.bytes, sealed.bytes) !== 0) throw taken(ref);',
+    find: 'if (Buffer.compare(stands.value.bytes, sealed.bytes) !== 0) throw taken(ref, stands.value.bytes);',
     instead: '',
   },
   {

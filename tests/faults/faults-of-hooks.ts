@@ -404,16 +404,16 @@ export const FAULTS_OF_HOOKS: readonly PlantedFault[] = [
     name: 'a table with one hook twice is used, and one of them never asked',
     room: 'session',
     file: 'hook-table.ts',
-    find: 'HookTable.safeParse(inAskingOrder(hooks.table(tenant)))',
+    find: 'readStrictly(HookTable, inAskingOrder(hooks.table(tenant)))',
     instead:
-      'HookTable.safeParse([...new Map(inAskingOrder(hooks.table(tenant)).map((one) => [one.id, one])).values()])',
+      'readStrictly(HookTable, [...new Map(inAskingOrder(hooks.table(tenant)).map((one) => [one.id, one])).values()])',
   },
   {
     name: 'hooks are asked as they were registered, whatever their priority',
     room: 'session',
     file: 'hook-table.ts',
-    find: 'HookTable.safeParse(inAskingOrder(hooks.table(tenant)))',
-    instead: 'HookTable.safeParse(hooks.table(tenant))',
+    find: 'readStrictly(HookTable, inAskingOrder(hooks.table(tenant)))',
+    instead: 'readStrictly(HookTable, hooks.table(tenant))',
   },
   // ---- the protocol ----
   {

@@ -4,7 +4,7 @@
  */
 import { connectionTo, connectNats, ensureStreams } from '@coxswain/adapter-nats';
 import type { NatsConnection } from '@nats-io/nats-core';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { type Ground, layGround, streamNames } from '../e2e/kit/ground.ts';
 import { removeScratch } from '../e2e/kit/scratch.ts';
 import { NatsStageBus } from './nats-stage-bus.ts';
@@ -28,7 +28,8 @@ afterAll(async () => {
 test.each(SCENARIOS.map((scenario) => [scenario.name, scenario] as const))('%s', async (name, scenario) => {
   for (const stream of await streamNames(nc))
     await nc.request(`$JS.API.STREAM.DELETE.${stream}`, '', { timeout: 10_000 });
-  await ensureStreams(nc);
+  // A server takes the files of a stream away after it has said that the stream is gone.
+  await vi.waitFor(() => ensureStreams(nc), { timeout: 10_000 });
   const { records } = await recordTrace(scenario, true, (clock) => new NatsStageBus(nc, clock));
   expect(records.map(text)).toEqual(readTrace(name).map(text));
 });

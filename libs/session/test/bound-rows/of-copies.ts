@@ -1,8 +1,9 @@
-/** Bounds of forks and of exported journals. */
+/** Bounds of forks, of exported journals and of what is kept. */
 import { blobLine, type JsonObject } from '@coxswain/protocol';
 import { ExportedJournal, linesOf, sha256Hex } from '../../src/mod.ts';
+import { sweepBlobs } from '../../src/sweep.ts';
 import { testBed } from '../test-bed.ts';
-import { type BoundRows, most } from './row.ts';
+import { type BoundRows, from, most } from './row.ts';
 
 const CHUNK = Buffer.alloc(1024 * 1024, 'x');
 const BLOB_BYTES = 16 * 1024 * 1024;
@@ -56,5 +57,12 @@ export const OF_COPIES: BoundRows = {
     } catch (error) {
       return (error as { code: string }).code;
     }
+  }),
+  unusedBlobKeptMs: from('kept', 'deleted', async (ageMs) => {
+    const bed = testBed();
+    const bytes = Buffer.from('nobody refers to it');
+    await bed.bus.blobs.put(sha256Hex(bytes), bytes);
+    await bed.time.advance(ageMs);
+    return (await sweepBlobs(bed.bus.purge)).deleted === 1 ? 'deleted' : 'kept';
   }),
 };
