@@ -96,18 +96,22 @@ test('cox delete says of each session why it is not deleted, and deletes the oth
 
 test('cox sweep deletes what is past its time, tenant by tenant, and says first what it would', async () => {
   await ended('old');
-  await new Promise((resolve) => setTimeout(resolve, 10));
-  const keep = ['--keep', '365d', '--keep', 'default=1ms'];
+  const keep = ['--keep', '365d', '--keep', 'default=0h'];
   const would = await cox(['sweep', ...keep, '--dry-run', '--json', ...at()]);
   expect(would.json).toContainEqual(expect.objectContaining({ type: 'would_delete', session_id: 'old' }));
   expect((await cox(['sweep', '--keep', '365d', '--json', ...at()])).json).toMatchObject([
     { type: 'swept', sessions: 0 },
   ]);
-  const swept = await cox(['sweep', ...keep, '--json', ...at()]);
+  const unsure = await cox(['sweep', ...keep, ...at()]);
+  expect([unsure.code, unsure.stderr]).toEqual([2, expect.stringContaining('--keep default=0h')]);
+  const swept = await cox(['sweep', ...keep, '--yes', '--json', ...at()]);
   expect(swept.json).toContainEqual(expect.objectContaining({ type: 'deleted', session_id: 'old' }));
   // Files are kept for a day in any case.
   expect(swept.json.at(-1)).toMatchObject({ type: 'swept', files: { deleted: 0 } });
-  expect((await cox(['sweep', '--keep', 'never', ...at()])).code).toBe(2);
+  for (const time of ['never', '90m', '1d12h', 'default=90s', '-1d', '1.5h']) {
+    const refused = await cox(['sweep', `--keep=${time}`, ...at()]);
+    expect([time, refused.code, refused.stderr]).toEqual([time, 2, expect.stringContaining('--keep takes hours')]);
+  }
 });
 
 describe('on a bus where every program has a key of its own', () => {

@@ -19,6 +19,12 @@ const hasTerminal = /util-linux/.test(spawnSync('script', ['--version'], { encod
 const [LEFT, RIGHT, HOME, BACKSPACE, ENTER] = ['\u001b[D', '\u001b[C', '\u001b[H', '\u007f', '\r'];
 const quoted = (word: string) => `'${word.replaceAll("'", `'\\''`)}'`;
 
+const atTerminal = (cox: readonly string[], cwd: string) =>
+  spawn('script', ['-qefc', [process.execPath, ...FROM_SOURCE, COX_MAIN, ...cox].map(quoted).join(' '), '/dev/null'], {
+    cwd,
+    env: cleanEnv({ NATS_URL: fixture.bus.natsUrl, TERM: 'xterm-256color', LANG: 'C.UTF-8' }),
+  });
+
 // Where there is no such terminal the test says so by its name.
 test.skipIf(!hasTerminal)(
   'what is typed and corrected at a terminal is what is sent (needs util-linux’ script)',
@@ -28,11 +34,7 @@ test.skipIf(!hasTerminal)(
     const command = 'while [ ! -e gate ]; do sleep 0.05; done';
     const model = await scripted([{ calls: [{ tool: 'run_command', args: { command } }] }, { text: 'Done.' }]);
     const cox = ['run', 'Go.', '--id', 'keys', '--model', model, '--root', root, '--allow', 'run_command'];
-    const line = [process.execPath, ...FROM_SOURCE, COX_MAIN, ...cox].map(quoted).join(' ');
-    const terminal = spawn('script', ['-qefc', line, '/dev/null'], {
-      cwd: root,
-      env: cleanEnv({ NATS_URL: bus.natsUrl, TERM: 'xterm-256color', LANG: 'C.UTF-8' }),
-    });
+    const terminal = atTerminal(cox, root);
     let shown = '';
     terminal.stdout.setEncoding('utf8').on('data', (text: string) => {
       shown += text;
@@ -52,5 +54,28 @@ test.skipIf(!hasTerminal)(
     } finally {
       terminal.kill('SIGKILL');
     }
+  },
+);
+
+test.skipIf(!hasTerminal)(
+  'a sweep at a terminal says what would go, and deletes nothing without a yes (needs util-linux’ script)',
+  async () => {
+    const { bus } = fixture;
+    const root = await scratchFolder('sweep');
+    await bus.command('swept', 'start', { prompt: 'Go.', model: await scripted([{ text: 'Done.' }]), root });
+    await endOf(bus, 'swept');
+    const sweep = async (answer: string) => {
+      const terminal = atTerminal(['sweep', '--keep', '0h'], root);
+      let shown = '';
+      terminal.stdout.setEncoding('utf8').on('data', (text: string) => {
+        if (!shown.includes('[y/N]') && `${shown}${text}`.includes('[y/N]')) terminal.stdin.write(`${answer}\r`);
+        shown += text;
+      });
+      const [code] = await once(terminal, 'close');
+      expect(shown).toMatch(/Delete \d+ sessions? of default for good\? \[y\/N\]/);
+      return { code, shown };
+    };
+    expect(await sweep('')).toMatchObject({ code: 1, shown: expect.stringContaining('nothing was deleted') });
+    expect(await sweep('y')).toMatchObject({ code: 0, shown: expect.stringContaining('swept') });
   },
 );

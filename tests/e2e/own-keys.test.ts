@@ -1,5 +1,5 @@
 /** Every process under a key of its own, which is added, replaced and taken away while the bus runs. */
-import { readFile, stat } from 'node:fs/promises';
+import { readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { readSeedFile } from '@coxswain/adapter-nats';
 import { connect } from '@coxswain/client';
@@ -106,6 +106,22 @@ test('a key that is taken away lets nobody in, and ends who is in; the others of
   expect(await run(desk, 'sessions')).toMatchObject({ code: 0 });
   // The keys that were not named are the ones that there were.
   expect(await run(bus.file('operator'), 'sessions')).toMatchObject({ code: 0 });
+});
+
+test('a tool service whose worker’s key is taken away ends, and says why', async () => {
+  expect((await change('--add', 'worker=stock=stock_level')).code).toBe(0);
+  await bus.reload();
+  const file = join(await scratchFolder('tool'), 'stock.mjs');
+  await writeFile(
+    file,
+    `export default { name: 'stock_level', description: 'How many', schema: { type: 'object' }, run: () => 'none' };`,
+  );
+  const service = new Child(COX_MAIN, ['serve', 'tool', file, '--json'], { env: bus.env('workers/stock') });
+  await service.says('"type":"ready"');
+  expect((await change('--remove', 'worker=stock')).code).toBe(0);
+  await bus.reload();
+  expect(await service.exited).toMatchObject({ code: 1 });
+  expect(service.told).toContain('does not let this user in any more');
 });
 
 test.each([

@@ -3,6 +3,7 @@ import { type JsonObject, readId, type SessionRef, type SessionStatus, sessionRe
 import { type JetStreamClient, jetstream } from '@nats-io/jetstream';
 import { connect as connectNats, type NatsConnection } from '@nats-io/transport-node';
 import { type BusInfo, busInfo } from './bus-info.ts';
+import { closedForGood } from './closed-for-good.ts';
 import { type ConnectOptions, natsOptions } from './connection-options.ts';
 import type { ArgumentSchema, ServedToolDefinition } from './define-tool.ts';
 import { newSessionId } from './fresh-ids.ts';
@@ -32,6 +33,7 @@ export class Client {
   readonly #nc: NatsConnection;
   readonly #js: JetStreamClient;
   readonly #inboxPrefix: string | undefined;
+  #closing = false;
 
   /** Made by {@link connect}. */
   constructor(nc: NatsConnection, tenant: TenantId, inboxPrefix: string | undefined) {
@@ -122,7 +124,17 @@ export class Client {
 
   /** Closes the connection; loops over events end. */
   async close(): Promise<void> {
+    this.#closing = true;
     await this.#nc.close();
+  }
+
+  /**
+   * Resolves when the connection is over: with null after {@link close}, else with why the server does not let this client in any
+   * more, for good. From a server that is merely away it is tried again for as long as it takes.
+   */
+  async closed(): Promise<Error | null> {
+    const why = await closedForGood(this.#nc);
+    return this.#closing ? null : why;
   }
 
   get #bus() {

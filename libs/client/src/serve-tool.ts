@@ -27,6 +27,7 @@ import { type Msg, nuid, type Subscription } from '@nats-io/nats-core';
 import { connect } from '@nats-io/transport-node';
 import { announceTool } from './announce-tool.ts';
 import { CommandRejectedError } from './client-errors.ts';
+import { closedForGood } from './closed-for-good.ts';
 import { type ConnectOptions, natsOptions } from './connection-options.ts';
 import {
   type ArgumentSchema,
@@ -57,6 +58,8 @@ export interface ServedTool {
   update(tool: ServedToolDefinition): Promise<void>;
   /** Takes no more calls, and resolves when those that it has have ended. The announcement stays. */
   stop(): Promise<void>;
+  /** Resolves when the connection is over: with null where it was stopped, else with why the bus lets it in no more, for good. Stop it then. */
+  closed(): Promise<Error | null>;
 }
 
 const DRAIN_MS = 600_000;
@@ -188,10 +191,12 @@ export async function serveToolOn(
     beat();
     // What the server has sent already is taken, and runs.
     if (!questions.isClosed()) await questions.drain();
-    const late = setTimeout(() => calls.abortAll('the process that runs it ends'), options.drainMs ?? DRAIN_MS);
+    // Without a connection for good no outcome can be brought: nothing is worth waiting for.
+    const drainMs = nc.isClosed() ? 0 : (options.drainMs ?? DRAIN_MS);
+    const late = setTimeout(() => calls.abortAll('the process that runs it ends'), drainMs);
     let giveUp: NodeJS.Timeout | undefined;
     const givenUp = new Promise<void>((resolve) => {
-      giveUp = setTimeout(resolve, (options.drainMs ?? DRAIN_MS) + ABORT_GRACE_MS);
+      giveUp = setTimeout(resolve, drainMs + ABORT_GRACE_MS);
     });
     await Promise.race([calls.drain(), givenUp]);
     clearTimeout(late);
@@ -223,6 +228,10 @@ export async function serveToolOn(
     stop() {
       stopping ??= stop();
       return stopping;
+    },
+    async closed() {
+      const why = await closedForGood(nc);
+      return stopping ? null : why;
     },
   };
 }

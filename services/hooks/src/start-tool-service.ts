@@ -25,6 +25,8 @@ export interface ToolServiceOptions {
 export interface ToolService {
   /** The tools that it serves at the moment, by name. */
   readonly tools: readonly string[];
+  /** Resolves where the bus lets the service in no more. Stop it then. */
+  readonly failed: Promise<Error>;
   /** Contract: rejects, with why, while the bus does not answer. */
   ping(): Promise<void>;
   /** Takes no more calls, ends when those that it has have ended. The announcements stay. */
@@ -100,6 +102,8 @@ export async function startToolService(options: ToolServiceOptions): Promise<Too
     get tools() {
       return [...served.keys()];
     },
+    // A connection that was closed by stopping has not failed.
+    failed: client.closed().then((why) => why ?? new Promise<never>(() => undefined)),
     ping: async () => void (await client.roundTripMs()),
     stop,
   };

@@ -1,5 +1,4 @@
 /** `cox delete`. */
-import { createInterface } from 'node:readline/promises';
 import { BOUNDS, SessionId, sessionRef, TenantId } from '@coxswain/protocol';
 import { type Deletion, deleteSession, sweepBlobs } from '@coxswain/session';
 import { withAdminPorts } from '../instance/admin-ports.ts';
@@ -7,6 +6,7 @@ import { type OpenBus, withBusOnce } from '../instance/open-bus.ts';
 import { CliError, EXIT, type ExitCode, usageError } from '../line/cli-error.ts';
 import type { CommandRun, Invocation } from '../line/command-spec.ts';
 import { deletedLine, whoDeletes } from '../run/deleted-line.ts';
+import { askYes } from '../terminal/ask-yes.ts';
 import { isInteractive, standardStreams } from '../terminal/streams.ts';
 
 const SESSIONS_MAX = 1_000;
@@ -47,20 +47,10 @@ function idsOf({ args }: Invocation): readonly string[] {
   return [...new Set(args)];
 }
 
-async function isConfirmed(ids: readonly string[], tenant: string): Promise<boolean> {
+function isConfirmed(ids: readonly string[], tenant: string): Promise<boolean> {
   const what = ids.length === 1 ? `the session ${ids[0]}` : `${ids.length} sessions`;
   const of = tenant === 'default' ? '' : ` of ${tenant}`;
-  const asking = createInterface({ input: process.stdin, output: process.stderr });
-  try {
-    return /^y(es)?$/i.test((await asking.question(`Delete ${what}${of} for good? [y/N] `)).trim());
-  } catch (error) {
-    // Ctrl-C and Ctrl-D are a no.
-    if ((error as { code?: string }).code !== 'ABORT_ERR') throw error;
-    standardStreams.err('\n');
-    return false;
-  } finally {
-    asking.close();
-  }
+  return askYes(`Delete ${what}${of} for good?`);
 }
 
 async function deleteAll(

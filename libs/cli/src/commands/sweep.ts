@@ -1,28 +1,41 @@
 /** `cox sweep`. */
 import { TenantId } from '@coxswain/protocol';
-import { sweepBlobs, sweepSessions } from '@coxswain/session';
+import { type DeletePorts, type SweepOptions, sweepBlobs, sweepSessions } from '@coxswain/session';
 import { withAdminPorts } from '../instance/admin-ports.ts';
 import { withBusOnce } from '../instance/open-bus.ts';
 import { EXIT, usageError } from '../line/cli-error.ts';
 import type { CommandRun } from '../line/command-spec.ts';
 import { deletedLine, whoDeletes } from '../run/deleted-line.ts';
-import { readDuration } from '../run/typed-duration.ts';
-import { standardStreams } from '../terminal/streams.ts';
+import { readRetention } from '../run/typed-duration.ts';
+import { askYes } from '../terminal/ask-yes.ts';
+import { isInteractive, standardStreams } from '../terminal/streams.ts';
 
 const MAX = 1_000;
 
 /** Deletes what is not kept any more, on the whole bus. Exits 1 where something that was due could not be deleted. */
 export const run: CommandRun = async (invocation) => {
   const { flags, env } = invocation;
-  const keptMs = keptFor(flags.inOrder(['keep']).map(({ value }) => value));
+  const kept = flags.inOrder(['keep']).map(({ value }) => value);
+  const keptMs = keptFor(kept);
   const max = flags.whole('max', { min: 1, max: 1_000_000 }) ?? MAX;
   const dryRun = flags.on('dry-run');
   const json = flags.on('json');
+  const sure = dryRun || flags.on('yes');
+  const none = kept.find((text) => /(^|=)0+[hdw]$/.test(text));
+  if (none !== undefined && !sure && !isInteractive())
+    throw usageError(
+      `--keep ${none} keeps no session that has ended: nobody can be asked here, so give --yes, or 1h and more`,
+    );
   return withBusOnce(invocation, false, (bus) =>
     withAdminPorts(bus, async (ports) => {
+      const options = { keptMs, max, dryRun, by: whoDeletes(env) };
+      if (kept.length > 0 && !sure && isInteractive() && !(await isConfirmed(ports, options))) {
+        standardStreams.err('nothing was deleted\n');
+        return EXIT.error;
+      }
       let deleted = 0;
       let refused = 0;
-      for await (const { ref, deletion } of sweepSessions(ports, { keptMs, max, dryRun, by: whoDeletes(env) })) {
+      for await (const { ref, deletion } of sweepSessions(ports, options)) {
         if (deletion.status === 'refused') refused++;
         else deleted++;
         const { out, err } = deletedLine(ref.sessionId, ref.tenant, deletion, json);
@@ -44,15 +57,27 @@ export const run: CommandRun = async (invocation) => {
   );
 };
 
+/** Says what would go, and asks. Where nothing would there is nothing to ask. */
+async function isConfirmed(ports: DeletePorts, options: SweepOptions): Promise<boolean> {
+  const due = new Map<string, number>();
+  for await (const { ref, deletion } of sweepSessions(ports, { ...options, dryRun: true }))
+    if (deletion.status === 'would_delete') due.set(ref.tenant, (due.get(ref.tenant) ?? 0) + 1);
+  if (due.size === 0) return true;
+  const what = [...due].map(([tenant, count]) => `${count} ${count === 1 ? 'session' : 'sessions'} of ${tenant}`);
+  return askYes(`Delete ${what.join(', ')} for good?`);
+}
+
 /** How long sessions of a tenant are kept, by what was given: a tenant's own time goes before that of all. */
 export function keptFor(given: readonly string[]): (tenant: string) => number | null {
   const times = new Map<string, number>();
   for (const text of given) {
     const at = text.indexOf('=');
     const tenant = at < 0 ? '' : text.slice(0, at);
-    const ms = readDuration(text.slice(at + 1));
+    const ms = readRetention(text.slice(at + 1));
     if (ms === null || (at >= 0 && !TenantId.safeParse(tenant).success))
-      throw usageError(`--keep takes a time such as 12h or 90d, or TENANT=90d, not "${text.slice(0, 100)}"`);
+      throw usageError(
+        `--keep takes hours, days or weeks, such as 12h, 90d or 12w, or TENANT=90d, not "${text.slice(0, 100)}"`,
+      );
     if (times.has(tenant)) throw usageError(`--keep is given twice for ${at < 0 ? 'all tenants' : tenant}`);
     times.set(tenant, ms);
   }

@@ -345,10 +345,11 @@ export const COMMANDS: readonly CommandSpec[] = [
       ...BUS,
       keep: {
         value: '[TENANT=]TIME',
-        help: 'How long sessions are kept after their last record: 90d; without it, until they are deleted',
+        help: 'How long sessions are kept after their last record: 12h, 90d, 12w; without it, until they are deleted',
         repeatable: true,
       },
       max: { value: 'N', help: 'At most so many sessions in this sweep (1000)' },
+      yes: { help: 'Ask nothing; needed where nobody can be asked and --keep says 0h' },
       'dry-run': DRY_RUN,
     },
     examples: ['cox sweep --keep 90d --keep red=365d --dry-run', 'NATS_NKEY=./auth/admin.nk cox sweep --keep 90d'],

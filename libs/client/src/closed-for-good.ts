@@ -1,0 +1,9 @@
+/** When a connection is over, which is not when its server is away. */
+import type { NatsConnection } from '@nats-io/transport-node';
+
+/** Resolves when a connection is over for good, with why in words that hold also where nobody here has closed it. */
+export async function closedForGood(nc: NatsConnection): Promise<Error> {
+  const why = await nc.closed();
+  const cause = why instanceof Error ? `: ${why.message}` : '';
+  return new Error(`the bus does not let this user in any more${cause}`, { cause: why });
+}
