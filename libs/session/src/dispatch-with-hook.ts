@@ -106,7 +106,8 @@ async function whatBecameOf(
   { call }: Dispatch,
   signal: AbortSignal,
 ): Promise<ToolOutcome | null> {
-  for (let probes = 0; probes < PROBES_MAX && !signal.aborted; probes++) {
+  // Once also where it is to stop: whoever runs it has to be told, and says how it ended.
+  for (let probes = 0; probes < PROBES_MAX && (probes === 0 || !signal.aborted); probes++) {
     const probe = await toolset.probe(call.idempotencyKey, call.tool, call.epoch);
     if (probe.state === 'done') return probe.outcome;
     if (probe.state === 'unknown') return null;

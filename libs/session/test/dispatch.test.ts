@@ -1,7 +1,8 @@
 /** `dispatchWithHook`: running a call, or finding out what became of it; results within their bound. R8, R9. */
-import type { ToolProbe } from '@coxswain/ports';
-import { BOUNDS, type CallOutcome } from '@coxswain/protocol';
+import type { ToolCall, ToolOutcome, ToolProbe, Toolset } from '@coxswain/ports';
+import { BOUNDS, type CallOutcome, DEFAULT_TRAITS } from '@coxswain/protocol';
 import { describe, expect, test } from 'vitest';
+import { dispatchWithHook } from '../src/dispatch-with-hook.ts';
 import { sha256Hex } from '../src/mod.ts';
 import { ask, call, say } from './fake-model.ts';
 import { answer, deaf, type FakeTool, taking } from './fake-tools.ts';
@@ -165,6 +166,40 @@ describe('after a crash, a call that may have been sent', () => {
     expect(probes).toBe(3);
     expect(runs).toBe(1);
     expect(ended?.status).toBe('interrupted');
+  });
+
+  test('and that is to stop before it is asked after is stopped by whoever still runs it', async () => {
+    const bed = testBed();
+    const attach = async (_: ToolCall, { reason }: AbortSignal): Promise<ToolOutcome> => ({
+      ...answer(`stopped: ${reason}`, 'error'),
+      status: 'cancelled',
+    });
+    const toolset: Toolset = {
+      tools: [],
+      call: async () => answer('ran again'),
+      probe: async () => ({ state: 'running', attach }),
+      close: async () => [],
+    };
+    const asked: ToolCall = {
+      idempotencyKey: 'default.s1.3-0',
+      ref: refOf('s1'),
+      callId: 'c1',
+      tool: 'tool',
+      args: {},
+      epoch: 2,
+      onProgress: () => {},
+      onFeedback: () => {},
+    };
+    const tool = { name: 'tool', description: '', input_schema: {}, source: 'test', traits: DEFAULT_TRAITS };
+    const dispatch = { effectId: '3-0', call: asked, tool, readsOn: false, inDoubt: true };
+    const ended = await dispatchWithHook(
+      toolset,
+      bed.bus.blobs,
+      bed.time.clock('host'),
+      dispatch,
+      AbortSignal.abort('preempted'),
+    );
+    expect(ended).toMatchObject({ status: 'cancelled', result: { content: [{ text: 'stopped: preempted' }] } });
   });
 
   test('is interrupted also where the tools cannot be opened again', async () => {
