@@ -5,6 +5,7 @@ import {
   type CallAccepted,
   type CallOutcome,
   EditedPath,
+  SESSION_LEFT,
   type ToolDefinition,
   type ToolResult,
 } from '@coxswain/protocol';
@@ -106,8 +107,9 @@ async function whatBecameOf(
   { call }: Dispatch,
   signal: AbortSignal,
 ): Promise<ToolOutcome | null> {
-  // Once also where it is to stop: whoever runs it has to be told, and says how it ended.
+  // Once also where it is to stop: whoever runs it has to be told, and says how it ended. Who has left asks nobody.
   for (let probes = 0; probes < PROBES_MAX && (probes === 0 || !signal.aborted); probes++) {
+    if (signal.reason === SESSION_LEFT) return null;
     const probe = await toolset.probe(call.idempotencyKey, call.tool, call.epoch);
     if (probe.state === 'done') return probe.outcome;
     if (probe.state === 'unknown') return null;
