@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { type Coverage, cover, MUST_REACH } from './coverage.ts';
 import { simulate } from './simulate.ts';
 
-const SEEDS = 300;
+const SEEDS = 500;
 const BATCH = 50;
 const coverage: Coverage = new Map();
 
