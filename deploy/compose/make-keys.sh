@@ -16,7 +16,9 @@ give() {
 give accounts.conf accounts accounts.conf
 give admin.nk admin key.nk
 give host.nk host key.nk
-for role in hooks tools operator; do give "tenants/default/$role.nk" "$role" key.nk; done
+# Keys of before there was this role go on as they are.
+[ -e /keys/all/auth/tenants/default/personas.nk ] || cox auth --out /keys/all/auth --add default/personas
+for role in hooks tools personas operator; do give "tenants/default/$role.nk" "$role" key.nk; done
 
 # The servers are no more root than the others.
 chown 1000:1000 /data/nats-1 /data/nats-2 /data/nats-3

@@ -9,6 +9,7 @@ import { durableSteps } from './durable-steps.ts';
 import { hookConsult } from './hook-consult.ts';
 import { idleSessions } from './idle-sessions.ts';
 import { machineEvent } from './machine-event.ts';
+import { personaScaling } from './persona-scaling.ts';
 import { plainTurn } from './plain-turn.ts';
 import { recovery } from './recovery.ts';
 import { measureAll } from './report.ts';
@@ -27,6 +28,7 @@ const parts: readonly Part[] = [
   recovery,
   idleSessions,
   durableSteps,
+  personaScaling,
 ];
 
 const { values } = parseArgs({

@@ -10,7 +10,17 @@ import { composeProject } from './compose-project.ts';
 
 vi.setConfig({ testTimeout: 300_000, hookTimeout: 1_200_000 });
 
-const LASTING = ['hooks', 'nats-1', 'nats-2', 'nats-3', 'sessions-1', 'sessions-2', 'tools'];
+const LASTING = [
+  'hooks',
+  'nats-1',
+  'nats-2',
+  'nats-3',
+  'persona-reviewer',
+  'persona-writer',
+  'sessions-1',
+  'sessions-2',
+  'tools',
+];
 const ONCE = ['keys', 'streams'];
 const MODEL = 'scripted//examples/compose/script.yaml';
 const EVER_MS = 120_000;

@@ -1,5 +1,6 @@
-import { createIds, createMemoryBus, createSystemClock } from '@coxswain/adapter-memory';
+import { createIds, createMemoryBus, createMemoryPersonas, createSystemClock } from '@coxswain/adapter-memory';
 import type { CommandInbox } from '@coxswain/ports';
+import { TenantId } from '@coxswain/protocol';
 import { afterAll, describe, expect, test } from 'vitest';
 import { activeSessionsContract } from './active-sessions-contract.ts';
 import { blobsContract } from './blobs-contract.ts';
@@ -10,6 +11,7 @@ import { hostLineContract } from './host-line-contract.ts';
 import { inboxContract } from './inbox-contract.ts';
 import { journalContract } from './journal-contract.ts';
 import { publisherContract } from './publisher-contract.ts';
+import { servedPersonasContract } from './served-personas-contract.ts';
 import { snapshotsContract } from './snapshots-contract.ts';
 import { timersContract } from './timers-contract.ts';
 
@@ -29,6 +31,10 @@ hostLineContract('memory', () => bus.createHostLine());
 activeSessionsContract('memory', () => bus.active);
 timersContract('memory', () => ({ timers: bus.timers, createInbox }));
 deletionContract('memory', () => ({ ...bus, other: bus.journal, clock: createSystemClock() }));
+servedPersonasContract('memory', () => {
+  const personas = createMemoryPersonas();
+  return { personas, serve: async (definition, models) => personas.serve(TenantId.parse('default'), definition, models) };
+});
 publisherContract('memory', () => ({
   publisher: bus.publisher,
   watchDeltas: async (ref, handler) => bus.subscribeDeltas(ref, handler),

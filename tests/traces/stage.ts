@@ -2,7 +2,7 @@
  * The stage on which traces are recorded: real hosts, scripted models and code tools on a bus in memory, with a clock
  * whose hands only the scenario moves, and ids that count. The same scenario gives the same bytes on every machine.
  */
-import { createMemoryBus } from '@coxswain/adapter-memory';
+import { createMemoryBus, createMemoryPersonas } from '@coxswain/adapter-memory';
 import { createModels } from '@coxswain/adapter-models';
 import type {
   Clock,
@@ -45,6 +45,10 @@ const QUIET: Log = { debug: () => {}, info: () => {}, warn: () => {}, error: () 
 export class Stage {
   readonly time: VirtualTime;
   readonly bus: StageBus;
+  /** Personas that are served elsewhere, or paused. */
+  readonly personas = createMemoryPersonas();
+  /** Whose sessions play here. */
+  readonly tenant = sessionRef('s1').tenant;
   readonly #clock: Clock;
   readonly #scenario: Scenario;
   readonly #hooks: TracedHooks;
@@ -106,6 +110,7 @@ export class Stage {
         models: this.#scenario.trouble?.modelRejects ? rejecting(this.#models) : this.#models,
         publisher: this.bus.publisher,
         personas: { find: async () => null, names: async () => [] },
+        served: this.personas,
         tools: this.#toolSource(),
         // Nothing is read or written there.
         defaultRoot: '/srv/demo',

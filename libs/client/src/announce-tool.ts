@@ -10,6 +10,15 @@ const WRITES_MAX = 16;
 const READ_AGAIN_MS = 50;
 const REGISTRY = `KV_${STREAMS.registry}`;
 
+/** One key of the registry. */
+export interface Announced<T> {
+  readonly name: string;
+  readonly subject: string;
+  readonly schema: { safeParse(value: unknown): { readonly data?: T | undefined } };
+  /** What is announced, as of the time when it was first: that is taken over from an announcement that stands there. */
+  value(since: string): T;
+}
+
 /**
  * Says what a tool is, unless it stands there already: many instances start with the same. Of several versions the one that is
  * announced last counts.
@@ -23,23 +32,35 @@ export async function announceTool(
   { announced }: CheckedTool,
   when: 'always' | 'where_missing' = 'always',
 ): Promise<string | null> {
+  const { name } = announced;
+  const subject = subjects.toolAnnouncement(tenant, name);
+  const value = (since: string): ToolAnnouncement => ({ v: 1, since, ...announced });
+  const before = await announce(bus, { name, subject, schema: ToolAnnouncement, value }, when);
+  return before && toolDigest(before);
+}
+
+/**
+ * Writes an announcement, under a fence.
+ * @returns what stood there and was another one, or null.
+ * @throws as {@link announceTool}.
+ */
+export async function announce<T extends { readonly since: string }>(
+  bus: CommandBus,
+  { name, subject, schema, value }: Announced<T>,
+  when: 'always' | 'where_missing',
+): Promise<T | null> {
   if (await streamIsMissing(bus, REGISTRY)) throw new BusNotPreparedError();
   const manager = await jetstreamManager(bus.nc, { checkAPI: false });
-  const subject = subjects.toolAnnouncement(tenant, announced.name);
   for (let write = 0; write < WRITES_MAX; write++) {
     // Its own key alone, by a subject that permissions can name.
     const stored = await manager.direct.getMessage(REGISTRY, { last_by_subj: subject });
-    const before = stored && stored.header.get('KV-Operation') === '' ? announcementIn(stored.data) : null;
-    const since = before?.since ?? new Date().toISOString();
-    const text = canonicalJson({ v: 1, since, ...announced });
+    const before = stored && stored.header.get('KV-Operation') === '' ? announcementIn(stored.data, schema) : null;
+    const text = canonicalJson(value(before?.since ?? new Date().toISOString()));
     if (before && (when === 'where_missing' || canonicalJson(before) === text)) return null;
-    if (await written(bus, subject, text, stored?.seq ?? 0)) return before && toolDigest(before);
+    if (await written(bus, subject, text, stored?.seq ?? 0)) return before;
     await new Promise((resolve) => setTimeout(resolve, READ_AGAIN_MS * write));
   }
-  throw new ClientError(
-    'tool_not_announced',
-    `the announcement of ${announced.name} was overtaken ${WRITES_MAX} times`,
-  );
+  throw new ClientError('tool_not_announced', `the announcement of ${name} was overtaken ${WRITES_MAX} times`);
 }
 
 async function written(bus: CommandBus, subject: string, text: string, revision: number): Promise<boolean> {
@@ -52,10 +73,9 @@ async function written(bus: CommandBus, subject: string, text: string, revision:
   }
 }
 
-function announcementIn(value: Uint8Array): ToolAnnouncement | null {
+function announcementIn<T>(value: Uint8Array, schema: Announced<T>['schema']): T | null {
   try {
-    const parsed = ToolAnnouncement.safeParse(JSON.parse(new TextDecoder().decode(value)));
-    return parsed.success ? parsed.data : null;
+    return schema.safeParse(JSON.parse(new TextDecoder().decode(value))).data ?? null;
   } catch {
     // No JSON: somebody else's value, which is replaced.
     return null;

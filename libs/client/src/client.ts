@@ -1,5 +1,13 @@
 /** The client: one connection to a bus, and the sessions of one tenant on it. */
-import { type JsonObject, readId, type SessionRef, type SessionStatus, sessionRef, TenantId } from '@coxswain/protocol';
+import {
+  type JsonObject,
+  type PersonaInput,
+  readId,
+  type SessionRef,
+  type SessionStatus,
+  sessionRef,
+  TenantId,
+} from '@coxswain/protocol';
 import { type JetStreamClient, jetstream } from '@nats-io/jetstream';
 import { connect as connectNats, type NatsConnection } from '@nats-io/transport-node';
 import { type BusInfo, busInfo } from './bus-info.ts';
@@ -10,6 +18,7 @@ import { newSessionId } from './fresh-ids.ts';
 import { RecordDecoder } from './large-fields.ts';
 import { newestRecords, sessionIds } from './read-journal.ts';
 import { type BodyInput, type SendOptions, type SentCommand, sendCommand } from './send-command.ts';
+import { type ServedPersonaInstance, type ServePersonaOptions, servePersonaOn } from './serve-persona.ts';
 import { type ServedTool, type ServeToolOptions, serveToolOn } from './serve-tool.ts';
 import { Session } from './session-handle.ts';
 import { listingFrom, type SessionListing, topState } from './session-listing.ts';
@@ -115,6 +124,15 @@ export class Client {
     options: ServeToolOptions = {},
   ): Promise<ServedTool> {
     return serveToolOn(this.#bus, this.tenant, tool as unknown as ServedToolDefinition, options);
+  }
+
+  /**
+   * Announces a persona and serves its steps and tools on this connection until it is stopped. Any number of processes may
+   * serve the same.
+   * @throws PersonaNotServableError, ToolDefinitionError, BusNotPreparedError.
+   */
+  servePersona(definition: PersonaInput, options: ServePersonaOptions): Promise<ServedPersonaInstance> {
+    return servePersonaOn(this.#bus, this.tenant, definition, options);
   }
 
   /** What the bus is: for checks and messages. */

@@ -223,6 +223,14 @@ class Translator implements EventTranslator {
         const { budget, percent, used, limit } = event;
         return [{ type: 'budget_reported', budget, percent, used, limit, ...from }];
       }
+      case 'waiting_for_persona': {
+        const { persona, version, why } = event;
+        return [{ type: 'persona_awaited', persona, version, why, ...from }];
+      }
+      case 'persona_step_lost': {
+        const { persona, instance, cause, lost } = event;
+        return [{ type: 'step_lost', persona, instance, cause, lost, ...from }];
+      }
       case 'agent_end': {
         const { run, stop_reason, turns, usage, pending, reason, cost_usd = null } = event;
         const error = event.error ? { code: event.error.code, message: printable(event.error.message) } : null;
@@ -271,6 +279,7 @@ class Translator implements EventTranslator {
       case 'reminder_inherited':
       case 'suspend_requested':
       case 'timer_fired':
+      case 'persona_wait_ended':
         return [];
       default:
         return unknownEvent(event);

@@ -36,6 +36,13 @@ export { ResultCollector, type RunResult } from './run-result.ts';
 export type { CallEnd, TakenUpCall } from './send-call-outcome.ts';
 export type { BodyInput, SendOptions, SentCommand, WaitStage } from './send-command.ts';
 export type { JobReport } from './send-job-report.ts';
+export {
+  type ForeignTool,
+  PersonaNotServableError,
+  type ServedPersonaInstance,
+  type ServePersonaOptions,
+  servePersona,
+} from './serve-persona.ts';
 export { type ServedTool, type ServeToolOptions, serveTool } from './serve-tool.ts';
 export { type InjectOptions, type ReadFrom, type RemindOptions, Session } from './session-handle.ts';
 export { describeState, hasEnded, type SessionListing, topState } from './session-listing.ts';

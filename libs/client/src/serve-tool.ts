@@ -1,29 +1,17 @@
-/**
- * Serves a tool on the bus: announces it, says that it lives, and answers in a queue group.
- *
- * V1: It listens before it announces.
- * V2: What every instance hears (probes, aborts) it hears until its last call has ended, also while it drains.
- * V3: Leaving is no deregistration: what it was asked is answered, and the announcement stays.
- */
+/** Serves a tool on the bus: announces it, says that it lives, and answers in a queue group. */
 import {
   DEFAULT_TENANT,
-  isAnswerSubject,
-  isKeyOf,
   type JsonObject,
   readId,
   type SessionRef,
   subjects,
   TenantId,
-  TOOL_LIVENESS,
   TOOL_QUEUE_GROUP,
-  ToolAsked,
   type ToolBeat,
-  ToolOrder,
-  type ToolSaid,
   toolDigest,
 } from '@coxswain/protocol';
 import { jetstream } from '@nats-io/jetstream';
-import { type Msg, nuid, type Subscription } from '@nats-io/nats-core';
+import { nuid } from '@nats-io/nats-core';
 import { connect } from '@nats-io/transport-node';
 import { announceTool } from './announce-tool.ts';
 import { CommandRejectedError } from './client-errors.ts';
@@ -38,6 +26,7 @@ import {
 } from './define-tool.ts';
 import { sendCallOutcome, type TakenUpCall } from './send-call-outcome.ts';
 import type { CommandBus } from './send-command.ts';
+import { serveCalls } from './serve-calls.ts';
 import { failed, ToolCalls } from './tool-calls.ts';
 import type { CallEnding } from './tool-ledger.ts';
 
@@ -63,8 +52,6 @@ export interface ServedTool {
 }
 
 const DRAIN_MS = 600_000;
-/** From being told to stop to being given up, at the end of a drain. */
-const ABORT_GRACE_MS = 5_000;
 /** How often an outcome that the bus does not take is sent again, and how long it waits in between at most. */
 const BRINGS_MAX = 120;
 const BRING_AGAIN_MAX_MS = 5_000;
@@ -114,99 +101,24 @@ export async function serveToolOn(
     nowMs: () => performance.now(),
     bring: (ref, call, ending) => bring(bus, ref, call, ending, problem),
   });
-  let state: ToolBeat['state'] = 'serving';
-
-  const answerTo = (message: Msg, key: string) => (what: object) => {
-    const said = { v: 1, key, instance, ...what } as ToolSaid;
-    try {
-      if (message.reply && isAnswerSubject(message.reply)) nc.publish(message.reply, JSON.stringify(said));
-    } catch (error) {
-      // The connection is gone: whoever asked will ask again.
-      problem(`an answer was not sent: ${(error as Error).message}`);
-    }
-  };
-  const hear = <T extends ToolAsked | ToolOrder>(
-    schema: { safeParse(value: unknown): { readonly success: true; readonly data: T } | { readonly success: false } },
-    take: (data: T, answer: (what: object) => void) => void,
-  ) => ({
-    callback: (error: Error | null, message: Msg) => {
-      if (error) return problem(`${name} cannot be served: ${error.message}`);
-      const data = questionIn(message, schema);
-      if (data && isKeyOf(data.key, tenant, data.session_id)) take(data, answerTo(message, data.key));
-      else problem(`what came on ${message.subject} is no question`);
-    },
-  });
-
-  const questions = nc.subscribe(subjects.tool(tenant, name), {
-    queue: TOOL_QUEUE_GROUP,
-    ...hear(ToolAsked, (asked, answer) => calls.ask(asked, answer)),
-  });
-  const orders = [subjects.toolInstances(tenant, name), subjects.toolInstance(tenant, name, instance)].map((subject) =>
-    nc.subscribe(
-      subject,
-      hear(ToolOrder, (order, answer) => calls.order(order, answer)),
-    ),
-  );
-  const unlisten = async () => {
-    await Promise.all([questions, ...orders].map((one: Subscription) => (one.isClosed() ? undefined : one.drain())));
-  };
-
-  const since = new Date().toISOString();
-  const said = (): ToolBeat => ({ v: 1, state, since, digest: toolDigest(tool.announced), running: calls.running });
-  const beat = () => {
-    try {
-      nc.publish(subjects.toolBeat(tenant, name, instance), JSON.stringify(said()));
-    } catch {
-      // The connection is gone: hosts hear nothing, which is what it means.
-      return;
-    }
-  };
-  const announceAgain = () =>
-    announceTool(bus, tenant, tool, 'where_missing').catch((error: Error) =>
-      problem(`${name} was not announced: ${error.message}`),
-    );
-
   const announceFirst = async (one: CheckedTool) => {
     const former = await announceTool(bus, tenant, one);
     if (former !== null) problem(`${name} was announced as another version, ${former}: this one counts now`);
   };
-
-  try {
-    await nc.flush();
-    await announceFirst(tool);
-  } catch (error) {
-    await unlisten();
-    throw error;
-  }
-  beat();
-  const beats = setInterval(beat, TOOL_LIVENESS.beatMs);
-  // A server that was set up anew knows nothing of it.
-  const status = nc.status();
-  void (async () => {
-    for await (const { type } of status) if (type === 'reconnect' && state === 'serving') void announceAgain();
-  })();
-
-  const stop = async () => {
-    state = 'draining';
-    beat();
-    // What the server has sent already is taken, and runs.
-    if (!questions.isClosed()) await questions.drain();
-    // Without a connection for good no outcome can be brought: nothing is worth waiting for.
-    const drainMs = nc.isClosed() ? 0 : (options.drainMs ?? DRAIN_MS);
-    const late = setTimeout(() => calls.abortAll('the process that runs it ends'), drainMs);
-    let giveUp: NodeJS.Timeout | undefined;
-    const givenUp = new Promise<void>((resolve) => {
-      giveUp = setTimeout(resolve, drainMs + ABORT_GRACE_MS);
-    });
-    await Promise.race([calls.drain(), givenUp]);
-    clearTimeout(late);
-    clearTimeout(giveUp);
-    clearInterval(beats);
-    state = 'gone';
-    beat();
-    await unlisten();
-    if (!nc.isClosed()) await nc.flush();
-  };
+  const since = new Date().toISOString();
+  const serving = await serveCalls(bus, {
+    tenant,
+    name,
+    instance,
+    calls,
+    asked: { subject: subjects.tool(tenant, name), queue: TOOL_QUEUE_GROUP },
+    orders: [subjects.toolInstances(tenant, name), subjects.toolInstance(tenant, name, instance)],
+    beatSubject: subjects.toolBeat(tenant, name, instance),
+    beat: (state): ToolBeat => ({ v: 1, state, since, digest: toolDigest(tool.announced), running: calls.running }),
+    announce: (when) => (when === 'always' ? announceFirst(tool) : announceTool(bus, tenant, tool, when)),
+    problem,
+    drainMs: options.drainMs ?? DRAIN_MS,
+  });
   let stopping: Promise<void> | null = null;
   return {
     name,
@@ -226,7 +138,7 @@ export async function serveToolOn(
       calls.update(tool);
     },
     stop() {
-      stopping ??= stop();
+      stopping ??= serving.stop();
       return stopping;
     },
     async closed() {
@@ -234,19 +146,6 @@ export async function serveToolOn(
       return stopping ? null : why;
     },
   };
-}
-
-function questionIn<T>(
-  message: Msg,
-  schema: { safeParse(value: unknown): { readonly success: true; readonly data: T } | { readonly success: false } },
-): T | null {
-  try {
-    const parsed = schema.safeParse(message.json());
-    return parsed.success ? parsed.data : null;
-  } catch {
-    // No JSON.
-    return null;
-  }
 }
 
 /** Sends the outcome of a call that was taken up until the bus has it. The same id: twice sent is once taken. */

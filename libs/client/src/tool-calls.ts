@@ -24,6 +24,9 @@ type Words = ToolSaid extends infer One ? (One extends ToolSaid ? Omit<One, 'v' 
 /** Answers whoever asked. Must not throw. */
 export type Answer = (said: Words) => void;
 
+/** Finds what a question is for; null where nothing of the name is served. */
+export type ToolFinder = (asked: ToolAsked) => CheckedTool | null;
+
 /** What the calls need of their surroundings. */
 export interface ToolCallsPorts {
   readonly tenant: string;
@@ -37,11 +40,16 @@ export class ToolCalls {
   readonly #ports: ToolCallsPorts;
   readonly #ledger: ToolLedger;
   readonly #atWork = new Set<Promise<void>>();
-  #tool: CheckedTool;
+  #find: ToolFinder;
   #draining = false;
 
-  constructor(tool: CheckedTool, ports: ToolCallsPorts, ledger: ToolLedger = new ToolLedger(() => ports.nowMs())) {
-    this.#tool = tool;
+  /** @param tool what is run, or what finds it by the question. */
+  constructor(
+    tool: CheckedTool | ToolFinder,
+    ports: ToolCallsPorts,
+    ledger: ToolLedger = new ToolLedger(() => ports.nowMs()),
+  ) {
+    this.#find = typeof tool === 'function' ? tool : () => tool;
     this.#ports = ports;
     this.#ledger = ledger;
   }
@@ -53,7 +61,7 @@ export class ToolCalls {
 
   /** Runs another version from now on; what runs goes on as it is. */
   update(tool: CheckedTool): void {
-    this.#tool = tool;
+    this.#find = () => tool;
   }
 
   /** A call: runs it, or says what became of it. */
@@ -69,13 +77,15 @@ export class ToolCalls {
       this.#attach(known, epoch, answer);
       return;
     }
+    const tool = this.#find(asked);
+    if (!tool) return;
     const entry = this.#ledger.begin(
       key,
       epoch,
       tellBy(answer, () => entry.ending),
     );
     answer({ type: 'running' });
-    const work = this.#run(entry, asked, sessionRef(session_id, this.#ports.tenant)).finally(() =>
+    const work = this.#run(entry, tool, asked, sessionRef(session_id, this.#ports.tenant)).finally(() =>
       this.#atWork.delete(work),
     );
     this.#atWork.add(work);
@@ -100,10 +110,12 @@ export class ToolCalls {
     }
   }
 
-  #refusal({ key, session_id, epoch }: ToolAsked): Words | null {
+  #refusal(asked: ToolAsked): Words | null {
+    const { key, session_id, epoch } = asked;
     if (!this.#ledger.admit(session_id, epoch)) return stale(session_id);
     if (this.#ledger.find(key)) return null;
     if (this.#draining) return refused('it ends, and takes nothing more');
+    if (!this.#find(asked)) return refused(`it serves no tool ${String(asked.tool)}`);
     const { callsAtOnceMax } = TOOL_SERVICE_BOUNDS;
     return this.#ledger.running.length < callsAtOnceMax ? null : refused('it has as many calls as it can');
   }
@@ -134,8 +146,7 @@ export class ToolCalls {
     else answer({ type: 'running' });
   }
 
-  async #run(entry: LedgerEntry, asked: ToolAsked, ref: SessionRef): Promise<void> {
-    const tool = this.#tool;
+  async #run(entry: LedgerEntry, tool: CheckedTool, asked: ToolAsked, ref: SessionRef): Promise<void> {
     const callId = asked.call_id;
     const isLongRunning = tool.announced.traits.long_running;
     if (isLongRunning) {

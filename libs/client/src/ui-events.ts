@@ -194,6 +194,22 @@ export type UiEvent =
   | ({ readonly type: 'signal_received'; readonly name: string } & FromRecord)
   | ({ readonly type: 'host_changed'; readonly host: string; readonly epoch: number } & FromRecord)
   | ({
+      readonly type: 'persona_awaited';
+      readonly persona: string;
+      readonly version: string;
+      /** Nobody serves it at the moment, or somebody has paused it. */
+      readonly why: 'unserved' | 'paused';
+    } & FromRecord)
+  | ({
+      readonly type: 'step_lost';
+      readonly persona: string;
+      /** Who ran it. */
+      readonly instance: string;
+      readonly cause: 'gone' | 'handed_back';
+      /** How many tries of the step were lost by now. */
+      readonly lost: number;
+    } & FromRecord)
+  | ({
       readonly type: 'budget_reported';
       readonly budget: Budget;
       readonly percent: number;

@@ -8,6 +8,7 @@ export type * from './model.ts';
 export type * from './personas.ts';
 export type * from './publisher.ts';
 export type * from './purge.ts';
+export type * from './served-personas.ts';
 export type * from './stop-predicates.ts';
 export type * from './storage.ts';
 export type * from './tools.ts';

@@ -25,7 +25,9 @@ export interface ModelRequest {
 export type ModelPart =
   | { readonly type: 'text'; readonly text: string }
   | { readonly type: 'reasoning'; readonly text: string }
-  | { readonly type: 'call'; readonly callId: string; readonly tool: string; readonly argsText: string };
+  | { readonly type: 'call'; readonly callId: string; readonly tool: string; readonly argsText: string }
+  /** What was handed on so far is void: somebody else answers anew, from the beginning. No provider's model says so. */
+  | { readonly type: 'again' };
 
 /** How one model call ended. `message` holds what was streamed by then, in every status. Call parts hold parsed `args`; arguments that do not parse give `problem {code: 'invalid_call_arguments'}` and `args: null`. */
 export interface ModelResult {

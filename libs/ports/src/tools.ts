@@ -26,7 +26,7 @@ export interface ToolCall {
    * Called once somebody outside this process has the call: from then on it goes on without this owner, and the session's
    * next one learns by `probe` what becomes of it. Never called by tools that run in this process, or that it would end.
    */
-  readonly onTaken?: (() => void) | undefined;
+  readonly onTaken?: ((instance?: string) => void) | undefined;
 }
 
 /**
@@ -86,6 +86,13 @@ export interface ToolsetSpec {
   /** Absolute path of the session's root folder. */
   readonly root: string;
   readonly mcpServers: McpServers;
+  /**
+   * The persona, where processes of its own serve it and run its tools. `tools`: as the session has pinned them; without it
+   * those that are announced are given.
+   */
+  readonly served?:
+    | { readonly name: string; readonly version: string; readonly tools?: readonly ToolDefinition[] | undefined }
+    | undefined;
   /** Takes inbox feedback that belongs to no call: what a server notifies. Left out where nobody listens. */
   readonly onFeedback?: ((source: string, text: string) => void) | undefined;
   /** Where results that were cut are read on; without it the tools offer no reading on. */

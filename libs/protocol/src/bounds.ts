@@ -112,6 +112,11 @@ export const BOUNDS = {
   stopConditionsMax: 32,
   /** How long a predicate of a stop condition may take. */
   predicateTimeoutMs: 5_000,
+  /** How long a step waits for somebody who serves its persona, where neither start nor persona says; and the longest. */
+  waitForPersonaMs: 600_000,
+  waitForPersonaMaxMs: 30 * 24 * 60 * 60 * 1_000,
+  /** How often a step may be begun anew elsewhere, because whoever ran it has gone, before the run fails. */
+  stepTriesMax: 10,
   /** Actor names. */
   actorMaxChars: 256,
 } as const;

@@ -334,6 +334,11 @@ export const ERROR_CATALOGUE = {
     'fail_closed refuses the operation, fail_open goes on.',
     'Raise timeout_ms or make it quicker.',
   ),
+  persona_unavailable: outcome(
+    'A persona is served by processes of its own, and nobody served the version that the session has pinned for as long as its step waits (`limits.wait_for_persona_ms`); or those who ran the step went again and again.',
+    'Ends the run; the session stays.',
+    'Start an instance with `cox serve persona` and prompt the session again.',
+  ),
   hook_unavailable: outcome(
     'Nobody serves a registered hook.',
     'fail_closed refuses the operation, fail_open goes on.',
@@ -472,6 +477,24 @@ export const ERROR_CATALOGUE = {
     'Stop them first.',
   ),
   // Tools on the bus
+  persona_paused: exception('A persona is to be paused, and is already.', 'Changes nothing.', 'Nothing need be done.'),
+  persona_not_paused: exception('A persona is to go on, and is not paused.', 'Changes nothing.', 'See `cox persona`.'),
+  persona_not_registered: exception('No persona of this name is announced.', 'Changes nothing.', 'See `cox persona`.'),
+  persona_serving: exception(
+    'The announcement of a persona is to be removed, and instances serve it.',
+    'Changes nothing: the next of them to start would announce it again.',
+    'Stop them first.',
+  ),
+  persona_module_invalid: exception(
+    'A module of a persona cannot be loaded, its default export is no persona, or its export `tools` no list of tools.',
+    'Stops, naming file and line where it can.',
+    'Correct the file.',
+  ),
+  persona_not_servable: exception(
+    'A persona that is to be served is not valid, is too large to be announced, or has a tool that it cannot have.',
+    'Announces nothing.',
+    'Correct the definition as the message says.',
+  ),
   tool_not_registered: exception('No tool of this name is announced.', 'Changes nothing.', 'See `cox tools`.'),
   tool_serving: exception(
     'The announcement of a tool is to be removed, and instances serve it.',

@@ -16,6 +16,7 @@ import { Json, JsonObject } from './json.ts';
 import { AssistantMessage, ReminderMessage, UserMessage } from './messages.ts';
 import { OnTimeout, ParkRequest } from './parking.ts';
 import { CompactionStrategy } from './persona.ts';
+import { PERSONA_STEP_EVENTS } from './persona-steps.ts';
 import { PinnedPrice } from './prices.ts';
 import { ExpiryReason, STORED_REMINDER_FIELDS } from './reminders.ts';
 import { Mode, SeamKind } from './seams.ts';
@@ -459,6 +460,12 @@ export const EVENT_SCHEMAS = {
     actor: Actor.optional(),
   }),
   timer_fired: event('timer_fired', { effect_id: effectId, what: TimerPurpose }),
+  /** A step cannot begin: nobody serves its persona at the moment, or somebody has paused it. */
+  waiting_for_persona: event('waiting_for_persona', PERSONA_STEP_EVENTS.waiting_for_persona),
+  /** What it has waited for is there. */
+  persona_wait_ended: event('persona_wait_ended', PERSONA_STEP_EVENTS.persona_wait_ended),
+  /** Whoever ran a step has gone, or has handed it back: another try begins, and what the last one has streamed is void. */
+  persona_step_lost: event('persona_step_lost', PERSONA_STEP_EVENTS.persona_step_lost),
   run_failed: event('run_failed', {
     source: z.enum(['provisioning', 'model', 'session', 'prompt', 'suspension']),
     error: Failure,

@@ -76,8 +76,13 @@ const OWN_FIELDS = {
   PostStep: { step },
   OnApprovalRequested: { call_id: z.string(), requested_by: z.string(), tool },
   OnHandoffEmitted: { to: z.string(), brief: z.string() },
-  OnPersonaPaused: {},
-  OnPersonaResumed: {},
+  OnPersonaPaused: {
+    /** The version that the session has pinned. */
+    version: z.string(),
+    /** Why, as whoever paused it has said. */
+    reason: z.string().optional(),
+  },
+  OnPersonaResumed: { version: z.string() },
   OnBudgetThreshold: {
     budget_pct: z.number().int().min(1).max(100),
     usage: z.strictObject({ budget: Budget, used: z.number().nonnegative(), limit: z.number().positive() }),

@@ -97,8 +97,8 @@ export const HOOK_CATALOGUE: Readonly<Record<HookPoint, HookPointRow>> = {
   PostStep: later(persona('after a declared step of a persona')),
   OnApprovalRequested: later(persona('a call waits for a person')),
   OnHandoffEmitted: later(persona('the session is about to go to another persona')),
-  OnPersonaPaused: later(persona('the persona of the session was paused')),
-  OnPersonaResumed: later(persona('the persona of the session goes on')),
+  OnPersonaPaused: persona('a step of the session waits, because its persona is paused; nothing waits for the answer'),
+  OnPersonaResumed: persona('its persona is paused no more, and the session goes on; nothing waits for the answer'),
   OnBudgetThreshold: persona(
     'a part of a budget is used up: at `pct` percent, or at 50, 80, 95 and 100; once each in a run',
   ),

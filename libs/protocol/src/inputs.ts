@@ -15,6 +15,7 @@ import { AssistantMessage, FilePart, TextPart } from './messages.ts';
 import { ParkRequest } from './parking.ts';
 import { PinnedPermissions } from './permissions.ts';
 import { CompactionStrategy, ModelSettings, Persona } from './persona.ts';
+import { PersonaStepInput } from './persona-steps.ts';
 import { PinnedPrice } from './prices.ts';
 import { TimerInput } from './timers.ts';
 import { HookAnswer } from './verdicts.ts';
@@ -76,6 +77,8 @@ export const Provision = z.strictObject({
   persona: z.strictObject({ name: z.string(), version: z.string() }),
   /** The whole definition, as pinned. */
   definition: Persona,
+  /** Only where its steps and tools run in processes that serve it: no host runs them itself. */
+  served: z.literal(true).optional(),
   model: ModelSettings,
   system_prompt: z.string(),
   tools: z.array(ToolDefinition),
@@ -299,6 +302,7 @@ export const Input = z.union([
   OwnedInput,
   HooksChangedInput,
   FeedbackInput,
+  PersonaStepInput,
   SessionFailedInput,
   TimerInput,
 ]);
@@ -309,6 +313,7 @@ export type Input =
   | OwnedInput
   | HooksChangedInput
   | FeedbackInput
+  | PersonaStepInput
   | SessionFailedInput
   | TimerInput;
 

@@ -81,6 +81,8 @@ export const Limits = z.strictObject({
   usd: z.number().min(0.000_001).max(1_000_000).optional(),
   /** From a run's start to its end, waiting for tools and approvals included. */
   wall_time_ms: z.number().int().positive().max(31_536_000_000).optional(),
+  /** How long a step waits for somebody who serves its persona, where it is served by processes of its own. */
+  wait_for_persona_ms: z.number().int().positive().max(BOUNDS.waitForPersonaMaxMs).optional(),
   children: z.number().int().nonnegative().optional(),
   depth: z.number().int().nonnegative().optional(),
 });

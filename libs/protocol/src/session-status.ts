@@ -63,6 +63,17 @@ export const SessionStatus = z.strictObject({
       by_itself: z.boolean(),
     })
     .nullable(),
+  /** Its step waits for somebody who serves its persona, or until that is paused no more; left out where none waits. */
+  waiting_for_persona: z
+    .strictObject({
+      persona: z.string(),
+      version: z.string(),
+      why: z.enum(['unserved', 'paused']),
+      since: z.string(),
+      /** When it is given up; null where it waits as long as it takes. */
+      until: z.string().nullable(),
+    })
+    .optional(),
   /** When an idling daemon wakes by itself; null where it does not. */
   wakes_at: z.string().nullable(),
   pending: z.array(

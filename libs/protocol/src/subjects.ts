@@ -119,8 +119,30 @@ export const subjects = {
     `$KV.${STREAMS.hosts}.tools.${TenantId.parse(tenant)}.${token(name, TOOL_NAME_PATTERN)}.${token(instance)}`,
   /** Where all instances of bus tools do. */
   toolBeats: '$KV.cox_hosts.tools.*.*.*',
-  /** Requests to a persona's service. */
-  persona: (tenant: string, name: string) => `cox.${TenantId.parse(tenant)}.persona.${token(name)}`,
+  /** Steps and calls of a version of a persona that is served; `version` is what stands for it in subjects. */
+  persona: (tenant: string, name: string, version: string) =>
+    `cox.${TenantId.parse(tenant)}.persona.${token(name)}.${token(version)}`,
+  /** What every instance of it hears. */
+  personaInstances: (tenant: string, name: string, version: string) =>
+    `cox.${TenantId.parse(tenant)}.persona.${token(name)}.${token(version)}.all`,
+  /** What one instance of it hears. */
+  personaInstance: (tenant: string, name: string, version: string, instance: string) =>
+    `cox.${TenantId.parse(tenant)}.persona.${token(name)}.${token(version)}.at.${token(instance)}`,
+  /** What a persona is announced as: a key of the registry. */
+  personaAnnouncement: (tenant: string, name: string) =>
+    `$KV.${STREAMS.registry}.personas.${TenantId.parse(tenant)}.${token(name)}`,
+  /** What all personas are announced as. */
+  personaAnnouncements: '$KV.cox_registry.personas.*.*',
+  /** That a persona is paused: a key of the registry, there as long as it is. */
+  personaPause: (tenant: string, name: string) =>
+    `$KV.${STREAMS.registry}.paused-personas.${TenantId.parse(tenant)}.${token(name)}`,
+  /** All such keys. */
+  personaPauses: '$KV.cox_registry.paused-personas.*.*',
+  /** Where an instance of a persona says that it lives: a key of the bucket of hosts. */
+  personaBeat: (tenant: string, name: string, instance: string) =>
+    `$KV.${STREAMS.hosts}.personas.${TenantId.parse(tenant)}.${token(name)}.${token(instance)}`,
+  /** Where all instances of personas do. */
+  personaBeats: '$KV.cox_hosts.personas.*.*.*',
   /** Requests to a hook. */
   hook: (tenant: string, id: string) => `cox.${TenantId.parse(tenant)}.hook.${token(id)}`,
   /** What a hook service announces: a key of the registry. */
@@ -172,7 +194,18 @@ export const tenantSubjects = {
   /** Where its instances say that they live. */
   toolBeats: (tenant: string, name: string) =>
     `$KV.${STREAMS.hosts}.tools.${TenantId.parse(tenant)}.${oneOrAll(name)}.*`,
+  /** All that is asked of personas that are served. */
   personas: (tenant: string) => `cox.${TenantId.parse(tenant)}.persona.>`,
+  /** Their steps and calls, shared in a queue group. */
+  personaSteps: (tenant: string) => `cox.${TenantId.parse(tenant)}.persona.*.*`,
+  /** What instances of personas hear beside what they share. */
+  personaOrders: (tenant: string) => ['all', 'at.*'].map((rest) => `cox.${TenantId.parse(tenant)}.persona.*.*.${rest}`),
+  /** What personas are announced as: keys of the registry. */
+  personaAnnouncements: (tenant: string) => `$KV.${STREAMS.registry}.personas.${TenantId.parse(tenant)}.*`,
+  /** Which of them are paused. */
+  personaPauses: (tenant: string) => `$KV.${STREAMS.registry}.paused-personas.${TenantId.parse(tenant)}.*`,
+  /** Where their instances say that they live. */
+  personaBeats: (tenant: string) => `$KV.${STREAMS.hosts}.personas.${TenantId.parse(tenant)}.*.*`,
   hooks: (tenant: string) => `cox.${TenantId.parse(tenant)}.hook.*`,
   /** What hook services announce: keys of the registry. */
   hookServices: (tenant: string) => `$KV.${STREAMS.registry}.hooks.${TenantId.parse(tenant)}.*`,
@@ -195,7 +228,7 @@ export const systemSubjects = {
   /** Commands of one verb, of any tenant. */
   command: (verb: string) => `cox.*.session.*.${token(verb)}`,
   /** Instances of services of every tenant. */
-  instances: ['$KV.cox_hosts.hooks.*.*.*', '$KV.cox_hosts.tools.*.*.*'],
+  instances: ['$KV.cox_hosts.hooks.*.*.*', '$KV.cox_hosts.tools.*.*.*', '$KV.cox_hosts.personas.*.*.*'],
   inboxPrefix: (role: string) => `_INBOX.${token(role)}`,
   /** Where a hook service calls back to the host that asked it. */
   callbacks: '_INBOX.host.*.c.*',
@@ -330,6 +363,18 @@ export function parseBusTool(
   const buckets: readonly (string | undefined)[] = [STREAMS.registry, STREAMS.hosts];
   if (kv !== '$KV' || !buckets.includes(bucket) || tools !== 'tools' || rest.length > 0) return null;
   if (!ID_PATTERN.test(tenant) || !TOOL_NAME_PATTERN.test(name) || !ID_PATTERN.test(instance ?? 'none')) return null;
+  return { tenant: TenantId.parse(tenant), name, instance };
+}
+
+/** Reads the key of a persona that is served, of one that is paused, or of an instance; null where it is none. */
+export function parseServedPersona(
+  subject: string,
+): { readonly tenant: TenantId; readonly name: string; readonly instance: string | undefined } | null {
+  const [kv, bucket, kind, tenant = '', name = '', instance, ...rest] = subject.split('.');
+  const buckets: readonly (string | undefined)[] = [STREAMS.registry, STREAMS.hosts];
+  if (kv !== '$KV' || !buckets.includes(bucket) || rest.length > 0) return null;
+  if (kind !== 'personas' && kind !== 'paused-personas') return null;
+  if (![tenant, name, instance ?? 'none'].every((one) => ID_PATTERN.test(one))) return null;
   return { tenant: TenantId.parse(tenant), name, instance };
 }
 

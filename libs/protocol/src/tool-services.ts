@@ -93,7 +93,13 @@ const about = {
 };
 
 /** One call, to whichever instance takes it. */
-export const ToolAsked = z.strictObject({ ...about, call_id: z.string().min(1).max(256), args: JsonObject });
+export const ToolAsked = z.strictObject({
+  ...about,
+  call_id: z.string().min(1).max(256),
+  /** Which of the tools of a persona's service; without it, of such a service, a step of its model is asked for. */
+  tool: z.string().regex(TOOL_NAME_PATTERN).optional(),
+  args: JsonObject,
+});
 /** See {@link ToolAsked}. */
 export type ToolAsked = z.infer<typeof ToolAsked>;
 
@@ -143,8 +149,8 @@ export const ToolSaid = z.discriminatedUnion('type', [
 /** See {@link ToolSaid}. */
 export type ToolSaid = z.infer<typeof ToolSaid>;
 
-/** Whether a key is one of this session, in this tenant. */
+/** Whether a key is one of this session, in this tenant. A step's key also says of which epoch and which try it is. */
 export function isKeyOf(key: string, tenant: string, sessionId: string): boolean {
   const prefix = `${tenant}.${sessionId}.`;
-  return key.startsWith(prefix) && /^\d{1,15}-\d{1,15}$/.test(key.slice(prefix.length));
+  return key.startsWith(prefix) && /^\d{1,15}-\d{1,15}(-\d{1,15}-\d{1,15})?$/.test(key.slice(prefix.length));
 }

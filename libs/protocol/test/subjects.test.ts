@@ -169,9 +169,10 @@ describe('no builder takes what could mean another subject', () => {
     expect(() => subjects.timerSchedule(ref, text)).toThrow();
     expect(() => subjects.timerDue(ref, text)).toThrow();
     expect(() => subjects.tenantJournals(text)).toThrow();
-    expect(() => subjects.persona('default', text)).toThrow();
+    expect(() => subjects.persona('default', text, 'v')).toThrow();
     expect(() => subjects.hook('default', text)).toThrow();
-    for (const build of [subjects.tool, subjects.persona, subjects.hook]) expect(() => build(text, 'name')).toThrow();
+    for (const build of [subjects.tool, subjects.personaAnnouncement, subjects.hook])
+      expect(() => build(text, 'name')).toThrow();
     // Tools may have longer names than sessions.
     expect(() => subjects.tool('default', text === 'x'.repeat(65) ? `${text}.` : text)).toThrow();
   });

@@ -8,12 +8,12 @@ import {
   BOUNDS,
   type CompactOutcome,
   type Message,
+  runModelStep,
   type SessionRef,
   textOf,
   userText,
 } from '@coxswain/protocol';
 import type { Effect } from '@coxswain/turn';
-import { refused } from './ask-model.ts';
 import { elapsedMs } from './elapsed-ms.ts';
 import type { OlderMessages, Transcript } from './transcript.ts';
 
@@ -65,10 +65,9 @@ export async function askCompaction(
     answered: transcript.answered,
     compaction: effect.step,
   };
-  const failure = await models.check(request.model);
   // Nobody reads a summary while it is written.
   const unread = () => {};
-  const result = failure ? refused(failure) : await models.resolve(request.model).stream(request, unread, signal);
+  const result = await runModelStep(models, request, unread, signal);
   return {
     type: 'compact_outcome',
     effect_id: effect.id,

@@ -1,11 +1,11 @@
-/** `askModel`: the only caller of models. Streams deltas out, brings one outcome back. */
-import type { Clock, ModelPart, ModelRequest, ModelResult, Models, Publisher } from '@coxswain/ports';
+/** `askModel`: an answer of the session's model. Streams deltas out, brings one outcome back. */
+import type { Clock, ModelPart, ModelRequest, Models, Publisher } from '@coxswain/ports';
 import {
   BOUNDS,
   type CallPart,
   type Delta,
-  type Failure,
   type ModelOutcome,
+  runModelStep,
   type SessionRef,
   type ToolDefinition,
 } from '@coxswain/protocol';
@@ -33,14 +33,19 @@ export async function askModel(
   let index = 0;
   let streamed = false;
   const onPart = (part: ModelPart) => {
+    if (part.type === 'again') {
+      // From 0 again: those who watch take what they have for void.
+      index = 0;
+      streamed = false;
+      return;
+    }
     streamed ||= part.type === 'text';
     publisher.delta(
       ref,
       deltaOf(part, { session_id: ref.sessionId, effect_id: effectId, epoch, turn: request.turn, index: index++ }),
     );
   };
-  const failure = await models.check(request.model);
-  const result = failure ? refused(failure) : await models.resolve(request.model).stream(request, onPart, signal);
+  const result = await runModelStep(models, request, onPart, signal);
   return {
     type: 'model_outcome',
     effect_id: effectId,
@@ -55,19 +60,7 @@ export async function askModel(
   };
 }
 
-/** The result of a model that is not asked, because it cannot be. */
-export function refused(error: Failure): ModelResult {
-  return {
-    status: 'failed',
-    message: { role: 'assistant', content: [] },
-    finishReason: 'error',
-    usage: { input_tokens: 0, output_tokens: 0 },
-    error,
-    attempts: 0,
-  };
-}
-
-function deltaOf(part: ModelPart, head: Omit<Delta, 'type' | 'kind' | 'text'>): Delta {
+function deltaOf(part: Exclude<ModelPart, { type: 'again' }>, head: Omit<Delta, 'type' | 'kind' | 'text'>): Delta {
   if (part.type === 'call')
     return {
       type: 'message_update',

@@ -35,6 +35,8 @@ export function describeRecord({ input, events }: Pick<JournalRecord, 'input' | 
       return 'the takeover by a host';
     case 'hooks_changed':
       return 'a change of the hooks';
+    case 'persona_step':
+      return 'how a step of a served persona fares';
     case 'feedback':
       return 'inbox feedback';
     case 'session_failed':

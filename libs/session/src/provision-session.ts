@@ -4,6 +4,7 @@ import type {
   KeptResults,
   Models,
   Personas,
+  ServedPersonas,
   StopPredicates,
   ToolSource,
   Toolset,
@@ -18,6 +19,7 @@ import {
   type ModelSettings,
   modelName,
   notYetInPersona,
+  PERSONA_TOOL_SOURCE,
   type Persona,
   type PinnedPrice,
   type PriceTable,
@@ -27,6 +29,7 @@ import {
   pinPermissions,
   type SessionRef,
   type StartSettings,
+  type TenantId,
   type ToolDefinition,
 } from '@coxswain/protocol';
 import { compactionProblem, resolveCompaction } from './context-window.ts';
@@ -37,6 +40,8 @@ import { sha256Hex } from './seal-record.ts';
 /** What provisioning needs of the host. */
 export interface ProvisionPorts {
   readonly personas: Personas;
+  /** Personas that processes of their own serve; where there are none, hosts run every step themselves. */
+  readonly served?: ServedPersonas | undefined;
   readonly models: Models;
   readonly tools: ToolSource;
   readonly hooks: Hooks;
@@ -53,15 +58,28 @@ export interface ProvisionPorts {
 /** What a session has pinned and is not to choose again. */
 export interface Pins {
   readonly definition?: Persona | undefined;
+  readonly served?: true | undefined;
+  /** Of a served persona: the tools of its own process. */
+  readonly servedTools?: readonly ToolDefinition[] | undefined;
   readonly model?: ModelSettings | undefined;
   readonly root?: string | undefined;
 }
 
 /** What is pinned of an earlier provisioning, less what a fork has asked to choose anew. */
-export function pinsOf(earlier: Pins | null, repins: 'model' | 'persona' | null): Pins {
-  const { definition, model, root } = earlier ?? {};
-  if (repins === null) return { definition, model, root };
-  return { root, ...(repins === 'model' ? { definition } : {}) };
+export function pinsOf(
+  earlier: Pins | null,
+  tools: readonly ToolDefinition[],
+  repins: 'model' | 'persona' | null,
+): Pins {
+  const { definition, served, model, root } = earlier ?? {};
+  const persona = served ? { definition, served, servedTools: toolsOfPersona(tools) } : { definition };
+  if (repins === null) return { ...persona, model, root };
+  return { root, ...(repins === 'model' ? persona : {}) };
+}
+
+/** What of a session's tools runs in the process of its served persona. */
+export function toolsOfPersona(tools: readonly ToolDefinition[]): readonly ToolDefinition[] {
+  return tools.filter(({ source }) => source === PERSONA_TOOL_SOURCE);
 }
 
 /** The outcome, and the tools that were opened on the way. The caller closes them. */
@@ -117,8 +135,11 @@ async function provision(
     outcome: { type: 'provision_outcome', effect_id: effectId, status: 'failed', error },
     toolset: null,
   });
-  const persona = pinned.definition ?? (await findPersona(ports.personas, settings.persona));
-  if (isFailure(persona)) return failed(persona);
+  const found = pinned.definition
+    ? { definition: pinned.definition, served: pinned.served }
+    : await findPersona(ports, ref.tenant, settings.persona);
+  if (isFailure(found)) return failed(found);
+  const { definition: persona, served } = found;
   const model = pinned.model ?? chooseModel(settings, persona, ports.defaultModel);
   if (isFailure(model)) return failed(model);
   const compaction = compactionProblem(persona.compaction, model);
@@ -136,8 +157,18 @@ async function provision(
   const root = pinned.root ?? settings.root ?? ports.defaultRoot;
   const mcpServers = { ...persona.mcp_servers, ...settings.mcp_servers };
   const [modelProblem, toolset] = await Promise.all([
-    ports.models.check(model).catch(unasked),
-    ports.tools.open({ ref, root, mcpServers, onFeedback, results }, signal),
+    served ? null : ports.models.check(model).catch(unasked),
+    ports.tools.open(
+      {
+        ref,
+        root,
+        mcpServers,
+        onFeedback,
+        results,
+        ...(served ? { served: { name: persona.name, version: versionOf(persona), tools: pinned.servedTools } } : {}),
+      },
+      signal,
+    ),
   ]);
   if (modelProblem || isFailure(toolset)) {
     if (!isFailure(toolset)) await toolset.close();
@@ -148,7 +179,7 @@ async function provision(
     return { outcome: { type: 'provision_outcome', effect_id: effectId, status: 'cancelled' }, toolset: null };
   }
   const tools = selectTools(toolset.tools, settings, persona);
-  const resolved = pin(settings, persona, model, mode, root, tools, hooks.table, limits, price);
+  const resolved = pin(settings, found, model, mode, root, tools, hooks.table, limits, price);
   return { outcome: { type: 'provision_outcome', effect_id: effectId, status: 'ok', provision: resolved }, toolset };
 }
 
@@ -180,10 +211,21 @@ export function isFailure(value: object | string): value is Failure {
   return typeof value === 'object' && 'code' in value && 'message' in value;
 }
 
-async function findPersona(personas: Personas, asked: StartSettings['persona']): Promise<Persona | Failure> {
-  const persona = asked === undefined ? PLAIN_PERSONA : typeof asked === 'string' ? await personas.find(asked) : asked;
-  if (persona === null) {
-    const names = await personas.names();
+interface FoundPersona {
+  readonly definition: Persona;
+  /** Processes of its own run its steps and tools. */
+  readonly served?: true | undefined;
+}
+
+async function findPersona(
+  { personas, served }: ProvisionPorts,
+  tenant: TenantId,
+  asked: StartSettings['persona'],
+): Promise<FoundPersona | Failure> {
+  const found = typeof asked === 'string' ? await namedPersona(personas, served, tenant, asked) : undefined;
+  const persona = found?.definition ?? (asked === undefined ? PLAIN_PERSONA : asked);
+  if (found === null || typeof persona === 'string') {
+    const names = [...new Set([...(await personas.names()), ...(served?.names(tenant) ?? [])])].sort();
     return {
       code: 'persona_not_found',
       message: `there is no persona ${String(asked)}; there are: ${names.join(', ') || 'none'}`,
@@ -192,7 +234,26 @@ async function findPersona(personas: Personas, asked: StartSettings['persona']):
   const later = notYetInPersona(persona);
   if (later)
     return { code: 'provision_failed', message: `persona ${persona.name}: ${later} is not there yet in this release` };
-  return persona;
+  return found ?? { definition: persona };
+}
+
+/** Those that somebody serves now come before those of the host's own, and these before such as nobody serves now. */
+async function namedPersona(
+  personas: Personas,
+  served: ServedPersonas | undefined,
+  tenant: TenantId,
+  name: string,
+): Promise<FoundPersona | null> {
+  const announced = served?.find(tenant, name);
+  const isServed = announced && served?.isServed(tenant, name, announced.version);
+  const own = isServed ? null : await personas.find(name);
+  if (own) return { definition: own };
+  return announced ? { definition: announced.definition, served: true } : null;
+}
+
+/** A definition's version: its own, or what its content gives. */
+export function versionOf(persona: Persona): string {
+  return persona.version ?? sha256Hex(canonicalJson(persona)).slice(0, 16);
 }
 
 function chooseModel(
@@ -255,7 +316,7 @@ function withSettings(definition: ToolDefinition, { tool_settings = [] }: Person
 
 function pin(
   settings: StartSettings,
-  persona: Persona,
+  { definition: persona, served }: FoundPersona,
   model: ModelSettings,
   mode: string,
   root: string,
@@ -265,10 +326,10 @@ function pin(
   price: PinnedPrice | undefined,
 ): Provision {
   const system = [persona.prompt, mode].filter((text) => text.trim() !== '').join('\n\n');
-  const version = persona.version ?? sha256Hex(canonicalJson(persona)).slice(0, 16);
   const pinned = {
-    persona: { name: persona.name, version },
+    persona: { name: persona.name, version: versionOf(persona) },
     definition: persona,
+    ...(served ? { served } : {}),
     model,
     system_prompt: system,
     permissions: pinPermissions(persona.permissions, settings.permissions),

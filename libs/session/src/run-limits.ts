@@ -33,6 +33,12 @@ export function runLimits(settings: StartSettings, persona: Persona): RunLimits 
   };
 }
 
+/** How long a step of the session waits for somebody who serves its persona. */
+export function waitForPersonaMs(settings: StartSettings, persona: Persona): number {
+  const said = [persona.limits, settings.limits].flatMap((limits) => limits?.wait_for_persona_ms ?? []);
+  return said.length === 0 ? BOUNDS.waitForPersonaMs : Math.min(...said);
+}
+
 function thresholdsOf(persona: Persona): number[] {
   // A run ends at 100 whether its persona wants to hear of it or not.
   return [...new Set([...(persona.budget_thresholds ?? DEFAULT_THRESHOLDS), 100])].sort((a, b) => a - b);

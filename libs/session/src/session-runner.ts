@@ -25,6 +25,7 @@ import {
   type ErrorCode,
   type Input,
   type Outcome,
+  type PersonaStepInput,
   type SessionEvent,
   type SessionRef,
   type SessionStatus,
@@ -113,6 +114,7 @@ type Job =
   | { readonly kind: 'outcome'; readonly outcome: Outcome }
   | { readonly kind: 'feedback' }
   | { readonly kind: 'hooks' }
+  | { readonly kind: 'step'; readonly input: PersonaStepInput }
   | { readonly kind: 'broken'; readonly error: Error }
   | { readonly kind: 'wake'; readonly handled: () => void; readonly isNews: boolean };
 
@@ -177,7 +179,8 @@ export class SessionRunner {
     this.#options = options;
     this.#onDropped = onDropped;
     const feedback = (source: string, text: string) => this.#takeFeedback(source, text);
-    this.#worker = new SessionWorker(ports, ref, () => this.#view(), feedback);
+    const tell = (input: PersonaStepInput) => this.#mailbox.post({ kind: 'step', input });
+    this.#worker = new SessionWorker(ports, ref, () => this.#view(), feedback, tell);
     const to = {
       offer: (outcome: Outcome) => {
         // What was said before a call came back is in the journal before its result.
@@ -337,6 +340,10 @@ export class SessionRunner {
       case 'hooks':
         // One that another host wrote last is looked at when it is taken over.
         if (session.writer === this.#options.host) await this.#seeHooks(session);
+        return;
+      case 'step':
+        // Whoever has taken the session over learns by itself how its step fares.
+        if (session.writer === this.#options.host) await this.#step(session, job.input);
         return;
       case 'feedback':
         return this.#recordFeedback(session);

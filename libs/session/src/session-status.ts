@@ -1,6 +1,6 @@
 /** A session as seen from outside, from its state after a committed record. */
 import { type SessionStatus, type StateValue, usdOf } from '@coxswain/protocol';
-import { budgetsOf, messagesOf, type SessionState, timerOf, UNKNOWN_QUESTION } from '@coxswain/turn';
+import { budgetsOf, messagesOf, personaWait, type SessionState, timerOf, UNKNOWN_QUESTION } from '@coxswain/turn';
 
 /** The status after the record that `n` and `at` name. */
 export function statusOf(state: SessionState, n: number, at: string): SessionStatus {
@@ -41,6 +41,7 @@ export function statusOf(state: SessionState, n: number, at: string): SessionSta
         ...(row.in_doubt ? { question: UNKNOWN_QUESTION } : {}),
       })),
     suspended: suspensionOf(state),
+    ...waitOf(state),
     wakes_at: timer?.what === 'wake_interval' ? timeText(timer.dueAtMs) : null,
     pending: [
       ...context.pending.map(
@@ -58,6 +59,14 @@ export function statusOf(state: SessionState, n: number, at: string): SessionSta
       }),
     ),
   };
+}
+
+function waitOf({ context }: SessionState): Pick<SessionStatus, 'waiting_for_persona'> {
+  const wait = personaWait(context);
+  if (!wait) return {};
+  const { persona, version, why, since_ms, timer } = wait;
+  const until = timer ? timeText(timer.due_at_ms) : null;
+  return { waiting_for_persona: { persona, version, why, since: timeText(since_ms), until } };
 }
 
 function suspensionOf({ context }: SessionState): SessionStatus['suspended'] {

@@ -6,10 +6,11 @@ import {
   type HookRegistration,
   type Message,
   type Outcome,
+  type PersonaStepInput,
   type SessionRef,
   type ToolDefinition,
 } from '@coxswain/protocol';
-import type { SessionState, WorkEffect } from '@coxswain/turn';
+import { lostTries, personaWait, type SessionState, type WorkEffect } from '@coxswain/turn';
 import { askCompaction } from './ask-compaction.ts';
 import { askModel } from './ask-model.ts';
 import { READ_ON_TOOL } from './bound-result.ts';
@@ -18,9 +19,11 @@ import { consultHooks } from './consult-hooks.ts';
 import { dispatchWithHook, INTERRUPTED, textOutcome } from './dispatch-with-hook.ts';
 import type { EffectWorker } from './effect-table.ts';
 import { keptResults } from './kept-results.ts';
-import { isFailure, type ProvisionPorts, pinsOf, provisionSession } from './provision-session.ts';
+import { isFailure, type ProvisionPorts, pinsOf, provisionSession, toolsOfPersona } from './provision-session.ts';
 import { readOutcome } from './read-outcome.ts';
+import { waitForPersonaMs } from './run-limits.ts';
 import { type FileCache, withFiles } from './shown-files.ts';
+import { stepModels } from './step-models.ts';
 import type { Transcript } from './transcript.ts';
 
 /** The ports that effects use. */
@@ -45,19 +48,25 @@ export class SessionWorker implements EffectWorker {
   readonly #ref: SessionRef;
   readonly #view: () => SessionView;
   readonly #feedback: (source: string, text: string) => void;
+  readonly #tell: (input: PersonaStepInput) => void;
   readonly #disposed = new AbortController();
   readonly #results: KeptResults;
   #files: FileCache | null = null;
   #toolset: Toolset | null = null;
   #opening: Promise<Toolset | null> | null = null;
 
-  /** @param feedback takes what tools, servers and hooks tell the model beside their results. */
+  /**
+   * @param feedback takes what tools, servers and hooks tell the model beside their results.
+   * @param tell takes how a step of a served persona fares.
+   */
   constructor(
     ports: WorkerPorts,
     ref: SessionRef,
     view: () => SessionView,
     feedback: (source: string, text: string) => void,
+    tell: (input: PersonaStepInput) => void,
   ) {
+    this.#tell = tell;
     this.#ports = ports;
     this.#ref = ref;
     this.#view = view;
@@ -83,7 +92,7 @@ export class SessionWorker implements EffectWorker {
           this.#ref,
           effect.id,
           state.context.settings ?? {},
-          pinsOf(transcript.frame.persona, state.context.repins),
+          pinsOf(transcript.frame.persona, transcript.frame.tools, state.context.repins),
           this.#results,
           signal,
           this.#feedback,
@@ -119,12 +128,13 @@ export class SessionWorker implements EffectWorker {
         const ask = { ref: this.#ref, effectId: effect.id, epoch: state.context.epoch, request };
         const backoffMs = restartBackoffMs(effect.restarts);
         if (backoffMs > 0) await ports.clock.sleep(backoffMs, signal);
-        return askModel(ports.models, ports.publisher, ports.clock, ask, signal);
+        return askModel(this.#models(effect), ports.publisher, ports.clock, ask, signal);
       }
       case 'compact': {
         const backoffMs = restartBackoffMs(effect.restarts);
         if (backoffMs > 0) await ports.clock.sleep(backoffMs, signal);
-        return askCompaction(ports.models, ports.clock, this.#key(effect.id), effect, transcript, this.#ref, signal);
+        const key = this.#key(effect.id);
+        return askCompaction(this.#models(effect), ports.clock, key, effect, transcript, this.#ref, signal);
       }
       case 'call_tool':
         return this.#callTool(effect, state, transcript, signal, taken);
@@ -313,7 +323,10 @@ export class SessionWorker implements EffectWorker {
     if (!persona) return null;
     const { settings } = this.#view().state.context;
     const mcpServers = { ...persona.definition.mcp_servers, ...settings?.mcp_servers };
-    const spec = { ref: this.#ref, root: persona.root, mcpServers, onFeedback: this.#feedback, results: this.#results };
+    const { name, version } = persona.persona;
+    const served = persona.served ? { name, version, tools: toolsOfPersona(transcript.frame.tools) } : undefined;
+    const { root } = persona;
+    const spec = { ref: this.#ref, root, mcpServers, served, onFeedback: this.#feedback, results: this.#results };
     const opened = await this.#ports.tools.open(spec, this.#disposed.signal);
     if (isFailure(opened)) {
       this.#ports.log.warn(
@@ -329,6 +342,27 @@ export class SessionWorker implements EffectWorker {
   #toolOfCall(state: SessionState, transcript: Transcript, callId: string): ToolDefinition | undefined {
     const name = state.context.calls.find((row) => row.call_id === callId)?.tool;
     return transcript.frame.tools.find((tool) => tool.name === name);
+  }
+
+  /** The models as a step of this session has them: in this process, or in one that serves its persona. */
+  #models({ id: effectId, epoch: askedIn }: WorkEffect): Models {
+    const { served, models, clock } = this.#ports;
+    const { state, transcript } = this.#view();
+    const { persona } = transcript.frame;
+    if (!served || !persona) return models;
+    return stepModels(models, served, clock, {
+      ref: this.#ref,
+      effectId,
+      epoch: state.context.epoch,
+      askedIn,
+      persona: persona.persona.name,
+      version: persona.persona.version,
+      servedOnly: persona.served === true,
+      waitMs: waitForPersonaMs(state.context.settings ?? {}, persona.definition),
+      lost: lostTries(state.context, effectId),
+      isWaiting: () => personaWait(this.#view().state.context)?.effect_id === effectId,
+      tell: this.#tell,
+    });
   }
 
   #key(effectId: string): string {

@@ -30,8 +30,6 @@ const SHOWN: { readonly [P in HookPoint]?: JsonObject } = {
     tool: { name: 'rm', args: { path: 'a' }, call_id: 'c1' },
   },
   OnHandoffEmitted: { to: 'reviewer', brief: 'look at this' },
-  OnPersonaPaused: {},
-  OnPersonaResumed: {},
 };
 
 const payloadOf = (point: HookPoint): JsonObject => ({

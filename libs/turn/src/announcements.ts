@@ -18,9 +18,15 @@ import {
 import type { CallRow, SessionContext } from './context.ts';
 import * as q from './queries.ts';
 
+const ANNOUNCED = [
+  'loop_checkpoint',
+  'permission_replied',
+  'OnBudgetThreshold',
+  'OnPersonaPaused',
+  'OnPersonaResumed',
+] as const satisfies readonly HookPoint[];
 /** A point that is announced. */
-export type AnnouncedPoint = Extract<HookPoint, 'loop_checkpoint' | 'permission_replied' | 'OnBudgetThreshold'>;
-const ANNOUNCED: readonly HookPoint[] = ['loop_checkpoint', 'permission_replied', 'OnBudgetThreshold'];
+export type AnnouncedPoint = (typeof ANNOUNCED)[number];
 
 /** What hooks are still to be told of. */
 export interface Announcement {
@@ -42,7 +48,7 @@ export function tooMuchToTell(context: SessionContext): boolean {
 
 /** Whether a consult is one of these. */
 export function isAnnounced(point: HookPoint): point is AnnouncedPoint {
-  return ANNOUNCED.includes(point);
+  return ANNOUNCED.some((one) => one === point);
 }
 
 /** What an event gives hooks to hear of, where any are registered for it; the same list where nobody is. */
@@ -71,6 +77,15 @@ function announcementOf(context: SessionContext, event: SessionEvent): Announcem
       const { budget, percent, used, limit } = event;
       const detail = { budget_pct: percent, usage: { budget, used, limit } };
       return { point: 'OnBudgetThreshold', target: context.pinned?.persona ?? '', detail };
+    }
+    case 'waiting_for_persona': {
+      const { persona, version, reason } = event;
+      const detail = { version, ...(reason === undefined ? {} : { reason }) };
+      return event.why === 'paused' ? { point: 'OnPersonaPaused', target: persona, detail } : null;
+    }
+    case 'persona_wait_ended': {
+      const { persona, version } = event;
+      return event.why === 'paused' ? { point: 'OnPersonaResumed', target: persona, detail: { version } } : null;
     }
     default:
       return null;

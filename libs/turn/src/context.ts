@@ -31,6 +31,7 @@ import type { Announcement } from './announcements.ts';
 import { type BudgetCount, NOTHING_USED } from './budgets.ts';
 import type { Pass } from './compaction.ts';
 import type { OpenJob } from './jobs.ts';
+import type { LostSteps, PersonaWait } from './persona-waits.ts';
 import type { LiveReminder } from './reminders.ts';
 import { EMPTY_VIEW, type ViewAccount } from './view-account.ts';
 
@@ -310,6 +311,9 @@ export interface SessionContext {
   readonly repins: 'model' | 'persona' | null;
   /** `preempted`: an interrupt came that does not wait for the answer. */
   readonly model: (OpenEffect & { readonly restarts: number; readonly preempted?: true | undefined }) | null;
+  /** What the open step waits for before it can begin; and how many of its tries were lost. Only of served personas. */
+  readonly persona_wait?: PersonaWait | null;
+  readonly lost_steps?: LostSteps | null;
   /** The model step of the compaction that is under way. */
   readonly compacting: (OpenEffect & { readonly restarts: number }) | null;
   readonly closing: OpenEffect | null;

@@ -1,4 +1,5 @@
 /** What suspends a session and what wakes it: commands, signals, calls that park it, and timers. */
+
 import {
   BOUNDS,
   type CallOutcome,
@@ -15,6 +16,7 @@ import {
 import type { SessionContext } from './context.ts';
 import { by, type Decision, events, why } from './decision.ts';
 import { timerOf } from './effects.ts';
+import { waitedTooLong } from './persona-waits.ts';
 import { controlOutcome, reject } from './rejection.ts';
 import { isEnded, leafOf, type SessionState, topStateOf } from './state.ts';
 
@@ -76,7 +78,8 @@ export function decideTimer(state: SessionState, input: TimerInput): Decision {
   const timer = timerOf(state);
   if (timer?.id !== input.effect_id || timer.dueAtMs !== input.due_at_ms)
     return { kind: 'ignored', reason: `no timer ${input.effect_id} is waited for` };
-  return events({ type: 'timer_fired', effect_id: timer.id, what: timer.what });
+  const given = timer.what === 'waiting_for_persona' ? waitedTooLong(state.context) : [];
+  return events({ type: 'timer_fired', effect_id: timer.id, what: timer.what }, ...given);
 }
 
 /**

@@ -48,6 +48,7 @@ import { decideFeedback } from './feedback.ts';
 import { decideFeedbackCommand } from './jobs.ts';
 import { MACHINE_VERSION } from './machine-versions.ts';
 import { because, ended, UNSEEN, unstartedRun } from './next.ts';
+import { decidePersonaStep } from './persona-waits.ts';
 import { PREEMPTED } from './preempt.ts';
 import * as q from './queries.ts';
 import { controlOutcome, reject, withOutcome } from './rejection.ts';
@@ -83,6 +84,8 @@ export function decide(state: SessionState, input: Input, atMs: number): Decisio
       return decideHooksChanged(state, input);
     case 'feedback':
       return decideFeedback(state.context, input);
+    case 'persona_step':
+      return decidePersonaStep(state.context, input);
     case 'session_failed':
       return decideSessionFailed(state, input);
     case 'timer':

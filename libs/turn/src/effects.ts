@@ -8,6 +8,7 @@ import {
 } from '@coxswain/protocol';
 import type { CallCancel } from './context.ts';
 import { isReprovisioning } from './copied-session.ts';
+import { personaWait } from './persona-waits.ts';
 import { PREEMPT_ORDER } from './preempt.ts';
 import { leafOf, type SessionState } from './state.ts';
 
@@ -141,9 +142,22 @@ export function effectsOf(state: SessionState): readonly Effect[] {
 
 /**
  * The timer that a session waits for. One that is not listed here any more fires into the void; none is cancelled. There
- * is one at most: a run's clock stands still while the session is parked or idles.
+ * is one at most: a run's clock stands still while the session is parked or idles, and of it and a step that waits for
+ * its persona the one that is due first is listed.
  */
 export function timerOf(state: SessionState): TimerEffect | null {
+  const [of, given] = [ownTimer(state), personaTimer(state)];
+  return given && (!of || given.dueAtMs < of.dueAtMs) ? given : of;
+}
+
+function personaTimer({ context }: SessionState): TimerEffect | null {
+  const timer = context.aborting ? undefined : personaWait(context)?.timer;
+  if (!timer) return null;
+  const { id, epoch, due_at_ms: dueAtMs } = timer;
+  return { kind: 'timer', id, epoch, abort: null, dueAtMs, what: 'waiting_for_persona' };
+}
+
+function ownTimer(state: SessionState): TimerEffect | null {
   const { suspension, idle_timer, clock_watch, aborting } = state.context;
   if (clock_watch) {
     const { id, epoch, due_at_ms: dueAtMs } = clock_watch;

@@ -30,6 +30,7 @@ import { idling, resumed, suspended, timerFired } from './evolve-waits.ts';
 import { feedbackEvolved, feedbackSaid, feedbackTaken } from './feedback.ts';
 import { guardEnded, injectionBlocked } from './guard.ts';
 import { jobsAfter } from './jobs.ts';
+import { waitsForPersona } from './persona-waits.ts';
 import { isPreempted, preempt } from './preempt.ts';
 import * as q from './queries.ts';
 import { countDownAtTurnEnd, showReminders } from './reminders.ts';
@@ -344,6 +345,12 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
     }
     case 'timer_fired':
       return timerFired(context, event);
+    case 'waiting_for_persona':
+      return waitsForPersona(context, event);
+    case 'persona_wait_ended':
+      return { persona_wait: null };
+    case 'persona_step_lost':
+      return { lost_steps: { effect_id: event.effect_id, lost: event.lost } };
     case 'run_failed':
       return {
         aborting: true,

@@ -15,6 +15,7 @@ export {
 export { isClearable } from './estimate-tokens.ts';
 export { MACHINE_VERSION, REPLAYED_VERSIONS } from './machine-versions.ts';
 export { next } from './next.ts';
+export { lostTries, type PersonaWait, personaWait } from './persona-waits.ts';
 export { anythingInFlight } from './queries.ts';
 export { countDownAtCompaction, inheritedReminders, type LiveReminder } from './reminders.ts';
 export { rewriteResult, textLength } from './rewrite-result.ts';

@@ -88,6 +88,9 @@ export const turnMachine = turnSetup.createMachine({
     suspend_requested: evolves,
     signal_received: evolves,
     timer_fired: evolves,
+    waiting_for_persona: evolves,
+    persona_wait_ended: evolves,
+    persona_step_lost: evolves,
   },
   states: {
     provisioning: {

@@ -163,6 +163,12 @@ export function journalLine(event: SessionEvent): string {
         'stop_predicates_answered',
         ...event.answers.map(({ predicate, holds, failure }) => `${predicate} ${failure ? 'failed' : holds}`),
       );
+    case 'waiting_for_persona':
+      return words('waiting_for_persona', event.persona, event.version, event.why);
+    case 'persona_wait_ended':
+      return words('persona_wait_ended', event.persona, event.why);
+    case 'persona_step_lost':
+      return words('persona_step_lost', event.instance, event.cause, String(event.lost));
     case 'persona_changed':
     case 'prices_changed':
     case 'tools_changed':

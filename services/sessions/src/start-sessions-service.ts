@@ -14,6 +14,7 @@ import {
   createNatsHostLine,
   createNatsInbox,
   createNatsJournal,
+  createNatsPersonas,
   createNatsPublisher,
   createNatsSnapshots,
   createNatsTimers,
@@ -102,6 +103,7 @@ export async function startSessionsService(options: SessionsServiceOptions): Pro
     const defaultRoot = options.defaultRoot ?? process.cwd();
     const served = await createNatsHooks(nc, log);
     const busTools = await createNatsTools(nc, log);
+    const servedPersonas = await createNatsPersonas(nc, log);
     const own = [declared?.hooks, options.hooks].filter((hooks) => hooks !== undefined);
     const host = createSessionHost(
       {
@@ -116,9 +118,11 @@ export async function startSessionsService(options: SessionsServiceOptions): Pro
         models: createModels({ env, clock, baseFolder: defaultRoot }),
         tools: combineToolSources([
           options.tools ?? combineToolSources([createBuiltInTools(), createMcpTools({ env })]),
+          servedPersonas.tools,
           busTools,
         ]),
         personas: noPersonas,
+        served: servedPersonas.personas,
         hooks: combineHooks([...own, served], log),
         clock,
         ids,
@@ -139,6 +143,7 @@ export async function startSessionsService(options: SessionsServiceOptions): Pro
       await host.stop();
       await served.stop();
       await busTools.stop();
+      await servedPersonas.stop();
       await nc.close();
       endWatching();
     });
@@ -159,5 +164,5 @@ export async function startSessionsService(options: SessionsServiceOptions): Pro
   }
 }
 
-// Personas by name come with a service of their own; until then a start brings its persona's definition.
+// Personas by name are those that are served; a host has none of its own.
 const noPersonas: Personas = { find: async () => null, names: async () => [] };

@@ -8,6 +8,7 @@ import { FORKS } from './forks.ts';
 import { HOOKS } from './hooks.ts';
 import { INJECTIONS } from './injections.ts';
 import { LIMITS } from './limits.ts';
+import { PERSONAS } from './personas.ts';
 import { PLAIN_RUNS } from './plain-runs.ts';
 import { SEAM_DELIVERIES } from './seam-deliveries.ts';
 import { SLEEPING } from './sleeping.ts';
@@ -29,4 +30,5 @@ export const SCENARIOS: readonly Scenario[] = [
   ...COMPACTION,
   ...LIMITS,
   ...FORKS,
+  ...PERSONAS,
 ];

@@ -12,6 +12,7 @@ export { createNatsHooks, type NatsHooks } from './nats-hooks.ts';
 export { createNatsHostLine } from './nats-host-line.ts';
 export { createNatsInbox } from './nats-inbox.ts';
 export { createNatsJournal } from './nats-journal.ts';
+export { createNatsPersonas, type NatsPersonas } from './nats-personas.ts';
 export { createNatsPublisher } from './nats-publisher.ts';
 export { createNatsPurge } from './nats-purge.ts';
 export { serveQueries } from './nats-queries.ts';
@@ -20,6 +21,14 @@ export { NatsRefusedError, NatsUnavailableError, NotPermittedError } from './nat
 export { createNatsBlobs, createNatsSnapshots } from './nats-storage.ts';
 export { createNatsTimers } from './nats-timers.ts';
 export { createNatsTools, type NatsTools } from './nats-tools.ts';
+export {
+  type ListedPersona,
+  type ListedPersonaInstance,
+  listServedPersonas,
+  pausePersona,
+  removeServedPersona,
+  resumePersona,
+} from './persona-registry.ts';
 export {
   type ListedHookService,
   listHookServices,

@@ -28,10 +28,34 @@ import type { ToolPresence } from './nats-tool-presence.ts';
 import { type CallName, lost, named, reasonOf, saidIn, textOf, unavailable } from './tool-answers.ts';
 import { inboxPrefixOf } from './wire.ts';
 
+/** A call, and how those who serve it are addressed: by `tool`, in {@link CallRoutes}. */
+export interface RoutedCall extends ToolCall {
+  /** What of it is meant, where many things are served under one address. */
+  readonly member?: string | undefined;
+  /** It may be begun again elsewhere: it is lost as soon as nobody listens for it any more, or whoever has it stands still. */
+  readonly isRepeatable?: true | undefined;
+}
+
+/** Subjects of what is served. */
+export interface CallRoutes {
+  asked(tenant: string, tool: string): string;
+  all(tenant: string, tool: string): string;
+  one(tenant: string, tool: string, instance: string): string;
+}
+
+/** What calls ask of who is there. */
+export type CallPresence = Pick<ToolPresence, 'isServed' | 'living' | 'silent' | 'forget' | 'silentMs' | 'listenedMs'>;
+
+const TOOL_ROUTES: CallRoutes = {
+  asked: subjects.tool,
+  all: subjects.toolInstances,
+  one: subjects.toolInstance,
+};
+
 /** See the top of the file. */
 export interface NatsToolCalls {
   /** Sends a call and waits for its outcome, under the contract of the tool port. */
-  call(call: ToolCall, signal: AbortSignal): Promise<ToolOutcome>;
+  call(call: RoutedCall, signal: AbortSignal): Promise<ToolOutcome>;
   /** Asks every living instance what became of a call. */
   probe(about: CallName): Promise<ToolProbe>;
   /** Tells whoever has taken a call up to stop. @returns whether somebody has heard it. */
@@ -40,7 +64,7 @@ export interface NatsToolCalls {
 }
 
 interface Pending {
-  readonly call: ToolCall;
+  readonly call: RoutedCall;
   readonly subject: string;
   /** Who runs it, once that is known. */
   instance: string | null;
@@ -66,6 +90,7 @@ const SILENT_MS = 1_000;
 const ASKED_EVERY_MS = 5_000;
 /** So long a call may lie with the server or at an instance that has not looked at it yet. */
 const TAKEN_WITHIN_MS = 10_000;
+const REPEATED_AFTER_MS = 3_000;
 const SENDINGS_MAX = 3;
 const PROBED_EVERY_MS = 250;
 const PROBE_MAX_MS = 10_000;
@@ -76,7 +101,12 @@ const LISTENED_MIN_MS = 1_000;
 const STOP_HEARD_WITHIN_MS = 2_000;
 
 /** Calls on this connection. */
-export function createNatsToolCalls(nc: NatsConnection, presence: ToolPresence, log: Log): NatsToolCalls {
+export function createNatsToolCalls(
+  nc: NatsConnection,
+  presence: CallPresence,
+  log: Log,
+  at: CallRoutes = TOOL_ROUTES,
+): NatsToolCalls {
   const inbox = createInbox(inboxPrefixOf(nc));
   const pending = new Map<string, Pending>();
   const gathering = new Map<string, Gathering>();
@@ -129,34 +159,31 @@ export function createNatsToolCalls(nc: NatsConnection, presence: ToolPresence, 
   function attach(token: string, one: Pending): void {
     const { tool, ref } = one.call;
     one.askedMs = performance.now();
-    const subject = one.instance
-      ? subjects.toolInstance(ref.tenant, tool, one.instance)
-      : subjects.toolInstances(ref.tenant, tool);
+    const subject = one.instance ? at.one(ref.tenant, tool, one.instance) : at.all(ref.tenant, tool);
     publish(subject, { ...named(one.call), want: 'attach' }, `${inbox}.${token}.a`);
   }
 
   function abort(one: Pending): void {
     const { tool, ref } = one.call;
-    const subject = one.instance
-      ? subjects.toolInstance(ref.tenant, tool, one.instance)
-      : subjects.toolInstances(ref.tenant, tool);
+    const subject = one.instance ? at.one(ref.tenant, tool, one.instance) : at.all(ref.tenant, tool);
     publish(subject, { ...named(one.call), want: 'abort', reason: one.abortReason });
   }
 
   /** The server says that nobody listens. */
   function unheard(one: Pending, isQuestion: boolean): void {
-    const { tool, ref } = one.call;
     if (isQuestion && one.sendings <= 1 && one.instance === null) one.settle(unavailable('nobody serves it'));
     else if (one.instance === null && performance.now() - one.heardMs > TOOL_LIVENESS.ttlMs) one.settle(lost());
-    else if (one.instance !== null && presence.silentMs(ref.tenant, tool, one.instance) > TOOL_LIVENESS.ttlMs)
-      one.settle(lost());
+    else if (one.instance !== null && (one.call.isRepeatable || isGone(one, one.instance))) one.settle(lost());
   }
+
+  const isGone = ({ call: { ref, tool } }: Pending, instance: string) =>
+    presence.silentMs(ref.tenant, tool, instance) > TOOL_LIVENESS.ttlMs;
 
   function hear(token: string, one: Pending, said: ToolSaid): void {
     one.heardMs = performance.now();
     if (said.type === 'running') {
       one.instance = said.instance;
-      one.call.onTaken?.();
+      one.call.onTaken?.(said.instance);
       if (one.abortedMs !== null) abort(one);
     } else if (said.type === 'progress') {
       one.call.onProgress(said.text);
@@ -180,7 +207,8 @@ export function createNatsToolCalls(nc: NatsConnection, presence: ToolPresence, 
     const { call } = one;
     one.sendings++;
     one.askedMs = performance.now();
-    publish(one.subject, { ...named(call), call_id: call.callId, args: call.args }, `${inbox}.${token}.q`);
+    const member = call.member === undefined ? {} : { tool: call.member };
+    publish(one.subject, { ...named(call), call_id: call.callId, ...member, args: call.args }, `${inbox}.${token}.q`);
   }
 
   function look(): void {
@@ -191,12 +219,17 @@ export function createNatsToolCalls(nc: NatsConnection, presence: ToolPresence, 
       if (one.abortedMs !== null && nowMs - one.abortedMs > 2 * BOUNDS.abortGraceMs) {
         one.settle({ status: 'cancelled', result: textOf('It did not stop within its grace.', true) });
       } else if (one.instance === null) {
-        if (nowMs - one.heardMs > TAKEN_WITHIN_MS) {
+        if (nowMs - one.heardMs > (one.call.isRepeatable ? REPEATED_AFTER_MS : TAKEN_WITHIN_MS)) {
           // If it comes to somebody after all, it must not begin any more.
           one.abortReason = 'nobody took it in time';
           abort(one);
           one.settle(lost());
         } else if (nowMs - one.askedMs > SILENT_MS) attach(token, one);
+      } else if (one.call.isRepeatable && isGone(one, one.instance)) {
+        // It may go on one day: then it learns that nobody waits for it any more.
+        one.abortReason = 'it has stood still for too long';
+        abort(one);
+        one.settle(lost());
       } else {
         const isSilent = presence.silentMs(ref.tenant, tool, one.instance) > SILENT_MS;
         if (nowMs - one.askedMs > (isSilent ? SILENT_MS : ASKED_EVERY_MS)) attach(token, one);
@@ -212,7 +245,7 @@ export function createNatsToolCalls(nc: NatsConnection, presence: ToolPresence, 
   }
 
   function follow(
-    call: ToolCall,
+    call: RoutedCall,
     signal: AbortSignal,
     begin: (token: string, one: Pending) => void,
     instance?: string,
@@ -222,7 +255,7 @@ export function createNatsToolCalls(nc: NatsConnection, presence: ToolPresence, 
       const nowMs = performance.now();
       const one: Pending = {
         call,
-        subject: subjects.tool(call.ref.tenant, call.tool),
+        subject: at.asked(call.ref.tenant, call.tool),
         instance: instance ?? null,
         sendings: 0,
         heardMs: nowMs,
@@ -276,7 +309,7 @@ export function createNatsToolCalls(nc: NatsConnection, presence: ToolPresence, 
         const nowMs = performance.now();
         if (connected && nowMs - askedMs >= PROBED_EVERY_MS) {
           askedMs = nowMs;
-          publish(subjects.toolInstances(about.ref.tenant, about.tool), order, `${inbox}.${token}.p`);
+          publish(at.all(about.ref.tenant, about.tool), order, `${inbox}.${token}.p`);
         }
         await new Promise<void>((resolve) => {
           const again = setTimeout(resolve, PROBED_EVERY_MS);
@@ -306,7 +339,7 @@ export function createNatsToolCalls(nc: NatsConnection, presence: ToolPresence, 
           });
           setTimeout(resolve, STILL_MS, true).unref();
         });
-        publish(subjects.toolInstance(tenant, about.tool, instance), order, `${inbox}.${token}.p`);
+        publish(at.one(tenant, about.tool, instance), order, `${inbox}.${token}.p`);
         const isStill = await isThere;
         gathering.delete(token);
         if (!isStill) presence.forget(tenant, about.tool, instance);

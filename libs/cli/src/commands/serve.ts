@@ -1,6 +1,7 @@
 /** `cox serve`. */
 import { basename, resolve } from 'node:path';
-import { HookServiceName } from '@coxswain/protocol';
+import type { PersonaToServe } from '@coxswain/personas';
+import { HookServiceName, PERSONA_SERVICE_BOUNDS } from '@coxswain/protocol';
 import { type BusAddress, findBus } from '../instance/find-bus.ts';
 import { manifestNotice, manifestOf } from '../instance/manifest.ts';
 import { namedTenant } from '../instance/named-tenant.ts';
@@ -8,19 +9,23 @@ import { logTarget, serveUntilTold } from '../instance/serve-until-told.ts';
 import { typedIn } from '../instance/state-dir.ts';
 import { CliError, EXIT, type ExitCode, usageError } from '../line/cli-error.ts';
 import type { CommandRun, Invocation } from '../line/command-spec.ts';
+import { readPersona } from '../run/persona-file.ts';
 import { standardStreams } from '../terminal/streams.ts';
 
 /** Runs one service on a bus until it is told to stop. */
 export const run: CommandRun = (invocation) => {
-  const [what, file] = invocation.args;
+  const [what, file, ...others] = invocation.args;
+  if (what === 'persona') return servePersonas(invocation, [...(file === undefined ? [] : [file]), ...others]);
+  if (others.length > 0) throw usageError(`cox serve ${String(what).slice(0, 64)} takes one file`);
+  if (invocation.flags.on('at-once')) throw usageError('--at-once is for cox serve persona');
   if (what === 'hooks') return serveHooks(invocation, file);
   if (what === 'tool') return serveTool(invocation, file);
   if (what !== 'sessions')
-    throw usageError(`cox serve takes hooks, tool or sessions, not "${String(what).slice(0, 64)}"`);
+    throw usageError(`cox serve takes hooks, persona, tool or sessions, not "${String(what).slice(0, 64)}"`);
   if (file !== undefined) throw usageError(`cox serve sessions takes no file; --manifest ${file} declares its hooks`);
   if (invocation.flags.on('name')) throw usageError('--name is the name of a hook service');
   if (invocation.flags.on('tenant'))
-    throw usageError('--tenant is whose hooks or tools are served; a host serves all tenants');
+    throw usageError('--tenant is whose hooks, personas or tools are served; a host serves all tenants');
   return serveSessions(invocation);
 };
 
@@ -66,6 +71,39 @@ async function serveTool(invocation: Invocation, given: string | undefined): Pro
       else standardStreams.err(`serves ${tools.join(', ')} of ${file}; stop with Ctrl-C\n`);
     },
   );
+}
+
+async function servePersonas(invocation: Invocation, paths: readonly string[]): Promise<ExitCode> {
+  const { flags, env } = invocation;
+  if (paths.length === 0) throw usageError('cox serve persona needs a persona: cox serve persona ./personas/reviewer');
+  if (flags.on('manifest')) throw usageError('--manifest belongs to sessions');
+  if (flags.on('name')) throw usageError('--name is the name of a hook service; a persona is named by its definition');
+  const stepsAtOnce = flags.whole('at-once', { min: 1, max: PERSONA_SERVICE_BOUNDS.stepsAtOnceMax });
+  const { startPersonaService, isPersonaModule, loadPersonaModule } = await import('@coxswain/personas');
+  const personas: PersonaToServe[] = [];
+  for (const given of paths) {
+    const path = resolve(typedIn(env), given);
+    if (isPersonaModule(path)) personas.push(await loadPersonaModule(path));
+    else {
+      const { input } = await readPersona(path);
+      personas.push({ definition: input, folder: typedIn(env) });
+    }
+  }
+  const { address, stateDir } = await someBus(invocation);
+  const tenant = namedTenant(flags, address.credentials?.tenant);
+  outliveFailures('a tool of a persona');
+  return serveUntilTold(
+    { name: 'persona', stateDir, title: ({ personas: served }) => `the personas ${named(served)}` },
+    () => startPersonaService({ personas, tenant, stepsAtOnce, stateDir, nats: address, log: logTarget() }),
+    ({ personas: served }) => {
+      if (flags.on('json')) standardStreams.out(`${JSON.stringify({ type: 'ready', personas: served })}\n`);
+      else standardStreams.err(`serves ${named(served)}; stop with Ctrl-C\n`);
+    },
+  );
+}
+
+function named(personas: readonly { readonly name: string; readonly version: string }[]): string {
+  return personas.map(({ name, version }) => `${name} ${version}`).join(', ');
 }
 
 /** A promise that somebody's code has left behind must not end the service for all the others. */

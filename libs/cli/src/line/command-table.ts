@@ -364,17 +364,19 @@ export const COMMANDS: readonly CommandSpec[] = [
   },
   {
     name: 'serve',
-    args: ['<what>', '[file]'],
-    help: 'Run one service on a bus until stopped: hooks FILE, tool FILE, or sessions',
+    args: ['<what>', '[file…]'],
+    help: 'Run one service on a bus until stopped: hooks FILE, persona PATH…, tool FILE, or sessions',
     flags: {
       ...BUS,
       manifest: MANIFEST,
       name: { value: 'NAME', help: 'The hook service’s name (the file’s); instances of one name share the work' },
       tenant: TENANT,
+      'at-once': { value: 'N', help: 'Steps of a persona that one instance runs at once (16)' },
     },
     examples: [
       'cox serve hooks ./policy.ts',
       'cox serve hooks coxswain.yaml --name policy',
+      'cox serve persona ./personas/reviewer',
       'cox serve tool ./my-tool.ts',
       'cox serve sessions',
     ],
@@ -387,6 +389,18 @@ export const COMMANDS: readonly CommandSpec[] = [
     flags: { ...BUS, tenant: TENANT },
     examples: ['cox hooks', 'cox hooks remove policy'],
     load: () => import('../commands/hooks.ts'),
+  },
+  {
+    name: 'persona',
+    args: ['[list|pause|resume|remove]', '[name]'],
+    help: 'List the personas that are served, pause or resume one, or take the announcement of one back',
+    flags: { ...BUS, tenant: TENANT, reason: REASON },
+    examples: [
+      'cox persona',
+      'cox persona pause reviewer --reason "prompt is being changed"',
+      'cox persona resume reviewer',
+    ],
+    load: () => import('../commands/persona.ts'),
   },
   {
     name: 'tools',

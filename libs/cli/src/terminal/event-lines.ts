@@ -79,6 +79,14 @@ export function eventLine(event: UiEvent, style: Style): string | null {
     }
     case 'host_changed':
       return style.dim(`  (host ${event.host} goes on with it)`);
+    case 'persona_awaited':
+      return style.yellow(
+        event.why === 'paused'
+          ? `  ! waits: ${event.persona} is paused`
+          : `  ! waits: nobody serves ${event.persona} ${event.version} at the moment`,
+      );
+    case 'step_lost':
+      return style.dim(`  (${event.instance} is ${lostBecause(event.cause)}; ${event.persona} answers anew)`);
     case 'budget_reported':
       // The end of the run, which follows, says the rest.
       return event.percent === 100 ? null : style.yellow(`  ! ${event.percent}% of the budget: ${budgetLine(event)}`);
@@ -230,3 +238,7 @@ export function firstLine(text: string): string {
 }
 
 const FIRST_LINE_MAX_COLUMNS = 400;
+
+function lostBecause(cause: 'gone' | 'handed_back'): string {
+  return cause === 'gone' ? 'gone' : 'ending';
+}

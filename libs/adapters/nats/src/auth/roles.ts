@@ -17,6 +17,7 @@ import {
   tenantSubjects,
   VERBS,
 } from '@coxswain/protocol';
+import { personaPassages, personaRights } from './persona-services.ts';
 import { TOOL_ANSWERS_EXPIRE, type ToolWorkerKey, toolPassages, toolRights } from './tool-workers.ts';
 
 /** What a user's connection may send and hear. */
@@ -31,7 +32,7 @@ export interface RoleRights {
 /** A role of the bus itself: of every tenant. */
 export type SystemRole = 'admin' | 'host';
 /** A role within a tenant. */
-export type TenantRole = 'gateway' | 'viewer' | 'steerer' | 'approver' | 'operator' | 'hooks' | 'tools';
+export type TenantRole = 'gateway' | 'viewer' | 'steerer' | 'approver' | 'operator' | 'hooks' | 'tools' | 'personas';
 
 /** What a role is for, as the reference and the README of the keys say it. */
 export const ROLES: Readonly<Record<SystemRole | TenantRole, string>> = {
@@ -48,6 +49,7 @@ export const ROLES: Readonly<Record<SystemRole | TenantRole, string>> = {
   hooks: 'A hook service: announces and answers hooks, tells of its jobs.',
   tools:
     'A worker that may serve every tool of the tenant: announces and answers them, sends the outcomes of long calls.',
+  personas: 'Serves personas of the tenant: announces them and answers their steps and calls.',
 };
 
 /** All roles of a tenant. */
@@ -59,6 +61,7 @@ export const TENANT_ROLES = [
   'operator',
   'hooks',
   'tools',
+  'personas',
 ] as const satisfies readonly TenantRole[];
 /** All roles of the bus itself. */
 export const SYSTEM_ROLES = ['admin', 'host'] as const satisfies readonly SystemRole[];
@@ -79,6 +82,7 @@ export function verbsOf(role: TenantRole, settings: AuthSettings): readonly stri
     case 'tools':
       return ['call_outcome'];
     case 'viewer':
+    case 'personas':
       return [];
   }
 }
@@ -207,6 +211,8 @@ export function passagesOf(role: TenantRole, tenant: string, settings: AuthSetti
         ...registryReads,
         ...hostsReads,
         ...bucketInfos,
+        // Pausing a persona and letting it go on.
+        one(tenantSubjects.personaPauses(tenant)),
       ];
     case 'hooks':
       return [
@@ -221,6 +227,8 @@ export function passagesOf(role: TenantRole, tenant: string, settings: AuthSetti
       ];
     case 'tools':
       return toolPassages(tenant, ['*']);
+    case 'personas':
+      return personaPassages(tenant);
   }
 }
 
@@ -234,6 +242,7 @@ export function askedOf(tenant: string): readonly (Passage & { readonly threshol
   return [
     { subject: tenantSubjects.hooks(tenant), answers: 'one', threshold: '1h' },
     { subject: tenantSubjects.tools(tenant), answers: 'many', threshold: TOOL_ANSWERS_EXPIRE },
+    { subject: tenantSubjects.personas(tenant), answers: 'many', threshold: TOOL_ANSWERS_EXPIRE },
   ];
 }
 
@@ -249,6 +258,7 @@ export function tenantRights(
 ): RoleRights {
   const prefix = tenantSubjects.inboxPrefix(tenant, user);
   if (role === 'tools') return toolRights(tenant, prefix, ['*']);
+  if (role === 'personas') return personaRights(tenant, prefix);
   const inbox = `${prefix}.>`;
   const publish = passagesOf(role, tenant, settings).map(({ subject }) => subject);
   if (role === 'hooks')

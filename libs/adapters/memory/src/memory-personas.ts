@@ -1,0 +1,124 @@
+/** Personas that are served by functions of this process: for programs and tests without a bus. */
+import type { Models, PersonaStep, ServedPersonas, StepEnd } from '@coxswain/ports';
+import { type Persona, runModelStep, type TenantId } from '@coxswain/protocol';
+
+/** One instance. */
+export interface MemoryPersonaInstance {
+  readonly name: string;
+  readonly version: string;
+  /** Takes no more steps; those that it has end, or with `kill` are lost. */
+  stop(): void;
+  kill(): void;
+}
+
+/** The personas of one program. */
+export interface MemoryPersonas extends ServedPersonas {
+  /** Announces a persona, which needs a version, and takes steps of it by these models. */
+  serve(tenant: TenantId, definition: Persona & { readonly version: string }, models: Models): MemoryPersonaInstance;
+  setPause(tenant: TenantId, name: string, pause: { readonly reason?: string | undefined } | null): void;
+}
+
+interface Instance extends MemoryPersonaInstance {
+  readonly id: string;
+  readonly tenant: TenantId;
+  readonly models: Models;
+  /** Tells those who wait for a step of it that it has gone. */
+  readonly lose: Set<() => void>;
+}
+
+/** None at first. Steps go to the instances of a version in turn. */
+export function createMemoryPersonas(): MemoryPersonas {
+  const announced = new Map<string, Persona & { readonly version: string }>();
+  const pauses = new Map<string, { readonly reason?: string | undefined }>();
+  const listeners = new Set<() => void>();
+  let instances: readonly Instance[] = [];
+  let serial = 0;
+  let turn = 0;
+  const keyOf = (tenant: TenantId, name: string) => `${tenant}.${name}`;
+  const changed = () => {
+    for (const listener of [...listeners]) listener();
+  };
+  const serving = (tenant: TenantId, name: string, version: string) =>
+    instances.filter((one) => one.tenant === tenant && one.name === name && one.version === version);
+
+  async function step(of: PersonaStep, onPart: Parameters<ServedPersonas['step']>[1], signal: AbortSignal) {
+    const able = serving(of.ref.tenant, of.persona, of.version);
+    const instance = able[turn++ % Math.max(1, able.length)];
+    if (!instance) return { status: 'unserved' } as const;
+    of.onTaken(instance.id);
+    const stopping = new AbortController();
+    const aborted = () => stopping.abort(signal.reason);
+    signal.addEventListener('abort', aborted, { once: true });
+    if (signal.aborted) aborted();
+    let over = false;
+    let lose: () => void = () => undefined;
+    const lost = new Promise<StepEnd>((resolve) => {
+      lose = () => {
+        stopping.abort();
+        resolve({ status: 'lost', instance: instance.id, cause: 'gone' });
+      };
+      instance.lose.add(lose);
+    });
+    const ended = runModelStep(
+      instance.models,
+      of.request,
+      (part) => {
+        if (!over && !(stopping.signal.aborted && !signal.aborted)) onPart(part);
+      },
+      stopping.signal,
+    ).then((result): StepEnd => ({ status: 'ended', result }));
+    const end = await Promise.race([ended, lost]);
+    over = true;
+    instance.lose.delete(lose);
+    signal.removeEventListener('abort', aborted);
+    return end;
+  }
+
+  return {
+    find(tenant, name) {
+      const definition = announced.get(keyOf(tenant, name));
+      return definition ? { definition, version: definition.version } : null;
+    },
+    names: (tenant) =>
+      [...announced.keys()]
+        .filter((key) => key.startsWith(`${tenant}.`))
+        .map((key) => key.slice(tenant.length + 1))
+        .sort(),
+    isServed: (tenant, name, version) => serving(tenant, name, version).length > 0,
+    pause: (tenant, name) => pauses.get(keyOf(tenant, name)) ?? null,
+    onChange(listener) {
+      listeners.add(listener);
+      return () => void listeners.delete(listener);
+    },
+    step,
+    serve(tenant, definition, models) {
+      const { name, version } = definition;
+      announced.set(keyOf(tenant, name), definition);
+      const stop = () => {
+        instances = instances.filter((one) => one !== instance);
+        changed();
+      };
+      const instance: Instance = {
+        id: `instance-${++serial}`,
+        tenant,
+        name,
+        version,
+        models,
+        lose: new Set(),
+        stop,
+        kill() {
+          stop();
+          for (const lose of [...instance.lose]) lose();
+        },
+      };
+      instances = [...instances, instance];
+      changed();
+      return instance;
+    },
+    setPause(tenant, name, pause) {
+      if (pause) pauses.set(keyOf(tenant, name), pause);
+      else pauses.delete(keyOf(tenant, name));
+      changed();
+    },
+  };
+}

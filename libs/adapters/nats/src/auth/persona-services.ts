@@ -1,0 +1,37 @@
+/**
+ * Who serves personas: announces them, answers their steps and calls, and reaches nothing else. Steps are taken in the queue
+ * group alone, as whoever could listen beside it would be shown every prompt.
+ */
+import { PERSONA_QUEUE_GROUP, STREAMS, systemSubjects, tenantSubjects } from '@coxswain/protocol';
+import type { Passage, RoleRights } from './roles.ts';
+import { TOOL_ANSWERS_EXPIRE } from './tool-workers.ts';
+
+const REGISTRY = `KV_${STREAMS.registry}`;
+const HOSTS = `KV_${STREAMS.hosts}`;
+
+/** What whoever serves personas reaches of the streams' account. */
+export function personaPassages(tenant: string): readonly Passage[] {
+  const announcements = tenantSubjects.personaAnnouncements(tenant);
+  return [
+    ...[REGISTRY, HOSTS].map((stream): Passage => ({ subject: `$JS.API.STREAM.INFO.${stream}`, answers: 'one' })),
+    { subject: `$JS.API.DIRECT.GET.${REGISTRY}.${announcements}`, answers: 'many' },
+    { subject: announcements, answers: 'one' },
+    { subject: tenantSubjects.personaBeats(tenant), answers: 'none' },
+    // Long requests are fetched from the host that asks.
+    { subject: systemSubjects.callbacks, answers: 'one' },
+  ];
+}
+
+/** The rights of whoever serves personas, in its tenant's account. */
+export function personaRights(tenant: string, inboxPrefix: string): RoleRights {
+  return {
+    publish: personaPassages(tenant).map(({ subject }) => subject),
+    subscribe: [
+      `${inboxPrefix}.>`,
+      `${tenantSubjects.personaSteps(tenant)} ${PERSONA_QUEUE_GROUP}`,
+      ...tenantSubjects.personaOrders(tenant),
+    ],
+    // A host asks again every few seconds while a step runs.
+    answers: { max: -1, expires: TOOL_ANSWERS_EXPIRE },
+  };
+}

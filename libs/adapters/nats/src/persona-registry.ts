@@ -1,0 +1,126 @@
+/** Which personas are served on a bus and by whom, pausing them, and taking an announcement back. */
+import {
+  canonicalJson,
+  PersonaAnnouncement,
+  PersonaBeat,
+  PersonaPause,
+  parseServedPersona,
+  STREAMS,
+  subjects,
+  type TenantId,
+  tenantSubjects,
+} from '@coxswain/protocol';
+import { headers, type NatsConnection } from '@nats-io/nats-core';
+import { ensureBuckets } from './ensure-streams.ts';
+import { answerOf, isWrongSequence, NatsRefusedError, NatsUnavailableError, type PublishAck } from './nats-status.ts';
+import { readKeys, valueIn } from './read-keys.ts';
+import { createStreamReader, type StoredMessage } from './stream-reader.ts';
+import { wireOf } from './wire.ts';
+
+/** An instance that serves a persona, as it says itself. */
+export interface ListedPersonaInstance {
+  readonly instance: string;
+  readonly state: 'serving' | 'draining';
+  readonly since: string | null;
+  readonly version: string;
+  /** Steps and calls that it works on. */
+  readonly running: number | null;
+}
+
+/** A persona of the registry: announced, or paused, or both. */
+export interface ListedPersona {
+  readonly name: string;
+  /** Null of one that is paused and was never announced. */
+  readonly announcement: PersonaAnnouncement | null;
+  readonly pause: PersonaPause | null;
+  readonly instances: readonly ListedPersonaInstance[];
+}
+
+const OPERATION = 'KV-Operation';
+const WRITES_MAX = 16;
+
+/** The personas of a tenant that are served or paused, by name. @throws NatsUnavailableError, NatsRefusedError, NotPermittedError. */
+export async function listServedPersonas(nc: NatsConnection, tenant: TenantId): Promise<ListedPersona[]> {
+  // Beats are kept in memory: a server that was started again has lost their bucket.
+  await ensureBuckets(nc, [STREAMS.registry, STREAMS.hosts]);
+  const [announced, paused, beats] = await Promise.all([
+    readKeys(nc, STREAMS.registry, tenantSubjects.personaAnnouncements(tenant)),
+    readKeys(nc, STREAMS.registry, tenantSubjects.personaPauses(tenant)),
+    readKeys(nc, STREAMS.hosts, tenantSubjects.personaBeats(tenant)),
+  ]);
+  const announcements = valuesIn(announced, PersonaAnnouncement);
+  const pauses = valuesIn(paused, PersonaPause);
+  const living = [...beats.values()].flatMap((stored) => instanceOf(stored) ?? []);
+  return [...new Set([...announcements.keys(), ...pauses.keys()])].sort().map((name) => ({
+    name,
+    announcement: announcements.get(name) ?? null,
+    pause: pauses.get(name) ?? null,
+    instances: living.filter(({ persona }) => persona === name).map(({ persona: _, ...instance }) => instance),
+  }));
+}
+
+/**
+ * Pauses a persona, whether or not anybody serves it: no new step of it starts, until it is resumed.
+ * @returns false where it was paused already; then it stays as it is.
+ * @throws as {@link listServedPersonas}.
+ */
+export function pausePersona(nc: NatsConnection, tenant: TenantId, name: string, reason?: string): Promise<boolean> {
+  const pause: PersonaPause = { v: 1, since: new Date().toISOString(), ...(reason === undefined ? {} : { reason }) };
+  return write(nc, subjects.personaPause(tenant, name), canonicalJson(pause), (isThere) => !isThere);
+}
+
+/** Ends a pause. @returns false where there was none. @throws as {@link listServedPersonas}. */
+export function resumePersona(nc: NatsConnection, tenant: TenantId, name: string): Promise<boolean> {
+  return write(nc, subjects.personaPause(tenant, name), null, (isThere) => isThere);
+}
+
+/** Takes the announcement of a persona back. @returns false where there is none. @throws as {@link listServedPersonas}. */
+export function removeServedPersona(nc: NatsConnection, tenant: TenantId, name: string): Promise<boolean> {
+  return write(nc, subjects.personaAnnouncement(tenant, name), null, (isThere) => isThere);
+}
+
+/** Writes a key, or takes it away, under a fence. @returns whether that was to be done. */
+async function write(
+  nc: NatsConnection,
+  subject: string,
+  value: string | null,
+  wanted: (isThere: boolean) => boolean,
+): Promise<boolean> {
+  await ensureBuckets(nc, [STREAMS.registry]);
+  const reader = createStreamReader(wireOf(nc), `KV_${STREAMS.registry}`);
+  for (let tries = 0; tries < WRITES_MAX; tries++) {
+    const stored = await reader.leaderLast(subject);
+    if (!wanted(stored?.headers.get(OPERATION) === '')) return false;
+    const head = headers();
+    head.set('Nats-Expected-Last-Subject-Sequence', String(stored?.seq ?? 0));
+    if (value === null) head.set(OPERATION, 'DEL');
+    const body = value === null ? new Uint8Array() : new TextEncoder().encode(value);
+    const { error } = answerOf<PublishAck>(await wireOf(nc).request(subject, body, head));
+    if (!error) return true;
+    if (isWrongSequence(error)) continue;
+    if (error.code === 503) throw new NatsUnavailableError(error.description);
+    throw new NatsRefusedError(`writing ${subject}`, error);
+  }
+  throw new NatsUnavailableError(`${subject} was overtaken ${WRITES_MAX} times`);
+}
+
+function valuesIn<T>(
+  keys: ReadonlyMap<string, StoredMessage>,
+  schema: { safeParse(value: unknown): { readonly data?: T | undefined } },
+): Map<string, T> {
+  const found = new Map<string, T>();
+  for (const { subject, data, headers: head } of keys.values()) {
+    const name = parseServedPersona(subject)?.name;
+    const value = head.get(OPERATION) === '' ? valueIn(data, schema) : null;
+    if (name !== undefined && value !== null) found.set(name, value);
+  }
+  return found;
+}
+
+function instanceOf({ subject, data }: StoredMessage): (ListedPersonaInstance & { readonly persona: string }) | null {
+  const key = parseServedPersona(subject);
+  const beat = valueIn(data, PersonaBeat);
+  if (key?.instance === undefined || !beat || beat.state === 'gone') return null;
+  const { state, since = null, version, running = null } = beat;
+  return { persona: key.name, instance: key.instance, state, since, version, running };
+}

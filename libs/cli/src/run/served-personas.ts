@@ -1,0 +1,38 @@
+/** The personas of a bus's registry, as lines. */
+import { type connectNats, type ListedPersona, listServedPersonas } from '@coxswain/adapter-nats';
+import type { TenantId } from '@coxswain/protocol';
+import { standardStreams } from '../terminal/streams.ts';
+
+/** Lists the personas that processes of their own serve, and those that are paused. @returns how many there are. */
+export async function showServedPersonas(
+  nc: Awaited<ReturnType<typeof connectNats>>,
+  tenant: TenantId,
+  json: boolean,
+): Promise<number> {
+  const personas = await listServedPersonas(nc, tenant);
+  for (const persona of personas) standardStreams.out(json ? asJson(persona) : asText(persona));
+  return personas.length;
+}
+
+function asJson({ name, announcement, pause, instances }: ListedPersona): string {
+  const { version = null, since = null, definition = null, tools = [] } = announcement ?? {};
+  const paused = pause && { since: pause.since, reason: pause.reason ?? null };
+  return `${JSON.stringify({ type: 'served_persona', name, version, since, paused, instances, definition, tools })}\n`;
+}
+
+function asText({ name, announcement, pause, instances }: ListedPersona): string {
+  const { length } = instances;
+  const lives = length === 0 ? 'nobody serves it' : length === 1 ? '1 instance' : `${length} instances`;
+  const head = [name, ...(announcement ? [announcement.version, lives] : ['not served'])];
+  if (pause) head.push(`paused since ${pause.since}${pause.reason === undefined ? '' : `: ${pause.reason}`}`);
+  const rows = instances.map(({ instance, state, since, version, running }) =>
+    [
+      `  ${instance}`,
+      state,
+      ...(since === null ? [] : [`since ${since}`]),
+      ...(running === null ? [] : [`${running} running`]),
+      ...(version === announcement?.version ? [] : [`version ${version}`]),
+    ].join('  '),
+  );
+  return `${[head.join('  '), ...rows].join('\n')}\n`;
+}

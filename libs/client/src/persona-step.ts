@@ -1,0 +1,130 @@
+/** A step of a served persona as a call: the request is read or fetched, its parts are told as progress, its end is the result. */
+import {
+  DEFAULT_TRAITS,
+  isInboxSubject,
+  type JsonObject,
+  type ModelAnswered,
+  type ModelAsked,
+  PERSONA_SERVICE_BOUNDS,
+  problemSentences,
+  readStrictly,
+  runModelStep,
+  StepArgs,
+  type StepModels,
+  type StepPart,
+  StepRequest,
+  type StepResult,
+  type ToolCallContext,
+  type ToolResult,
+} from '@coxswain/protocol';
+import type { NatsConnection } from '@nats-io/nats-core';
+import type { CheckedTool } from './define-tool.ts';
+import type { StepLine } from './step-line.ts';
+
+/** A piece of an answer, as models hand it on. */
+export type AnswerPart =
+  | { readonly type: 'text' | 'reasoning'; readonly text: string }
+  | { readonly type: 'call'; readonly callId: string; readonly tool: string; readonly argsText: string }
+  | { readonly type: 'again' };
+
+const FETCH_TIMEOUT_MS = 10_000;
+
+/** The step of a persona, as something that can be asked. */
+export function personaStep(nc: NatsConnection, models: StepModels<AnswerPart>, line: StepLine): CheckedTool {
+  return {
+    announced: { name: 'step', description: '', input_schema: {}, traits: DEFAULT_TRAITS },
+    async check(args) {
+      const read = readStrictly(StepArgs, args);
+      return read.ok ? { args: read.data } : { problem: `no step: ${problemSentences(read.problems)[0]}` };
+    },
+    async run(args, context): Promise<ToolResult> {
+      if (!(await line.enter(context.signal))) return handedBack();
+      try {
+        const request = await requestOf(nc, args as StepArgs);
+        const parts = new Parts(context.progress);
+        const result = await runModelStep(models, asked(request), (part) => parts.tell(part), context.signal);
+        return { content: [], is_error: false, detail: { step: told(result) as unknown as JsonObject } };
+      } finally {
+        line.leave();
+      }
+    },
+  };
+}
+
+/** What is answered of a step that goes elsewhere: nothing of it ran. */
+function handedBack(): ToolResult {
+  return { content: [], is_error: true, detail: { code: 'handed_back' } };
+}
+
+class Parts {
+  readonly #progress: ToolCallContext['progress'];
+  #seq = 0;
+
+  constructor(progress: ToolCallContext['progress']) {
+    this.#progress = progress;
+  }
+
+  tell(part: AnswerPart): void {
+    if (part.type === 'again') return;
+    for (const piece of pieces(part)) this.#progress(JSON.stringify({ seq: this.#seq++, ...piece }));
+  }
+}
+
+type Piece = StepPart extends infer One ? (One extends StepPart ? Omit<One, 'seq'> : never) : never;
+
+// A message has room for so much, and a piece may be cut anywhere but inside a character.
+function pieces(part: Exclude<AnswerPart, { type: 'again' }>): Piece[] {
+  if (part.type !== 'call') return cut(part.text).map((text) => ({ type: part.type, text }));
+  const { callId: call_id, tool, argsText } = part;
+  return cut(argsText).map((args_text) => ({ type: 'call', call_id, tool, args_text }));
+}
+
+function cut(text: string): string[] {
+  const { partMaxChars } = PERSONA_SERVICE_BOUNDS;
+  const found: string[] = [];
+  let from = 0;
+  do {
+    let to = Math.min(text.length, from + partMaxChars);
+    const last = text.charCodeAt(to - 1);
+    if (to < text.length && last >= 0xd800 && last <= 0xdbff) to--;
+    found.push(text.slice(from, to));
+    from = to;
+  } while (from < text.length);
+  return found;
+}
+
+async function requestOf(nc: NatsConnection, args: StepArgs): Promise<StepRequest> {
+  if ('request' in args) return args.request;
+  const { subject, bytes } = args.fetch;
+  if (!isInboxSubject(subject)) throw new Error('the request is to be fetched where no inbox is');
+  const parts: Uint8Array[] = [];
+  let offset = 0;
+  while (offset < bytes) {
+    const part = await nc.request(subject, JSON.stringify({ offset }), { timeout: FETCH_TIMEOUT_MS });
+    if (part.data.length === 0 || offset + part.data.length > bytes)
+      throw new Error('the host does not give the request');
+    parts.push(part.data);
+    offset += part.data.length;
+  }
+  return StepRequest.parse(JSON.parse(Buffer.concat(parts).toString('utf8')));
+}
+
+function asked({ idempotency_key, session_id, ...request }: StepRequest): ModelAsked {
+  const { turn, model, system, messages, tools, answered, compaction } = request;
+  return {
+    idempotencyKey: idempotency_key,
+    sessionId: session_id,
+    turn,
+    model,
+    system,
+    messages,
+    tools,
+    ...(answered === undefined ? {} : { answered }),
+    ...(compaction === undefined ? {} : { compaction }),
+  };
+}
+
+function told({ finishReason, ...result }: ModelAnswered): StepResult {
+  const { status, message, usage, error, attempts } = result;
+  return { status, message, finish_reason: finishReason, usage, attempts, ...(error === undefined ? {} : { error }) };
+}

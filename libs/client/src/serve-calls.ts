@@ -1,0 +1,156 @@
+/**
+ * What serving on the bus is, whatever is served: listens, says that it lives, announces again where a registry was lost,
+ * and drains.
+ *
+ * V1: It listens before it announces.
+ * V2: What every instance hears (probes, aborts) it hears until its last call has ended, also while it drains.
+ * V3: Leaving is no deregistration: what it was asked is answered, and the announcement stays.
+ */
+import {
+  isAnswerSubject,
+  isKeyOf,
+  type TenantId,
+  TOOL_LIVENESS,
+  ToolAsked,
+  type ToolBeat,
+  ToolOrder,
+  type ToolSaid,
+} from '@coxswain/protocol';
+import type { Msg, Subscription } from '@nats-io/nats-core';
+import type { CommandBus } from './send-command.ts';
+import type { ToolCalls } from './tool-calls.ts';
+
+/** What is served, and how it is reached. */
+export interface ServedCalls {
+  readonly tenant: TenantId;
+  /** For messages. */
+  readonly name: string;
+  readonly instance: string;
+  readonly calls: ToolCalls;
+  /** Where calls are asked, and in which group. */
+  readonly asked: { readonly subject: string; readonly queue: string };
+  /** Where orders about them come. */
+  readonly orders: readonly string[];
+  readonly beatSubject: string;
+  /** What it says of itself. */
+  beat(state: ToolBeat['state']): object;
+  /** Announces it. `where_missing`: leaves what stands there. */
+  announce(when: 'always' | 'where_missing'): Promise<unknown>;
+  readonly problem: (message: string) => void;
+  /** How long calls may still take when it stops. */
+  readonly drainMs: number;
+  /** Called as soon as it takes nothing more. */
+  readonly onDraining?: () => void;
+}
+
+/** From being told to stop to being given up, at the end of a drain. */
+const ABORT_GRACE_MS = 5_000;
+
+/**
+ * Serves until it is stopped.
+ * @returns what stops it: it takes no more calls, and resolves when those that it has have ended.
+ * @throws what announcing throws.
+ */
+export async function serveCalls({ nc }: CommandBus, served: ServedCalls): Promise<{ stop(): Promise<void> }> {
+  const { tenant, name, instance, calls, problem } = served;
+  let state: ToolBeat['state'] = 'serving';
+
+  const answerTo = (message: Msg, key: string) => (what: object) => {
+    const said = { v: 1, key, instance, ...what } as ToolSaid;
+    try {
+      if (message.reply && isAnswerSubject(message.reply)) nc.publish(message.reply, JSON.stringify(said));
+    } catch (error) {
+      // The connection is gone: whoever asked will ask again.
+      problem(`an answer was not sent: ${(error as Error).message}`);
+    }
+  };
+  const hear = <T extends ToolAsked | ToolOrder>(
+    schema: Schema<T>,
+    take: (data: T, answer: (what: object) => void) => void,
+  ) => ({
+    callback: (error: Error | null, message: Msg) => {
+      if (error) return problem(`${name} cannot be served: ${error.message}`);
+      const data = questionIn(message, schema);
+      if (data && isKeyOf(data.key, tenant, data.session_id)) take(data, answerTo(message, data.key));
+      else problem(`what came on ${message.subject} is no question`);
+    },
+  });
+
+  const questions = nc.subscribe(served.asked.subject, {
+    queue: served.asked.queue,
+    ...hear(ToolAsked, (asked, answer) => calls.ask(asked, answer)),
+  });
+  const orders = served.orders.map((subject) =>
+    nc.subscribe(
+      subject,
+      hear(ToolOrder, (order, answer) => calls.order(order, answer)),
+    ),
+  );
+  const unlisten = async () => {
+    await Promise.all([questions, ...orders].map((one: Subscription) => (one.isClosed() ? undefined : one.drain())));
+  };
+  const beat = () => {
+    try {
+      nc.publish(served.beatSubject, JSON.stringify(served.beat(state)));
+    } catch {
+      // The connection is gone: hosts hear nothing, which is what it means.
+      return;
+    }
+  };
+  const announceAgain = () =>
+    served.announce('where_missing').catch((error: Error) => problem(`${name} was not announced: ${error.message}`));
+
+  try {
+    await nc.flush();
+    await served.announce('always');
+  } catch (error) {
+    await unlisten();
+    throw error;
+  }
+  beat();
+  const beats = setInterval(beat, TOOL_LIVENESS.beatMs);
+  // A server that was set up anew knows nothing of it.
+  const status = nc.status();
+  void (async () => {
+    for await (const { type } of status) if (type === 'reconnect' && state === 'serving') void announceAgain();
+  })();
+
+  return {
+    async stop() {
+      state = 'draining';
+      beat();
+      // What the server has sent already is taken, and runs.
+      if (!questions.isClosed()) await questions.drain();
+      served.onDraining?.();
+      // Without a connection for good no outcome can be brought: nothing is worth waiting for.
+      const drainMs = nc.isClosed() ? 0 : served.drainMs;
+      const late = setTimeout(() => calls.abortAll('the process that runs it ends'), drainMs);
+      let giveUp: NodeJS.Timeout | undefined;
+      const givenUp = new Promise<void>((resolve) => {
+        giveUp = setTimeout(resolve, drainMs + ABORT_GRACE_MS);
+      });
+      await Promise.race([calls.drain(), givenUp]);
+      clearTimeout(late);
+      clearTimeout(giveUp);
+      clearInterval(beats);
+      state = 'gone';
+      beat();
+      await unlisten();
+      if (!nc.isClosed()) await nc.flush();
+    },
+  };
+}
+
+interface Schema<T> {
+  safeParse(value: unknown): { readonly success: true; readonly data: T } | { readonly success: false };
+}
+
+function questionIn<T>(message: Msg, schema: Schema<T>): T | null {
+  try {
+    const parsed = schema.safeParse(message.json());
+    return parsed.success ? parsed.data : null;
+  } catch {
+    // No JSON.
+    return null;
+  }
+}

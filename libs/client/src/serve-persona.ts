@@ -1,0 +1,239 @@
+/**
+ * Serves a persona on the bus: the steps of its model and its tools run in this process, in a queue group with those of
+ * every other instance of the same version.
+ */
+import { createHash } from 'node:crypto';
+import {
+  canonicalJson,
+  DEFAULT_TENANT,
+  type JsonObject,
+  notYetInPersona,
+  PERSONA_QUEUE_GROUP,
+  PERSONA_SERVICE_BOUNDS,
+  PERSONA_TOOL_SOURCE,
+  Persona,
+  PersonaAnnouncement,
+  type PersonaBeat,
+  type PersonaInput,
+  problemSentences,
+  readId,
+  readStrictly,
+  type StepModels,
+  subjects,
+  TenantId,
+  ToolDefinition,
+  type ToolResult,
+  versionToken,
+} from '@coxswain/protocol';
+import { jetstream } from '@nats-io/jetstream';
+import { nuid } from '@nats-io/nats-core';
+import { connect } from '@nats-io/transport-node';
+import { announce } from './announce-tool.ts';
+import { closedForGood } from './closed-for-good.ts';
+import { type ConnectOptions, natsOptions } from './connection-options.ts';
+import { type CheckedTool, checkTool, type ServedToolDefinition, type ToolCallContext } from './define-tool.ts';
+import { type AnswerPart, personaStep } from './persona-step.ts';
+import type { CommandBus } from './send-command.ts';
+import { serveCalls } from './serve-calls.ts';
+import { StepLine } from './step-line.ts';
+import { ToolCalls } from './tool-calls.ts';
+
+/** A tool of which somebody else has the schema and the code: one of an MCP server. */
+export interface ForeignTool {
+  readonly definition: ToolDefinition;
+  call(args: JsonObject, context: ToolCallContext): Promise<ToolResult>;
+}
+
+/** How a persona is served. */
+export interface ServePersonaOptions {
+  /** What answers its steps: `createModels()` of the models adapter, or whatever finds models by name. */
+  readonly models: StepModels<AnswerPart>;
+  /** Its tools. None may be `long_running`: such are served on their own, with `serveTool`. */
+  // biome-ignore lint/suspicious/noExplicitAny: each tool has arguments of its own
+  readonly tools?: readonly ServedToolDefinition<any>[] | undefined;
+  /** Tools of its MCP servers, which have names with `__`. */
+  readonly foreignTools?: readonly ForeignTool[] | undefined;
+  /** Steps at once; what is asked beyond it waits in line. 1 to 256; default 16. */
+  readonly stepsAtOnce?: number | undefined;
+  /** How long steps and calls may still take when it stops; those that have not ended then go elsewhere. Default 20,000. */
+  readonly drainMs?: number | undefined;
+  /** Told what went wrong beside a step. */
+  readonly onProblem?: ((message: string) => void) | undefined;
+}
+
+/** A persona that is served. */
+export interface ServedPersonaInstance {
+  readonly name: string;
+  /** Sessions that have pinned it are answered here, and no others. */
+  readonly version: string;
+  readonly instance: string;
+  /** The tools that run here, by name. */
+  readonly tools: readonly string[];
+  /** Takes nothing more, and resolves when what it runs has ended or went elsewhere. The announcement stays. */
+  stop(): Promise<void>;
+  /** Resolves when the connection is over: with null where it was stopped, else with why the bus lets it in no more. */
+  closed(): Promise<Error | null>;
+}
+
+/** A persona that cannot be served. */
+export class PersonaNotServableError extends Error {
+  override readonly name = 'PersonaNotServableError';
+  readonly code = 'persona_not_servable';
+}
+
+const DRAIN_MS = 20_000;
+
+/**
+ * Connects, announces a persona and serves it until it is stopped. Any number of processes may serve the same one.
+ * @throws PersonaNotServableError, ToolDefinitionError, BusNotPreparedError where no host has ever run on the bus, and what
+ *   connecting throws.
+ */
+export async function servePersona(
+  definition: PersonaInput,
+  options: ConnectOptions & ServePersonaOptions,
+): Promise<ServedPersonaInstance> {
+  const tenant = readId(TenantId, 'tenant', options.tenant ?? DEFAULT_TENANT);
+  // Checked before anything is connected.
+  const checked = await checkPersona(definition, options);
+  const nc = await connect(natsOptions({ name: `coxswain-persona-${checked.announced.name}`, ...options }));
+  try {
+    const bus = { nc, js: jetstream(nc), inboxPrefix: options.inboxPrefix };
+    const served = await serveCheckedPersona(bus, tenant, checked, options);
+    return {
+      ...served,
+      async stop() {
+        await served.stop();
+        await nc.close();
+      },
+    };
+  } catch (error) {
+    await nc.close();
+    throw error;
+  }
+}
+
+/** Serves a persona on a connection of the caller's. See {@link servePersona}. */
+export async function servePersonaOn(
+  bus: CommandBus,
+  tenant: TenantId,
+  definition: PersonaInput,
+  options: ServePersonaOptions,
+): Promise<ServedPersonaInstance> {
+  return serveCheckedPersona(bus, tenant, await checkPersona(definition, options), options);
+}
+
+interface CheckedPersona {
+  readonly announced: Omit<PersonaAnnouncement, 'v' | 'since'>;
+  readonly tools: ReadonlyMap<string, CheckedTool>;
+  readonly stepsAtOnce: number;
+}
+
+async function checkPersona(given: PersonaInput, options: ServePersonaOptions): Promise<CheckedPersona> {
+  const read = readStrictly(Persona, given);
+  if (!read.ok) throw new PersonaNotServableError(`the persona is not valid: ${problemSentences(read.problems)[0]}`);
+  const { name } = read.data;
+  const refuse = (why: string) => new PersonaNotServableError(`the persona ${name}: ${why}`);
+  const later = notYetInPersona(read.data);
+  if (later !== null) throw refuse(`${later} is not there yet in this release`);
+  const { stepsAtOnceDefault, stepsAtOnceMax, toolsMax, announcementMaxBytes } = PERSONA_SERVICE_BOUNDS;
+  const stepsAtOnce = options.stepsAtOnce ?? stepsAtOnceDefault;
+  if (!Number.isInteger(stepsAtOnce) || stepsAtOnce < 1 || stepsAtOnce > stepsAtOnceMax)
+    throw refuse(`stepsAtOnce is 1 to ${stepsAtOnceMax}, not ${stepsAtOnce}`);
+  const checked = [
+    ...(await Promise.all((options.tools ?? []).map((tool) => checkTool(tool)))),
+    ...(await Promise.all((options.foreignTools ?? []).map(checkForeign))),
+  ];
+  const tools = new Map(checked.map((tool) => [tool.announced.name, tool]));
+  const long = checked.find(({ announced }) => announced.traits.long_running);
+  if (long) throw refuse(`its tool ${long.announced.name} is long_running; serve such a tool on its own`);
+  if (tools.size < checked.length) throw refuse('two of its tools have the same name');
+  if (tools.size > toolsMax) throw refuse(`it has ${tools.size} tools, at most ${toolsMax} are announced`);
+  const { mcp_servers: _, ...definition } = read.data;
+  const version =
+    definition.version ?? createHash('sha256').update(canonicalJson(read.data)).digest('hex').slice(0, 16);
+  const announced = {
+    name,
+    version,
+    // Its servers run here, and what they are told of secrets is nobody else's.
+    definition: { ...definition, version },
+    tools: checked.map(({ announced: tool }) => ({ ...tool, source: PERSONA_TOOL_SOURCE })),
+  };
+  const bytes = Buffer.byteLength(JSON.stringify(announced));
+  if (bytes > announcementMaxBytes)
+    throw refuse(`with its tools it has ${bytes} bytes as JSON, at most ${announcementMaxBytes} are announced`);
+  return { announced, tools, stepsAtOnce };
+}
+
+async function checkForeign({ definition, call }: ForeignTool): Promise<CheckedTool> {
+  const { source: _, max_output: __, ...announced } = ToolDefinition.parse(definition);
+  const { argumentsProblem } = await import('@coxswain/protocol/validate-arguments');
+  return {
+    announced,
+    async check(args) {
+      const problem = argumentsProblem(announced, args);
+      return problem === null ? { args } : { problem };
+    },
+    run: (args, context) => call(args as JsonObject, context),
+  };
+}
+
+async function serveCheckedPersona(
+  bus: CommandBus,
+  tenant: TenantId,
+  { announced, tools, stepsAtOnce }: CheckedPersona,
+  options: ServePersonaOptions,
+): Promise<ServedPersonaInstance> {
+  const { nc } = bus;
+  const { name, version } = announced;
+  const token = versionToken(version);
+  const instance = nuid.next();
+  const problem = options.onProblem ?? (() => undefined);
+  const line = new StepLine(stepsAtOnce);
+  const step = personaStep(nc, options.models, line);
+  const calls = new ToolCalls(({ tool }) => (tool === undefined ? step : (tools.get(tool) ?? null)), {
+    tenant,
+    nowMs: () => performance.now(),
+    // None of its tools is long_running.
+    bring: async () => undefined,
+  });
+  const since = new Date().toISOString();
+  const key = {
+    name,
+    subject: subjects.personaAnnouncement(tenant, name),
+    schema: PersonaAnnouncement,
+    value: (first: string): PersonaAnnouncement => ({ v: 1, since: first, ...announced }),
+  };
+  const serving = await serveCalls(bus, {
+    tenant,
+    name,
+    instance,
+    calls,
+    asked: { subject: subjects.persona(tenant, name, token), queue: PERSONA_QUEUE_GROUP },
+    orders: [subjects.personaInstances(tenant, name, token), subjects.personaInstance(tenant, name, token, instance)],
+    beatSubject: subjects.personaBeat(tenant, name, instance),
+    beat: (state): PersonaBeat => ({ v: 1, state, since, version, running: calls.running }),
+    async announce(when) {
+      const former = await announce(bus, key, when);
+      if (former && former.version !== version)
+        problem(`${name} was announced as version ${former.version}: sessions that begin now have ${version}`);
+    },
+    problem,
+    drainMs: options.drainMs ?? DRAIN_MS,
+    onDraining: () => line.close(),
+  });
+  let stopping: Promise<void> | null = null;
+  return {
+    name,
+    version,
+    instance,
+    tools: [...tools.keys()],
+    stop() {
+      stopping ??= serving.stop();
+      return stopping;
+    },
+    async closed() {
+      const why = await closedForGood(nc);
+      return stopping ? null : why;
+    },
+  };
+}

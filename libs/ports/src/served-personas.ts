@@ -1,0 +1,52 @@
+/** The port of personas that processes of their own serve. */
+import type { Persona, SessionRef, TenantId } from '@coxswain/protocol';
+import type { ModelPart, ModelRequest, ModelResult } from './model.ts';
+
+/** A persona as it is announced: sessions that begin now pin this version. */
+export interface ServedPersona {
+  readonly definition: Persona;
+  readonly version: string;
+}
+
+/** One try of one step. */
+export interface PersonaStep {
+  readonly ref: SessionRef;
+  readonly epoch: number;
+  /** The epoch in which the step was asked for. Older than its own: an earlier owner of the session may have begun it. */
+  readonly askedIn: number;
+  /** Which try of the step this is, from 0. With the epoch it tells the tries of a step apart. */
+  readonly tries: number;
+  readonly persona: string;
+  readonly version: string;
+  readonly request: ModelRequest;
+  /** Called once an instance has taken it. */
+  readonly onTaken: (instance: string) => void;
+}
+
+/**
+ * How a try has ended. `unserved`: nobody has taken it, and nothing ran. `lost`: whoever ran it has gone, or has handed it
+ * back because it ends; a step may be begun again elsewhere, as what it has said so far is void.
+ */
+export type StepEnd =
+  | { readonly status: 'ended'; readonly result: ModelResult }
+  | { readonly status: 'unserved' }
+  | { readonly status: 'lost'; readonly instance: string; readonly cause: 'gone' | 'handed_back' };
+
+/** Personas that are served elsewhere. What it says of who is there is hearsay: it may be late. */
+export interface ServedPersonas {
+  /** The version that was announced last, whether or not anybody serves it now; null where there is none of the name. */
+  find(tenant: TenantId, name: string): ServedPersona | null;
+  /** All announced names, in order. */
+  names(tenant: TenantId): readonly string[];
+  /** Whether somebody takes steps of this version. */
+  isServed(tenant: TenantId, name: string, version: string): boolean;
+  /** Set while it is paused: no new step of it begins, whoever runs it. */
+  pause(tenant: TenantId, name: string): { readonly reason?: string | undefined } | null;
+  /** Calls back whenever one of the answers above may have become another one. @returns ends that. */
+  onChange(changed: () => void): () => void;
+  /**
+   * Runs one try. Contract: never rejects; `onPart` is called in order, never after it has settled, and never again once a
+   * piece was missed. When `signal` aborts, whoever runs it is told, and it settles within a bounded time.
+   */
+  step(step: PersonaStep, onPart: (part: ModelPart) => void, signal: AbortSignal): Promise<StepEnd>;
+}

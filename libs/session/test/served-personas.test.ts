@@ -1,0 +1,175 @@
+/** Steps of personas that processes of their own serve: where they run, what they wait for, and what the journal says of it. */
+import { createMemoryPersonas } from '@coxswain/adapter-memory';
+import { type JsonObject, Persona, TenantId } from '@coxswain/protocol';
+import { expect, test } from 'vitest';
+import { hook } from './fake-hooks.ts';
+import { FakeModels, say } from './fake-model.ts';
+import { refOf, testBed } from './test-bed.ts';
+
+const DEFAULT = TenantId.parse('default');
+const REVIEWER = { ...Persona.parse({ name: 'reviewer', prompt: 'You review.', model: 'fake/model' }), version: 'v1' };
+/** As a start brings it. */
+const WHOLE = REVIEWER as unknown as JsonObject;
+
+function served() {
+  const bed = testBed();
+  const personas = createMemoryPersonas();
+  const there = new FakeModels(bed.time.clock());
+  there.answers = [say('from there')];
+  bed.models.answers = [say('from the host')];
+  const host = () => bed.host({}, { served: personas });
+  return {
+    bed,
+    personas,
+    there,
+    host,
+    serve: (version = 'v1') => personas.serve(DEFAULT, { ...REVIEWER, version }, there),
+  };
+}
+const answersIn = async (bed: ReturnType<typeof testBed>) =>
+  (await bed.eventsOf('message_complete')).map(({ message }) =>
+    message.content.map((part) => 'text' in part && part.text),
+  );
+
+test('a persona that is served is found by its name, pinned with its version, and answers where it is served', async () => {
+  const { bed, there, host, serve } = served();
+  serve();
+  await host();
+  await bed.start({ persona: 'reviewer' });
+  const [pinned] = await bed.eventsOf('persona_changed');
+  expect(pinned?.provision).toMatchObject({
+    persona: { name: 'reviewer', version: 'v1' },
+    served: true,
+    system_prompt: 'You review.',
+  });
+  expect(await answersIn(bed)).toEqual([['from there']]);
+  expect(there.requests).toHaveLength(1);
+  expect(bed.models.requests).toEqual([]);
+});
+
+test('a whole definition is served by the host itself, and by an instance of exactly its version where there is one', async () => {
+  const { bed, there, host, serve } = served();
+  await host();
+  await bed.start({ persona: WHOLE });
+  expect([bed.models.requests.length, there.requests.length]).toEqual([1, 0]);
+  serve('another');
+  await bed.send('prompt', 'again');
+  expect([bed.models.requests.length, there.requests.length]).toEqual([2, 0]);
+  serve();
+  await bed.send('prompt', 'again');
+  expect([bed.models.requests.length, there.requests.length]).toEqual([2, 1]);
+  expect(await bed.eventsOf('waiting_for_persona')).toEqual([]);
+});
+
+test('a session keeps the version that it has begun with, and waits for one who serves it', async () => {
+  const { bed, personas, host, serve } = served();
+  const first = serve();
+  const one = await host();
+  await bed.start({ persona: 'reviewer' });
+  first.stop();
+  serve('v2');
+  await bed.send('prompt', 'again');
+  expect(await bed.eventsOf('waiting_for_persona')).toMatchObject([
+    { persona: 'reviewer', version: 'v1', why: 'unserved', wait_ms: 600_000 },
+  ]);
+  expect((await one.status(refOf()))?.waiting_for_persona).toMatchObject({ version: 'v1', why: 'unserved' });
+  expect(personas.find(DEFAULT, 'reviewer')?.version).toBe('v2');
+  serve('v1');
+  await bed.time.settle();
+  expect(await answersIn(bed)).toEqual([['from there'], ['from there']]);
+  expect(await bed.eventsOf('persona_wait_ended')).toMatchObject([{ why: 'unserved' }]);
+  expect((await one.status(refOf()))?.waiting_for_persona).toBeUndefined();
+});
+
+test('it waits as long as the limit says, also over a restart of its host, and then the run fails with a code', async () => {
+  const { bed, host, serve } = served();
+  const instance = serve();
+  const one = await host();
+  await bed.start({ persona: 'reviewer', limits: { wait_for_persona_ms: 60_000 } });
+  instance.stop();
+  await bed.send('prompt', 'again');
+  await bed.time.advance(40_000);
+  one.abandon();
+  await host();
+  await bed.time.advance(15_000);
+  expect((await bed.eventsOf('agent_end')).length).toBe(1);
+  await bed.time.advance(10_000);
+  expect((await bed.eventsOf('agent_end')).at(-1), (await bed.lines()).join('\n')).toMatchObject({
+    stop_reason: 'error',
+    error: { code: 'persona_unavailable' },
+  });
+  expect(await bed.eventsOf('waiting_for_persona')).toHaveLength(1);
+});
+
+test('whoever runs a step goes: the journal says who, the step runs elsewhere, and watchers begin anew', async () => {
+  const { bed, there, host, serve } = served();
+  there.answers = [say('from there', { delayMs: 1_000 })];
+  const [first, second] = [serve(), serve()];
+  await host();
+  await bed.start({ persona: 'reviewer' });
+  await bed.time.advance(500);
+  first.kill();
+  await bed.time.advance(2_000);
+  expect(await bed.eventsOf('persona_step_lost')).toMatchObject([
+    { persona: 'reviewer', version: 'v1', cause: 'gone', lost: 1 },
+  ]);
+  expect(await answersIn(bed)).toEqual([['from there']]);
+  expect((await bed.eventsOf('agent_end'))[0]).toMatchObject({ stop_reason: 'end_turn', turns: 1 });
+  second.stop();
+});
+
+test('who goes again and again takes the run with it, with a code', async () => {
+  const { bed, there, host, serve } = served();
+  there.answers = [say('never', { delayMs: 1_000 })];
+  await host();
+  let instance = serve();
+  await bed.start({ persona: 'reviewer' });
+  for (let i = 0; i < 10; i++) {
+    const next = serve();
+    instance.kill();
+    instance = next;
+    await bed.time.advance(10);
+  }
+  expect(await bed.eventsOf('persona_step_lost')).toHaveLength(10);
+  expect((await bed.eventsOf('agent_end'))[0]).toMatchObject({ error: { code: 'persona_unavailable' } });
+});
+
+test('a paused persona begins no step, wherever it would run, for as long as it takes; hooks are told', async () => {
+  const { bed, personas, host } = served();
+  bed.hooks.registrations = [hook('OnPersonaPaused', 'paused'), hook('OnPersonaResumed', 'resumed')];
+  await host();
+  personas.setPause(DEFAULT, 'reviewer', { reason: 'its prompt is changed' });
+  await bed.start({ persona: WHOLE });
+  await bed.time.advance(3_600_000);
+  expect(bed.models.requests).toEqual([]);
+  expect(await bed.eventsOf('waiting_for_persona')).toMatchObject([{ why: 'paused', reason: 'its prompt is changed' }]);
+  personas.setPause(DEFAULT, 'reviewer', null);
+  await bed.time.settle();
+  expect(await answersIn(bed)).toEqual([['from the host']]);
+  const told = (await bed.eventsOf('hook_call')).map(({ point, payload }) => [point, payload.version, payload.reason]);
+  expect(told, (await bed.lines()).join('\n')).toEqual([
+    ['OnPersonaPaused', 'v1', 'its prompt is changed'],
+    ['OnPersonaResumed', 'v1', undefined],
+  ]);
+});
+
+test('a session that waits can be cancelled', async () => {
+  const { bed, personas, host } = served();
+  await host();
+  personas.setPause(DEFAULT, 'reviewer', {});
+  await bed.start({ persona: WHOLE });
+  await bed.send('cancel');
+  await bed.time.settle();
+  expect((await bed.eventsOf('agent_end'))[0]).toMatchObject({ stop_reason: 'cancelled' });
+  expect(bed.models.requests).toEqual([]);
+});
+
+test('a name that nobody has ever announced is not found, and the message names those that are', async () => {
+  const { bed, host, serve } = served();
+  serve();
+  await host();
+  await bed.start({ persona: 'editor' });
+  const [end] = await bed.eventsOf('agent_end');
+  expect(end?.error).toMatchObject({ code: 'persona_not_found' });
+  expect(end?.error?.message).toContain('coder, reviewer');
+});

@@ -1,0 +1,95 @@
+/**
+ * Steps of personas that processes of their own serve. A step that cannot begin stays open and says so: it waits for an
+ * instance as long as its limit allows, and for a pause to end as long as it takes.
+ */
+import type { EventOf, PersonaStepInput, SessionEvent } from '@coxswain/protocol';
+import type { OpenEffect, SessionContext } from './context.ts';
+import { type Decision, events, late } from './decision.ts';
+import { nextIndex } from './effect-index.ts';
+import type { PlacedEvent } from './evolve.ts';
+
+/** What a step waits for. It counts as long as the step is open under the effect's id. */
+export interface PersonaWait {
+  readonly effect_id: string;
+  readonly persona: string;
+  readonly version: string;
+  readonly why: 'unserved' | 'paused';
+  readonly since_ms: number;
+  /** Gives it up. */
+  readonly timer?: (OpenEffect & { readonly due_at_ms: number }) | undefined;
+}
+
+/** Tries of one step that were lost. */
+export interface LostSteps {
+  readonly effect_id: string;
+  readonly lost: number;
+}
+
+/** What the open step waits for, or null. */
+export function personaWait(context: SessionContext): PersonaWait | null {
+  const wait = context.persona_wait;
+  return wait && isOpen(context, wait.effect_id) ? wait : null;
+}
+
+function isOpen({ model, compacting }: SessionContext, effectId: string): boolean {
+  return model?.id === effectId || compacting?.id === effectId;
+}
+
+/** How a step fares, as its host says. */
+export function decidePersonaStep(context: SessionContext, input: PersonaStepInput): Decision {
+  if (!isOpen(context, input.effect_id) || context.aborting) return late(input.effect_id);
+  const { effect_id } = input;
+  const wait = personaWait(context);
+  const ended: SessionEvent[] = wait
+    ? [{ type: 'persona_wait_ended', effect_id, persona: wait.persona, version: wait.version, why: wait.why }]
+    : [];
+  switch (input.state) {
+    case 'waits': {
+      const { persona, version, why, reason, wait_ms } = input;
+      if (wait?.why === why) return { kind: 'ignored', reason: 'it is known to wait for that' };
+      return events(...ended, {
+        type: 'waiting_for_persona',
+        effect_id,
+        persona,
+        version,
+        why,
+        ...(reason === undefined ? {} : { reason }),
+        ...(wait_ms === undefined ? {} : { wait_ms }),
+      });
+    }
+    case 'goes_on':
+      return wait ? events(...ended) : { kind: 'ignored', reason: 'it has not waited' };
+    case 'lost': {
+      const { persona, version, instance, cause } = input;
+      const lost = lostTries(context, effect_id) + 1;
+      return events({ type: 'persona_step_lost', effect_id, persona, version, instance, cause, lost });
+    }
+  }
+}
+
+/** How many tries of a step were lost. */
+export function lostTries({ lost_steps }: SessionContext, effectId: string): number {
+  return lost_steps?.effect_id === effectId ? lost_steps.lost : 0;
+}
+
+/** A step has begun to wait. */
+export function waitsForPersona(
+  context: SessionContext,
+  event: EventOf<'waiting_for_persona'> & PlacedEvent,
+): Partial<SessionContext> {
+  const { effect_id, persona, version, why, wait_ms } = event;
+  const wait = { effect_id, persona, version, why, since_ms: event.at_ms };
+  if (wait_ms === undefined) return { persona_wait: wait };
+  const index = nextIndex(context, event);
+  const timer = { id: `${event.n}-${index}`, epoch: context.epoch, due_at_ms: event.at_ms + wait_ms };
+  return { persona_wait: { ...wait, timer }, next_effect: index + 1 };
+}
+
+/** The wait was too long: the run fails, and says for whom it has waited. */
+export function waitedTooLong(context: SessionContext): SessionEvent[] {
+  const wait = personaWait(context);
+  if (!wait) return [];
+  const message = `nobody has served ${wait.persona} ${wait.version} for as long as a step waits`;
+  const error = { code: 'persona_unavailable', message, retryable: true };
+  return [{ type: 'run_failed', source: 'model', error, stop_reason: 'error' }];
+}

@@ -1,0 +1,82 @@
+/** Steps of served personas: waiting, going on, being lost, and being given up. */
+import type { PersonaStepInput } from '@coxswain/protocol';
+import { describe, test } from 'vitest';
+import { given } from './given.ts';
+import { answered, cancelled, type Move, modelStopped, owned, running, timerFires, toolsClosed } from './moves.ts';
+
+type Told = PersonaStepInput extends infer One
+  ? One extends PersonaStepInput
+    ? Omit<One, 'type' | 'effect_id'>
+    : never
+  : never;
+/** A host says how the open step fares. */
+const step =
+  (told: Told, effectId?: string): Move =>
+  (state) =>
+    ({ type: 'persona_step', effect_id: effectId ?? state.context.model?.id ?? '0-0', ...told }) as PersonaStepInput;
+const about = { persona: 'mate', version: 'v1' };
+const unserved = step({ state: 'waits', ...about, why: 'unserved', wait_ms: 60_000 });
+const paused = step({ state: 'waits', ...about, why: 'paused', reason: 'the tide' });
+const goesOn = step({ state: 'goes_on' });
+const lost = step({ state: 'lost', ...about, instance: 'i1', cause: 'gone' });
+
+describe('a step that nobody serves', () => {
+  test('waits, and goes on when somebody is there', () => {
+    given(running())
+      .when(unserved, goesOn, answered())
+      .thenIncludes('waiting_for_persona mate v1 unserved', 'persona_wait_ended mate unserved', 'message_complete "fine"');
+  });
+
+  test('says so once', () => {
+    given(running(), unserved).when(unserved).thenNothing('it is known to wait for that');
+  });
+
+  test('is given up when its time is over, and the run fails', () => {
+    given(running(), unserved)
+      .when(timerFires, toolsClosed)
+      .thenIncludes('timer_fired waiting_for_persona', 'agent_end error')
+      .thenState('failed');
+  });
+
+  test('waits on under the next host, with the same timer', () => {
+    given(running(), unserved, owned(2)).when(timerFires, toolsClosed).thenIncludes('agent_end error');
+  });
+
+  test('may be cancelled', () => {
+    given(running(), unserved)
+      .when(cancelled(), modelStopped(), toolsClosed)
+      .thenIncludes('agent_end cancelled')
+      .thenState('stopped');
+  });
+});
+
+describe('a pause', () => {
+  test('is no wait for an instance any more, and the other way round', () => {
+    given(running(), unserved)
+      .when(paused, unserved)
+      .thenIncludes(
+        'persona_wait_ended mate unserved',
+        'waiting_for_persona mate v1 paused',
+        'persona_wait_ended mate paused',
+        'waiting_for_persona mate v1 unserved',
+      );
+  });
+
+  test('has no time that it may take', () => {
+    given(running()).when(paused).thenEffects('call_model');
+  });
+});
+
+describe('a step whose instance has gone', () => {
+  test('says who it was, and how many there were', () => {
+    given(running()).when(lost, lost, answered()).thenIncludes('persona_step_lost i1 gone 1', 'persona_step_lost i1 gone 2');
+  });
+
+  test('is no other step', () => {
+    given(running(), lost).when(step({ state: 'lost', ...about, instance: 'i1', cause: 'gone' }, '1-9')).thenNothing();
+  });
+});
+
+test('what has not waited does not go on', () => {
+  given(running()).when(goesOn).thenNothing('it has not waited');
+});

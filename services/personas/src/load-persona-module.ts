@@ -1,0 +1,34 @@
+/** A persona in code: a module whose default export is its definition, and whose export `tools` is a list of its tools. */
+import { dirname, resolve } from 'node:path';
+import { HookModuleError, loadModule } from '@coxswain/adapter-hooks';
+import type { ServedToolDefinition } from '@coxswain/client';
+import type { PersonaInput } from '@coxswain/protocol';
+import type { PersonaToServe } from './start-persona-service.ts';
+
+/** A module that cannot be loaded, or does not export what it should. The message begins with its path. */
+export class PersonaModuleError extends Error {
+  override readonly name = 'PersonaModuleError';
+  readonly code = 'persona_module_invalid';
+}
+
+/** Whether a path is one of a module, and not of a file of data or a folder. */
+export function isPersonaModule(path: string): boolean {
+  return /\.[cm]?[jt]s$/.test(path);
+}
+
+/** Loads a persona from a module. @throws PersonaModuleError. */
+export async function loadPersonaModule(path: string): Promise<PersonaToServe> {
+  const file = resolve(path);
+  const { exports } = await loadModule(file).catch((error: Error) => {
+    throw error instanceof HookModuleError ? new PersonaModuleError(error.message, { cause: error }) : error;
+  });
+  const { default: definition, tools = [] } = exports as { default?: unknown; tools?: unknown };
+  if (typeof definition !== 'object' || definition === null)
+    throw new PersonaModuleError(`${file}: it has no persona: export default definePersona({ name, prompt, … })`);
+  if (!Array.isArray(tools)) throw new PersonaModuleError(`${file}: its export tools is a list of tools`);
+  return {
+    definition: definition as PersonaInput,
+    tools: tools as readonly ServedToolDefinition[],
+    folder: dirname(file),
+  };
+}

@@ -1,0 +1,68 @@
+/** The MCP servers of a persona that is served: started once for the process, shared by all sessions. */
+import { createMcpTools } from '@coxswain/adapter-mcp';
+import type { ForeignTool } from '@coxswain/client';
+import type { Log, ToolOutcome, Toolset } from '@coxswain/ports';
+import { type McpServers, SessionId, TenantId, type ToolResult } from '@coxswain/protocol';
+
+/** A persona's MCP server could not be started. */
+export class PersonaServersError extends Error {
+  override readonly name = 'PersonaServersError';
+  readonly code = 'mcp_server_failed';
+}
+
+/** What is open, until it is closed. */
+export interface McpOfPersona {
+  readonly tools: readonly ForeignTool[];
+  close(): Promise<void>;
+}
+
+/** Starts them. @throws PersonaServersError */
+export async function openMcpOf(
+  persona: string,
+  tenant: string,
+  mcpServers: McpServers,
+  root: string,
+  env: NodeJS.ProcessEnv,
+  log: Log,
+): Promise<McpOfPersona> {
+  if (Object.keys(mcpServers).length === 0) return { tools: [], close: async () => undefined };
+  const source = createMcpTools({
+    env,
+    onNotice: ({ server, level, text }) => log.info({ persona, server, level }, text),
+    // A list that changes while sessions have pinned it is told to nobody: a new process announces it.
+    onChanged: () =>
+      log.warn({ persona }, 'an MCP server has changed its list of tools; it counts from the next start'),
+  });
+  const ref = { tenant: TenantId.parse(tenant), sessionId: SessionId.parse(`persona-${persona}`.slice(0, 64)) };
+  const opened = await source.open({ ref, root, mcpServers }, new AbortController().signal);
+  if ('code' in opened) throw new PersonaServersError(`${persona}: ${opened.message}`);
+  return {
+    tools: opened.tools.map((definition) => foreign(opened, definition)),
+    async close() {
+      for (const note of await opened.close()) log.warn({ persona }, note);
+    },
+  };
+}
+
+function foreign(toolset: Toolset, definition: ForeignTool['definition']): ForeignTool {
+  return {
+    definition,
+    async call(args, { signal, callId, idempotencyKey, epoch, ref, progress, feedback }): Promise<ToolResult> {
+      const call = {
+        idempotencyKey,
+        ref,
+        callId,
+        tool: definition.name,
+        args,
+        epoch,
+        onProgress: progress,
+        onFeedback: feedback,
+      };
+      return resultOf(await toolset.call(call, signal));
+    },
+  };
+}
+
+function resultOf({ status, result }: ToolOutcome): ToolResult {
+  return status === 'ok' ? result : { ...result, is_error: true };
+}

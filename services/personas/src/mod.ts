@@ -1,0 +1,8 @@
+/** The persona service, for programs that run it inside their own process. */
+export { isPersonaModule, loadPersonaModule, PersonaModuleError } from './load-persona-module.ts';
+export {
+  type PersonaService,
+  type PersonaServiceOptions,
+  type PersonaToServe,
+  startPersonaService,
+} from './start-persona-service.ts';

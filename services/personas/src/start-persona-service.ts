@@ -1,0 +1,135 @@
+/** The persona service: the model steps and tools of one or several personas, in a process of their own. */
+import { createServiceLog, type LogTarget } from '@coxswain/adapter-log';
+import { createModels } from '@coxswain/adapter-models';
+import { connectionTo, connectNats, endOnce, ensureBuckets, type NamedBus } from '@coxswain/adapter-nats';
+import {
+  connect,
+  PersonaNotServableError,
+  type ServedPersonaInstance,
+  type ServedToolDefinition,
+} from '@coxswain/client';
+import {
+  DEFAULT_TENANT,
+  Persona,
+  type PersonaInput,
+  problemSentences,
+  readStrictly,
+  STREAMS,
+} from '@coxswain/protocol';
+import { type McpOfPersona, openMcpOf } from './mcp-of-persona.ts';
+
+/** One persona, as it was loaded. */
+export interface PersonaToServe {
+  readonly definition: PersonaInput;
+  readonly tools?: readonly ServedToolDefinition[] | undefined;
+  /** Where the relative paths of its scripts begin, and where its MCP servers are started. */
+  readonly folder: string;
+}
+
+/** What the service is started with. */
+export interface PersonaServiceOptions {
+  /** 1 or more, of different names. */
+  readonly personas: readonly PersonaToServe[];
+  readonly nats: NamedBus;
+  /** By default the one of the key that lets the service in, else `default`. */
+  readonly tenant?: string | undefined;
+  /** Steps at once, of each persona. Default 16. */
+  readonly stepsAtOnce?: number | undefined;
+  /** How long steps and calls may still take when it stops. Default 20,000. */
+  readonly drainMs?: number | undefined;
+  /** Where the log file lies. */
+  readonly stateDir: string;
+  /** Default `stdout`. */
+  readonly log?: LogTarget | undefined;
+  readonly env?: NodeJS.ProcessEnv | undefined;
+}
+
+/** A service that runs. */
+export interface PersonaService {
+  readonly personas: readonly Pick<ServedPersonaInstance, 'name' | 'version' | 'instance' | 'tools'>[];
+  /** Resolves where the bus lets the service in no more. Stop it then. */
+  readonly failed: Promise<Error>;
+  /** Contract: rejects, with why, while the bus does not answer. */
+  ping(): Promise<void>;
+  /** Takes nothing more; what runs ends, or goes elsewhere. The announcements stay. */
+  stop(): Promise<void>;
+}
+
+/**
+ * Serves personas.
+ * @throws PersonaNotServableError, ToolDefinitionError, PersonaServersError, and what the bus throws where it cannot be
+ *   reached or is not fit.
+ */
+export async function startPersonaService(options: PersonaServiceOptions): Promise<PersonaService> {
+  const bus = connectionTo(options.nats);
+  const env = options.env ?? process.env;
+  const tenant = options.tenant ?? options.nats.credentials?.tenant ?? DEFAULT_TENANT;
+  const secrets = [bus.token, bus.password, bus.seed];
+  const log = createServiceLog('personas', options.log ?? 'stdout', options.stateDir, env, secrets);
+  const personas = options.personas.map(({ definition, ...rest }) => ({ ...rest, persona: readPersona(definition) }));
+  const names = personas.map(({ persona }) => persona.name);
+  const twice = names.find((name, index) => names.indexOf(name) < index);
+  if (twice !== undefined) throw new PersonaNotServableError(`two of the personas are named ${twice}`);
+  await makeBuckets(bus);
+  const client = await connect({
+    servers: bus.servers,
+    token: bus.token,
+    user: bus.user,
+    pass: bus.password,
+    seed: bus.seed,
+    inboxPrefix: bus.inboxPrefix,
+    tenant,
+    name: `cox-persona-${names.join('-').slice(0, 64)}`,
+  });
+  const open: McpOfPersona[] = [];
+  const served: ServedPersonaInstance[] = [];
+  const stop = endOnce(async () => {
+    log.info({ personas: names }, 'persona service stops');
+    await Promise.all(served.map((one) => one.stop()));
+    await Promise.all(open.map((one) => one.close()));
+    await client.close();
+  });
+  try {
+    for (const { persona, tools, folder } of personas) {
+      const mcp = await openMcpOf(persona.name, tenant, persona.mcp_servers ?? {}, folder, env, log);
+      open.push(mcp);
+      served.push(
+        await client.servePersona(persona, {
+          models: createModels({ env, baseFolder: folder }),
+          tools,
+          foreignTools: mcp.tools,
+          stepsAtOnce: options.stepsAtOnce,
+          drainMs: options.drainMs,
+          onProblem: (problem) => log.warn({ persona: persona.name }, problem),
+        }),
+      );
+    }
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+  for (const { name, version, instance, tools } of served)
+    log.info({ persona: name, version, instance, tools }, 'persona service is up');
+  return {
+    personas: served.map(({ name, version, instance, tools }) => ({ name, version, instance, tools })),
+    // A connection that was closed by stopping has not failed.
+    failed: client.closed().then((why) => why ?? new Promise<never>(() => undefined)),
+    ping: async () => void (await client.roundTripMs()),
+    stop,
+  };
+}
+
+function readPersona(definition: PersonaInput): Persona {
+  const read = readStrictly(Persona, definition);
+  if (read.ok) return read.data;
+  throw new PersonaNotServableError(`the persona is not valid: ${problemSentences(read.problems)[0]}`);
+}
+
+async function makeBuckets(options: Parameters<typeof connectNats>[0]): Promise<void> {
+  const nc = await connectNats({ ...options, name: 'cox-persona' });
+  try {
+    await ensureBuckets(nc, [STREAMS.registry, STREAMS.hosts]);
+  } finally {
+    await nc.close();
+  }
+}

@@ -1,0 +1,14 @@
+/** A session host as its users run it, for the bench of served personas: address, token and folder are its arguments. */
+import { startSessionsService } from '@coxswain/sessions';
+
+const [servers = '', token, folder = ''] = process.argv.slice(2);
+const service = await startSessionsService({
+  nats: { servers, token },
+  stateDir: folder,
+  defaultRoot: folder,
+  hostName: 'bench-personas',
+  log: 'silent',
+});
+process.once('SIGTERM', () => void service.stop().then(() => process.exit(0)));
+process.once('disconnect', () => process.exit(0));
+process.send?.('ready');
