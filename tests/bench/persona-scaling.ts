@@ -32,7 +32,10 @@ export const personaScaling: Part = {
     const script = join(folder, 'steps.yaml');
     const step = { delay_ms: STEP_MS, calls: [{ tool: 'list_files', args: { path: 'nothing-here' } }] };
     await writeFile(script, JSON.stringify({ loop: true, turns: [step] }));
-    const files = { 'persona-host': 'tests/bench/persona-host-main.ts', persona: 'tests/bench/persona-service-main.ts' };
+    const files = {
+      'persona-host': 'tests/bench/persona-host-main.ts',
+      persona: 'tests/bench/persona-service-main.ts',
+    };
     writeBundle(await bundle(files, 'tests/bench/dist'));
     const server = await startBenchServer();
     const children: ChildProcess[] = [];
@@ -75,7 +78,13 @@ export const personaScaling: Part = {
       const from = `${shown(three)} answers/s beside ${shown(one)}; ${shown(again)} with one again`;
       return {
         figures: [
-          { what: 'answers of 3 instances ÷ of 1, steps of 100 ms', value: three / one, unit: '×', bar: { atLeast: 2.5 }, from },
+          {
+            what: 'answers of 3 instances ÷ of 1, steps of 100 ms',
+            value: three / one,
+            unit: '×',
+            bar: { atLeast: 2.5 },
+            from,
+          },
           {
             what: 'answers that came more than once',
             value: answers.doubled,

@@ -33,7 +33,10 @@ timersContract('memory', () => ({ timers: bus.timers, createInbox }));
 deletionContract('memory', () => ({ ...bus, other: bus.journal, clock: createSystemClock() }));
 servedPersonasContract('memory', () => {
   const personas = createMemoryPersonas();
-  return { personas, serve: async (definition, models) => personas.serve(TenantId.parse('default'), definition, models) };
+  return {
+    personas,
+    serve: async (definition, models) => personas.serve(TenantId.parse('default'), definition, models),
+  };
 });
 publisherContract('memory', () => ({
   publisher: bus.publisher,

@@ -64,7 +64,10 @@ export function servedPersonasContract(name: string, make: () => PersonasUnderTe
       const { personas, serve } = make();
       const definition = fresh();
       const asked: ModelRequest[] = [];
-      const instance = await serve(definition, answering('one two three', (request) => asked.push(request)));
+      const instance = await serve(
+        definition,
+        answering('one two three', (request) => asked.push(request)),
+      );
       await eventually('it is served', () => personas.isServed(TENANT, definition.name, 'v1'));
       const parts: ModelPart[] = [];
       const taken: string[] = [];

@@ -2,7 +2,7 @@
  * The stage on which traces are recorded: real hosts, scripted models and code tools on a bus in memory, with a clock
  * whose hands only the scenario moves, and ids that count. The same scenario gives the same bytes on every machine.
  */
-import { createMemoryBus, createMemoryPersonas } from '@coxswain/adapter-memory';
+import { createMemoryBus, createMemoryPersonas, type MemoryPersonaInstance } from '@coxswain/adapter-memory';
 import { createModels } from '@coxswain/adapter-models';
 import type {
   Clock,
@@ -15,7 +15,7 @@ import type {
   ToolSource,
   ToolsetSpec,
 } from '@coxswain/ports';
-import { HEADERS, HookRegistration, type HookTable, type JsonObject, sessionRef, subjects } from '@coxswain/protocol';
+import { HEADERS, HookRegistration, type HookTable, type JsonObject, Persona, sessionRef, subjects } from '@coxswain/protocol';
 import { createSessionHost, type SessionHost } from '@coxswain/session';
 import { noticed, PLACID } from '../../libs/session/test/noticed-line.ts';
 import { VirtualTime } from '../../libs/session/test/virtual-time.ts';
@@ -122,6 +122,11 @@ export class Stage {
     const started = this.#host.start();
     await this.time.settle();
     await started;
+  }
+
+  /** Another process begins to serve the persona of every start. */
+  serve(version: string): MemoryPersonaInstance {
+    return this.personas.serve(this.tenant, { ...Persona.parse(START.persona), version }, this.#models);
   }
 
   /** The host's table of hooks becomes another one: without those, or with others in their places. */

@@ -312,8 +312,8 @@ export interface SessionContext {
   /** `preempted`: an interrupt came that does not wait for the answer. */
   readonly model: (OpenEffect & { readonly restarts: number; readonly preempted?: true | undefined }) | null;
   /** What the open step waits for before it can begin; and how many of its tries were lost. Only of served personas. */
-  readonly persona_wait?: PersonaWait | null;
-  readonly lost_steps?: LostSteps | null;
+  readonly persona_wait: PersonaWait | null;
+  readonly lost_steps: LostSteps | null;
   /** The model step of the compaction that is under way. */
   readonly compacting: (OpenEffect & { readonly restarts: number }) | null;
   readonly closing: OpenEffect | null;
@@ -409,6 +409,8 @@ export function emptyContext(sessionId: string): SessionContext {
     provision: null,
     repins: null,
     model: null,
+    persona_wait: null,
+    lost_steps: null,
     compacting: null,
     closing: null,
     consult: null,
@@ -488,6 +490,9 @@ export function contextWith(context: SessionContext, change: Partial<SessionCont
     provision: context.provision,
     repins: context.repins,
     model: context.model,
+    // Snapshots of before there were any have neither.
+    persona_wait: context.persona_wait ?? null,
+    lost_steps: context.lost_steps ?? null,
     compacting: context.compacting,
     closing: context.closing,
     consult: context.consult,

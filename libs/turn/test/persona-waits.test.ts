@@ -24,7 +24,11 @@ describe('a step that nobody serves', () => {
   test('waits, and goes on when somebody is there', () => {
     given(running())
       .when(unserved, goesOn, answered())
-      .thenIncludes('waiting_for_persona mate v1 unserved', 'persona_wait_ended mate unserved', 'message_complete "fine"');
+      .thenIncludes(
+        'waiting_for_persona mate v1 unserved',
+        'persona_wait_ended mate unserved',
+        'message_complete "fine"',
+      );
   });
 
   test('says so once', () => {
@@ -69,11 +73,15 @@ describe('a pause', () => {
 
 describe('a step whose instance has gone', () => {
   test('says who it was, and how many there were', () => {
-    given(running()).when(lost, lost, answered()).thenIncludes('persona_step_lost i1 gone 1', 'persona_step_lost i1 gone 2');
+    given(running())
+      .when(lost, lost, answered())
+      .thenIncludes('persona_step_lost i1 gone 1', 'persona_step_lost i1 gone 2');
   });
 
   test('is no other step', () => {
-    given(running(), lost).when(step({ state: 'lost', ...about, instance: 'i1', cause: 'gone' }, '1-9')).thenNothing();
+    given(running(), lost)
+      .when(step({ state: 'lost', ...about, instance: 'i1', cause: 'gone' }, '1-9'))
+      .thenNothing();
   });
 });
 

@@ -1,10 +1,27 @@
 /** Traces of personas that are paused, or served by processes of their own. */
-import { say, type Scenario } from '../scenario.ts';
+import { type Scenario, say } from '../scenario.ts';
 
 export const PERSONAS: readonly Scenario[] = [
   {
+    name: 'persona-step-lost',
+    shows: 'a step waits for somebody who serves its persona; who runs it is killed, and another one answers',
+    turns: [say('Clear.', { delay_ms: 1_000 })],
+    async play(stage) {
+      await stage.host();
+      stage.serve('1').stop();
+      await stage.start({ persona: 'mate' });
+      await stage.wait(2_000);
+      const first = stage.serve('1');
+      await stage.wait(500);
+      stage.serve('1');
+      first.kill();
+      await stage.wait(5_000);
+    },
+  },
+  {
     name: 'persona-paused',
-    shows: 'a step whose persona is paused waits, hooks are told that it does and that it goes on, and a restart changes nothing',
+    shows:
+      'a step whose persona is paused waits, hooks are told that it does and that it goes on, and a restart changes nothing',
     turns: [say('Clear.')],
     hooks: [
       { registration: { id: 'paused', point: 'OnPersonaPaused' } },
