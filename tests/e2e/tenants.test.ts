@@ -9,10 +9,9 @@ import {
   tenantSubjects,
   VERBS,
 } from '@coxswain/protocol';
-import { errors, type NatsConnection } from '@nats-io/nats-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Child, COX_MAIN, cox } from './kit/child.ts';
-import { type GuardedBus, startGuardedBus } from './kit/guarded-bus.ts';
+import { type GuardedBus, refusalsOf, startGuardedBus } from './kit/guarded-bus.ts';
 import { policyFile } from './kit/hook-service.ts';
 import { removeScratch } from './kit/scratch.ts';
 import { scripted } from './kit/scripts.ts';
@@ -67,17 +66,6 @@ const HEARD = [
   '_INBOX.at.>',
   '_INBOX.at.*.operator.>',
 ];
-
-function refusalsOf(nc: NatsConnection): Set<string> {
-  const refused = new Set<string>();
-  void (async () => {
-    for await (const status of nc.status()) {
-      if (status.type === 'error' && status.error instanceof errors.PermissionViolationError)
-        refused.add(`${status.error.operation} ${status.error.subject}`);
-    }
-  })();
-  return refused;
-}
 
 test.each(TENANT_ROLES)('the key of a %s of one tenant sends and hears nothing of the other', async (role) => {
   const nc = await bus.as(role, 'red');
