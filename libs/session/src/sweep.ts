@@ -10,6 +10,7 @@
 import type { Journal, Purge, StoredBlob } from '@coxswain/ports';
 import { type Actor, BOUNDS, decodeRecord, type SessionRef, tombstoneIn } from '@coxswain/protocol';
 import { type DeletePorts, type Deletion, deleteSession, hashesIn } from './delete-session.ts';
+import { SIDE_BY_SIDE } from './side-by-side.ts';
 
 /** What a sweep of sessions does. */
 export interface SweepOptions {
@@ -23,9 +24,6 @@ export interface SweepOptions {
 
 /** A session that the sweep has deleted, would delete, or could not. */
 export type SweptSession = { readonly ref: SessionRef; readonly deletion: Deletion };
-
-/** Sessions that are looked at side by side. */
-const SIDE_BY_SIDE = 32;
 
 /**
  * Deletes what is due, tenant by tenant; what runs is never due. Ends at `max`, and the next sweep goes on.
