@@ -10,6 +10,7 @@
 import type { Journal, Purge, StoredBlob } from '@coxswain/ports';
 import { type Actor, BOUNDS, decodeRecord, type SessionRef, tombstoneIn } from '@coxswain/protocol';
 import { type DeletePorts, type Deletion, deleteSession, hashesIn } from './delete-session.ts';
+import { isAtRest } from './ended-record.ts';
 import { SIDE_BY_SIDE } from './side-by-side.ts';
 
 /** What a sweep of sessions does. */
@@ -77,9 +78,8 @@ async function isDue(
   if (tombstoneIn(last.bytes)) return purge.hasBefore(ref, last.fence);
   if (untilMs === null) return false;
   try {
-    const { at, state, effects_open } = decodeRecord(last.bytes);
-    const ended = state === 'stopped' || state === 'failed';
-    return ended && effects_open.length === 0 && Date.parse(at) <= untilMs;
+    const record = decodeRecord(last.bytes);
+    return isAtRest(record) && Date.parse(record.at) <= untilMs;
   } catch {
     // What cannot be read is deleted by name only.
     return false;

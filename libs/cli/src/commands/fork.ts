@@ -1,5 +1,5 @@
 /** `cox fork`. */
-import { newCommandId, newSessionId, type Session } from '@coxswain/client';
+import { hasEnded, newCommandId, newSessionId, type Session } from '@coxswain/client';
 import { leaveRunning } from '../instance/leave-running.ts';
 import { withBus } from '../instance/open-bus.ts';
 import { findSession } from '../instance/resolve-session.ts';
@@ -49,7 +49,7 @@ export const run: CommandRun = async (invocation) => {
 async function stateAfterCopy(session: Session, n: number, signal: AbortSignal): Promise<'ended' | 'goes on'> {
   let ended = false;
   for await (const { events, state, n: at, input } of session.events({ signal })) {
-    ended = state === 'stopped' || state === 'failed';
+    ended = hasEnded(state);
     const failed = events.find((event) => event.type === 'copy_failed');
     const isTakeover = input.type === 'owned' && input.after_copy?.session === session.id;
     if (isTakeover && failed?.type === 'copy_failed') {
