@@ -5,7 +5,7 @@
  * commands outlive it, so whoever still needs a bus opens one again and goes on.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { readConnection } from '@coxswain/adapter-nats';
+import { type ConnectNatsOptions, connectionTo, readConnection } from '@coxswain/adapter-nats';
 import { type Client, connect } from '@coxswain/client';
 import { CliError, EXIT, usageError } from '../line/cli-error.ts';
 import type { Invocation } from '../line/command-spec.ts';
@@ -157,6 +157,13 @@ async function startBus(options: {
     await embedded.stop();
     throw error;
   }
+}
+
+/** Where a connection of one's own goes, beside the client's: to what was joined, else to the server that runs here. */
+export function reachedAt({ address, embedded }: Pick<OpenBus, 'address' | 'embedded'>): ConnectNatsOptions {
+  if (address) return connectionTo(address);
+  if (!embedded) throw new Error('a bus that is neither joined nor run here');
+  return { servers: embedded.server.url, token: embedded.server.token };
 }
 
 /** Connects; what cannot be reached is told with what named it, and without its credentials. */
