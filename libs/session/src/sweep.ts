@@ -17,7 +17,7 @@ import { SIDE_BY_SIDE } from './side-by-side.ts';
 export interface SweepOptions {
   /** How long sessions of a tenant are kept after their last record, milliseconds; null: until they are deleted. */
   readonly keptMs: (tenant: string) => number | null;
-  /** Sessions that one sweep deletes at most. */
+  /** Sessions that one sweep deletes at most; what is refused does not count. */
   readonly max: number;
   readonly dryRun?: boolean | undefined;
   readonly by?: Actor | undefined;
@@ -36,14 +36,15 @@ export async function* sweepSessions(
 ): AsyncGenerator<SweptSession, void, undefined> {
   const { by, dryRun, max, keptMs } = options;
   const nowMs = ports.clock.nowMs();
-  let swept = 0;
+  let deleted = 0;
   for (const tenant of await ports.purge.tenants()) {
     const kept = keptMs(tenant);
     const reason = kept === null ? undefined : 'past its retention';
     for await (const ref of dueIn(ports, tenant, kept === null ? null : nowMs - kept)) {
-      if (swept >= max) return;
+      if (deleted >= max) return;
       const deletion = await deleteSession(ports, ref, { by, dryRun, reason });
-      swept++;
+      // One that is refused takes nobody's place: it is refused again tomorrow.
+      if (deletion.status !== 'refused') deleted++;
       yield { ref, deletion };
     }
   }
