@@ -96,6 +96,19 @@ test('each runs its own: sessions of the same id, hooks that guard one alone, an
   expect(statuses).toEqual({ red: ['denied'], blue: ['ok'] });
   const listed = await cox(['sessions', '--json'], { env: fixture.bus.env('viewer', 'blue') });
   expect(listed.json).toMatchObject([{ session_id: 'same' }]);
+  // Whoever looks after the bus reads what is anybody's, and says whose.
+  const admin = fixture.bus.env('admin');
+  expect((await cox(['sessions', '--json'], { env: admin })).stdout).toBe('');
+  for (const tenant of ['red', 'blue']) {
+    const read = await cox(['sessions', '--json', '--tenant', tenant], { env: admin });
+    expect(read.json, read.told).toMatchObject([{ session_id: 'same', stop_reason: 'end_turn' }]);
+    const watched = await cox(['watch', 'same', '--tenant', tenant], { env: admin });
+    expect([watched.code, watched.told]).toEqual([0, expect.stringContaining(`Done for ${tenant}.`)]);
+    const shown = await cox(['show', 'same', '--json', '--tenant', tenant], { env: admin });
+    expect(shown.json, shown.told).toMatchObject([{ session_id: 'same', stop_reason: 'end_turn' }]);
+  }
+  const strange = await cox(['sessions', '--tenant', 'blue'], { env: fixture.bus.env('viewer', 'red') });
+  expect([strange.code, strange.stderr]).toEqual([2, expect.stringContaining('the key is one of the tenant red')]);
   expect(await service.terminate()).toMatchObject({ code: 0 });
 });
 

@@ -8,7 +8,6 @@ import { createSystemClock } from '@coxswain/adapter-memory';
 import { connectNats, createNatsBlobs, createNatsJournal, ensureStreams } from '@coxswain/adapter-nats';
 import { SessionId } from '@coxswain/protocol';
 import { importJournal, linesOf } from '@coxswain/session';
-import { namedTenant } from '../instance/named-tenant.ts';
 import { type OpenBus, reachedAt, withBusOnce } from '../instance/open-bus.ts';
 import { typedIn } from '../instance/state-dir.ts';
 import { CliError, EXIT, usageError } from '../line/cli-error.ts';
@@ -24,7 +23,7 @@ export const run: CommandRun = async (invocation) => {
   const { path, remove } = await readable(args[0] as string, typedIn(env));
   try {
     return await withBusOnce(invocation, false, async (bus) => {
-      const tenant = namedTenant(flags, bus.address?.credentials?.tenant);
+      const { tenant } = bus.client;
       const lines = () => linesOf(createReadStream(path));
       const { ref, origin, records } = await imported(bus, { lines, tenant, as });
       const line = { type: 'imported', session_id: ref.sessionId, origin, records };

@@ -3,7 +3,6 @@ import { connectNats } from '@coxswain/adapter-nats';
 import type { TenantId } from '@coxswain/protocol';
 import { type ExitCode, usageError } from '../line/cli-error.ts';
 import type { CommandRun } from '../line/command-spec.ts';
-import { namedTenant } from './named-tenant.ts';
 import { reachedAt, withBusOnce } from './open-bus.ts';
 
 /** The connection that a command has for itself. */
@@ -32,7 +31,7 @@ export function announcedCommand({ command, named, isName, list, remove }: Annou
       throw usageError(`cox ${command} remove needs the name of ${named}; cox ${command} lists them`);
     if (action === 'list' && name !== undefined) throw usageError(`cox ${command} list takes no name`);
     return withBusOnce(invocation, false, async (bus) => {
-      const tenant = namedTenant(flags, bus.address?.credentials?.tenant);
+      const { tenant } = bus.client;
       const nc = await connectNats({ ...reachedAt(bus), name: 'cox' });
       try {
         return name === undefined
