@@ -1,5 +1,5 @@
 import type { CommandInbox, CommandSender, Doorbell, StrayCommand } from '@coxswain/ports';
-import { HEADERS, partitionOf, positionalCommandId, type SessionRef } from '@coxswain/protocol';
+import { BOUNDS, HEADERS, partitionOf, positionalCommandId, type SessionRef } from '@coxswain/protocol';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { eventually } from './eventually.ts';
 import { bytes, freshSession, text } from './fresh-session.ts';
@@ -68,6 +68,19 @@ export function inboxContract(name: string, doors: () => InboxDoors): void {
       const tail = await inbox.read(ref, seqs[19] ?? 0, last);
       expect(tail.map(({ seq }) => seq)).toEqual(seqs.slice(20));
       expect(await inbox.read(ref, last, last)).toEqual([]);
+    });
+
+    test('is read without a doorbell too, up to a bound', async () => {
+      const { sender } = doors();
+      const ref = freshSession();
+      const inbox = await doors().createInbox();
+      expect(await inbox.read(ref, 0, null)).toEqual([]);
+      const seqs: number[] = [];
+      for (let i = 0; i <= BOUNDS.inboxCatchUpMax; i++)
+        seqs.push((await sender.send(ref, 'steer', bytes(String(i)))).seq);
+      const read = async (after: number) => (await inbox.read(ref, after, null)).map(({ seq }) => seq);
+      expect(await read(0)).toEqual(seqs.slice(0, BOUNDS.inboxCatchUpMax));
+      expect(await read(seqs[1] ?? 0)).toEqual(seqs.slice(2));
     });
 
     test('deletes what is acknowledged and nothing else', async () => {

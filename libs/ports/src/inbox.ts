@@ -58,9 +58,10 @@ export interface CommandInbox {
   open(handlers: InboxHandlers, partitions?: readonly number[]): Promise<void>;
   /**
    * The session's commands after `afterSeq`, in stream order, at least up to `untilSeq` (a doorbell's position) where
-   * that command is still stored.
+   * that command is still stored. Null: those that any replica knows of, and no more than `BOUNDS.inboxCatchUpMax`; the
+   * others' deliveries are still to come.
    */
-  read(ref: SessionRef, afterSeq: number, untilSeq: number): Promise<readonly StoredCommand[]>;
+  read(ref: SessionRef, afterSeq: number, untilSeq: number | null): Promise<readonly StoredCommand[]>;
   /** Stops deliveries. What was not acknowledged is delivered again to whoever opens next. */
   close(): Promise<void>;
 }

@@ -14,6 +14,8 @@ export const BOUNDS = {
   parkMaxMs: 10 * 365 * 24 * 60 * 60 * 1_000,
   /** The shortest wake interval of a daemon session. */
   wakeIntervalMinMs: 1_000,
+  /** Commands that a session's next host reads at once, before their deliveries come to it. */
+  inboxCatchUpMax: 128,
   /** Inbox feedback that waits in one session; what comes beyond is counted, and the model is told how many. */
   feedbackPendingMax: 64,
   /** One piece of inbox feedback, as JSON in UTF-8; a longer one is cut, and says so. */

@@ -15,6 +15,7 @@ export class InboxReader {
   #doorbells: Doorbell[] = [];
   /** Commands up to here were taken by this reader. What leaves no record, such as a repetition, is not taken twice. */
   #takenSeq = 0;
+  #catchesUp = false;
 
   constructor(inbox: CommandInbox, ref: SessionRef, log: Log) {
     this.#inbox = inbox;
@@ -25,6 +26,11 @@ export class InboxReader {
   /** A command has arrived. */
   ring(doorbell: Doorbell): void {
     this.#doorbells.push(doorbell);
+  }
+
+  /** Whoever had the session before may not have rung on: the next read begins with what is stored. */
+  catchUp(): void {
+    this.#catchesUp = true;
   }
 
   /** Up to where a journal with this cursor holds the commands of this inbox: 0 where it is of another one. */
@@ -42,7 +48,11 @@ export class InboxReader {
     take: (command: StoredCommand, place: Cursor) => Promise<boolean>,
   ): Promise<void> {
     const doorbells = this.#answered();
-    const commands = await this.#upTo(lastOf(doorbells), Math.max(this.position(cursor), this.#takenSeq));
+    const after = Math.max(this.position(cursor), this.#takenSeq);
+    const known = this.#catchesUp ? await this.#readUpTo(null, after) : [];
+    this.#catchesUp = false;
+    const more = known && (await this.#upTo(lastOf(doorbells), known.at(-1)?.seq ?? after));
+    const commands = more && [...known, ...more];
     // The inbox could not be read: nothing is acknowledged, so the store delivers again.
     if (commands === null) return;
     const { stream, created } = this.#inbox.incarnation;
@@ -98,7 +108,10 @@ export class InboxReader {
   }
 
   async #upTo(last: number, after: number): Promise<readonly StoredCommand[] | null> {
-    if (last <= after) return [];
+    return last <= after ? [] : this.#readUpTo(last, after);
+  }
+
+  async #readUpTo(last: number | null, after: number): Promise<readonly StoredCommand[] | null> {
     try {
       return await this.#inbox.read(this.#ref, after, last);
     } catch (error) {

@@ -210,6 +210,10 @@ export class SessionRunner {
   ring(doorbell: Doorbell): void {
     if (this.#dropped) return;
     this.#inbox.ring(doorbell);
+    this.#postInbox();
+  }
+
+  #postInbox(): void {
     if (this.#inboxJobWaits) return;
     this.#inboxJobWaits = true;
     this.#mailbox.post({ kind: 'inbox' });
@@ -344,6 +348,11 @@ export class SessionRunner {
         if (job.isNews && !(await this.#isNewest(session))) {
           this.#drop('journal_unavailable', 'it is not known who wrote last');
           return;
+        }
+        // What was delivered to another host is delivered again only when that host's time for it is over.
+        if (session.writer !== this.#options.host) {
+          this.#inbox.catchUp();
+          this.#postInbox();
         }
         // A timer is the same whoever puts it into the store: a session that only sleeps is not owned for it.
         if (!workOf(session.actor.state).length || (await this.#own(session))) this.#reconcile();

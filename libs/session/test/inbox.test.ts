@@ -68,6 +68,33 @@ test('R7: what was not acknowledged before a crash is acknowledged by the next h
   expect(lines.filter((line) => line.startsWith('prompt_received'))).toHaveLength(1);
 });
 
+test('R7: what was delivered to a host that stands still is read by the next host, which is not rung for it', async () => {
+  const bed = testBed();
+  const inner = bed.bus.createInbox();
+  let standsStill = false;
+  const standing: CommandInbox = {
+    ...inner,
+    open: (handlers, partitions) =>
+      inner.open({ ...handlers, ring: (doorbell) => standsStill || handlers.ring(doorbell) }, partitions),
+  };
+  bed.models.answers = [say('done', { delayMs: 60_000 })];
+  const first = await bed.host({}, { inbox: standing });
+  await bed.start();
+  standsStill = true;
+  await bed.send('steer', 'one', { id: 'a' });
+  await bed.send('steer', 'two', { id: 'b' });
+  first.abandon();
+  // Deliveries that are under way come to nobody else.
+  const { incarnation, read } = bed.bus.createInbox();
+  await bed.host({}, { inbox: { incarnation, read, open: async () => {}, close: async () => {} } });
+  const received = (await bed.lines()).filter((line) => /^(owned|steering_received)/.test(line));
+  expect(received.map((line) => line.split(' ').slice(0, 2).join(' '))).toEqual([
+    expect.stringMatching(/^owned/),
+    'steering_received a',
+    'steering_received b',
+  ]);
+});
+
 test('R7: commands are handled in stream order, however their deliveries come', async () => {
   const bed = testBed();
   const inner = bed.bus.createInbox();

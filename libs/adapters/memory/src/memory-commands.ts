@@ -4,6 +4,7 @@
  */
 import type { Clock, CommandInbox, CommandSender, InboxHandlers, StoredCommand } from '@coxswain/ports';
 import {
+  BOUNDS,
   HEADERS,
   PARTITIONS,
   parsePublishedCommand,
@@ -196,12 +197,12 @@ export function createMemoryCommands(clock: Clock, assertOpen: () => void): Memo
         for (const p of before) if (!wanted.has(p)) leave(member, p);
         for (const p of wanted) if (!before.has(p)) join(member, p);
       },
-      async read(ref, afterSeq) {
+      async read(ref, afterSeq, untilSeq) {
         assertOpen();
         const inbox = bySession.get(subjects.inbox(ref));
         const commands: StoredCommand[] = [];
         for (const { seq, command } of inbox?.values() ?? []) if (seq > afterSeq && command) commands.push(command);
-        return commands;
+        return untilSeq === null ? commands.slice(0, BOUNDS.inboxCatchUpMax) : commands;
       },
       async close() {
         const leaving = member;

@@ -1,6 +1,7 @@
 /** The inbox port on the command stream: doorbells from pinned consumers, the commands themselves by direct get. */
 import type { CommandInbox, InboxHandlers, Log, StoredCommand } from '@coxswain/ports';
 import {
+  BOUNDS,
   HEADERS,
   MISADDRESSED_COMMANDS,
   PARTITIONS,
@@ -168,6 +169,10 @@ export async function createNatsInbox(
     },
     async read(ref, afterSeq, untilSeq) {
       const subject = subjects.inbox(ref);
+      if (untilSeq === null) {
+        const stored = await reader.batch(subject, afterSeq + 1, BOUNDS.inboxCatchUpMax);
+        return stored.map((message) => commandOf(ref, message));
+      }
       const commands: StoredCommand[] = [];
       let last = afterSeq;
       do {

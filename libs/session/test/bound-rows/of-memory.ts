@@ -1,4 +1,5 @@
 /** Bounds of what a session keeps in mind: queues, ids, what it watches for. */
+import { createMemoryBus } from '@coxswain/adapter-memory';
 import { BOUNDS, type SessionEvent } from '@coxswain/protocol';
 import { SessionActor } from '@coxswain/turn';
 import { given, type Outcome } from '../../../turn/test/given.ts';
@@ -18,6 +19,7 @@ import {
   started,
   steered,
 } from '../../../turn/test/moves.ts';
+import { refOf } from '../test-bed.ts';
 import { type BoundRows, from, list, most } from './row.ts';
 
 /** The first code with which something was refused or dropped, or `ok`. */
@@ -51,6 +53,13 @@ export const OF_MEMORY: BoundRows = {
   signalsStoredMax: most('too_many_signals', (size) =>
     refusal(given(running()).when(...list(size, (i) => signalled('go', `s${i}`)))),
   ),
+  inboxCatchUpMax: most('the last waits for its doorbell', async (size) => {
+    const bus = createMemoryBus();
+    const ref = refOf('s1');
+    for (let i = 0; i < size; i++) await bus.sender.send(ref, 'steer', Buffer.from(`${i}`));
+    const read = await bus.createInbox().read(ref, 0, null);
+    return read.length === size ? 'ok' : 'the last waits for its doorbell';
+  }),
   feedbackPendingMax: most('too_much_feedback', (size) =>
     refusal(given(running()).when(...list(size, () => fedBack(1)))),
   ),
