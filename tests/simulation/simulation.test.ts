@@ -4,7 +4,7 @@ import { type Coverage, cover, MUST_REACH } from './coverage.ts';
 import { simulate } from './simulate.ts';
 
 const SEEDS = 250;
-const BATCH = 50;
+const BATCH = 25;
 /** Beyond the others, they are known to come to the rarest corners; that they do is seen, not believed. */
 const RARE_SEEDS: readonly number[] = [480];
 /** Where they no longer do, the next that does is looked for as far as this. */
