@@ -166,7 +166,7 @@ test.each([
   ['rival_at_await', 1],
   ['rival_at_await', 2],
   ['rival_at_await', 3],
-] as const)('%s, at every fourth of all awaits from %i on', { timeout: 60_000 }, (kind, from) =>
+] as const)('%s, at every fourth of all awaits from %i on', { timeout: 240_000 }, (kind, from) =>
   strikes(schedule, kind, from, STEPS),
 );
 
@@ -186,7 +186,7 @@ test.each([
   ['crash_at_await', 4],
   ['rival_at_await', 2],
   ['rival_at_await', 6],
-] as const)('%s, while a session sleeps, at every eighth of all awaits from %i on', { timeout: 60_000 }, (kind, from) =>
+] as const)('%s, while a session sleeps, at every eighth of all awaits from %i on', { timeout: 240_000 }, (kind, from) =>
   strikes(sleeping, kind, from, 2 * STEPS),
 );
 
@@ -206,6 +206,6 @@ test.each([
   ['rival_at_await', 7],
 ] as const)(
   '%s, while a session is forked, at every eighth of all awaits from %i on',
-  { timeout: 60_000 },
+  { timeout: 240_000 },
   (kind, from) => strikes(forking, kind, from, 2 * STEPS),
 );

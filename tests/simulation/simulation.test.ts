@@ -22,7 +22,7 @@ describe(`${SEEDS} seeded schedules of crashes, rivals, pauses, outages and lost
   // In batches, so that a failure names its neighbourhood and no single test runs for long.
   test.each(Array.from({ length: SEEDS / BATCH }, (_, i) => 1 + i * BATCH))(
     'seeds from %i on',
-    { timeout: 60_000 },
+    { timeout: 240_000 },
     async (first) => {
       for (let seed = first; seed < first + BATCH; seed++) await run(seed);
     },
@@ -38,7 +38,7 @@ describe(`${SEEDS} seeded schedules of crashes, rivals, pauses, outages and lost
 });
 
 test('the same seed gives the same history, to the last byte, and another seed another', {
-  timeout: 60_000,
+  timeout: 240_000,
 }, async () => {
   const hashes = new Map<number, string>();
   for (const seed of [3, 11, 42, 115, 231]) {
