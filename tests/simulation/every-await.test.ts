@@ -186,8 +186,10 @@ test.each([
   ['crash_at_await', 4],
   ['rival_at_await', 2],
   ['rival_at_await', 6],
-] as const)('%s, while a session sleeps, at every eighth of all awaits from %i on', { timeout: 240_000 }, (kind, from) =>
-  strikes(sleeping, kind, from, 2 * STEPS),
+] as const)(
+  '%s, while a session sleeps, at every eighth of all awaits from %i on',
+  { timeout: 240_000 },
+  (kind, from) => strikes(sleeping, kind, from, 2 * STEPS),
 );
 
 test('a session that is forked has a fork that goes its own way', async () => {
