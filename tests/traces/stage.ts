@@ -15,7 +15,15 @@ import type {
   ToolSource,
   ToolsetSpec,
 } from '@coxswain/ports';
-import { HEADERS, HookRegistration, type HookTable, type JsonObject, Persona, sessionRef, subjects } from '@coxswain/protocol';
+import {
+  HEADERS,
+  HookRegistration,
+  type HookTable,
+  type JsonObject,
+  Persona,
+  sessionRef,
+  subjects,
+} from '@coxswain/protocol';
 import { createSessionHost, type SessionHost } from '@coxswain/session';
 import { noticed, PLACID } from '../../libs/session/test/noticed-line.ts';
 import { VirtualTime } from '../../libs/session/test/virtual-time.ts';

@@ -7,6 +7,7 @@ import {
   type SessionStatus,
   sessionRef,
   TenantId,
+  topState,
 } from '@coxswain/protocol';
 import { type JetStreamClient, jetstream } from '@nats-io/jetstream';
 import { connect as connectNats, type NatsConnection } from '@nats-io/transport-node';
@@ -21,7 +22,7 @@ import { type BodyInput, type SendOptions, type SentCommand, sendCommand } from 
 import { type ServedPersonaInstance, type ServePersonaOptions, servePersonaOn } from './serve-persona.ts';
 import { type ServedTool, type ServeToolOptions, serveToolOn } from './serve-tool.ts';
 import { Session } from './session-handle.ts';
-import { listingFrom, type SessionListing, topState } from './session-listing.ts';
+import { listingFrom, type SessionListing } from './session-listing.ts';
 
 /** An approval that somebody is waited for. */
 export type PendingApproval = SessionStatus['approvals'][number] & { readonly session_id: string };

@@ -33,6 +33,8 @@ export interface PartitionedSessions {
   takeUp(session: ActiveSession): Promise<void>;
   /** Lets the sessions of partitions go, each as soon as nothing runs that should end first. */
   handOver(partitions: ReadonlySet<number>): void;
+  /** Nobody waits for what is left here of these sessions: other hosts have them, or had them. */
+  lost(isLost: (ref: SessionRef) => boolean): void;
   /** The host may begin effects again. */
   goOn(): void;
   /** Leaves all sessions at once. */
@@ -129,6 +131,11 @@ export class HostPartitions {
     return this.#assigned.has(partitionOf(sessionId));
   }
 
+  /** Whether a session is another host's. While this one is cut off, it does not know. */
+  isOthers(ref: SessionRef): boolean {
+    return !this.#isCut && !this.isOwn(ref);
+  }
+
   /**
    * Joins the hosts. Resolves when commands flow and it is known which sessions have to be taken up.
    * @returns how many those are.
@@ -195,9 +202,7 @@ export class HostPartitions {
   /** Contract: does not reject. One at a time; what changes meanwhile is looked at after it. */
   #balance(): Promise<void> {
     this.#isStale = true;
-    this.#balancing ??= this.#balanceAll().finally(() => {
-      this.#balancing = null;
-    });
+    this.#balancing ??= this.#balanceAll();
     return this.#balancing;
   }
 
@@ -207,12 +212,14 @@ export class HostPartitions {
       try {
         await this.#balanceOnce();
       } catch (error) {
-        if (this.#isLeaving) return;
+        if (this.#isLeaving) break;
         this.#ports.log.warn({ error: (error as Error).message }, 'partitions could not be taken now');
         await this.#ports.clock.sleep(LOOK_AGAIN_MS, this.#ended.signal);
         this.#isStale = true;
       }
     }
+    // Here, and not when its promise has settled: what changes in between would be looked at by nobody.
+    this.#balancing = null;
   }
 
   async #balanceOnce(): Promise<void> {
@@ -224,6 +231,7 @@ export class HostPartitions {
     for (const p of lost) this.#unread.delete(p);
     for (const [key, { session }] of this.#held) if (!this.isOwn(session.ref)) this.#held.delete(key);
     if (lost.size > 0) this.#sessions.handOver(lost);
+    this.#sessions.lost((ref) => this.isOthers(ref));
     await this.#ports.inbox.open(
       { ring: (doorbell) => this.#ring(doorbell), stray: (command) => this.#stray(command) },
       [...wanted],
@@ -260,6 +268,7 @@ export class HostPartitions {
       return false;
     });
     const noted = new Set(notes.map(({ ref }) => keyOf(ref)));
+    this.#sessions.lost((ref) => partitionOf(ref.sessionId) === p && !noted.has(keyOf(ref)));
     // A note that has gone: nobody works on it, and what has rung for it is for us.
     for (const [key, { session }] of this.#held)
       if (partitionOf(session.ref.sessionId) === p && !noted.has(key)) this.#unhold(session.ref);
@@ -275,12 +284,11 @@ export class HostPartitions {
 
   #hold(session: ActiveSession): void {
     const key = keyOf(session.ref);
+    this.#sessions.lost((ref) => keyOf(ref) === key);
     const held = this.#held.get(key);
     if (held) held.session = session;
     else this.#held.set(key, { session, rung: new Map() });
-    this.#looking ??= this.#lookAgain().finally(() => {
-      this.#looking = null;
-    });
+    this.#looking ??= this.#lookAgain();
   }
 
   /** What has rung for a session that somebody else had is this host's now. */
@@ -301,7 +309,7 @@ export class HostPartitions {
     while (this.#held.size > 0 && !this.#isLeaving) {
       await this.#ports.clock.sleep(LOOK_AGAIN_MS, this.#ended.signal);
       const partitions = new Set([...this.#held.values()].map(({ session }) => partitionOf(session.ref.sessionId)));
-      if (this.#isLeaving) return;
+      if (this.#isLeaving) break;
       try {
         await this.#sort([...partitions]);
         // A note may name a host that has lost the session to another, which has let it go since.
@@ -311,6 +319,7 @@ export class HostPartitions {
         this.#ports.log.warn({ error: (error as Error).message }, 'notes of active sessions cannot be read now');
       }
     }
+    this.#looking = null;
   }
 
   // ---- what is heard ----

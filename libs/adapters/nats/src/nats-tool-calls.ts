@@ -180,7 +180,8 @@ export function createNatsToolCalls(
     presence.silentMs(ref.tenant, tool, instance) > TOOL_LIVENESS.ttlMs;
 
   function hear(token: string, one: Pending, said: ToolSaid): void {
-    one.heardMs = performance.now();
+    // That others do not know of it says nothing of whoever has it, or died of it.
+    if (said.type !== 'unknown' || said.instance === one.instance) one.heardMs = performance.now();
     if (said.type === 'running') {
       one.instance = said.instance;
       one.call.onTaken?.(said.instance);

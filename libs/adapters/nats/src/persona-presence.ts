@@ -16,6 +16,7 @@ import { onConnectionChange } from './connection-changes.ts';
 import { ensureBuckets } from './ensure-streams.ts';
 import type { CallPresence } from './nats-tool-calls.ts';
 import { readKeys, valueIn } from './read-keys.ts';
+import { isTakenBack } from './registry-keys.ts';
 
 /** See the top of the file. As calls see it, what is served is a version: {@link servedAs} names it. */
 export interface PersonaPresence extends CallPresence {
@@ -149,7 +150,7 @@ export async function watchPersonaPresence(nc: NatsConnection, log: Log): Promis
   });
   for (const keys of [subjects.personaAnnouncements, subjects.personaPauses])
     for (const stored of (await readKeys(nc, STREAMS.registry, keys)).values())
-      take(stored.subject, stored.seq, stored.data, stored.headers.get('KV-Operation') !== '', false);
+      take(stored.subject, stored.seq, stored.data, isTakenBack(stored), false);
   const registry = await new Kvm(nc).open(STREAMS.registry);
   const watches = await Promise.all(['personas.>', 'paused-personas.>'].map((key) => registry.watch({ key })));
   for (const watch of watches)

@@ -1,6 +1,5 @@
 /** Which personas are served on a bus and by whom, pausing them, and taking an announcement back. */
 import {
-  canonicalJson,
   PersonaAnnouncement,
   PersonaBeat,
   PersonaPause,
@@ -10,12 +9,11 @@ import {
   type TenantId,
   tenantSubjects,
 } from '@coxswain/protocol';
-import { headers, type NatsConnection } from '@nats-io/nats-core';
+import type { NatsConnection } from '@nats-io/nats-core';
 import { ensureBuckets } from './ensure-streams.ts';
-import { answerOf, isWrongSequence, NatsRefusedError, NatsUnavailableError, type PublishAck } from './nats-status.ts';
 import { readKeys, valueIn } from './read-keys.ts';
-import { createStreamReader, type StoredMessage } from './stream-reader.ts';
-import { wireOf } from './wire.ts';
+import { isTakenBack, replaceKey } from './registry-keys.ts';
+import type { StoredMessage } from './stream-reader.ts';
 
 /** An instance that serves a persona, as it says itself. */
 export interface ListedPersonaInstance {
@@ -35,9 +33,6 @@ export interface ListedPersona {
   readonly pause: PersonaPause | null;
   readonly instances: readonly ListedPersonaInstance[];
 }
-
-const OPERATION = 'KV-Operation';
-const WRITES_MAX = 16;
 
 /** The personas of a tenant that are served or paused, by name. @throws NatsUnavailableError, NatsRefusedError, NotPermittedError. */
 export async function listServedPersonas(nc: NatsConnection, tenant: TenantId): Promise<ListedPersona[]> {
@@ -64,44 +59,32 @@ export async function listServedPersonas(nc: NatsConnection, tenant: TenantId): 
  * @returns false where it was paused already; then it stays as it is.
  * @throws as {@link listServedPersonas}.
  */
-export function pausePersona(nc: NatsConnection, tenant: TenantId, name: string, reason?: string): Promise<boolean> {
+export async function pausePersona(
+  nc: NatsConnection,
+  tenant: TenantId,
+  name: string,
+  reason?: string,
+): Promise<boolean> {
+  await ensureBuckets(nc, [STREAMS.registry]);
   const pause: PersonaPause = { v: 1, since: new Date().toISOString(), ...(reason === undefined ? {} : { reason }) };
-  return write(nc, subjects.personaPause(tenant, name), canonicalJson(pause), (isThere) => !isThere);
+  return replaceKey(nc, subjects.personaPause(tenant, name), `the pause of ${name}`, (stored) =>
+    stored && !isTakenBack(stored) ? undefined : pause,
+  );
 }
 
 /** Ends a pause. @returns false where there was none. @throws as {@link listServedPersonas}. */
-export function resumePersona(nc: NatsConnection, tenant: TenantId, name: string): Promise<boolean> {
-  return write(nc, subjects.personaPause(tenant, name), null, (isThere) => isThere);
+export async function resumePersona(nc: NatsConnection, tenant: TenantId, name: string): Promise<boolean> {
+  return takeBack(nc, subjects.personaPause(tenant, name), `the pause of ${name}`);
 }
 
 /** Takes the announcement of a persona back. @returns false where there is none. @throws as {@link listServedPersonas}. */
-export function removeServedPersona(nc: NatsConnection, tenant: TenantId, name: string): Promise<boolean> {
-  return write(nc, subjects.personaAnnouncement(tenant, name), null, (isThere) => isThere);
+export async function removeServedPersona(nc: NatsConnection, tenant: TenantId, name: string): Promise<boolean> {
+  return takeBack(nc, subjects.personaAnnouncement(tenant, name), `the announcement of ${name}`);
 }
 
-/** Writes a key, or takes it away, under a fence. @returns whether that was to be done. */
-async function write(
-  nc: NatsConnection,
-  subject: string,
-  value: string | null,
-  wanted: (isThere: boolean) => boolean,
-): Promise<boolean> {
+async function takeBack(nc: NatsConnection, subject: string, what: string): Promise<boolean> {
   await ensureBuckets(nc, [STREAMS.registry]);
-  const reader = createStreamReader(wireOf(nc), `KV_${STREAMS.registry}`);
-  for (let tries = 0; tries < WRITES_MAX; tries++) {
-    const stored = await reader.leaderLast(subject);
-    if (!wanted(stored?.headers.get(OPERATION) === '')) return false;
-    const head = headers();
-    head.set('Nats-Expected-Last-Subject-Sequence', String(stored?.seq ?? 0));
-    if (value === null) head.set(OPERATION, 'DEL');
-    const body = value === null ? new Uint8Array() : new TextEncoder().encode(value);
-    const { error } = answerOf<PublishAck>(await wireOf(nc).request(subject, body, head));
-    if (!error) return true;
-    if (isWrongSequence(error)) continue;
-    if (error.code === 503) throw new NatsUnavailableError(error.description);
-    throw new NatsRefusedError(`writing ${subject}`, error);
-  }
-  throw new NatsUnavailableError(`${subject} was overtaken ${WRITES_MAX} times`);
+  return replaceKey(nc, subject, what, (stored) => (stored && !isTakenBack(stored) ? null : undefined));
 }
 
 function valuesIn<T>(
@@ -109,9 +92,9 @@ function valuesIn<T>(
   schema: { safeParse(value: unknown): { readonly data?: T | undefined } },
 ): Map<string, T> {
   const found = new Map<string, T>();
-  for (const { subject, data, headers: head } of keys.values()) {
-    const name = parseServedPersona(subject)?.name;
-    const value = head.get(OPERATION) === '' ? valueIn(data, schema) : null;
+  for (const stored of keys.values()) {
+    const name = parseServedPersona(stored.subject)?.name;
+    const value = isTakenBack(stored) ? null : valueIn(stored.data, schema);
     if (name !== undefined && value !== null) found.set(name, value);
   }
   return found;

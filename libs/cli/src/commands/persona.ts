@@ -1,6 +1,5 @@
 /** `cox persona`. */
 import {
-  connectionTo,
   connectNats,
   listServedPersonas,
   pausePersona,
@@ -8,8 +7,7 @@ import {
   resumePersona,
 } from '@coxswain/adapter-nats';
 import { type ErrorCode, ID_PATTERN, type TenantId } from '@coxswain/protocol';
-import { namedTenant } from '../instance/named-tenant.ts';
-import { withBusOnce } from '../instance/open-bus.ts';
+import { reachedAt, withBusOnce } from '../instance/open-bus.ts';
 import { CliError, EXIT, type ExitCode, usageError } from '../line/cli-error.ts';
 import type { CommandRun } from '../line/command-spec.ts';
 import { showServedPersonas } from '../run/served-personas.ts';
@@ -32,12 +30,10 @@ export const run: CommandRun = (invocation) => {
   const reason = flags.text('reason');
   if (reason !== undefined && action !== 'pause') throw usageError('--reason says why a persona is paused');
   if ((reason?.length ?? 0) > 2_048) throw usageError('--reason takes at most 2,048 characters');
-  return withBusOnce(invocation, false, async ({ address, embedded }) => {
-    const tenant = namedTenant(flags, address?.credentials?.tenant);
-    const bus = address ?? { servers: embedded?.server.url ?? '', token: embedded?.server.token };
-    const nc = await connectNats({ ...connectionTo(bus), name: 'cox' });
+  return withBusOnce(invocation, false, async (bus) => {
+    const nc = await connectNats({ ...reachedAt(bus), name: 'cox' });
     try {
-      const told = await act(nc, tenant, action, name ?? '', reason, flags.on('json'));
+      const told = await act(nc, bus.client.tenant, action, name ?? '', reason, flags.on('json'));
       if (told === null) return EXIT.ok;
       if (flags.on('json')) standardStreams.out(`${JSON.stringify({ type: told.type, name })}\n`);
       else standardStreams.err(`${told.text}\n`);
