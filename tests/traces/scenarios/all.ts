@@ -11,6 +11,7 @@ import { LIMITS } from './limits.ts';
 import { PLAIN_RUNS } from './plain-runs.ts';
 import { SEAM_DELIVERIES } from './seam-deliveries.ts';
 import { SLEEPING } from './sleeping.ts';
+import { STEPS } from './steps.ts';
 import { STEERING } from './steering.ts';
 import { TOLD_HOOKS } from './told-hooks.ts';
 
@@ -28,5 +29,6 @@ export const SCENARIOS: readonly Scenario[] = [
   ...TOLD_HOOKS,
   ...COMPACTION,
   ...LIMITS,
+  ...STEPS,
   ...FORKS,
 ];
