@@ -18,7 +18,8 @@ async function write(files: Readonly<Record<string, string>>): Promise<void> {
 }
 
 const REVIEWER = {
-  'personas/reviewer/persona.yaml': 'name: reviewer\nmodel: scripted/review.yaml\nmodes: {strict: {prompt: Be strict.}}\n',
+  'personas/reviewer/persona.yaml':
+    'name: reviewer\nmodel: scripted/review.yaml\nmodes: {strict: {prompt: Be strict.}}\n',
   'personas/reviewer/prompt.md': 'You review.',
   'personas/reviewer/skills/check-security/SKILL.md':
     '---\nname: check-security\ndescription: How to look for holes.\n---\n\nRead references/owasp.md first.\n',
@@ -28,7 +29,12 @@ const REVIEWER = {
 test('cox personas lists, checks and shows what lies in personas/', async () => {
   await write({ ...REVIEWER, 'personas/broken.yaml': 'name: broken\nlimits:\n  max_turn: 3\n' });
   const listed = await bed.run(['personas', '--json']);
-  expect(listed.stdout.trim().split('\n').map((line) => JSON.parse(line))).toMatchObject([
+  expect(
+    listed.stdout
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line)),
+  ).toMatchObject([
     { path: 'personas/broken.yaml', valid: false },
     { path: 'personas/reviewer', valid: true, name: 'reviewer', version: expect.stringMatching(/^[0-9a-f]{16}$/) },
   ]);
@@ -61,9 +67,14 @@ test('a session goes on with its skills when their folder is gone and its host w
   await rm(join(bed.folder, 'personas'), { recursive: true });
   const attached = await bed.run(['attach', 'r1']);
   expect({ code: attached.code, stdout: attached.stdout }, attached.stderr).toEqual({ code: 0, stdout: 'Reviewed.\n' });
-  const events = (await bed.run(['watch', 'r1', '--json'])).stdout.trim().split('\n').map((line) => JSON.parse(line));
+  const events = (await bed.run(['watch', 'r1', '--json'])).stdout
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line));
   const provision = events.find(({ type }) => type === 'persona_changed')?.provision;
-  expect(provision.system_prompt).toMatch(/^You review\.\n\nYou have skills: .*\n- check-security: How to look for holes\.\n\nBe strict\.$/s);
+  expect(provision.system_prompt).toMatch(
+    /^You review\.\n\nYou have skills: .*\n- check-security: How to look for holes\.\n\nBe strict\.$/s,
+  );
   expect(provision.mode).toBe('strict');
   const loaded = events.filter(({ type, tool }) => type === 'call_ended' && tool === 'load_skill');
   expect(loaded.map(({ status, result }) => [status, result.content[0].text])).toEqual([
@@ -91,7 +102,10 @@ steps:
   const { code, stdout, stderr } = await bed.run(['run', 'go', '--persona', 'writer', '--id', 'w1']);
   expect({ code, stdout }, stderr).toEqual({ code: 0, stdout: expect.stringContaining('Written.') });
   expect(stderr).toMatch(/§ collect[\s\S]*§ write/);
-  const events = (await bed.run(['watch', 'w1', '--json'])).stdout.trim().split('\n').map((line) => JSON.parse(line));
+  const events = (await bed.run(['watch', 'w1', '--json'])).stdout
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line));
   expect(events.filter(({ type }) => type === 'step_finished')).toMatchObject([
     { step: 'collect', status: 'completed' },
     { step: 'write', status: 'completed' },

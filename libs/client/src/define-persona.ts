@@ -24,17 +24,19 @@ export function definePersona<P extends PersonaInput>(persona: P & ExactPersona<
 }
 
 /** `never` in the place of each key that the shape has not, however deep; of a union, that none of its members has. */
-type ExactPersona<Given, Shape> = Given extends readonly (infer _)[]
-  ? { readonly [I in keyof Given]: ExactPersona<Given[I], ItemOf<Shape>> }
-  : Given extends object
-    ? string extends KeysOf<Extract<Shape, object>>
-      ? { readonly [K in keyof Given]: ExactPersona<Given[K], ValueOf<Extract<Shape, object>, K>> }
-      : {
-          readonly [K in keyof Given]: K extends KeysOf<Extract<Shape, object>>
-            ? ExactPersona<Given[K], ValueOf<Extract<Shape, object>, K>>
-            : never;
-        }
-    : Given;
+type ExactPersona<Given, Shape> = unknown extends Shape
+  ? Given
+  : Given extends readonly (infer _)[]
+    ? { readonly [I in keyof Given]: ExactPersona<Given[I], ItemOf<Shape>> }
+    : Given extends object
+      ? string extends KeysOf<Extract<Shape, object>>
+        ? { readonly [K in keyof Given]: ExactPersona<Given[K], ValueOf<Extract<Shape, object>, K>> }
+        : {
+            readonly [K in keyof Given]: K extends KeysOf<Extract<Shape, object>>
+              ? ExactPersona<Given[K], ValueOf<Extract<Shape, object>, K>>
+              : never;
+          }
+      : Given;
 type KeysOf<T> = T extends readonly unknown[] ? never : T extends unknown ? keyof T : never;
 type ItemOf<T> = T extends readonly (infer Item)[] ? Item : never;
 type ValueOf<T, K> = T extends readonly unknown[]

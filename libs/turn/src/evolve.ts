@@ -117,8 +117,6 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
           price_fingerprint: context.pinned?.price_fingerprint ?? '',
           ...pinnedSteps(provision.definition.steps),
         },
-        // A fork that goes on as somebody else has other steps, and begins with the first of them.
-        ...(context.pinned?.persona_fingerprint === provision.fingerprints.persona ? {} : { step: null }),
       };
     }
     case 'prices_changed':

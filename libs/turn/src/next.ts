@@ -35,7 +35,16 @@ import { nextExpiry, supersededBy } from './reminders.ts';
 import { returnedEnd } from './rewrite-result.ts';
 import { stallNotice } from './stall-watch.ts';
 import { leafOf, type SessionState } from './state.ts';
-import { beginsStep, endsStep, leavesStep, openStep, stepHasEnded, stepPayload, stepTarget } from './steps.ts';
+import {
+  abandonsStep,
+  beginsStep,
+  endsStep,
+  leavesStep,
+  openStep,
+  stepHasEnded,
+  stepPayload,
+  stepTarget,
+} from './steps.ts';
 import { isStopped, predicatesAsked, toolStop } from './stop-conditions.ts';
 import { endsSuspension, lapsedSuspension, parkingPayload, takesHold } from './suspension.ts';
 import { endedUnknown } from './unknown-outcome.ts';
@@ -47,6 +56,7 @@ export function next(state: SessionState): SessionEvent | null {
   const leaf = leafOf(state);
   return (
     owed(context) ??
+    abandonsStep(context) ??
     (leaf.startsWith('tearing_down') ? lapsedSuspension(context) : null) ??
     budgetTold(context, leaf) ??
     guardConsult(context, leaf, effectId(context)) ??

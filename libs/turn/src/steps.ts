@@ -41,6 +41,7 @@ export interface PinnedStep {
 
 /** How far a run is in its steps. */
 export interface StepProgress {
+  readonly name: string;
   /** The step that is open, or the one that comes next; as many as there are where all are over. */
   readonly index: number;
   readonly open: boolean;
@@ -83,7 +84,8 @@ export function pinnedSteps(steps: readonly Step[] | undefined): { readonly step
 
 /** The step that is open, or undefined. */
 export function openStep({ pinned, step }: SessionContext): PinnedStep | undefined {
-  return step?.open ? pinned?.steps?.[step.index] : undefined;
+  const declared = step?.open ? pinned?.steps?.[step.index] : undefined;
+  return declared?.name === step?.name ? declared : undefined;
 }
 
 /** Whether a step of those that were begun is still to be done. Before the first is begun none is: something else begins it. */
@@ -151,6 +153,11 @@ export function leavesStep(context: SessionContext): SessionEvent | null {
   return openStep(context) ? finished(context, { status: 'unfinished' }) : null;
 }
 
+/** The end of a step that the persona does not declare any more: a fork goes on as somebody else. Null where that is not so. */
+export function abandonsStep(context: SessionContext): SessionEvent | null {
+  return context.step?.open && !openStep(context) ? finished(context, { status: 'unfinished' }) : null;
+}
+
 /** What the failure of the open step causes (ST4); null where none is open. */
 export function stepFails(context: SessionContext, error: Failure, run: EventOf<'run_failed'>): SessionEvent[] | null {
   const open = openStep(context);
@@ -177,8 +184,8 @@ function finished(context: SessionContext, end: End): SessionEvent {
 }
 
 function headOf(context: SessionContext): { step: string; index: number; attempt: number } {
-  const { index = 0, attempt = 1 } = context.step ?? {};
-  return { step: openStep(context)?.name ?? '', index, attempt };
+  const { name = '', index = 0, attempt = 1 } = context.step ?? {};
+  return { step: name, index, attempt };
 }
 
 function used({ count, step }: SessionContext): { readonly tokens: number; readonly nano_usd: number } {
@@ -249,14 +256,14 @@ export function stepEvolved(context: SessionContext, event: StepEvent): Partial<
     const { args } = event;
     const note = step?.note === undefined ? {} : { note: step.note };
     const { tokens, nano_usd } = count;
-    return { step: { index, open: true, attempt, args, told: false, tokens, nano_usd, ...note } };
+    return { step: { name: event.step, index, open: true, attempt, args, told: false, tokens, nano_usd, ...note } };
   }
   if (!step) return {};
   if (event.type === 'step_args_rewritten') return { step: { ...step, args: event.args } };
   if (event.type === 'step_output_rewritten') return { step: { ...step, output: event.output } };
   const closed = { ...step, open: false, answer: undefined, output: undefined, note: undefined, ended_in: turn };
   const { status, error, error_boundary } = event;
-  if (status === 'unfinished') return { step: closed };
+  if (status === 'unfinished') return { step: openStep(context) ? closed : null };
   const message = error?.message ?? '';
   if (status === 'completed') {
     const { output } = event;

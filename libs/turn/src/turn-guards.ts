@@ -131,7 +131,11 @@ export const turnSetup = setup({
     suspend_asked_and_hooked: ({ context }: Args) =>
       parks(context) && context.suspend?.step === undefined && q.isHooked(context, 'pre_suspend'),
     hooked_pre_step: ({ context, event }: Args) => hookedStep(context, 'PreStep', (event as On<'step_started'>).step),
-    step_is_open: ({ context }: Args) => openStep(context) !== undefined,
+    step_fails: ({ event }: Args) => (event as On<'step_finished'>).status === 'failed',
+    step_fails_and_hooked: ({ context, event }: Args) =>
+      (event as On<'step_finished'>).status === 'failed' && q.isHooked(context, 'post_turn'),
+    // Of a fork that is somebody else by now, no step was begun.
+    turn_may_begin: ({ context }: Args) => openStep(context) !== undefined || context.step === null,
     completes_step_and_hooked: ({ context, event }: Args) =>
       isComplete(context, checkpoint(event).delivered) &&
       hookedStep(context, 'PostStep', openStep(context)?.name ?? ''),

@@ -124,7 +124,7 @@ export const turnMachine = turnSetup.createMachine({
           tags: ['wait'],
           on: {
             consult_ended: [
-              to('opening', 'step_is_open'),
+              to('opening', 'turn_may_begin'),
               to(`${SUSPENDED}.entering`, 'suspend_asked'),
               to(`${CHECK}.resuming`),
             ],
@@ -171,7 +171,11 @@ export const turnMachine = turnSetup.createMachine({
               to(`${CHECK}.iteration_end`),
             ],
             // ST4: the model has failed, and its step with it; the run may go on.
-            step_finished: [to(`${CHECK}.post_turn`, 'hooked_post_turn'), to(`${CHECK}.iteration_end`)],
+            step_finished: [
+              to(`${CHECK}.post_turn`, 'step_fails_and_hooked'),
+              to(`${CHECK}.iteration_end`, 'step_fails'),
+              evolves,
+            ],
             // P1: the same turn's prompt, once more and shorter.
             context_overflowed: to('pre_compact'),
           },

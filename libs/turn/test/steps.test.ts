@@ -14,12 +14,14 @@ import {
   modelFailed,
   owned,
   prompted,
+  provisioned,
   resumed,
   returned,
   running,
   type Surroundings,
   steered,
   suspended,
+  takenOver,
   toolsClosed,
   using,
 } from './moves.ts';
@@ -398,6 +400,24 @@ describe('PostStep hooks', () => {
       .when(hooksSaid({ deny: 'too thin' }))
       .thenIncludes('step_finished plan failed step_denied: escalate', 'turn_end 1', 'suspended');
   });
+});
+
+test('a step that the persona of a fork does not declare is unfinished, and its answer is asked for all the same', () => {
+  given(running(TWO), takenOver({ settings: { persona: 'other' } }))
+    .when(provisioned())
+    .thenIncludes('reprovisioned', 'step_finished plan unfinished')
+    .thenState('assistant_streaming.streaming')
+    .thenEffects('call_model')
+    .when(answered(), toolsClosed)
+    .thenIncludes('agent_end end_turn');
+});
+
+test('a step goes on in a fork that only has another model', () => {
+  given(running(TWO), takenOver({ settings: { model: 'scripted/other.yaml' } }))
+    .when(provisioned({ ...TWO, maxTurns: 9 }))
+    .thenNever('step_finished')
+    .when(answered())
+    .thenIncludes('step_finished plan completed', 'step_started write');
 });
 
 test('hooks of a step hear of what happens in it: a budget’s thresholds', () => {

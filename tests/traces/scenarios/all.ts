@@ -11,8 +11,8 @@ import { LIMITS } from './limits.ts';
 import { PLAIN_RUNS } from './plain-runs.ts';
 import { SEAM_DELIVERIES } from './seam-deliveries.ts';
 import { SLEEPING } from './sleeping.ts';
-import { STEPS } from './steps.ts';
 import { STEERING } from './steering.ts';
+import { STEPS } from './steps.ts';
 import { TOLD_HOOKS } from './told-hooks.ts';
 
 /** See the top of the file. */
