@@ -174,7 +174,6 @@ export const turnMachine = turnSetup.createMachine({
             step_finished: [
               to(`${CHECK}.post_turn`, 'step_fails_and_hooked'),
               to(`${CHECK}.iteration_end`, 'step_fails'),
-              evolves,
             ],
             // P1: the same turn's prompt, once more and shorter.
             context_overflowed: to('pre_compact'),
