@@ -1,5 +1,5 @@
 /** Calls of bus tools when things stand still, die or are replaced: workers, hosts, and the server between them. */
-import { subjects } from '@coxswain/protocol';
+import { subjects, TOOL_QUEUE_GROUP } from '@coxswain/protocol';
 import { expect, test } from 'vitest';
 import { anything, calledTools, calls, done, textOf, waiting } from './kit/called-tools.ts';
 import { busAndHost } from './kit/fixture.ts';
@@ -8,7 +8,7 @@ import { startHost } from './kit/sessions-host.ts';
 import { until } from './kit/until.ts';
 
 const fixture = busAndHost();
-const { serve, tool, start } = calledTools(fixture);
+const { fresh, serve, tool, start } = calledTools(fixture);
 
 const began = async (module: { log(): Promise<string[]> }, times = 1) =>
   until('the call runs', async () => (await module.log()).filter((line) => line === 'began').length === times);
@@ -134,6 +134,22 @@ test('an idempotent call whose worker is killed waits for the next one to start'
   expect(await module.log()).toEqual(['began', 'began', 'ended']);
 });
 
+test('a call that its instance died with before it said a word comes to an end, though others live', async () => {
+  const { name } = await tool(`${anything}, run: async () => 'x'`);
+  let swallowed = 0;
+  const dying = fixture.bus.bare.subscribe(subjects.tool('default', name), {
+    queue: TOOL_QUEUE_GROUP,
+    callback: () => void swallowed++,
+  });
+  await fixture.bus.bare.flush();
+  const id = await start([{ calls: Array.from({ length: 24 }, () => ({ tool: name, args: {} })) }, done]);
+  await until('some to come to the one that dies', async () => swallowed > 0);
+  dying.unsubscribe();
+  const statuses = (await endings(id)).map(({ status }) => status);
+  expect(statuses.filter((status) => status === 'interrupted')).toHaveLength(swallowed);
+  expect(statuses.filter((status) => status === 'ok')).toHaveLength(24 - swallowed);
+});
+
 test('three instances share the calls of many sessions; one is killed and one drained meanwhile', async () => {
   const { name, module, service } = await tool(`${anything}, run: async () => {
     note('began ' + process.pid);
@@ -152,4 +168,31 @@ test('three instances share the calls of many sessions; one is killed and one dr
   // What the killed one had in its hands is interrupted; nothing else is, and nothing ran twice.
   expect(new Set(all.map(({ status }) => status))).toEqual(new Set(['ok', 'interrupted']));
   expect((await module.log()).length).toBeLessThanOrEqual(6 * 20);
+});
+
+test('a call whose worker dies of it before it has said so is in doubt, although others say that they do not know it', async () => {
+  const name = fresh('tool');
+  const { bare, publish } = fixture.bus;
+  const traits = { idempotent: false, long_running: false, sequential: false, terminates: false };
+  const announcement = {
+    v: 1,
+    since: new Date().toISOString(),
+    name,
+    description: 'x',
+    input_schema: { type: 'object' },
+  };
+  let taken = 0;
+  // Whoever takes the call is never heard of again.
+  bare.subscribe(subjects.tool('default', name), { callback: () => void taken++ });
+  bare.subscribe(subjects.toolInstances('default', name), {
+    callback(_, message) {
+      const { key } = message.json<{ key: string }>();
+      if (message.reply) bare.publish(message.reply, JSON.stringify({ v: 1, key, instance: 'other', type: 'unknown' }));
+    },
+  });
+  await publish(subjects.toolAnnouncement('default', name), JSON.stringify({ ...announcement, traits }));
+  await fixture.host.says(new RegExp(`"tool":"${name}".*a tool is announced`));
+  const id = await start([calls(name), done]);
+  expect(await endings(id)).toMatchObject([{ status: 'interrupted' }]);
+  expect(taken).toBe(1);
 });

@@ -38,10 +38,11 @@ import { COMMIT_BOUNDS, type CommitBounds, foreignRecord } from './commit.ts';
 import { SessionCopy } from './copy-session.ts';
 import { copyAfter, ImportUnfinishedError, isUnfinishedImport } from './copy-state.ts';
 import { EffectTable } from './effect-table.ts';
-import { FeedbackBuffer } from './feedback-buffer.ts';
+import { FeedbackBuffer, noteLostFeedback } from './feedback-buffer.ts';
 import { seenTable } from './hook-table.ts';
 import { InboxReader } from './inbox-reader.ts';
 import { type LiveSession as Live, type LoadedSession, loadSession, snapshotBytes } from './load-session.ts';
+import type { LoadTurns } from './load-turns.ts';
 import { Mailbox } from './mailbox.ts';
 import { asksForFork } from './plan-fork.ts';
 import { buildRecord, isRecordTooLarge, type SealedRecord, sealRecord } from './seal-record.ts';
@@ -70,6 +71,8 @@ export interface RunnerOptions {
   readonly commitBounds?: CommitBounds | undefined;
   /** Resolves when it is noted that this host works on the session: nothing of it is recorded before. */
   readonly noted: () => Promise<void>;
+  /** The host's sessions are loaded in turns. */
+  readonly loads: LoadTurns;
   /** Whether effects may begin: whether the host still has its lease. */
   readonly mayBegin: () => boolean;
 }
@@ -399,20 +402,29 @@ export class SessionRunner {
   }
 
   /** What an earlier runner of this host was told is recorded now, unless another host has worked on the session since. */
-  #takeUpFeedback(loaded: LoadedSession): void {
-    if (loaded.n === 0 || this.#options.isOwn(loaded.writer)) this.#postFeedback();
-    else this.#loseFeedback();
+  #takeUpCarried(loaded: LoadedSession): void {
+    if (loaded.n === 0 || this.#options.isOwn(loaded.writer)) {
+      this.#postFeedback();
+      return;
+    }
+    this.#loseFeedback();
+    this.#effects.dropLate(workOf(loaded.actor.state));
   }
 
   #loseFeedback(): void {
     if (this.#feedback.isEmpty) return;
     this.#feedback.clear();
-    this.#ports.log.warn({ session_id: this.#ref.sessionId }, 'inbox feedback that no record held is lost');
+    noteLostFeedback(this.#ports.log, this.#ref.sessionId);
   }
 
   // ---- loading ----
 
-  async #load(): Promise<Live | null> {
+  #load(): Promise<Live | null> {
+    return this.#options.loads.take(() => this.#loadNow());
+  }
+
+  async #loadNow(): Promise<Live | null> {
+    if (this.#dropped) return null;
     try {
       // Side by side, as a session that wakes should not wait for two things.
       const [loaded] = await Promise.all([
@@ -425,7 +437,7 @@ export class SessionRunner {
       this.#session = { ...live, transcript: loaded.transcript };
       this.#sinceSnapshot = tail;
       if (loaded.n > 0) this.#committedState = loaded.actor.state;
-      this.#takeUpFeedback(loaded);
+      this.#takeUpCarried(loaded);
       return this.#session;
     } catch (error) {
       const { code, message } = error as Error & { code?: ErrorCode };

@@ -153,7 +153,8 @@ export function createNatsToolCalls(nc: NatsConnection, presence: ToolPresence, 
   }
 
   function hear(token: string, one: Pending, said: ToolSaid): void {
-    one.heardMs = performance.now();
+    // That others do not know of it says nothing of whoever has it, or died of it.
+    if (said.type !== 'unknown' || said.instance === one.instance) one.heardMs = performance.now();
     if (said.type === 'running') {
       one.instance = said.instance;
       one.call.onTaken?.();
