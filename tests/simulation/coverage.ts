@@ -79,6 +79,13 @@ function detailOf(event: SessionEvent): string[] {
     }
     case 'resumed':
       return [`resumed: ${event.cause}`, ...(event.slept_ms > DAY_MS ? ['slept for days'] : [])];
+    case 'step_started':
+      return event.attempt > 1 ? ['step: begun again'] : [];
+    case 'step_args_rewritten':
+    case 'step_output_rewritten':
+      return ['step: rewritten'];
+    case 'step_finished':
+      return [`step: ${event.status}`, ...(event.error_boundary ? [`step: ${event.error_boundary}`] : [])];
     case 'run_failed':
       return [`failed: ${event.source}`];
     case 'timer_fired':
@@ -212,6 +219,7 @@ export const MUST_REACH: readonly string[] = [
   ...each('rejected', ['call_not_open', 'stale_epoch', 'already_decided', 'session_busy', 'internal_subject']),
   ...each('tool', ['finish', 'in_order', 'park', 'long_job', 'long_look', 'stubborn', 'remote_count']),
   ...each('hook', ['reminds', 'begins a job', 'not heard of']),
+  ...each('step', ['completed', 'failed', 'unfinished', 'fail', 'continue', 'escalate', 'begun again', 'rewritten']),
   'input: hooks_changed',
   ...each('event', [
     'announced',

@@ -223,8 +223,22 @@ function startBody(random: Random, context: Random, features: Random, isCounted:
       ...(isCounted && features.chance(0.3) ? { budget_thresholds: features.pick([[], [10, 20, 30, 100], [99]]) } : {}),
       ...(parallelCalls === 2 ? { on_unknown_outcome: 'ask' } : {}),
       ...(context.chance(0.5) ? planContext(context) : {}),
+      ...planSteps(random.fork('steps'), isCounted),
     },
   };
+}
+
+/** Steps of every boundary, some with budgets that they do not keep. */
+function planSteps(random: Random, isCounted: boolean): JsonObject {
+  if (random.chance(0.75)) return {};
+  const steps = Array.from({ length: 1 + random.int(3) }, (_, index) => ({
+    name: `step${index}`,
+    prompt: `Do part ${index}.`,
+    error_boundary: random.pick(['fail', 'continue', 'continue', 'escalate']),
+    ...(random.chance(0.3) ? { tools: random.pick([['look'], ['look', 'count'], { deny: ['ask_*'] }]) } : {}),
+    ...(isCounted && random.chance(0.4) ? { max_tokens: random.pick([30, 120]) } : {}),
+  }));
+  return { steps };
 }
 
 /** Tight enough for most runs to reach some of it, and for many to reach its end. */
@@ -270,6 +284,8 @@ const PLANNED_APART: ReadonlySet<HookPoint> = new Set<HookPoint>([
   'permission_replied',
   'loop_checkpoint',
   'OnBudgetThreshold',
+  'PreStep',
+  'PostStep',
 ]);
 
 function planHooks(random: Random): HookTable {
@@ -290,7 +306,11 @@ function planHooks(random: Random): HookTable {
       on_error: random.pick(['fail_closed', 'fail_open']),
     }),
   );
-  return [...others, ...shaping];
+  const steps = random.fork('hooks of steps');
+  const stepping = (['PreStep', 'PostStep'] as const)
+    .filter(() => steps.chance(0.25))
+    .map((point) => HookRegistration.parse({ id: `hook-${point}`, point, timeout_ms: 1_000 }));
+  return [...others, ...shaping, ...stepping];
 }
 
 /** Hooks that are told of what happens, and of which some begin jobs. */

@@ -185,6 +185,13 @@ class Translator implements EventTranslator {
         const reason = printable(`${event.error.code}: ${event.error.message}`);
         return [{ type: 'compaction_skipped', turn: event.turn, reason, ...from }];
       }
+      case 'step_started':
+        return [{ type: 'step_begun', step: event.step, attempt: event.attempt, ...from }];
+      case 'step_finished': {
+        const { step, status, error_boundary = null } = event;
+        const error = event.error ? printable(`${event.error.code}: ${event.error.message}`) : null;
+        return [{ type: 'step_ended', step, status, error, error_boundary, ...from }];
+      }
       case 'injection_blocked': {
         const { command_id, reason } = event;
         return [{ type: 'injection_blocked', command_id, reason: printable(reason), ...from }];
@@ -269,6 +276,8 @@ class Translator implements EventTranslator {
       case 'tools_closed':
       case 'reminder_fired':
       case 'reminder_inherited':
+      case 'step_args_rewritten':
+      case 'step_output_rewritten':
       case 'suspend_requested':
       case 'timer_fired':
         return [];

@@ -18,6 +18,7 @@ export {
 } from './client-errors.ts';
 export type { ConnectOptions } from './connection-options.ts';
 export { defineHooks } from './define-hooks.ts';
+export { definePersona, PersonaDefinitionError } from './define-persona.ts';
 export {
   type ArgumentSchema,
   type ArgumentsOf,

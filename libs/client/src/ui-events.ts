@@ -5,11 +5,13 @@ import type {
   CompactionMode,
   CompactionStrategy,
   ControlVerb,
+  ErrorBoundary,
   ExpiryReason,
   Json,
   Mode,
   SeamKind,
   StateValue,
+  StepStatus,
   StopReason,
   Usage,
 } from '@coxswain/protocol';
@@ -174,6 +176,16 @@ export type UiEvent =
       readonly instead: string | null;
     } & FromRecord)
   | ({ readonly type: 'compaction_skipped'; readonly turn: number; readonly reason: string } & FromRecord)
+  /** A step that the persona declares begins, for the first time or again. */
+  | ({ readonly type: 'step_begun'; readonly step: string; readonly attempt: number } & FromRecord)
+  | ({
+      readonly type: 'step_ended';
+      readonly step: string;
+      readonly status: StepStatus;
+      /** Of one that has failed: why, and what becomes of the run. */
+      readonly error: string | null;
+      readonly error_boundary: ErrorBoundary | null;
+    } & FromRecord)
   /** A hook has blocked a steer or a follow-up. */
   | ({ readonly type: 'injection_blocked'; readonly command_id: string; readonly reason: string } & FromRecord)
   | ({

@@ -110,6 +110,16 @@ export const BOUNDS = {
   pricesMax: 1_024,
   /** Stop conditions of one persona. */
   stopConditionsMax: 32,
+  /** Skills of one persona. */
+  skillsMax: 64,
+  /** Files of one skill beside its SKILL.md. */
+  skillFilesMax: 64,
+  /** The skills of one persona together: a start carries them whole. */
+  skillsMaxBytes: 192 * 1024,
+  /** Steps that one persona declares. */
+  stepsMax: 64,
+  /** What one of them tells the model. */
+  stepPromptMaxChars: 16 * 1024,
   /** How long a predicate of a stop condition may take. */
   predicateTimeoutMs: 5_000,
   /** Actor names. */

@@ -10,11 +10,12 @@ import { CHOICE_FIELDS, refineModelChoice } from './model-choice.ts';
 import { nearestWord } from './nearest-word.ts';
 import { PARKING_FIELDS, refineParking } from './parking.ts';
 import { Permissions } from './permissions.ts';
-import { Limits, McpServers, ToolSelection } from './persona.ts';
+import { Limits, McpServers, modeProblem } from './persona.ts';
 import { Reason } from './reason.ts';
 import { REMINDER_FIELDS } from './reminders.ts';
 import { readStrictly, type SchemaProblem } from './schema-problems.ts';
 import { type Mode, ModeInput } from './seams.ts';
+import { ToolSelection } from './tool-selection.ts';
 
 const Text = z.string().refine((text) => text.trim().length > 0, { error: 'must not be empty' });
 
@@ -66,6 +67,7 @@ function withImpliedMode(verb: Verb, value: unknown): unknown {
 /** How a session is set up, beside its persona. */
 export const StartSettings = z.strictObject({
   ...CHOICE_FIELDS,
+  /** One of the persona's modes. */
   mode: z.string().trim().regex(ID_PATTERN).optional(),
   max_turns: z.number().int().min(1).max(1_000_000).optional(),
   limits: Limits.optional(),
@@ -112,6 +114,10 @@ const Start = z
       const message = 'must be an absolute path on the host: whoever sends a command has no folder there';
       context.addIssue({ code: 'custom', path: ['root'], message });
     }
+    // Of a persona that is only named the host knows which modes it has.
+    const mode =
+      body.mode !== undefined && typeof body.persona === 'object' ? modeProblem(body.persona, body.mode) : null;
+    if (mode !== null) context.addIssue({ code: 'custom', path: ['mode'], message: mode });
     refineModelChoice(body, context);
   });
 

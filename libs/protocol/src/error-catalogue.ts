@@ -177,6 +177,21 @@ export const ERROR_CATALOGUE = {
     'Ends the run as failed.',
     'Check the name, or send the whole definition.',
   ),
+  mode_not_found: outcome(
+    'The persona has no mode of this name.',
+    'Ends the run as failed.',
+    'Name one that the message lists, or none.',
+  ),
+  skills_unavailable: outcome(
+    'The persona has skills, and the host’s tools have no load_skill by which a model could read them.',
+    'Ends the run as failed, before the model is asked.',
+    'Host it with the built-in tools, or with createLoadSkillTool() beside tools of your own.',
+  ),
+  skill_unknown: outcome(
+    'load_skill was asked for a skill, or a file of one, that the persona has not.',
+    'The model gets an error result, which says what there is.',
+    'Use a name of the index, and a path that the skill lists.',
+  ),
   model_not_given: outcome(
     'Neither the start nor the persona names a model.',
     'Ends the run as failed.',
@@ -206,6 +221,16 @@ export const ERROR_CATALOGUE = {
     'The run has a limit in USD, and no table says what its model costs.',
     'Ends the run as failed, before the model is asked.',
     'Add the model to a table of prices and name its file in COX_PRICES, or limit tokens instead.',
+  ),
+  step_denied: outcome(
+    'A PreStep or PostStep hook has refused a step, or failed and fails closed.',
+    'The step has failed: its error_boundary says whether the run fails, goes on or waits for a person.',
+    'See the message, which names the hook.',
+  ),
+  step_budget_exceeded: outcome(
+    'A step has used up its max_tokens or max_usd before it came to an answer.',
+    'The step has failed: its error_boundary says whether the run ends as budget_exceeded, goes on or waits for a person.',
+    'Give it more, or less to do.',
   ),
   predicate_unknown: outcome(
     'The persona’s stop_when names a predicate that the host’s program has not registered.',
@@ -482,6 +507,11 @@ export const ERROR_CATALOGUE = {
     'A module of tools cannot be loaded, or its default export is no tool and no list of tools.',
     'Stops, naming file and line where it can; a service that runs already keeps the version before.',
     'Correct the file.',
+  ),
+  persona_invalid: exception(
+    'A persona has a key that there is not, or a value that it cannot have.',
+    'Starts nothing.',
+    'Correct it as the message says, which names the path and what may have been meant.',
   ),
   tool_definition_invalid: exception(
     'A tool that is to be served on the bus has a name, a schema or a setting that it cannot have.',

@@ -19,6 +19,7 @@ import { CompactionStrategy } from './persona.ts';
 import { PinnedPrice } from './prices.ts';
 import { ExpiryReason, STORED_REMINDER_FIELDS } from './reminders.ts';
 import { Mode, SeamKind } from './seams.ts';
+import { ErrorBoundary, StepArgs, StepStatus } from './steps.ts';
 import { StopCondition } from './stop-conditions.ts';
 import { TimerPurpose } from './timers.ts';
 import { HookAnswer } from './verdicts.ts';
@@ -111,6 +112,9 @@ const Pass = {
   /** Closed turns before the open one that stay as they are. */
   kept_turns: count,
 };
+
+/** Which step, its place among the steps from 0, and how often it was begun. */
+const StepHead = { step: z.string(), index: count, attempt: z.number().int().positive() };
 
 const event = <T extends string, S extends z.ZodRawShape>(type: T, shape: S) =>
   z.strictObject({ type: z.literal(type), ...shape });
@@ -460,9 +464,31 @@ export const EVENT_SCHEMAS = {
   }),
   timer_fired: event('timer_fired', { effect_id: effectId, what: TimerPurpose }),
   run_failed: event('run_failed', {
-    source: z.enum(['provisioning', 'model', 'session', 'prompt', 'suspension']),
+    source: z.enum(['provisioning', 'model', 'session', 'prompt', 'suspension', 'step']),
     error: Failure,
     stop_reason: StopReason,
+  }),
+  /** A declared step begins: PreStep hooks are asked, then the model is told what it is to do. */
+  step_started: event('step_started', {
+    ...StepHead,
+    turn,
+    args: StepArgs,
+  }),
+  /** A PreStep hook has given the step another prompt. */
+  step_args_rewritten: event('step_args_rewritten', { ...StepHead, args: StepArgs, by: z.string() }),
+  /** A PostStep hook has put something else in the place of the step's answer: the next step is told. */
+  step_output_rewritten: event('step_output_rewritten', { ...StepHead, output: Json, by: z.string() }),
+  /** A step is over, once for each time that it was begun. Its answer is the turn's, unless a hook has rewritten it. */
+  step_finished: event('step_finished', {
+    ...StepHead,
+    status: StepStatus,
+    /** Of one that has failed: why, and what becomes of the run. */
+    error: Failure.optional(),
+    error_boundary: ErrorBoundary.optional(),
+    output: Json.optional(),
+    /** What it has used, in and out. */
+    tokens: count,
+    cost_usd,
   }),
   /** Once per budget and threshold in a run. At 100 percent the run ends. */
   budget_threshold: event('budget_threshold', {

@@ -76,6 +76,8 @@ export const Provision = z.strictObject({
   persona: z.strictObject({ name: z.string(), version: z.string() }),
   /** The whole definition, as pinned. */
   definition: Persona,
+  /** The mode of it that the start has chosen. */
+  mode: z.string().optional(),
   model: ModelSettings,
   system_prompt: z.string(),
   tools: z.array(ToolDefinition),

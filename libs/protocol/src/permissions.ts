@@ -76,6 +76,7 @@ export const BUILT_IN_RULES: readonly PermissionRule[] = [
   { tool: 'search_files', action: 'allow' },
   { tool: 'notify_file_edited', action: 'allow' },
   { tool: 'read_result', action: 'allow' },
+  { tool: 'load_skill', action: 'allow' },
   { tool: 'write_file', action: 'ask' },
   { tool: 'append_file', action: 'ask' },
   { tool: 'edit_file', action: 'ask' },

@@ -93,10 +93,8 @@ describe('a persona', () => {
 
 describe('what a later release brings is in the schema and refused by name:', () => {
   const later: Readonly<Record<string, object>> = {
-    skills: { skills: ['review'] },
     hooks: { hooks: [{}] },
     on_finish: { on_finish: './done.js#done' },
-    steps: { steps: [{}] },
     handoffs: { handoffs: ['tester'] },
     'limits.children': { limits: { children: 1 } },
     'limits.depth': { limits: { depth: 1 } },

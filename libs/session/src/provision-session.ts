@@ -15,8 +15,10 @@ import {
   type Failure,
   globMatches,
   type HookTable,
+  LOAD_SKILL,
   type ModelSettings,
   modelName,
+  modeProblem,
   notYetInPersona,
   type Persona,
   type PinnedPrice,
@@ -27,7 +29,9 @@ import {
   pinPermissions,
   type SessionRef,
   type StartSettings,
+  skillIndex,
   type ToolDefinition,
+  type ToolSelection,
 } from '@coxswain/protocol';
 import { compactionProblem, resolveCompaction } from './context-window.ts';
 import { seenTable } from './hook-table.ts';
@@ -128,7 +132,8 @@ async function provision(
   const limits = runLimits(settings, persona);
   const row = ports.prices?.find((candidate) => globMatches(candidate.model, model.name));
   const price = row && pinnedPrice(row);
-  if (limits.budgets?.limits.nano_usd !== undefined && !price) return failed(priceUnknown(model));
+  const inMoney = limitInMoney(limits, persona);
+  if (inMoney !== null && !price) return failed(priceUnknown(model, inMoney));
   const predicate = unknownPredicate(persona, ports.stopPredicates ?? {});
   if (predicate) return failed(predicate);
   const hooks = seenTable(ports.hooks, ref.tenant);
@@ -137,7 +142,7 @@ async function provision(
   const mcpServers = { ...persona.mcp_servers, ...settings.mcp_servers };
   const [modelProblem, toolset] = await Promise.all([
     ports.models.check(model).catch(unasked),
-    ports.tools.open({ ref, root, mcpServers, onFeedback, results }, signal),
+    ports.tools.open({ ref, root, mcpServers, onFeedback, results, skills: persona.skills }, signal),
   ]);
   if (modelProblem || isFailure(toolset)) {
     if (!isFailure(toolset)) await toolset.close();
@@ -148,6 +153,11 @@ async function provision(
     return { outcome: { type: 'provision_outcome', effect_id: effectId, status: 'cancelled' }, toolset: null };
   }
   const tools = selectTools(toolset.tools, settings, persona);
+  const unreadable = unreadableSkills(persona, toolset.tools);
+  if (unreadable) {
+    await toolset.close();
+    return failed(unreadable);
+  }
   const resolved = pin(settings, persona, model, mode, root, tools, hooks.table, limits, price);
   return { outcome: { type: 'provision_outcome', effect_id: effectId, status: 'ok', provision: resolved }, toolset };
 }
@@ -163,10 +173,16 @@ function unknownPredicate(persona: Persona, known: StopPredicates): Failure | nu
   };
 }
 
-function priceUnknown({ name }: ModelSettings): Failure {
+function limitInMoney({ budgets }: RunLimits, { steps = [] }: Persona): string | null {
+  if (budgets?.limits.nano_usd !== undefined) return 'limits.usd';
+  const step = steps.find(({ max_usd }) => max_usd !== undefined);
+  return step ? `max_usd of the step ${step.name}` : null;
+}
+
+function priceUnknown({ name }: ModelSettings, limit: string): Failure {
   return {
     code: 'price_unknown',
-    message: `limits.usd needs the price of ${name}, which no table has: add a row {model: "${name}", input: …, output: …}, USD per million tokens, to a file and name it in COX_PRICES`,
+    message: `${limit} needs the price of ${name}, which no table has: add a row {model: "${name}", input: …, output: …}, USD per million tokens, to a file and name it in COX_PRICES`,
   };
 }
 
@@ -214,26 +230,51 @@ function chooseModel(
 
 function promptOfMode(settings: StartSettings, persona: Persona): string | Failure {
   if (settings.mode === undefined) return '';
-  const mode = persona.modes?.[settings.mode];
-  if (mode) return mode.prompt;
-  const modes = Object.keys(persona.modes ?? {}).join(', ') || 'none';
-  return {
-    code: 'provision_failed',
-    message: `persona ${persona.name} has no mode ${settings.mode}; it has: ${modes}`,
-  };
+  const problem = modeProblem(persona, settings.mode);
+  return problem === null
+    ? (persona.modes?.[settings.mode]?.prompt ?? '')
+    : { code: 'mode_not_found', message: problem };
+}
+
+// An index of what nobody can load would be a riddle to the model. A persona that denies the tool wants none.
+function unreadableSkills({ name, skills = [] }: Persona, tools: readonly ToolDefinition[]): Failure | null {
+  if (skills.length === 0 || tools.some((tool) => tool.name === LOAD_SKILL)) return null;
+  const message = `the persona ${name} has skills, and this host's tools have no ${LOAD_SKILL}`;
+  return { code: 'skills_unavailable', message };
 }
 
 function selectTools(tools: readonly ToolDefinition[], settings: StartSettings, persona: Persona): ToolDefinition[] {
-  const selections = [persona.tools, settings.tools].filter((selection) => selection !== undefined);
+  // Whoever gives a persona skills means it to read them, without a word on the tool that does.
+  const own = persona.tools && persona.skills?.length ? withLoadSkill(persona.tools) : persona.tools;
+  const selections = [own, settings.tools].filter((selection) => selection !== undefined);
   return tools
-    .filter((tool) =>
-      selections.every(
-        ({ allow, deny }) =>
-          allow.some((glob) => globMatches(glob, tool.name)) && !deny.some((glob) => globMatches(glob, tool.name)),
-      ),
-    )
+    .filter((tool) => selections.every((selection) => selects(selection, tool.name)))
     .slice(0, BOUNDS.toolsMax)
     .map((tool) => withSettings(tool, persona));
+}
+
+const withLoadSkill = ({ allow, deny }: ToolSelection): ToolSelection => ({ allow: [...allow, LOAD_SKILL], deny });
+
+/** Whether a selection has a tool. */
+function selects({ allow, deny }: ToolSelection, tool: string): boolean {
+  return allow.some((glob) => globMatches(glob, tool)) && !deny.some((glob) => globMatches(glob, tool));
+}
+
+/** The tools of a session that a step of its persona has; without a step, all of them. */
+export function toolsOfStep(
+  tools: readonly ToolDefinition[],
+  { steps = [], skills = [] }: Persona,
+  name: string | undefined,
+): readonly ToolDefinition[] {
+  const selection = steps.find((step) => step.name === name)?.tools;
+  if (!selection) return tools;
+  const own = skills.length > 0 ? withLoadSkill(selection) : selection;
+  return tools.filter((tool) => selects(own, tool.name));
+}
+
+/** The version of a persona: its own word, or else a hash of all that it is, prompt and skills included. */
+export function personaVersion(persona: Persona): string {
+  return persona.version ?? sha256Hex(canonicalJson(persona)).slice(0, 16);
 }
 
 function withSettings(definition: ToolDefinition, { tool_settings = [] }: Persona): ToolDefinition {
@@ -264,11 +305,12 @@ function pin(
   limits: RunLimits,
   price: PinnedPrice | undefined,
 ): Provision {
-  const system = [persona.prompt, mode].filter((text) => text.trim() !== '').join('\n\n');
-  const version = persona.version ?? sha256Hex(canonicalJson(persona)).slice(0, 16);
+  const index = tools.some(({ name }) => name === LOAD_SKILL) ? skillIndex(persona.skills ?? []) : '';
+  const system = [persona.prompt, index, mode].filter((text) => text.trim() !== '').join('\n\n');
   const pinned = {
-    persona: { name: persona.name, version },
+    persona: { name: persona.name, version: personaVersion(persona) },
     definition: persona,
+    ...(settings.mode === undefined ? {} : { mode: settings.mode }),
     model,
     system_prompt: system,
     permissions: pinPermissions(persona.permissions, settings.permissions),

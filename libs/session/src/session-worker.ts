@@ -9,7 +9,7 @@ import {
   type SessionRef,
   type ToolDefinition,
 } from '@coxswain/protocol';
-import type { SessionState, WorkEffect } from '@coxswain/turn';
+import { openStep, type SessionState, type WorkEffect } from '@coxswain/turn';
 import { askCompaction } from './ask-compaction.ts';
 import { askModel } from './ask-model.ts';
 import { READ_ON_TOOL } from './bound-result.ts';
@@ -18,7 +18,7 @@ import { consultHooks } from './consult-hooks.ts';
 import { dispatchWithHook, INTERRUPTED, textOutcome } from './dispatch-with-hook.ts';
 import type { EffectWorker } from './effect-table.ts';
 import { keptResults } from './kept-results.ts';
-import { isFailure, type ProvisionPorts, pinsOf, provisionSession } from './provision-session.ts';
+import { isFailure, type ProvisionPorts, pinsOf, provisionSession, toolsOfStep } from './provision-session.ts';
 import { readOutcome } from './read-outcome.ts';
 import { type FileCache, withFiles } from './shown-files.ts';
 import type { Transcript } from './transcript.ts';
@@ -94,8 +94,10 @@ export class SessionWorker implements EffectWorker {
         return outcome;
       }
       case 'call_model': {
-        const { persona, tools } = transcript.frame;
+        const { persona } = transcript.frame;
         if (!persona) throw new Error('a model call without a persona');
+        const step = openStep(state.context)?.name;
+        const tools = toolsOfStep(transcript.frame.tools, persona.definition, step);
         const view = transcript.viewLater();
         let messages: readonly Message[] | null = null;
         const request: ModelRequest = {
@@ -313,7 +315,15 @@ export class SessionWorker implements EffectWorker {
     if (!persona) return null;
     const { settings } = this.#view().state.context;
     const mcpServers = { ...persona.definition.mcp_servers, ...settings?.mcp_servers };
-    const spec = { ref: this.#ref, root: persona.root, mcpServers, onFeedback: this.#feedback, results: this.#results };
+    const { skills } = persona.definition;
+    const spec = {
+      ref: this.#ref,
+      root: persona.root,
+      mcpServers,
+      onFeedback: this.#feedback,
+      results: this.#results,
+      skills,
+    };
     const opened = await this.#ports.tools.open(spec, this.#disposed.signal);
     if (isFailure(opened)) {
       this.#ports.log.warn(

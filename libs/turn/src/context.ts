@@ -32,6 +32,7 @@ import { type BudgetCount, NOTHING_USED } from './budgets.ts';
 import type { Pass } from './compaction.ts';
 import type { OpenJob } from './jobs.ts';
 import type { LiveReminder } from './reminders.ts';
+import type { PinnedStep, StepProgress } from './steps.ts';
 import { EMPTY_VIEW, type ViewAccount } from './view-account.ts';
 
 /** An injection that waits for a seam. */
@@ -182,6 +183,8 @@ export interface AskedSuspension {
   readonly input?: string | undefined;
   /** An interrupt that came after it was asked for, and was delivered: the session wakes as soon as it is parked. */
   readonly interrupted_by?: string | undefined;
+  /** The step that has failed, and waits for a person. */
+  readonly step?: string | undefined;
 }
 
 /** A suspension that has taken hold: since when, and what ends it. */
@@ -234,6 +237,8 @@ export interface Pinned {
   readonly budgets: RunBudgets | null;
   readonly price: PinnedPrice | null;
   readonly price_fingerprint: string;
+  /** What the persona declares of its work. */
+  readonly steps?: readonly PinnedStep[] | undefined;
 }
 
 /** The context. Snake case, as it is data that snapshots hold. */
@@ -329,6 +334,8 @@ export interface SessionContext {
   readonly cancel_reason: string | null;
   readonly failure: Failure | null;
   readonly failed_at: number | null;
+  /** How far the run is in its persona's steps; null before the first. */
+  readonly step: StepProgress | null;
   readonly suspend: AskedSuspension | null;
   readonly suspension: Suspension | null;
   /** Signals that wait for a suspension that waits for them, oldest first. */
@@ -418,6 +425,7 @@ export function emptyContext(sessionId: string): SessionContext {
     cancel_reason: null,
     failure: null,
     failed_at: null,
+    step: null,
     suspend: null,
     suspension: null,
     signals: [],
@@ -497,6 +505,7 @@ export function contextWith(context: SessionContext, change: Partial<SessionCont
     cancel_reason: context.cancel_reason,
     failure: context.failure,
     failed_at: context.failed_at,
+    step: context.step,
     suspend: context.suspend,
     suspension: context.suspension,
     signals: context.signals,

@@ -19,6 +19,7 @@ import { untrackedJobs } from './jobs.ts';
 import { because, denied, ended, UNSEEN } from './next.ts';
 import * as q from './queries.ts';
 import { returnedEnd, rewriteResult } from './rewrite-result.ts';
+import { stepConsulted } from './steps.ts';
 
 /** Decides the outcome of the open consult. Pure. */
 export function decideConsult(context: SessionContext, outcome: ConsultOutcome, atMs: number): Decision {
@@ -94,6 +95,9 @@ function consequences(context: SessionContext, consult: OpenConsult, outcome: Co
       return [];
     case 'PreStep':
     case 'PostStep':
+      return context.aborting
+        ? []
+        : stepConsulted(context, consult.point, outcome, (answer) => failsClosed(context, answer));
     case 'OnApprovalRequested':
     case 'OnHandoffEmitted':
       // No session of this release asks there.

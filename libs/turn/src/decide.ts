@@ -12,6 +12,7 @@ import {
   type CallOutcome,
   type CommandInput,
   callsOf,
+  type EventOf,
   type HooksChangedInput,
   type Input,
   type JsonObject,
@@ -52,6 +53,7 @@ import { PREEMPTED } from './preempt.ts';
 import * as q from './queries.ts';
 import { controlOutcome, reject, withOutcome } from './rejection.ts';
 import { isEnded, type SessionState, topStateOf } from './state.ts';
+import { stepFails } from './steps.ts';
 import { decideStop, textStop } from './stop-conditions.ts';
 import { askAboutUnknown, asksAboutUnknown } from './unknown-outcome.ts';
 
@@ -359,9 +361,10 @@ function decideModel(context: SessionContext, outcome: ModelOutcome): Decision {
   if (whole) return events(answer, ...textStop(context, message));
   if (context.aborting || context.model.preempted) return events(answer);
   const error = modelFailure(context, outcome);
-  const failed: SessionEvent = { type: 'run_failed', source: 'model', error, stop_reason: 'error' };
+  const failed: EventOf<'run_failed'> = { type: 'run_failed', source: 'model', error, stop_reason: 'error' };
+  const list = stepFails(context, error, failed) ?? [failed];
   // An answer of which nothing had arrived is no answer.
-  return message.content.length > 0 ? events(answer, failed) : events(failed);
+  return message.content.length > 0 ? events(answer, ...list) : events(...list);
 }
 
 // Results are paired with calls by id, so an id that a model gives twice in one answer becomes two.

@@ -34,6 +34,7 @@ import { isPreempted, preempt } from './preempt.ts';
 import * as q from './queries.ts';
 import { countDownAtTurnEnd, showReminders } from './reminders.ts';
 import { watchAnswer, watchResult, watchTold, watchTurn } from './stall-watch.ts';
+import { openStep, pinnedSteps, STEP_SEAM, stepEvolved, stepTarget, stepTold } from './steps.ts';
 import { interruptedBy } from './suspension.ts';
 import { UNKNOWN_OUTCOME } from './unknown-outcome.ts';
 import { viewAfter } from './view-account.ts';
@@ -80,6 +81,7 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
         cancel_reason: null,
         failure: null,
         failed_at: null,
+        step: null,
         suspend: null,
         suspension: null,
         signals: [],
@@ -113,6 +115,7 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
           budgets: provision.budgets ?? null,
           price: context.pinned?.price ?? null,
           price_fingerprint: context.pinned?.price_fingerprint ?? '',
+          ...pinnedSteps(provision.definition.steps),
         },
       };
     }
@@ -129,6 +132,11 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
       };
     case 'stop_predicates_answered':
       return { stop_check: null, stop_checked: true };
+    case 'step_started':
+    case 'step_args_rewritten':
+    case 'step_output_rewritten':
+    case 'step_finished':
+      return stepEvolved(context, event);
     case 'budget_threshold':
       return thresholdTold(context, event);
     case 'tools_changed':
@@ -183,10 +191,11 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
         ...(event.command_id === undefined ? {} : remember(context, event.command_id)),
       };
     case 'message_injected':
+      if (event.seam === STEP_SEAM) return stepTold(context);
       if (event.origin === 'direct') return told(context, event);
       if (event.origin === 'feedback') return feedbackSaid(context, event.command_id);
       return event.origin === 'followup'
-        ? { followups: context.followups.filter((followup) => followup.command_id !== event.command_id) }
+        ? { followups: context.followups.filter((followup) => followup.command_id !== event.command_id), step: null }
         : { delivering: context.delivering.filter((injection) => injection.command_id !== event.command_id) };
     case 'message_complete':
       return answered(context, event);
@@ -414,7 +423,7 @@ function checkpointed(
         ...(q.isHooked(context, 'transform_context') ? {} : ask(context, event, 'model')),
       };
     case 'daemon_idle_pre':
-      return { ...delivered, turns_counted: 0, clock_watch: null, ...idling(context, event) };
+      return { ...delivered, turns_counted: 0, clock_watch: null, step: null, ...idling(context, event) };
     case 'daemon_idle_post':
       return { ...delivered, idle_timer: null, ...clockStarted(context, event) };
     case 'loop_exit':
@@ -432,7 +441,7 @@ function answered(context: SessionContext, event: EventOf<'message_complete'>): 
     ...spent(context, event.usage),
     ...(event.message.partial ? {} : { stall: watchAnswer(context.stall, calls) }),
   };
-  if (calls.length === 0) return usage;
+  if (calls.length === 0) return { ...usage, ...answerOfStep(context, event) };
   return {
     ...usage,
     batch_open: true,
@@ -446,6 +455,15 @@ function answered(context: SessionContext, event: EventOf<'message_complete'>): 
       }),
     ),
   };
+}
+
+// Kept for the hooks that are shown it, and for nothing else.
+function answerOfStep(context: SessionContext, event: EventOf<'message_complete'>): Partial<SessionContext> {
+  const { step } = context;
+  const name = openStep(context)?.name;
+  if (!step || name === undefined) return {};
+  const hooked = q.hooksFor(context, 'PostStep', stepTarget(context, name)).length > 0;
+  return hooked ? { step: { ...step, answer: textOf(event.message) } } : {};
 }
 
 function decided(context: SessionContext, event: EventOf<'approval_decided'>): Partial<SessionContext> {

@@ -35,6 +35,16 @@ import { nextExpiry, supersededBy } from './reminders.ts';
 import { returnedEnd } from './rewrite-result.ts';
 import { stallNotice } from './stall-watch.ts';
 import { leafOf, type SessionState } from './state.ts';
+import {
+  abandonsStep,
+  beginsStep,
+  endsStep,
+  leavesStep,
+  openStep,
+  stepHasEnded,
+  stepPayload,
+  stepTarget,
+} from './steps.ts';
 import { isStopped, predicatesAsked, toolStop } from './stop-conditions.ts';
 import { endsSuspension, lapsedSuspension, parkingPayload, takesHold } from './suspension.ts';
 import { endedUnknown } from './unknown-outcome.ts';
@@ -46,6 +56,7 @@ export function next(state: SessionState): SessionEvent | null {
   const leaf = leafOf(state);
   return (
     owed(context) ??
+    abandonsStep(context) ??
     (leaf.startsWith('tearing_down') ? lapsedSuspension(context) : null) ??
     budgetTold(context, leaf) ??
     guardConsult(context, leaf, effectId(context)) ??
@@ -72,9 +83,12 @@ const derive: { readonly [leaf: string]: Derivation } = {
   'assistant_streaming.opening': (context) => {
     // A turn begins when all of the last one was told (A2).
     if (context.announcements.length > 0) return null;
+    const step = beginsStep(context);
+    if (step) return step;
     const notice = stallNotice(context);
     return notice ? feedbackEvent(context, notice) : { type: 'turn_start', turn: context.turn + 1 };
   },
+  'assistant_streaming.pre_step': (context) => consultStep(context, 'PreStep'),
   'assistant_streaming.iteration_start': (context) => checkpoint(context, 'iteration_start'),
   'assistant_streaming.pre_compact': (context) => checkpoint(context, 'pre_compact'),
   'assistant_streaming.vetting_compaction': (context) => consult(context, 'pre_compact', passPayload(context)),
@@ -98,6 +112,7 @@ const derive: { readonly [leaf: string]: Derivation } = {
   'steering_check.post_turn': (context) => consult(context, 'post_turn', {}),
   'steering_check.file_edited': consultEdited,
   'steering_check.iteration_end': (context) => predicatesAsked(context) ?? checkpoint(context, 'iteration_end'),
+  'steering_check.post_step': (context) => consultStep(context, 'PostStep'),
   'steering_check.closing': closeTurn,
   'steering_check.follow_up': takeFollowup,
   'daemon_idle.session_idle': (context) => consult(context, 'session_idle', {}),
@@ -109,7 +124,7 @@ const derive: { readonly [leaf: string]: Derivation } = {
   'suspended.post_resume': (context) => consult(context, 'post_resume', {}),
   'tearing_down.unwinding': abortUnsent,
   'tearing_down.turn_closing': (context) =>
-    context.turn_open ? turnEnd(context) : context.run_started ? null : unstartedRun(context),
+    leavesStep(context) ?? (context.turn_open ? turnEnd(context) : context.run_started ? null : unstartedRun(context)),
   'tearing_down.file_edited': consultEdited,
   'tearing_down.loop_exit': (context) => checkpoint(context, 'loop_exit'),
   'tearing_down.session_error': consultEnding('session_error'),
@@ -326,6 +341,8 @@ function cost(context: SessionContext, nanoUsd: number | null): { readonly cost_
 function closeTurn(context: SessionContext): SessionEvent | null {
   const question = context.batch_open ? predicatesAsked(context) : null;
   if (question) return question;
+  const step = endsStep(context);
+  if (step) return step;
   const uncovered = q.wouldGoOn(context) && !isStopped(context) ? uncoveredAnswer(context) : null;
   return uncovered ?? turnEnd(context);
 }
@@ -360,7 +377,7 @@ function stopReason(context: SessionContext): StopReason {
   if (context.stop_reason) return context.stop_reason;
   if (context.batch_open && context.delivered_at_end === 0 && q.batchTerminates(context)) return 'terminated';
   if (isStopped(context)) return 'stop_condition';
-  if (context.batch_open) return cap(context);
+  if (context.batch_open && !stepHasEnded(context)) return cap(context);
   return q.isCapped(context) && (context.cut_short || q.anythingWaits(context)) ? cap(context) : 'end_turn';
 }
 
@@ -440,6 +457,11 @@ function gateConsult(context: SessionContext): SessionEvent | null {
 function consultEdited(context: SessionContext): SessionEvent | null {
   const [path] = context.edited;
   return path === undefined ? null : consult(context, 'file_edited', { path }, path);
+}
+
+function consultStep(context: SessionContext, point: 'PreStep' | 'PostStep'): SessionEvent | null {
+  const name = openStep(context)?.name ?? '';
+  return consult(context, point, stepPayload(context, point), stepTarget(context, name));
 }
 
 function consultEnding(point: EndingPoint): Derivation {

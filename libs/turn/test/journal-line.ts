@@ -152,6 +152,18 @@ export function journalLine(event: SessionEvent): string {
       return words('settings_changed', ...Object.keys(event.settings), event.reprovisions && 'reprovisions');
     case 'reprovisioned':
       return 'reprovisioned';
+    case 'step_started':
+      return words('step_started', event.step, event.attempt > 1 && `attempt ${event.attempt}`);
+    case 'step_args_rewritten':
+    case 'step_output_rewritten':
+      return `${event.type} ${event.step} by ${event.by}`;
+    case 'step_finished':
+      return words(
+        'step_finished',
+        event.step,
+        event.status,
+        event.error && `${event.error.code}: ${event.error_boundary}`,
+      );
     case 'budget_threshold':
       return words('budget_threshold', event.budget, `${event.percent}%`, event.needed !== undefined && 'uncovered');
     case 'stop_condition_held':

@@ -61,6 +61,8 @@ const IN_RUN: ReadonlySet<string> = new Set([
   'stop_condition_held',
   'stop_predicates_asked',
   'stop_predicates_answered',
+  'step_started',
+  'step_finished',
 ]);
 
 function drop(waiting: { id: string }[], id: string): void {
@@ -469,6 +471,30 @@ export const RULES: Readonly<Record<string, Rule>> = {
         return matches ? [] : [place(at)];
       }
       return [];
+    });
+  },
+
+  'every step that begins ends once, in its run and in the order of the persona, one at a time': (journal) => {
+    let open: EventOf<'step_started'> | null = null;
+    let next = 0;
+    return placed(journal).flatMap((at) => {
+      const { event } = at;
+      // Each piece of work begins with the first step again.
+      if (event.type === 'prompt_received') next = 0;
+      if (event.type === 'message_injected' && event.origin === 'followup') next = 0;
+      if (event.type === 'loop_checkpoint' && event.kind === 'daemon_idle_pre') next = 0;
+      if (event.type === 'step_started') {
+        const broken = open !== null || event.index !== next;
+        open = event;
+        return broken ? [place(at)] : [];
+      }
+      if (event.type === 'step_finished') {
+        const matches = open?.step === event.step && open.attempt === event.attempt;
+        if (event.status === 'completed' || event.error_boundary === 'continue') next = event.index + 1;
+        open = null;
+        return matches ? [] : [place(at)];
+      }
+      return event.type === 'agent_end' && open !== null ? [place(at)] : [];
     });
   },
 

@@ -32,6 +32,7 @@ import {
   parseReturn,
   type ResolvedCompaction,
   type RunBudgets,
+  type Step,
   type StopAnswer,
   type StopCondition,
   type ToolDefinition,
@@ -151,6 +152,7 @@ export interface Surroundings {
   readonly price?: PinnedPrice;
   readonly stopWhen?: readonly StopCondition[];
   readonly transformContext?: TransformContext;
+  readonly steps?: readonly Step[] | undefined;
 }
 
 /** The surroundings as a provision. */
@@ -164,6 +166,7 @@ export function provision(around: Surroundings = {}): Provision {
       prompt: '',
       ...(around.onUnknownOutcome ? { on_unknown_outcome: around.onUnknownOutcome } : {}),
       ...(around.transformContext ? { transform_context: around.transformContext } : {}),
+      ...(around.steps ? { steps: [...around.steps] } : {}),
       ...(around.stopWhen ? { stop_when: [...around.stopWhen] } : {}),
     },
     model: { name: 'scripted/test.yaml' },

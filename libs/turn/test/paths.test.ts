@@ -45,6 +45,13 @@ const ENDING = [
 ];
 const without = (...points: readonly string[]) => HOOKS.filter(({ point }) => !points.includes(point));
 
+/** Of each boundary one. */
+const STEPS = [
+  { name: 'plan', prompt: 'Plan it.', error_boundary: 'escalate' as const },
+  { name: 'check', prompt: 'Check it.', error_boundary: 'continue' as const },
+  { name: 'write', prompt: 'Write it.', error_boundary: 'fail' as const, max_tokens: 30 },
+];
+
 const WORLDS: Readonly<Record<string, World>> = {
   'calls of every kind': { around: {}, happens: only('asks.*', '. fails', 'steer interrupt_immediate') },
   approvals: {
@@ -200,6 +207,21 @@ const WORLDS: Readonly<Record<string, World>> = {
     around: { stopWhen: [{ text: 'fine!' }, { tool: 'done' }, { predicate: 'enough' }] },
     happens: only('asks read', 'asks done done', 'steer finish_step', 'predicates .*', 'cancel'),
   },
+  steps: {
+    around: { steps: STEPS },
+    happens: only('asks read', 'model fails', 'steer finish_step', 'resume', 'cancel'),
+    turns: 2,
+  },
+  'steps that hooks watch': {
+    around: { steps: STEPS, hooks: [hook('PreStep'), hook('PostStep')] },
+    happens: only('hooks say .*', 'model fails', 'resume', 'suspend', 'cancel', 'hooks broken off'),
+    turns: 2,
+  },
+  'steps with hooks after each turn': {
+    around: { steps: STEPS, hooks: [hook('post_turn')] },
+    happens: only('model fails', 'resume'),
+    turns: 2,
+  },
   'a time budget': { around: { budgets: { wall_time_ms: 1_000 } }, happens: only('timer fires') },
   'a budget': {
     around: {
@@ -282,6 +304,7 @@ function abstractOf({ state }: Place): string {
     context.suspension !== null && [context.suspension.signal, context.suspension.on_timeout],
     context.signals.map(({ name }) => name).slice(0, 2),
     context.idle_timer !== null,
+    context.step !== null && [context.step.index, context.step.open, Math.min(context.step.attempt, 2)],
   ]);
 }
 

@@ -188,6 +188,8 @@ function callMoves(state: SessionState): Named[] {
 const MANY_REMINDERS = Array.from({ length: 32 }, (_, i) => ({ reminder: { body: `mind ${i}` } }));
 const TOLD: readonly unknown[] = [{ body: 'mind this', dedupe_key: 'k' }, { job: { status: 'queued', job_id: 'j' } }];
 const VERDICTS: { readonly [P in HookPoint]?: (consult: OpenConsult) => readonly unknown[] } = {
+  PreStep: () => [{ args: { prompt: 'Do less.' } }, { args: { promt: '' } }, { deny: 'not yet' }],
+  PostStep: () => [{ output: 'enough' }, { deny: 'too little' }],
   loop_checkpoint: () => TOLD,
   permission_replied: () => TOLD,
   OnBudgetThreshold: () => TOLD,

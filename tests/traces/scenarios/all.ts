@@ -12,6 +12,7 @@ import { PLAIN_RUNS } from './plain-runs.ts';
 import { SEAM_DELIVERIES } from './seam-deliveries.ts';
 import { SLEEPING } from './sleeping.ts';
 import { STEERING } from './steering.ts';
+import { STEPS } from './steps.ts';
 import { TOLD_HOOKS } from './told-hooks.ts';
 
 /** See the top of the file. */
@@ -28,5 +29,6 @@ export const SCENARIOS: readonly Scenario[] = [
   ...TOLD_HOOKS,
   ...COMPACTION,
   ...LIMITS,
+  ...STEPS,
   ...FORKS,
 ];

@@ -4,6 +4,7 @@ export { type CodeTool, type CodeToolAnswer, type CodeToolContext, createCodeToo
 export { combineToolSources } from './combine-tool-sources.ts';
 export type { FetchUrlOptions } from './fetch-url.ts';
 export type { CallContext } from './function-toolset.ts';
+export { createLoadSkillTool } from './load-skill.ts';
 export { createParkTool } from './park.ts';
 export type { RunCommandOptions } from './run-command.ts';
 export { TOOL_BOUNDS } from './tool-bounds.ts';

@@ -37,7 +37,8 @@ const STEERING_FILE: FlagSpec = {
 const RUNNING = {
   ...BUS,
   port: PORT,
-  persona: { value: 'NAME|FILE', help: 'Who works: a name, or a YAML or JSON file' },
+  persona: { value: 'NAME|FILE', help: 'Who works: a name in personas/, or a YAML or JSON file, or a folder' },
+  'persona-mode': { value: 'NAME', help: 'Which of the persona’s modes' },
   model: { value: 'PROVIDER/NAME', help: 'Which model (COX_MODEL)' },
   'base-url': { value: 'URL', help: 'Where the provider is reached' },
   id: { value: 'ID', help: 'The new session’s id (a random one)' },
@@ -425,6 +426,14 @@ export const COMMANDS: readonly CommandSpec[] = [
     flags: OF_TENANT,
     examples: ['cox tools', 'cox tools remove stock_level'],
     load: () => import('../commands/tools.ts'),
+  },
+  {
+    name: 'personas',
+    args: ['[list|check|show]', '[file…]'],
+    help: 'List the personas of a folder, say what is wrong with files, or show one as a session pins it',
+    flags: { json: JSON_LINES },
+    examples: ['cox personas', 'cox personas check personas/reviewer', 'cox personas show reviewer'],
+    load: () => import('../commands/personas.ts'),
   },
   {
     name: 'auth',

@@ -15,9 +15,7 @@ export type ParsedLine =
   | { readonly kind: 'version' };
 
 /** Commands that exist by name only: a later release brings them. */
-const NOT_YET_COMMANDS: ReadonlySet<string> = new Set(
-  'tree personas persona acp mcp inspect trace auth init'.split(' '),
-);
+const NOT_YET_COMMANDS: ReadonlySet<string> = new Set('tree persona acp mcp inspect trace auth init'.split(' '));
 
 /**
  * Reads a command line.
@@ -62,7 +60,7 @@ export function parseLine(argv: readonly string[], commands: readonly CommandSpe
       `cox ${command.name} needs ${needed.slice(args.length).join(' ')}; see cox ${command.name} --help`,
     );
   }
-  if (args.length > command.args.length && !command.args.at(-1)?.endsWith('…>')) {
+  if (args.length > command.args.length && !/…[>\]]$/.test(command.args.at(-1) ?? '')) {
     const extra = args[command.args.length] as string;
     throw usageError(
       `cox ${command.name} does not know what to do with "${extra}"; put quotes around text with spaces`,

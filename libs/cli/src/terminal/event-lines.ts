@@ -57,6 +57,10 @@ export function eventLine(event: UiEvent, style: Style): string | null {
       return style.dim(compacted(event));
     case 'compaction_skipped':
       return style.yellow(`  ! not compacted: ${firstLine(event.reason)}`);
+    case 'step_begun':
+      return style.cyan(`  § ${event.step}${event.attempt > 1 ? `, attempt ${event.attempt}` : ''}`);
+    case 'step_ended':
+      return event.status === 'failed' ? style.yellow(stepFailed(event)) : null;
     case 'injection_blocked':
       return style.yellow(`  ! ${event.command_id} was blocked: ${event.reason}`);
     case 'session_suspended':
@@ -94,6 +98,16 @@ export function eventLine(event: UiEvent, style: Style): string | null {
     case 'state_changed':
       return null;
   }
+}
+
+const AFTER_FAILURE = {
+  fail: '',
+  continue: '; the run goes on without it',
+  escalate: '; resume the session to try it again',
+} as const;
+
+function stepFailed({ step, error, error_boundary }: UiEventOf<'step_ended'>): string {
+  return `  ! step ${step} has failed: ${firstLine(error ?? '')}${AFTER_FAILURE[error_boundary ?? 'fail']}`;
 }
 
 const WOKEN_BY: Readonly<Record<UiEventOf<'session_resumed'>['cause'], string>> = {
