@@ -70,7 +70,6 @@ test.each([
   ['skills: [a]', 'skills'],
   ['hooks: [{}]', 'hooks'],
   ['handoffs: [b]', 'handoffs'],
-  ['limits: {children: 3}', 'limits.children'],
 ])('what a later release brings is refused by name: %s', async (text, name) => {
   await expect(readPersona(await persona(`name: a\n${text}`))).rejects.toThrow(
     `${name} is not there yet in this release`,

@@ -35,6 +35,7 @@ const RUNNING = {
   ...BUS,
   port: PORT,
   persona: { value: 'NAME|FILE', help: 'Who works: a name, or a YAML or JSON file' },
+  crew: { value: 'FILE', help: 'A persona that it may delegate to, besides its own', repeatable: true },
   model: { value: 'PROVIDER/NAME', help: 'Which model (COX_MODEL)' },
   'base-url': { value: 'URL', help: 'Where the provider is reached' },
   id: { value: 'ID', help: 'The new session’s id (a random one)' },
@@ -280,6 +281,13 @@ export const COMMANDS: readonly CommandSpec[] = [
     help: 'What a session has used: tokens and money, run by run',
     flags: BUS,
     load: () => import('../commands/usage.ts'),
+  },
+  {
+    name: 'tree',
+    args: ['<session>'],
+    help: 'A session and all that it has started: state, persona, tokens and money',
+    flags: { ...BUS, watch: { help: 'Show it again whenever it changes, until Ctrl-C' } },
+    load: () => import('../commands/tree.ts'),
   },
   {
     name: 'replay',
