@@ -1,5 +1,5 @@
 /** All commands. Their code is loaded when they run, so that `--help` starts at once. */
-import type { CommandSpec, FlagSpec } from './command-spec.ts';
+import type { CommandSpec, FlagSpec, HelpSpec } from './command-spec.ts';
 
 const STATE_DIR: FlagSpec = {
   value: 'DIR',
@@ -21,6 +21,9 @@ const BUS = {
 } satisfies Record<string, FlagSpec>;
 
 const TENANT: FlagSpec = { value: 'NAME', help: 'Whose: a tenant (the key’s, else default)' };
+
+/** What speaks of one tenant: the admin's key, and a bus without keys, go with any. */
+const OF_TENANT = { ...BUS, tenant: TENANT } satisfies Record<string, FlagSpec>;
 
 const ASKING = {
   'on-ask': { value: 'deny|wait', help: 'What to do with an approval that nobody can answer (exit 6)' },
@@ -97,6 +100,37 @@ const FORKING = {
   ...ASKING,
 } satisfies Record<string, FlagSpec>;
 
+/** What `cox serve` serves. */
+const SERVICES: readonly HelpSpec[] = [
+  {
+    name: 'hooks',
+    args: ['<file>'],
+    help: 'Answer the hooks of sessions with a module of handlers, or with a manifest',
+    flags: {
+      ...OF_TENANT,
+      name: { value: 'NAME', help: 'The hook service’s name (the file’s); instances of one name share the work' },
+    },
+    examples: ['cox serve hooks ./policy.ts', 'cox serve hooks coxswain.yaml --name policy'],
+  },
+  {
+    name: 'tool',
+    args: ['<file>'],
+    help: 'Take the calls of the tools that a module defines; any number of processes share them',
+    flags: OF_TENANT,
+    examples: [
+      'cox serve tool ./my-tool.ts',
+      'NATS_NKEY=./auth/tenants/default/workers/stock.nk cox serve tool ./stock.ts',
+    ],
+  },
+  {
+    name: 'sessions',
+    args: [],
+    help: 'Host sessions, of all tenants; any number of hosts share them (COX_HOST_NAME names this one)',
+    flags: { ...BUS, manifest: MANIFEST },
+    examples: ['cox serve sessions', 'COX_HOST_NAME=two cox serve sessions --nats nats://bus:4222'],
+  },
+];
+
 /** The commands, in the order of the help. */
 export const COMMANDS: readonly CommandSpec[] = [
   {
@@ -130,7 +164,7 @@ export const COMMANDS: readonly CommandSpec[] = [
     args: ['<session>'],
     help: 'Follow a session without taking part',
     flags: {
-      ...BUS,
+      ...OF_TENANT,
       from: { value: 'N', help: 'Begin at this record' },
       follow: { help: 'Stay on after the session has ended' },
     },
@@ -140,7 +174,7 @@ export const COMMANDS: readonly CommandSpec[] = [
     name: 'show',
     args: ['<session>'],
     help: 'What a session is doing, or was doing at a record',
-    flags: { ...BUS, at: AT },
+    flags: { ...OF_TENANT, at: AT },
     load: () => import('../commands/show.ts'),
   },
   {
@@ -257,43 +291,49 @@ export const COMMANDS: readonly CommandSpec[] = [
   {
     name: 'sessions',
     args: [],
-    help: 'List all sessions',
-    flags: { ...BUS, deleted: { help: 'Also those that are deleted' } },
+    help: 'List sessions, the newest first',
+    flags: {
+      ...OF_TENANT,
+      limit: { value: 'N', help: 'At most so many, the newest (100)' },
+      after: { value: 'ID', help: 'Go on behind this one' },
+      deleted: { help: 'Also those that are deleted' },
+    },
+    examples: ['cox sessions --limit 20', 'NATS_NKEY=./auth/admin.nk cox sessions --tenant red'],
     load: () => import('../commands/sessions.ts'),
   },
   {
     name: 'approvals',
     args: [],
     help: 'List what waits for an approval',
-    flags: BUS,
+    flags: OF_TENANT,
     load: () => import('../commands/approvals.ts'),
   },
   {
     name: 'pending',
     args: ['<session>'],
     help: 'List what waits to be delivered to a session, and the reminders that it is shown',
-    flags: BUS,
+    flags: OF_TENANT,
     load: () => import('../commands/pending.ts'),
   },
   {
     name: 'usage',
     args: ['<session>'],
     help: 'What a session has used: tokens and money, run by run',
-    flags: BUS,
+    flags: OF_TENANT,
     load: () => import('../commands/usage.ts'),
   },
   {
     name: 'tree',
     args: ['<session>'],
     help: 'A session and all that it has started: state, persona, tokens and money',
-    flags: { ...BUS, watch: { help: 'Show it again whenever it changes, until Ctrl-C' } },
+    flags: { ...OF_TENANT, watch: { help: 'Show it again whenever it changes, until Ctrl-C' } },
     load: () => import('../commands/tree.ts'),
   },
   {
     name: 'replay',
     args: ['<session|file>'],
     help: 'Run a journal again and compare it byte for byte',
-    flags: BUS,
+    flags: OF_TENANT,
     load: () => import('../commands/replay.ts'),
   },
   {
@@ -312,14 +352,14 @@ export const COMMANDS: readonly CommandSpec[] = [
     name: 'diff',
     args: ['<session|file>', '<session|file>'],
     help: 'Compare two journals: where they part, and what differs in each turn; exits 1 where they do',
-    flags: BUS,
+    flags: OF_TENANT,
     load: () => import('../commands/diff.ts'),
   },
   {
     name: 'export',
     args: ['<session>'],
     help: 'Print a session’s journal, one record a line, as stored',
-    flags: { ...BUS, 'records-only': { help: 'Leave out what lies in the object store: large fields, files' } },
+    flags: { ...OF_TENANT, 'records-only': { help: 'Leave out what lies in the object store: large fields, files' } },
     load: () => import('../commands/export.ts'),
   },
   {
@@ -356,7 +396,7 @@ export const COMMANDS: readonly CommandSpec[] = [
         help: 'How long sessions are kept after their last record: 12h, 90d, 12w; without it, until they are deleted',
         repeatable: true,
       },
-      max: { value: 'N', help: 'At most so many sessions in this sweep (1000)' },
+      max: { value: 'N', help: 'Delete at most so many sessions in this sweep (1000)' },
       yes: { help: 'Ask nothing; needed where nobody can be asked and --keep says 0h' },
       'dry-run': DRY_RUN,
     },
@@ -374,25 +414,15 @@ export const COMMANDS: readonly CommandSpec[] = [
     name: 'serve',
     args: ['<what>', '[file]'],
     help: 'Run one service on a bus until stopped: hooks FILE, tool FILE, or sessions',
-    flags: {
-      ...BUS,
-      manifest: MANIFEST,
-      name: { value: 'NAME', help: 'The hook service’s name (the file’s); instances of one name share the work' },
-      tenant: TENANT,
-    },
-    examples: [
-      'cox serve hooks ./policy.ts',
-      'cox serve hooks coxswain.yaml --name policy',
-      'cox serve tool ./my-tool.ts',
-      'cox serve sessions',
-    ],
+    flags: Object.fromEntries(SERVICES.flatMap(({ flags }) => Object.entries(flags))),
+    parts: SERVICES,
     load: () => import('../commands/serve.ts'),
   },
   {
     name: 'hooks',
     args: ['[list|remove]', '[name]'],
     help: 'List the hook services that are registered, or take the registrations of one back',
-    flags: { ...BUS, tenant: TENANT },
+    flags: OF_TENANT,
     examples: ['cox hooks', 'cox hooks remove policy'],
     load: () => import('../commands/hooks.ts'),
   },
@@ -400,7 +430,7 @@ export const COMMANDS: readonly CommandSpec[] = [
     name: 'tools',
     args: ['[list|remove]', '[name]'],
     help: 'List the tools that are announced on the bus and who serves them, or take one back',
-    flags: { ...BUS, tenant: TENANT },
+    flags: OF_TENANT,
     examples: ['cox tools', 'cox tools remove stock_level'],
     load: () => import('../commands/tools.ts'),
   },
