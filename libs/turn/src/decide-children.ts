@@ -19,7 +19,7 @@ import { copiedFrom } from './copied-session.ts';
 import { decideInjection } from './decide-injections.ts';
 import { type Decision, events, why } from './decision.ts';
 import { shareOf } from './delegation.ts';
-import type { OpenChild } from './open-children.ts';
+import { counted, type OpenChild } from './open-children.ts';
 import * as q from './queries.ts';
 import { reject } from './rejection.ts';
 import { isEnded, type SessionState } from './state.ts';
@@ -102,16 +102,10 @@ function isBegunAgain(context: SessionContext, row: CallRow, child: OpenChild, r
   const { restart = 'never', max_restarts = 1 } = row.args as unknown as DelegateArgs;
   if (report.stop_reason !== 'error' || restart !== 'on_failure' || child.restart >= max_restarts) return false;
   if (row.cancel || row.preempted || context.aborting) return false;
-  const { usage, nano_usd } = report;
-  const { count } = context;
   const after = {
     ...context,
     children: context.children.filter((one) => one !== child),
-    count: {
-      ...count,
-      tokens: count.tokens + usage.input_tokens + usage.output_tokens,
-      nano_usd: count.nano_usd + (nano_usd ?? 0),
-    },
+    count: counted(context.count, report.usage, report.nano_usd),
   };
   return shareOf(after, row) !== null;
 }

@@ -15,6 +15,7 @@ import {
 } from '@coxswain/protocol';
 import { announced, withAnnouncement } from './announcements.ts';
 import { NOTHING_USED } from './budgets.ts';
+import { setCall } from './call-rows.ts';
 import { remember } from './command-memory.ts';
 import { passDue } from './compaction.ts';
 import { type CallRow, type KnownTool, NO_STALL, NO_USAGE, type OpenEffect, type SessionContext } from './context.ts';
@@ -564,10 +565,6 @@ const IN_DOUBT: Partial<CallRow> = { in_doubt: true, decided: undefined, effect_
 function told(context: SessionContext, event: EventOf<'message_injected'>): Partial<SessionContext> {
   const { waking } = context;
   return waking?.seam === event.seam ? { waking: { ...waking, messages: waking.messages.slice(1) } } : {};
-}
-
-function setCall(context: SessionContext, callId: string, change: Partial<CallRow>): { calls: readonly CallRow[] } {
-  return { calls: context.calls.map((row) => (row.call_id === callId ? { ...row, ...change } : row)) };
 }
 
 function ask(

@@ -6,7 +6,8 @@
  */
 import type { EventOf, Usage } from '@coxswain/protocol';
 import type { BudgetCount } from './budgets.ts';
-import type { CallRow, SessionContext } from './context.ts';
+import { setCall } from './call-rows.ts';
+import type { SessionContext } from './context.ts';
 import { nextIndex } from './effect-index.ts';
 import type { PlacedEvent } from './evolve.ts';
 import { addUsage } from './usage.ts';
@@ -53,7 +54,7 @@ export function childStarted(context: SessionContext, event: EventOf<'child_star
   const children = [...context.children, child];
   if (restart === 0) return { children };
   const again = { effect_id, epoch: context.epoch };
-  return { children, ...withCall(context, call_id, again), next_effect: nextIndex(context, event) + 1 };
+  return { children, ...setCall(context, call_id, again), next_effect: nextIndex(context, event) + 1 };
 }
 
 /** A child has reported: it is open no more, and what it has used counts. */
@@ -68,7 +69,7 @@ export function childEnded(context: SessionContext, event: EventOf<'child_ended'
     count: counted(count, usage, nano_usd),
     // The next child of the call gets an effect of its own.
     ...(event.restarts
-      ? withCall(context, call_id, { effect_id: undefined, accepted: undefined, restarts: (ended?.restart ?? 0) + 1 })
+      ? setCall(context, call_id, { effect_id: undefined, accepted: undefined, restarts: (ended?.restart ?? 0) + 1 })
       : {}),
   };
 }
@@ -81,16 +82,13 @@ export function childAfterCall(context: SessionContext, callId: string): Change 
   return { children: context.children.filter(({ effect_id }) => effect_id !== row.effect_id) };
 }
 
-function counted(count: BudgetCount, usage: Usage, nanoUsd: number | null): BudgetCount {
+/** What has been used, with what a child has. */
+export function counted(count: BudgetCount, usage: Usage, nanoUsd: number | null): BudgetCount {
   return {
     ...count,
     tokens: count.tokens + usage.input_tokens + usage.output_tokens,
     nano_usd: count.nano_usd + (nanoUsd ?? 0),
   };
-}
-
-function withCall(context: SessionContext, callId: string, change: Partial<CallRow>): Change {
-  return { calls: context.calls.map((row) => (row.call_id === callId ? { ...row, ...change } : row)) };
 }
 
 /** What all open children may still use. */
