@@ -89,6 +89,8 @@ export interface Schedule {
   readonly commands: readonly PlannedCommand[];
   readonly copies?: readonly PlannedCopy[];
   readonly nemesis: readonly NemesisAct[];
+  /** Its sessions may delegate; a plan is then of a persona, by its prompt. */
+  readonly crew?: true;
   /** Probability that the person who looks after approvals decides one while the nemesis is still at work. */
   readonly attentive: number;
   /** Probability that someone interferes with a call just when it has been started. */

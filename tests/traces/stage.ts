@@ -105,6 +105,7 @@ export class Stage {
         log: QUIET,
         models: this.#scenario.trouble?.modelRejects ? rejecting(this.#models) : this.#models,
         publisher: this.bus.publisher,
+        sender: this.bus.sender,
         personas: { find: async () => null, names: async () => [] },
         tools: this.#toolSource(),
         // Nothing is read or written there.

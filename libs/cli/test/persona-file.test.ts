@@ -69,7 +69,6 @@ describe('is refused by path and with the nearest key:', () => {
 test.each([
   ['hooks: [{}]', 'hooks'],
   ['handoffs: [b]', 'handoffs'],
-  ['limits: {children: 3}', 'limits.children'],
 ])('what a later release brings is refused by name: %s', async (text, name) => {
   await expect(readPersona(await persona(`name: a\n${text}`))).rejects.toThrow(
     `${name} is not there yet in this release`,

@@ -51,7 +51,8 @@ class Translator implements EventTranslator {
     for (const [index, event] of record.events.entries()) {
       shown.push(...this.#translate(event, from, effectId, record.events.slice(index + 1)));
     }
-    if (effectId !== null) this.#answers.end(effectId);
+    // What was only taken up goes on, and may tell of its progress.
+    if (effectId !== null && record.input.type !== 'call_accepted') this.#answers.end(effectId);
     shown.push({ type: 'state_changed', state: record.state, ...from });
     shown.push(...this.#answers.recordShown(record.n));
     return shown;
@@ -91,6 +92,14 @@ class Translator implements EventTranslator {
       case 'call_started': {
         const { call_id, tool, args } = event;
         return [{ type: 'call_started', call_id, tool, args, summary: this.#summary(call_id, args), ...from }];
+      }
+      case 'child_started': {
+        const { call_id, session, persona, restart = null } = event;
+        return [{ type: 'child_started', call_id, session, persona, restart, ...from }];
+      }
+      case 'child_ended': {
+        const { call_id, session, stop_reason, turns, usage, restarts = false } = event;
+        return [{ type: 'child_ended', call_id, session, stop_reason, turns, usage, restarts, ...from }];
       }
       case 'call_ended': {
         const { call_id, tool, status, is_error, duration_ms } = event;
@@ -260,6 +269,7 @@ class Translator implements EventTranslator {
       case 'feedback_received':
       case 'feedback_dropped':
       case 'call_accepted':
+      case 'parent_notified':
       case 'call_cancel_requested':
       case 'call_returned':
       case 'files_edited':

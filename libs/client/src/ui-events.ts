@@ -39,6 +39,24 @@ export type UiEvent =
       readonly record: number;
       readonly actor: string | null;
     } & FromRecord)
+  /** Another session works for a call. `restart`: which of its restarts this is, from 1; null for its first child. */
+  | ({
+      readonly type: 'child_started';
+      readonly call_id: string;
+      readonly session: string;
+      readonly persona: string;
+      readonly restart: number | null;
+    } & FromRecord)
+  /** It has ended. `restarts`: another takes its place. */
+  | ({
+      readonly type: 'child_ended';
+      readonly call_id: string;
+      readonly session: string;
+      readonly stop_reason: StopReason;
+      readonly turns: number;
+      readonly usage: Usage;
+      readonly restarts: boolean;
+    } & FromRecord)
   | ({ readonly type: 'copy_failed'; readonly copied: number; readonly message: string } & FromRecord)
   /** From here on another persona or model; null for what stays. */
   | ({

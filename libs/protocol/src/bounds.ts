@@ -122,6 +122,25 @@ export const BOUNDS = {
   stepPromptMaxChars: 16 * 1024,
   /** How long a predicate of a stop condition may take. */
   predicateTimeoutMs: 5_000,
+  /** Children of one session that may be open at once; and where nobody says less. */
+  childrenMax: 64,
+  childrenDefault: 16,
+  /** Generations below a session; and where nobody says less. */
+  depthMax: 8,
+  depthDefault: 3,
+  /** Messages between sessions that may lead to one another. */
+  hopsMax: 16,
+  /** How often a child that fails may be begun again. */
+  restartsMax: 3,
+  /** Personas that may come with a start, for delegation. */
+  crewMax: 32,
+  /** Reminders with which a child is born, as JSON; those beyond are left out, and it is said how many. */
+  inheritedRemindersMaxBytes: 64 * 1024,
+  /** A child's answer as its parent is sent it; the rest of a longer one stays in the child's journal. */
+  childAnswerMaxBytes: 128 * 1024,
+  /** How long a command to another session waits before it is sent again, at first and at most. */
+  crewResendMs: 250,
+  crewResendMaxMs: 30_000,
   /** Actor names. */
   actorMaxChars: 256,
 } as const;

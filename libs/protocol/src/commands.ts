@@ -10,7 +10,7 @@ import { CHOICE_FIELDS, refineModelChoice } from './model-choice.ts';
 import { nearestWord } from './nearest-word.ts';
 import { PARKING_FIELDS, refineParking } from './parking.ts';
 import { Permissions } from './permissions.ts';
-import { Limits, McpServers, modeProblem } from './persona.ts';
+import { Limits, McpServers, modeProblem, Persona } from './persona.ts';
 import { Reason } from './reason.ts';
 import { REMINDER_FIELDS } from './reminders.ts';
 import { readStrictly, type SchemaProblem } from './schema-problems.ts';
@@ -76,6 +76,16 @@ export const StartSettings = z.strictObject({
   permissions: Permissions.optional(),
   root: z.string().min(1).max(4_096).optional(),
   metadata: JsonObject.optional(),
+  /** Personas that it may delegate to by name, beside those that its host knows. */
+  personas: z
+    .array(Persona)
+    .max(BOUNDS.crewMax)
+    .refine((personas) => new Set(personas.map(({ name }) => name)).size === personas.length, {
+      error: 'each needs a name of its own',
+    })
+    .optional(),
+  /** What its traces are known by; all that it starts has the same. */
+  trace: z.string().regex(ID_PATTERN, { error: 'a trace is 1 to 64 characters of A-Z a-z 0-9 _ -' }).optional(),
 });
 /** See {@link StartSettings}. */
 export type StartSettings = z.infer<typeof StartSettings>;
@@ -186,10 +196,13 @@ export const NOT_YET: Readonly<Record<string, readonly string[] | true>> = {
 
 const TEXT_VERBS: ReadonlySet<string> = new Set(['prompt', 'steer', 'followup', 'remind']);
 
+/** Verbs of hosts and workers that are read as commands. */
+export type InternalVerb = 'call_outcome' | 'feedback' | 'start_child' | 'cancel_child' | 'child_ended' | 'message';
+
 /** A command as it could be read: its body, or what is wrong with it. Who it says that it is, it is in both cases. */
 export type ParsedCommand = CommandIdentity &
   (
-    | { readonly ok: true; readonly verb: Verb | 'call_outcome' | 'feedback'; readonly body: JsonObject }
+    | { readonly ok: true; readonly verb: Verb | InternalVerb; readonly body: JsonObject }
     | { readonly ok: false; readonly problem: CommandProblem }
   );
 

@@ -104,7 +104,7 @@ export const ERROR_CATALOGUE = {
   ),
   not_pending: rejection('No approval of this call is pending.', '`cox approvals` lists what is.'),
   call_not_open: rejection(
-    'The call of a call_outcome does not wait for one: it has ended, was never begun, or is not of a long_running tool.',
+    'The call of a call_outcome, or of a child’s report, does not wait for one: it has ended, was never begun, or is not of a long_running tool.',
     'Nothing; what came is dropped, and this is the note of it.',
   ),
   stale_epoch: rejection(
@@ -328,6 +328,37 @@ export const ERROR_CATALOGUE = {
     'read_result was asked for a reference that no result of this session gave.',
     'The model gets an error result.',
     'Use the reference that stands in the result that was cut.',
+  ),
+  // Crews
+  too_deep: outcome(
+    'The session may have no more generations below it: limits.depth of its own or of a session above.',
+    'Starts no child; the model gets an error result.',
+    'Do the work in this session, or allow more (at most 8).',
+  ),
+  too_many_children: outcome(
+    'As many children of the session are open as may be: limits.children.',
+    'Starts no child; the model gets an error result.',
+    'Delegate again when one has ended, or allow more (at most 64).',
+  ),
+  budget_not_left: outcome(
+    'What is left of the budget is held by other children, or too little to be shared.',
+    'Starts no child; the model gets an error result.',
+    'Delegate again when one has ended, or allow more.',
+  ),
+  too_many_hops: outcome(
+    'More than 16 messages between sessions have led to one another: they are likely to go on for ever.',
+    'Sends nothing, or takes nothing in; the model that was to send gets an error result.',
+    'Let a person, or the end of a run, come between.',
+  ),
+  child_failed: outcome(
+    'A child ended in another way than with an answer; the detail says which.',
+    'The model gets an error result with what the child had said; the run goes on.',
+    'See the child’s journal, or delegate again.',
+  ),
+  child_not_started: outcome(
+    'The store refuses the command that starts a child.',
+    'The model gets an error result.',
+    'See the message; after an upgrade of hosts, write the bus’s permissions anew: cox auth.',
   ),
   tool_unavailable: outcome(
     'Nobody serves the tool at the moment.',

@@ -6,6 +6,7 @@ import { z } from 'zod';
 import { Budget } from './budgets.ts';
 import { CallStatus, ToolDefinition } from './calls.ts';
 import { StartSettings } from './commands.ts';
+import { MessageSource, ParentLink } from './crews.ts';
 import { ERROR_CATALOGUE, type ErrorCode } from './error-catalogue.ts';
 import { ChangedSettings, CopyOrigin } from './forks.ts';
 import { HookPoint } from './hook-points.ts';
@@ -128,6 +129,10 @@ export const EVENT_SCHEMAS = {
     actor: Actor.optional(),
     /** Only the first prompt of a session has it. */
     settings: StartSettings.optional(),
+    /** The session is a child. */
+    parent: ParentLink.optional(),
+    /** Another session has sent it. */
+    from: MessageSource.optional(),
   }),
   persona_changed: event('persona_changed', {
     fingerprint: z.string(),
@@ -204,6 +209,38 @@ export const EVENT_SCHEMAS = {
   call_started: event('call_started', { call_id: z.string(), tool: z.string(), args: Json, effect_id: effectId }),
   /** Whoever runs the call has taken it up; its outcome comes as the command `call_outcome`. */
   call_accepted: event('call_accepted', { call_id: z.string(), epoch: z.number().int().positive() }),
+  /** A child begins to work for the call: the command that starts it is on its way. */
+  child_started: event('child_started', {
+    call_id: z.string(),
+    effect_id: effectId,
+    session: z.string(),
+    persona: z.string(),
+    depth: count,
+    /** Which restart of the call's work this is, from 1. */
+    restart: z.number().int().positive().optional(),
+    /** Its share of what the run may still use. */
+    budget: z.strictObject({ tokens: count.optional(), nano_usd: count.optional() }).optional(),
+    /** Reminders that found no room. */
+    reminders_left_out: z.number().int().positive().optional(),
+  }),
+  /** A child has reported how it ended. What it has used counts from here on. */
+  child_ended: event('child_ended', {
+    command_id: z.string(),
+    call_id: z.string(),
+    effect_id: effectId,
+    session: z.string(),
+    stop_reason: StopReason,
+    turns: count,
+    /** Of it and all that it has started. */
+    usage: Usage,
+    /** Null where a price was not known. */
+    nano_usd: count.nullable(),
+    error: Failure.optional(),
+    /** Another one takes its place. */
+    restarts: z.literal(true).optional(),
+  }),
+  /** The parent's inbox holds what became of this session's first run; or cannot take it. */
+  parent_notified: event('parent_notified', { effect_id: effectId, session: z.string(), error: Failure.optional() }),
   call_cancel_requested: event('call_cancel_requested', {
     call_id: z.string(),
     command_id: z.string(),
@@ -261,6 +298,8 @@ export const EVENT_SCHEMAS = {
     dedupe_key: z.string().optional(),
     preempt,
     actor: Actor.optional(),
+    /** Another session has sent it. */
+    from: MessageSource.optional(),
     at,
   }),
   reminder_injected: event('reminder_injected', {
@@ -281,6 +320,8 @@ export const EVENT_SCHEMAS = {
     body: z.string(),
     dedupe_key: z.string().optional(),
     actor: Actor.optional(),
+    /** Another session has sent it. */
+    from: MessageSource.optional(),
     at,
   }),
   /** A newer injection of its kind has the same dedupe key, and stands in its place; it will never be delivered. */

@@ -87,6 +87,10 @@ export const Provision = z.strictObject({
   parallel_calls: z.number().int().min(1),
   drain: z.strictObject({ steering: z.enum(['all', 'one_at_a_time']), followups: z.enum(['all', 'one_at_a_time']) }),
   daemon: z.boolean(),
+  /** Only where it can delegate: children at once, and generations below it. */
+  delegation: z
+    .strictObject({ children: z.number().int().nonnegative(), depth: z.number().int().nonnegative() })
+    .optional(),
   /** A daemon that idles so long wakes by itself. */
   wake_interval_ms: z.number().int().positive().optional(),
   /** Absent in journals of before there was compaction: their prompts grow until the provider refuses them. */
@@ -243,6 +247,15 @@ export const StopOutcome = z.strictObject({
 /** See {@link StopOutcome}. */
 export type StopOutcome = z.infer<typeof StopOutcome>;
 
+/** The parent's inbox holds what became of the session's first run; or its store refuses to. */
+export const NotifyOutcome = z.strictObject({
+  type: z.literal('notify_outcome'),
+  effect_id: effectId,
+  error: Failure.optional(),
+});
+/** See {@link NotifyOutcome}. */
+export type NotifyOutcome = z.infer<typeof NotifyOutcome>;
+
 /** A host took the session over. Made by hosts only. */
 export const OwnedInput = z.strictObject({
   type: z.literal('owned'),
@@ -298,6 +311,7 @@ export const Input = z.union([
   ConsultOutcome,
   CloseOutcome,
   StopOutcome,
+  NotifyOutcome,
   OwnedInput,
   HooksChangedInput,
   FeedbackInput,
@@ -323,7 +337,8 @@ export type Outcome =
   | CallAccepted
   | ConsultOutcome
   | CloseOutcome
-  | StopOutcome;
+  | StopOutcome
+  | NotifyOutcome;
 
 /** Arbitrary JSON that stands where a payload is recorded. */
 export const Payload = Json;

@@ -27,8 +27,8 @@ export const Permissions = z.strictObject({
 /** See {@link Permissions}. */
 export type Permissions = z.infer<typeof Permissions>;
 
-/** What a run is held to: nothing is left open. The start's rules come first. */
-export const PinnedPermissions = z.strictObject({
+/** The rules of one session, with nothing left open. The start's rules come first. */
+export const BasePermissions = z.strictObject({
   rules: z.array(PermissionRule).max(2 * BOUNDS.permissionRulesMax),
   default: PermissionAction,
   /** Where both speak: the index of the persona's first rule, and the default that it names. The start loosens neither. */
@@ -38,6 +38,14 @@ export const PinnedPermissions = z.strictObject({
    * nothing away, and in older journals.
    */
   default_covers: z.literal('built_ins').optional(),
+});
+/** See {@link BasePermissions}. */
+export type BasePermissions = z.infer<typeof BasePermissions>;
+
+/** What a run is held to: its own rules, and those of every session above it. */
+export const PinnedPermissions = BasePermissions.extend({
+  /** The topmost session first. */
+  ceiling: z.array(z.strictObject({ session: z.string(), permissions: BasePermissions })).optional(),
 });
 /** See {@link PinnedPermissions}. */
 export type PinnedPermissions = z.infer<typeof PinnedPermissions>;
@@ -93,9 +101,19 @@ type Ruled = Permissions & Pick<PinnedPermissions, 'persona' | 'default_covers'>
 
 /**
  * Decides one call by rules: the given ones in order, then the built-in ones, then the default; a default of `deny` goes
- * before the built-in ones. A rule of the start holds where the persona says nothing stricter.
+ * before the built-in ones. A rule of the start holds where the persona says nothing stricter, and what a session above
+ * says counts where it is stricter: the rule is then `session <id>: <rule>`.
  */
-export function ruleOn(permissions: Ruled, tool: string, args: Json): Ruling {
+export function ruleOn(permissions: Ruled & Pick<PinnedPermissions, 'ceiling'>, tool: string, args: Json): Ruling {
+  let ruling = ownRuling(permissions, tool, args);
+  for (const above of permissions.ceiling ?? []) {
+    const { action, rule } = ownRuling(above.permissions, tool, args);
+    if (isStricter(action, ruling.action)) ruling = { action, rule: `session ${above.session}: ${rule}` };
+  }
+  return ruling;
+}
+
+function ownRuling(permissions: Ruled, tool: string, args: Json): Ruling {
   const matches = (rule: PermissionRule) => ruleMatches(rule, tool, args);
   const first = rulingOf(permissions.rules, 0, matches);
   if (first !== null) {

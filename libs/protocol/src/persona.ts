@@ -77,8 +77,10 @@ export const Limits = z.strictObject({
   usd: z.number().min(0.000_001).max(1_000_000).optional(),
   /** From a run's start to its end, waiting for tools and approvals included. */
   wall_time_ms: z.number().int().positive().max(31_536_000_000).optional(),
-  children: z.number().int().nonnegative().optional(),
-  depth: z.number().int().nonnegative().optional(),
+  /** Children that may be open at once. */
+  children: z.number().int().min(0).max(BOUNDS.childrenMax).optional(),
+  /** Generations that there may be below the session. */
+  depth: z.number().int().min(0).max(BOUNDS.depthMax).optional(),
 });
 /** See {@link Limits}. */
 export type Limits = z.infer<typeof Limits>;
@@ -161,8 +163,6 @@ export type PersonaInput = z.input<typeof Persona>;
 
 /** Keys of the schema whose meaning a later release brings. They are refused by name rather than ignored. */
 export const NOT_YET_IN_PERSONA: readonly string[] = ['hooks', 'on_finish', 'handoffs'];
-/** Members of `limits` whose meaning a later release brings. */
-export const NOT_YET_IN_LIMITS: readonly string[] = ['children', 'depth'];
 
 /** Why a persona has no such mode, or null where it has. */
 export function modeProblem(persona: Pick<Persona, 'name' | 'modes'>, mode: string): string | null {
@@ -176,6 +176,5 @@ export function modeProblem(persona: Pick<Persona, 'name' | 'modes'>, mode: stri
 /** The path of the first part of a persona that this release does not carry out, or null. */
 export function notYetInPersona(persona: Persona): string | null {
   for (const key of NOT_YET_IN_PERSONA) if (persona[key as keyof Persona] !== undefined) return key;
-  for (const key of NOT_YET_IN_LIMITS) if (persona.limits?.[key as keyof Limits] !== undefined) return `limits.${key}`;
   return null;
 }

@@ -21,7 +21,16 @@ export function partitionOf(sessionId: string): number {
 }
 
 /** Verbs that only hosts and workers may publish. */
-export const INTERNAL_VERBS = ['timer', 'child_ended', 'call_outcome', 'feedback', 'session_failed'] as const;
+export const INTERNAL_VERBS = [
+  'timer',
+  'start_child',
+  'cancel_child',
+  'child_ended',
+  'message',
+  'call_outcome',
+  'feedback',
+  'session_failed',
+] as const;
 
 // Whatever stands in a subject is checked first; session references were checked when they were made.
 function token(text: string, pattern: RegExp = ID_PATTERN): string {

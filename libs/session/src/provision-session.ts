@@ -20,6 +20,7 @@ import {
   modelName,
   modeProblem,
   notYetInPersona,
+  type ParentLink,
   type Persona,
   type PinnedPrice,
   type PriceTable,
@@ -34,8 +35,9 @@ import {
   type ToolSelection,
 } from '@coxswain/protocol';
 import { compactionProblem, resolveCompaction } from './context-window.ts';
+import { canDelegate, withCrew } from './crew-names.ts';
 import { seenTable } from './hook-table.ts';
-import { type RunLimits, runLimits } from './run-limits.ts';
+import { delegationLimits, type RunLimits, runLimits } from './run-limits.ts';
 import { sha256Hex } from './seal-record.ts';
 
 /** What provisioning needs of the host. */
@@ -53,6 +55,9 @@ export interface ProvisionPorts {
   /** Stop conditions in code, for personas that name them. */
   readonly stopPredicates?: StopPredicates | undefined;
 }
+
+/** How a session was set up, and by whom. */
+export type ProvisionSettings = StartSettings & { readonly parent?: ParentLink | undefined };
 
 /** What a session has pinned and is not to choose again. */
 export interface Pins {
@@ -89,7 +94,7 @@ export async function provisionSession(
   ports: ProvisionPorts,
   ref: SessionRef,
   effectId: string,
-  settings: StartSettings,
+  settings: ProvisionSettings,
   pinned: Pins,
   results: KeptResults,
   signal: AbortSignal,
@@ -111,7 +116,7 @@ async function provision(
   ports: ProvisionPorts,
   ref: SessionRef,
   effectId: string,
-  settings: StartSettings,
+  settings: ProvisionSettings,
   pinned: Pins,
   results: KeptResults,
   signal: AbortSignal,
@@ -152,7 +157,8 @@ async function provision(
     await toolset.close();
     return { outcome: { type: 'provision_outcome', effect_id: effectId, status: 'cancelled' }, toolset: null };
   }
-  const tools = selectTools(toolset.tools, settings, persona);
+  const selected = selectTools(toolset.tools, settings, persona);
+  const tools = await withCrew(selected, persona, settings.personas ?? [], ports.personas);
   const unreadable = unreadableSkills(persona, toolset.tools);
   if (unreadable) {
     await toolset.close();
@@ -295,7 +301,7 @@ function withSettings(definition: ToolDefinition, { tool_settings = [] }: Person
 }
 
 function pin(
-  settings: StartSettings,
+  settings: ProvisionSettings,
   persona: Persona,
   model: ModelSettings,
   mode: string,
@@ -313,10 +319,15 @@ function pin(
     ...(settings.mode === undefined ? {} : { mode: settings.mode }),
     model,
     system_prompt: system,
-    permissions: pinPermissions(persona.permissions, settings.permissions),
+    permissions: {
+      ...pinPermissions(persona.permissions, settings.permissions),
+      ...(settings.parent?.ceiling.length ? { ceiling: settings.parent.ceiling } : {}),
+    },
     ...limits,
+    ...(canDelegate(tools) ? { delegation: delegationLimits(settings, persona) } : {}),
     drain: persona.steering ?? { steering: 'all' as const, followups: 'one_at_a_time' as const },
-    daemon: persona.daemon !== undefined,
+    // What is delegated ends with its answer.
+    daemon: persona.daemon !== undefined && settings.parent === undefined,
     ...(persona.daemon?.wake_interval_ms === undefined ? {} : { wake_interval_ms: persona.daemon.wake_interval_ms }),
     compaction: resolveCompaction(persona.compaction, model),
     root,

@@ -8,6 +8,7 @@ import {
   type Provision,
   type StartSettings,
 } from '@coxswain/protocol';
+import type { ProvisionSettings } from './provision-session.ts';
 
 /** What of a provision bounds a run. */
 export type RunLimits = Pick<Provision, 'max_turns' | 'parallel_calls' | 'budgets'>;
@@ -30,6 +31,22 @@ export function runLimits(settings: StartSettings, persona: Persona): RunLimits 
     max_turns: tightest('max_turns', settings.max_turns) ?? BOUNDS.maxTurnsDefault,
     parallel_calls: tightest('parallel_calls') ?? BOUNDS.callsPerBatchMax,
     ...(Object.keys(limits).length === 0 ? {} : { budgets: { limits, thresholds: thresholdsOf(persona) } }),
+  };
+}
+
+/** How many children at once, and generations below. A child has fewer generations than its parent, whatever it says. */
+export function delegationLimits(settings: ProvisionSettings, persona: Persona): NonNullable<Provision['delegation']> {
+  const tightest = (name: 'children' | 'depth', most: number | undefined) =>
+    Math.min(
+      persona.limits?.[name] ?? Number.POSITIVE_INFINITY,
+      settings.limits?.[name] ?? Number.POSITIVE_INFINITY,
+      most ?? Number.POSITIVE_INFINITY,
+    );
+  const children = tightest('children', undefined);
+  const depth = tightest('depth', settings.parent?.depth_left);
+  return {
+    children: Number.isFinite(children) ? children : BOUNDS.childrenDefault,
+    depth: Number.isFinite(depth) ? depth : BOUNDS.depthDefault,
   };
 }
 

@@ -37,6 +37,7 @@ import { checkCommand } from './check-command.ts';
 import { COMMIT_BOUNDS, type CommitBounds, foreignRecord } from './commit.ts';
 import { SessionCopy } from './copy-session.ts';
 import { copyAfter, ImportUnfinishedError, isUnfinishedImport } from './copy-state.ts';
+import { tellParent } from './crew-effects.ts';
 import { EffectTable } from './effect-table.ts';
 import { FeedbackBuffer, noteLostFeedback } from './feedback-buffer.ts';
 import { seenTable } from './hook-table.ts';
@@ -655,7 +656,10 @@ export class SessionRunner {
     for (const event of events) session.transcript.push(event);
     session.receipts.committed(input, events, session.n, isEnded(state));
     // What was under way in the origin at some record is nothing that is to be done here.
-    if (!session.copy) this.#reconcile();
+    if (!session.copy) {
+      tellParent(this.#ports.publisher, this.#ref, state, session.n, events);
+      this.#reconcile();
+    }
     if (++this.#sinceSnapshot >= this.#options.snapshotEvery) void this.#snapshot(session);
   }
 

@@ -1,6 +1,6 @@
 /** A session as seen from outside, from its state after a committed record. */
-import { type SessionStatus, type StateValue, usdOf } from '@coxswain/protocol';
-import { budgetsOf, messagesOf, type SessionState, timerOf, UNKNOWN_QUESTION } from '@coxswain/turn';
+import { type ParentLink, type SessionStatus, type StateValue, usdOf } from '@coxswain/protocol';
+import { addUsage, budgetsOf, messagesOf, type SessionState, timerOf, UNKNOWN_QUESTION } from '@coxswain/turn';
 
 /** The status after the record that `n` and `at` name. */
 export function statusOf(state: SessionState, n: number, at: string): SessionStatus {
@@ -20,6 +20,9 @@ export function statusOf(state: SessionState, n: number, at: string): SessionSta
     error: context.failure ? { code: context.failure.code, message: context.failure.message } : null,
     failed_at: context.failed_at,
     usage: context.total_usage,
+    tree_usage: addUsage(context.total_usage, context.spent_by_children.usage),
+    parent: context.parent && !context.parent.detached ? parentOf(context.parent) : null,
+    children: context.children.map(({ session, persona, call_id }) => ({ session, persona, call_id })),
     context: {
       tokens: context.view.tokens,
       window: context.pinned?.compaction?.window ?? null,
@@ -58,6 +61,10 @@ export function statusOf(state: SessionState, n: number, at: string): SessionSta
       }),
     ),
   };
+}
+
+function parentOf({ session, call_id, root, depth }: ParentLink): NonNullable<SessionStatus['parent']> {
+  return { session, call_id, root, depth };
 }
 
 function suspensionOf({ context }: SessionState): SessionStatus['suspended'] {

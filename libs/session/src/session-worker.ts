@@ -1,5 +1,17 @@
 /** How each kind of effect is carried out for one session. */
-import type { Blobs, Clock, Hooks, KeptResults, Log, ModelRequest, Models, Publisher, Toolset } from '@coxswain/ports';
+import type {
+  Blobs,
+  Clock,
+  CommandSender,
+  Hooks,
+  Journal,
+  KeptResults,
+  Log,
+  ModelRequest,
+  Models,
+  Publisher,
+  Toolset,
+} from '@coxswain/ports';
 import {
   BOUNDS,
   type HookPoint,
@@ -15,6 +27,7 @@ import { askModel } from './ask-model.ts';
 import { READ_ON_TOOL } from './bound-result.ts';
 import { checkStop } from './check-stop.ts';
 import { consultHooks } from './consult-hooks.ts';
+import { notifyParent, sendMessage, startChild, stopChild } from './crew-effects.ts';
 import { dispatchWithHook, INTERRUPTED, textOutcome } from './dispatch-with-hook.ts';
 import type { EffectWorker } from './effect-table.ts';
 import { keptResults } from './kept-results.ts';
@@ -31,6 +44,9 @@ export interface WorkerPorts extends ProvisionPorts {
   readonly log: Log;
   readonly models: Models;
   readonly publisher: Publisher;
+  readonly journal: Journal;
+  /** Puts into other sessions' inboxes what this one does to them. */
+  readonly sender: CommandSender;
 }
 
 /** What an effect needs to know of its session at the moment it begins. */
@@ -82,7 +98,7 @@ export class SessionWorker implements EffectWorker {
           ports,
           this.#ref,
           effect.id,
-          state.context.settings ?? {},
+          { ...state.context.settings, parent: state.context.parent ?? undefined },
           pinsOf(transcript.frame.persona, state.context.repins),
           this.#results,
           signal,
@@ -132,6 +148,15 @@ export class SessionWorker implements EffectWorker {
         return this.#callTool(effect, state, transcript, signal, taken);
       case 'stop_call':
         return this.#stopCall(effect, state, transcript, signal);
+      case 'start_child':
+        return startChild(ports, { ref: this.#ref, state, transcript }, effect, signal);
+      case 'stop_child':
+        await stopChild(ports, { ref: this.#ref, state, transcript }, effect, signal);
+        return this.stopped(effect, effect.order.reason, true);
+      case 'send_message':
+        return sendMessage(ports, { ref: this.#ref, state, transcript }, effect, signal);
+      case 'notify_parent':
+        return notifyParent(ports, { ref: this.#ref, state, transcript }, effect, signal);
       case 'consult': {
         const registrations = effect.hooks.map((id) => registrationOf(state, effect.point, id));
         const tool = effect.callId === undefined ? undefined : this.#toolOfCall(state, transcript, effect.callId);
@@ -184,6 +209,13 @@ export class SessionWorker implements EffectWorker {
           attempts: 0,
           duration_ms: 0,
         };
+      case 'notify_parent': {
+        const error = { code: 'session_failed', message: reason };
+        return { type: 'notify_outcome', effect_id: effect.id, error };
+      }
+      case 'start_child':
+      case 'stop_child':
+      case 'send_message':
       case 'stop_call':
       case 'call_tool': {
         const text = timedOut

@@ -10,8 +10,10 @@ import type {
   HookTable,
   Json,
   JsonObject,
+  MessageSource,
   Mode,
   OnTimeout,
+  ParentLink,
   ParkRequest,
   PinnedPermissions,
   PinnedPrice,
@@ -31,6 +33,8 @@ import type { Announcement } from './announcements.ts';
 import { type BudgetCount, NOTHING_USED } from './budgets.ts';
 import type { Pass } from './compaction.ts';
 import type { OpenJob } from './jobs.ts';
+import type { OpenChild, SpentByChildren } from './open-children.ts';
+import { NOTHING_SPENT } from './open-children.ts';
 import type { LiveReminder } from './reminders.ts';
 import type { PinnedStep, StepProgress } from './steps.ts';
 import { EMPTY_VIEW, type ViewAccount } from './view-account.ts';
@@ -47,6 +51,8 @@ export interface PendingInjection {
   readonly dedupe_key?: string | undefined;
   /** The command that gave it another text than it came with. */
   readonly replaced_by?: string | undefined;
+  /** Another session has sent it. */
+  readonly from?: MessageSource | undefined;
   /** Only a reminder has it. */
   readonly reminder?: Omit<ReminderFields, 'dedupe_key'> | undefined;
   /** It ends what runs, once it is let in. Kept only while its verdict is awaited. */
@@ -65,6 +71,8 @@ export interface PendingFollowup {
   readonly at: string;
   readonly dedupe_key?: string | undefined;
   readonly replaced_by?: string | undefined;
+  /** Another session has sent it. */
+  readonly from?: MessageSource | undefined;
   /** `user_prompt_submit` hooks have let it in. */
   readonly allowed?: true | undefined;
 }
@@ -131,6 +139,8 @@ export interface CallRow {
   readonly in_doubt?: true | undefined;
   /** Whoever runs it has taken it up; the epoch that it was sent with. Its outcome comes as a command. */
   readonly accepted?: number | undefined;
+  /** How often its child is to have been begun again, where it is a delegation. */
+  readonly restarts?: number | undefined;
   readonly cancel?: CallCancel | undefined;
   /** An interrupt came that does not wait for it: the outside world is told to stop. */
   readonly preempted?: true | undefined;
@@ -227,6 +237,8 @@ export interface Pinned {
   readonly parallel_calls: number;
   readonly drain: { readonly steering: 'all' | 'one_at_a_time'; readonly followups: 'all' | 'one_at_a_time' };
   readonly daemon: boolean;
+  /** How many children at once, and generations below, where it can delegate. */
+  readonly delegation?: { readonly children: number; readonly depth: number } | undefined;
   /** A person is asked about a call whose outcome a crash has left unknown. */
   readonly asks_unknown?: true | undefined;
   readonly wake_interval_ms?: number | undefined;
@@ -239,6 +251,12 @@ export interface Pinned {
   readonly price_fingerprint: string;
   /** What the persona declares of its work. */
   readonly steps?: readonly PinnedStep[] | undefined;
+}
+
+/** What is known of a tool. */
+export interface KnownTool extends ToolTraits {
+  /** The session carries its calls out itself. */
+  readonly by_session?: true | undefined;
 }
 
 /** The context. Snake case, as it is data that snapshots hold. */
@@ -255,7 +273,7 @@ export interface SessionContext {
   readonly run_started: boolean;
   readonly settings: StartSettings | null;
   readonly pinned: Pinned | null;
-  readonly tools: { readonly [name: string]: ToolTraits };
+  readonly tools: { readonly [name: string]: KnownTool };
   readonly hooks: HookTable;
   /** The prompt that opened the run, as hooks are shown it. */
   readonly prompt: string;
@@ -343,6 +361,16 @@ export interface SessionContext {
   /** Wakes an idling daemon. */
   readonly idle_timer: (OpenEffect & { readonly due_at_ms: number }) | null;
   readonly waking: Waking | null;
+  /** Whose child it is. `detached`: it was forked from one, and nobody waits for it. */
+  readonly parent: (ParentLink & { readonly detached?: true | undefined }) | null;
+  /** Children that have not said how they ended, oldest first; also those of calls that were given up. */
+  readonly children: readonly OpenChild[];
+  /** What children that have ended have used, of all runs. */
+  readonly spent_by_children: SpentByChildren;
+  /** Messages between sessions that have led, one after another, to what the run does. */
+  readonly hops: number;
+  /** The parent is to be told how the first run has ended. */
+  readonly notice: OpenEffect | null;
   /** The newest command ids, oldest first: `<id>`, `<id>!<reject code>`; of an injection `<id>~`, `<id>~revoked`. */
   readonly command_ids: readonly string[];
 }
@@ -431,6 +459,11 @@ export function emptyContext(sessionId: string): SessionContext {
     signals: [],
     idle_timer: null,
     waking: null,
+    parent: null,
+    children: [],
+    spent_by_children: NOTHING_SPENT,
+    hops: 0,
+    notice: null,
     command_ids: [],
   };
 }
@@ -511,6 +544,11 @@ export function contextWith(context: SessionContext, change: Partial<SessionCont
     signals: context.signals,
     idle_timer: context.idle_timer,
     waking: context.waking,
+    parent: context.parent,
+    children: context.children,
+    spent_by_children: context.spent_by_children,
+    hops: context.hops,
+    notice: context.notice,
     command_ids: context.command_ids,
   };
   return Object.assign(copy, change);

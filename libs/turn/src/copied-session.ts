@@ -97,6 +97,11 @@ export function ownedAfterCopy(
     ...(model ? { model: { ...model, restarts: 0 } } : {}),
     ...(compacting ? { compacting: { ...compacting, restarts: 0 } } : {}),
     calls: context.calls.map((row) => callAfterCopy(row, event)),
+    // Nobody has started this one, and what the origin has started is the origin's.
+    ...(context.parent ? { parent: { ...context.parent, detached: true as const }, notice: null } : {}),
+    children: context.children.filter(({ effect_id }) =>
+      context.calls.some((row) => row.status === 'running' && row.effect_id === effect_id),
+    ),
     ...clock,
   };
 }

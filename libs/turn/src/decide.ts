@@ -17,6 +17,7 @@ import {
   type Input,
   type JsonObject,
   type ModelOutcome,
+  type NotifyOutcome,
   type OwnedInput,
   type Provision,
   type ProvisionOutcome,
@@ -32,6 +33,7 @@ import { decideCompact, decideOverflow, modelFailure, withoutStep } from './comp
 import type { CallRow, SessionContext } from './context.ts';
 import { copiedFrom, decideAfterCopy, decideReprovision, isReprovisioning } from './copied-session.ts';
 import { decideCallAccepted, decideCallOutcome } from './decide-call-outcome.ts';
+import { decideCancelChild, decideChildEnded, decideMessage, decideStartChild } from './decide-children.ts';
 import { decideConsult } from './decide-consult.ts';
 import { decideInjection, decideReplace, decideRevoke } from './decide-injections.ts';
 import {
@@ -79,6 +81,8 @@ export function decide(state: SessionState, input: Input, atMs: number): Decisio
       return events({ type: 'tools_closed', effect_id: input.effect_id, notes: input.notes });
     case 'stop_outcome':
       return decideStop(state.context, input);
+    case 'notify_outcome':
+      return decideNotified(state.context, input);
     case 'owned':
       return decideOwned(state, input);
     case 'hooks_changed':
@@ -100,7 +104,7 @@ function decideCommand(state: SessionState, input: CommandInput, atMs: number): 
   const { context } = state;
   const previously = remembered(context, input.command_id);
   if (previously !== undefined) return { kind: 'ignored', reason: 'repeated command', previously };
-  if (context.run === 0 && input.verb !== 'start' && !input.problem)
+  if (context.run === 0 && input.verb !== 'start' && input.verb !== 'start_child' && !input.problem)
     return reject(input, 'session_not_found', 'there is no such session');
   return withOutcome(context.session_id, input, decideVerb(state, input, atMs));
 }
@@ -131,6 +135,14 @@ function decideVerb(state: SessionState, input: CommandInput, atMs: number): Dec
       return decideCancelCall(state, input);
     case 'call_outcome':
       return decideCallOutcome(state, input, decideCall);
+    case 'start_child':
+      return decideStartChild(state, input);
+    case 'cancel_child':
+      return decideCancelChild(state, input);
+    case 'child_ended':
+      return decideChildEnded(state, input, atMs, decideCall);
+    case 'message':
+      return decideMessage(state, input, atMs);
     case 'feedback':
       return decideFeedbackCommand(context, input);
     case 'suspend':
@@ -164,6 +176,9 @@ function decidePrompt(state: SessionState, input: CommandInput): Decision {
   const { context } = state;
   if (!isEnded(state))
     return reject(input, 'session_busy', `the session is ${topStateOf(state)}; ${insteadOfAPrompt(state)}`);
+  // Its answer is read from its last run's.
+  if (context.notice)
+    return reject(input, 'session_busy', 'its parent is being told how it ended; prompt it in a moment');
   if (input.verb === 'start' && context.run > 0)
     return reject(input, 'session_exists', 'the session has had a run; go on with prompt, or use another id');
   // What a host has not put into the copy of its origin's first record, it has not looked at.
@@ -421,6 +436,17 @@ function agreeing({ status, result }: CallOutcome): Pick<CallOutcome, 'status' |
     status: status === 'ok' && failed ? 'error' : status,
     result: result.is_error === failed ? result : { ...result, is_error: failed },
   };
+}
+
+function decideNotified(context: SessionContext, outcome: NotifyOutcome): Decision {
+  if (context.notice?.id !== outcome.effect_id || !context.parent) return late(outcome.effect_id);
+  const { effect_id, error } = outcome;
+  return events({
+    type: 'parent_notified',
+    effect_id,
+    session: context.parent.session,
+    ...(error ? { error } : {}),
+  });
 }
 
 // ---- hosts ----

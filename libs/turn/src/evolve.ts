@@ -4,12 +4,21 @@
  * E1  An event only states a fact; evolve never refuses one.
  * E2  Effect ids are `<record n>-<index>`: the event that asks for an effect takes the next index of its record.
  */
-import { callsOf, type EventOf, type SessionEvent, textOf } from '@coxswain/protocol';
+import {
+  callsOf,
+  type EventOf,
+  type MessageSource,
+  SESSION_SOURCE,
+  type SessionEvent,
+  type ToolDefinition,
+  textOf,
+} from '@coxswain/protocol';
 import { announced, withAnnouncement } from './announcements.ts';
 import { NOTHING_USED } from './budgets.ts';
+import { setCall } from './call-rows.ts';
 import { remember } from './command-memory.ts';
 import { passDue } from './compaction.ts';
-import { type CallRow, NO_STALL, NO_USAGE, type OpenEffect, type SessionContext } from './context.ts';
+import { type CallRow, type KnownTool, NO_STALL, NO_USAGE, type OpenEffect, type SessionContext } from './context.ts';
 import { changedSettings, ownedAfterCopy } from './copied-session.ts';
 import { editedFiles } from './edited-files.ts';
 import { nextIndex } from './effect-index.ts';
@@ -30,6 +39,7 @@ import { idling, resumed, suspended, timerFired } from './evolve-waits.ts';
 import { feedbackEvolved, feedbackSaid, feedbackTaken } from './feedback.ts';
 import { guardEnded, injectionBlocked } from './guard.ts';
 import { jobsAfter } from './jobs.ts';
+import { childAfterCall, childEnded, childStarted } from './open-children.ts';
 import { isPreempted, preempt } from './preempt.ts';
 import * as q from './queries.ts';
 import { countDownAtTurnEnd, showReminders } from './reminders.ts';
@@ -89,6 +99,8 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
         waking: null,
         announcements: [],
         stall: NO_STALL,
+        ...(event.parent ? { parent: event.parent } : {}),
+        hops: event.parent?.hops ?? event.from?.hops ?? 0,
         ...remember(context, event.command_id),
         ...ask(context, event, 'provision'),
       };
@@ -107,6 +119,7 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
           parallel_calls: provision.parallel_calls,
           drain: provision.drain,
           daemon: provision.daemon,
+          ...(provision.delegation ? { delegation: provision.delegation } : {}),
           ...(provision.definition.on_unknown_outcome === 'ask' ? { asks_unknown: true } : {}),
           wake_interval_ms: provision.wake_interval_ms,
           stop_when: provision.definition.stop_when ?? [],
@@ -141,7 +154,7 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
       return thresholdTold(context, event);
     case 'tools_changed':
       return {
-        tools: Object.fromEntries(event.tools.map((tool) => [tool.name, tool.traits])),
+        tools: Object.fromEntries(event.tools.map((tool) => [tool.name, knownTool(tool)])),
         ...(context.pinned ? { pinned: { ...context.pinned, tools_fingerprint: event.fingerprint } } : {}),
       };
     case 'hooks_changed':
@@ -195,8 +208,15 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
       if (event.origin === 'direct') return told(context, event);
       if (event.origin === 'feedback') return feedbackSaid(context, event.command_id);
       return event.origin === 'followup'
-        ? { followups: context.followups.filter((followup) => followup.command_id !== event.command_id), step: null }
-        : { delivering: context.delivering.filter((injection) => injection.command_id !== event.command_id) };
+        ? {
+            followups: context.followups.filter((followup) => followup.command_id !== event.command_id),
+            ...hopsHeard(context, context.followups, event.command_id),
+              step: null,
+          }
+        : {
+            delivering: context.delivering.filter((injection) => injection.command_id !== event.command_id),
+            ...hopsHeard(context, context.delivering, event.command_id),
+          };
     case 'message_complete':
       return answered(context, event);
     case 'context_overflowed':
@@ -243,8 +263,15 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
         }),
         ...(event.command_id === undefined ? {} : remember(context, event.command_id)),
       };
+    case 'child_started':
+      return childStarted(context, event);
+    case 'child_ended':
+      return { ...childEnded(context, event), ...remember(context, event.command_id) };
+    case 'parent_notified':
+      return { notice: null };
     case 'call_ended':
       return {
+        ...childAfterCall(context, event.call_id),
         ...setCall(context, event.call_id, {
           status: 'ended',
           ended: event.status,
@@ -290,6 +317,7 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
         waking: null,
         stop_check: null,
         ...clockStopped(context, event),
+        ...(context.run === 1 && context.parent && !context.parent.detached ? ask(context, event, 'notice') : {}),
       };
     case 'steering_received':
     case 'reminder_injected':
@@ -423,7 +451,7 @@ function checkpointed(
         ...(q.isHooked(context, 'transform_context') ? {} : ask(context, event, 'model')),
       };
     case 'daemon_idle_pre':
-      return { ...delivered, turns_counted: 0, clock_watch: null, step: null, ...idling(context, event) };
+      return { ...delivered, turns_counted: 0, hops: 0, clock_watch: null, step: null, ...idling(context, event) };
     case 'daemon_idle_post':
       return { ...delivered, idle_timer: null, ...clockStarted(context, event) };
     case 'loop_exit':
@@ -558,14 +586,10 @@ function told(context: SessionContext, event: EventOf<'message_injected'>): Part
   return waking?.seam === event.seam ? { waking: { ...waking, messages: waking.messages.slice(1) } } : {};
 }
 
-function setCall(context: SessionContext, callId: string, change: Partial<CallRow>): { calls: readonly CallRow[] } {
-  return { calls: context.calls.map((row) => (row.call_id === callId ? { ...row, ...change } : row)) };
-}
-
 function ask(
   context: SessionContext,
   event: PlacedEvent,
-  what: 'provision' | 'model' | 'compacting' | 'closing',
+  what: 'provision' | 'model' | 'compacting' | 'closing' | 'notice',
 ): Partial<SessionContext> {
   const index = nextIndex(context, event);
   const effect: OpenEffect = { id: `${event.n}-${index}`, epoch: context.epoch };
@@ -576,7 +600,21 @@ function ask(
     return { ...next, model: { ...effect, restarts: 0 }, unheard: false };
   }
   if (what === 'compacting') return { ...next, compacting: { ...effect, restarts: 0 } };
-  return what === 'provision' ? { ...next, provision: effect } : { ...next, closing: effect };
+  return { ...next, [what]: effect };
+}
+
+function knownTool({ source, traits }: ToolDefinition): KnownTool {
+  return source === SESSION_SOURCE ? { ...traits, by_session: true } : traits;
+}
+
+/** What a delivered message counts of messages before it. */
+function hopsHeard(
+  { hops }: SessionContext,
+  queue: readonly { readonly command_id: string; readonly from?: MessageSource | undefined }[],
+  commandId: string,
+): Partial<SessionContext> {
+  const heard = queue.find(({ command_id }) => command_id === commandId)?.from?.hops ?? 0;
+  return heard > hops ? { hops: heard } : {};
 }
 
 function ofInjection(context: SessionContext, event: EventOf<'control_outcome'>): Partial<SessionContext> {

@@ -3,6 +3,7 @@ export { type BudgetState, budgetsOf } from './budgets.ts';
 export { type CallRow, emptyContext, type OpenConsult, type SessionContext } from './context.ts';
 export { decide } from './decide.ts';
 export type { Decision } from './decision.ts';
+export { handedOn } from './delegation.ts';
 export {
   type AbortOrder,
   type Effect,
@@ -15,6 +16,7 @@ export {
 export { isClearable } from './estimate-tokens.ts';
 export { MACHINE_VERSION, REPLAYED_VERSIONS } from './machine-versions.ts';
 export { next } from './next.ts';
+export type { OpenChild } from './open-children.ts';
 export { anythingInFlight } from './queries.ts';
 export { countDownAtCompaction, inheritedReminders, type LiveReminder } from './reminders.ts';
 export { rewriteResult, textLength } from './rewrite-result.ts';
@@ -31,4 +33,5 @@ export { isEnded, leafOf, type SessionState, topStateOf } from './state.ts';
 export { openStep } from './steps.ts';
 export { turnMachine } from './turn-machine.ts';
 export { UNKNOWN_OUTCOME, UNKNOWN_QUESTION } from './unknown-outcome.ts';
+export { addUsage } from './usage.ts';
 export { messagesOf, pinOf, type ViewAccount, type ViewPart } from './view-account.ts';

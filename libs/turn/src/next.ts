@@ -12,6 +12,7 @@ import {
   type HookPoint,
   type Json,
   type JsonObject,
+  messageText,
   SEAMS,
   type SeamKind,
   type SessionEvent,
@@ -25,6 +26,7 @@ import { reachedThreshold, uncoveredAnswer } from './budgets.ts';
 import { nextOfPass, passPayload } from './compaction.ts';
 import type { CallRow, PendingInjection, SessionContext } from './context.ts';
 import { parkRequested } from './decide-suspend.ts';
+import { childOwed, crewRefusal } from './delegation.ts';
 import { type EndingPoint, endingPayload } from './ending.ts';
 import { feedbackEvent, owedFeedback } from './feedback.ts';
 import { guardConsult } from './guard.ts';
@@ -57,6 +59,7 @@ export function next(state: SessionState): SessionEvent | null {
   return (
     owed(context) ??
     abandonsStep(context) ??
+    childOwed(context, effectId(context)) ??
     (leaf.startsWith('tearing_down') ? lapsedSuspension(context) : null) ??
     budgetTold(context, leaf) ??
     guardConsult(context, leaf, effectId(context)) ??
@@ -179,7 +182,13 @@ function delivery(context: SessionContext, injection: PendingInjection): Session
   };
   switch (injection.kind) {
     case 'steer':
-      return { type: 'message_injected', ...head, origin: 'steer', message: userText(body), ...tail };
+      return {
+        type: 'message_injected',
+        ...head,
+        origin: 'steer',
+        message: userText(messageText(body, injection.from)),
+        ...tail,
+      };
     case 'remind': {
       const older = tail.audit_only ? undefined : supersededBy(context, injection);
       if (older) return { type: 'reminder_deduped', command_id: older.command_id, by: command_id };
@@ -246,6 +255,8 @@ function runCalls(context: SessionContext): SessionEvent | null {
   }
   const toStart = q.nextToStart(context);
   if (toStart) {
+    const refusal = crewRefusal(context, toStart);
+    if (refusal) return ended(toStart, 'error', refusal.text, { detail: { code: refusal.code } });
     const { call_id, tool, args } = toStart;
     return { type: 'call_started', call_id, tool, args, effect_id: effectId(context) };
   }
@@ -356,7 +367,7 @@ function takeFollowup(context: SessionContext): SessionEvent | null {
     origin: 'followup',
     seam: 'steering_check',
     turn: context.turn,
-    message: userText(followup.body),
+    message: userText(messageText(followup.body, followup.from)),
     ...(followup.replaced_by === undefined ? {} : { replaced_by: followup.replaced_by }),
   };
 }

@@ -53,6 +53,17 @@ export function journalLine(event: SessionEvent): string {
     case 'call_cancel_requested':
     case 'call_args_rewritten':
       return `${event.type} ${event.call_id}`;
+    case 'child_started':
+      return words(
+        'child_started',
+        event.call_id,
+        event.persona,
+        event.restart !== undefined && `restart ${event.restart}`,
+      );
+    case 'child_ended':
+      return words('child_ended', event.call_id, event.stop_reason, event.restarts && 'restarts');
+    case 'parent_notified':
+      return words('parent_notified', event.error?.code);
     case 'files_edited':
       return `files_edited ${event.call_id} ${event.paths.join(' ')}`;
     case 'call_returned':

@@ -15,6 +15,7 @@ import {
   createNatsInbox,
   createNatsJournal,
   createNatsPublisher,
+  createNatsSender,
   createNatsSnapshots,
   createNatsTimers,
   createNatsTools,
@@ -25,7 +26,7 @@ import {
   serveQueries,
   whenAnswered,
 } from '@coxswain/adapter-nats';
-import { combineToolSources, createBuiltInTools } from '@coxswain/adapter-tools';
+import { combineToolSources, createBuiltInTools, createCrewTools } from '@coxswain/adapter-tools';
 import type { Hooks, HostLine, Personas, StopPredicates, ToolSource } from '@coxswain/ports';
 import type { PriceTable } from '@coxswain/protocol';
 import { createSessionHost } from '@coxswain/session';
@@ -113,9 +114,10 @@ export async function startSessionsService(options: SessionsServiceOptions): Pro
         hostLine: options.hostLine ?? createNatsHostLine(nc, log),
         active: createNatsActiveSessions(nc),
         publisher: createNatsPublisher(nc, log),
+        sender: await createNatsSender(nc),
         models: createModels({ env, clock, baseFolder: defaultRoot }),
         tools: combineToolSources([
-          options.tools ?? combineToolSources([createBuiltInTools(), createMcpTools({ env })]),
+          options.tools ?? combineToolSources([createBuiltInTools(), createCrewTools(), createMcpTools({ env })]),
           busTools,
         ]),
         personas: noPersonas,

@@ -3,6 +3,7 @@ import type { Scenario } from '../scenario.ts';
 import { APPROVALS } from './approvals.ts';
 import { CANCELLING } from './cancelling.ts';
 import { COMPACTION } from './compaction.ts';
+import { CREWS } from './crews.ts';
 import { FAILURES } from './failures.ts';
 import { FORKS } from './forks.ts';
 import { HOOKS } from './hooks.ts';
@@ -31,4 +32,5 @@ export const SCENARIOS: readonly Scenario[] = [
   ...LIMITS,
   ...STEPS,
   ...FORKS,
+  ...CREWS,
 ];

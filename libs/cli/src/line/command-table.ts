@@ -39,6 +39,7 @@ const RUNNING = {
   port: PORT,
   persona: { value: 'NAME|FILE', help: 'Who works: a name in personas/, or a YAML or JSON file, or a folder' },
   'persona-mode': { value: 'NAME', help: 'Which of the persona’s modes' },
+  crew: { value: 'FILE', help: 'A persona that it may delegate to, besides its own', repeatable: true },
   model: { value: 'PROVIDER/NAME', help: 'Which model (COX_MODEL)' },
   'base-url': { value: 'URL', help: 'Where the provider is reached' },
   id: { value: 'ID', help: 'The new session’s id (a random one)' },
@@ -321,6 +322,13 @@ export const COMMANDS: readonly CommandSpec[] = [
     help: 'What a session has used: tokens and money, run by run',
     flags: OF_TENANT,
     load: () => import('../commands/usage.ts'),
+  },
+  {
+    name: 'tree',
+    args: ['<session>'],
+    help: 'A session and all that it has started: state, persona, tokens and money',
+    flags: { ...OF_TENANT, watch: { help: 'Show it again whenever it changes, until Ctrl-C' } },
+    load: () => import('../commands/tree.ts'),
   },
   {
     name: 'replay',

@@ -15,6 +15,12 @@ export function eventLine(event: UiEvent, style: Style): string | null {
       return event.model === null ? null : style.dim(`  ${event.persona ?? 'assistant'} on ${event.model}`);
     case 'call_started':
       return `  ${style.cyan('▸')} ${event.tool} ${style.dim(event.summary)}`;
+    case 'child_started':
+      return style.dim(`    ⤷ ${event.persona} works on it in session ${event.session}`);
+    case 'child_ended':
+      return style.dim(
+        `    ⤶ session ${event.session}: ${endState(event.stop_reason)}, ${spent(event.usage, null)}${event.restarts ? '; it is begun again' : ''}`,
+      );
     case 'call_ended':
       return callEnded(event, style);
     case 'approval_needed':
