@@ -57,6 +57,8 @@ const PUBLISHED: readonly (readonly [what: string, subject: string, roles: reado
   ['a stored command', subjects.storedCommand(ref, 'approve'), []],
   ['a record', subjects.journal(ref), ['host']],
   ['a snapshot', subjects.snapshot(ref), ['host']],
+  ['what a persona remembers', subjects.rememberedRule('default', { persona: 'p', session: 's', id: 'i' }), ['host']],
+  ['a notice of an approval', subjects.approvals('default', 's'), ['host']],
   ['a schedule', subjects.timerSchedule(ref, 't'), ['host']],
   ['a timer that is due', subjects.timerDue(ref, 't'), []],
   ['a file', '$O.cox_blobs.C.x', ['host']],

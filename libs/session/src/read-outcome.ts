@@ -9,6 +9,7 @@ import {
   CompactOutcome,
   ConsultOutcome,
   ModelOutcome,
+  NoticeOutcome,
   type Outcome,
   ProvisionOutcome,
   problemSentences,
@@ -27,6 +28,7 @@ const SCHEMAS: { readonly [T in Outcome['type']]: z.ZodType } = {
   consult_outcome: ConsultOutcome,
   close_outcome: CloseOutcome,
   stop_outcome: StopOutcome,
+  notice_outcome: NoticeOutcome,
 };
 
 /**

@@ -6,6 +6,7 @@ import {
   type JsonObject,
   type TimerPurpose,
 } from '@coxswain/protocol';
+import { expiriesOf, noticesOf } from './approvals.ts';
 import type { CallCancel } from './context.ts';
 import { isReprovisioning } from './copied-session.ts';
 import { PREEMPT_ORDER } from './preempt.ts';
@@ -62,6 +63,11 @@ export type Effect =
       readonly payload: JsonObject;
     })
   | (EffectHead & { readonly kind: 'check_stop'; readonly predicates: readonly string[] })
+  | (EffectHead & {
+      /** Tells somebody outside that a call waits for a person. Nothing waits for it. */
+      readonly kind: 'notify';
+      readonly callId: string;
+    })
   | (EffectHead & { readonly kind: 'close_tools' })
   | (EffectHead & { readonly kind: 'timer'; readonly dueAtMs: number; readonly what: TimerPurpose });
 
@@ -134,9 +140,15 @@ export function effectsOf(state: SessionState): readonly Effect[] {
   }
   if (context.stop_check && !waits) effects.push({ kind: 'check_stop', ...context.stop_check, abort });
   if (context.closing) effects.push({ kind: 'close_tools', ...context.closing, abort: null });
-  const timer = timerOf(state);
-  if (timer) effects.push(timer);
+  effects.push(...noticesOf(context), ...timersOf(state));
   return effects;
+}
+
+/** Every timer that is waited for: the session's own, and those of approvals that expire. */
+export function timersOf(state: SessionState): readonly TimerEffect[] {
+  const timer = timerOf(state);
+  const expiries = expiriesOf(state.context);
+  return timer ? [timer, ...expiries] : expiries;
 }
 
 /**
