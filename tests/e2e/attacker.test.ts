@@ -3,33 +3,21 @@
 import type { Session } from '@coxswain/client';
 import { sessionRef, subjects } from '@coxswain/protocol';
 import { createInbox, errors, headers, type NatsConnection } from '@nats-io/nats-core';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
-import type { Child } from './kit/child.ts';
-import { type GuardedBus, startGuardedBus } from './kit/guarded-bus.ts';
-import { removeScratch, scratchFolder } from './kit/scratch.ts';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { guardedBusAndHost } from './kit/guarded-fixture.ts';
+import { scratchFolder } from './kit/scratch.ts';
 import { scripted } from './kit/scripts.ts';
 import { until } from './kit/until.ts';
 
-let bus: GuardedBus;
-let host: Child;
+const fixture = guardedBusAndHost();
 let attacker: NatsConnection;
 /** Waits for an approval that the attacker may not give. */
 let victim: Session;
 let steer: string;
 
-beforeAll(async () => {
-  bus = await startGuardedBus();
-  host = await bus.startHost();
-}, 300_000);
-afterAll(async () => {
-  await host?.terminate();
-  await bus?.stop();
-  await removeScratch();
-});
-
 beforeEach(async () => {
-  attacker = await bus.as('steerer');
-  const operator = await bus.client('operator');
+  attacker = await fixture.bus.as('steerer');
+  const operator = await fixture.bus.client('operator');
   const model = await scripted([{ calls: [{ tool: 'list_files', args: {} }] }, { text: 'Done.' }]);
   const permissions = { rules: [{ tool: '*', action: 'ask' as const }] };
   const root = await scratchFolder('root');
@@ -42,10 +30,10 @@ beforeEach(async () => {
 afterEach(async () => {
   const [approval, ...others] = (await victim.state()).approvals;
   expect(others).toEqual([]);
-  const approver = await bus.client('approver');
+  const approver = await fixture.bus.client('approver');
   await approver.session(victim.id).approve({ callId: approval?.call_id as string, decision: 'allow' });
   expect(await victim.result()).toMatchObject({ stopReason: 'end_turn' });
-  expect(host.exit).toBeNull();
+  expect(fixture.host.exit).toBeNull();
 });
 
 interface Stored {
@@ -117,7 +105,7 @@ test('an id that is taken first drops no command of anybody else, whatever its v
   const known = ['taken-1', 'taken-2'];
   for (const id of known)
     expect((await send({ 'Nats-Msg-Id': `default.${victim.id}.${id}` }, 'first')).seq).toBeGreaterThan(0);
-  const operator = await bus.client('operator');
+  const operator = await fixture.bus.client('operator');
   const sent = await operator.session(victim.id).steer('mine', { id: known[0] as string, wait: 'accepted' });
   expect(sent.receipt?.stage).toBe('accepted');
   const reminded = await operator.session(victim.id).steer('mine too', { id: known[1] as string, wait: 'accepted' });
@@ -126,7 +114,7 @@ test('an id that is taken first drops no command of anybody else, whatever its v
 });
 
 test('a command id that was used is no way to another’s: the second under it is told so, and changes nothing', async () => {
-  const operator = await bus.client('operator');
+  const operator = await fixture.bus.client('operator');
   await operator.session(victim.id).steer('mine', { id: 'same', wait: 'accepted' });
   await send({ 'Cox-Command-Id': 'same' }, 'in its place');
   await send({}, 'after it');
@@ -155,7 +143,7 @@ test('headers and ids that are long, foreign or hostile are refused or passed ov
 });
 
 test('a body beyond what the server takes ends the sender’s connection, and no other', async () => {
-  const own = await bus.as('steerer');
+  const own = await fixture.bus.as('steerer');
   expect(() => own.publish(steer, new Uint8Array(3 * 1024 * 1024))).toThrow();
   expect((await send({}, 'x'.repeat(300_000))).seq).toBeGreaterThan(0);
   await send({}, 'small');
@@ -211,7 +199,7 @@ test('nothing is heard that is not meant for it: no inbox, no command, no questi
     });
   }
   // Things are said meanwhile.
-  const operator = await bus.client('operator');
+  const operator = await fixture.bus.client('operator');
   await operator.session(victim.id).steer('meanwhile', { wait: 'accepted' });
   await until('every refusal', () => heard.every((subject) => refused.has(subject)));
   expect(got).toEqual([]);
@@ -251,9 +239,9 @@ test('no request of the store’s interface is answered', async () => {
   for (const [index, what] of asked.entries())
     attacker.publish(`$JS.API.${what}`, '{}', { reply: `${inbox}.${index}` });
   await attacker.flush();
-  const operator = await bus.client('operator');
+  const operator = await fixture.bus.client('operator');
   await operator.session(victim.id).steer('meanwhile', { wait: 'accepted' });
   expect(answers).toEqual([]);
-  const refused = (await bus.refusals()).join('\n');
+  const refused = (await fixture.bus.refusals()).join('\n');
   for (const what of asked) expect(refused).toContain(`$JS.API.${what}`);
 });

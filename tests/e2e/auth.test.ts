@@ -1,28 +1,18 @@
 /** A bus on which every program has a key of its own, with the least rights: everything works, and nothing is refused. */
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { Child, COX_MAIN, cox } from './kit/child.ts';
-import { type GuardedBus, startGuardedBus } from './kit/guarded-bus.ts';
+import type { GuardedBus } from './kit/guarded-bus.ts';
+import { guardedBusAndHost } from './kit/guarded-fixture.ts';
 import { policyFile } from './kit/hook-service.ts';
-import { removeScratch, scratchFolder } from './kit/scratch.ts';
+import { scratchFolder } from './kit/scratch.ts';
 import { scripted } from './kit/scripts.ts';
 
-let bus: GuardedBus;
-let host: Child;
-
-beforeAll(async () => {
-  bus = await startGuardedBus();
-  host = await bus.startHost();
-}, 300_000);
-afterAll(async () => {
-  await host?.terminate();
-  await bus?.stop();
-  await removeScratch();
-});
+const fixture = guardedBusAndHost();
 
 async function coxAs(role: Parameters<GuardedBus['env']>[0], ...args: string[]) {
-  const ended = await cox(args, { env: bus.env(role) });
+  const ended = await cox(args, { env: fixture.bus.env(role) });
   return { code: ended.code, out: ended.stdout, told: ended.told };
 }
 
@@ -39,15 +29,15 @@ test('a session runs, hooks answer, the steerer steers, the approver approves, t
     });
   `);
   const service = new Child(COX_MAIN, ['serve', 'hooks', policy, '--name', 'policy', '--json'], {
-    env: bus.env('hooks'),
+    env: fixture.bus.env('hooks'),
   });
   await service.says('"type":"ready"');
-  await host.says(/"service":"policy".*hooks are registered/);
+  await fixture.host.says(/"service":"policy".*hooks are registered/);
 
   const root = await scratchFolder('root');
   // Longer than a record takes: it lies in the object store.
   await writeFile(join(root, 'a.txt'), 'the letter a\n'.repeat(8_000));
-  const operator = await bus.client('operator');
+  const operator = await fixture.bus.client('operator');
   const { session } = await operator.startSession(
     {
       prompt: 'Go.',
@@ -66,7 +56,7 @@ test('a session runs, hooks answer, the steerer steers, the approver approves, t
     },
     { wait: 'accepted' },
   );
-  const viewer = await bus.client('viewer');
+  const viewer = await fixture.bus.client('viewer');
   const seen: string[] = [];
   for await (const record of viewer.session(session.id).events()) {
     seen.push(...record.events.map(({ type }) => type));
@@ -88,7 +78,7 @@ test('a session runs, hooks answer, the steerer steers, the approver approves, t
   });
   expect(await service.terminate()).toMatchObject({ code: 0 });
   // But for what clients look for first, and the approval, nobody asks for more than it may.
-  const refused = (await bus.refusals()).filter(
+  const refused = (await fixture.bus.refusals()).filter(
     (line) => !/STREAM.(INFO|MSG.GET).COX_|session\.\w+\.approve/.test(line),
   );
   expect(refused).toEqual([]);

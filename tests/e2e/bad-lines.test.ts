@@ -110,6 +110,13 @@ const LINES: [what: string, line: () => string[], names: RegExp][] = [
   ['a sum that is none', () => run('--max-usd', '$5'), /--max-usd/],
   ['a time without its unit', () => run('--max-time', '90'), /--max-time/],
   ['a steering file without a path', () => run('--steering-file='), /--steering-file/],
+  ['a list of no sessions', () => ['sessions', '--limit', '0'], /--limit takes a whole number from 1/],
+  ['a tenant that is none', () => ['sessions', '--tenant', 'a.b'], /--tenant takes 1 to 64/],
+  [
+    'sessions of a tenant that is none',
+    () => ['delete', 'penguin', '--yes', '--tenant', 'a b'],
+    /--tenant takes 1 to 64/,
+  ],
   ['a prefix of two sessions', () => ['show', 'walrus'], /walrus-1.*walrus-2|walrus-2.*walrus-1/],
 ];
 
@@ -152,6 +159,22 @@ test('what the world lacks exits 1, and says what and where', async () => {
   expect(session.stderr).toContain('session_not_found');
   expect(nats.stderr).toContain('nats_unreachable');
   expect(nats.told).not.toContain('secret-token');
+});
+
+test('sessions are listed by pages, and each says how the next is seen', async () => {
+  const { bus } = fixture;
+  const env = { NATS_URL: bus.natsUrl };
+  const all = (await cox(['sessions', '--json'], { env })).json.map(({ session_id }) => session_id);
+  expect(all.length).toBeGreaterThan(2);
+  const first = await cox(['sessions', '--json', '--limit', '2'], { env });
+  expect(first.json).toMatchObject([
+    { session_id: all[0] },
+    { session_id: all[1] },
+    { type: 'more', sessions: all.length - 2, after: all[1] },
+  ]);
+  expect(first.stderr).toContain(`${all.length - 2} more: the same with --after ${all[1]}`);
+  const rest = await cox(['sessions', '--json', '--after', String(all[1])], { env });
+  expect(rest.json.map(({ session_id }) => session_id)).toEqual(all.slice(2));
 });
 
 test('a unique prefix is enough', async () => {

@@ -132,14 +132,14 @@ describe('on a bus where every program has a key of its own', () => {
         { sessionId: 'theirs', wait: 'accepted' },
       );
       await session.result();
-      for (const [role, tenant] of [
-        ['operator', 'red'],
-        ['gateway', 'red'],
-        ['operator', 'default'],
-        ['host', undefined],
+      for (const [role, tenant, code, says] of [
+        ['operator', 'red', 1, 'not_permitted'],
+        ['gateway', 'red', 1, 'not_permitted'],
+        ['operator', 'default', 2, 'the key is one of the tenant default'],
+        ['host', undefined, 1, 'not_permitted'],
       ] as const) {
         const told = await cox(['delete', 'theirs', '--tenant', 'red', '--yes'], { env: bus.env(role, tenant) });
-        expect([role, told.code, told.stderr]).toEqual([role, 1, expect.stringContaining('not_permitted')]);
+        expect([role, told.code, told.stderr]).toEqual([role, code, expect.stringContaining(says)]);
       }
       expect((await session.newest())?.state).toBe('stopped');
       const elsewhere = await cox(['delete', 'theirs', '--yes'], { env: bus.env('admin') });

@@ -25,6 +25,17 @@ const atTerminal = (cox: readonly string[], cwd: string) =>
     env: cleanEnv({ NATS_URL: fixture.bus.natsUrl, TERM: 'xterm-256color', LANG: 'C.UTF-8' }),
   });
 
+/** Gives this answer to the question at a terminal, and tells what was shown there until the end. */
+async function answered(terminal: ReturnType<typeof atTerminal>, answer: string) {
+  let shown = '';
+  terminal.stdout.setEncoding('utf8').on('data', (text: string) => {
+    if (!shown.includes('[y/N]') && `${shown}${text}`.includes('[y/N]')) terminal.stdin.write(`${answer}\r`);
+    shown += text;
+  });
+  const [code] = await once(terminal, 'close');
+  return { code, shown };
+}
+
 // Where there is no such terminal the test says so by its name.
 test.skipIf(!hasTerminal)(
   'what is typed and corrected at a terminal is what is sent (needs util-linux’ script)',
@@ -65,17 +76,38 @@ test.skipIf(!hasTerminal)(
     await bus.command('swept', 'start', { prompt: 'Go.', model: await scripted([{ text: 'Done.' }]), root });
     await endOf(bus, 'swept');
     const sweep = async (answer: string) => {
-      const terminal = atTerminal(['sweep', '--keep', '0h'], root);
-      let shown = '';
-      terminal.stdout.setEncoding('utf8').on('data', (text: string) => {
-        if (!shown.includes('[y/N]') && `${shown}${text}`.includes('[y/N]')) terminal.stdin.write(`${answer}\r`);
-        shown += text;
-      });
-      const [code] = await once(terminal, 'close');
+      const { code, shown } = await answered(atTerminal(['sweep', '--keep', '0h'], root), answer);
       expect(shown).toMatch(/Delete \d+ sessions? of default for good\? \[y\/N\]/);
       return { code, shown };
     };
     expect(await sweep('')).toMatchObject({ code: 1, shown: expect.stringContaining('nothing was deleted') });
     expect(await sweep('y')).toMatchObject({ code: 0, shown: expect.stringContaining('swept') });
+  },
+);
+
+test.skipIf(!hasTerminal)(
+  'a deletion at a terminal says first what cannot be deleted, and asks about the others (needs util-linux’ script)',
+  async () => {
+    const { bus } = fixture;
+    const root = await scratchFolder('delete');
+    await bus.command('ended', 'start', { prompt: 'Go.', model: await scripted([{ text: 'Done.' }]), root });
+    await endOf(bus, 'ended');
+    const model = await scripted([{ calls: [{ tool: 'run_command', args: { command: 'true' } }] }, { text: 'Done.' }]);
+    await bus.command('waits', 'start', { prompt: 'Go.', model, root });
+    await eventOf(bus, 'waits', 'approval_requested');
+    const hopeless = await answered(atTerminal(['delete', 'nobody', 'waits'], root), 'y');
+    expect(hopeless).toMatchObject({ code: 1, shown: expect.stringMatching(/session_not_found[\s\S]*session_busy/) });
+    expect(hopeless.shown).not.toContain('[y/N]');
+    const declined = await answered(atTerminal(['delete', 'nobody', 'ended'], root), '');
+    expect(declined).toMatchObject({
+      code: 1,
+      shown: expect.stringMatching(
+        /session_not_found[\s\S]*Delete the session ended for good\? \[y\/N\][\s\S]*nothing was deleted/,
+      ),
+    });
+    const agreed = await answered(atTerminal(['delete', 'ended'], root), 'y');
+    expect(agreed).toMatchObject({ code: 0, shown: expect.stringMatching(/ended: deleted, \d+ records/) });
+    await bus.command('waits', 'cancel', {});
+    await endOf(bus, 'waits');
   },
 );

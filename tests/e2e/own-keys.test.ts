@@ -3,30 +3,19 @@ import { readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { readSeedFile } from '@coxswain/adapter-nats';
 import { connect } from '@coxswain/client';
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { Child, COX_MAIN, cox } from './kit/child.ts';
-import { type GuardedBus, startGuardedBus } from './kit/guarded-bus.ts';
+import { guardedBusAndHost } from './kit/guarded-fixture.ts';
 import { policyFile } from './kit/hook-service.ts';
-import { removeScratch, scratchFolder } from './kit/scratch.ts';
+import { scratchFolder } from './kit/scratch.ts';
 import { scripted } from './kit/scripts.ts';
 import { until } from './kit/until.ts';
 
-let bus: GuardedBus;
-let host: Child;
+const fixture = guardedBusAndHost();
 
-beforeAll(async () => {
-  bus = await startGuardedBus();
-  host = await bus.startHost();
-}, 300_000);
-afterAll(async () => {
-  await host?.terminate();
-  await bus?.stop();
-  await removeScratch();
-});
-
-const change = (...args: string[]) => cox(['auth', '--out', bus.keys, ...args, '--json']);
+const change = (...args: string[]) => cox(['auth', '--out', fixture.bus.keys, ...args, '--json']);
 const run = (file: string, ...args: string[]) =>
-  cox([...args, '--json'], { env: { NATS_URL: bus.url, NATS_NKEY: file } });
+  cox([...args, '--json'], { env: { NATS_URL: fixture.bus.url, NATS_NKEY: file } });
 
 test('a session under least rights: hooks guard it, a killed host’s calls are settled by one with another key, a fork decides otherwise', async () => {
   const added = await change('--add', 'host=second', '--add', 'operator=alice');
@@ -35,19 +24,19 @@ test('a session under least rights: hooks guard it, a killed host’s calls are 
     { type: 'key', role: 'host', name: 'second' },
     { type: 'key', role: 'operator', tenant: 'default', name: 'alice' },
   ]);
-  await bus.reload();
+  await fixture.bus.reload();
   const policy = await policyFile(`
     import { defineHooks } from '@coxswain/client';
     export default defineHooks({ PreToolUse: { pattern: 'list_*', handler: () => ({ deny: 'no lists here' }) } });
   `);
   const service = new Child(COX_MAIN, ['serve', 'hooks', policy, '--name', 'policy', '--json'], {
-    env: bus.env('hooks'),
+    env: fixture.bus.env('hooks'),
   });
   await service.says('"type":"ready"');
-  await host.says(/"service":"policy".*hooks are registered/);
+  await fixture.host.says(/"service":"policy".*hooks are registered/);
 
-  const alice = join(bus.keys, 'tenants/default/operator=alice.nk');
-  const client = await connect({ servers: bus.url, ...(await readSeedFile(alice)) });
+  const alice = join(fixture.bus.keys, 'tenants/default/operator=alice.nk');
+  const client = await connect({ servers: fixture.bus.url, ...(await readSeedFile(alice)) });
   onTestFinished(() => client.close());
   const root = await scratchFolder('root');
   const { session } = await client.startSession(
@@ -65,11 +54,11 @@ test('a session under least rights: hooks guard it, a killed host’s calls are 
     { wait: 'accepted' },
   );
   await until('the call to run', () => readFile(join(root, 'ran'), 'utf8').catch(() => null));
-  await host.kill();
+  await fixture.host.kill();
   // Nobody is there to say more than that it is stored.
-  const steerer = await bus.client('steerer');
+  const steerer = await fixture.bus.client('steerer');
   await steerer.session(session.id).steer('and hurry');
-  host = await bus.startHost(join(bus.keys, 'host=second.nk'));
+  fixture.host = await fixture.bus.startHost(join(fixture.bus.keys, 'host=second.nk'));
   expect(await session.result()).toMatchObject({ stopReason: 'end_turn' });
   const ended: string[] = [];
   const injected: string[] = [];
@@ -90,36 +79,36 @@ test('a session under least rights: hooks guard it, a killed host’s calls are 
 
 test('a key that is taken away lets nobody in, and ends who is in; the others of its role stay', async () => {
   expect((await change('--add', 'viewer=desk')).code).toBe(0);
-  await bus.reload();
-  const old = await bus.as('viewer');
+  await fixture.bus.reload();
+  const old = await fixture.bus.as('viewer');
   const removed = await change('--remove', 'viewer');
   expect(removed.code, removed.told).toBe(0);
-  expect(removed.json).toMatchObject([{ type: 'key_removed', file: bus.file('viewer') }]);
-  await expect(stat(bus.file('viewer'))).rejects.toMatchObject({ code: 'ENOENT' });
+  expect(removed.json).toMatchObject([{ type: 'key_removed', file: fixture.bus.file('viewer') }]);
+  await expect(stat(fixture.bus.file('viewer'))).rejects.toMatchObject({ code: 'ENOENT' });
   const lost = (async () => {
     for await (const { type } of old.status()) if (type === 'disconnect') return true;
     return true;
   })();
-  await bus.reload();
+  await fixture.bus.reload();
   expect(await lost).toBe(true);
-  const desk = join(bus.keys, 'tenants/default/viewer=desk.nk');
+  const desk = join(fixture.bus.keys, 'tenants/default/viewer=desk.nk');
   expect(await run(desk, 'sessions')).toMatchObject({ code: 0 });
   // The keys that were not named are the ones that there were.
-  expect(await run(bus.file('operator'), 'sessions')).toMatchObject({ code: 0 });
+  expect(await run(fixture.bus.file('operator'), 'sessions')).toMatchObject({ code: 0 });
 });
 
 test('a tool service whose worker’s key is taken away ends, and says why', async () => {
   expect((await change('--add', 'worker=stock=stock_level')).code).toBe(0);
-  await bus.reload();
+  await fixture.bus.reload();
   const file = join(await scratchFolder('tool'), 'stock.mjs');
   await writeFile(
     file,
     `export default { name: 'stock_level', description: 'How many', schema: { type: 'object' }, run: () => 'none' };`,
   );
-  const service = new Child(COX_MAIN, ['serve', 'tool', file, '--json'], { env: bus.env('workers/stock') });
+  const service = new Child(COX_MAIN, ['serve', 'tool', file, '--json'], { env: fixture.bus.env('workers/stock') });
   await service.says('"type":"ready"');
   expect((await change('--remove', 'worker=stock')).code).toBe(0);
-  await bus.reload();
+  await fixture.bus.reload();
   expect(await service.exited).toMatchObject({ code: 1 });
   expect(service.told).toContain('does not let this user in any more');
 });
@@ -133,11 +122,11 @@ test.each([
   [['--remove', 'admin'], 1, 'key_is_last'],
   [['--add', 'operator=y', '--tenant', 'more'], 2, '--tenant'],
 ])('%j changes nothing', async (args, code, told) => {
-  const before = await readFile(join(bus.keys, 'accounts.conf'), 'utf8');
+  const before = await readFile(join(fixture.bus.keys, 'accounts.conf'), 'utf8');
   const refused = await change(...args);
   expect(refused.code, refused.told).toBe(code);
   expect(refused.told).toContain(told);
-  expect(await readFile(join(bus.keys, 'accounts.conf'), 'utf8')).toBe(before);
+  expect(await readFile(join(fixture.bus.keys, 'accounts.conf'), 'utf8')).toBe(before);
 });
 
 test('a folder that cox auth has not written is told so', async () => {
@@ -146,16 +135,16 @@ test('a folder that cox auth has not written is told so', async () => {
 });
 
 test('the bucket of beats, which a restarted server has forgotten, is made again by a host that lives on', async () => {
-  const admin = await bus.as('admin');
+  const admin = await fixture.bus.as('admin');
   const isThere = async () => {
     const answer = await admin.request('$JS.API.STREAM.INFO.KV_cox_hosts', '', { timeout: 5_000 }).catch(() => null);
     return answer !== null && answer.json<{ error?: unknown }>().error === undefined;
   };
   expect(await isThere()).toBe(true);
-  await bus.restart();
+  await fixture.bus.restart();
   await until('the bucket', isThere);
-  expect(host.exit).toBeNull();
-  const client = await bus.client('operator');
+  expect(fixture.host.exit).toBeNull();
+  const client = await fixture.bus.client('operator');
   const { session } = await client.startSession(
     { prompt: 'Go.', model: await scripted([{ text: 'Still here.' }]) },
     { wait: 'accepted' },

@@ -10,10 +10,10 @@ import {
   tenantSubjects,
   VERBS,
 } from '@coxswain/protocol';
-import { errors, headers, type NatsConnection } from '@nats-io/nats-core';
+import { headers, type NatsConnection } from '@nats-io/nats-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Child } from './kit/child.ts';
-import { type GuardedBus, startGuardedBus } from './kit/guarded-bus.ts';
+import { type GuardedBus, refusalsOf, startGuardedBus } from './kit/guarded-bus.ts';
 import { removeScratch, scratchFolder } from './kit/scratch.ts';
 import { scripted } from './kit/scripts.ts';
 import { until } from './kit/until.ts';
@@ -134,17 +134,6 @@ const LISTENED: readonly (readonly [what: string, subject: string, roles: readon
 ];
 
 /** What the server has refused this connection. */
-function refusalsOf(nc: NatsConnection): Set<string> {
-  const refused = new Set<string>();
-  void (async () => {
-    for await (const status of nc.status()) {
-      if (status.type === 'error' && status.error instanceof errors.PermissionViolationError)
-        refused.add(`${status.error.operation} ${status.error.subject}`);
-    }
-  })();
-  return refused;
-}
-
 test.each(roles)('%s may do what its role says, and nothing else', async (role) => {
   const nc = await bus.as(role);
   const refused = refusalsOf(nc);

@@ -9,27 +9,15 @@ import {
   tenantSubjects,
   VERBS,
 } from '@coxswain/protocol';
-import { errors, type NatsConnection } from '@nats-io/nats-core';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { Child, COX_MAIN, cox } from './kit/child.ts';
-import { type GuardedBus, startGuardedBus } from './kit/guarded-bus.ts';
+import { refusalsOf } from './kit/guarded-bus.ts';
+import { guardedBusAndHost } from './kit/guarded-fixture.ts';
 import { policyFile } from './kit/hook-service.ts';
-import { removeScratch } from './kit/scratch.ts';
 import { scripted } from './kit/scripts.ts';
 import { until } from './kit/until.ts';
 
-let bus: GuardedBus;
-let host: Child;
-
-beforeAll(async () => {
-  bus = await startGuardedBus(['red', 'blue']);
-  host = await bus.startHost();
-}, 300_000);
-afterAll(async () => {
-  await host?.terminate();
-  await bus?.stop();
-  await removeScratch();
-});
+const fixture = guardedBusAndHost(['red', 'blue']);
 
 const theirs = sessionRef('theirs', 'blue');
 const PUBLISHED = [
@@ -68,19 +56,8 @@ const HEARD = [
   '_INBOX.at.*.operator.>',
 ];
 
-function refusalsOf(nc: NatsConnection): Set<string> {
-  const refused = new Set<string>();
-  void (async () => {
-    for await (const status of nc.status()) {
-      if (status.type === 'error' && status.error instanceof errors.PermissionViolationError)
-        refused.add(`${status.error.operation} ${status.error.subject}`);
-    }
-  })();
-  return refused;
-}
-
 test.each(TENANT_ROLES)('the key of a %s of one tenant sends and hears nothing of the other', async (role) => {
-  const nc = await bus.as(role, 'red');
+  const nc = await fixture.bus.as(role, 'red');
   const refused = refusalsOf(nc);
   for (const subject of PUBLISHED) nc.publish(subject, 'x');
   for (const subject of HEARD) nc.subscribe(subject, { callback: () => undefined });
@@ -97,13 +74,13 @@ test('each runs its own: sessions of the same id, hooks that guard one alone, an
     export default defineHooks({ PreToolUse: { handler: () => ({ deny: 'not here' }) } });
   `);
   const service = new Child(COX_MAIN, ['serve', 'hooks', deny, '--name', 'policy', '--json'], {
-    env: bus.env('hooks', 'red'),
+    env: fixture.bus.env('hooks', 'red'),
   });
   await service.says('"type":"ready"');
-  await host.says(/"service":"policy".*hooks are registered/);
+  await fixture.host.says(/"service":"policy".*hooks are registered/);
   const statuses: Record<string, string[]> = {};
   for (const tenant of ['red', 'blue']) {
-    const client = await bus.client('operator', tenant);
+    const client = await fixture.bus.client('operator', tenant);
     const model = await scripted([{ calls: [{ tool: 'list_files', args: {} }] }, { text: `Done for ${tenant}.` }]);
     const permissions = { rules: [{ tool: '*', action: 'allow' as const }] };
     const { session } = await client.startSession(
@@ -117,24 +94,37 @@ test('each runs its own: sessions of the same id, hooks that guard one alone, an
     expect(await client.sessionIds()).toEqual(['same']);
   }
   expect(statuses).toEqual({ red: ['denied'], blue: ['ok'] });
-  const listed = await cox(['sessions', '--json'], { env: bus.env('viewer', 'blue') });
+  const listed = await cox(['sessions', '--json'], { env: fixture.bus.env('viewer', 'blue') });
   expect(listed.json).toMatchObject([{ session_id: 'same' }]);
+  // Whoever looks after the bus reads what is anybody's, and says whose.
+  const admin = fixture.bus.env('admin');
+  expect((await cox(['sessions', '--json'], { env: admin })).stdout).toBe('');
+  for (const tenant of ['red', 'blue']) {
+    const read = await cox(['sessions', '--json', '--tenant', tenant], { env: admin });
+    expect(read.json, read.told).toMatchObject([{ session_id: 'same', stop_reason: 'end_turn' }]);
+    const watched = await cox(['watch', 'same', '--tenant', tenant], { env: admin });
+    expect([watched.code, watched.told]).toEqual([0, expect.stringContaining(`Done for ${tenant}.`)]);
+    const shown = await cox(['show', 'same', '--json', '--tenant', tenant], { env: admin });
+    expect(shown.json, shown.told).toMatchObject([{ session_id: 'same', stop_reason: 'end_turn' }]);
+  }
+  const strange = await cox(['sessions', '--tenant', 'blue'], { env: fixture.bus.env('viewer', 'red') });
+  expect([strange.code, strange.stderr]).toEqual([2, expect.stringContaining('the key is one of the tenant red')]);
   expect(await service.terminate()).toMatchObject({ code: 0 });
 });
 
 test('a hook service of one tenant can neither take nor empty what another has announced', async () => {
-  const operator = await bus.client('operator', 'blue');
-  const hostile = await bus.as('hooks', 'red');
+  const operator = await fixture.bus.client('operator', 'blue');
+  const hostile = await fixture.bus.as('hooks', 'red');
   const { headers } = await import('@nats-io/nats-core');
   const blue = await policyFile(`
     import { defineHooks } from '@coxswain/client';
     export default defineHooks({ PreToolUse: { handler: () => ({ deny: 'guarded' }) } });
   `);
   const service = new Child(COX_MAIN, ['serve', 'hooks', blue, '--name', 'guard', '--json'], {
-    env: bus.env('hooks', 'blue'),
+    env: fixture.bus.env('hooks', 'blue'),
   });
   await service.says('"type":"ready"');
-  await host.says(/"service":"guard".*hooks are registered/);
+  await fixture.host.says(/"service":"guard".*hooks are registered/);
   for (const rollup of ['all', 'sub']) {
     const set = headers();
     set.set('Nats-Rollup', rollup);

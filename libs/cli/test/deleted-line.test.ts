@@ -8,6 +8,7 @@ test('a session of another tenant than default is told with its tenant: a sweep 
     out: 'k3f9\n',
     err: 'k3f9: would be deleted, 4 records\n',
   });
+  expect(deletedLine('k3f9', 'default', { ...due, records: 1 }, false).err).toBe('k3f9: would be deleted, 1 record\n');
   expect(deletedLine('k3f9', 'red', due, false).err).toBe('k3f9 of red: would be deleted, 4 records\n');
   expect(JSON.parse(deletedLine('k3f9', 'red', due, true).out)).toMatchObject({ session_id: 'k3f9', tenant: 'red' });
 });

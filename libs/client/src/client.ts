@@ -1,5 +1,13 @@
 /** The client: one connection to a bus, and the sessions of one tenant on it. */
-import { type JsonObject, readId, type SessionRef, type SessionStatus, sessionRef, TenantId } from '@coxswain/protocol';
+import {
+  type JsonObject,
+  readId,
+  type SessionRef,
+  type SessionStatus,
+  sessionRef,
+  TenantId,
+  topState,
+} from '@coxswain/protocol';
 import { type JetStreamClient, jetstream } from '@nats-io/jetstream';
 import { connect as connectNats, type NatsConnection } from '@nats-io/transport-node';
 import { type BusInfo, busInfo } from './bus-info.ts';
@@ -12,7 +20,7 @@ import { newestRecords, sessionIds } from './read-journal.ts';
 import { type BodyInput, type SendOptions, type SentCommand, sendCommand } from './send-command.ts';
 import { type ServedTool, type ServeToolOptions, serveToolOn } from './serve-tool.ts';
 import { Session } from './session-handle.ts';
-import { listingFrom, type SessionListing, topState } from './session-listing.ts';
+import { listingFrom, type SessionListing } from './session-listing.ts';
 
 /** An approval that somebody is waited for. */
 export type PendingApproval = SessionStatus['approvals'][number] & { readonly session_id: string };

@@ -5,6 +5,7 @@
 import {
   type CommandId,
   type CommandInput,
+  hasEnded,
   injectionFateIn,
   type JournalRecord,
   type Receipt,
@@ -12,7 +13,6 @@ import {
   type SessionRef,
 } from '@coxswain/protocol';
 import { followJournal, type JournalBus, lastNumber } from './read-journal.ts';
-import { hasEnded } from './session-listing.ts';
 
 const INJECTIONS: ReadonlySet<string> = new Set(['steer', 'remind', 'followup']);
 

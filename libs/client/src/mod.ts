@@ -1,5 +1,6 @@
 /** The typed client: connect to a bus, start sessions, steer them, follow them. */
 export type { HandlerPayload, HookContext, HookDefinitions, HookHandler } from '@coxswain/protocol';
+export { hasEnded, topState } from '@coxswain/protocol';
 export { printable, summarizeArgs, summarizeResult } from './args-summary.ts';
 export type { BusInfo, StreamPresence } from './bus-info.ts';
 export { Client, connect, type PendingApproval } from './client.ts';
@@ -38,7 +39,7 @@ export type { BodyInput, SendOptions, SentCommand, WaitStage } from './send-comm
 export type { JobReport } from './send-job-report.ts';
 export { type ServedTool, type ServeToolOptions, serveTool } from './serve-tool.ts';
 export { type InjectOptions, type ReadFrom, type RemindOptions, Session } from './session-handle.ts';
-export { describeState, hasEnded, type SessionListing, topState } from './session-listing.ts';
+export { describeState, type SessionListing } from './session-listing.ts';
 export type { DeliveredInjection, FromRecord, UiEvent, UiEventOf } from './ui-events.ts';
 export { type RunUsage, UsageCollector, type UsageReport } from './usage-report.ts';
 export type { WatchItem } from './watch-session.ts';

@@ -2,6 +2,7 @@
 import {
   type CommandId,
   type Delta,
+  hasEnded,
   type JournalRecord,
   type Json,
   type ParkingFields,
@@ -29,7 +30,6 @@ import {
   type WaitStage,
 } from './send-command.ts';
 import { type JobReport, sendJobReport } from './send-job-report.ts';
-import { hasEnded } from './session-listing.ts';
 import { type WatchItem, watchSession } from './watch-session.ts';
 
 /** How an injection is sent: it can be followed until it is delivered. */

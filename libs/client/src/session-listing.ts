@@ -1,5 +1,13 @@
 /** A session as it stands in lists: what its newest record says by itself. */
-import { decodeRecord, type JournalRecord, type StateValue, type StopReason, tombstoneIn } from '@coxswain/protocol';
+import {
+  decodeRecord,
+  hasEnded,
+  type JournalRecord,
+  type StateValue,
+  type StopReason,
+  tombstoneIn,
+  topState,
+} from '@coxswain/protocol';
 
 /** One line of a list of sessions. */
 export interface SessionListing {
@@ -48,17 +56,6 @@ function listingOf(record: JournalRecord): SessionListing {
     state: record.state,
     stop_reason: end?.type === 'agent_end' ? end.stop_reason : null,
   };
-}
-
-/** The top-level state's name: `function_execute` of `{function_execute: "running"}`. */
-export function topState(state: StateValue): string {
-  return typeof state === 'string' ? state : (Object.keys(state)[0] ?? '');
-}
-
-/** Whether a session in this state has ended; a prompt starts its next run. */
-export function hasEnded(state: StateValue): boolean {
-  const top = topState(state);
-  return top === 'stopped' || top === 'failed';
 }
 
 /** How lists show a state: `failed (error)`, `stopped (cancelled)`, never a bare `stopped`. */

@@ -50,6 +50,7 @@ export * from './returned-json.ts';
 export * from './schema-problems.ts';
 export * from './seams.ts';
 export * from './session-status.ts';
+export * from './state-names.ts';
 export * from './stop-conditions.ts';
 export * from './stored-blobs.ts';
 export * from './subjects.ts';

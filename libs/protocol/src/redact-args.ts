@@ -3,10 +3,12 @@ import type { Json } from './json.ts';
 
 const SECRET_KEY = /pass(word|wd|phrase)?$|secret|token|api[_-]?key|private[_-]?key|credential|authorization|cookie/i;
 const SECRET_TEXT =
-  /(Bearer\s+)[\w.~+/-]{8,}=*|([a-z][a-z0-9+.-]*:\/\/[^/\s:@]*:)[^/\s@]+(?=@)|\b(sk|pk|ghp|gho|ghs|xox[abp]|AKIA|whsec)[-_]?[A-Za-z0-9_-]{12,}|-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*/g;
+  /(Bearer\s+)[\w.~+/-]{8,}=*|(\b[a-z][a-z0-9+.-]{0,20}:\/\/[^/\s:@]*:)[^/\s@]+(?=@)|\b(sk|pk|ghp|gho|ghs|xox[abp]|AKIA|whsec)[-_]?[A-Za-z0-9_-]{12,}|-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*/g;
 const REDACTED = '[redacted]';
 
 const TEXT_MAX_CHARS = 256;
+/** So much of a text is looked at: what is shown, and far enough behind it that no secret is cut in two before it is known. */
+const READ_MAX_CHARS = 1_024;
 const LIST_MAX = 16;
 const KEYS_MAX = 32;
 const DEPTH_MAX = 4;
@@ -19,7 +21,7 @@ const DEPTH_MAX = 4;
 export function redactArgs(value: Json): Json {
   let budget = 12_000;
   const text = (raw: string): string => {
-    const clean = raw.slice(0, 8_192).replace(SECRET_TEXT, (_, ...groups) => {
+    const clean = raw.slice(0, READ_MAX_CHARS).replace(SECRET_TEXT, (_, ...groups) => {
       const [bearer, url] = groups as (string | undefined)[];
       return `${bearer ?? url ?? ''}${REDACTED}`;
     });

@@ -75,7 +75,7 @@ export async function deleteSession(
   const { tombstone, fence, isNew } = placed;
   if (!isNew && !(await ports.purge.hasBefore(ref, fence))) {
     // Also what a host has written meanwhile that had not heard of it.
-    await ports.purge.snapshots(ref);
+    if (!options.dryRun) await ports.purge.snapshots(ref);
     return refused('session_deleted', `it was deleted already, at ${tombstone.deleted_at}`);
   }
   if (options.dryRun) return { status: 'would_delete', records: tombstone.records };

@@ -1,8 +1,13 @@
 /** Whether a session has ended, told by its newest record without folding the others. */
 import type { Blobs, Journal } from '@coxswain/ports';
-import type { JournalRecord, SessionRef } from '@coxswain/protocol';
+import { hasEnded, type JournalRecord, type SessionRef, topState } from '@coxswain/protocol';
 import { copyAfter } from './copy-state.ts';
 import { readRecord } from './load-session.ts';
+
+/** Whether the run of a session whose newest record this is has ended, and nothing that followed it goes on. */
+export function isAtRest({ state, effects_open }: Pick<JournalRecord, 'state' | 'effects_open'>): boolean {
+  return hasEnded(state) && effects_open.length === 0;
+}
 
 /**
  * Why a session whose newest record this is has not ended, or null where it has. An import that was broken off has: nobody
@@ -14,14 +19,13 @@ export async function whyNotEnded(
   ref: SessionRef,
   record: JournalRecord,
 ): Promise<string | null> {
-  const top = typeof record.state === 'string' ? record.state : (Object.keys(record.state)[0] ?? '');
-  const ended = top === 'stopped' || top === 'failed';
-  if (ended && record.effects_open.length === 0) return null;
+  if (isAtRest(record)) return null;
   const first = record.n === 1 ? record : await firstRecord({ journal, blobs }, ref);
   const copy = first && copyAfter(null, first, ref.sessionId);
   if (copy?.how === 'import' && record.n < copy.n) return null;
-  if (ended) return `what followed the end of the run of ${ref.sessionId} goes on still; delete it in a moment`;
-  return `${ref.sessionId} is ${top}; end its run first: cox cancel ${ref.sessionId}`;
+  if (hasEnded(record.state))
+    return `what followed the end of the run of ${ref.sessionId} goes on still; delete it in a moment`;
+  return `${ref.sessionId} is ${topState(record.state)}; end its run first: cox cancel ${ref.sessionId}`;
 }
 
 /** A session's first record, or null where there is none. */

@@ -195,9 +195,7 @@ export class HostPartitions {
   /** Contract: does not reject. One at a time; what changes meanwhile is looked at after it. */
   #balance(): Promise<void> {
     this.#isStale = true;
-    this.#balancing ??= this.#balanceAll().finally(() => {
-      this.#balancing = null;
-    });
+    this.#balancing ??= this.#balanceAll();
     return this.#balancing;
   }
 
@@ -207,12 +205,14 @@ export class HostPartitions {
       try {
         await this.#balanceOnce();
       } catch (error) {
-        if (this.#isLeaving) return;
+        if (this.#isLeaving) break;
         this.#ports.log.warn({ error: (error as Error).message }, 'partitions could not be taken now');
         await this.#ports.clock.sleep(LOOK_AGAIN_MS, this.#ended.signal);
         this.#isStale = true;
       }
     }
+    // Here, and not when its promise has settled: what changes in between would be looked at by nobody.
+    this.#balancing = null;
   }
 
   async #balanceOnce(): Promise<void> {
@@ -278,9 +278,7 @@ export class HostPartitions {
     const held = this.#held.get(key);
     if (held) held.session = session;
     else this.#held.set(key, { session, rung: new Map() });
-    this.#looking ??= this.#lookAgain().finally(() => {
-      this.#looking = null;
-    });
+    this.#looking ??= this.#lookAgain();
   }
 
   /** What has rung for a session that somebody else had is this host's now. */
@@ -301,7 +299,7 @@ export class HostPartitions {
     while (this.#held.size > 0 && !this.#isLeaving) {
       await this.#ports.clock.sleep(LOOK_AGAIN_MS, this.#ended.signal);
       const partitions = new Set([...this.#held.values()].map(({ session }) => partitionOf(session.ref.sessionId)));
-      if (this.#isLeaving) return;
+      if (this.#isLeaving) break;
       try {
         await this.#sort([...partitions]);
         // A note may name a host that has lost the session to another, which has let it go since.
@@ -311,6 +309,7 @@ export class HostPartitions {
         this.#ports.log.warn({ error: (error as Error).message }, 'notes of active sessions cannot be read now');
       }
     }
+    this.#looking = null;
   }
 
   // ---- what is heard ----

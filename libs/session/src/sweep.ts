@@ -10,12 +10,14 @@
 import type { Journal, Purge, StoredBlob } from '@coxswain/ports';
 import { type Actor, BOUNDS, decodeRecord, type SessionRef, tombstoneIn } from '@coxswain/protocol';
 import { type DeletePorts, type Deletion, deleteSession, hashesIn } from './delete-session.ts';
+import { isAtRest } from './ended-record.ts';
+import { SIDE_BY_SIDE } from './side-by-side.ts';
 
 /** What a sweep of sessions does. */
 export interface SweepOptions {
   /** How long sessions of a tenant are kept after their last record, milliseconds; null: until they are deleted. */
   readonly keptMs: (tenant: string) => number | null;
-  /** Sessions that one sweep deletes at most. */
+  /** Sessions that one sweep deletes at most; what is refused does not count. */
   readonly max: number;
   readonly dryRun?: boolean | undefined;
   readonly by?: Actor | undefined;
@@ -23,9 +25,6 @@ export interface SweepOptions {
 
 /** A session that the sweep has deleted, would delete, or could not. */
 export type SweptSession = { readonly ref: SessionRef; readonly deletion: Deletion };
-
-/** Sessions that are looked at side by side. */
-const SIDE_BY_SIDE = 32;
 
 /**
  * Deletes what is due, tenant by tenant; what runs is never due. Ends at `max`, and the next sweep goes on.
@@ -37,14 +36,15 @@ export async function* sweepSessions(
 ): AsyncGenerator<SweptSession, void, undefined> {
   const { by, dryRun, max, keptMs } = options;
   const nowMs = ports.clock.nowMs();
-  let swept = 0;
+  let deleted = 0;
   for (const tenant of await ports.purge.tenants()) {
     const kept = keptMs(tenant);
     const reason = kept === null ? undefined : 'past its retention';
     for await (const ref of dueIn(ports, tenant, kept === null ? null : nowMs - kept)) {
-      if (swept >= max) return;
+      if (deleted >= max) return;
       const deletion = await deleteSession(ports, ref, { by, dryRun, reason });
-      swept++;
+      // One that is refused takes nobody's place: it is refused again tomorrow.
+      if (deletion.status !== 'refused') deleted++;
       yield { ref, deletion };
     }
   }
@@ -79,9 +79,8 @@ async function isDue(
   if (tombstoneIn(last.bytes)) return purge.hasBefore(ref, last.fence);
   if (untilMs === null) return false;
   try {
-    const { at, state, effects_open } = decodeRecord(last.bytes);
-    const ended = state === 'stopped' || state === 'failed';
-    return ended && effects_open.length === 0 && Date.parse(at) <= untilMs;
+    const record = decodeRecord(last.bytes);
+    return isAtRest(record) && Date.parse(record.at) <= untilMs;
   } catch {
     // What cannot be read is deleted by name only.
     return false;

@@ -270,6 +270,11 @@ describe('deletion from outside', () => {
     const before = await bed.bytes();
     expect(await deleted(bed, { dryRun: true })).toEqual({ status: 'would_delete', records: before.length });
     expect(await bed.bytes()).toEqual(before);
+    await deleted(bed);
+    const snapshots = vi.fn(async () => undefined);
+    const again = await deleted(bed, { dryRun: true }, { purge: { ...bed.bus.purge, snapshots } });
+    expect(again).toMatchObject(HAS_GONE);
+    expect(snapshots).not.toHaveBeenCalled();
   });
 
   test.each(['timers', 'snapshots', 'journalBefore'] as const)(
@@ -354,11 +359,11 @@ describe('forks of a deleted session', () => {
 describe('a sweep', () => {
   const keptMs = (ms: number | null) => ({ keptMs: () => ms, max: 100 });
 
-  async function swept(bed: TestBed, options: Parameters<typeof sweepSessions>[1]) {
+  async function swept(bed: TestBed, options: Parameters<typeof sweepSessions>[1], other: Partial<DeletePorts> = {}) {
     const found: string[] = [];
     let done = false;
     const sweeping = (async () => {
-      for await (const { ref, deletion } of sweepSessions(portsOf(bed), options))
+      for await (const { ref, deletion } of sweepSessions(portsOf(bed, other), options))
         found.push(`${ref.sessionId} ${deletion.status}`);
       done = true;
     })();
@@ -401,6 +406,24 @@ describe('a sweep', () => {
     expect((await swept(bed, options)).length).toBe(2);
     expect((await swept(bed, options)).length).toBe(2);
     expect((await swept(bed, options)).length).toBe(1);
+  });
+
+  test('what cannot be deleted takes nobody’s place in a sweep', async () => {
+    const bed = testBed();
+    bed.models.answers = Array.from({ length: 3 }, () => say('done'));
+    await bed.host();
+    for (let i = 0; i < 3; i++) await bed.start({}, { session: `s${i}` });
+    await bed.time.advance(1_000);
+    // One is on a stream that cannot be written.
+    const journal: DeletePorts['journal'] = {
+      ...bed.bus.journal,
+      append: async (ref, bytes, fence) =>
+        ref.sessionId === 's0'
+          ? { status: 'ambiguous', cause: 'no leader' }
+          : bed.bus.journal.append(ref, bytes, fence),
+    };
+    const found = await swept(bed, { keptMs: () => 0, max: 2 }, { journal });
+    expect(found).toEqual(['s0 refused', 's1 deleted', 's2 deleted']);
   });
 
   const large = (seed: string) => seed.repeat(BOUNDS.fieldInlineMaxBytes);

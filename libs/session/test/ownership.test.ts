@@ -1,6 +1,6 @@
 /** Many hosts on one bus: who works on which session, and how it gets from one to the other. R10. */
 import type { CommandInbox, Doorbell, HostLine } from '@coxswain/ports';
-import { HOST_LIVENESS, partitionOf } from '@coxswain/protocol';
+import { HOST_LIVENESS, PARTITIONS, partitionOf } from '@coxswain/protocol';
 import { expect, test } from 'vitest';
 import { assignPartitions } from '../src/assign-partitions.ts';
 import type { HostOptions, SessionHost } from '../src/mod.ts';
@@ -387,6 +387,42 @@ test('a host takes up what is noted, and looks at no other session', async () =>
   expect(await bed.lines('busy')).toContainEqual(expect.stringContaining('c1 interrupted'));
   expect(refOf('busy').sessionId).toBe('busy');
 });
+
+// A balance ends some turns of the event loop's inner queue after its last answer: whichever of them brings the news.
+test.each([0, 1, 2, 3, 4, 5, 6, 7, 8, 9])(
+  'a host that is heard while partitions are being taken gets its share: %i turns later',
+  async (turns) => {
+    const bed = testBed();
+    const line = bed.bus.createHostLine();
+    const inbox = bed.bus.createInbox();
+    const opened: number[] = [];
+    let tell: Parameters<HostLine['open']>[1]['beat'] = () => {};
+    const sayLate = async () => {
+      for (let i = 0; i < turns; i++) await null;
+      tell({ v: 1, host: 'late', state: 'serving', no: 1 });
+    };
+    const hostLine: HostLine = {
+      ...line,
+      open: (self, handlers) => {
+        tell = handlers.beat;
+        return line.open(self, handlers);
+      },
+    };
+    const watched: CommandInbox = {
+      ...inbox,
+      open: async (handlers, partitions) => {
+        await inbox.open(handlers, partitions);
+        opened.push(partitions?.length ?? PARTITIONS);
+        // The second time, with nothing to be read of what it brings.
+        if (opened.length === 2) void sayLate();
+      },
+    };
+    await bed.host(QUICK, { hostLine, inbox: watched });
+    tell({ v: 1, host: 'early', state: 'serving', no: 1 });
+    await bed.time.settle();
+    expect(opened.map((share) => Math.round(PARTITIONS / share))).toEqual([1, 2, 3]);
+  },
+);
 
 /** Another session of the same partition. */
 function sameShare(session: string): string {

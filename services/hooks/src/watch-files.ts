@@ -28,9 +28,7 @@ export function watchFiles(
   function changed(): void {
     if (ended) return;
     again = true;
-    running ??= work().finally(() => {
-      running = null;
-    });
+    running ??= work();
   }
   async function work(): Promise<void> {
     while (again && !ended) {
@@ -50,6 +48,8 @@ export function watchFiles(
         retry.unref();
       }
     }
+    // Here, and not when its promise has settled: what changes in between would be looked at by nobody.
+    running = null;
   }
   look();
   return {

@@ -1,6 +1,7 @@
 /** A host is stopped where it stands, for longer than its lease, and goes on: everything of it is somebody else's by then. */
 
 import type { Scenario } from '../scenario.ts';
+import { strikesEvery } from '../strikes-every.ts';
 import { hostNames } from '../world.ts';
 import { usualBars } from './usual-bars.ts';
 
@@ -13,8 +14,7 @@ export const hostPaused: Scenario = {
   defaults: { hosts: 3, workers: 2, sessions: 120, minutes: 2, replicas: 1, seed: 1 },
   faults({ hosts, minutes }, random) {
     const names = hostNames(hosts);
-    return Array.from({ length: Math.max(1, Math.floor((minutes * 60_000) / EVERY_MS) - 1) }, (_, i) => ({
-      atMs: Math.min((i + 1) * EVERY_MS, minutes * 30_000 + i * EVERY_MS),
+    return strikesEvery({ everyMs: EVERY_MS }, minutes, () => ({
       fault: 'pause_host',
       on: names[random.int(hosts)] as string,
       forMs: random.between(4_000, 8_000),

@@ -1,6 +1,7 @@
 /** A host is killed -9 every ten seconds and started again some seconds later, while sessions are steered and approved. */
 
 import type { Scenario } from '../scenario.ts';
+import { strikesEvery } from '../strikes-every.ts';
 import { hostNames } from '../world.ts';
 import { usualBars } from './usual-bars.ts';
 
@@ -13,11 +14,9 @@ export const hostsKilled: Scenario = {
   defaults: { hosts: 3, workers: 2, sessions: 200, minutes: 5, replicas: 1, seed: 1 },
   faults({ hosts, minutes }, random) {
     const names = hostNames(hosts);
-    const strikes = Math.max(1, Math.floor((minutes * 60_000 - EVERY_MS / 2) / EVERY_MS));
     // One after another, from a chance beginning: so that each is struck and none twice while it is away.
     const first = random.int(hosts);
-    return Array.from({ length: strikes }, (_, i) => ({
-      atMs: Math.min((i + 1) * EVERY_MS, minutes * 60_000 * 0.5 + i * EVERY_MS),
+    return strikesEvery({ everyMs: EVERY_MS, quietMs: EVERY_MS / 2 }, minutes, (i) => ({
       fault: 'kill_host',
       on: names[(first + i) % hosts] as string,
       forMs: random.between(3_000, 6_000),

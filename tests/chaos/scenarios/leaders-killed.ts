@@ -4,18 +4,17 @@ import type { PlannedFault } from '../nemesis.ts';
 import type { RunOptions, Scenario } from '../scenario.ts';
 import { openNodes } from '../server-nodes.ts';
 import { SERVER_OPERATIONS } from '../server-operations.ts';
+import { strikesEvery } from '../strikes-every.ts';
 import { serverBars } from './server-bars.ts';
 
 const EVERY_MS = 25_000;
 
 /** A plan of strikes at leaders, each over before the next: two of three have to stand. */
 export function leaderFaults({ minutes }: RunOptions, random: Random): PlannedFault[] {
-  const strikes = Math.max(1, Math.floor((minutes * 60_000 - 5_000) / EVERY_MS));
-  return Array.from({ length: strikes }, (_, i) => {
+  return strikesEvery({ everyMs: EVERY_MS, firstMs: EVERY_MS / 2, quietMs: 5_000 }, minutes, () => {
     const fault = random.pick(['kill_server', 'kill_server', 'pause_server', 'restart_server', 'step_down'] as const);
     const led = random.chance(0.7) ? 'journals' : 'commands';
     return {
-      atMs: Math.min((i + 1) * EVERY_MS - EVERY_MS / 2, minutes * 30_000 + i * EVERY_MS),
       fault,
       on: fault === 'step_down' ? led : `leader of ${led}`,
       forMs: random.between(5_000, 12_000),

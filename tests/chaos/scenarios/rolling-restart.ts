@@ -1,6 +1,7 @@
 /** All hosts are replaced, one after another, under load: as an upgrade does it. */
 
 import type { Scenario } from '../scenario.ts';
+import { strikesEvery } from '../strikes-every.ts';
 import { hostNames } from '../world.ts';
 import { usualBars } from './usual-bars.ts';
 
@@ -13,8 +14,7 @@ export const rollingRestart: Scenario = {
   defaults: { hosts: 3, workers: 2, sessions: 120, minutes: 2, replicas: 1, seed: 1 },
   faults({ hosts, minutes }) {
     const names = hostNames(hosts);
-    return Array.from({ length: Math.max(1, Math.floor((minutes * 60_000) / EVERY_MS) - 1) }, (_, i) => ({
-      atMs: Math.min((i + 1) * EVERY_MS - EVERY_MS / 2, minutes * 30_000 + i * EVERY_MS),
+    return strikesEvery({ everyMs: EVERY_MS, firstMs: EVERY_MS / 2 }, minutes, (i) => ({
       fault: 'replace_host',
       on: names[i % hosts] as string,
     }));

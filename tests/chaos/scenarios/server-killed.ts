@@ -2,6 +2,7 @@
 import type { Scenario } from '../scenario.ts';
 import { openNodes } from '../server-nodes.ts';
 import { SERVER_OPERATIONS } from '../server-operations.ts';
+import { strikesEvery } from '../strikes-every.ts';
 import { serverBars } from './server-bars.ts';
 
 const EVERY_MS = 20_000;
@@ -14,13 +15,11 @@ export const serverKilled: Scenario = {
   openServers: openNodes({ size: 1 }),
   operations: SERVER_OPERATIONS,
   faults({ minutes }, random) {
-    const strikes = Array.from({ length: Math.max(1, Math.floor((minutes * 60_000 - 5_000) / EVERY_MS)) }, (_, i) => ({
-      atMs: Math.min((i + 1) * EVERY_MS - EVERY_MS / 2, minutes * 30_000 + i * EVERY_MS),
+    return strikesEvery({ everyMs: EVERY_MS, firstMs: EVERY_MS / 2, quietMs: 5_000 }, minutes, () => ({
       fault: 'kill_server',
       on: 'n1',
       forMs: random.between(2_000, 5_000),
     }));
-    return strikes;
   },
   bars: (measures) => serverBars(measures),
 };

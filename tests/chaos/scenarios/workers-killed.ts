@@ -1,6 +1,7 @@
 /** Tool workers are killed -9, or stand still, under load. */
 
 import type { Scenario } from '../scenario.ts';
+import { strikesEvery } from '../strikes-every.ts';
 import { workerNames } from '../world.ts';
 import { usualBars } from './usual-bars.ts';
 
@@ -13,8 +14,7 @@ export const workersKilled: Scenario = {
   defaults: { hosts: 2, workers: 3, sessions: 120, minutes: 2, replicas: 1, seed: 1 },
   faults({ workers, minutes }, random) {
     const names = workerNames(workers);
-    return Array.from({ length: Math.max(1, Math.floor((minutes * 60_000) / EVERY_MS) - 1) }, (_, i) => ({
-      atMs: Math.min((i + 1) * EVERY_MS, minutes * 30_000 + i * EVERY_MS),
+    return strikesEvery({ everyMs: EVERY_MS }, minutes, (i) => ({
       // None is struck again before it is back.
       fault: random.chance(0.6) ? 'kill_worker' : 'pause_worker',
       on: names[i % workers] as string,

@@ -12,7 +12,7 @@ import {
   type TenantRole,
 } from '@coxswain/adapter-nats';
 import { type Client, connect as connectClient } from '@coxswain/client';
-import type { NatsConnection } from '@nats-io/nats-core';
+import { errors, type NatsConnection } from '@nats-io/nats-core';
 import { Child, cox, SESSIONS_MAIN } from './child.ts';
 import { scratchFolder } from './scratch.ts';
 import { until } from './until.ts';
@@ -143,4 +143,16 @@ async function portsIn(folder: string, server: ChildProcess, log: string): Promi
     // It is being written.
     return null;
   }
+}
+
+/** What the server refuses to this connection from now on: `publish SUBJECT`, `subscription SUBJECT`. It fills as the server tells. */
+export function refusalsOf(nc: NatsConnection): Set<string> {
+  const refused = new Set<string>();
+  void (async () => {
+    for await (const status of nc.status()) {
+      if (status.type === 'error' && status.error instanceof errors.PermissionViolationError)
+        refused.add(`${status.error.operation} ${status.error.subject}`);
+    }
+  })();
+  return refused;
 }

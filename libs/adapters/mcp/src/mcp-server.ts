@@ -220,27 +220,34 @@ export class McpServerTools {
   /** Fetches the list anew; changes that are told meanwhile lead to one more fetch, not to many. */
   #refresh(): void {
     this.#refreshAgain = true;
-    this.#refreshing ??= this.#fetchLists().finally(() => {
-      this.#refreshing = null;
-    });
+    this.#refreshing ??= this.#fetchLists();
   }
 
   async #fetchLists(): Promise<void> {
-    while (this.#refreshAgain && !this.#closing.signal.aborted) {
-      this.#refreshAgain = false;
-      // Servers tell each of many changes; and one that tells a change at every list shall not keep the host busy.
-      await delay(REFRESH_PAUSE_MS);
-      const connection = this.#connection;
-      if (connection === null || connection.lost() !== null) return;
-      try {
-        const tools = await listTools(connection.client, this.#closing.signal, this.#spec.startTimeoutMs);
-        if (JSON.stringify(tools) === JSON.stringify(this.#tools)) continue;
-        this.#tools = tools;
-        this.#spec.onToolsChanged();
-      } catch (error) {
-        if (this.#closing.signal.aborted) return;
-        this.#spec.onNotice('warning', `its changed list of tools could not be read: ${(error as Error).message}`);
+    try {
+      while (this.#refreshAgain && !this.#closing.signal.aborted) {
+        this.#refreshAgain = false;
+        // Servers tell each of many changes; and one that tells a change at every list shall not keep the host busy.
+        await delay(REFRESH_PAUSE_MS);
+        const connection = this.#connection;
+        if (connection === null || connection.lost() !== null) return;
+        await this.#fetchList(connection);
       }
+    } finally {
+      // Here, and not when its promise has settled: what is told in between would be looked at by nobody.
+      this.#refreshing = null;
+    }
+  }
+
+  async #fetchList({ client }: Connection): Promise<void> {
+    try {
+      const tools = await listTools(client, this.#closing.signal, this.#spec.startTimeoutMs);
+      if (JSON.stringify(tools) === JSON.stringify(this.#tools)) return;
+      this.#tools = tools;
+      this.#spec.onToolsChanged();
+    } catch (error) {
+      if (this.#closing.signal.aborted) return;
+      this.#spec.onNotice('warning', `its changed list of tools could not be read: ${(error as Error).message}`);
     }
   }
 }

@@ -4,8 +4,9 @@ import { canonicalJson, type HookAnnouncement, STREAMS, subjects } from '@coxswa
 import type { NatsConnection } from '@nats-io/nats-core';
 import { onConnectionChange } from './connection-changes.ts';
 import { ensureBuckets } from './ensure-streams.ts';
-import { readHookServices, registeredHooksOf, registryReader, writeHookService } from './hook-registry-key.ts';
-import { NatsUnavailableError } from './nats-status.ts';
+import { readHookServices, registeredHooksOf } from './hook-registry-key.ts';
+import { replaceKey } from './registry-keys.ts';
+import type { StoredMessage } from './stream-reader.ts';
 
 /** A hook of this id belongs to another service. */
 export class HookIdTakenError extends Error {
@@ -13,8 +14,6 @@ export class HookIdTakenError extends Error {
   readonly code = 'hook_id_taken';
 }
 
-/** A registration that is overtaken is written again so often. */
-export const WRITES_MAX = 16;
 const TRIED_AGAIN_AFTER_MS = 1_000;
 
 /**
@@ -49,17 +48,13 @@ export async function announce(
 ): Promise<void> {
   await refuseTaken(nc, tenant, service, handlers);
   const registrations = handlers.table();
-  const reader = registryReader(nc);
-  for (let write = 0; write < WRITES_MAX; write++) {
-    const stored = await reader.leaderLast(subjects.hookService(tenant, service));
+  const next = (stored: StoredMessage | null): HookAnnouncement | undefined => {
     const before = stored ? registeredHooksOf(stored)?.announcement : null;
     // Many instances start with the same: then there is nothing to say.
-    if (before && (missing || canonicalJson(before.registrations) === canonicalJson(registrations))) return;
-    const since = before?.since ?? new Date().toISOString();
-    const announcement: HookAnnouncement = { v: 1, service, since, registrations };
-    if (await writeHookService(nc, tenant, service, announcement, stored?.seq ?? 0)) return;
-  }
-  throw new NatsUnavailableError(`the registration of ${service} was overtaken ${WRITES_MAX} times`);
+    if (before && (missing || canonicalJson(before.registrations) === canonicalJson(registrations))) return undefined;
+    return { v: 1, service, since: before?.since ?? new Date().toISOString(), registrations };
+  };
+  await replaceKey(nc, subjects.hookService(tenant, service), `the registration of ${service}`, next);
 }
 
 /**

@@ -9,12 +9,11 @@ import {
   tenantSubjects,
   toolDigest,
 } from '@coxswain/protocol';
-import { headers, type NatsConnection } from '@nats-io/nats-core';
+import type { NatsConnection } from '@nats-io/nats-core';
 import { ensureBuckets } from './ensure-streams.ts';
-import { answerOf, isWrongSequence, NatsRefusedError, NatsUnavailableError, type PublishAck } from './nats-status.ts';
 import { readKeys, valueIn } from './read-keys.ts';
-import { createStreamReader, type StoredMessage } from './stream-reader.ts';
-import { wireOf } from './wire.ts';
+import { isTakenBack, replaceKey } from './registry-keys.ts';
+import type { StoredMessage } from './stream-reader.ts';
 
 /** An instance that serves a tool, as it says itself. */
 export interface ListedToolInstance {
@@ -35,9 +34,6 @@ export interface ListedTool {
   readonly announcement: ToolAnnouncement;
   readonly instances: readonly ListedToolInstance[];
 }
-
-const OPERATION = 'KV-Operation';
-const WRITES_MAX = 16;
 
 /** The tools of a tenant by name. @throws NatsUnavailableError, NatsRefusedError, NotPermittedError. */
 export async function listBusTools(nc: NatsConnection, tenant: TenantId): Promise<ListedTool[]> {
@@ -65,26 +61,15 @@ export async function listBusTools(nc: NatsConnection, tenant: TenantId): Promis
  * @throws as {@link listBusTools}.
  */
 export async function removeBusTool(nc: NatsConnection, tenant: TenantId, name: string): Promise<boolean> {
-  const reader = createStreamReader(wireOf(nc), `KV_${STREAMS.registry}`);
   const subject = subjects.toolAnnouncement(tenant, name);
-  for (let write = 0; write < WRITES_MAX; write++) {
-    const stored = await reader.leaderLast(subject);
-    if (stored?.headers.get(OPERATION) !== '') return false;
-    const head = headers();
-    head.set('Nats-Expected-Last-Subject-Sequence', String(stored.seq));
-    head.set(OPERATION, 'DEL');
-    const { error } = answerOf<PublishAck>(await wireOf(nc).request(subject, new Uint8Array(), head));
-    if (!error) return true;
-    if (isWrongSequence(error)) continue;
-    if (error.code === 503) throw new NatsUnavailableError(error.description);
-    throw new NatsRefusedError(`taking back the announcement of ${name}`, error);
-  }
-  throw new NatsUnavailableError(`the announcement of ${name} was overtaken ${WRITES_MAX} times`);
+  return replaceKey(nc, subject, `the announcement of ${name}`, (stored) =>
+    stored && !isTakenBack(stored) ? null : undefined,
+  );
 }
 
-function announcementOf({ subject, data, headers: head }: StoredMessage): ToolAnnouncement | null {
-  const announcement = head.get(OPERATION) === '' ? valueIn(data, ToolAnnouncement) : null;
-  return announcement && announcement.name === parseBusTool(subject)?.name ? announcement : null;
+function announcementOf(stored: StoredMessage): ToolAnnouncement | null {
+  const announcement = isTakenBack(stored) ? null : valueIn(stored.data, ToolAnnouncement);
+  return announcement && announcement.name === parseBusTool(stored.subject)?.name ? announcement : null;
 }
 
 function instanceOf(subject: string, data: Uint8Array): (ListedToolInstance & { readonly tool: string }) | null {

@@ -12,10 +12,9 @@ import {
   subjects,
   type TenantId,
 } from '@coxswain/protocol';
-import { headers, type NatsConnection } from '@nats-io/nats-core';
-import { answerOf, isWrongSequence, NatsRefusedError, NatsUnavailableError, type PublishAck } from './nats-status.ts';
+import type { NatsConnection } from '@nats-io/nats-core';
 import { readKeys, valueIn } from './read-keys.ts';
-import { wireOf } from './wire.ts';
+import { replaceKey } from './registry-keys.ts';
 
 /** Pages of 256 keys that are read of one persona: its revoked rules are among them. */
 const PAGES_MAX = 64;
@@ -57,13 +56,9 @@ const compare = (one: string, other: string) => (one < other ? -1 : Number(one >
  * @throws NatsUnavailableError, NatsRefusedError, NotPermittedError.
  */
 export async function keepRememberedRule(nc: NatsConnection, tenant: TenantId, stored: StoredRule): Promise<void> {
-  const subject = subjects.rememberedRule(tenant, stored.rule);
-  const head = headers();
-  // A revocation takes the place of what is there; a rule goes only where nothing is.
-  if (!stored.revoked) head.set('Nats-Expected-Last-Subject-Sequence', '0');
-  const payload = new TextEncoder().encode(JSON.stringify(stored));
-  const answer = answerOf<PublishAck>(await wireOf(nc).request(subject, payload, head));
-  if (!answer.error || isWrongSequence(answer.error)) return;
-  if (answer.error.code === 503) throw new NatsUnavailableError(answer.error.description);
-  throw new NatsRefusedError(`keeping the rule ${stored.rule.id}`, answer.error);
+  const { rule, revoked } = stored;
+  await replaceKey(nc, subjects.rememberedRule(tenant, rule), `the rule ${rule.id}`, (there) => {
+    const known = there && valueIn(there.data, StoredRule);
+    return known && (known.revoked || !revoked) ? undefined : stored;
+  });
 }

@@ -15,6 +15,7 @@ import type { NatsConnection } from '@nats-io/nats-core';
 import { onConnectionChange } from './connection-changes.ts';
 import { ensureBuckets } from './ensure-streams.ts';
 import { readKeys, valueIn } from './read-keys.ts';
+import { isTakenBack } from './registry-keys.ts';
 import type { StoredMessage } from './stream-reader.ts';
 
 /** See the top of the file. */
@@ -116,7 +117,7 @@ export async function watchToolPresence(nc: NatsConnection, log: Log): Promise<T
     },
   });
   for (const stored of (await readKeys(nc, STREAMS.registry, subjects.toolAnnouncements)).values())
-    take(stored, stored.headers.get('KV-Operation') !== '', false);
+    take(stored, isTakenBack(stored), false);
   const watch = await (await new Kvm(nc).open(STREAMS.registry)).watch({ key: 'tools.>' });
   void (async () => {
     for await (const { key, revision, value, operation } of watch) {

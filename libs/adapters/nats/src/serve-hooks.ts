@@ -26,17 +26,11 @@ import {
   TenantId,
 } from '@coxswain/protocol';
 import { type Msg, type NatsConnection, nuid, type Subscription } from '@nats-io/nats-core';
-import { announce, idsOf, keepAnnounced, refuseTaken, WRITES_MAX } from './announce-hooks.ts';
+import { announce, idsOf, keepAnnounced, refuseTaken } from './announce-hooks.ts';
 import { ensureBuckets } from './ensure-streams.ts';
-import {
-  readHookInstances,
-  readHookServices,
-  registeredHooksOf,
-  registryReader,
-  writeHookService,
-} from './hook-registry-key.ts';
+import { readHookInstances, readHookServices, registeredHooksOf } from './hook-registry-key.ts';
 import { beatOf } from './nats-hooks.ts';
-import { NatsUnavailableError } from './nats-status.ts';
+import { replaceKey } from './registry-keys.ts';
 import { wireOf } from './wire.ts';
 
 /** What is served, and as what. */
@@ -360,11 +354,8 @@ export async function listHookServices(nc: NatsConnection, tenant: string): Prom
  * @returns false where there is none of the name.
  */
 export async function removeHookService(nc: NatsConnection, tenant: string, service: string): Promise<boolean> {
-  const reader = registryReader(nc);
-  for (let write = 0; write < WRITES_MAX; write++) {
-    const stored = await reader.leaderLast(subjects.hookService(tenant, service));
-    if (!stored || !registeredHooksOf(stored)?.announcement) return false;
-    if (await writeHookService(nc, tenant, service, null, stored.seq)) return true;
-  }
-  throw new NatsUnavailableError(`the registration of ${service} was overtaken ${WRITES_MAX} times`);
+  const subject = subjects.hookService(tenant, service);
+  return replaceKey(nc, subject, `the registration of ${service}`, (stored) =>
+    stored && registeredHooksOf(stored)?.announcement ? null : undefined,
+  );
 }

@@ -1,8 +1,8 @@
 /** `cox approvals`. */
-import { connectionTo, connectNats } from '@coxswain/adapter-nats';
+import { connectNats } from '@coxswain/adapter-nats';
 import { printable, summarizeArgs } from '@coxswain/client';
 import { tenantSubjects } from '@coxswain/protocol';
-import { type OpenBus, withBus } from '../instance/open-bus.ts';
+import { type OpenBus, reachedAt, withBus } from '../instance/open-bus.ts';
 import { stopSignal } from '../instance/stop-signal.ts';
 import { type WaitingApproval, waitingApprovals } from '../instance/waiting-approvals.ts';
 import { EXIT, usageError } from '../line/cli-error.ts';
@@ -22,7 +22,7 @@ export const run: CommandRun = (invocation) =>
     if (invocation.flags.on('watch')) return watch(invocation, bus);
     const all = await waitingApprovals(bus);
     const rest = behind(all, invocation.flags.text('after'));
-    const shown = rest.slice(0, invocation.flags.whole('max', { min: 1, max: 100_000 }) ?? SHOWN_MAX);
+    const shown = rest.slice(0, invocation.flags.whole('limit', { min: 1, max: 100_000 }) ?? SHOWN_MAX);
     print(invocation, shown);
     const last = shown.at(-1);
     if (shown.length < rest.length && last)
@@ -53,9 +53,7 @@ function rowOf({ session_id, persona, call_id, tool, args, since, expires_at, qu
 }
 
 async function watch(invocation: Invocation, bus: OpenBus): Promise<typeof EXIT.ok> {
-  const { address, embedded } = bus;
-  const at = address ?? { servers: embedded?.server.url ?? '', token: embedded?.server.token };
-  const nc = await connectNats({ ...connectionTo(at), name: 'cox-approvals' });
+  const nc = await connectNats({ ...reachedAt(bus), name: 'cox' });
   const stop = stopSignal();
   let known = new Map<string, WaitingApproval>();
   let looking: Promise<void> = Promise.resolve();

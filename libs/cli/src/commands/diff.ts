@@ -1,4 +1,5 @@
 /** `cox diff`. */
+
 import { printable } from '@coxswain/client';
 import type { Json } from '@coxswain/protocol';
 import { type Difference, diffJournals, type JournalDiff, readRecord } from '@coxswain/session';
@@ -6,6 +7,7 @@ import { withBus } from '../instance/open-bus.ts';
 import { CliError, EXIT, type ExitCode, usageError } from '../line/cli-error.ts';
 import type { CommandRun, Invocation } from '../line/command-spec.ts';
 import { journalSource, type OpenJournal } from '../run/journal-source.ts';
+import { counted } from '../terminal/counted.ts';
 import { standardStreams } from '../terminal/streams.ts';
 
 /** Differences that a terminal is shown; `--json` has more. */
@@ -37,7 +39,7 @@ async function* recordsOf({ records, blobs }: OpenJournal) {
 }
 
 function forPeople({ a, b, first, differences, more }: JournalDiff): string {
-  const names = `a: ${a.session_id} (${a.records} records)\nb: ${b.session_id} (${b.records} records)\n`;
+  const names = `a: ${a.session_id} (${counted(a.records, 'record')})\nb: ${b.session_id} (${counted(b.records, 'record')})\n`;
   if (first === null) return `${names}the same, but for ids and times\n`;
   const { n, path, is } = first;
   const same = n === 1 ? 'they differ from the first record on' : `the same up to record ${n - 1}`;

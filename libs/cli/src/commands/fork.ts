@@ -1,5 +1,6 @@
 /** `cox fork`. */
-import { newCommandId, newSessionId, type Session } from '@coxswain/client';
+
+import { hasEnded, newCommandId, newSessionId, type Session } from '@coxswain/client';
 import { leaveRunning } from '../instance/leave-running.ts';
 import { withBus } from '../instance/open-bus.ts';
 import { findSession } from '../instance/resolve-session.ts';
@@ -9,6 +10,7 @@ import { forkChanges } from '../run/fork-changes.ts';
 import { sessionIdOf } from '../run/start-body.ts';
 import { takePart } from '../run/take-part.ts';
 import { namedSteeringFile } from '../steering-file/steer-from-file.ts';
+import { counted } from '../terminal/counted.ts';
 import { standardStreams } from '../terminal/streams.ts';
 
 /** Copying a long session takes its time, and the fork is accepted once its first record is there. */
@@ -49,7 +51,7 @@ export const run: CommandRun = async (invocation) => {
 async function stateAfterCopy(session: Session, n: number, signal: AbortSignal): Promise<'ended' | 'goes on'> {
   let ended = false;
   for await (const { events, state, n: at, input } of session.events({ signal })) {
-    ended = state === 'stopped' || state === 'failed';
+    ended = hasEnded(state);
     const failed = events.find((event) => event.type === 'copy_failed');
     const isTakeover = input.type === 'owned' && input.after_copy?.session === session.id;
     if (isTakeover && failed?.type === 'copy_failed') {
@@ -57,7 +59,7 @@ async function stateAfterCopy(session: Session, n: number, signal: AbortSignal):
       throw new CliError(
         EXIT.error,
         'fork_origin_gone',
-        `${code}: ${session.id} has ${failed.copied} records only: ${message}`,
+        `${code}: ${session.id} has ${counted(failed.copied, 'record')} only: ${message}`,
       );
     }
     if (isTakeover && at > n) break;

@@ -1,8 +1,10 @@
 /** `cox hooks`. */
+
 import { listHookServices, removeHookService } from '@coxswain/adapter-nats';
 import { HookServiceName } from '@coxswain/protocol';
 import { announcedCommand, type Connection } from '../instance/announced.ts';
 import { CliError, EXIT, type ExitCode } from '../line/cli-error.ts';
+import { counted } from '../terminal/counted.ts';
 import { standardStreams } from '../terminal/streams.ts';
 
 /** Lists the hook services that are registered, or takes the registrations of one back. */
@@ -23,7 +25,7 @@ async function list(nc: Connection, tenant: string, json: boolean): Promise<Exit
       );
       continue;
     }
-    const lives = instances === 0 ? 'nobody serves it' : instances === 1 ? '1 instance' : `${instances} instances`;
+    const lives = instances === 0 ? 'nobody serves it' : counted(instances, 'instance');
     standardStreams.out(`${service}  ${lives}\n`);
     for (const { id, point, pattern, priority, timeout_ms, on_error } of registrations) {
       standardStreams.out(`  ${id}  ${point}  ${pattern}  priority ${priority}  ${timeout_ms} ms  ${on_error}\n`);

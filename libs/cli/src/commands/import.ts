@@ -5,18 +5,10 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { createSystemClock } from '@coxswain/adapter-memory';
-import {
-  type ConnectNatsOptions,
-  connectionTo,
-  connectNats,
-  createNatsBlobs,
-  createNatsJournal,
-  ensureStreams,
-} from '@coxswain/adapter-nats';
+import { connectNats, createNatsBlobs, createNatsJournal, ensureStreams } from '@coxswain/adapter-nats';
 import { SessionId } from '@coxswain/protocol';
 import { importJournal, linesOf } from '@coxswain/session';
-import { namedTenant } from '../instance/named-tenant.ts';
-import { type OpenBus, withBusOnce } from '../instance/open-bus.ts';
+import { type OpenBus, reachedAt, withBusOnce } from '../instance/open-bus.ts';
 import { typedIn } from '../instance/state-dir.ts';
 import { CliError, EXIT, usageError } from '../line/cli-error.ts';
 import type { CommandRun } from '../line/command-spec.ts';
@@ -31,7 +23,7 @@ export const run: CommandRun = async (invocation) => {
   const { path, remove } = await readable(args[0] as string, typedIn(env));
   try {
     return await withBusOnce(invocation, false, async (bus) => {
-      const tenant = namedTenant(flags, bus.address?.credentials?.tenant);
+      const { tenant } = bus.client;
       const lines = () => linesOf(createReadStream(path));
       const { ref, origin, records } = await imported(bus, { lines, tenant, as });
       const line = { type: 'imported', session_id: ref.sessionId, origin, records };
@@ -45,8 +37,7 @@ export const run: CommandRun = async (invocation) => {
 
 /** Journals are written by hosts, and by whoever imports them: with a connection that may, and not as a client. */
 async function imported(bus: OpenBus, request: Parameters<typeof importJournal>[1]) {
-  const server = bus.embedded?.server;
-  const nc = await connectNats(server ? { servers: server.url, token: server.token } : partsOf(bus));
+  const nc = await connectNats(reachedAt(bus));
   try {
     await ensureStreams(nc);
     const ports = { journal: createNatsJournal(nc), blobs: createNatsBlobs(nc), clock: createSystemClock() };
@@ -57,11 +48,6 @@ async function imported(bus: OpenBus, request: Parameters<typeof importJournal>[
   } finally {
     await nc.close();
   }
-}
-
-function partsOf({ address }: OpenBus): ConnectNatsOptions {
-  if (!address) throw new Error('a bus that is neither joined nor run here');
-  return connectionTo(address);
 }
 
 /** A file is read twice: to check it, and to write what it says. Standard input is put into one first. */

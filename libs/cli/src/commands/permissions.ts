@@ -1,9 +1,8 @@
 /** `cox permissions`. */
-import { connectionTo, connectNats, keepRememberedRule, listRememberedRules } from '@coxswain/adapter-nats';
+import { connectNats, keepRememberedRule, listRememberedRules } from '@coxswain/adapter-nats';
 import { CommandRejectedError, printable } from '@coxswain/client';
 import { describeRule, ID_PATTERN, type RememberedRule, type StoredRule } from '@coxswain/protocol';
-import { namedTenant } from '../instance/named-tenant.ts';
-import { type OpenBus, withBus } from '../instance/open-bus.ts';
+import { type OpenBus, reachedAt, withBus } from '../instance/open-bus.ts';
 import { findSession } from '../instance/resolve-session.ts';
 import { foldedState } from '../instance/session-status.ts';
 import { CliError, EXIT, type ExitCode, usageError } from '../line/cli-error.ts';
@@ -45,10 +44,8 @@ async function ofPersona(
   persona: string,
   revoke: string | undefined,
 ): Promise<ExitCode> {
-  const { address, embedded } = bus;
-  const tenant = namedTenant(invocation.flags, address?.credentials?.tenant);
-  const at = address ?? { servers: embedded?.server.url ?? '', token: embedded?.server.token };
-  const nc = await connectNats({ ...connectionTo(at), name: 'cox' });
+  const { tenant } = bus.client;
+  const nc = await connectNats({ ...reachedAt(bus), name: 'cox' });
   try {
     const stored = await listRememberedRules(nc, tenant, persona);
     if (revoke === undefined) return list(invocation, stored);

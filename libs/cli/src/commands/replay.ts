@@ -1,9 +1,11 @@
 /** `cox replay`. */
+
 import { replayJournal } from '@coxswain/session';
 import { withBus } from '../instance/open-bus.ts';
 import { CliError, EXIT, type ExitCode } from '../line/cli-error.ts';
 import type { CommandRun, Invocation } from '../line/command-spec.ts';
 import { journalSource, type OpenJournal } from '../run/journal-source.ts';
+import { counted } from '../terminal/counted.ts';
 import { standardStreams } from '../terminal/streams.ts';
 
 /** Runs a journal again, from the bus or from an exported file, and says whether every byte came out the same. */
@@ -21,7 +23,7 @@ async function tell({ flags }: Invocation, { records: bytes, blobs }: OpenJourna
       standardStreams.out(
         `${JSON.stringify({ type: 'replayed', session_id: sessionId, records, byte_identical: true })}\n`,
       );
-    } else standardStreams.out(`byte-identical (${records} records)\n`);
+    } else standardStreams.out(`byte-identical (${counted(records, 'record')})\n`);
     return EXIT.ok;
   } catch (error) {
     const { code } = error as { code?: unknown };

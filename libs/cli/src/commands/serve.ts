@@ -1,4 +1,5 @@
 /** `cox serve`. */
+
 import { basename, resolve } from 'node:path';
 import { HookServiceName } from '@coxswain/protocol';
 import { type BusAddress, findBus } from '../instance/find-bus.ts';
@@ -8,6 +9,7 @@ import { logTarget, serveUntilTold } from '../instance/serve-until-told.ts';
 import { typedIn } from '../instance/state-dir.ts';
 import { CliError, EXIT, type ExitCode, usageError } from '../line/cli-error.ts';
 import type { CommandRun, Invocation } from '../line/command-spec.ts';
+import { counted } from '../terminal/counted.ts';
 import { standardStreams } from '../terminal/streams.ts';
 
 /** Runs one service on a bus until it is told to stop. */
@@ -43,7 +45,10 @@ async function serveHooks(invocation: Invocation, given: string | undefined): Pr
       const { name: served, instance, count } = service;
       if (flags.on('json'))
         standardStreams.out(`${JSON.stringify({ type: 'ready', service: served, instance, hooks: count })}\n`);
-      else standardStreams.err(`the hook service ${served} serves ${count} hooks of ${file}; stop with Ctrl-C\n`);
+      else
+        standardStreams.err(
+          `the hook service ${served} serves ${counted(count, 'hook')} of ${file}; stop with Ctrl-C\n`,
+        );
     },
   );
 }

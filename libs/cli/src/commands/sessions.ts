@@ -5,24 +5,34 @@ import { type OpenBus, withBus } from '../instance/open-bus.ts';
 import { sessionStatus } from '../instance/session-status.ts';
 import { EXIT } from '../line/cli-error.ts';
 import type { CommandRun } from '../line/command-spec.ts';
+import { pageOf } from '../run/session-page.ts';
+import { counted } from '../terminal/counted.ts';
 import { waitsFor } from '../terminal/event-lines.ts';
 import { standardStreams } from '../terminal/streams.ts';
 import { ago, table } from '../terminal/table.ts';
 
 const ASKED_SIDE_BY_SIDE = 16;
 
-/** Lists all sessions, the newest first. */
-export const run: CommandRun = (invocation) =>
-  withBus(invocation, false, async (bus) => {
-    const all: Listed[] = (await bus.client.sessions()).reverse();
-    const listed = invocation.flags.on('deleted') ? all : all.filter(({ deleted }) => !deleted);
-    for (let start = 0; start < listed.length; start += ASKED_SIDE_BY_SIDE) {
-      const some = listed.slice(start, start + ASKED_SIDE_BY_SIDE);
-      listed.splice(start, some.length, ...(await Promise.all(some.map((listing) => completed(bus, listing)))));
+const LIMIT = 100;
+const LIMIT_MAX = 100_000;
+
+/** Lists sessions, the one that was written to last first; 100 of them, and says how the others are seen. */
+export const run: CommandRun = (invocation) => {
+  const { flags } = invocation;
+  const limit = flags.whole('limit', { min: 1, max: LIMIT_MAX }) ?? LIMIT;
+  const json = flags.on('json');
+  return withBus(invocation, false, async (bus) => {
+    const all = (await bus.client.sessions()).reverse();
+    const wanted = flags.on('deleted') ? all : all.filter(({ deleted }) => !deleted);
+    const { items, left } = pageOf(wanted, { limit, after: flags.text('after') });
+    const listed: Listed[] = [];
+    for (let start = 0; start < items.length; start += ASKED_SIDE_BY_SIDE) {
+      const some = items.slice(start, start + ASKED_SIDE_BY_SIDE);
+      listed.push(...(await Promise.all(some.map((listing) => completed(bus, listing)))));
     }
-    if (invocation.flags.on('json')) {
+    if (json) {
       for (const listing of listed) standardStreams.out(`${JSON.stringify(listing)}\n`);
-    } else if (listed.length === 0) {
+    } else if (wanted.length === 0) {
       standardStreams.err('no sessions yet: cox run "…" --model provider/name\n');
     } else {
       const rows = listed.map(({ session_id, state, stop_reason, n, at, unreadable, suspended, wakes_at, deleted }) =>
@@ -31,16 +41,22 @@ export const run: CommandRun = (invocation) =>
               session_id,
               `${describeState(state, stop_reason)}${waiting(suspended, wakes_at)}`,
               ago(at),
-              `${n} records${howDeleted(deleted)}`,
+              `${counted(n, 'record')}${howDeleted(deleted)}`,
             ]
           : [session_id, 'unreadable', '', unreadable],
       );
       standardStreams.out(table(rows));
     }
-    const unlisted = all.length - listed.length;
+    const last = listed.at(-1);
+    if (left > 0 && last) {
+      if (json) standardStreams.out(`${JSON.stringify({ type: 'more', sessions: left, after: last.session_id })}\n`);
+      standardStreams.err(`${left} more: the same with --after ${last.session_id}\n`);
+    }
+    const unlisted = all.length - wanted.length;
     if (unlisted > 0) standardStreams.err(`${unlisted} deleted: cox sessions --deleted\n`);
     return EXIT.ok;
   });
+};
 
 /** A session's listing, with what its newest record alone does not say. */
 type Listed = SessionListing & Partial<Pick<SessionStatus, 'suspended' | 'wakes_at'>>;

@@ -8,6 +8,7 @@ import type { CommandRun } from '../line/command-spec.ts';
 import { deletedLine, whoDeletes } from '../run/deleted-line.ts';
 import { readRetention } from '../run/typed-duration.ts';
 import { askYes } from '../terminal/ask-yes.ts';
+import { counted } from '../terminal/counted.ts';
 import { isInteractive, standardStreams } from '../terminal/streams.ts';
 
 const MAX = 1_000;
@@ -43,14 +44,14 @@ export const run: CommandRun = async (invocation) => {
         standardStreams.err(err);
       }
       const files = await sweepBlobs(ports.purge, { dryRun });
-      const more = deleted + refused >= max;
+      const more = deleted >= max;
       if (json)
         standardStreams.out(
           `${JSON.stringify({ type: 'swept', dry_run: dryRun, sessions: deleted, refused, more, files })}\n`,
         );
       const would = dryRun ? 'would be ' : '';
       standardStreams.err(
-        `${deleted} sessions and ${files.deleted} files ${would}deleted${more ? '; there may be more: sweep again' : ''}\n`,
+        `${counted(deleted, 'session')} and ${counted(files.deleted, 'file')} ${would}deleted${more ? '; there may be more: sweep again' : ''}\n`,
       );
       return refused > 0 ? EXIT.error : EXIT.ok;
     }),
@@ -63,7 +64,7 @@ async function isConfirmed(ports: DeletePorts, options: SweepOptions): Promise<b
   for await (const { ref, deletion } of sweepSessions(ports, { ...options, dryRun: true }))
     if (deletion.status === 'would_delete') due.set(ref.tenant, (due.get(ref.tenant) ?? 0) + 1);
   if (due.size === 0) return true;
-  const what = [...due].map(([tenant, count]) => `${count} ${count === 1 ? 'session' : 'sessions'} of ${tenant}`);
+  const what = [...due].map(([tenant, count]) => `${counted(count, 'session')} of ${tenant}`);
   return askYes(`Delete ${what.join(', ')} for good?`);
 }
 

@@ -1,8 +1,10 @@
 /** `cox tools`. */
+
 import { type ListedTool, type ListedToolInstance, listBusTools, removeBusTool } from '@coxswain/adapter-nats';
 import { BusToolName, type TenantId } from '@coxswain/protocol';
 import { announcedCommand, type Connection } from '../instance/announced.ts';
 import { CliError, EXIT, type ExitCode } from '../line/cli-error.ts';
+import { counted } from '../terminal/counted.ts';
 import { standardStreams } from '../terminal/streams.ts';
 
 /** Lists the tools that are announced on the bus and who serves them, or takes the announcement of one back. */
@@ -27,12 +29,7 @@ function asJson({ name, since, digest, announcement, instances }: ListedTool): s
 }
 
 function asText({ name, since, digest, announcement, instances }: ListedTool): string {
-  const lives =
-    instances.length === 0
-      ? 'nobody serves it'
-      : instances.length === 1
-        ? '1 instance'
-        : `${instances.length} instances`;
+  const lives = instances.length === 0 ? 'nobody serves it' : counted(instances.length, 'instance');
   const traits = Object.entries(announcement.traits).flatMap(([trait, has]) => (has ? [trait] : []));
   return [
     [name, digest, `since ${since}`, lives, ...traits].join('  '),
@@ -46,7 +43,7 @@ function told({ instance, state, since, digest, running }: ListedToolInstance, a
     instance,
     state,
     ...(since === null ? [] : [`since ${since}`]),
-    ...(running === null ? [] : [running === 1 ? '1 call' : `${running} calls`]),
+    ...(running === null ? [] : [counted(running, 'call')]),
     ...(digest === null || digest === announced ? [] : [`another version, ${digest}`]),
   ].join('  ');
 }

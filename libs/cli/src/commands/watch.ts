@@ -1,4 +1,5 @@
 /** `cox watch`. */
+
 import { hasEnded, type Session } from '@coxswain/client';
 import { withBus } from '../instance/open-bus.ts';
 import { findSession } from '../instance/resolve-session.ts';
@@ -7,6 +8,7 @@ import { EXIT, usageError } from '../line/cli-error.ts';
 import type { CommandRun } from '../line/command-spec.ts';
 import { exitCodeOf } from '../run/exit-code-of.ts';
 import { followSession } from '../run/follow-session.ts';
+import { counted } from '../terminal/counted.ts';
 import { chooseView } from '../terminal/streams.ts';
 
 /** Follows a session to the end of its run without taking part. */
@@ -49,5 +51,5 @@ export const run: CommandRun = (invocation) => {
 async function requireRecord(session: Session, from: number): Promise<void> {
   const newest = await session.newest();
   if (newest && hasEnded(newest.state) && from > newest.n)
-    throw usageError(`--from ${from}: the session has ${newest.n} records; --follow waits for more`);
+    throw usageError(`--from ${from}: the session has ${counted(newest.n, 'record')}; --follow waits for more`);
 }

@@ -2,6 +2,7 @@
  * The demo: one session on real tools, steered, cancelled, approved, ended and replayed. On a terminal a person does
  * it, with hints; without one it plays through by itself.
  */
+
 import { rmSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -18,6 +19,7 @@ import { exitCodeOf } from '../run/exit-code-of.ts';
 import { type FollowEnd, followSession } from '../run/follow-session.ts';
 import { keysFound } from '../run/start-body.ts';
 import { steerFromFile } from '../steering-file/steer-from-file.ts';
+import { counted } from '../terminal/counted.ts';
 import { Screen } from '../terminal/screen.ts';
 import { plainView, type SessionView, terminalView } from '../terminal/session-view.ts';
 import { isInteractive } from '../terminal/streams.ts';
@@ -173,5 +175,5 @@ async function replayed(session: Session, bus: OpenBus): Promise<string> {
     for await (const stored of session.journal()) yield stored.bytes;
   }
   const { records } = await replayJournal(bytes(), { get: (sha256) => bus.client.blob(sha256) });
-  return `byte-identical (${records} records)`;
+  return `byte-identical (${counted(records, 'record')})`;
 }

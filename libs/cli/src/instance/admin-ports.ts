@@ -1,7 +1,6 @@
 /** The ports of whoever looks after a bus: a connection of its own, which may purge what no client may. */
 import { createSystemClock } from '@coxswain/adapter-memory';
 import {
-  connectionTo,
   connectNats,
   createNatsActiveSessions,
   createNatsBlobs,
@@ -13,17 +12,11 @@ import {
 } from '@coxswain/adapter-nats';
 import type { DeletePorts } from '@coxswain/session';
 import { CliError, EXIT } from '../line/cli-error.ts';
-import type { OpenBus } from './open-bus.ts';
+import { type OpenBus, reachedAt } from './open-bus.ts';
 
 /** Opens them on a bus for a task, and closes them after it. @throws what connecting and the task throw. */
 export async function withAdminPorts<T>(bus: OpenBus, task: (ports: DeletePorts) => Promise<T>): Promise<T> {
-  const server = bus.embedded?.server;
-  const { address } = bus;
-  if (!server && !address) throw new Error('a bus that is neither joined nor run here');
-  const options = server
-    ? { servers: server.url, token: server.token }
-    : connectionTo(address as NonNullable<typeof address>);
-  const nc = await connectNats({ ...options, name: 'cox-admin' });
+  const nc = await connectNats({ ...reachedAt(bus), name: 'cox-admin' });
   try {
     await ensureStreams(nc);
     const purge = createNatsPurge(nc);

@@ -1,10 +1,9 @@
 /** `cox <what> [list]` and `cox <what> remove NAME`: what services have announced on the bus. */
-import { connectionTo, connectNats } from '@coxswain/adapter-nats';
+import { connectNats } from '@coxswain/adapter-nats';
 import type { TenantId } from '@coxswain/protocol';
 import { type ExitCode, usageError } from '../line/cli-error.ts';
 import type { CommandRun } from '../line/command-spec.ts';
-import { namedTenant } from './named-tenant.ts';
-import { withBusOnce } from './open-bus.ts';
+import { reachedAt, withBusOnce } from './open-bus.ts';
 
 /** The connection that a command has for itself. */
 export type Connection = Awaited<ReturnType<typeof connectNats>>;
@@ -31,10 +30,9 @@ export function announcedCommand({ command, named, isName, list, remove }: Annou
     if (action === 'remove' && !isName(name))
       throw usageError(`cox ${command} remove needs the name of ${named}; cox ${command} lists them`);
     if (action === 'list' && name !== undefined) throw usageError(`cox ${command} list takes no name`);
-    return withBusOnce(invocation, false, async ({ address, embedded }) => {
-      const tenant = namedTenant(flags, address?.credentials?.tenant);
-      const bus = address ?? { servers: embedded?.server.url ?? '', token: embedded?.server.token };
-      const nc = await connectNats({ ...connectionTo(bus), name: 'cox' });
+    return withBusOnce(invocation, false, async (bus) => {
+      const { tenant } = bus.client;
+      const nc = await connectNats({ ...reachedAt(bus), name: 'cox' });
       try {
         return name === undefined
           ? await list(nc, tenant, flags.on('json'))

@@ -1,4 +1,5 @@
 /** What `cox doctor` looks at. Nothing here changes anything, fetches anything or shows a secret. */
+
 import { randomUUID } from 'node:crypto';
 import { rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
@@ -7,6 +8,7 @@ import { findServer, makeFolder, minimumServerVersion, serverVersionAtLeast } fr
 import { type Client, NoHostError, newSessionId, SessionNotFoundError } from '@coxswain/client';
 import type { Flags } from '../line/flags.ts';
 import { KEY_VARIABLES, keysFound } from '../run/start-body.ts';
+import { counted } from '../terminal/counted.ts';
 import { type BusAddress, findBus } from './find-bus.ts';
 import { connectTo } from './open-bus.ts';
 
@@ -108,7 +110,7 @@ async function* busChecks(address: BusAddress): AsyncGenerator<Check> {
         name: `stream_${name}`,
         status: present ? 'ok' : 'warning',
         message: present
-          ? `stream ${name}: ${messages} messages`
+          ? `stream ${name}: ${counted(messages, 'message')}`
           : `stream ${name} is missing; a session host makes it`,
       };
     }

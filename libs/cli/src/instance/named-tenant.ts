@@ -1,11 +1,11 @@
-/** Whose tools and hooks a command speaks of. */
+/** Whose sessions, tools and hooks a command speaks of. */
 import { DEFAULT_TENANT, TenantId } from '@coxswain/protocol';
 import { usageError } from '../line/cli-error.ts';
 import type { Flags } from '../line/flags.ts';
 
 /**
  * The tenant that `--tenant` names; else the one of the key that lets this user in, else `default`. Throws a usage error
- * for a name that is none, and for one that is not the key's.
+ * for a name that is none, and for one that is not the key's. A key of no tenant, such as the admin's, goes with any.
  */
 export function namedTenant(flags: Flags, ofKey: string | undefined): TenantId {
   const named = flags.text('tenant');

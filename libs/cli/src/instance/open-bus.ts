@@ -5,16 +5,19 @@
  * commands outlive it, so whoever still needs a bus opens one again and goes on.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { readConnection } from '@coxswain/adapter-nats';
+import { type ConnectNatsOptions, connectionTo, readConnection } from '@coxswain/adapter-nats';
 import { type Client, connect } from '@coxswain/client';
+import type { TenantId } from '@coxswain/protocol';
 import { CliError, EXIT, usageError } from '../line/cli-error.ts';
 import type { Invocation } from '../line/command-spec.ts';
 import type { EmbeddedInstance } from './embedded.ts';
 import { type BusAddress, findBus } from './find-bus.ts';
 import { manifestNotice, manifestOf } from './manifest.ts';
+import { namedTenant } from './named-tenant.ts';
 
 /** A bus that is open. */
 export interface OpenBus {
+  /** Its tenant is the one that the command speaks of. */
   readonly client: Client;
   readonly stateDir: string;
   /** What was joined; null where this process runs the instance. May hold credentials. */
@@ -73,12 +76,13 @@ async function openBus({ flags, env }: Where, services: boolean): Promise<OpenBu
   const untilMs = Date.now() + SETTLED_WITHIN_MS;
   for (;;) {
     const { address, stateDir } = await findBus(flags, env);
+    const tenant = namedTenant(flags, address?.credentials?.tenant);
     if (address && port !== undefined) refusePort(port, address);
     // Not within the attempt: what is refused here would be tried again.
     if (address && manifest) refuseElsewhere(flags, manifest);
     try {
-      if (!address) return await startBus({ stateDir, port, services, env, manifest });
-      return await joinBus(address, stateDir);
+      if (!address) return await startBus({ stateDir, port, services, env, manifest, tenant });
+      return await joinBus(address, stateDir, tenant);
     } catch (error) {
       // Between two looks another process has taken the state folder, or has just left it.
       const unsettled = address ? address.source === 'state-dir' : codeOf(error) === 'state_dir_in_use';
@@ -104,8 +108,8 @@ function refuseElsewhere(flags: Where['flags'], manifest: string): void {
   );
 }
 
-async function joinBus(address: BusAddress, stateDir: string): Promise<OpenBus> {
-  const client = await connectTo(address);
+async function joinBus(address: BusAddress, stateDir: string, tenant: TenantId): Promise<OpenBus> {
+  const client = await connectTo(address, tenant);
   const gone = new AbortController();
   const timer = address.source === 'state-dir' ? watchInstance(stateDir, gone) : undefined;
   const close = async () => {
@@ -134,6 +138,7 @@ async function startBus(options: {
   readonly services: boolean;
   readonly env: NodeJS.ProcessEnv;
   readonly manifest: string | undefined;
+  readonly tenant: TenantId;
 }): Promise<OpenBus> {
   const { startEmbedded } = await import('./embedded.ts');
   if (options.manifest) process.stderr.write(manifestNotice(options.manifest));
@@ -143,7 +148,8 @@ async function startBus(options: {
     if (!expected) gone.abort(new Error('nats-server ended by itself'));
   });
   try {
-    const client = await connect({ servers: embedded.server.url, token: embedded.server.token, name: 'cox' });
+    const { url, token } = embedded.server;
+    const client = await connect({ servers: url, token, tenant: options.tenant, name: 'cox' });
     const close = async () => {
       try {
         await client.close();
@@ -159,10 +165,20 @@ async function startBus(options: {
   }
 }
 
-/** Connects; what cannot be reached is told with what named it, and without its credentials. */
-export async function connectTo(address: BusAddress): Promise<Client> {
+/** Where a connection of one's own goes, beside the client's: to what was joined, else to the server that runs here. */
+export function reachedAt({ address, embedded }: Pick<OpenBus, 'address' | 'embedded'>): ConnectNatsOptions {
+  if (address) return connectionTo(address);
+  if (!embedded) throw new Error('a bus that is neither joined nor run here');
+  return { servers: embedded.server.url, token: embedded.server.token };
+}
+
+/**
+ * Connects; what cannot be reached is told with what named it, and without its credentials.
+ * @param tenant whose sessions; the key's, else `default`, when left out.
+ */
+export async function connectTo(address: BusAddress, tenant = address.credentials?.tenant): Promise<Client> {
   try {
-    const { seed, inboxPrefix, tenant } = address.credentials ?? {};
+    const { seed, inboxPrefix } = address.credentials ?? {};
     return await connect({ servers: address.servers, token: address.token, seed, inboxPrefix, tenant, name: 'cox' });
   } catch (error) {
     if (error instanceof TypeError) throw new CliError(EXIT.usage, 'usage', `${address.source}: ${error.message}`);

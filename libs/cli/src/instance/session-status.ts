@@ -1,9 +1,11 @@
 /** A session's status: asked of a host, or folded here from its journal where no host answers. */
+
 import { createMemoryBus } from '@coxswain/adapter-memory';
 import { NoHostError, type Session, SessionNotFoundError } from '@coxswain/client';
 import type { SessionStatus } from '@coxswain/protocol';
 import { type LoadedSession, loadSession, statusOf } from '@coxswain/session';
 import { usageError } from '../line/cli-error.ts';
+import { counted } from '../terminal/counted.ts';
 import type { OpenBus } from './open-bus.ts';
 
 /** A host that lives answers within milliseconds; one that has just started reads the journal first. */
@@ -45,7 +47,8 @@ export async function foldedState(
     const blobs = { get: (sha256: string) => bus.client.blob(sha256), put: memory.blobs.put };
     const { journal, snapshots, publisher } = memory;
     const loaded = await loadSession({ journal, snapshots, blobs, publisher }, session.ref, true);
-    if (Number.isFinite(at) && loaded.n < at) throw usageError(`--at ${at}: the session has ${loaded.n} records`);
+    if (Number.isFinite(at) && loaded.n < at)
+      throw usageError(`--at ${at}: the session has ${counted(loaded.n, 'record')}`);
     return { state: loaded.actor.state, n: loaded.n, at: loaded.at };
   } finally {
     memory.close();

@@ -22,13 +22,19 @@ export interface Invocation {
 /** A command's code. */
 export type CommandRun = (invocation: Invocation) => Promise<ExitCode>;
 
-/** One command. Its code is loaded only when it runs. */
-export interface CommandSpec {
+/** What the help says of a command. */
+export interface HelpSpec {
   readonly name: string;
   /** Positional arguments as the help shows them: `<session>` is needed, `[call]` is not; the last, `<session…>`, may be several. */
   readonly args: readonly string[];
   readonly help: string;
   readonly flags: Readonly<Record<string, FlagSpec>>;
   readonly examples?: readonly string[];
+}
+
+/** One command. Its code is loaded only when it runs. */
+export interface CommandSpec extends HelpSpec {
+  /** What its first argument may be, where each is so different that it has a help of its own. Their flags are the command's, too. */
+  readonly parts?: readonly HelpSpec[];
   readonly load: () => Promise<{ readonly run: CommandRun }>;
 }

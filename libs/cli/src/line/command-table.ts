@@ -1,5 +1,5 @@
 /** All commands. Their code is loaded when they run, so that `--help` starts at once. */
-import type { CommandSpec, FlagSpec } from './command-spec.ts';
+import type { CommandSpec, FlagSpec, HelpSpec } from './command-spec.ts';
 
 const STATE_DIR: FlagSpec = {
   value: 'DIR',
@@ -21,6 +21,9 @@ const BUS = {
 } satisfies Record<string, FlagSpec>;
 
 const TENANT: FlagSpec = { value: 'NAME', help: 'Whose: a tenant (the key’s, else default)' };
+
+/** What speaks of one tenant: the admin's key, and a bus without keys, go with any. */
+const OF_TENANT = { ...BUS, tenant: TENANT } satisfies Record<string, FlagSpec>;
 
 const ASKING = {
   'on-ask': { value: 'deny|wait', help: 'What to do with an approval that nobody can answer (exit 6)' },
@@ -101,6 +104,37 @@ const FORKING = {
   ...ASKING,
 } satisfies Record<string, FlagSpec>;
 
+/** What `cox serve` serves. */
+const SERVICES: readonly HelpSpec[] = [
+  {
+    name: 'hooks',
+    args: ['<file>'],
+    help: 'Answer the hooks of sessions with a module of handlers, or with a manifest',
+    flags: {
+      ...OF_TENANT,
+      name: { value: 'NAME', help: 'The hook service’s name (the file’s); instances of one name share the work' },
+    },
+    examples: ['cox serve hooks ./policy.ts', 'cox serve hooks coxswain.yaml --name policy'],
+  },
+  {
+    name: 'tool',
+    args: ['<file>'],
+    help: 'Take the calls of the tools that a module defines; any number of processes share them',
+    flags: OF_TENANT,
+    examples: [
+      'cox serve tool ./my-tool.ts',
+      'NATS_NKEY=./auth/tenants/default/workers/stock.nk cox serve tool ./stock.ts',
+    ],
+  },
+  {
+    name: 'sessions',
+    args: [],
+    help: 'Host sessions, of all tenants; any number of hosts share them (COX_HOST_NAME names this one)',
+    flags: { ...BUS, manifest: MANIFEST },
+    examples: ['cox serve sessions', 'COX_HOST_NAME=two cox serve sessions --nats nats://bus:4222'],
+  },
+];
+
 /** The commands, in the order of the help. */
 export const COMMANDS: readonly CommandSpec[] = [
   {
@@ -134,7 +168,7 @@ export const COMMANDS: readonly CommandSpec[] = [
     args: ['<session>'],
     help: 'Follow a session without taking part',
     flags: {
-      ...BUS,
+      ...OF_TENANT,
       from: { value: 'N', help: 'Begin at this record' },
       follow: { help: 'Stay on after the session has ended' },
     },
@@ -144,7 +178,7 @@ export const COMMANDS: readonly CommandSpec[] = [
     name: 'show',
     args: ['<session>'],
     help: 'What a session is doing, or was doing at a record',
-    flags: { ...BUS, at: AT },
+    flags: { ...OF_TENANT, at: AT },
     load: () => import('../commands/show.ts'),
   },
   {
@@ -267,8 +301,14 @@ export const COMMANDS: readonly CommandSpec[] = [
   {
     name: 'sessions',
     args: [],
-    help: 'List all sessions',
-    flags: { ...BUS, deleted: { help: 'Also those that are deleted' } },
+    help: 'List sessions, the newest first',
+    flags: {
+      ...OF_TENANT,
+      limit: { value: 'N', help: 'At most so many, the newest (100)' },
+      after: { value: 'ID', help: 'Go on behind this one' },
+      deleted: { help: 'Also those that are deleted' },
+    },
+    examples: ['cox sessions --limit 20', 'NATS_NKEY=./auth/admin.nk cox sessions --tenant red'],
     load: () => import('../commands/sessions.ts'),
   },
   {
@@ -276,11 +316,12 @@ export const COMMANDS: readonly CommandSpec[] = [
     args: [],
     help: 'List what waits for an approval, in all sessions',
     flags: {
-      ...BUS,
+      ...OF_TENANT,
       watch: { help: 'Go on to tell what comes and goes' },
-      max: { value: 'N', help: 'At most so many (200)' },
-      after: { value: 'SESSION/CALL', help: 'Those that stand behind this one' },
+      limit: { value: 'N', help: 'At most so many, those that have waited longest (200)' },
+      after: { value: 'SESSION/CALL', help: 'Go on behind this one' },
     },
+    examples: ['cox approvals --watch', 'cox approvals --json --limit 20'],
     load: () => import('../commands/approvals.ts'),
   },
   {
@@ -288,8 +329,7 @@ export const COMMANDS: readonly CommandSpec[] = [
     args: ['[session]'],
     help: 'List what people have had a session, or a persona, remember of calls; or take it back',
     flags: {
-      ...BUS,
-      tenant: TENANT,
+      ...OF_TENANT,
       persona: RUNNING.persona,
       revoke: { value: 'RULE', help: 'Take this rule back: the next call like it is asked about again' },
     },
@@ -300,21 +340,21 @@ export const COMMANDS: readonly CommandSpec[] = [
     name: 'pending',
     args: ['<session>'],
     help: 'List what waits to be delivered to a session, and the reminders that it is shown',
-    flags: BUS,
+    flags: OF_TENANT,
     load: () => import('../commands/pending.ts'),
   },
   {
     name: 'usage',
     args: ['<session>'],
     help: 'What a session has used: tokens and money, run by run',
-    flags: BUS,
+    flags: OF_TENANT,
     load: () => import('../commands/usage.ts'),
   },
   {
     name: 'replay',
     args: ['<session|file>'],
     help: 'Run a journal again and compare it byte for byte',
-    flags: BUS,
+    flags: OF_TENANT,
     load: () => import('../commands/replay.ts'),
   },
   {
@@ -333,14 +373,14 @@ export const COMMANDS: readonly CommandSpec[] = [
     name: 'diff',
     args: ['<session|file>', '<session|file>'],
     help: 'Compare two journals: where they part, and what differs in each turn; exits 1 where they do',
-    flags: BUS,
+    flags: OF_TENANT,
     load: () => import('../commands/diff.ts'),
   },
   {
     name: 'export',
     args: ['<session>'],
     help: 'Print a session’s journal, one record a line, as stored',
-    flags: { ...BUS, 'records-only': { help: 'Leave out what lies in the object store: large fields, files' } },
+    flags: { ...OF_TENANT, 'records-only': { help: 'Leave out what lies in the object store: large fields, files' } },
     load: () => import('../commands/export.ts'),
   },
   {
@@ -377,7 +417,7 @@ export const COMMANDS: readonly CommandSpec[] = [
         help: 'How long sessions are kept after their last record: 12h, 90d, 12w; without it, until they are deleted',
         repeatable: true,
       },
-      max: { value: 'N', help: 'At most so many sessions in this sweep (1000)' },
+      max: { value: 'N', help: 'Delete at most so many sessions in this sweep (1000)' },
       yes: { help: 'Ask nothing; needed where nobody can be asked and --keep says 0h' },
       'dry-run': DRY_RUN,
     },
@@ -395,25 +435,15 @@ export const COMMANDS: readonly CommandSpec[] = [
     name: 'serve',
     args: ['<what>', '[file]'],
     help: 'Run one service on a bus until stopped: hooks FILE, tool FILE, or sessions',
-    flags: {
-      ...BUS,
-      manifest: MANIFEST,
-      name: { value: 'NAME', help: 'The hook service’s name (the file’s); instances of one name share the work' },
-      tenant: TENANT,
-    },
-    examples: [
-      'cox serve hooks ./policy.ts',
-      'cox serve hooks coxswain.yaml --name policy',
-      'cox serve tool ./my-tool.ts',
-      'cox serve sessions',
-    ],
+    flags: Object.fromEntries(SERVICES.flatMap(({ flags }) => Object.entries(flags))),
+    parts: SERVICES,
     load: () => import('../commands/serve.ts'),
   },
   {
     name: 'hooks',
     args: ['[list|remove]', '[name]'],
     help: 'List the hook services that are registered, or take the registrations of one back',
-    flags: { ...BUS, tenant: TENANT },
+    flags: OF_TENANT,
     examples: ['cox hooks', 'cox hooks remove policy'],
     load: () => import('../commands/hooks.ts'),
   },
@@ -421,7 +451,7 @@ export const COMMANDS: readonly CommandSpec[] = [
     name: 'tools',
     args: ['[list|remove]', '[name]'],
     help: 'List the tools that are announced on the bus and who serves them, or take one back',
-    flags: { ...BUS, tenant: TENANT },
+    flags: OF_TENANT,
     examples: ['cox tools', 'cox tools remove stock_level'],
     load: () => import('../commands/tools.ts'),
   },

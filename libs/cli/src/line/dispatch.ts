@@ -17,7 +17,7 @@ export async function dispatch(argv: readonly string[], env: NodeJS.ProcessEnv):
     }
     if (line.kind === 'help') {
       const { printHelp } = await import('./help.ts');
-      printHelp(COMMANDS, line.command, VERSION);
+      printHelp(COMMANDS, line, VERSION);
       return EXIT.ok;
     }
     const { run } = await line.command.load();

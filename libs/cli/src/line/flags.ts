@@ -1,13 +1,12 @@
 /** The flags of a command line, as they were given. */
 import { usageError } from './cli-error.ts';
+import { UNIT_MS } from './duration-units.ts';
 
 /** One flag as given; `true` for one without a value. */
 export interface GivenFlag {
   readonly name: string;
   readonly value: string | true;
 }
-
-const UNIT_MS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
 /** Typed access to flags that have been checked against their command. */
 export class Flags {
@@ -54,8 +53,8 @@ export class Flags {
   duration(name: string, bounds: { readonly minMs: number; readonly maxMs: number }): number | undefined {
     const text = this.text(name);
     if (text === undefined) return undefined;
-    const [, number = '', unit = ''] = /^(\d{1,12}(?:\.\d{1,3})?)(ms|s|m|h|d)$/.exec(text) ?? [];
-    const ms = number === '' ? Number.NaN : Math.round(Number(number) * (UNIT_MS[unit] ?? Number.NaN));
+    const [, number, unit] = /^(\d{1,12}(?:\.\d{1,3})?)(ms|s|m|h|d)$/.exec(text) ?? [];
+    const ms = number === undefined ? Number.NaN : Math.round(Number(number) * UNIT_MS[unit as keyof typeof UNIT_MS]);
     if (!(ms >= bounds.minMs && ms <= bounds.maxMs)) {
       throw usageError(`--${name} takes a time with its unit, such as 500ms, 90s, 5m, 2h or 1d, not "${text}"`);
     }

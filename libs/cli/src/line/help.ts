@@ -1,12 +1,21 @@
 /** Writes the help: cac lays it out. */
 import { cac } from 'cac';
-import type { CommandSpec } from './command-spec.ts';
+import type { CommandSpec, HelpSpec } from './command-spec.ts';
 
-/** Prints the help of one command, or of all. */
-export function printHelp(commands: readonly CommandSpec[], command: CommandSpec | null, version: string): void {
+/** What help is asked for: that of a part of a command, of a command, or of all. */
+export interface AskedHelp {
+  readonly command: CommandSpec | null;
+  readonly part?: HelpSpec | undefined;
+}
+
+/** Prints the help that is asked for. Of a command that has parts it is a list of them. */
+export function printHelp(commands: readonly CommandSpec[], { command, part }: AskedHelp, version: string): void {
   const cli = cac('cox');
-  cli.usage('<command> [options]');
-  for (const spec of command === null ? commands : [command]) {
+  const parts = command?.parts?.map((one) => ({ ...one, name: `${command.name} ${one.name}` })) ?? [];
+  const one = part ? parts.find(({ name }) => name === `${command?.name} ${part.name}`) : parts[0] ? null : command;
+  const listed = one ? [one] : command === null ? commands : parts;
+  cli.usage(command === null ? '<command> [options]' : `${command.name} ${command.args.join(' ')} [options]`);
+  for (const spec of listed) {
     const entry = cli.command([spec.name, ...spec.args].join(' '), spec.help);
     for (const [name, flag] of Object.entries(spec.flags)) {
       entry.option(flag.value === undefined ? `--${name}` : `--${name} <${flag.value}>`, flag.help);
@@ -24,7 +33,8 @@ export function printHelp(commands: readonly CommandSpec[], command: CommandSpec
       })),
   );
   cli.version(version);
-  cli.parse(['node', 'cox', ...(command === null ? [] : [command.name]), '--help'], { run: false });
+  cli.parse(['node', 'cox', ...(one ? [one.name] : []), '--help'], { run: false });
   if (command === null)
     console.info('\nSessions are named by id or by the beginning of one. More: cox <command> --help');
+  else if (!one) console.info(`\n${command.help}. More: ${parts.map(({ name }) => `cox ${name} --help`).join(', ')}`);
 }

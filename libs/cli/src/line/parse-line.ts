@@ -5,13 +5,13 @@
 import { parseArgs } from 'node:util';
 import { nearestWord } from '@coxswain/protocol';
 import { usageError } from './cli-error.ts';
-import type { CommandSpec, FlagSpec } from './command-spec.ts';
+import type { CommandSpec, FlagSpec, HelpSpec } from './command-spec.ts';
 import { Flags, type GivenFlag } from './flags.ts';
 
 /** A command line that fits its command; or a request for help or the version. */
 export type ParsedLine =
   | { readonly kind: 'command'; readonly command: CommandSpec; readonly flags: Flags; readonly args: readonly string[] }
-  | { readonly kind: 'help'; readonly command: CommandSpec | null }
+  | { readonly kind: 'help'; readonly command: CommandSpec | null; readonly part?: HelpSpec | undefined }
   | { readonly kind: 'version' };
 
 /** Commands that exist by name only: a later release brings them. */
@@ -52,7 +52,8 @@ export function parseLine(argv: readonly string[], commands: readonly CommandSpe
   }
   const command = commands.find(({ name }) => name === word);
   if (!command) throw unknownCommand(word, commands);
-  if (given.some(({ name }) => name === 'help')) return { kind: 'help', command };
+  if (given.some(({ name }) => name === 'help'))
+    return { kind: 'help', command, part: command.parts?.find(({ name }) => name === args[0]) };
 
   for (const flag of given) checkFlag(flag, command, given);
   const needed = command.args.filter((arg) => arg.startsWith('<'));

@@ -2,6 +2,7 @@
 import { userInfo } from 'node:os';
 import type { Actor } from '@coxswain/protocol';
 import type { Deletion } from '@coxswain/session';
+import { counted } from '../terminal/counted.ts';
 
 /** What goes to standard output, and what to the person. */
 export interface DeletedLine {
@@ -24,7 +25,7 @@ export function deletedLine(id: string, tenant: string, deletion: Deletion, json
     deletion.status
   ];
   const of = tenant === 'default' ? '' : ` of ${tenant}`;
-  return { out: `${id}\n`, err: `${id}${of}: ${said}, ${records} records\n` };
+  return { out: `${id}\n`, err: `${id}${of}: ${said}, ${counted(records, 'record')}\n` };
 }
 
 /** Whoever is logged in, as far as the machine says so; unverified, like every name on the bare bus. */

@@ -29,6 +29,9 @@ export async function forkChanges({
   const model = modelOf(flags.text('model'), folder);
   const baseUrl = baseUrlOf(flags.text('base-url'));
   const verdicts = flags.inOrder(['verdict']).map(({ value }) => verdictOf(value));
+  const twice = verdicts.map(([hook]) => hook).find((hook, i, all) => all.indexOf(hook) < i);
+  if (twice !== undefined)
+    throw usageError(`--verdict is given twice for ${twice === EVERY_HOOK ? 'every hook that is not named' : twice}`);
   const result = flags.text('result');
   const resultError = flags.text('result-error');
   const chosen = persona === undefined ? undefined : await choosePersona(persona, folder);

@@ -1,7 +1,9 @@
 /** What people read of a session: one line for most events. */
+
 import type { UiEvent, UiEventOf } from '@coxswain/client';
 import type { Budget, StopReason, Usage } from '@coxswain/protocol';
 import { headWithinColumns } from './columns.ts';
+import { counted } from './counted.ts';
 import type { Style } from './style.ts';
 
 /** The line of an event, or null for one that is shown otherwise or not at all. */
@@ -69,7 +71,7 @@ export function eventLine(event: UiEvent, style: Style): string | null {
       return style.dim(
         event.how === 'fork'
           ? `  ⑂ forked from ${event.session} at record ${event.record}`
-          : `  ⇩ imported: ${event.record} records of ${event.session}`,
+          : `  ⇩ imported: ${counted(event.record, 'record')} of ${event.session}`,
       );
     case 'copy_failed':
       return style.red(`  ! copied up to record ${event.copied} only: ${firstLine(event.message)}`);

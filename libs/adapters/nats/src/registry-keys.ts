@@ -1,0 +1,46 @@
+/** Keys of the registry, each written by many: read through the leader, and replaced under a fence. */
+import { STREAMS } from '@coxswain/protocol';
+import { headers, type NatsConnection } from '@nats-io/nats-core';
+import { answerOf, failureOf, isWrongSequence, NatsUnavailableError, type PublishAck } from './nats-status.ts';
+import { createStreamReader, type StoredMessage } from './stream-reader.ts';
+import { wireOf } from './wire.ts';
+
+/** A write that is overtaken is tried again so often. */
+const WRITES_MAX = 16;
+const OPERATION = 'KV-Operation';
+
+/** Whether the key was taken back: what stands there is the marker of that. */
+export function isTakenBack({ headers: head }: Pick<StoredMessage, 'headers'>): boolean {
+  return head.get(OPERATION) !== '';
+}
+
+/**
+ * Replaces what stands under a key of the registry.
+ * @param what the value in words, for messages: `the registration of policy`.
+ * @param next what is to stand there, by what does: null takes the key back, undefined leaves it. Asked again where
+ *   another was quicker.
+ * @returns false where it was left.
+ * @throws NatsUnavailableError, also where others were quicker again and again; NatsRefusedError, NotPermittedError.
+ */
+export async function replaceKey(
+  nc: NatsConnection,
+  subject: string,
+  what: string,
+  next: (stored: StoredMessage | null) => object | null | undefined,
+): Promise<boolean> {
+  const reader = createStreamReader(wireOf(nc), `KV_${STREAMS.registry}`);
+  for (let write = 0; write < WRITES_MAX; write++) {
+    const stored = await reader.leaderLast(subject);
+    const value = next(stored);
+    if (value === undefined) return false;
+    const head = headers();
+    head.set('Nats-Expected-Last-Subject-Sequence', String(stored?.seq ?? 0));
+    // A bucket keeps one value for each key: the marker takes the place of what was there.
+    if (value === null) head.set(OPERATION, 'DEL');
+    const payload = new TextEncoder().encode(value === null ? '' : JSON.stringify(value));
+    const { error } = answerOf<PublishAck>(await wireOf(nc).request(subject, payload, head));
+    if (!error) return true;
+    if (!isWrongSequence(error)) throw failureOf(`writing ${what}`, error);
+  }
+  throw new NatsUnavailableError(`${what} was overtaken ${WRITES_MAX} times`);
+}

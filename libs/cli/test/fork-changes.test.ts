@@ -1,0 +1,27 @@
+/** What the flags of `cox fork` change. */
+import { parseCommand } from '@coxswain/protocol';
+import { expect, test } from 'vitest';
+import { Flags } from '../src/line/flags.ts';
+import { forkChanges } from '../src/run/fork-changes.ts';
+
+test('a verdict of a hook of any name reaches the session, also of one that is called __proto__', async () => {
+  const given = ['__proto__={"deny":"no"}', 'constructor=true', 'null'];
+  const flags = new Flags(given.map((value) => ({ name: 'verdict', value })));
+  const changes = await forkChanges({ flags, env: {} });
+  const sent = new TextEncoder().encode(JSON.stringify({ fork: { session: 's', n: 1, changes } }));
+  const read = parseCommand('start', sent);
+  const fork = read.ok ? (read.body.fork as { changes: { verdicts: object } }) : null;
+  expect(Object.entries(fork?.changes.verdicts ?? {})).toEqual([
+    ['__proto__', { deny: 'no' }],
+    ['constructor', true],
+    ['*', null],
+  ]);
+});
+
+test.each([[['policy=true', 'policy=false']], [['true', 'false']]])(
+  '%j: a verdict that would be lost is refused',
+  async (given) => {
+    const flags = new Flags(given.map((value) => ({ name: 'verdict', value })));
+    await expect(forkChanges({ flags, env: {} })).rejects.toMatchObject({ exitCode: 2 });
+  },
+);
