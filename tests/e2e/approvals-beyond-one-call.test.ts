@@ -38,7 +38,10 @@ afterAll(async () => {
   }
 });
 
-const run = (command: string): ScriptTurn => ({ text: 'One thing.', calls: [{ tool: 'run_command', args: { command } }] });
+const run = (command: string): ScriptTurn => ({
+  text: 'One thing.',
+  calls: [{ tool: 'run_command', args: { command } }],
+});
 
 async function started(id: string, turns: readonly ScriptTurn[], more: object = {}): Promise<string> {
   const root = await scratchFolder('approve');

@@ -114,6 +114,7 @@ const PUBLISHED: readonly (readonly [what: string, subject: string, roles: reado
 const LISTENED: readonly (readonly [what: string, subject: string, roles: readonly Role[], queue?: string])[] = [
   ['live records', tenantSubjects.events('default'), clients],
   ['deltas', tenantSubjects.deltas('default'), clients],
+  ['notices of approvals', tenantSubjects.approvals('default'), clients],
   ['live records of another tenant', tenantSubjects.events('other'), []],
   ['everything', '>', []],
   ['all inboxes', '_INBOX.>', []],
