@@ -1,5 +1,5 @@
 /** Decisions that are remembered: which later calls they answer, which they do not, and how they are taken back. */
-import type { JsonObject, RememberedRule } from '@coxswain/protocol';
+import { BOUNDS, type JsonObject, type RememberedRule } from '@coxswain/protocol';
 import { describe, test } from 'vitest';
 import { given } from './given.ts';
 import {
@@ -131,6 +131,25 @@ describe('a decision that is remembered', () => {
       .when(asked(ask('a')))
       .thenIncludes('call_started a')
       .thenNever('hook_call');
+  });
+
+  test('of a call that says too much is refused, and decides nothing', () => {
+    given(running(), asked(ask('a', { note: 'x'.repeat(BOUNDS.rememberedMatchMaxBytes) })))
+      .when(approved('a', { remember: 'session' }))
+      .thenJournal('command_rejected not_rememberable allow-a', 'control_outcome approve not_rememberable a')
+      .thenState('function_awaiting_approval.parked');
+  });
+
+  test('is refused where as many are remembered as may be; one that is revoked makes room', () => {
+    const full = Array.from({ length: BOUNDS.rememberedRulesMax }, (_, i): Move => {
+      const id = `a${i}`;
+      return [asked(ask(id, { key: id })), approved(id, { remember: 'session' }), returned(id)];
+    });
+    given(running({ maxTurns: 1_000 }), ...full, asked(ask('b')))
+      .when(approved('b', { remember: 'session' }))
+      .thenJournal('command_rejected too_many_rules allow-b', 'control_outcome approve too_many_rules b')
+      .when(revoked('allow-a0'), approved('b', { remember: 'session' }, 'again'))
+      .thenIncludes('permission_remembered again session', 'approval_decided b allow');
   });
 
   test('does not decide a call that waits already', () => {

@@ -123,4 +123,24 @@ export const APPROVALS: readonly Scenario[] = [
       await stage.wait(100);
     },
   },
+  {
+    name: 'approval-for-good',
+    shows:
+      'somebody outside is told of each call that waits, in vain the second time; the next run goes by what the persona remembers',
+    turns: [ask(['haul', { ms: 20 }]), ask(['haul', { ms: 30 }]), say('Done.'), ask(['haul', { ms: 20 }]), say('Again.')],
+    tools: ['haul'],
+    remembers: true,
+    notices: ['delivered', 'failed'],
+    async play(stage) {
+      await stage.host();
+      await stage.start({ permissions: asking('haul') });
+      await stage.wait(50);
+      await stage.send('approve', { call_id: 'c1_1', decision: 'allow', remember: 'persona', actor: 'mara' });
+      await stage.wait(50);
+      await stage.send('approve', { call_id: 'c2_1', decision: 'deny' });
+      await stage.wait(50);
+      await stage.send('prompt', 'Once more.');
+      await stage.wait(50);
+    },
+  },
 ];
