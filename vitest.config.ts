@@ -1,8 +1,10 @@
+import { availableParallelism } from 'node:os';
 import { defaultServerConditions } from 'vite';
 import { defineConfig } from 'vitest/config';
 import { answeringEngine } from './tests/containers/engine.ts';
 import { filesOnContainers } from './tests/containers/files-on-containers.ts';
 import { OWN_SERVER_FILES, SERVERS_SWITCH } from './tests/e2e/kit/servers-switch.ts';
+import LongestFirst from './tests/longest-first.ts';
 
 // Workspace packages resolve to their TypeScript source, so tests never see a stale build.
 const conditions = ['coxswain-source', ...defaultServerConditions];
@@ -20,6 +22,9 @@ const everywhere = {
 const everyTest = {
   // A test that hangs still fails; one that only waits for a busy machine does not.
   testTimeout: 30_000,
+  // Many files wait for processes, leases and elections: on two cores, vitest's one worker leaves one of them idle.
+  maxWorkers: Math.max(3, availableParallelism() - 1),
+  sequence: { sequencer: LongestFirst },
   globalSetup: ['tests/e2e/kit/global-setup.ts'],
   reporters: ['default', './tests/plain-reporter.ts'],
 };

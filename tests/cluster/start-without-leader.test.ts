@@ -7,7 +7,7 @@ import { type Cluster, startCluster } from './cluster.ts';
 
 vi.setConfig({ testTimeout: 300_000, hookTimeout: 300_000 });
 
-/** Loading the code from source is most of it, and on a busy machine takes a minute. */
+/** Two elections and a start, on a machine that may be busy. */
 const PATIENCE_MS = 120_000;
 
 let cluster: Cluster;

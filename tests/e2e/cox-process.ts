@@ -1,13 +1,12 @@
-/** Runs `cox` from its source as people run it: a process of its own, with its own state folder and no terminal. */
+/** Runs `cox` as people run it: a process of its own, with its own state folder and no terminal. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
-import { fileURLToPath } from 'node:url';
+import { COX_MAIN } from './kit/child.ts';
 
-const main = fileURLToPath(new URL('../../libs/cli/src/main.ts', import.meta.url));
 const RUN_WITHIN_MS = 60_000;
 
 /** How a `cox` ended. */
@@ -65,15 +64,11 @@ export class CoxBed {
   start(args: readonly string[], options: CoxOptions = {}): CoxProcess {
     const { NATS_URL: _bus, COX_MODEL: _model, INIT_CWD: _cwd, ...inherited } = process.env;
     const from = options.inputFrom === undefined ? null : openSync(options.inputFrom, 'r');
-    const child = spawn(
-      process.execPath,
-      ['--conditions=coxswain-source', '--import', import.meta.resolve('tsx'), main, ...args],
-      {
-        cwd: this.folder,
-        env: { ...inherited, COX_STATE_DIR: this.stateDir, ...options.env },
-        stdio: [from ?? 'pipe', 'pipe', 'pipe'],
-      },
-    ) as ChildProcess & { readonly stdout: Readable; readonly stderr: Readable };
+    const child = spawn(process.execPath, [COX_MAIN, ...args], {
+      cwd: this.folder,
+      env: { ...inherited, COX_STATE_DIR: this.stateDir, ...options.env },
+      stdio: [from ?? 'pipe', 'pipe', 'pipe'],
+    }) as ChildProcess & { readonly stdout: Readable; readonly stderr: Readable };
     if (from !== null) closeSync(from);
     this.#running.add(child);
     child.stdin?.end(options.input ?? '');

@@ -9,7 +9,7 @@ import { endOf, eventOf, expectReplays, journalOf } from './kit/journal.ts';
 import { removeScratch, scratchFolder } from './kit/scratch.ts';
 import { scripted } from './kit/scripts.ts';
 
-// Many processes, each of which loads the command line from its source.
+// Many processes, some of which wait for forks that may be under way.
 vi.setConfig({ testTimeout: 240_000 });
 const fixture = busAndHost();
 const at = () => ['--nats', fixture.bus.natsUrl];

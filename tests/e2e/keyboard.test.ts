@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { COX_MAIN, FROM_SOURCE } from './kit/child.ts';
+import { COX_MAIN } from './kit/child.ts';
 import { cleanEnv } from './kit/clean-env.ts';
 import { busAndHost } from './kit/fixture.ts';
 import { endOf, eventOf } from './kit/journal.ts';
@@ -20,7 +20,7 @@ const [LEFT, RIGHT, HOME, BACKSPACE, ENTER] = ['\u001b[D', '\u001b[C', '\u001b[H
 const quoted = (word: string) => `'${word.replaceAll("'", `'\\''`)}'`;
 
 const atTerminal = (cox: readonly string[], cwd: string) =>
-  spawn('script', ['-qefc', [process.execPath, ...FROM_SOURCE, COX_MAIN, ...cox].map(quoted).join(' '), '/dev/null'], {
+  spawn('script', ['-qefc', [process.execPath, COX_MAIN, ...cox].map(quoted).join(' '), '/dev/null'], {
     cwd,
     env: cleanEnv({ NATS_URL: fixture.bus.natsUrl, TERM: 'xterm-256color', LANG: 'C.UTF-8' }),
   });

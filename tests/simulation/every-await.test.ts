@@ -166,7 +166,7 @@ test.each([
   ['rival_at_await', 1],
   ['rival_at_await', 2],
   ['rival_at_await', 3],
-] as const)('%s, at every fourth of all awaits from %i on', { timeout: 60_000 }, (kind, from) =>
+] as const)('%s, at every fourth of all awaits from %i on', { timeout: 240_000 }, (kind, from) =>
   strikes(schedule, kind, from, STEPS),
 );
 
@@ -186,8 +186,10 @@ test.each([
   ['crash_at_await', 4],
   ['rival_at_await', 2],
   ['rival_at_await', 6],
-] as const)('%s, while a session sleeps, at every eighth of all awaits from %i on', { timeout: 60_000 }, (kind, from) =>
-  strikes(sleeping, kind, from, 2 * STEPS),
+] as const)(
+  '%s, while a session sleeps, at every eighth of all awaits from %i on',
+  { timeout: 240_000 },
+  (kind, from) => strikes(sleeping, kind, from, 2 * STEPS),
 );
 
 test('a session that is forked has a fork that goes its own way', async () => {
@@ -206,6 +208,6 @@ test.each([
   ['rival_at_await', 7],
 ] as const)(
   '%s, while a session is forked, at every eighth of all awaits from %i on',
-  { timeout: 60_000 },
+  { timeout: 240_000 },
   (kind, from) => strikes(forking, kind, from, 2 * STEPS),
 );

@@ -128,7 +128,7 @@ const SEEDS = 40;
 describe('the checkers find it when', () => {
   test.each(PLANTED.map((planted) => [planted.fault, planted] as const))(
     '%s',
-    { timeout: 60_000 },
+    { timeout: 240_000 },
     async (_fault, planted) => {
       const missing = new Set(planted.foundBy);
       for (let seed = 1; seed <= SEEDS && missing.size > 0; seed++) {
@@ -139,7 +139,7 @@ describe('the checkers find it when', () => {
     },
   );
 
-  test('nothing is planted: then they find nothing', { timeout: 60_000 }, async () => {
+  test('nothing is planted: then they find nothing', { timeout: 240_000 }, async () => {
     for (let seed = 1; seed <= SEEDS; seed++) expect((await simulate(seed)).problems).toEqual([]);
   });
 });

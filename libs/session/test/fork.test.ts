@@ -10,6 +10,7 @@ import {
 } from '@coxswain/protocol';
 import { SessionActor } from '@coxswain/turn';
 import { afterEach, describe, expect, test, vi } from 'vitest';
+import { LoadTurns } from '../src/load-turns.ts';
 import { replayJournal, SessionRunner, sha256Hex } from '../src/mod.ts';
 import { hook, returns } from './fake-hooks.ts';
 import { ask, call, say } from './fake-model.ts';
@@ -518,7 +519,14 @@ describe('a crash', () => {
     const left: string[] = [];
     const runners = ['a', 'b'].map((host) => {
       const isOwn = (attempt: string) => attempt === host;
-      const options = { host, isOwn, snapshotEvery: 200, noted: async () => undefined, mayBegin: () => true };
+      const options = {
+        host,
+        isOwn,
+        snapshotEvery: 200,
+        noted: async () => undefined,
+        loads: new LoadTurns(bed.time.clock(host)),
+        mayBegin: () => true,
+      };
       return new SessionRunner(bed.ports(), refOf('f1'), options, ({ reason }) => left.push(reason));
     });
     for (const runner of runners) runner.wake();

@@ -2,17 +2,21 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join, resolve } from 'node:path';
+import { bundledPrograms } from './bundled.ts';
 import { cleanEnv } from './clean-env.ts';
 import { until } from './until.ts';
 
 /** The repository. */
 export const REPOSITORY = resolve(import.meta.dirname, '../../..');
 /** Runs TypeScript of the workspace from source. */
-export const FROM_SOURCE = ['--conditions=coxswain-source', '--import', import.meta.resolve('tsx')] as const;
+const FROM_SOURCE = ['--conditions=coxswain-source', '--import', import.meta.resolve('tsx')] as const;
+const programs = await bundledPrograms();
 /** The command line's entry. */
-export const COX_MAIN = join(REPOSITORY, 'libs/cli/src/main.ts');
+export const COX_MAIN = join(programs, 'main.mjs');
 /** The sessions service's entry. */
-export const SESSIONS_MAIN = join(REPOSITORY, 'services/sessions/src/main.ts');
+export const SESSIONS_MAIN = join(programs, 'sessions.mjs');
+/** `standby-main.ts`. */
+export const STANDBY_MAIN = join(programs, 'standby.mjs');
 
 /** How a process ended. */
 export interface Exit {
@@ -34,13 +38,14 @@ export class Child {
   readonly exited: Promise<Exit>;
   #exit: Exit | null = null;
 
-  /** Starts node on a file of the workspace. */
+  /** Starts node on a program: one of those above, or a file in TypeScript. */
   constructor(
     main: string,
     args: readonly string[],
     options: { readonly cwd?: string; readonly env?: NodeJS.ProcessEnv } = {},
   ) {
-    this.process = spawn(process.execPath, [...FROM_SOURCE, main, ...args], {
+    const flags = main.endsWith('.mjs') ? [] : FROM_SOURCE;
+    this.process = spawn(process.execPath, [...flags, main, ...args], {
       cwd: options.cwd ?? REPOSITORY,
       env: cleanEnv(options.env),
       stdio: ['pipe', 'pipe', 'pipe'],

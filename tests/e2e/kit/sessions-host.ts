@@ -1,7 +1,6 @@
 /** A sessions host as a process of its own, to be killed. */
-import { join } from 'node:path';
 import type { TestBus } from './bus.ts';
-import { Child, SESSIONS_MAIN } from './child.ts';
+import { Child, SESSIONS_MAIN, STANDBY_MAIN } from './child.ts';
 
 /** Starts the service as it is shipped and waits until it serves. */
 export async function startHost(bus: TestBus, env: NodeJS.ProcessEnv = {}): Promise<Child> {
@@ -15,7 +14,7 @@ export async function startHost(bus: TestBus, env: NodeJS.ProcessEnv = {}): Prom
  * time. It does nothing on the bus before {@link engage}.
  */
 export function standbyHost(bus: TestBus): Child {
-  return new Child(join(import.meta.dirname, 'standby-main.ts'), [], {
+  return new Child(STANDBY_MAIN, [], {
     env: { NATS_URL: bus.natsUrl, COX_STATE_DIR: bus.stateDir },
   });
 }

@@ -153,7 +153,8 @@ export function createNatsToolCalls(nc: NatsConnection, presence: ToolPresence, 
   }
 
   function hear(token: string, one: Pending, said: ToolSaid): void {
-    one.heardMs = performance.now();
+    // Those who do not have it say so as often as they are asked: nobody has taken it for all that.
+    if (said.type !== 'unknown') one.heardMs = performance.now();
     if (said.type === 'running') {
       one.instance = said.instance;
       one.call.onTaken?.();

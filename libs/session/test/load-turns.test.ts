@@ -1,0 +1,76 @@
+/** Loads take turns: a host that is rung for very many sessions at once goes on with the first before it reads the last. */
+import type { StoredRecord } from '@coxswain/ports';
+import { expect, test } from 'vitest';
+import { LoadTurns } from '../src/load-turns.ts';
+import { SIDE_BY_SIDE } from '../src/side-by-side.ts';
+import { say } from './fake-model.ts';
+import { testBed } from './test-bed.ts';
+
+test('so many at a time, in their order, and one that fails gives its turn on', async () => {
+  const turns = new LoadTurns(testBed().time.clock('host'));
+  const began: number[] = [];
+  const ends: (() => void)[] = [];
+  const loads = Array.from({ length: SIDE_BY_SIDE + 2 }, (_, i) =>
+    turns.take(async () => {
+      began.push(i);
+      await new Promise<void>((resolve) => ends.push(resolve));
+      if (i === 0) throw new Error('not readable');
+      return i;
+    }),
+  );
+  const outcomes = Promise.allSettled(loads);
+  expect(began).toHaveLength(SIDE_BY_SIDE);
+  for (let i = 0; i < loads.length; i++) {
+    ends[i]?.();
+    await new Promise(setImmediate);
+  }
+  expect(began).toEqual(loads.map((_, i) => i));
+  expect((await outcomes).map(({ status }) => status)).toEqual(
+    loads.map((_, i) => (i === 0 ? 'rejected' : 'fulfilled')),
+  );
+});
+
+test('one that does not come to its end gives its turn on after a while', async () => {
+  const { time } = testBed();
+  const turns = new LoadTurns(time.clock('host'));
+  for (let i = 0; i < SIDE_BY_SIDE; i++) void turns.take(() => new Promise(() => {}));
+  let began = false;
+  void turns.take(async () => {
+    began = true;
+  });
+  await time.advance(1_900);
+  expect(began).toBe(false);
+  await time.advance(200);
+  expect(began).toBe(true);
+});
+
+test('commands for a thousand sessions that are not in memory: some are read at a time, and the first goes on meanwhile', async () => {
+  const bed = testBed();
+  const { read } = bed.journal;
+  let underWay = 0;
+  let most = 0;
+  let whole = 0;
+  const recordedWhen: number[] = [];
+  bed.journal.read = async function* (ref, fence): AsyncGenerator<StoredRecord, void, undefined> {
+    most = Math.max(most, ++underWay);
+    try {
+      await bed.time.clock('store').sleep(10);
+      yield* read.call(bed.journal, ref, fence);
+    } finally {
+      underWay--;
+      whole++;
+    }
+  };
+  const { append } = bed.journal;
+  bed.journal.append = (ref, bytes, fence) => {
+    recordedWhen.push(whole);
+    return append.call(bed.journal, ref, bytes, fence);
+  };
+  bed.models.answers = Array.from({ length: 1_000 }, () => say('done'));
+  await bed.host();
+  await Promise.all(Array.from({ length: 1_000 }, (_, i) => bed.start({}, { session: `s${i}` })));
+  await bed.time.advance(10_000);
+  expect(most).toBe(SIDE_BY_SIDE);
+  expect(recordedWhen[0]).toBeLessThanOrEqual(2 * SIDE_BY_SIDE);
+  expect((await bed.lines('s999')).at(-1)).toBe('agent_end end_turn');
+});

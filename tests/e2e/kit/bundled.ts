@@ -1,0 +1,61 @@
+/**
+ * The programs that tests start, bundled from the source as it stands, the way `cox` is shipped: a process that loads
+ * hundreds of TypeScript files instead is busy most of a second before it begins.
+ */
+import { createHash } from 'node:crypto';
+import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { bundle, root } from '../../../scripts/bundle.mjs';
+
+/** By the name of their bundle: from the root of the repository. */
+const PROGRAMS = {
+  main: 'libs/cli/src/main.ts',
+  'harbour-server': 'libs/cli/src/demo/harbour-server.ts',
+  sessions: 'services/sessions/src/main.ts',
+  standby: 'tests/e2e/kit/standby-main.ts',
+} as const;
+/** Below the command line's own folder, so that packages are found as the shipped bundle finds them. */
+const FOLDER = join(root, 'libs/cli/dist/tested');
+/** A bundle of other source is taken away once no run can still need it. */
+const KEPT_MS = 60 * 60 * 1_000;
+
+/** @returns the folder that holds each program as `<name>.mjs`; made once for all who find the same source. */
+export async function bundledPrograms(): Promise<string> {
+  const folder = join(FOLDER, fingerprint());
+  if (existsSync(folder)) return folder;
+  const unfinished = `${folder}.${process.pid}`;
+  mkdirSync(unfinished, { recursive: true });
+  for (const { path, contents } of await bundle(PROGRAMS, unfinished))
+    writeFileSync(join(unfinished, basename(path)), contents);
+  try {
+    renameSync(unfinished, folder);
+  } catch (error) {
+    rmSync(unfinished, { recursive: true });
+    // Another worker was quicker.
+    if (!existsSync(folder)) throw error;
+  }
+  for (const name of readdirSync(FOLDER)) {
+    const other = join(FOLDER, name);
+    const madeMs = statSync(other, { throwIfNoEntry: false })?.mtimeMs ?? Date.now();
+    if (Date.now() - madeMs > KEPT_MS) rmSync(other, { recursive: true, force: true });
+  }
+  return folder;
+}
+
+/** Changes whenever a source file does. */
+function fingerprint(): string {
+  const hash = createHash('sha256');
+  const visit = (folder: string): void => {
+    for (const entry of readdirSync(folder, { withFileTypes: true })) {
+      const path = join(folder, entry.name);
+      if (entry.isDirectory()) {
+        if (!['node_modules', 'dist', 'test'].includes(entry.name)) visit(path);
+      } else {
+        const { mtimeMs, size } = statSync(path);
+        hash.update(`${path} ${mtimeMs} ${size}\n`);
+      }
+    }
+  };
+  for (const folder of ['libs', 'services', 'tests/e2e/kit', 'scripts']) visit(join(root, folder));
+  return hash.digest('hex').slice(0, 16);
+}
