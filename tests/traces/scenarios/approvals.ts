@@ -127,7 +127,13 @@ export const APPROVALS: readonly Scenario[] = [
     name: 'approval-for-good',
     shows:
       'somebody outside is told of each call that waits, in vain the second time; the next run goes by what the persona remembers',
-    turns: [ask(['haul', { ms: 20 }]), ask(['haul', { ms: 30 }]), say('Done.'), ask(['haul', { ms: 20 }]), say('Again.')],
+    turns: [
+      ask(['haul', { ms: 20 }]),
+      ask(['haul', { ms: 30 }]),
+      say('Done.'),
+      ask(['haul', { ms: 20 }]),
+      say('Again.'),
+    ],
     tools: ['haul'],
     remembers: true,
     notices: ['delivered', 'failed'],
