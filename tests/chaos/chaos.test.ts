@@ -104,6 +104,18 @@ const entries = (...more: HistoryEntry[]): Change => {
 };
 const session = () => sound.journals[0]?.session as string;
 
+/** The host that was killed, and a session that another one took over from it. */
+function lossIn({ history, hostLog, journals }: ChaosEvidence) {
+  const pid = history.of('process').find(({ role, did }) => role === 'host' && did === 'killed')?.pid as number;
+  const host = hostLog.find((line) => line.what === 'up' && line.pid === pid)?.host as string;
+  const isIts = (attempt: string | undefined) => attempt?.split('.')[0] === host;
+  for (const { session, records, storedAtMs } of journals) {
+    const at = records.findIndex(({ attempt }, i) => !isIts(attempt) && isIts(records[i - 1]?.attempt));
+    if (at > 0) return { pid, session, atMs: storedAtMs[at] as number };
+  }
+  throw new Error('nothing was taken over');
+}
+
 const PLANTED: readonly (readonly [checker: string, what: string, change: Change])[] = [
   [
     'nothing acknowledged is missing',
@@ -229,6 +241,27 @@ const PLANTED: readonly (readonly [checker: string, what: string, change: Change
         const records = journal.records.map((record) => (record.n === last ? { ...record, epoch: 1 } : record));
         return { ...journal, records };
       }),
+  ],
+  [
+    'lost sessions are let go',
+    'a host that stood still begins something when another has the session',
+    (evidence) => {
+      const { pid, session, atMs } = lossIn(evidence);
+      const began = { what: 'began', atMs: atMs + 2_000, pid, session, effect: '99-0' } as const;
+      return entries({ what: 'process', role: 'host', name: 'a', pid, did: 'resumed', atMs: atMs + 1_000 })({
+        ...evidence,
+        hostLog: [...evidence.hostLog, began],
+      });
+    },
+  ],
+  [
+    'lost sessions are let go',
+    'a host that lives says nothing of what it had under way',
+    (evidence) => {
+      const { pid } = lossIn(evidence);
+      const isItsEnd = (one: HistoryEntry) => one.what === 'process' && one.pid === pid && one.did !== 'started';
+      return withHistory(evidence, (all) => all.filter((one) => !isItsEnd(one)));
+    },
   ],
   [
     'journals replay byte for byte',

@@ -6,7 +6,8 @@ import type { Journal } from '../simulation/checkers/check.ts';
 import type { StoredLine } from './collect-journals.ts';
 import type { LoadPlan } from './generator.ts';
 import { History, jsonLines } from './history.ts';
-import { effectLogOf } from './world.ts';
+import { type HostLine, readHostLogs } from './host-log.ts';
+import { effectLogOf, logsOf } from './world.ts';
 
 /** A journal, and when each of its records was stored, by the history's clock. */
 export interface StoredJournal extends Journal {
@@ -34,6 +35,8 @@ export interface ChaosEvidence {
   readonly history: History;
   readonly journals: readonly StoredJournal[];
   readonly effects: readonly EffectLine[];
+  /** What hosts said in their logs; all lines of one are in their order. */
+  readonly hostLog: readonly HostLine[];
   /** What clients and models were to do. */
   readonly plan: LoadPlan;
 }
@@ -44,6 +47,7 @@ export const filesOf = (folder: string) => ({
   journals: join(folder, 'journals.jsonl'),
   effects: effectLogOf(folder),
   plan: join(folder, 'plan.json'),
+  logs: logsOf(folder),
 });
 
 /** Reads a run's folder. */
@@ -52,7 +56,8 @@ export function readEvidence(folder: string): ChaosEvidence {
   const history = History.read(files.history);
   const effects = existsSync(files.effects) ? jsonLines<EffectLine>(readFileSync(files.effects, 'utf8')) : [];
   const journals = journalsIn(jsonLines(readFileSync(files.journals, 'utf8')), history);
-  return { history, journals, effects, plan: JSON.parse(readFileSync(files.plan, 'utf8')) };
+  const plan = JSON.parse(readFileSync(files.plan, 'utf8'));
+  return { history, journals, effects, hostLog: readHostLogs(files.logs, history), plan };
 }
 
 /** Stored lines as journals, in the order of the sessions' names. */

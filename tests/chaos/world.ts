@@ -27,6 +27,8 @@ export interface HostSetting {
 
 /** The file in which tool workers write what they really do. */
 export const effectLogOf = (folder: string) => join(folder, 'effects.jsonl');
+/** The folder with what the processes of a run say. */
+export const logsOf = (folder: string) => join(folder, 'logs');
 
 /** The names of a run's hosts: a, b, c … */
 export const hostNames = (count: number) => Array.from({ length: count }, (_, i) => String.fromCharCode(97 + i));
@@ -40,7 +42,7 @@ export async function openWorld(
   openServers: OpenServers,
   hostSetting: HostSetting = {},
 ): Promise<World> {
-  const logs = join(folder, 'logs');
+  const logs = logsOf(folder);
   mkdirSync(logs, { recursive: true });
   const built: Programs = await programs();
   const servers = await openServers(folder);

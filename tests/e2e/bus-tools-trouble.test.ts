@@ -8,7 +8,7 @@ import { startHost } from './kit/sessions-host.ts';
 import { until } from './kit/until.ts';
 
 const fixture = busAndHost();
-const { serve, tool, start } = calledTools(fixture);
+const { fresh, serve, tool, start } = calledTools(fixture);
 
 const began = async (module: { log(): Promise<string[]> }, times = 1) =>
   until('the call runs', async () => (await module.log()).filter((line) => line === 'began').length === times);
@@ -168,4 +168,31 @@ test('three instances share the calls of many sessions; one is killed and one dr
   // What the killed one had in its hands is interrupted; nothing else is, and nothing ran twice.
   expect(new Set(all.map(({ status }) => status))).toEqual(new Set(['ok', 'interrupted']));
   expect((await module.log()).length).toBeLessThanOrEqual(6 * 20);
+});
+
+test('a call whose worker dies of it before it has said so is in doubt, although others say that they do not know it', async () => {
+  const name = fresh('tool');
+  const { bare, publish } = fixture.bus;
+  const traits = { idempotent: false, long_running: false, sequential: false, terminates: false };
+  const announcement = {
+    v: 1,
+    since: new Date().toISOString(),
+    name,
+    description: 'x',
+    input_schema: { type: 'object' },
+  };
+  let taken = 0;
+  // Whoever takes the call is never heard of again.
+  bare.subscribe(subjects.tool('default', name), { callback: () => void taken++ });
+  bare.subscribe(subjects.toolInstances('default', name), {
+    callback(_, message) {
+      const { key } = message.json<{ key: string }>();
+      if (message.reply) bare.publish(message.reply, JSON.stringify({ v: 1, key, instance: 'other', type: 'unknown' }));
+    },
+  });
+  await publish(subjects.toolAnnouncement('default', name), JSON.stringify({ ...announcement, traits }));
+  await fixture.host.says(new RegExp(`"tool":"${name}".*a tool is announced`));
+  const id = await start([calls(name), done]);
+  expect(await endings(id)).toMatchObject([{ status: 'interrupted' }]);
+  expect(taken).toBe(1);
 });

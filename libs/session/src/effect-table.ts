@@ -115,6 +115,19 @@ export class EffectTable {
     }
   }
 
+  /**
+   * Another host has gone on with the session: what an earlier runner here had, and nobody waits for any more, is late.
+   * @param wanted the session's open effects.
+   */
+  dropLate(wanted: readonly WorkEffect[]): void {
+    const ids = new Set(wanted.map(({ id }) => id));
+    for (const id of this.#kept.keys()) {
+      if (ids.has(id)) continue;
+      this.#kept.delete(id);
+      noteLate(this.#log, this.#sessionId, id);
+    }
+  }
+
   /** Ends everything at once: outcomes that come later are dropped and noted. Returns what was settled and not recorded (R9). */
   close(): ReadonlyMap<string, Outcome> {
     this.#closed = true;
@@ -142,6 +155,8 @@ export class EffectTable {
   }
 
   async #perform(entry: Running): Promise<void> {
+    const { id, kind } = entry.effect;
+    this.#log.debug({ session_id: this.#sessionId, effect_id: id, kind }, 'effect begins');
     let outcome: Outcome;
     try {
       outcome = await this.#worker.perform(entry.effect, entry.controller.signal, () => {
@@ -171,7 +186,7 @@ export class EffectTable {
     if (entry.settled || this.#closed || this.#running.get(id) !== entry) {
       const call =
         'callId' in entry.effect && entry.effect.callId !== undefined ? { call_id: entry.effect.callId } : {};
-      this.#log.info({ session_id: this.#sessionId, effect_id: id, kind, ...call }, 'late outcome dropped');
+      noteLate(this.#log, this.#sessionId, id, { kind, ...call });
       entry.settled = true;
       return;
     }
@@ -180,4 +195,14 @@ export class EffectTable {
     this.#kept.set(id, outcome);
     this.#offer(outcome);
   }
+}
+
+/** Says that what became of an effect was not taken in: nobody waits for it, or another host has the session. */
+export function noteLate(
+  log: Log,
+  sessionId: string,
+  effectId: string,
+  about: Readonly<Record<string, string>> = {},
+): void {
+  log.info({ session_id: sessionId, effect_id: effectId, ...about }, 'late outcome dropped');
 }

@@ -5,6 +5,7 @@
  * F1  Where an append has no answer, the journal itself says whether it holds what was offered: a record has one number
  *     and one writer, and a writer offers one thing as one record.
  */
+import type { Log } from '@coxswain/ports';
 import { BOUNDS, type Feedback, type FeedbackInput, type JournalRecord } from '@coxswain/protocol';
 
 /** The feedback of one session that no record holds yet. Bounded. */
@@ -80,4 +81,9 @@ export function boundedFeedback(said: string): string {
 
 function jsonBytes(text: string): number {
   return Buffer.byteLength(JSON.stringify(text), 'utf8') - 2;
+}
+
+/** Says that nobody will be told what was said here. */
+export function noteLostFeedback(log: Log, sessionId: string): void {
+  log.warn({ session_id: sessionId }, 'inbox feedback that no record held is lost');
 }

@@ -33,6 +33,8 @@ export interface PartitionedSessions {
   takeUp(session: ActiveSession): Promise<void>;
   /** Lets the sessions of partitions go, each as soon as nothing runs that should end first. */
   handOver(partitions: ReadonlySet<number>): void;
+  /** Nobody waits for what is left here of these sessions: other hosts have them, or had them. */
+  lost(isLost: (ref: SessionRef) => boolean): void;
   /** The host may begin effects again. */
   goOn(): void;
   /** Leaves all sessions at once. */
@@ -127,6 +129,11 @@ export class HostPartitions {
   /** Whether a session is this host's to work on. */
   isOwn({ sessionId }: SessionRef): boolean {
     return this.#assigned.has(partitionOf(sessionId));
+  }
+
+  /** Whether a session is another host's. While this one is cut off, it does not know. */
+  isOthers(ref: SessionRef): boolean {
+    return !this.#isCut && !this.isOwn(ref);
   }
 
   /**
@@ -224,6 +231,7 @@ export class HostPartitions {
     for (const p of lost) this.#unread.delete(p);
     for (const [key, { session }] of this.#held) if (!this.isOwn(session.ref)) this.#held.delete(key);
     if (lost.size > 0) this.#sessions.handOver(lost);
+    this.#sessions.lost((ref) => this.isOthers(ref));
     await this.#ports.inbox.open(
       { ring: (doorbell) => this.#ring(doorbell), stray: (command) => this.#stray(command) },
       [...wanted],
@@ -260,6 +268,7 @@ export class HostPartitions {
       return false;
     });
     const noted = new Set(notes.map(({ ref }) => keyOf(ref)));
+    this.#sessions.lost((ref) => partitionOf(ref.sessionId) === p && !noted.has(keyOf(ref)));
     // A note that has gone: nobody works on it, and what has rung for it is for us.
     for (const [key, { session }] of this.#held)
       if (partitionOf(session.ref.sessionId) === p && !noted.has(key)) this.#unhold(session.ref);
@@ -275,6 +284,7 @@ export class HostPartitions {
 
   #hold(session: ActiveSession): void {
     const key = keyOf(session.ref);
+    this.#sessions.lost((ref) => keyOf(ref) === key);
     const held = this.#held.get(key);
     if (held) held.session = session;
     else this.#held.set(key, { session, rung: new Map() });

@@ -16,10 +16,11 @@ import {
 } from '@coxswain/protocol';
 import type { CommitBounds } from './commit.ts';
 import { HostPartitions, type PartitionedSessions } from './host-partitions.ts';
+import { LeftBehind } from './left-behind.ts';
 import { loadSession, readRecord } from './load-session.ts';
 import { LoadTurns } from './load-turns.ts';
 import { SessionNotes } from './session-notes.ts';
-import { type Carried, type Dropped, type RunnerPorts, SessionRunner } from './session-runner.ts';
+import { type Dropped, type RunnerPorts, SessionRunner } from './session-runner.ts';
 import { statusOf } from './session-status.ts';
 import { sideBySide } from './side-by-side.ts';
 
@@ -93,7 +94,7 @@ class Host implements SessionHost, PartitionedSessions {
   readonly #runners = new Map<string, SessionRunner>();
   readonly #notes: SessionNotes;
   /** What runners of sessions that were dropped here have left to the next (R9). */
-  readonly #carried = new Map<string, Carried>();
+  readonly #leftBehind: LeftBehind;
   readonly #retries = new Map<string, number>();
   readonly #loads: LoadTurns;
   readonly #ended = new AbortController();
@@ -116,6 +117,7 @@ class Host implements SessionHost, PartitionedSessions {
       () => peerName(this.id, ++this.#names),
       options,
     );
+    this.#leftBehind = new LeftBehind(ports.log);
     this.#notes = new SessionNotes(ports.active, ports.log, () => this.#partitions.self);
   }
 
@@ -199,7 +201,10 @@ class Host implements SessionHost, PartitionedSessions {
       const record = last && (await readRecord(last.bytes, this.#ports.blobs));
       if (this.#stopping) return;
       // One that waits for nothing but a command costs disk only, until that command comes.
-      if (!record || record.effects_open.length === 0) return this.#notes.forget(ref, revision);
+      if (!record || record.effects_open.length === 0) {
+        if (record && !this.#isOwn(record.attempt)) this.lost((one) => keyOf(one) === keyOf(ref));
+        return this.#notes.forget(ref, revision);
+      }
     } catch (error) {
       // One that was deleted has nothing that goes on: also not what was open, where it was ended from outside.
       if (isDeleted(error)) return this.#notes.forget(ref, revision);
@@ -228,6 +233,10 @@ class Host implements SessionHost, PartitionedSessions {
 
   goOn(): void {
     for (const runner of this.#runners.values()) void runner.wake();
+  }
+
+  lost(isLost: (ref: SessionRef) => boolean): void {
+    this.#leftBehind.drop(isLost);
   }
 
   leaveAll(): void {
@@ -277,15 +286,14 @@ class Host implements SessionHost, PartitionedSessions {
     const key = keyOf(ref);
     const known = this.#runners.get(key);
     if (known) return known;
-    const carried = this.#carried.get(key);
-    this.#carried.delete(key);
+    const carried = this.#leftBehind.take(ref);
     const runner = new SessionRunner(
       this.#ports,
       ref,
       {
         // A session that this host lost, or lost sight of, is owned anew when it comes back (R10).
         host: this.#generation === 0 ? this.id : `${this.id}.${this.#generation}`,
-        isOwn: (attempt) => attempt === this.id || attempt.startsWith(`${this.id}.`),
+        isOwn: (attempt) => this.#isOwn(attempt),
         snapshotEvery: this.#options.snapshotEvery ?? SNAPSHOT_EVERY,
         commitBounds: this.#options.commitBounds,
         noted: () => this.#notes.noted(ref),
@@ -297,6 +305,10 @@ class Host implements SessionHost, PartitionedSessions {
     );
     this.#runners.set(key, runner);
     return runner;
+  }
+
+  #isOwn(attempt: string): boolean {
+    return attempt === this.id || attempt.startsWith(`${this.id}.`);
   }
 
   // ---- trouble ----
@@ -311,8 +323,8 @@ class Host implements SessionHost, PartitionedSessions {
       this.#ports.log.info({ session_id: ref.sessionId }, `session left: ${dropped.message}`);
       return;
     }
-    const { carried } = dropped;
-    if (carried.outcomes.size > 0 || !carried.feedback.isEmpty) this.#carried.set(key, carried);
+    this.#leftBehind.keep(ref, dropped.carried);
+    if (dropped.reason === 'foreign_writer' || this.#partitions.isOthers(ref)) this.lost((one) => keyOf(one) === key);
     if (dropped.reason === 'passivated') {
       this.#retries.delete(key);
       this.#notes.forget(ref);
@@ -326,8 +338,9 @@ class Host implements SessionHost, PartitionedSessions {
     this.#notes.drop(ref);
     if (this.#stopping) return;
     this.#ports.log.warn({ session_id: ref.sessionId, reason: dropped.reason }, `session left: ${dropped.message}`);
-    // The next command tries again, and is answered.
-    if (dropped.reason === 'unreadable') return;
+    // The next command tries again, and is answered. What was left with everything else, as the lease had run out, comes back
+    // by its note, unless another host has it.
+    if (dropped.reason === 'unreadable' || dropped.reason === 'abandoned') return;
     // It did write in the meantime, so this is new trouble; a run that cannot be ended is not, nor is a rival.
     const isOld = dropped.reason === 'unrecoverable' || dropped.reason === 'foreign_writer';
     if (dropped.hasWritten && !isOld) this.#retries.delete(key);

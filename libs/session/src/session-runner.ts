@@ -38,7 +38,7 @@ import { COMMIT_BOUNDS, type CommitBounds, foreignRecord } from './commit.ts';
 import { SessionCopy } from './copy-session.ts';
 import { copyAfter, ImportUnfinishedError, isUnfinishedImport } from './copy-state.ts';
 import { EffectTable } from './effect-table.ts';
-import { FeedbackBuffer } from './feedback-buffer.ts';
+import { FeedbackBuffer, noteLostFeedback } from './feedback-buffer.ts';
 import { seenTable } from './hook-table.ts';
 import { InboxReader } from './inbox-reader.ts';
 import { type LiveSession as Live, type LoadedSession, loadSession, snapshotBytes } from './load-session.ts';
@@ -410,15 +410,19 @@ export class SessionRunner {
   }
 
   /** What an earlier runner of this host was told is recorded now, unless another host has worked on the session since. */
-  #takeUpFeedback(loaded: LoadedSession): void {
-    if (loaded.n === 0 || this.#options.isOwn(loaded.writer)) this.#postFeedback();
-    else this.#loseFeedback();
+  #takeUpCarried(loaded: LoadedSession): void {
+    if (loaded.n === 0 || this.#options.isOwn(loaded.writer)) {
+      this.#postFeedback();
+      return;
+    }
+    this.#loseFeedback();
+    this.#effects.dropLate(workOf(loaded.actor.state));
   }
 
   #loseFeedback(): void {
     if (this.#feedback.isEmpty) return;
     this.#feedback.clear();
-    this.#ports.log.warn({ session_id: this.#ref.sessionId }, 'inbox feedback that no record held is lost');
+    noteLostFeedback(this.#ports.log, this.#ref.sessionId);
   }
 
   // ---- loading ----
@@ -441,7 +445,7 @@ export class SessionRunner {
       this.#session = { ...live, transcript: loaded.transcript };
       this.#sinceSnapshot = tail;
       if (loaded.n > 0) this.#committedState = loaded.actor.state;
-      this.#takeUpFeedback(loaded);
+      this.#takeUpCarried(loaded);
       return this.#session;
     } catch (error) {
       const { code, message } = error as Error & { code?: ErrorCode };

@@ -48,6 +48,13 @@ const noted = async (bed: TestBed, session: string) => {
   return notes.filter(({ ref }) => ref.sessionId === session).map(({ host }) => host);
 };
 
+/** Outcomes that the log says were dropped. */
+const late = (bed: TestBed) =>
+  bed.log.flatMap(({ message, fields }) => {
+    const { session_id, effect_id } = fields as { session_id?: string; effect_id?: string };
+    return message === 'late outcome dropped' ? [{ session_id, effect_id }] : [];
+  });
+
 test('hosts share the partitions: each command finds the host of its session', async () => {
   const { bed, first, join, moving, staying } = await crew();
   const second = await join();
@@ -215,6 +222,55 @@ test('a host that stood still past its lease aborts what it did, begins nothing,
   await bed.send('prompt', 'again', { session: staying });
   const [now] = await noted(bed, staying);
   expect(now).not.toBe(before);
+});
+
+test('a host that comes back takes no session from whoever has gone on with it', async () => {
+  const { bed, first, join } = await crew();
+  const second = await join();
+  await bed.time.advance(1_000);
+  // Its partition is the first host's again as soon as that is back, under its next name.
+  const names = [1, 2].map((no) => `${first.id}-${no}`);
+  const isFirsts = (session: string) =>
+    names.every((name) => assignPartitions([name, 'host2-2-1']).get(name)?.includes(partitionOf(session)));
+  const session = Array.from({ length: 200 }, (_, i) => `s${i}`).find(isFirsts) as string;
+  bed.tools = { slow: { run: taking(6_000) } };
+  bed.models.answers = [ask(call('c1', 'slow')), ask(call('c2', 'slow')), say('done')];
+  await bed.start({}, { session });
+  bed.time.hold('host1', bed.time.nowMs + 4_000);
+  await bed.time.advance(15_000);
+  expect((await writersOf(bed, session)).slice(0, 2)).toEqual([first.id, second.id]);
+  expect(await bed.lines(session)).toContain('call_ended c2 ok');
+});
+
+test('what came to its end in a host that stood still is dropped there, and the log says so', async () => {
+  const { bed, first, join, staying } = await crew();
+  bed.tools = { slow: { run: taking(3_500, 'late') } };
+  const second = await join();
+  await bed.time.advance(1_000);
+  bed.models.answers = [ask(call('c1', 'slow')), say('done')];
+  await bed.start({}, { session: staying });
+  const [open] = (await bed.records(staying)).at(-1)?.effects_open ?? [];
+  expect(late(bed)).toEqual([]);
+  bed.time.hold('host1', bed.time.nowMs + 4_000);
+  await bed.time.advance(12_000);
+  expect(late(bed)).toContainEqual({ session_id: staying, effect_id: open });
+  const ends = (await bed.records(staying)).filter(({ input }) => 'effect_id' in input && input.effect_id === open);
+  expect(ends.filter(({ attempt }) => attempt.split('.')[0] === first.id)).toEqual([]);
+  expect((await writersOf(bed, staying))[1]).toBe(second.id);
+});
+
+test('what a refused append would have told is dropped, and the log says so', async () => {
+  const { bed, first, moving } = await crew();
+  bed.models.answers = [say('mine', { delayMs: 1_000 }), say('theirs')];
+  await bed.start({}, { session: moving });
+  const [open] = (await bed.records(moving)).at(-1)?.effects_open ?? [];
+  // Takes every session for its own, and has this one when the first host's answer comes.
+  const rival = await bed.rival();
+  await bed.time.advance(5_000);
+  const ends = (await bed.records(moving)).filter(({ input }) => 'effect_id' in input && input.effect_id === open);
+  expect(ends.map(({ attempt }) => attempt.split('.')[0])).toEqual([rival.id]);
+  expect(late(bed)).toContainEqual({ session_id: moving, effect_id: open });
+  expect(await writersOf(bed, moving)).toEqual([first.id, rival.id]);
 });
 
 test('a host that was slow, and that nobody has given up, goes on with its calls', async () => {

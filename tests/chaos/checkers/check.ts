@@ -1,10 +1,14 @@
-/** The checkers of a run. They read journals, the tools' own log and the history; never what a host says of itself. */
+/**
+ * The checkers of a run. They read journals, the tools' own log and the history; of what a host says of itself only the lines
+ * of its log that it has to write.
+ */
 import type { Problem } from '../../simulation/checkers/check.ts';
 import type { ChaosEvidence } from '../evidence.ts';
 import { checkAcknowledged } from './acknowledged.ts';
 import { checkAnswered } from './answered.ts';
 import { checkEffectsOnce } from './effects-once.ts';
 import { checkEpochs } from './epochs.ts';
+import { checkLostSessions } from './lost-sessions.ts';
 import { checkSettled } from './settled.ts';
 import { simulationChecker } from './simulation-checkers.ts';
 import { checkToldInTime } from './told-in-time.ts';
@@ -26,6 +30,7 @@ export const CHECKERS: Readonly<Record<string, ChaosChecker>> = {
   'each run ends once': simulationChecker('runs'),
   'effects once': checkEffectsOnce,
   'old owners do nothing': checkEpochs,
+  'lost sessions are let go': checkLostSessions,
   'journals replay byte for byte': simulationChecker('replay'),
   'everything came to its end': checkSettled,
 };

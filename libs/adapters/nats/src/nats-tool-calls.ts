@@ -153,8 +153,8 @@ export function createNatsToolCalls(nc: NatsConnection, presence: ToolPresence, 
   }
 
   function hear(token: string, one: Pending, said: ToolSaid): void {
-    // Those who do not have it say so as often as they are asked: nobody has taken it for all that.
-    if (said.type !== 'unknown') one.heardMs = performance.now();
+    // That others do not know of it says nothing of whoever has it, or died of it.
+    if (said.type !== 'unknown' || said.instance === one.instance) one.heardMs = performance.now();
     if (said.type === 'running') {
       one.instance = said.instance;
       one.call.onTaken?.();

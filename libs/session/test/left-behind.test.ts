@@ -1,0 +1,41 @@
+/** What runners leave behind: for the next one here, or late. R9. */
+import type { Log } from '@coxswain/ports';
+import type { Outcome } from '@coxswain/protocol';
+import { expect, test } from 'vitest';
+import { FeedbackBuffer } from '../src/feedback-buffer.ts';
+import { LeftBehind } from '../src/left-behind.ts';
+import { refOf } from './test-bed.ts';
+
+const outcome: Outcome = { type: 'close_outcome', effect_id: '7-0', notes: [] };
+
+function leftBehind() {
+  const lines: [string, object][] = [];
+  const note = (fields: object, message: string) => void lines.push([message, fields]);
+  const log: Log = { debug: note, info: note, warn: note, error: note };
+  const feedback = new FeedbackBuffer();
+  return { lines, feedback, left: new LeftBehind(log), carried: { outcomes: new Map([['7-0', outcome]]), feedback } };
+}
+
+test('what is left is the next runner’s here, once, and nothing is said of it', () => {
+  const { left, carried, lines } = leftBehind();
+  left.keep(refOf('s1'), carried);
+  expect(left.take(refOf('s2'))).toBeUndefined();
+  expect(left.take(refOf('s1'))).toBe(carried);
+  expect(left.take(refOf('s1'))).toBeUndefined();
+  left.drop(() => true);
+  expect(lines).toEqual([]);
+});
+
+test('where another host has the session it is dropped, and the log says so of each outcome, and of feedback', () => {
+  const { left, carried, feedback, lines } = leftBehind();
+  feedback.add('tool:read', 'half of it');
+  left.keep(refOf('s1'), carried);
+  left.keep(refOf('s2'), carried);
+  left.drop(({ sessionId }) => sessionId === 's1');
+  expect(lines).toEqual([
+    ['late outcome dropped', { session_id: 's1', effect_id: '7-0' }],
+    ['inbox feedback that no record held is lost', { session_id: 's1' }],
+  ]);
+  expect(left.take(refOf('s1'))).toBeUndefined();
+  expect(left.take(refOf('s2'))).toBe(carried);
+});
