@@ -1,4 +1,4 @@
-import { createIds, createMemoryBus, createSystemClock } from '@coxswain/adapter-memory';
+import { createIds, createMemoryBus, createMemoryRememberedRules, createSystemClock } from '@coxswain/adapter-memory';
 import type { CommandInbox } from '@coxswain/ports';
 import { afterAll, describe, expect, test } from 'vitest';
 import { activeSessionsContract } from './active-sessions-contract.ts';
@@ -10,6 +10,7 @@ import { hostLineContract } from './host-line-contract.ts';
 import { inboxContract } from './inbox-contract.ts';
 import { journalContract } from './journal-contract.ts';
 import { publisherContract } from './publisher-contract.ts';
+import { rememberedRulesContract } from './remembered-rules-contract.ts';
 import { snapshotsContract } from './snapshots-contract.ts';
 import { timersContract } from './timers-contract.ts';
 
@@ -23,6 +24,8 @@ inboxContract('memory', () => ({
   sender: bus.sender,
   publish: async (subject, payload, headers) => void bus.publish(subject, payload, headers),
 }));
+const rules = createMemoryRememberedRules();
+rememberedRulesContract('memory', () => rules);
 snapshotsContract('memory', () => bus.snapshots);
 blobsContract('memory', () => bus.blobs);
 hostLineContract('memory', () => bus.createHostLine());

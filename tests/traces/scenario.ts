@@ -31,6 +31,10 @@ export interface Scenario {
   readonly hooks?: readonly TracedHook[];
   /** What the scripted model costs, in USD per million tokens. */
   readonly price?: { readonly input: number; readonly output: number };
+  /** What its persona is made to remember is there for later runs. */
+  readonly remembers?: true;
+  /** What becomes of notices of waiting approvals, in turn; without it nobody is told. */
+  readonly notices?: readonly ('delivered' | 'failed')[];
   /** Stop conditions in code. */
   readonly stopPredicates?: StopPredicates;
   /** Where the surroundings fail. */

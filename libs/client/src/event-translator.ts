@@ -126,7 +126,8 @@ class Translator implements EventTranslator {
       case 'approval_decided': {
         const { call_id, decision, actor, reason } = event;
         if (event.args !== undefined) this.#summaries.set(call_id, summarizeArgs(event.args));
-        return [{ type: 'approval_settled', call_id, decision, by: actorName(actor), reason: reason ?? null, ...from }];
+        const by = event.hook === undefined ? actorName(actor) : `hook ${event.hook}`;
+        return [{ type: 'approval_settled', call_id, decision, by, reason: reason ?? null, ...from }];
       }
       case 'steering_received':
         return [received('steer', event, event.mode, from)];
@@ -290,6 +291,10 @@ class Translator implements EventTranslator {
       case 'step_output_rewritten':
       case 'suspend_requested':
       case 'timer_fired':
+      case 'approval_notified':
+      case 'permission_remembered':
+      case 'permission_forgotten':
+      case 'permissions_changed':
         return [];
       default:
         return unknownEvent(event);

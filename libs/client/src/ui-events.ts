@@ -117,7 +117,7 @@ export type UiEvent =
   | ({
       readonly type: 'approval_settled';
       readonly call_id: string;
-      readonly decision: 'allow' | 'deny' | 'superseded' | 'aborted';
+      readonly decision: 'allow' | 'deny' | 'superseded' | 'aborted' | 'expired';
       readonly by: string | null;
       readonly reason: string | null;
     } & FromRecord)

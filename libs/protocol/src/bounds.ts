@@ -82,6 +82,12 @@ export const BOUNDS = {
   patternMaxChars: 512,
   /** What a regular expression may become, in instructions: counted repeats are written out, and each may cost time at each character. */
   regexInstructionsMax: 1_000,
+  /** Rules that people have had one session remember, or one persona. */
+  rememberedRulesMax: 128,
+  /** What one of them says of the calls that it is about, as JSON. */
+  rememberedMatchMaxBytes: 4 * 1024,
+  /** How soon an approval may expire. */
+  approvalExpiryMinMs: 1_000,
   /** Permission rules of one persona. */
   permissionRulesMax: 256,
   /** Tools of one session. */

@@ -12,6 +12,7 @@ import { PARKING_FIELDS, refineParking } from './parking.ts';
 import { Permissions } from './permissions.ts';
 import { Limits, McpServers, modeProblem, Persona } from './persona.ts';
 import { Reason } from './reason.ts';
+import { RememberScope } from './remembered-rules.ts';
 import { REMINDER_FIELDS } from './reminders.ts';
 import { readStrictly, type SchemaProblem } from './schema-problems.ts';
 import { type Mode, ModeInput } from './seams.ts';
@@ -155,7 +156,7 @@ export const COMMAND_BODIES = {
       decision: z.enum(['allow', 'deny']),
       reason: Reason.optional(),
       args: JsonObject.optional(),
-      remember: z.enum(['session', 'persona']).optional(),
+      remember: RememberScope.optional(),
     })
     .refine(({ decision, args }) => decision === 'allow' || args === undefined, {
       path: ['args'],
@@ -190,9 +191,7 @@ export const VERBS = Object.keys(COMMAND_BODIES) as Verb[];
 export type CommandBody<V extends Verb> = Omit<z.infer<(typeof COMMAND_BODIES)[V]>, 'id' | 'actor'>;
 
 /** Verbs, and keys of bodies, that are in the schema but that a later release carries out. */
-export const NOT_YET: Readonly<Record<string, readonly string[] | true>> = {
-  approve: ['remember'],
-};
+export const NOT_YET: Readonly<Record<string, readonly string[] | true>> = {};
 
 const TEXT_VERBS: ReadonlySet<string> = new Set(['prompt', 'steer', 'followup', 'remind']);
 

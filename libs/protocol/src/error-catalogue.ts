@@ -116,6 +116,19 @@ export const ERROR_CATALOGUE = {
     'Someone has decided this call already; the first decision stands.',
     'Nothing; the message says who decided.',
   ),
+  not_rememberable: rejection(
+    'A decision cannot be remembered for calls like this one: its arguments are too large, or the question is whether it ran.',
+    'Decide without remember.',
+  ),
+  too_many_rules: rejection(
+    'The session, or its persona, remembers 128 rules already.',
+    'Revoke some: `cox permissions` lists them.',
+  ),
+  notice_failed: outcome(
+    'A notice of a waiting approval could not be delivered to the webhook.',
+    'Has tried it several times, records that it failed; the approval waits as before.',
+    'See that the address answers 2xx; `cox approvals` lists what waits.',
+  ),
   not_running: rejection('The session is not running.', 'Nothing to do, or send a prompt.'),
   already_cancelled: rejection('The run was cancelled already.', 'Nothing.'),
   not_suspended: rejection('The session is not suspended.', 'Nothing.'),

@@ -3,6 +3,7 @@
  * mapping between the two.
  */
 import { z } from 'zod';
+import { NoticeOutcome } from './approval-notices.ts';
 import { Budget } from './budgets.ts';
 import { CallStatus, ToolDefinition } from './calls.ts';
 import { StartSettings } from './commands.ts';
@@ -18,6 +19,7 @@ import { AssistantMessage, ReminderMessage, UserMessage } from './messages.ts';
 import { OnTimeout, ParkRequest } from './parking.ts';
 import { CompactionStrategy } from './persona.ts';
 import { PinnedPrice } from './prices.ts';
+import { RememberedRule } from './remembered-rules.ts';
 import { ExpiryReason, STORED_REMINDER_FIELDS } from './reminders.ts';
 import { Mode, SeamKind } from './seams.ts';
 import { ErrorBoundary, StepArgs, StepStatus } from './steps.ts';
@@ -87,11 +89,14 @@ export type ControlStatus = z.infer<typeof ControlStatus>;
 
 /** Why a call was refused, as the model and the journal are told. */
 export const Denial = z.strictObject({
-  by: z.enum(['rule', 'hook', 'user', 'gate_unavailable']),
+  /** `expiry`: nobody had decided in time. */
+  by: z.enum(['rule', 'hook', 'user', 'gate_unavailable', 'expiry']),
   rule: z.string().optional(),
   hook: z.string().optional(),
   actor: Actor.optional(),
   reason: z.string().optional(),
+  /** What was refused: shortened, and without what looks like a secret. */
+  args: Json.optional(),
 });
 /** See {@link Denial}. */
 export type Denial = z.infer<typeof Denial>;
@@ -136,7 +141,7 @@ export const EVENT_SCHEMAS = {
   }),
   persona_changed: event('persona_changed', {
     fingerprint: z.string(),
-    provision: Provision.omit({ tools: true, hooks: true, price: true }),
+    provision: Provision.omit({ tools: true, hooks: true, price: true, remembered: true }),
   }),
   tools_changed: event('tools_changed', { fingerprint: z.string(), tools: z.array(ToolDefinition) }),
   hooks_changed: event('hooks_changed', { fingerprint: z.string(), table: HookTable }),
@@ -394,13 +399,35 @@ export const EVENT_SCHEMAS = {
     requested_by: z.string(),
     /** What is asked, where it is another question than whether the call may run. */
     question: z.string().optional(),
+    /** It is decided by itself after so long. */
+    expire_after_ms: z.number().int().positive().optional(),
+    /** Somebody outside is told of it. */
+    notifies: z.literal(true).optional(),
   }),
+  /** What became of telling somebody outside that a call waits. */
+  approval_notified: event('approval_notified', {
+    call_id: z.string(),
+    ...NoticeOutcome.omit({ type: true }).shape,
+  }),
+  /** A person has had later calls like this one decided in advance. */
+  permission_remembered: event('permission_remembered', { call_id: z.string(), rule: RememberedRule }),
+  /** A remembered rule holds no more. */
+  permission_forgotten: event('permission_forgotten', {
+    rule_id: z.string(),
+    command_id: z.string(),
+    actor: Actor.optional(),
+    at,
+  }),
+  /** What people have had the run's persona remember, as of this run. */
+  permissions_changed: event('permissions_changed', { rules: z.array(RememberedRule) }),
   approval_decided: event('approval_decided', {
     call_id: z.string(),
-    decision: z.enum(['allow', 'deny', 'superseded', 'aborted']),
+    decision: z.enum(['allow', 'deny', 'superseded', 'aborted', 'expired']),
     command_id: z.string().optional(),
     actor: Actor.optional(),
     reason: z.string().optional(),
+    /** The hook that has decided it, where no person did. */
+    hook: z.string().optional(),
     /** The arguments as the approver edited them. */
     args: JsonObject.optional(),
   }),

@@ -95,7 +95,7 @@ export const HOOK_CATALOGUE: Readonly<Record<HookPoint, HookPointRow>> = {
   },
   PreStep: persona('before a declared step of a persona'),
   PostStep: persona('after a declared step has come to its answer'),
-  OnApprovalRequested: later(persona('a call waits for a person')),
+  OnApprovalRequested: persona('a call waits for a person; nothing waits for the answer, but one that refuses decides'),
   OnHandoffEmitted: later(persona('the session is about to go to another persona')),
   OnPersonaPaused: later(persona('the persona of the session was paused')),
   OnPersonaResumed: later(persona('the persona of the session goes on')),

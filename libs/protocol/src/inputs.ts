@@ -2,7 +2,9 @@
  * Inputs: everything that can be put to a session. A record holds the one input that caused it, whole, so that a
  * journal alone is enough to run the session again.
  */
+
 import { z } from 'zod';
+import { NoticeOutcome } from './approval-notices.ts';
 import { BOUNDS } from './bounds.ts';
 import { RunBudgets } from './budgets.ts';
 import { CallStatus, ToolDefinition } from './calls.ts';
@@ -16,6 +18,7 @@ import { ParkRequest } from './parking.ts';
 import { PinnedPermissions } from './permissions.ts';
 import { CompactionStrategy, ModelSettings, Persona } from './persona.ts';
 import { PinnedPrice } from './prices.ts';
+import { RememberedRule } from './remembered-rules.ts';
 import { TimerInput } from './timers.ts';
 import { HookAnswer } from './verdicts.ts';
 
@@ -100,6 +103,10 @@ export const Provision = z.strictObject({
   budgets: RunBudgets.optional(),
   /** Only where the model's price is known. */
   price: PinnedPrice.optional(),
+  /** What people have had the persona remember; absent where that is nothing. */
+  remembered: z.array(RememberedRule).max(BOUNDS.rememberedRulesMax).optional(),
+  /** Somebody outside is told when a call waits for a person. */
+  notifies: z.literal(true).optional(),
   fingerprints: z.strictObject({
     persona: z.string(),
     prompt: z.string(),
@@ -312,6 +319,7 @@ export const Input = z.union([
   CloseOutcome,
   StopOutcome,
   NotifyOutcome,
+  NoticeOutcome,
   OwnedInput,
   HooksChangedInput,
   FeedbackInput,
@@ -338,7 +346,8 @@ export type Outcome =
   | ConsultOutcome
   | CloseOutcome
   | StopOutcome
-  | NotifyOutcome;
+  | NotifyOutcome
+  | NoticeOutcome;
 
 /** Arbitrary JSON that stands where a payload is recorded. */
 export const Payload = Json;

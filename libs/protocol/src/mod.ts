@@ -1,4 +1,5 @@
 /** The protocol: everything that goes over a wire or into a journal, and nothing else. */
+export * from './approval-notices.ts';
 export * from './bounds.ts';
 export * from './budgets.ts';
 export * from './calls.ts';
@@ -45,6 +46,8 @@ export * from './reason.ts';
 export * from './receipts.ts';
 export * from './record.ts';
 export * from './record-upcasts.ts';
+export * from './redact-args.ts';
+export * from './remembered-rules.ts';
 export * from './reminders.ts';
 export * from './returned-json.ts';
 export * from './schema-problems.ts';

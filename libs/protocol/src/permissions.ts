@@ -23,6 +23,8 @@ export type PermissionRule = z.infer<typeof PermissionRule>;
 export const Permissions = z.strictObject({
   rules: z.array(PermissionRule).max(BOUNDS.permissionRulesMax).default([]),
   default: PermissionAction.optional(),
+  /** A call that nobody has decided about for so long is not run; never, if not given. */
+  expire_after_ms: z.number().int().min(BOUNDS.approvalExpiryMinMs).max(BOUNDS.parkMaxMs).optional(),
 });
 /** See {@link Permissions}. */
 export type Permissions = z.infer<typeof Permissions>;
@@ -38,6 +40,8 @@ export const BasePermissions = z.strictObject({
    * nothing away, and in older journals.
    */
   default_covers: z.literal('built_ins').optional(),
+  /** The shorter of what both say. */
+  expire_after_ms: z.number().int().positive().optional(),
 });
 /** See {@link BasePermissions}. */
 export type BasePermissions = z.infer<typeof BasePermissions>;
@@ -60,12 +64,14 @@ export function pinPermissions(persona: Permissions | undefined, start: Permissi
   const defaults = [named, start?.default].filter((action) => action !== undefined);
   const bothSpeak = asked.length > 0 && (own.length > 0 || named !== undefined);
   const stricter = (one: PermissionAction, other: PermissionAction) => (isStricter(other, one) ? other : one);
+  const expiries = [persona?.expire_after_ms, start?.expire_after_ms].filter((ms) => ms !== undefined);
   const action = defaults.length === 0 ? null : defaults.reduce(stricter);
   return {
     rules: [...asked, ...own],
     default: action ?? DEFAULT_ACTION,
     ...(bothSpeak ? { persona: { from: asked.length, ...(named === undefined ? {} : { default: named }) } } : {}),
     ...(action === null || action === 'allow' ? {} : { default_covers: 'built_ins' as const }),
+    ...(expiries.length === 0 ? {} : { expire_after_ms: Math.min(...expiries) }),
   };
 }
 

@@ -55,6 +55,9 @@ export const SessionStatus = z.strictObject({
       tool: z.string(),
       args: Json,
       requested_by: z.string(),
+      /** When it was asked, and when the question ends by itself; ISO 8601. */
+      since: z.string(),
+      expires_at: z.string().optional(),
       question: z.string().optional(),
     }),
   ),

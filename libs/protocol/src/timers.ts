@@ -2,7 +2,7 @@
 import { z } from 'zod';
 
 /** What a timer is for. */
-export const TimerPurpose = z.enum(['suspension', 'wake_interval', 'time_budget']);
+export const TimerPurpose = z.enum(['suspension', 'wake_interval', 'time_budget', 'approval']);
 /** See {@link TimerPurpose}. */
 export type TimerPurpose = z.infer<typeof TimerPurpose>;
 

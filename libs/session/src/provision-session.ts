@@ -1,9 +1,11 @@
 /** Provisioning: persona, prompt, model and tools of a run, fetched side by side and pinned by fingerprint. */
 import type {
+  ApprovalNotices,
   Hooks,
   KeptResults,
   Models,
   Personas,
+  RememberedRules,
   StopPredicates,
   ToolSource,
   Toolset,
@@ -28,6 +30,7 @@ import {
   type ProvisionOutcome,
   pinnedPrice,
   pinPermissions,
+  type RememberedRule,
   type SessionRef,
   type StartSettings,
   skillIndex,
@@ -52,6 +55,10 @@ export interface ProvisionPorts {
   readonly defaultModel?: string | undefined;
   /** What models cost; the first row that matches holds. Without a row a model's cost is not known. */
   readonly prices?: PriceTable | undefined;
+  /** What personas were made to remember; without it nothing outlives its session. */
+  readonly rememberedRules?: RememberedRules | undefined;
+  /** Who is told outside when a call waits for a person; without it nobody is. */
+  readonly approvalNotices?: ApprovalNotices | undefined;
   /** Stop conditions in code, for personas that name them. */
   readonly stopPredicates?: StopPredicates | undefined;
 }
@@ -145,13 +152,14 @@ async function provision(
   if (isFailure(hooks)) return failed(hooks);
   const root = pinned.root ?? settings.root ?? ports.defaultRoot;
   const mcpServers = { ...persona.mcp_servers, ...settings.mcp_servers };
-  const [modelProblem, toolset] = await Promise.all([
+  const [modelProblem, remembered, toolset] = await Promise.all([
     ports.models.check(model).catch(unasked),
+    rulesOf(ports, ref, persona),
     ports.tools.open({ ref, root, mcpServers, onFeedback, results, skills: persona.skills }, signal),
   ]);
-  if (modelProblem || isFailure(toolset)) {
+  if (modelProblem || isFailure(remembered) || isFailure(toolset)) {
     if (!isFailure(toolset)) await toolset.close();
-    return failed(modelProblem ?? (toolset as Failure));
+    return failed(modelProblem ?? (isFailure(remembered) ? remembered : (toolset as Failure)));
   }
   if (signal.aborted) {
     await toolset.close();
@@ -164,7 +172,9 @@ async function provision(
     await toolset.close();
     return failed(unreadable);
   }
-  const resolved = pin(settings, persona, model, mode, root, tools, hooks.table, limits, price);
+  const notifies = ports.approvalNotices !== undefined;
+  const base = pin(settings, persona, model, mode, root, tools, hooks.table, limits, price, notifies);
+  const resolved = remembered.length === 0 ? base : { ...base, remembered: [...remembered] };
   return { outcome: { type: 'provision_outcome', effect_id: effectId, status: 'ok', provision: resolved }, toolset };
 }
 
@@ -195,6 +205,20 @@ function priceUnknown({ name }: ModelSettings, limit: string): Failure {
 // The tools that are opened beside it must be closed again, so this failure has to be a value too.
 function unasked(error: Error): Failure {
   return { code: 'provision_failed', message: `the model could not be checked: ${error.message}` };
+}
+
+// A rule that denies must not be missed because it could not be read: the run is not begun without them.
+async function rulesOf(
+  { rememberedRules }: ProvisionPorts,
+  { tenant }: SessionRef,
+  { name }: Persona,
+): Promise<readonly RememberedRule[] | Failure> {
+  try {
+    return (await rememberedRules?.of(tenant, name)) ?? [];
+  } catch (error) {
+    const message = `what persona ${name} was made to remember could not be read: ${(error as Error).message}`;
+    return { code: 'provision_failed', message };
+  }
 }
 
 /** Whether a resolved value is a failure: it has a code and a message, which nothing else here has. */
@@ -310,6 +334,7 @@ function pin(
   hooks: HookTable,
   limits: RunLimits,
   price: PinnedPrice | undefined,
+  notifies: boolean,
 ): Provision {
   const index = tools.some(({ name }) => name === LOAD_SKILL) ? skillIndex(persona.skills ?? []) : '';
   const system = [persona.prompt, index, mode].filter((text) => text.trim() !== '').join('\n\n');
@@ -331,6 +356,7 @@ function pin(
     ...(persona.daemon?.wake_interval_ms === undefined ? {} : { wake_interval_ms: persona.daemon.wake_interval_ms }),
     compaction: resolveCompaction(persona.compaction, model),
     root,
+    ...(notifies ? { notifies: true as const } : {}),
   };
   return {
     ...pinned,

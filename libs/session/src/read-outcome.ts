@@ -9,6 +9,7 @@ import {
   CompactOutcome,
   ConsultOutcome,
   ModelOutcome,
+  NoticeOutcome,
   NotifyOutcome,
   type Outcome,
   ProvisionOutcome,
@@ -29,6 +30,7 @@ const SCHEMAS: { readonly [T in Outcome['type']]: z.ZodType } = {
   close_outcome: CloseOutcome,
   stop_outcome: StopOutcome,
   notify_outcome: NotifyOutcome,
+  notice_outcome: NoticeOutcome,
 };
 
 /**

@@ -30,7 +30,7 @@ import {
   type SessionStatus,
   type TimerInput,
 } from '@coxswain/protocol';
-import { effectsOf, isEnded, type SessionState, timerOf, type WorkEffect } from '@coxswain/turn';
+import { effectsOf, isEnded, type SessionState, timersOf, type WorkEffect } from '@coxswain/turn';
 import { admitCommand, admitTimer } from './admit-command.ts';
 import { appendRecord } from './append-record.ts';
 import { checkCommand } from './check-command.ts';
@@ -46,6 +46,7 @@ import { type LiveSession as Live, type LoadedSession, loadSession, snapshotByte
 import type { LoadTurns } from './load-turns.ts';
 import { Mailbox } from './mailbox.ts';
 import { asksForFork } from './plan-fork.ts';
+import { RuleTable } from './rule-table.ts';
 import { buildRecord, isRecordTooLarge, type SealedRecord, sealRecord } from './seal-record.ts';
 import { statusOf } from './session-status.ts';
 import { SessionWorker, type WorkerPorts } from './session-worker.ts';
@@ -145,6 +146,7 @@ export class SessionRunner {
   readonly #worker: SessionWorker;
   readonly #effects: EffectTable;
   readonly #timers: TimerTable;
+  readonly #rules: RuleTable;
   readonly #mailbox: Mailbox<Job>;
   readonly #inbox: InboxReader;
   #inboxJobWaits = false;
@@ -192,6 +194,7 @@ export class SessionRunner {
     };
     this.#effects = new EffectTable(ref.sessionId, this.#worker, ports.clock, ports.log, to, carried.outcomes);
     this.#timers = new TimerTable(ports.timers, ref, ports.clock, ports.log);
+    this.#rules = new RuleTable(ports.rememberedRules, ref, ports.clock, ports.log);
     this.#inbox = new InboxReader(ports.inbox, ref, ports.log);
     this.#copy = new SessionCopy(ports, ref, {
       host: options.host,
@@ -257,7 +260,7 @@ export class SessionRunner {
   get isDraining(): boolean {
     return (
       !this.#mailbox.isEmpty ||
-      this.#timers.unacknowledged > 0 ||
+      this.#unacknowledged > 0 ||
       this.#effects.keeps(['provision', 'call_tool', 'consult', 'check_stop', 'close_tools'])
     );
   }
@@ -267,8 +270,13 @@ export class SessionRunner {
    * acknowledged wakes the session wherever it is; one that it has not keeps it here.
    */
   idleMs(): number {
-    const idle = this.#mailbox.isEmpty && this.#effects.running === 0 && this.#timers.unacknowledged === 0;
+    const idle = this.#mailbox.isEmpty && this.#effects.running === 0 && this.#unacknowledged === 0;
     return idle ? this.#mailbox.emptyForMs : 0;
+  }
+
+  /** What stores outside the journal have not acknowledged: it keeps the session here. */
+  get #unacknowledged(): number {
+    return this.#timers.unacknowledged + this.#rules.unacknowledged;
   }
 
   /** Starts no model call more; calls that are under way or recorded may end. For a host that stops in order. */
@@ -369,8 +377,8 @@ export class SessionRunner {
   #reconcile(): void {
     const state = this.#session?.actor.state;
     if (!state) return;
-    const timer = timerOf(state);
-    this.#timers.reconcile(timer ? [timer] : []);
+    this.#timers.reconcile(timersOf(state));
+    this.#rules.reconcile(state.context.remembered);
     this.#effects.reconcile(
       workOf(state),
       (effect) => this.#options.mayBegin() && !(this.#quiescing && ['call_model', 'compact'].includes(effect.kind)),
@@ -520,7 +528,8 @@ export class SessionRunner {
   async #takeTimer(session: Live, command: StoredCommand, cursor: Cursor): Promise<boolean> {
     const input = admitTimer(command);
     if (input === null) return true;
-    if (timerOf(session.actor.state)?.id !== input.effect_id) return this.#isNewest(session);
+    const isWanted = timersOf(session.actor.state).some(({ id }) => id === input.effect_id);
+    if (!isWanted) return this.#isNewest(session);
     try {
       return await this.#take(session, input, cursor);
     } catch (error) {
@@ -746,6 +755,7 @@ export class SessionRunner {
     this.#mailbox.close();
     for (const handled of this.#awaited) handled();
     this.#timers.close();
+    this.#rules.close();
     const carried = { outcomes: this.#effects.close(), feedback: this.#feedback };
     this.#left = this.#worker.dispose().then((notes) => {
       // What could not be closed is worth a line, no more.

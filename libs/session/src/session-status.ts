@@ -41,6 +41,8 @@ export function statusOf(state: SessionState, n: number, at: string): SessionSta
         tool: row.tool,
         args: row.args,
         requested_by: row.requested_by ?? '',
+        since: row.asked_at_ms === undefined ? at : timeText(row.asked_at_ms),
+        ...(row.expiry ? { expires_at: timeText(row.expiry.due_at_ms) } : {}),
         ...(row.in_doubt ? { question: UNKNOWN_QUESTION } : {}),
       })),
     suspended: suspensionOf(state),

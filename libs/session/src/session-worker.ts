@@ -31,6 +31,7 @@ import { notifyParent, sendMessage, startChild, stopChild } from './crew-effects
 import { dispatchWithHook, INTERRUPTED, textOutcome } from './dispatch-with-hook.ts';
 import type { EffectWorker } from './effect-table.ts';
 import { keptResults } from './kept-results.ts';
+import { notifyApproval } from './notify-approval.ts';
 import { isFailure, type ProvisionPorts, pinsOf, provisionSession, toolsOfStep } from './provision-session.ts';
 import { readOutcome } from './read-outcome.ts';
 import { type FileCache, withFiles } from './shown-files.ts';
@@ -178,6 +179,10 @@ export class SessionWorker implements EffectWorker {
         const ask = { effectId: effect.id, names: effect.predicates, question };
         return checkStop(ports.stopPredicates ?? {}, ports.clock, ask, signal);
       }
+      case 'notify': {
+        const ask = { ref: this.#ref, effectId: effect.id, callId: effect.callId, key: this.#key(effect.id) };
+        return notifyApproval(ports.approvalNotices, state, ask, signal);
+      }
       case 'close_tools':
         return { type: 'close_outcome', effect_id: effect.id, notes: [...(await this.close())].slice(0, 64) };
     }
@@ -241,6 +246,8 @@ export class SessionWorker implements EffectWorker {
         };
       case 'check_stop':
         return { type: 'stop_outcome', effect_id: effect.id, status: 'cancelled', answers: [] };
+      case 'notify':
+        return { type: 'notice_outcome', effect_id: effect.id, status: 'cancelled', attempts: 0 };
       case 'close_tools':
         return { type: 'close_outcome', effect_id: effect.id, notes: [] };
     }

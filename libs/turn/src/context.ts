@@ -17,6 +17,7 @@ import type {
   ParkRequest,
   PinnedPermissions,
   PinnedPrice,
+  RememberedRule,
   ReminderFields,
   ReminderMessage,
   ResolvedCompaction,
@@ -128,10 +129,14 @@ export interface CallRow {
   readonly requested_by?: string | undefined;
   /** Who decided that it needs no person: `hook:<id>`. */
   readonly granted_by?: string | undefined;
-  /** The person's decision. */
-  readonly decided?:
-    | { readonly decision: 'allow' | 'deny'; readonly actor?: Actor | undefined; readonly reason?: string | undefined }
-    | undefined;
+  /** A person's decision; or a hook's, or time's. */
+  readonly decided?: CallDecision | undefined;
+  /** Since when it has waited for a person. */
+  readonly asked_at_ms?: number | undefined;
+  /** When the wait for a person ends by itself. */
+  readonly expiry?: (OpenEffect & { readonly after_ms: number; readonly due_at_ms: number }) | undefined;
+  /** Somebody outside is still to be told that it waits. */
+  readonly notice?: OpenEffect | undefined;
   readonly effect_id?: string | undefined;
   /** Epoch in which the effect was asked for. An older epoch than the session's means: maybe already sent. */
   readonly epoch?: number | undefined;
@@ -155,6 +160,22 @@ export interface CallRow {
     | undefined;
   readonly ended?: CallStatus | undefined;
   readonly is_error?: boolean | undefined;
+}
+
+/** What was decided about a call that waited for a person. */
+export interface CallDecision {
+  readonly decision: 'allow' | 'deny';
+  readonly actor?: Actor | undefined;
+  readonly reason?: string | undefined;
+  /** The hook that has refused it in a person's place. */
+  readonly hook?: string | undefined;
+  /** Nobody had decided in time. */
+  readonly expired?: true | undefined;
+}
+
+/** A rule that people have had this session remember, or have revoked again. */
+export interface KnownRule extends RememberedRule {
+  readonly revoked?: { readonly actor?: Actor | undefined; readonly at: string } | undefined;
 }
 
 /** An open consult: one effect for one point, all its registrations together. */
@@ -241,6 +262,8 @@ export interface Pinned {
   readonly delegation?: { readonly children: number; readonly depth: number } | undefined;
   /** A person is asked about a call whose outcome a crash has left unknown. */
   readonly asks_unknown?: true | undefined;
+  /** Somebody outside is told when a call waits for a person. */
+  readonly notifies?: true | undefined;
   readonly wake_interval_ms?: number | undefined;
   readonly stop_when: readonly StopCondition[];
   readonly compaction?: ResolvedCompaction | undefined;
@@ -275,6 +298,10 @@ export interface SessionContext {
   readonly pinned: Pinned | null;
   readonly tools: { readonly [name: string]: KnownTool };
   readonly hooks: HookTable;
+  /** Rules that were remembered in this session, oldest first. */
+  readonly remembered: readonly KnownRule[];
+  /** Rules that the persona had when the run began. */
+  readonly persona_rules: readonly RememberedRule[];
   /** The prompt that opened the run, as hooks are shown it. */
   readonly prompt: string;
   readonly turn: number;
@@ -403,6 +430,8 @@ export function emptyContext(sessionId: string): SessionContext {
     pinned: null,
     tools: {},
     hooks: [],
+    remembered: [],
+    persona_rules: [],
     prompt: '',
     turn: 0,
     turn_open: false,
@@ -488,6 +517,8 @@ export function contextWith(context: SessionContext, change: Partial<SessionCont
     pinned: context.pinned,
     tools: context.tools,
     hooks: context.hooks,
+    remembered: context.remembered,
+    persona_rules: context.persona_rules,
     prompt: context.prompt,
     turn: context.turn,
     turn_open: context.turn_open,

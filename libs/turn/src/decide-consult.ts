@@ -8,6 +8,7 @@ import {
   type SessionEvent,
 } from '@coxswain/protocol';
 import { isAnnounced } from './announcements.ts';
+import { refusedWhileAsking } from './approvals.ts';
 import { settleCancelled } from './cancelled-call.ts';
 import { afterVeto } from './compaction.ts';
 import type { AskedSuspension, CallRow, OpenConsult, SessionContext } from './context.ts';
@@ -44,7 +45,10 @@ function isGuards(consult: OpenConsult): consult is OpenConsult & { readonly com
 
 function ending(context: SessionContext, consult: OpenConsult, outcome: ConsultOutcome): SessionEvent[] {
   const { point, effect_id, call_id } = consult;
-  if (isAnnounced(point)) return [{ type: 'announced', point, effect_id }];
+  if (isAnnounced(point)) {
+    const told: SessionEvent = { type: 'announced', point, effect_id };
+    return point === 'OnApprovalRequested' ? [told, ...refusedWhileAsking(context, consult, outcome)] : [told];
+  }
   return [
     ...consequences(context, consult, outcome),
     { type: 'consult_ended', point, effect_id, ...(call_id === undefined ? {} : { call_id }) },
@@ -89,6 +93,7 @@ function consequences(context: SessionContext, consult: OpenConsult, outcome: Co
     case 'post_finish':
     case 'permission_replied':
     case 'loop_checkpoint':
+    case 'OnApprovalRequested':
     case 'OnPersonaPaused':
     case 'OnPersonaResumed':
     case 'OnBudgetThreshold':
@@ -98,7 +103,6 @@ function consequences(context: SessionContext, consult: OpenConsult, outcome: Co
       return context.aborting
         ? []
         : stepConsulted(context, consult.point, outcome, (answer) => failsClosed(context, answer));
-    case 'OnApprovalRequested':
     case 'OnHandoffEmitted':
       // No session of this release asks there.
       return [];

@@ -12,9 +12,10 @@ import {
   type SessionEvent,
   type TimerInput,
 } from '@coxswain/protocol';
+import { approvalExpired } from './approvals.ts';
 import type { SessionContext } from './context.ts';
 import { by, type Decision, events, why } from './decision.ts';
-import { timerOf } from './effects.ts';
+import { timersOf } from './effects.ts';
 import { controlOutcome, reject } from './rejection.ts';
 import { isEnded, leafOf, type SessionState, topStateOf } from './state.ts';
 
@@ -73,10 +74,13 @@ export function decideSignal(state: SessionState, input: CommandInput): Decision
 
 /** Decides a due timer. One that the session does not wait for is dropped: none needs cancelling. */
 export function decideTimer(state: SessionState, input: TimerInput): Decision {
-  const timer = timerOf(state);
-  if (timer?.id !== input.effect_id || timer.dueAtMs !== input.due_at_ms)
+  const timer = timersOf(state).find(({ id }) => id === input.effect_id);
+  if (timer?.dueAtMs !== input.due_at_ms)
     return { kind: 'ignored', reason: `no timer ${input.effect_id} is waited for` };
-  return events({ type: 'timer_fired', effect_id: timer.id, what: timer.what });
+  return events(
+    { type: 'timer_fired', effect_id: timer.id, what: timer.what },
+    ...(timer.what === 'approval' ? approvalExpired(state.context, timer.id) : []),
+  );
 }
 
 /**

@@ -15,7 +15,6 @@ import {
   type EventOf,
   type HooksChangedInput,
   type Input,
-  type JsonObject,
   type ModelOutcome,
   type NotifyOutcome,
   type OwnedInput,
@@ -32,6 +31,7 @@ import { remembered } from './command-memory.ts';
 import { decideCompact, decideOverflow, modelFailure, withoutStep } from './compaction.ts';
 import type { CallRow, SessionContext } from './context.ts';
 import { copiedFrom, decideAfterCopy, decideReprovision, isReprovisioning } from './copied-session.ts';
+import { decideApproval, decideNotice } from './decide-approval.ts';
 import { decideCallAccepted, decideCallOutcome } from './decide-call-outcome.ts';
 import { decideCancelChild, decideChildEnded, decideMessage, decideStartChild } from './decide-children.ts';
 import { decideConsult } from './decide-consult.ts';
@@ -54,6 +54,7 @@ import { because, ended, UNSEEN, unstartedRun } from './next.ts';
 import { PREEMPTED } from './preempt.ts';
 import * as q from './queries.ts';
 import { controlOutcome, reject, withOutcome } from './rejection.ts';
+import { decideForget, personaRulesChanged } from './remembered.ts';
 import { isEnded, type SessionState, topStateOf } from './state.ts';
 import { stepFails } from './steps.ts';
 import { decideStop, textStop } from './stop-conditions.ts';
@@ -83,6 +84,8 @@ export function decide(state: SessionState, input: Input, atMs: number): Decisio
       return decideStop(state.context, input);
     case 'notify_outcome':
       return decideNotified(state.context, input);
+    case 'notice_outcome':
+      return decideNotice(state.context, input);
     case 'owned':
       return decideOwned(state, input);
     case 'hooks_changed':
@@ -128,7 +131,7 @@ function decideVerb(state: SessionState, input: CommandInput, atMs: number): Dec
     case 'followup':
       return decideInjection(context, input, atMs);
     case 'approve':
-      return decideApproval(state, input);
+      return decideApproval(state, input, atMs);
     case 'cancel':
       return decideCancel(state, input);
     case 'cancel_call':
@@ -150,7 +153,7 @@ function decideVerb(state: SessionState, input: CommandInput, atMs: number): Dec
     case 'resume':
       return decideResume(state, input);
     case 'revoke':
-      return decideRevoke(context, input);
+      return decideForget(context, input, atMs) ?? decideRevoke(context, input);
     case 'replace':
       return decideReplace(context, input);
     case 'signal':
@@ -214,45 +217,6 @@ function decideDelete(state: SessionState, input: CommandInput): Decision {
   if (openEffectIds(state).length > 0)
     return reject(input, 'session_busy', 'what followed the end of its run goes on still; delete it in a moment');
   return { kind: 'ignored', reason: 'deleted by its host', deletes: true };
-}
-
-function decideApproval(state: SessionState, input: CommandInput): Decision {
-  const { context } = state;
-  const callId = input.body.call_id as string;
-  const row = q.callRow(context, callId);
-  if (isEnded(state))
-    return reject(input, 'not_pending', 'the run has ended; no approval is pending', { field: 'call_id' });
-  if (!row) return reject(input, 'call_unknown', `there is no call ${callId} in the open batch`, { field: 'call_id' });
-  if (row.decided) {
-    const who = row.decided.actor?.name ?? 'someone';
-    return reject(input, 'already_decided', `${who} has decided this call: ${row.decided.decision}`, {
-      field: 'call_id',
-      detail: { by: who, decision: row.decided.decision },
-    });
-  }
-  if (row.status !== 'parked') {
-    return reject(input, 'not_pending', `call ${callId} waits for no approval: it is ${row.ended ?? row.status}`, {
-      field: 'call_id',
-    });
-  }
-  const args = input.body.args as JsonObject | undefined;
-  const decision = input.body.decision as 'allow' | 'deny';
-  return events(
-    {
-      type: 'approval_decided',
-      call_id: callId,
-      decision,
-      command_id: input.command_id,
-      ...by(input),
-      ...why(input.body.reason),
-      ...(args ? { args } : {}),
-    },
-    {
-      ...controlOutcome(context.session_id, input, decision === 'allow' ? 'allowed' : 'denied'),
-      tool: row.tool,
-      ...why(input.body.reason),
-    },
-  );
 }
 
 function decideCancel(state: SessionState, input: CommandInput): Decision {
@@ -339,7 +303,7 @@ function decideProvision(context: SessionContext, outcome: ProvisionOutcome): De
 
 function changesOf(context: SessionContext, provision: Provision): SessionEvent[] {
   const { fingerprints } = provision;
-  const { tools, hooks, price, ...rest } = provision;
+  const { tools, hooks, price, remembered, ...rest } = provision;
   const list: SessionEvent[] = [];
   const pinned = context.pinned;
   if (pinned?.persona_fingerprint !== fingerprints.persona || pinned.prompt_fingerprint !== fingerprints.prompt) {
@@ -349,6 +313,7 @@ function changesOf(context: SessionContext, provision: Provision): SessionEvent[
     list.push({ type: 'tools_changed', fingerprint: fingerprints.tools, tools });
   if (pinned?.hooks_fingerprint !== fingerprints.hooks)
     list.push({ type: 'hooks_changed', fingerprint: fingerprints.hooks, table: hooks });
+  list.push(...personaRulesChanged(context, remembered));
   const priceFingerprint = fingerprints.price ?? '';
   if ((pinned?.price_fingerprint ?? '') !== priceFingerprint)
     list.push({ type: 'prices_changed', fingerprint: priceFingerprint, price: price ?? null });
@@ -417,7 +382,7 @@ function decideCall(context: SessionContext, outcome: CallOutcome): Decision {
       ...timedOut,
     });
   }
-  if (outcome.status === 'interrupted' && asksAboutUnknown(context, row)) return events(askAboutUnknown(row));
+  if (outcome.status === 'interrupted' && asksAboutUnknown(context, row)) return events(askAboutUnknown(context, row));
   const { status, result } = agreeing(outcome);
   if (q.hooksFor(context, 'PostToolUse', row.tool).length > 0) {
     const park = outcome.park ? { park: outcome.park } : {};

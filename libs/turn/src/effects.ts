@@ -9,6 +9,7 @@ import {
   type SendMessageArgs,
   type TimerPurpose,
 } from '@coxswain/protocol';
+import { expiriesOf, noticesOf } from './approvals.ts';
 import type { CallCancel, CallRow, SessionContext } from './context.ts';
 import { isReprovisioning } from './copied-session.ts';
 import { type SessionTool, sessionToolOf } from './delegation.ts';
@@ -90,6 +91,11 @@ export type Effect =
       readonly payload: JsonObject;
     })
   | (EffectHead & { readonly kind: 'check_stop'; readonly predicates: readonly string[] })
+  | (EffectHead & {
+      /** Tells somebody outside that a call waits for a person. Nothing waits for it. */
+      readonly kind: 'notify';
+      readonly callId: string;
+    })
   | (EffectHead & { readonly kind: 'close_tools' })
   | (EffectHead & { readonly kind: 'timer'; readonly dueAtMs: number; readonly what: TimerPurpose });
 
@@ -169,8 +175,7 @@ export function effectsOf(state: SessionState): readonly Effect[] {
   if (context.notice && context.parent)
     effects.push({ kind: 'notify_parent', ...context.notice, abort: null, parent: context.parent });
   if (context.closing) effects.push({ kind: 'close_tools', ...context.closing, abort: null });
-  const timer = timerOf(state);
-  if (timer) effects.push(timer);
+  effects.push(...noticesOf(context), ...timersOf(state));
   return effects;
 }
 
@@ -191,6 +196,13 @@ function crewEffects(
   const args = row.args as unknown as DelegateArgs;
   if (row.accepted === undefined) return [{ kind: 'start_child', ...head, abort: null, callId, args, child }];
   return order ? [{ kind: 'stop_child', ...head, abort: null, callId, tool: row.tool, child, order }] : [];
+}
+
+/** Every timer that is waited for: the session's own, and those of approvals that expire. */
+export function timersOf(state: SessionState): readonly TimerEffect[] {
+  const timer = timerOf(state);
+  const expiries = expiriesOf(state.context);
+  return timer ? [timer, ...expiries] : expiries;
 }
 
 /**

@@ -14,6 +14,7 @@ import {
   textOf,
 } from '@coxswain/protocol';
 import { announced, withAnnouncement } from './announcements.ts';
+import { decisionIn, WAITS_NO_MORE, waitCount, waitsOf } from './approvals.ts';
 import { NOTHING_USED } from './budgets.ts';
 import { setCall } from './call-rows.ts';
 import { remember } from './command-memory.ts';
@@ -42,6 +43,7 @@ import { jobsAfter } from './jobs.ts';
 import { childAfterCall, childEnded, childStarted } from './open-children.ts';
 import { isPreempted, preempt } from './preempt.ts';
 import * as q from './queries.ts';
+import { rulesAfter } from './remembered.ts';
 import { countDownAtTurnEnd, showReminders } from './reminders.ts';
 import { watchAnswer, watchResult, watchTold, watchTurn } from './stall-watch.ts';
 import { openStep, pinnedSteps, STEP_SEAM, stepEvolved, stepTarget, stepTold } from './steps.ts';
@@ -121,6 +123,7 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
           daemon: provision.daemon,
           ...(provision.delegation ? { delegation: provision.delegation } : {}),
           ...(provision.definition.on_unknown_outcome === 'ask' ? { asks_unknown: true } : {}),
+          ...(provision.notifies ? { notifies: true } : {}),
           wake_interval_ms: provision.wake_interval_ms,
           stop_when: provision.definition.stop_when ?? [],
           ...(provision.definition.transform_context ? { shapes_prompts: true } : {}),
@@ -211,7 +214,7 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
         ? {
             followups: context.followups.filter((followup) => followup.command_id !== event.command_id),
             ...hopsHeard(context, context.followups, event.command_id),
-              step: null,
+            step: null,
           }
         : {
             delivering: context.delivering.filter((injection) => injection.command_id !== event.command_id),
@@ -288,11 +291,22 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
     case 'call_args_rewritten':
       return setCall(context, event.call_id, { args: event.args });
     case 'approval_requested':
-      return setCall(context, event.call_id, {
-        status: 'parked',
-        requested_by: event.requested_by,
-        ...(event.requested_by === UNKNOWN_OUTCOME ? IN_DOUBT : {}),
-      });
+      return {
+        ...setCall(context, event.call_id, {
+          status: 'parked',
+          requested_by: event.requested_by,
+          ...(event.requested_by === UNKNOWN_OUTCOME ? IN_DOUBT : {}),
+          ...waitsOf(context, event),
+        }),
+        next_effect: nextIndex(context, event) + waitCount(event),
+      };
+    case 'approval_notified':
+      return setCall(context, event.call_id, { notice: undefined });
+    case 'permission_remembered':
+    case 'permission_forgotten':
+      return { remembered: rulesAfter(context.remembered, event) };
+    case 'permissions_changed':
+      return { persona_rules: event.rules };
     case 'approval_decided':
       return decided(context, event);
     case 'turn_end':
@@ -497,12 +511,13 @@ function answerOfStep(context: SessionContext, event: EventOf<'message_complete'
 function decided(context: SessionContext, event: EventOf<'approval_decided'>): Partial<SessionContext> {
   const remembered = event.command_id ? remember(context, event.command_id) : {};
   if (event.decision === 'superseded' || event.decision === 'aborted') {
-    return { ...setCall(context, event.call_id, { status: 'proposed' }), ...remembered };
+    return { ...setCall(context, event.call_id, { status: 'proposed', ...WAITS_NO_MORE }), ...remembered };
   }
   return {
     ...setCall(context, event.call_id, {
       status: event.decision === 'allow' ? 'allowed' : 'proposed',
-      decided: { decision: event.decision, actor: event.actor, reason: event.reason },
+      ...WAITS_NO_MORE,
+      decided: decisionIn(event),
       ...(event.args ? { args: event.args } : {}),
     }),
     ...remembered,

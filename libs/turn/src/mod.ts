@@ -11,6 +11,7 @@ export {
   openEffectIds,
   type TimerEffect,
   timerOf,
+  timersOf,
   type WorkEffect,
 } from './effects.ts';
 export { isClearable } from './estimate-tokens.ts';

@@ -13,6 +13,7 @@ import {
   type Json,
   type JsonObject,
   messageText,
+  redactArgs,
   SEAMS,
   type SeamKind,
   type SessionEvent,
@@ -22,6 +23,7 @@ import {
   userText,
 } from '@coxswain/protocol';
 import { announce, tooMuchToTell } from './announcements.ts';
+import { asksFor, refusedUnasked } from './approvals.ts';
 import { reachedThreshold, uncoveredAnswer } from './budgets.ts';
 import { nextOfPass, passPayload } from './compaction.ts';
 import type { CallRow, PendingInjection, SessionContext } from './context.ts';
@@ -251,6 +253,7 @@ function runCalls(context: SessionContext): SessionEvent | null {
       tool: toPark.tool,
       args: toPark.args,
       requested_by: `rule:${rule}`,
+      ...asksFor(context),
     };
   }
   const toStart = q.nextToStart(context);
@@ -265,6 +268,7 @@ function runCalls(context: SessionContext): SessionEvent | null {
 }
 
 function refuse(context: SessionContext, row: CallRow): SessionEvent {
+  if (row.decided?.expired || row.decided?.hook !== undefined) return refusedUnasked(row, row.decided);
   if (row.decided) {
     const { actor, reason } = row.decided;
     const who = actor ? ` by ${actor.name}` : '';
@@ -323,8 +327,9 @@ export function ended(
 }
 
 /** A refused call's end: what refused it stands in the result's detail and in the event. */
-export function denied(row: Pick<CallRow, 'call_id' | 'tool'>, denial: Denial, text: string): SessionEvent {
-  return ended(row, 'denied', text, { denial, detail: { denied: denial as unknown as Json } });
+export function denied(row: Pick<CallRow, 'call_id' | 'tool' | 'args'>, denial: Denial, text: string): SessionEvent {
+  const whole: Denial = { ...denial, args: redactArgs(row.args) };
+  return ended(row, 'denied', text, { denial: whole, detail: { denied: whole as unknown as Json } });
 }
 
 /** `: reason`, or nothing. */

@@ -13,6 +13,7 @@ import {
 } from '@coxswain/protocol';
 import { uncoveredAnswer } from './budgets.ts';
 import type { CallRow, PendingFollowup, PendingInjection, SessionContext } from './context.ts';
+import { rememberedRuling } from './remembered.ts';
 import { openStep, stepHasEnded, stepsAreLeft } from './steps.ts';
 
 /**
@@ -70,7 +71,9 @@ export function rulingOn(context: SessionContext, row: CallRow): Ruling {
   const permissions = context.pinned?.permissions;
   if (!permissions) return { action: 'deny', rule: 'default' };
   const ruling = ruledOn(permissions, row);
-  // A hook can answer a question; it cannot overrule a rule that refuses.
+  // A hook, and what was decided in advance, can answer a question; neither can overrule a rule that refuses.
+  const known = ruling.action === 'ask' ? rememberedRuling(context, row) : null;
+  if (known) return known;
   if (ruling.action === 'ask' && row.granted_by) return { action: 'allow', rule: row.granted_by };
   return ruling;
 }

@@ -78,7 +78,15 @@ export function journalLine(event: SessionEvent): string {
         event.is_error !== (event.status !== 'ok') && `is_error ${event.is_error}`,
       );
     case 'approval_decided':
-      return words('approval_decided', event.call_id, event.decision, event.args && 'edited');
+      return words('approval_decided', event.call_id, event.decision, event.hook, event.args && 'edited');
+    case 'approval_notified':
+      return `approval_notified ${event.call_id} ${event.status}`;
+    case 'permission_remembered':
+      return `permission_remembered ${event.rule.id} ${event.rule.scope}`;
+    case 'permission_forgotten':
+      return `permission_forgotten ${event.rule_id}`;
+    case 'permissions_changed':
+      return `permissions_changed ${event.rules.length}`;
     case 'steering_received':
     case 'reminder_injected':
       return words(event.type, event.command_id, event.mode, event.preempt && 'preempt');

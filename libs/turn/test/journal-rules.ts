@@ -202,6 +202,7 @@ export const RULES: Readonly<Record<string, Rule>> = {
     const hooked = (point: string, target: string) =>
       table.some((hook) => hook.point === point && globMatches(hook.pattern, target));
     const tools = new Map<string, string>();
+    const allowedForGood = new Set<string>();
     let gated = false;
     const vetted = new Set<string>();
     const granted = new Set<string>();
@@ -221,7 +222,9 @@ export const RULES: Readonly<Record<string, Rule>> = {
       if (event.type === 'approval_decided' && event.decision === 'allow') granted.add(event.call_id);
       if (event.type === 'hook_vetoed' && event.decision === 'allow') granted.add(event.call_id ?? '');
       if (event.type === 'hook_vetoed' && event.decision === 'deny') refused.add(event.call_id ?? '');
-      if (event.type === 'approval_decided' && event.decision === 'deny') refused.add(event.call_id);
+      if (event.type === 'approval_decided' && /^(deny|expired)$/.test(event.decision)) refused.add(event.call_id);
+      if (event.type === 'permission_remembered' && event.rule.action === 'allow') allowedForGood.add(event.rule.id);
+      if (event.type === 'permission_forgotten') allowedForGood.delete(event.rule_id);
       if (event.type === 'consult_ended' && event.point === 'permission_asked') answered.add(event.call_id ?? '');
       if (event.type === 'approval_requested') {
         const unasked = hooked('permission_asked', event.tool) && !answered.has(event.call_id);
@@ -230,7 +233,8 @@ export const RULES: Readonly<Record<string, Rule>> = {
       if (event.type !== 'call_started') continue;
       const tool = tools.get(event.call_id) ?? '';
       if (tool === 'forbidden') broken.push(`${place(at)}: a rule refuses it`);
-      if (tool === 'ask' && !granted.has(event.call_id)) broken.push(`${place(at)}: nobody has allowed it`);
+      if (tool === 'ask' && !granted.has(event.call_id) && allowedForGood.size === 0)
+        broken.push(`${place(at)}: nobody has allowed it`);
       if (refused.has(event.call_id)) broken.push(`${place(at)}: it was refused`);
       if (hooked('gate_tool_calls', 'coder') && !gated) broken.push(`${place(at)}: the gate has not seen the batch`);
       if (hooked('PreToolUse', tool) && !vetted.has(event.call_id)) broken.push(`${place(at)}: no hook has seen it`);

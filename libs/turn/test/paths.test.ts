@@ -3,6 +3,7 @@
  * state and take every edge; what they do not reach is listed, and is then to be removed or to be given a world in which
  * it happens.
  */
+import type { RememberedRule } from '@coxswain/protocol';
 import { describe, expect, test } from 'vitest';
 import { type EventObject, fromTransition } from 'xstate';
 import { getShortestPaths } from 'xstate/graph';
@@ -51,12 +52,27 @@ const STEPS = [
   { name: 'check', prompt: 'Check it.', error_boundary: 'continue' as const },
   { name: 'write', prompt: 'Write it.', error_boundary: 'fail' as const, max_tokens: 30 },
 ];
+/** Of a call that nobody makes here. */
+const REMEMBERED: RememberedRule = {
+  id: 'r',
+  session: 's0',
+  scope: 'persona',
+  persona: 'coder',
+  tool: 'ask',
+  match: { kind: 'args', args: { never: true } },
+  action: 'deny',
+  at: '2026-01-01T00:00:00.000Z',
+};
 
 const WORLDS: Readonly<Record<string, World>> = {
   'calls of every kind': { around: {}, happens: only('asks.*', '. fails', 'steer interrupt_immediate') },
   approvals: {
     around: { parallelCalls: 1 },
     happens: only('asks ask read ask', 'asks seq ask read', '(allow|deny|cancel) .', '(steer|remind) [if].*'),
+  },
+  'approvals that end by themselves, or for good': {
+    around: { expireAfterMs: 1_000, notifies: true, remembered: [REMEMBERED], hooks: [hook('OnApprovalRequested')] },
+    happens: only('asks ask read ask', 'allow . for good', 'revoke rule', '. expires', 'notice of .', 'hooks say .*'),
   },
   'approvals with hooks after each turn': {
     around: { hooks: [hook('post_turn')] },

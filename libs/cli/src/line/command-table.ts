@@ -84,6 +84,11 @@ const COMMANDING = { ...BUS, 'command-id': INJECTING['command-id'] } satisfies R
 const AT: FlagSpec = { value: 'N', help: 'After this record instead of the newest' };
 const REASON: FlagSpec = { value: 'TEXT', help: 'Why; it is recorded' };
 
+const REMEMBER: FlagSpec = {
+  value: 'session|persona',
+  help: 'Decide later calls like it the same way: in this session, or wherever its persona works',
+};
+
 const FORKING = {
   ...BUS,
   port: PORT,
@@ -223,14 +228,20 @@ export const COMMANDS: readonly CommandSpec[] = [
     name: 'approve',
     args: ['<session>', '[call]'],
     help: 'Let a waiting call run; without a call id when only one waits',
-    flags: { ...COMMANDING, reason: REASON, args: { value: 'JSON', help: 'Run it with these arguments instead' } },
+    flags: {
+      ...COMMANDING,
+      reason: REASON,
+      args: { value: 'JSON', help: 'Run it with these arguments instead' },
+      remember: REMEMBER,
+    },
+    examples: ['cox approve k3f9 --remember session', 'cox approve k3f9 c1_2 --args \'{"path": "draft.md"}\''],
     load: () => import('../commands/approve.ts'),
   },
   {
     name: 'deny',
     args: ['<session>', '[call]'],
     help: 'Refuse a waiting call',
-    flags: { ...COMMANDING, reason: REASON },
+    flags: { ...COMMANDING, reason: REASON, remember: REMEMBER },
     load: () => import('../commands/deny.ts'),
   },
   {
@@ -305,9 +316,27 @@ export const COMMANDS: readonly CommandSpec[] = [
   {
     name: 'approvals',
     args: [],
-    help: 'List what waits for an approval',
-    flags: OF_TENANT,
+    help: 'List what waits for an approval, in all sessions',
+    flags: {
+      ...OF_TENANT,
+      watch: { help: 'Go on to tell what comes and goes' },
+      limit: { value: 'N', help: 'At most so many, those that have waited longest (200)' },
+      after: { value: 'SESSION/CALL', help: 'Go on behind this one' },
+    },
+    examples: ['cox approvals --watch', 'cox approvals --json --limit 20'],
     load: () => import('../commands/approvals.ts'),
+  },
+  {
+    name: 'permissions',
+    args: ['[session]'],
+    help: 'List what people have had a session, or a persona, remember of calls; or take it back',
+    flags: {
+      ...OF_TENANT,
+      persona: RUNNING.persona,
+      revoke: { value: 'RULE', help: 'Take this rule back: the next call like it is asked about again' },
+    },
+    examples: ['cox permissions k3f9', 'cox permissions --persona editor --revoke 0197c2'],
+    load: () => import('../commands/permissions.ts'),
   },
   {
     name: 'pending',

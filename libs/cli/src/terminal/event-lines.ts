@@ -203,6 +203,8 @@ function approvalSettled(event: UiEventOf<'approval_settled'>, style: Style): st
       return `  ${style.green('✓')} allowed${by}`;
     case 'deny':
       return `  ${style.red('✗')} denied${by}${quoted(event.reason)}`;
+    case 'expired':
+      return `  ${style.red('✗')} not run: nobody had decided in time`;
     case 'superseded':
     case 'aborted':
       return style.dim(`  ⊘ no approval needed any more (${event.decision})`);
