@@ -12,6 +12,7 @@ import {
 } from '@coxswain/protocol';
 import { hostileSubjects, type PlannedCommand, planCommands } from './plan-commands.ts';
 import { type PlannedCopy, planCopies } from './plan-copies.ts';
+import { type PlannedDeletion, planDeletions } from './plan-deletions.ts';
 import { createRandom, type Random } from './random.ts';
 import { TOOL_NAMES } from './sim-tools.ts';
 
@@ -88,6 +89,7 @@ export interface Schedule {
   readonly sessions: readonly SessionPlan[];
   readonly commands: readonly PlannedCommand[];
   readonly copies?: readonly PlannedCopy[];
+  readonly deletions?: readonly PlannedDeletion[];
   readonly nemesis: readonly NemesisAct[];
   /** Its sessions may delegate; a plan is then of a persona, by its prompt. */
   readonly crew?: true;
@@ -132,6 +134,10 @@ export function generate(seed: number): Schedule {
   const hooks = [...planHooks(random.fork('hooks')), ...planTold(random.fork('told hooks'))];
   const plans = sessions.map(({ commands: _, ...plan }): SessionPlan => plan);
   const copies = planCopies(random.fork('copies'), plans, TROUBLE_MS);
+  const all: SessionPlan[] = [
+    ...plans,
+    ...copies.map(({ as, root }) => ({ ...(plans.find(({ id }) => id === root) as SessionPlan), id: as })),
+  ];
   return {
     seed,
     profile,
@@ -139,11 +145,9 @@ export function generate(seed: number): Schedule {
     faults: planFaults(random.fork('faults'), profile),
     hooks,
     hookChanges: planHookChanges(random.fork('hook changes'), hooks),
-    sessions: [
-      ...plans,
-      ...copies.map(({ as, root }) => ({ ...(plans.find(({ id }) => id === root) as SessionPlan), id: as })),
-    ],
+    sessions: all,
     copies,
+    deletions: planDeletions(random.fork('deletions'), all, TROUBLE_MS),
     commands: sessions
       .flatMap(({ commands }) => commands)
       .concat(hostileSubjects(random.fork('hostile'), TROUBLE_MS))
