@@ -4,6 +4,8 @@ import { resolve } from 'node:path';
 import {
   CallOutcomeBody,
   COMMAND_BODIES,
+  CREW_BODIES,
+  type CrewVerb,
   EVENT_SCHEMAS,
   EVENT_TYPES,
   HEADERS,
@@ -68,6 +70,12 @@ export function subjectReference(): string {
     `${fieldsOf(CallOutcomeBody).join(', ')}.\n`,
     ...VERBS.flatMap((verb) => folded(`Schema of ${code(verb)}`, schemaOf(COMMAND_BODIES[verb]))),
     ...folded('Schema of `call_outcome`', schemaOf(CallOutcomeBody)),
+    'What sessions do to each other ([crews](../guides/crews.md)) has verbs that only hosts may publish:\n',
+    table(
+      ['Verb', 'Fields'],
+      (Object.keys(CREW_BODIES) as CrewVerb[]).map((verb) => [code(verb), fieldsOf(CREW_BODIES[verb]).join(', ')]),
+    ),
+    '',
     '## Receipts\n',
     `Sent to the inbox that the header \`${HEADERS.receiptTo}\` names, after the record that they speak of is durable.\n`,
     ...folded('Schema of a receipt', schemaOf(Receipt)),

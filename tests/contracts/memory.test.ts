@@ -1,4 +1,10 @@
-import { createIds, createMemoryBus, createMemoryPersonas, createSystemClock } from '@coxswain/adapter-memory';
+import {
+  createIds,
+  createMemoryBus,
+  createMemoryPersonas,
+  createMemoryRememberedRules,
+  createSystemClock,
+} from '@coxswain/adapter-memory';
 import type { CommandInbox } from '@coxswain/ports';
 import { TenantId } from '@coxswain/protocol';
 import { afterAll, describe, expect, test } from 'vitest';
@@ -11,6 +17,7 @@ import { hostLineContract } from './host-line-contract.ts';
 import { inboxContract } from './inbox-contract.ts';
 import { journalContract } from './journal-contract.ts';
 import { publisherContract } from './publisher-contract.ts';
+import { rememberedRulesContract } from './remembered-rules-contract.ts';
 import { servedPersonasContract } from './served-personas-contract.ts';
 import { snapshotsContract } from './snapshots-contract.ts';
 import { timersContract } from './timers-contract.ts';
@@ -25,6 +32,8 @@ inboxContract('memory', () => ({
   sender: bus.sender,
   publish: async (subject, payload, headers) => void bus.publish(subject, payload, headers),
 }));
+const rules = createMemoryRememberedRules();
+rememberedRulesContract('memory', () => rules);
 snapshotsContract('memory', () => bus.snapshots);
 blobsContract('memory', () => bus.blobs);
 hostLineContract('memory', () => bus.createHostLine());

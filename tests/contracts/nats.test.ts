@@ -9,6 +9,7 @@ import {
   createNatsJournal,
   createNatsPublisher,
   createNatsPurge,
+  createNatsRememberedRules,
   createNatsSender,
   createNatsSnapshots,
   createNatsTimers,
@@ -30,6 +31,7 @@ import { hostLineContract } from './host-line-contract.ts';
 import { inboxContract } from './inbox-contract.ts';
 import { journalContract } from './journal-contract.ts';
 import { deltaOf, publisherContract } from './publisher-contract.ts';
+import { rememberedRulesContract } from './remembered-rules-contract.ts';
 import { snapshotsContract } from './snapshots-contract.ts';
 import { serverStartBoundMs, startTestServer, type TestServer } from './test-server.ts';
 import { collect, timersContract } from './timers-contract.ts';
@@ -70,6 +72,7 @@ afterAll(async () => {
 describe('NATS', { timeout: 60_000 }, () => {
   journalContract('NATS', () => ({ journal: createNatsJournal(nc), other: createNatsJournal(otherNc) }));
   inboxContract('NATS', () => ({ createInbox, sender, publish }));
+  rememberedRulesContract('NATS', () => createNatsRememberedRules(nc));
   snapshotsContract('NATS', () => createNatsSnapshots(nc));
   blobsContract('NATS', () => createNatsBlobs(nc));
   hostLineContract('NATS', () => createNatsHostLine(hostLines++ % 2 ? nc : otherNc, log));

@@ -2,7 +2,7 @@
  * Bad input on every subject: a coded rejection that names the field wherever a receipt can be sent, the host lives, and a
  * session that runs meanwhile loses nothing.
  */
-import { BOUNDS, INTERNAL_VERBS, VERBS } from '@coxswain/protocol';
+import { BOUNDS, INTERNAL_VERBS, isCrewVerb, VERBS } from '@coxswain/protocol';
 import { connect, headers } from '@nats-io/transport-node';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { commandSubject, type Head, type WireReceipt } from './kit/bus.ts';
@@ -164,14 +164,40 @@ describe('verbs', () => {
     expect(await answered(commandSubject('idle', 'x'.repeat(10_000)), 'x')).toMatchObject({ code: 'unknown_command' });
   });
 
-  // Workers' verbs are for the broker to keep, and what they say is held against the open call or job.
+  // Verbs of workers, and those between sessions, are for the broker to keep; what they say is held against what is open.
   const OF_WORKERS: readonly string[] = ['call_outcome', 'feedback'];
-  test.each(INTERNAL_VERBS.filter((verb) => !OF_WORKERS.includes(verb)))('%s is for hosts only', async (verb) => {
-    const body = json({ type: verb, effect_id: '1-0', error: { code: 'x', message: 'x' } });
-    expect(await answered(commandSubject('idle', verb), body)).toMatchObject({
-      code: 'internal_subject',
-      field: 'verb',
-    });
+  test.each(INTERNAL_VERBS.filter((verb) => !OF_WORKERS.includes(verb) && !isCrewVerb(verb)))(
+    '%s is for hosts only',
+    async (verb) => {
+      const body = json({ type: verb, effect_id: '1-0', error: { code: 'x', message: 'x' } });
+      expect(await answered(commandSubject('idle', verb), body)).toMatchObject({
+        code: 'internal_subject',
+        field: 'verb',
+      });
+    },
+  );
+
+  test.each([
+    [
+      'child_ended',
+      {
+        session: 'x',
+        effect_id: '1-0',
+        status: 'ok',
+        stop_reason: 'end_turn',
+        result: { content: [], is_error: false },
+        turns: 1,
+        usage: { input_tokens: 1, output_tokens: 1 },
+        nano_usd: 0,
+      },
+      'call_not_open',
+    ],
+    ['cancel_child', { from: 'x', effect_id: '1-0' }, 'not_running'],
+    ['message', { from: 'x', hops: 17, body: 'x' }, 'too_many_hops'],
+    ['message', { from: 'x', hops: 1, body: ' ' }, 'invalid_field'],
+    ['start_child', { prompt: 'x' }, 'invalid_field'],
+  ])('a %s that nothing waits for, or that cannot be read', async (verb, body, code) => {
+    expect(await answered(commandSubject('idle', verb), json(body))).toMatchObject({ stage: 'rejected', code });
   });
 
   test('a report of a job that no hook has begun', async () => {

@@ -1,5 +1,5 @@
 /** Calls of bus tools when things stand still, die or are replaced: workers, hosts, and the server between them. */
-import { subjects, TOOL_QUEUE_GROUP } from '@coxswain/protocol';
+import { subjects } from '@coxswain/protocol';
 import { expect, test } from 'vitest';
 import { anything, calledTools, calls, done, textOf, waiting } from './kit/called-tools.ts';
 import { busAndHost } from './kit/fixture.ts';
@@ -132,22 +132,6 @@ test('an idempotent call whose worker is killed waits for the next one to start'
   await module.open();
   expect(await endings(id)).toMatchObject([{ status: 'ok' }]);
   expect(await module.log()).toEqual(['began', 'began', 'ended']);
-});
-
-test('a call that its instance died with before it said a word comes to an end, though others live', async () => {
-  const { name } = await tool(`${anything}, run: async () => 'x'`);
-  let swallowed = 0;
-  const dying = fixture.bus.bare.subscribe(subjects.tool('default', name), {
-    queue: TOOL_QUEUE_GROUP,
-    callback: () => void swallowed++,
-  });
-  await fixture.bus.bare.flush();
-  const id = await start([{ calls: Array.from({ length: 24 }, () => ({ tool: name, args: {} })) }, done]);
-  await until('some to come to the one that dies', async () => swallowed > 0);
-  dying.unsubscribe();
-  const statuses = (await endings(id)).map(({ status }) => status);
-  expect(statuses.filter((status) => status === 'interrupted')).toHaveLength(swallowed);
-  expect(statuses.filter((status) => status === 'ok')).toHaveLength(24 - swallowed);
 });
 
 test('three instances share the calls of many sessions; one is killed and one drained meanwhile', async () => {

@@ -8,6 +8,7 @@ import { connect } from '@nats-io/transport-node';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { publishBare } from '../../libs/cli/src/demo/bare-publisher.ts';
 import { CoxBed, type CoxProcess, jsonLines } from './cox-process.ts';
+import { until } from './kit/until.ts';
 
 // Each test starts processes, several of them one after another.
 vi.setConfig({ testTimeout: 60_000 });
@@ -193,6 +194,33 @@ describe('approvals where nobody sits at a terminal', () => {
     const { code, stderr } = await bed.run(['run', 'go', '--allow', 'write_*', ...model('edit')]);
     expect(code).toBe(0);
     expect(stderr).not.toContain('waits for an approval');
+  });
+
+  test('a decision that is remembered is shown, listed for its session and its persona, and taken back', async () => {
+    expect((await bed.run(['run', 'go', '--id', 'keeps', ...model('edit')])).code).toBe(6);
+    const { stdout: listed } = await bed.run(['approvals', '--limit', '1']);
+    expect(listed).toMatch(/^keeps +assistant +c\d+_1 +write_file +\d+ s ago +/);
+    const approved = await bed.run(['approve', 'keeps', '--remember', 'persona', '--command-id', 'rule-of-keeps']);
+    expect(approved.stdout).toBe('keeps: accepted\nremembered as rule-of-keeps: allow write_file of "out.txt"\n');
+    await bed.run(['attach', 'keeps']);
+
+    const rulesOf = async (...whose: string[]) =>
+      jsonLines((await bed.run(['permissions', ...whose, '--json'])).stdout) as { id: string; revoked?: object }[];
+    expect(await rulesOf('keeps')).toMatchObject([{ id: 'rule-of-keeps', scope: 'persona', says: expect.any(String) }]);
+    const ofPersona = () => rulesOf('--persona', 'assistant');
+    await until('the persona to remember it', async () => (await ofPersona()).some(({ id }) => id === 'rule-of-keeps'));
+    const unasked = await bed.run(['run', 'go', ...model('edit')]);
+    expect({ code: unasked.code, stdout: unasked.stdout }, unasked.stderr).toEqual({
+      code: 0,
+      stdout: 'It is written.\n',
+    });
+
+    const revoked = await bed.run(['permissions', '--persona', 'assistant', '--revoke', 'rule-of']);
+    expect(revoked).toMatchObject({ code: 0, stdout: 'revoked: allow write_file of "out.txt"\n' });
+    await until('it to be gone', async () => (await ofPersona()).every((rule) => rule.revoked !== undefined));
+    expect((await bed.run(['run', 'go', '--id', 'asked-again', ...model('edit')])).code).toBe(6);
+    await bed.run(['cancel', 'asked-again']);
+    expect(await bed.run(['permissions'])).toMatchObject({ code: 2 });
   });
 });
 

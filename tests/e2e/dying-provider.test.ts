@@ -33,6 +33,7 @@ async function session() {
     log: QUIET,
     models: createModels({ env: {}, clock }),
     publisher: bus.publisher,
+    sender: bus.sender,
     personas: { find: async () => null, names: async () => [] },
     tools: { open: async () => ({ tools: [], call: noTool, probe: noProbe, close: async () => [] }) },
     defaultRoot: '/srv',

@@ -58,6 +58,8 @@ const PUBLISHED: readonly (readonly [what: string, subject: string, roles: reado
   ['a stored command', subjects.storedCommand(ref, 'approve'), []],
   ['a record', subjects.journal(ref), ['host']],
   ['a snapshot', subjects.snapshot(ref), ['host']],
+  ['what a persona remembers', subjects.rememberedRule('default', { persona: 'p', session: 's', id: 'i' }), ['host']],
+  ['a notice of an approval', subjects.approvals('default', 's'), ['host']],
   ['a schedule', subjects.timerSchedule(ref, 't'), ['host']],
   ['a timer that is due', subjects.timerDue(ref, 't'), []],
   ['a file', '$O.cox_blobs.C.x', ['host']],
@@ -119,6 +121,7 @@ const PUBLISHED: readonly (readonly [what: string, subject: string, roles: reado
 const LISTENED: readonly (readonly [what: string, subject: string, roles: readonly Role[], queue?: string])[] = [
   ['live records', tenantSubjects.events('default'), clients],
   ['deltas', tenantSubjects.deltas('default'), clients],
+  ['notices of approvals', tenantSubjects.approvals('default'), clients],
   ['live records of another tenant', tenantSubjects.events('other'), []],
   ['everything', '>', []],
   ['all inboxes', '_INBOX.>', []],

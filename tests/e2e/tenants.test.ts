@@ -32,6 +32,8 @@ const PUBLISHED = [
   subjects.toolAnnouncement('blue', 'stock'),
   subjects.events(theirs),
   subjects.deltas(theirs),
+  subjects.approvals('blue', 'theirs'),
+  subjects.rememberedRule('blue', { persona: 'p', session: 's', id: 'i' }),
   subjects.journal(theirs),
   subjects.snapshot(theirs),
   subjects.activeSession(theirs),
@@ -46,6 +48,7 @@ const PUBLISHED = [
 const HEARD = [
   tenantSubjects.events('blue'),
   tenantSubjects.deltas('blue'),
+  tenantSubjects.approvals('blue'),
   tenantSubjects.inboxes('blue'),
   tenantSubjects.hooks('blue'),
   tenantSubjects.tools('blue'),

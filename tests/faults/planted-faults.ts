@@ -206,9 +206,9 @@ const FAULTS_OF_TURNS: readonly PlantedFault[] = [
   },
   {
     name: 'a second decision overrules the first',
-    file: 'decide.ts',
-    find: '  if (row.decided) {\n    const who',
-    instead: '  if (row.decided && row.status !== "ended") {\n    const who',
+    file: 'decide-approval.ts',
+    find: '  if (row.decided) return alreadyDecided',
+    instead: '  if (row.decided && row.status !== "ended") return alreadyDecided',
   },
   {
     name: 'a broken-off answer keeps its unfinished calls',

@@ -91,12 +91,12 @@ export class Caretaker {
     return statuses;
   }
 
-  /** Undefined: it cannot be read just now. */
+  /** Undefined: it cannot be read just now. Null: there is none, or none any more. */
   async #status(id: string): Promise<SessionStatus | null | undefined> {
     try {
       return await this.#hosts.statusOf(sessionRef(id));
-    } catch {
-      return undefined;
+    } catch (error) {
+      return (error as { code?: string }).code === 'session_deleted' ? null : undefined;
     }
   }
 

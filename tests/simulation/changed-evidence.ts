@@ -1,6 +1,7 @@
 /** Sound simulations, and the same with one thing changed in their evidence: what checkers are tried on. */
 import type { EventType, JournalRecord, SessionEvent, SessionStatus } from '@coxswain/protocol';
 import type { Evidence, Journal } from './checkers/check.ts';
+import { tombstoneOf } from './checkers/deletion.ts';
 import { isCopy } from './checkers/origin.ts';
 import { History, type HistoryEntry } from './history.ts';
 import { simulate } from './simulate.ts';
@@ -108,9 +109,10 @@ export class SoundEvidence {
     throw new Error('no sound journal is like that');
   }
 
-  /** Copies are for a checker of their own. */
+  /** Copies are for a checker of their own, and of a deleted one no host says anything. */
   *#journals(): Iterable<Changed> {
     for (const evidence of this.all)
-      for (const journal of evidence.journals) if (!isCopy(journal)) yield { journal, evidence };
+      for (const journal of evidence.journals)
+        if (!isCopy(journal) && !tombstoneOf(journal.session, evidence)) yield { journal, evidence };
   }
 }

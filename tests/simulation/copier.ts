@@ -1,6 +1,6 @@
 /** Whoever copies sessions: asks hosts for forks, and imports what it has exported; now and then it is broken off and begins again. */
 import type { Journal } from '@coxswain/ports';
-import { sessionRef } from '@coxswain/protocol';
+import { sessionRef, tombstoneIn } from '@coxswain/protocol';
 import { importJournal, readRecord } from '@coxswain/session';
 import type { Client } from './client.ts';
 import type { Schedule } from './generator.ts';
@@ -26,8 +26,8 @@ export class Copier {
   async #copy(copy: PlannedCopy): Promise<void> {
     const random = createRandom(copy.seed);
     const lines = await this.#export(copy.of);
-    // It was not started in time, or was refused.
-    if (lines.length === 0) return;
+    // It was not started in time, or was refused, or is deleted.
+    if (lines.length === 0 || lines.some((bytes) => tombstoneIn(bytes))) return;
     if (copy.how === 'import') await this.#import(copy, lines);
     else {
       const { blobs } = this.#bus.bus;

@@ -1,5 +1,5 @@
 /** What simulations have reached: a nemesis that never gets anywhere finds nothing, and nobody would notice. */
-import type { EventOf, SessionEvent } from '@coxswain/protocol';
+import { type EventOf, type SessionEvent, tombstoneIn } from '@coxswain/protocol';
 import type { Journal } from './checkers/check.ts';
 import type { History } from './history.ts';
 import type { Simulation } from './simulate.ts';
@@ -13,7 +13,16 @@ export function cover(coverage: Coverage, { evidence, history }: Simulation): vo
   for (const entry of history.entries) {
     if (entry.what === 'log' && entry.reason !== null) count(`left: ${entry.reason}`);
     if (entry.what === 'host') count(`host: ${entry.did.replace(/ [\d].*$/, '')}`);
-    if (entry.what === 'receipt') count(`receipt: ${entry.receipt.stage}`);
+    if (entry.what === 'deletion') count(`from outside: ${entry.did}`);
+    if (entry.what === 'receipt') {
+      count(`receipt: ${entry.receipt.stage}`);
+      if (entry.receipt.code === 'session_deleted') count('told: it is deleted');
+    }
+  }
+  for (const { written, stands } of evidence.stored?.values() ?? []) {
+    const newest = stands.at(-1);
+    if (!newest || !tombstoneIn(newest)) continue;
+    count(stands.length === written.length ? 'deleted: by command' : 'deleted: from outside');
   }
   for (const journal of evidence.journals) {
     for (const { events, input } of journal.records) {
@@ -79,6 +88,13 @@ function detailOf(event: SessionEvent): string[] {
     }
     case 'resumed':
       return [`resumed: ${event.cause}`, ...(event.slept_ms > DAY_MS ? ['slept for days'] : [])];
+    case 'step_started':
+      return event.attempt > 1 ? ['step: begun again'] : [];
+    case 'step_args_rewritten':
+    case 'step_output_rewritten':
+      return ['step: rewritten'];
+    case 'step_finished':
+      return [`step: ${event.status}`, ...(event.error_boundary ? [`step: ${event.error_boundary}`] : [])];
     case 'run_failed':
       return [`failed: ${event.source}`];
     case 'timer_fired':
@@ -212,6 +228,7 @@ export const MUST_REACH: readonly string[] = [
   ...each('rejected', ['call_not_open', 'stale_epoch', 'already_decided', 'session_busy', 'internal_subject']),
   ...each('tool', ['finish', 'in_order', 'park', 'long_job', 'long_look', 'stubborn', 'remote_count']),
   ...each('hook', ['reminds', 'begins a job', 'not heard of']),
+  ...each('step', ['completed', 'failed', 'unfinished', 'fail', 'continue', 'escalate', 'begun again', 'rewritten']),
   'input: hooks_changed',
   ...each('event', [
     'announced',
@@ -232,6 +249,10 @@ export const MUST_REACH: readonly string[] = [
   ...each('killed', ['provisioning', 'assistant_streaming', 'function_execute', 'function_awaiting_approval']),
   ...each('killed', ['daemon_idle', 'suspended', 'until the time comes', 'until someone comes']),
   ...each('killed', ['until the wake interval', 'with a call taken up', 'with a budget partly used']),
+  ...each('deleted', ['by command', 'from outside']),
+  ...each('from outside', ['deleted', 'completed', 'broken off']),
+  'told: it is deleted',
+  'command: delete',
   ...each('copied', ['fork', 'import', 'a copy']),
   ...each('changed', ['prompt', 'verdicts', 'result', 'model', 'persona']),
   ...each('killed', ['with a reminder shown', 'in a compaction', 'while predicates are asked']),

@@ -12,6 +12,7 @@ import {
 } from '@coxswain/protocol';
 import { hostileSubjects, type PlannedCommand, planCommands } from './plan-commands.ts';
 import { type PlannedCopy, planCopies } from './plan-copies.ts';
+import { type PlannedDeletion, planDeletions } from './plan-deletions.ts';
 import { createRandom, type Random } from './random.ts';
 import { TOOL_NAMES } from './sim-tools.ts';
 
@@ -88,7 +89,10 @@ export interface Schedule {
   readonly sessions: readonly SessionPlan[];
   readonly commands: readonly PlannedCommand[];
   readonly copies?: readonly PlannedCopy[];
+  readonly deletions?: readonly PlannedDeletion[];
   readonly nemesis: readonly NemesisAct[];
+  /** Its sessions may delegate; a plan is then of a persona, by its prompt. */
+  readonly crew?: true;
   /** Probability that the person who looks after approvals decides one while the nemesis is still at work. */
   readonly attentive: number;
   /** Probability that someone interferes with a call just when it has been started. */
@@ -130,6 +134,10 @@ export function generate(seed: number): Schedule {
   const hooks = [...planHooks(random.fork('hooks')), ...planTold(random.fork('told hooks'))];
   const plans = sessions.map(({ commands: _, ...plan }): SessionPlan => plan);
   const copies = planCopies(random.fork('copies'), plans, TROUBLE_MS);
+  const all: SessionPlan[] = [
+    ...plans,
+    ...copies.map(({ as, root }) => ({ ...(plans.find(({ id }) => id === root) as SessionPlan), id: as })),
+  ];
   return {
     seed,
     profile,
@@ -137,11 +145,9 @@ export function generate(seed: number): Schedule {
     faults: planFaults(random.fork('faults'), profile),
     hooks,
     hookChanges: planHookChanges(random.fork('hook changes'), hooks),
-    sessions: [
-      ...plans,
-      ...copies.map(({ as, root }) => ({ ...(plans.find(({ id }) => id === root) as SessionPlan), id: as })),
-    ],
+    sessions: all,
     copies,
+    deletions: planDeletions(random.fork('deletions'), all, TROUBLE_MS),
     commands: sessions
       .flatMap(({ commands }) => commands)
       .concat(hostileSubjects(random.fork('hostile'), TROUBLE_MS))
@@ -223,8 +229,22 @@ function startBody(random: Random, context: Random, features: Random, isCounted:
       ...(isCounted && features.chance(0.3) ? { budget_thresholds: features.pick([[], [10, 20, 30, 100], [99]]) } : {}),
       ...(parallelCalls === 2 ? { on_unknown_outcome: 'ask' } : {}),
       ...(context.chance(0.5) ? planContext(context) : {}),
+      ...planSteps(random.fork('steps'), isCounted),
     },
   };
+}
+
+/** Steps of every boundary, some with budgets that they do not keep. */
+function planSteps(random: Random, isCounted: boolean): JsonObject {
+  if (random.chance(0.75)) return {};
+  const steps = Array.from({ length: 1 + random.int(3) }, (_, index) => ({
+    name: `step${index}`,
+    prompt: `Do part ${index}.`,
+    error_boundary: random.pick(['fail', 'continue', 'continue', 'escalate']),
+    ...(random.chance(0.3) ? { tools: random.pick([['look'], ['look', 'count'], { deny: ['ask_*'] }]) } : {}),
+    ...(isCounted && random.chance(0.4) ? { max_tokens: random.pick([30, 120]) } : {}),
+  }));
+  return { steps };
 }
 
 /** Tight enough for most runs to reach some of it, and for many to reach its end. */
@@ -270,6 +290,8 @@ const PLANNED_APART: ReadonlySet<HookPoint> = new Set<HookPoint>([
   'permission_replied',
   'loop_checkpoint',
   'OnBudgetThreshold',
+  'PreStep',
+  'PostStep',
 ]);
 
 function planHooks(random: Random): HookTable {
@@ -290,7 +312,11 @@ function planHooks(random: Random): HookTable {
       on_error: random.pick(['fail_closed', 'fail_open']),
     }),
   );
-  return [...others, ...shaping];
+  const steps = random.fork('hooks of steps');
+  const stepping = (['PreStep', 'PostStep'] as const)
+    .filter(() => steps.chance(0.25))
+    .map((point) => HookRegistration.parse({ id: `hook-${point}`, point, timeout_ms: 1_000 }));
+  return [...others, ...shaping, ...stepping];
 }
 
 /** Hooks that are told of what happens, and of which some begin jobs. */

@@ -46,6 +46,8 @@ export type HistoryEntry = { readonly atMs: number } & (
   /** A model was asked for an answer; `said` is what users and reminders say in its prompt, where it is short. */
   | { readonly what: 'asked'; readonly session: string; readonly effectId: string; readonly said: readonly string[] }
   | { readonly what: 'shown'; readonly session: string; readonly problem: string }
+  /** What became of a deletion from outside. */
+  | { readonly what: 'deletion'; readonly session: string; readonly did: string }
   | { readonly what: 'host'; readonly host: string; readonly did: string }
   | {
       readonly what: 'log';

@@ -8,6 +8,7 @@ import type {
   Blobs,
   Clock,
   CommandInbox,
+  CommandSender,
   Doorbell,
   HostLine,
   HostLineHandlers,
@@ -105,6 +106,16 @@ export class HostLink {
     receipt: (subject, receipt) => {
       if (this.#bus.random.chance(this.#bus.faults.receiptLost)) return;
       this.#bus.bus.publisher.receipt(subject, this.#bus.plant.receipt(receipt));
+    },
+  };
+
+  /** What was stored may be said to have failed: the answer is lost. */
+  readonly sender: CommandSender = {
+    send: async (ref, verb, payload, options) => {
+      const stored = await this.#ask((bus) => bus.sender.send(ref, verb, payload, options));
+      if (!this.#bus.random.chance(this.#bus.faults.appendUnanswered)) return stored;
+      await this.clock.sleep(PATIENCE_MS);
+      throw new Error('no answer');
     },
   };
 

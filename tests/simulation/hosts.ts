@@ -1,4 +1,5 @@
 /** The hosts of a simulation: real ones, each on its own wires, that can be killed between any two of their awaits. */
+import { combineToolSources, createCrewTools } from '@coxswain/adapter-tools';
 import type { SessionRef, SessionStatus } from '@coxswain/protocol';
 import { createSessionHost, type SessionHost } from '@coxswain/session';
 import type { VirtualTime } from '../../libs/session/test/virtual-time.ts';
@@ -166,6 +167,7 @@ export class Hosts {
       hostLine: link.hostLine,
       active: link.active,
       publisher: link.publisher,
+      sender: link.sender,
       clock,
       ids: { next: () => String(++ids) },
       log: { debug: () => {}, info: () => {}, warn: log, error: log },
@@ -177,7 +179,9 @@ export class Hosts {
         this.#bus.random.fork(`hooks ${name}`),
       ),
       models: new SimModels(this.#schedule.sessions, clock, this.#history, this.#bus.plant.shown),
-      tools: new SimTools(this.#toolWorld, this.#workers, clock, name),
+      tools: this.#schedule.crew
+        ? combineToolSources([createCrewTools(), new SimTools(this.#toolWorld, this.#workers, clock, name)])
+        : new SimTools(this.#toolWorld, this.#workers, clock, name),
       personas: { find: async () => null, names: async () => [] },
       prices: [{ model: 'sim/*', input: 10, output: 30 }],
       stopPredicates: simPredicates(clock, this.#bus.random.fork(`predicates ${name}`)),

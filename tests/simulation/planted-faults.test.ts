@@ -1,5 +1,6 @@
 /** The checkers themselves: a fault is planted in the system, and the right one of them finds it. */
 import type { StoredCommand } from '@coxswain/ports';
+import { sessionRef } from '@coxswain/protocol';
 import { describe, expect, test } from 'vitest';
 import { NO_PLANT, type Plant } from './sim-bus.ts';
 import { simulate } from './simulate.ts';
@@ -60,7 +61,7 @@ const PLANTED: readonly Planted[] = [
   {
     fault: 'the fence is not looked at: whoever appends is let in',
     plant: () => ({ append: async (append, _fence, newest) => append(await newest()) }),
-    foundBy: ['chain', 'replay'],
+    foundBy: ['chain', 'replay', 'deletion'],
   },
   {
     fault: 'an append is acknowledged and not stored',
@@ -88,6 +89,18 @@ const PLANTED: readonly Planted[] = [
     fault: 'a receipt is told of a record that is not there yet',
     plant: () => ({ receipt: (receipt) => (receipt.n === undefined ? receipt : { ...receipt, n: receipt.n + 1 }) }),
     foundBy: ['receipts'],
+  },
+  {
+    fault: 'whoever deletes a session takes away another one',
+    plant: () => ({ purged: (ref) => sessionRef(ref.sessionId === 's1' ? 's2' : 's1') }),
+    foundBy: ['deletion'],
+  },
+  {
+    fault: 'what comes behind a tombstone is told that there is no such session',
+    plant: () => ({
+      receipt: (receipt) => (receipt.code === 'session_deleted' ? { ...receipt, code: 'session_not_found' } : receipt),
+    }),
+    foundBy: ['deletion'],
   },
   {
     fault: 'the store forgets timers',

@@ -32,6 +32,8 @@ export interface Plant {
   readonly runsPerCall: number;
   /** Workers know nothing of the calls that they are asked about. */
   readonly workersForget: boolean;
+  /** Whose records are taken away when a session's are. */
+  purged(ref: SessionRef): SessionRef;
   /** What a tool says of itself. */
   traits(tool: string, traits: Partial<ToolTraits>): Partial<ToolTraits>;
 }
@@ -47,6 +49,7 @@ export const NO_PLANT: Plant = {
   status: (status) => status,
   runsPerCall: 1,
   workersForget: false,
+  purged: (ref) => ref,
   traits: (_tool, traits) => traits,
 };
 
@@ -61,7 +64,7 @@ export class SimBus {
   isOut = false;
   readonly #time: VirtualTime;
   readonly #history: History;
-  readonly #stored = new Map<string, number>();
+  readonly #stored = new Map<string, Uint8Array[]>();
 
   constructor(time: VirtualTime, random: Random, history: History, faults: FaultRates, plant: Plant) {
     this.#time = time;
@@ -87,7 +90,12 @@ export class SimBus {
 
   /** How many records of a session are stored. */
   recordsOf(session: string): number {
-    return this.#stored.get(session) ?? 0;
+    return this.writtenOf(session).length;
+  }
+
+  /** Everything that was ever stored of a session. */
+  writtenOf(session: string): readonly Uint8Array[] {
+    return this.#stored.get(session) ?? [];
   }
 
   /** The one place where records come into being. */
@@ -98,8 +106,9 @@ export class SimBus {
       async () => (await this.bus.journal.last(ref))?.fence ?? 0,
     );
     if (result.status === 'stored') {
-      const n = this.recordsOf(ref.sessionId) + 1;
-      this.#stored.set(ref.sessionId, n);
+      const written = this.#stored.get(ref.sessionId) ?? [];
+      const n = written.push(bytes);
+      this.#stored.set(ref.sessionId, written);
       this.#history.push({ what: 'stored', session: ref.sessionId, n, by, hash: sha256Hex(bytes).slice(0, 16) });
     }
     return result;

@@ -94,6 +94,10 @@ function verdict(point: HookPoint, payload: JsonObject, random: Random): unknown
       return random.pick([undefined, { decision: 'allow' }, { decision: 'deny' }, { decision: 'ask' }]);
     case 'PostToolUse':
       return random.pick([undefined, undefined, { is_error: true }]);
+    case 'PreStep':
+      return random.pick([undefined, undefined, { args: { prompt: 'Do less.' } }, { args: {} }, { deny: 'not yet' }]);
+    case 'PostStep':
+      return random.pick([undefined, undefined, { output: 'enough' }, { deny: 'too little' }]);
     default:
       return undefined;
   }

@@ -35,7 +35,7 @@ export class SimModels implements Models {
     const messages = this.#shown(request.messages);
     const problem = unpaired(messages);
     if (problem) this.#history.push({ what: 'shown', session: request.sessionId, problem });
-    const plan = this.#plans.get(request.sessionId);
+    const plan = this.#plans.get(request.sessionId) ?? this.#plans.get(request.system);
     if (request.compaction !== undefined) {
       await this.#clock.sleep(SUMMARY_MS, signal);
       return result(

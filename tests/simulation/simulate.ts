@@ -1,11 +1,13 @@
 /** One simulation: everything of one schedule, from its beginning to the end of all sessions or of patience. */
-import { sessionRef } from '@coxswain/protocol';
+import { sessionRef, tombstoneIn } from '@coxswain/protocol';
 import { readRecord } from '@coxswain/session';
 import { VirtualTime } from '../../libs/session/test/virtual-time.ts';
 import { Caretaker } from './caretaker.ts';
 import { check, type Evidence, type Journal, type Problem } from './checkers/check.ts';
+import type { Stored } from './checkers/deletion.ts';
 import { Client } from './client.ts';
 import { Copier } from './copier.ts';
+import { Deleter } from './deleter.ts';
 import { generate, type Schedule, TROUBLE_MS } from './generator.ts';
 import { History } from './history.ts';
 import { Hosts } from './hosts.ts';
@@ -53,6 +55,7 @@ export async function runSchedule(schedule: Schedule, plant: Plant = NO_PLANT): 
   for (let i = 0; i < schedule.hosts; i++) hosts.start();
   client.follow(schedule);
   new Copier(bus, client).follow(schedule);
+  new Deleter(bus, client, history).follow(schedule);
   nemesis.follow(schedule);
   await time.advance(TROUBLE_MS);
   nemesis.stop();
@@ -63,18 +66,29 @@ export async function runSchedule(schedule: Schedule, plant: Plant = NO_PLANT): 
   await time.advance(30_000);
 
   const statuses = await caretaker.statuses();
-  const journals = await journalsOf(bus, schedule);
-  const evidence = { schedule, history, ended, journals, statuses, blobs: bus.bus.blobs };
+  const stored = await storedOf(bus, schedule);
+  const journals = await journalsOf(bus, stored);
+  const evidence = { schedule, history, ended, journals, statuses, stored, blobs: bus.bus.blobs };
   return { schedule, history, evidence, problems: await check(evidence), tookMs, awaits: hosts.awaitsOf('host1') };
 }
 
-async function journalsOf(bus: SimBus, schedule: Schedule): Promise<Journal[]> {
-  const journals: Journal[] = [];
-  for (const { id } of schedule.sessions) {
-    const stored: Uint8Array[] = [];
-    for await (const { bytes } of bus.bus.journal.read(sessionRef(id))) stored.push(bytes);
-    const records = await Promise.all(stored.map((bytes) => readRecord(bytes, bus.bus.blobs)));
-    journals.push({ session: id, bytes: stored, records });
+async function storedOf(bus: SimBus, { sessions }: Schedule): Promise<ReadonlyMap<string, Stored>> {
+  const all = new Map<string, Stored>();
+  for (const { id } of sessions) {
+    const stands: Uint8Array[] = [];
+    for await (const { bytes } of bus.bus.journal.read(sessionRef(id))) stands.push(bytes);
+    all.set(id, { written: bus.writtenOf(id), stands });
   }
-  return journals;
+  return all;
+}
+
+/** The journals as they stand; of those that were deleted what they were. */
+function journalsOf(bus: SimBus, stored: ReadonlyMap<string, Stored>): Promise<Journal[]> {
+  return Promise.all(
+    [...stored].map(async ([session, { written, stands }]) => {
+      const isDeleted = written.some((bytes) => tombstoneIn(bytes));
+      const bytes = (isDeleted ? written : stands).filter((one) => !tombstoneIn(one));
+      return { session, bytes, records: await Promise.all(bytes.map((one) => readRecord(one, bus.bus.blobs))) };
+    }),
+  );
 }

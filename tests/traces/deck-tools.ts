@@ -1,18 +1,25 @@
 /** The tools of the traces. They touch nothing but the clock that they are given, so they do the same on every machine. */
-import { type CodeTool, combineToolSources, createCodeTools, createParkTool, LATER } from '@coxswain/adapter-tools';
+import {
+  type CodeTool,
+  combineToolSources,
+  createCodeTools,
+  createCrewTools,
+  createParkTool,
+  LATER,
+} from '@coxswain/adapter-tools';
 import type { Clock, ToolSource } from '@coxswain/ports';
 
 /** A tool's name. */
 export type DeckTool = keyof typeof TOOLS;
 
 /**
- * The tools that a scenario names, in the order in which it names them; the built-in `park` last.
+ * The tools that a scenario names, in the order in which it names them; the built-in `park`, and those of crews, last.
  * @param speak whether they give inbox feedback; in a control they do not.
  */
-export function deckTools(names: readonly (DeckTool | 'park')[], clock: Clock, speak: boolean): ToolSource {
+export function deckTools(names: readonly (DeckTool | 'park' | 'crew')[], clock: Clock, speak: boolean): ToolSource {
   const own = createCodeTools(
     names
-      .filter((name) => name !== 'park')
+      .filter((name) => name !== 'park' && name !== 'crew')
       .map((name) => {
         const tool: Described = TOOLS[name](clock);
         const run: CodeTool['run'] = (args, context) =>
@@ -20,7 +27,11 @@ export function deckTools(names: readonly (DeckTool | 'park')[], clock: Clock, s
         return { name, ...tool, run };
       }),
   );
-  return names.includes('park') ? combineToolSources([own, createParkTool()]) : own;
+  const more = [
+    ...(names.includes('park') ? [createParkTool()] : []),
+    ...(names.includes('crew') ? [createCrewTools()] : []),
+  ];
+  return more.length > 0 ? combineToolSources([own, ...more]) : own;
 }
 
 type Described = Omit<CodeTool, 'name'>;

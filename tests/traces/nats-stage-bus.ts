@@ -14,8 +14,8 @@ import {
   createNatsSnapshots,
   createNatsTimers,
 } from '@coxswain/adapter-nats';
-import type { Clock, CommandInbox, HostLine, Journal, Log, StoredRecord, Timers } from '@coxswain/ports';
-import { type SessionRef, subjects } from '@coxswain/protocol';
+import type { Clock, CommandInbox, CommandSender, HostLine, Journal, Log, StoredRecord, Timers } from '@coxswain/ports';
+import { HEADERS, type SessionRef, subjects } from '@coxswain/protocol';
 import { headers, type NatsConnection } from '@nats-io/nats-core';
 import { createMemoryTimers } from '../../libs/adapters/memory/src/memory-timers.ts';
 import type { StageBus } from './stage-bus.ts';
@@ -33,6 +33,16 @@ export class NatsStageBus implements StageBus {
   readonly active;
   readonly publisher;
   readonly timers: Timers;
+  readonly sender: CommandSender = {
+    send: async (ref, verb, payload, { commandId } = {}) => {
+      const head = {
+        [HEADERS.commandId]: commandId ?? '',
+        'Nats-Msg-Id': subjects.commandMessageId(ref, commandId ?? ''),
+      };
+      await this.#store(subjects.command(ref, verb), payload, commandId === undefined ? {} : head);
+      return { seq: 0, commandId: commandId ?? '' };
+    },
+  };
   readonly #nc: NatsConnection;
   readonly #beganMs: number;
   readonly #due;

@@ -25,14 +25,17 @@ afterAll(async () => {
   await removeScratch();
 });
 
-test.each(SCENARIOS.map((scenario) => [scenario.name, scenario] as const))('%s', async (name, scenario) => {
-  for (const stream of await streamNames(nc))
-    await nc.request(`$JS.API.STREAM.DELETE.${stream}`, '', { timeout: 10_000 });
-  // A server takes the files of a stream away after it has said that the stream is gone.
-  await vi.waitFor(() => ensureStreams(nc), { timeout: 10_000 });
-  const { records } = await recordTrace(scenario, true, (clock) => new NatsStageBus(nc, clock));
-  expect(records.map(text)).toEqual(readTrace(name).map(text));
-});
+test.each(SCENARIOS.filter(({ racing }) => !racing).map((scenario) => [scenario.name, scenario] as const))(
+  '%s',
+  async (name, scenario) => {
+    for (const stream of await streamNames(nc))
+      await nc.request(`$JS.API.STREAM.DELETE.${stream}`, '', { timeout: 10_000 });
+    // A server takes the files of a stream away after it has said that the stream is gone.
+    await vi.waitFor(() => ensureStreams(nc), { timeout: 10_000 });
+    const { records } = await recordTrace(scenario, true, (clock) => new NatsStageBus(nc, clock));
+    expect(records.map(text)).toEqual(readTrace(name).map(text));
+  },
+);
 
 function text(bytes: Uint8Array): string {
   return Buffer.from(bytes).toString('utf8');

@@ -36,7 +36,7 @@ export async function recordTrace(
   try {
     await stage.readScript();
     await scenario.play(stage);
-    const records = await stage.records();
+    const records = await stage.records(scenario.session);
     // A start that is rejected leaves no record, and a trace without one would replay for ever.
     if (records.length === 0) throw new Error(`${scenario.name}: the session was never started`);
     const blobs = new Map<string, Uint8Array>();

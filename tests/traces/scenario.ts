@@ -23,10 +23,18 @@ export interface Scenario {
   readonly turns: readonly JsonObject[];
   /** What compactions are answered. */
   readonly compactions?: readonly JsonObject[];
-  readonly tools?: readonly (DeckTool | 'park')[];
+  readonly tools?: readonly (DeckTool | 'park' | 'crew')[];
+  /** Whose journal is the trace; `s1` if not given. */
+  readonly session?: string;
+  /** Several sessions do something at the same time: on a real bus in an order of its own. */
+  readonly racing?: true;
   readonly hooks?: readonly TracedHook[];
   /** What the scripted model costs, in USD per million tokens. */
   readonly price?: { readonly input: number; readonly output: number };
+  /** What its persona is made to remember is there for later runs. */
+  readonly remembers?: true;
+  /** What becomes of notices of waiting approvals, in turn; without it nobody is told. */
+  readonly notices?: readonly ('delivered' | 'failed')[];
   /** Stop conditions in code. */
   readonly stopPredicates?: StopPredicates;
   /** Where the surroundings fail. */

@@ -3,6 +3,7 @@ import type {
   ActiveSessions,
   Blobs,
   CommandInbox,
+  CommandSender,
   HostLine,
   Journal,
   Publisher,
@@ -17,6 +18,7 @@ export interface StageBus {
   readonly blobs: Blobs;
   readonly timers: Timers;
   readonly publisher: Publisher;
+  readonly sender: CommandSender;
   readonly active: ActiveSessions;
   createHostLine(): HostLine;
   createInbox(): CommandInbox | Promise<CommandInbox>;

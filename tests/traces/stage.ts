@@ -2,9 +2,15 @@
  * The stage on which traces are recorded: real hosts, scripted models and code tools on a bus in memory, with a clock
  * whose hands only the scenario moves, and ids that count. The same scenario gives the same bytes on every machine.
  */
-import { createMemoryBus, createMemoryPersonas, type MemoryPersonaInstance } from '@coxswain/adapter-memory';
+import {
+  createMemoryBus,
+  createMemoryPersonas,
+  createMemoryRememberedRules,
+  type MemoryPersonaInstance,
+} from '@coxswain/adapter-memory';
 import { createModels } from '@coxswain/adapter-models';
 import type {
+  ApprovalNotices,
   Clock,
   HookReply,
   HookRequest,
@@ -12,6 +18,7 @@ import type {
   Journal,
   Log,
   Models,
+  RememberedRules,
   ToolSource,
   ToolsetSpec,
 } from '@coxswain/ports';
@@ -58,6 +65,8 @@ export class Stage {
   /** Whose sessions play here. */
   readonly tenant = sessionRef('s1').tenant;
   readonly #clock: Clock;
+  readonly #rules: RememberedRules | null;
+  #notices = 0;
   readonly #scenario: Scenario;
   readonly #hooks: TracedHooks;
   readonly #models: Models;
@@ -82,6 +91,7 @@ export class Stage {
     makeBus: (clock: Clock) => StageBus = createMemoryBus,
   ) {
     this.#scenario = scenario;
+    this.#rules = scenario.remembers ? createMemoryRememberedRules() : null;
     this.#heedsInjections = heedsInjections;
     // The time of the stage stands still until its bus has done what was asked of it.
     this.time = new VirtualTime(() => this.bus.drained?.() ?? oneTurn());
@@ -98,6 +108,12 @@ export class Stage {
   async readScript(): Promise<void> {
     const problem = await this.#models.check({ name: START.model });
     if (problem) throw new Error(problem.message);
+  }
+
+  #noticed(): Awaited<ReturnType<ApprovalNotices['deliver']>> {
+    const status = this.#scenario.notices?.[this.#notices++] ?? 'delivered';
+    if (status === 'delivered') return { status, attempts: 1 };
+    return { status, attempts: 8, error: { code: 'notice_failed', message: 'it answered 500' } };
   }
 
   /** Starts a host, and takes up what is open. */
@@ -117,11 +133,14 @@ export class Stage {
         log: QUIET,
         models: this.#scenario.trouble?.modelRejects ? rejecting(this.#models) : this.#models,
         publisher: this.bus.publisher,
+        sender: this.bus.sender,
         personas: { find: async () => null, names: async () => [] },
         served: this.personas,
         tools: this.#toolSource(),
         // Nothing is read or written there.
         defaultRoot: '/srv/demo',
+        ...(this.#rules ? { rememberedRules: this.#rules } : {}),
+        ...(this.#scenario.notices ? { approvalNotices: { deliver: async () => this.#noticed() } } : {}),
         stopPredicates: this.#scenario.stopPredicates,
         prices: this.#scenario.price ? [{ model: 'scripted/*', ...this.#scenario.price }] : [],
       },

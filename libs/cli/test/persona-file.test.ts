@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -67,10 +67,8 @@ describe('is refused by path and with the nearest key:', () => {
 });
 
 test.each([
-  ['skills: [a]', 'skills'],
   ['hooks: [{}]', 'hooks'],
   ['handoffs: [b]', 'handoffs'],
-  ['limits: {children: 3}', 'limits.children'],
 ])('what a later release brings is refused by name: %s', async (text, name) => {
   await expect(readPersona(await persona(`name: a\n${text}`))).rejects.toThrow(
     `${name} is not there yet in this release`,
@@ -83,6 +81,94 @@ test('a folder is a persona.yaml with its prompt.md', async () => {
   await writeFile(join(path, 'persona.yaml'), 'name: clerk\n');
   await writeFile(join(path, 'prompt.md'), 'You keep papers.');
   expect((await readPersona(path)).persona.prompt).toBe('You keep papers.');
+});
+
+test('what is wrong is told by line and column', async () => {
+  const wrong = async (text: string, name?: string) =>
+    readPersona(await persona(text, name)).catch((error: Error) => error.message);
+  expect(await wrong('name: a\nlimits:\n  max_turn: 3')).toContain(
+    'p.yaml:3:3: unknown key "limits.max_turn"; did you',
+  );
+  expect(await wrong('name: a\nmodel: gpt')).toContain('p.yaml:2:8: model: a model is written');
+  expect(await wrong('name: a\nprompt: [')).toMatch(/p\.yaml:\d+:\d+: /);
+  expect(await wrong('name: a\nlimits: {depth: 3}')).toContain('p.yaml:2:1: limits.depth is not there yet');
+  expect(await wrong('{"name": "a",\n "promt": ""}', 'p.json')).toContain('p.json:2:2: unknown key "promt"');
+});
+
+describe('skills', () => {
+  const skill = (name: string, more = '') => `---\nname: ${name}\ndescription: How to ${name}.\n${more}---\n\nDo it.\n`;
+  async function reviewer(name: string, files: Readonly<Record<string, string>>): Promise<string> {
+    const path = join(folder, name);
+    for (const [file, text] of Object.entries({ 'persona.yaml': `name: ${name}\n`, ...files })) {
+      await mkdir(join(path, file, '..'), { recursive: true });
+      await writeFile(join(path, file), text);
+    }
+    return path;
+  }
+  const refusal = async (path: string) => readPersona(path).catch((error: Error) => error.message);
+
+  test('of a folder are read whole, in the order of their names, but for what is hidden', async () => {
+    const path = await reviewer('whole', {
+      'skills/zeta/SKILL.md': skill('zeta', 'license: MIT\n'),
+      'skills/alpha/SKILL.md': skill('alpha'),
+      'skills/alpha/references/forms.md': '# Forms',
+      'skills/alpha/logo.bin': '\0',
+      'skills/alpha/.DS_Store': 'x',
+      'skills/.git/SKILL.md': 'x',
+    });
+    expect((await readPersona(path)).persona.skills).toEqual([
+      {
+        name: 'alpha',
+        description: 'How to alpha.',
+        body: 'Do it.',
+        files: [
+          { path: 'logo.bin', base64: 'AA==' },
+          { path: 'references/forms.md', text: '# Forms' },
+        ],
+      },
+      { name: 'zeta', description: 'How to zeta.', body: 'Do it.' },
+    ]);
+  });
+
+  test('may be named: those of the folder, or others by their paths', async () => {
+    await reviewer('shared', { 'away/SKILL.md': skill('away') });
+    const path = await reviewer('naming', {
+      'persona.yaml': 'name: naming\nskills: [near, ../shared/away]\n',
+      'skills/near/SKILL.md': skill('near'),
+      'skills/unnamed/SKILL.md': skill('unnamed'),
+    });
+    expect((await readPersona(path)).persona.skills?.map(({ name }) => name)).toEqual(['near', 'away']);
+  });
+
+  test.each<[string, Record<string, string>, RegExp]>([
+    ['without a SKILL.md', { 'skills/a/x.md': '' }, /skills\/a\/SKILL\.md: a skill needs this file/],
+    ['without front matter', { 'skills/a/SKILL.md': 'Do it.' }, /SKILL\.md:1:1: must begin with front matter/],
+    ['without a description', { 'skills/a/SKILL.md': '---\nname: a\ndesciption: x\n---\n' }, /description: is missing/],
+    [
+      'of another name than its folder',
+      { 'skills/a/SKILL.md': skill('b') },
+      /the name is b, and the folder is called a/,
+    ],
+    ['whose front matter is no YAML', { 'skills/a/SKILL.md': '---\nname: [\n---\n' }, /SKILL\.md:\d+:\d+: /],
+    [
+      'that is named and not there',
+      { 'persona.yaml': 'name: a\nskills: [b]' },
+      /yaml:2:10: skills\[0\]: there is no folder/,
+    ],
+    [
+      'that is too large',
+      { 'skills/a/SKILL.md': skill('a'), 'skills/a/b': 'x'.repeat(200_000) },
+      /persona carries 196608/,
+    ],
+  ])('%s are refused by file', async (name, files, message) => {
+    expect(await refusal(await reviewer(`x-${name.replaceAll(/\W/g, '-')}`, files))).toMatch(message);
+  });
+
+  test('cannot bring what lies outside of them by a link', async () => {
+    const path = await reviewer('linking', { 'skills/a/SKILL.md': skill('a'), 'secret.txt': 'secret' });
+    await symlink(join(path, 'secret.txt'), join(path, 'skills/a/notes.txt'));
+    expect(await refusal(path)).toMatch(/skills\/a\/notes\.txt: is a link/);
+  });
 });
 
 test('a name is looked for in personas/ and else left to the host', async () => {

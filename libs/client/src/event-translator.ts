@@ -51,7 +51,8 @@ class Translator implements EventTranslator {
     for (const [index, event] of record.events.entries()) {
       shown.push(...this.#translate(event, from, effectId, record.events.slice(index + 1)));
     }
-    if (effectId !== null) this.#answers.end(effectId);
+    // What was only taken up goes on, and may tell of its progress.
+    if (effectId !== null && record.input.type !== 'call_accepted') this.#answers.end(effectId);
     shown.push({ type: 'state_changed', state: record.state, ...from });
     shown.push(...this.#answers.recordShown(record.n));
     return shown;
@@ -92,6 +93,14 @@ class Translator implements EventTranslator {
         const { call_id, tool, args } = event;
         return [{ type: 'call_started', call_id, tool, args, summary: this.#summary(call_id, args), ...from }];
       }
+      case 'child_started': {
+        const { call_id, session, persona, restart = null } = event;
+        return [{ type: 'child_started', call_id, session, persona, restart, ...from }];
+      }
+      case 'child_ended': {
+        const { call_id, session, stop_reason, turns, usage, restarts = false } = event;
+        return [{ type: 'child_ended', call_id, session, stop_reason, turns, usage, restarts, ...from }];
+      }
       case 'call_ended': {
         const { call_id, tool, status, is_error, duration_ms } = event;
         const summary = this.#summaries.get(call_id) ?? '';
@@ -117,7 +126,8 @@ class Translator implements EventTranslator {
       case 'approval_decided': {
         const { call_id, decision, actor, reason } = event;
         if (event.args !== undefined) this.#summaries.set(call_id, summarizeArgs(event.args));
-        return [{ type: 'approval_settled', call_id, decision, by: actorName(actor), reason: reason ?? null, ...from }];
+        const by = event.hook === undefined ? actorName(actor) : `hook ${event.hook}`;
+        return [{ type: 'approval_settled', call_id, decision, by, reason: reason ?? null, ...from }];
       }
       case 'steering_received':
         return [received('steer', event, event.mode, from)];
@@ -184,6 +194,13 @@ class Translator implements EventTranslator {
       case 'compaction_skipped': {
         const reason = printable(`${event.error.code}: ${event.error.message}`);
         return [{ type: 'compaction_skipped', turn: event.turn, reason, ...from }];
+      }
+      case 'step_started':
+        return [{ type: 'step_begun', step: event.step, attempt: event.attempt, ...from }];
+      case 'step_finished': {
+        const { step, status, error_boundary = null } = event;
+        const error = event.error ? printable(`${event.error.code}: ${event.error.message}`) : null;
+        return [{ type: 'step_ended', step, status, error, error_boundary, ...from }];
       }
       case 'injection_blocked': {
         const { command_id, reason } = event;
@@ -261,6 +278,7 @@ class Translator implements EventTranslator {
       case 'feedback_received':
       case 'feedback_dropped':
       case 'call_accepted':
+      case 'parent_notified':
       case 'call_cancel_requested':
       case 'call_returned':
       case 'files_edited':
@@ -277,9 +295,15 @@ class Translator implements EventTranslator {
       case 'tools_closed':
       case 'reminder_fired':
       case 'reminder_inherited':
+      case 'step_args_rewritten':
+      case 'step_output_rewritten':
       case 'suspend_requested':
       case 'timer_fired':
       case 'persona_wait_ended':
+      case 'approval_notified':
+      case 'permission_remembered':
+      case 'permission_forgotten':
+      case 'permissions_changed':
         return [];
       default:
         return unknownEvent(event);

@@ -18,6 +18,7 @@ export {
 } from './client-errors.ts';
 export type { ConnectOptions } from './connection-options.ts';
 export { defineHooks } from './define-hooks.ts';
+export { definePersona, PersonaDefinitionError } from './define-persona.ts';
 export {
   type ArgumentSchema,
   type ArgumentsOf,
@@ -47,6 +48,7 @@ export {
 export { type ServedTool, type ServeToolOptions, serveTool } from './serve-tool.ts';
 export { type InjectOptions, type ReadFrom, type RemindOptions, Session } from './session-handle.ts';
 export { describeState, type SessionListing } from './session-listing.ts';
+export { readTree, type SessionTree, TREE_SESSIONS_MAX, type TreeNode } from './session-tree.ts';
 export type { DeliveredInjection, FromRecord, UiEvent, UiEventOf } from './ui-events.ts';
 export { type RunUsage, UsageCollector, type UsageReport } from './usage-report.ts';
 export type { WatchItem } from './watch-session.ts';

@@ -5,11 +5,11 @@ import {
   type JsonObject,
   type ModelAnswered,
   type ModelAsked,
+  ModelStepArgs,
   PERSONA_SERVICE_BOUNDS,
   problemSentences,
   readStrictly,
   runModelStep,
-  StepArgs,
   type StepModels,
   type StepPart,
   StepRequest,
@@ -34,13 +34,13 @@ export function personaStep(nc: NatsConnection, models: StepModels<AnswerPart>, 
   return {
     announced: { name: 'step', description: '', input_schema: {}, traits: DEFAULT_TRAITS },
     async check(args) {
-      const read = readStrictly(StepArgs, args);
+      const read = readStrictly(ModelStepArgs, args);
       return read.ok ? { args: read.data } : { problem: `no step: ${problemSentences(read.problems)[0]}` };
     },
     async run(args, context): Promise<ToolResult> {
       if (!(await line.enter(context.signal))) return handedBack();
       try {
-        const request = await requestOf(nc, args as StepArgs);
+        const request = await requestOf(nc, args as ModelStepArgs);
         const parts = new Parts(context.progress);
         const result = await runModelStep(models, asked(request), (part) => parts.tell(part), context.signal);
         return { content: [], is_error: false, detail: { step: told(result) as unknown as JsonObject } };
@@ -93,7 +93,7 @@ function cut(text: string): string[] {
   return found;
 }
 
-async function requestOf(nc: NatsConnection, args: StepArgs): Promise<StepRequest> {
+async function requestOf(nc: NatsConnection, args: ModelStepArgs): Promise<StepRequest> {
   if ('request' in args) return args.request;
   const { subject, bytes } = args.fetch;
   if (!isInboxSubject(subject)) throw new Error('the request is to be fetched where no inbox is');

@@ -1,11 +1,11 @@
 /** How a run ended, put together from the records of a session. */
-import { type JournalRecord, type StopReason, textOf, type Usage } from '@coxswain/protocol';
+import { canonicalJson, type JournalRecord, type StopReason, textOf, type Usage } from '@coxswain/protocol';
 
 /** The end of a run. */
 export interface RunResult {
   readonly run: number;
   readonly stopReason: StopReason;
-  /** The last answer's text; empty where the run had none. */
+  /** The last answer's text, or what a PostStep hook has made of it; empty where the run had none. */
   readonly text: string;
   readonly turns: number;
   readonly usage: Usage;
@@ -34,6 +34,8 @@ export class ResultCollector {
     for (const event of record.events) {
       if (event.type === 'prompt_received') this.#text = '';
       else if (event.type === 'message_complete') this.#text = textOf(event.message);
+      else if (event.type === 'step_finished' && event.output !== undefined)
+        this.#text = typeof event.output === 'string' ? event.output : canonicalJson(event.output);
       else if (event.type === 'agent_end') {
         this.#newest = result = {
           run: event.run,

@@ -154,15 +154,18 @@ export class Session {
       readonly decision: 'allow' | 'deny';
       readonly reason?: string | undefined;
       readonly args?: BodyInput<'approve'>['args'];
+      /** Later calls like it are decided the same way; the receipt's `detail.remembered` says which those are. */
+      readonly remember?: BodyInput<'approve'>['remember'];
     },
     options: SendOptions = {},
   ): Promise<SentCommand> {
-    const { callId, reason, args } = decision;
+    const { callId, reason, args, remember } = decision;
     const body: BodyInput<'approve'> = {
       call_id: callId,
       decision: decision.decision,
       ...(reason === undefined ? {} : { reason }),
       ...(args === undefined ? {} : { args }),
+      ...(remember === undefined ? {} : { remember }),
     };
     return sendCommand(this.#bus, this.ref, 'approve', body, options);
   }

@@ -5,11 +5,13 @@ import type {
   CompactionMode,
   CompactionStrategy,
   ControlVerb,
+  ErrorBoundary,
   ExpiryReason,
   Json,
   Mode,
   SeamKind,
   StateValue,
+  StepStatus,
   StopReason,
   Usage,
 } from '@coxswain/protocol';
@@ -36,6 +38,24 @@ export type UiEvent =
       readonly session: string;
       readonly record: number;
       readonly actor: string | null;
+    } & FromRecord)
+  /** Another session works for a call. `restart`: which of its restarts this is, from 1; null for its first child. */
+  | ({
+      readonly type: 'child_started';
+      readonly call_id: string;
+      readonly session: string;
+      readonly persona: string;
+      readonly restart: number | null;
+    } & FromRecord)
+  /** It has ended. `restarts`: another takes its place. */
+  | ({
+      readonly type: 'child_ended';
+      readonly call_id: string;
+      readonly session: string;
+      readonly stop_reason: StopReason;
+      readonly turns: number;
+      readonly usage: Usage;
+      readonly restarts: boolean;
     } & FromRecord)
   | ({ readonly type: 'copy_failed'; readonly copied: number; readonly message: string } & FromRecord)
   /** From here on another persona or model; null for what stays. */
@@ -97,7 +117,7 @@ export type UiEvent =
   | ({
       readonly type: 'approval_settled';
       readonly call_id: string;
-      readonly decision: 'allow' | 'deny' | 'superseded' | 'aborted';
+      readonly decision: 'allow' | 'deny' | 'superseded' | 'aborted' | 'expired';
       readonly by: string | null;
       readonly reason: string | null;
     } & FromRecord)
@@ -174,6 +194,16 @@ export type UiEvent =
       readonly instead: string | null;
     } & FromRecord)
   | ({ readonly type: 'compaction_skipped'; readonly turn: number; readonly reason: string } & FromRecord)
+  /** A step that the persona declares begins, for the first time or again. */
+  | ({ readonly type: 'step_begun'; readonly step: string; readonly attempt: number } & FromRecord)
+  | ({
+      readonly type: 'step_ended';
+      readonly step: string;
+      readonly status: StepStatus;
+      /** Of one that has failed: why, and what becomes of the run. */
+      readonly error: string | null;
+      readonly error_boundary: ErrorBoundary | null;
+    } & FromRecord)
   /** A hook has blocked a steer or a follow-up. */
   | ({ readonly type: 'injection_blocked'; readonly command_id: string; readonly reason: string } & FromRecord)
   | ({

@@ -1,4 +1,5 @@
 /** Ports: interfaces to the world, and nothing that does anything. */
+export type * from './approvals.ts';
 export type * from './clock.ts';
 export type * from './hooks.ts';
 export type * from './host-line.ts';

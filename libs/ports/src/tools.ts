@@ -5,6 +5,7 @@ import type {
   McpServers,
   ParkRequest,
   SessionRef,
+  Skill,
   ToolDefinition,
   ToolResult,
 } from '@coxswain/protocol';
@@ -97,6 +98,8 @@ export interface ToolsetSpec {
   readonly onFeedback?: ((source: string, text: string) => void) | undefined;
   /** Where results that were cut are read on; without it the tools offer no reading on. */
   readonly results?: KeptResults | undefined;
+  /** The skills of the session's persona, whole; without any the tools offer no loading of skills. */
+  readonly skills?: readonly Skill[] | undefined;
 }
 
 /** A piece of a result that was cut for its record. Offsets are bytes of UTF-8; a piece holds whole characters. */

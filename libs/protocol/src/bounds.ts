@@ -82,6 +82,12 @@ export const BOUNDS = {
   patternMaxChars: 512,
   /** What a regular expression may become, in instructions: counted repeats are written out, and each may cost time at each character. */
   regexInstructionsMax: 1_000,
+  /** Rules that people have had one session remember, or one persona. */
+  rememberedRulesMax: 128,
+  /** What one of them says of the calls that it is about, as JSON. */
+  rememberedMatchMaxBytes: 4 * 1024,
+  /** How soon an approval may expire. */
+  approvalExpiryMinMs: 1_000,
   /** Permission rules of one persona. */
   permissionRulesMax: 256,
   /** Tools of one session. */
@@ -110,6 +116,16 @@ export const BOUNDS = {
   pricesMax: 1_024,
   /** Stop conditions of one persona. */
   stopConditionsMax: 32,
+  /** Skills of one persona. */
+  skillsMax: 64,
+  /** Files of one skill beside its SKILL.md. */
+  skillFilesMax: 64,
+  /** The skills of one persona together: a start carries them whole. */
+  skillsMaxBytes: 192 * 1024,
+  /** Steps that one persona declares. */
+  stepsMax: 64,
+  /** What one of them tells the model. */
+  stepPromptMaxChars: 16 * 1024,
   /** How long a predicate of a stop condition may take. */
   predicateTimeoutMs: 5_000,
   /** How long a step waits for somebody who serves its persona, where neither start nor persona says; and the longest. */
@@ -117,6 +133,25 @@ export const BOUNDS = {
   waitForPersonaMaxMs: 30 * 24 * 60 * 60 * 1_000,
   /** How often a step may be begun anew elsewhere, because whoever ran it has gone, before the run fails. */
   stepTriesMax: 10,
+  /** Children of one session that may be open at once; and where nobody says less. */
+  childrenMax: 64,
+  childrenDefault: 16,
+  /** Generations below a session; and where nobody says less. */
+  depthMax: 8,
+  depthDefault: 3,
+  /** Messages between sessions that may lead to one another. */
+  hopsMax: 16,
+  /** How often a child that fails may be begun again. */
+  restartsMax: 3,
+  /** Personas that may come with a start, for delegation. */
+  crewMax: 32,
+  /** Reminders with which a child is born, as JSON; those beyond are left out, and it is said how many. */
+  inheritedRemindersMaxBytes: 64 * 1024,
+  /** A child's answer as its parent is sent it; the rest of a longer one stays in the child's journal. */
+  childAnswerMaxBytes: 128 * 1024,
+  /** How long a command to another session waits before it is sent again, at first and at most. */
+  crewResendMs: 250,
+  crewResendMaxMs: 30_000,
   /** Actor names. */
   actorMaxChars: 256,
 } as const;

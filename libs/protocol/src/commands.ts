@@ -10,11 +10,13 @@ import { CHOICE_FIELDS, refineModelChoice } from './model-choice.ts';
 import { nearestWord } from './nearest-word.ts';
 import { PARKING_FIELDS, refineParking } from './parking.ts';
 import { Permissions } from './permissions.ts';
-import { Limits, McpServers, ToolSelection } from './persona.ts';
+import { Limits, McpServers, modeProblem, Persona } from './persona.ts';
 import { Reason } from './reason.ts';
+import { RememberScope } from './remembered-rules.ts';
 import { REMINDER_FIELDS } from './reminders.ts';
 import { readStrictly, type SchemaProblem } from './schema-problems.ts';
 import { type Mode, ModeInput } from './seams.ts';
+import { ToolSelection } from './tool-selection.ts';
 
 const Text = z.string().refine((text) => text.trim().length > 0, { error: 'must not be empty' });
 
@@ -66,6 +68,7 @@ function withImpliedMode(verb: Verb, value: unknown): unknown {
 /** How a session is set up, beside its persona. */
 export const StartSettings = z.strictObject({
   ...CHOICE_FIELDS,
+  /** One of the persona's modes. */
   mode: z.string().trim().regex(ID_PATTERN).optional(),
   max_turns: z.number().int().min(1).max(1_000_000).optional(),
   limits: Limits.optional(),
@@ -74,6 +77,16 @@ export const StartSettings = z.strictObject({
   permissions: Permissions.optional(),
   root: z.string().min(1).max(4_096).optional(),
   metadata: JsonObject.optional(),
+  /** Personas that it may delegate to by name, beside those that its host knows. */
+  personas: z
+    .array(Persona)
+    .max(BOUNDS.crewMax)
+    .refine((personas) => new Set(personas.map(({ name }) => name)).size === personas.length, {
+      error: 'each needs a name of its own',
+    })
+    .optional(),
+  /** What its traces are known by; all that it starts has the same. */
+  trace: z.string().regex(ID_PATTERN, { error: 'a trace is 1 to 64 characters of A-Z a-z 0-9 _ -' }).optional(),
 });
 /** See {@link StartSettings}. */
 export type StartSettings = z.infer<typeof StartSettings>;
@@ -112,6 +125,10 @@ const Start = z
       const message = 'must be an absolute path on the host: whoever sends a command has no folder there';
       context.addIssue({ code: 'custom', path: ['root'], message });
     }
+    // Of a persona that is only named the host knows which modes it has.
+    const mode =
+      body.mode !== undefined && typeof body.persona === 'object' ? modeProblem(body.persona, body.mode) : null;
+    if (mode !== null) context.addIssue({ code: 'custom', path: ['mode'], message: mode });
     refineModelChoice(body, context);
   });
 
@@ -139,7 +156,7 @@ export const COMMAND_BODIES = {
       decision: z.enum(['allow', 'deny']),
       reason: Reason.optional(),
       args: JsonObject.optional(),
-      remember: z.enum(['session', 'persona']).optional(),
+      remember: RememberScope.optional(),
     })
     .refine(({ decision, args }) => decision === 'allow' || args === undefined, {
       path: ['args'],
@@ -174,16 +191,17 @@ export const VERBS = Object.keys(COMMAND_BODIES) as Verb[];
 export type CommandBody<V extends Verb> = Omit<z.infer<(typeof COMMAND_BODIES)[V]>, 'id' | 'actor'>;
 
 /** Verbs, and keys of bodies, that are in the schema but that a later release carries out. */
-export const NOT_YET: Readonly<Record<string, readonly string[] | true>> = {
-  approve: ['remember'],
-};
+export const NOT_YET: Readonly<Record<string, readonly string[] | true>> = {};
 
 const TEXT_VERBS: ReadonlySet<string> = new Set(['prompt', 'steer', 'followup', 'remind']);
+
+/** Verbs of hosts and workers that are read as commands. */
+export type InternalVerb = 'call_outcome' | 'feedback' | 'start_child' | 'cancel_child' | 'child_ended' | 'message';
 
 /** A command as it could be read: its body, or what is wrong with it. Who it says that it is, it is in both cases. */
 export type ParsedCommand = CommandIdentity &
   (
-    | { readonly ok: true; readonly verb: Verb | 'call_outcome' | 'feedback'; readonly body: JsonObject }
+    | { readonly ok: true; readonly verb: Verb | InternalVerb; readonly body: JsonObject }
     | { readonly ok: false; readonly problem: CommandProblem }
   );
 

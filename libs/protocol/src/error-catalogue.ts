@@ -104,7 +104,7 @@ export const ERROR_CATALOGUE = {
   ),
   not_pending: rejection('No approval of this call is pending.', '`cox approvals` lists what is.'),
   call_not_open: rejection(
-    'The call of a call_outcome does not wait for one: it has ended, was never begun, or is not of a long_running tool.',
+    'The call of a call_outcome, or of a child’s report, does not wait for one: it has ended, was never begun, or is not of a long_running tool.',
     'Nothing; what came is dropped, and this is the note of it.',
   ),
   stale_epoch: rejection(
@@ -115,6 +115,19 @@ export const ERROR_CATALOGUE = {
   already_decided: rejection(
     'Someone has decided this call already; the first decision stands.',
     'Nothing; the message says who decided.',
+  ),
+  not_rememberable: rejection(
+    'A decision cannot be remembered for calls like this one: its arguments are too large, or the question is whether it ran.',
+    'Decide without remember.',
+  ),
+  too_many_rules: rejection(
+    'The session, or its persona, remembers 128 rules already.',
+    'Revoke some: `cox permissions` lists them.',
+  ),
+  notice_failed: outcome(
+    'A notice of a waiting approval could not be delivered to the webhook.',
+    'Has tried it several times, records that it failed; the approval waits as before.',
+    'See that the address answers 2xx; `cox approvals` lists what waits.',
   ),
   not_running: rejection('The session is not running.', 'Nothing to do, or send a prompt.'),
   already_cancelled: rejection('The run was cancelled already.', 'Nothing.'),
@@ -177,6 +190,21 @@ export const ERROR_CATALOGUE = {
     'Ends the run as failed.',
     'Check the name, or send the whole definition.',
   ),
+  mode_not_found: outcome(
+    'The persona has no mode of this name.',
+    'Ends the run as failed.',
+    'Name one that the message lists, or none.',
+  ),
+  skills_unavailable: outcome(
+    'The persona has skills, and the host’s tools have no load_skill by which a model could read them.',
+    'Ends the run as failed, before the model is asked.',
+    'Host it with the built-in tools, or with createLoadSkillTool() beside tools of your own.',
+  ),
+  skill_unknown: outcome(
+    'load_skill was asked for a skill, or a file of one, that the persona has not.',
+    'The model gets an error result, which says what there is.',
+    'Use a name of the index, and a path that the skill lists.',
+  ),
   model_not_given: outcome(
     'Neither the start nor the persona names a model.',
     'Ends the run as failed.',
@@ -206,6 +234,16 @@ export const ERROR_CATALOGUE = {
     'The run has a limit in USD, and no table says what its model costs.',
     'Ends the run as failed, before the model is asked.',
     'Add the model to a table of prices and name its file in COX_PRICES, or limit tokens instead.',
+  ),
+  step_denied: outcome(
+    'A PreStep or PostStep hook has refused a step, or failed and fails closed.',
+    'The step has failed: its error_boundary says whether the run fails, goes on or waits for a person.',
+    'See the message, which names the hook.',
+  ),
+  step_budget_exceeded: outcome(
+    'A step has used up its max_tokens or max_usd before it came to an answer.',
+    'The step has failed: its error_boundary says whether the run ends as budget_exceeded, goes on or waits for a person.',
+    'Give it more, or less to do.',
   ),
   predicate_unknown: outcome(
     'The persona’s stop_when names a predicate that the host’s program has not registered.',
@@ -303,6 +341,37 @@ export const ERROR_CATALOGUE = {
     'read_result was asked for a reference that no result of this session gave.',
     'The model gets an error result.',
     'Use the reference that stands in the result that was cut.',
+  ),
+  // Crews
+  too_deep: outcome(
+    'The session may have no more generations below it: limits.depth of its own or of a session above.',
+    'Starts no child; the model gets an error result.',
+    'Do the work in this session, or allow more (at most 8).',
+  ),
+  too_many_children: outcome(
+    'As many children of the session are open as may be: limits.children.',
+    'Starts no child; the model gets an error result.',
+    'Delegate again when one has ended, or allow more (at most 64).',
+  ),
+  budget_not_left: outcome(
+    'What is left of the budget is held by other children, or too little to be shared.',
+    'Starts no child; the model gets an error result.',
+    'Delegate again when one has ended, or allow more.',
+  ),
+  too_many_hops: outcome(
+    'More than 16 messages between sessions have led to one another: they are likely to go on for ever.',
+    'Sends nothing, or takes nothing in; the model that was to send gets an error result.',
+    'Let a person, or the end of a run, come between.',
+  ),
+  child_failed: outcome(
+    'A child ended in another way than with an answer; the detail says which.',
+    'The model gets an error result with what the child had said; the run goes on.',
+    'See the child’s journal, or delegate again.',
+  ),
+  child_not_started: outcome(
+    'The store refuses the command that starts a child.',
+    'The model gets an error result.',
+    'See the message; after an upgrade of hosts, write the bus’s permissions anew: cox auth.',
   ),
   tool_unavailable: outcome(
     'Nobody serves the tool at the moment.',
@@ -505,6 +574,11 @@ export const ERROR_CATALOGUE = {
     'A module of tools cannot be loaded, or its default export is no tool and no list of tools.',
     'Stops, naming file and line where it can; a service that runs already keeps the version before.',
     'Correct the file.',
+  ),
+  persona_invalid: exception(
+    'A persona has a key that there is not, or a value that it cannot have.',
+    'Starts nothing.',
+    'Correct it as the message says, which names the path and what may have been meant.',
   ),
   tool_definition_invalid: exception(
     'A tool that is to be served on the bus has a name, a schema or a setting that it cannot have.',

@@ -3,9 +3,11 @@
  * mapping between the two.
  */
 import { z } from 'zod';
+import { NoticeOutcome } from './approval-notices.ts';
 import { Budget } from './budgets.ts';
 import { CallStatus, ToolDefinition } from './calls.ts';
 import { StartSettings } from './commands.ts';
+import { MessageSource, ParentLink } from './crews.ts';
 import { ERROR_CATALOGUE, type ErrorCode } from './error-catalogue.ts';
 import { ChangedSettings, CopyOrigin } from './forks.ts';
 import { HookPoint } from './hook-points.ts';
@@ -18,8 +20,10 @@ import { OnTimeout, ParkRequest } from './parking.ts';
 import { CompactionStrategy } from './persona.ts';
 import { PERSONA_STEP_EVENTS } from './persona-steps.ts';
 import { PinnedPrice } from './prices.ts';
+import { RememberedRule } from './remembered-rules.ts';
 import { ExpiryReason, STORED_REMINDER_FIELDS } from './reminders.ts';
 import { Mode, SeamKind } from './seams.ts';
+import { ErrorBoundary, StepArgs, StepStatus } from './steps.ts';
 import { StopCondition } from './stop-conditions.ts';
 import { TimerPurpose } from './timers.ts';
 import { HookAnswer } from './verdicts.ts';
@@ -86,11 +90,14 @@ export type ControlStatus = z.infer<typeof ControlStatus>;
 
 /** Why a call was refused, as the model and the journal are told. */
 export const Denial = z.strictObject({
-  by: z.enum(['rule', 'hook', 'user', 'gate_unavailable']),
+  /** `expiry`: nobody had decided in time. */
+  by: z.enum(['rule', 'hook', 'user', 'gate_unavailable', 'expiry']),
   rule: z.string().optional(),
   hook: z.string().optional(),
   actor: Actor.optional(),
   reason: z.string().optional(),
+  /** What was refused: shortened, and without what looks like a secret. */
+  args: Json.optional(),
 });
 /** See {@link Denial}. */
 export type Denial = z.infer<typeof Denial>;
@@ -113,6 +120,9 @@ const Pass = {
   kept_turns: count,
 };
 
+/** Which step, its place among the steps from 0, and how often it was begun. */
+const StepHead = { step: z.string(), index: count, attempt: z.number().int().positive() };
+
 const event = <T extends string, S extends z.ZodRawShape>(type: T, shape: S) =>
   z.strictObject({ type: z.literal(type), ...shape });
 
@@ -125,10 +135,14 @@ export const EVENT_SCHEMAS = {
     actor: Actor.optional(),
     /** Only the first prompt of a session has it. */
     settings: StartSettings.optional(),
+    /** The session is a child. */
+    parent: ParentLink.optional(),
+    /** Another session has sent it. */
+    from: MessageSource.optional(),
   }),
   persona_changed: event('persona_changed', {
     fingerprint: z.string(),
-    provision: Provision.omit({ tools: true, hooks: true, price: true }),
+    provision: Provision.omit({ tools: true, hooks: true, price: true, remembered: true }),
   }),
   tools_changed: event('tools_changed', { fingerprint: z.string(), tools: z.array(ToolDefinition) }),
   hooks_changed: event('hooks_changed', { fingerprint: z.string(), table: HookTable }),
@@ -201,6 +215,38 @@ export const EVENT_SCHEMAS = {
   call_started: event('call_started', { call_id: z.string(), tool: z.string(), args: Json, effect_id: effectId }),
   /** Whoever runs the call has taken it up; its outcome comes as the command `call_outcome`. */
   call_accepted: event('call_accepted', { call_id: z.string(), epoch: z.number().int().positive() }),
+  /** A child begins to work for the call: the command that starts it is on its way. */
+  child_started: event('child_started', {
+    call_id: z.string(),
+    effect_id: effectId,
+    session: z.string(),
+    persona: z.string(),
+    depth: count,
+    /** Which restart of the call's work this is, from 1. */
+    restart: z.number().int().positive().optional(),
+    /** Its share of what the run may still use. */
+    budget: z.strictObject({ tokens: count.optional(), nano_usd: count.optional() }).optional(),
+    /** Reminders that found no room. */
+    reminders_left_out: z.number().int().positive().optional(),
+  }),
+  /** A child has reported how it ended. What it has used counts from here on. */
+  child_ended: event('child_ended', {
+    command_id: z.string(),
+    call_id: z.string(),
+    effect_id: effectId,
+    session: z.string(),
+    stop_reason: StopReason,
+    turns: count,
+    /** Of it and all that it has started. */
+    usage: Usage,
+    /** Null where a price was not known. */
+    nano_usd: count.nullable(),
+    error: Failure.optional(),
+    /** Another one takes its place. */
+    restarts: z.literal(true).optional(),
+  }),
+  /** The parent's inbox holds what became of this session's first run; or cannot take it. */
+  parent_notified: event('parent_notified', { effect_id: effectId, session: z.string(), error: Failure.optional() }),
   call_cancel_requested: event('call_cancel_requested', {
     call_id: z.string(),
     command_id: z.string(),
@@ -258,6 +304,8 @@ export const EVENT_SCHEMAS = {
     dedupe_key: z.string().optional(),
     preempt,
     actor: Actor.optional(),
+    /** Another session has sent it. */
+    from: MessageSource.optional(),
     at,
   }),
   reminder_injected: event('reminder_injected', {
@@ -278,6 +326,8 @@ export const EVENT_SCHEMAS = {
     body: z.string(),
     dedupe_key: z.string().optional(),
     actor: Actor.optional(),
+    /** Another session has sent it. */
+    from: MessageSource.optional(),
     at,
   }),
   /** A newer injection of its kind has the same dedupe key, and stands in its place; it will never be delivered. */
@@ -350,13 +400,35 @@ export const EVENT_SCHEMAS = {
     requested_by: z.string(),
     /** What is asked, where it is another question than whether the call may run. */
     question: z.string().optional(),
+    /** It is decided by itself after so long. */
+    expire_after_ms: z.number().int().positive().optional(),
+    /** Somebody outside is told of it. */
+    notifies: z.literal(true).optional(),
   }),
+  /** What became of telling somebody outside that a call waits. */
+  approval_notified: event('approval_notified', {
+    call_id: z.string(),
+    ...NoticeOutcome.omit({ type: true }).shape,
+  }),
+  /** A person has had later calls like this one decided in advance. */
+  permission_remembered: event('permission_remembered', { call_id: z.string(), rule: RememberedRule }),
+  /** A remembered rule holds no more. */
+  permission_forgotten: event('permission_forgotten', {
+    rule_id: z.string(),
+    command_id: z.string(),
+    actor: Actor.optional(),
+    at,
+  }),
+  /** What people have had the run's persona remember, as of this run. */
+  permissions_changed: event('permissions_changed', { rules: z.array(RememberedRule) }),
   approval_decided: event('approval_decided', {
     call_id: z.string(),
-    decision: z.enum(['allow', 'deny', 'superseded', 'aborted']),
+    decision: z.enum(['allow', 'deny', 'superseded', 'aborted', 'expired']),
     command_id: z.string().optional(),
     actor: Actor.optional(),
     reason: z.string().optional(),
+    /** The hook that has decided it, where no person did. */
+    hook: z.string().optional(),
     /** The arguments as the approver edited them. */
     args: JsonObject.optional(),
   }),
@@ -467,9 +539,31 @@ export const EVENT_SCHEMAS = {
   /** Whoever ran a step has gone, or has handed it back: another try begins, and what the last one has streamed is void. */
   persona_step_lost: event('persona_step_lost', PERSONA_STEP_EVENTS.persona_step_lost),
   run_failed: event('run_failed', {
-    source: z.enum(['provisioning', 'model', 'session', 'prompt', 'suspension']),
+    source: z.enum(['provisioning', 'model', 'session', 'prompt', 'suspension', 'step']),
     error: Failure,
     stop_reason: StopReason,
+  }),
+  /** A declared step begins: PreStep hooks are asked, then the model is told what it is to do. */
+  step_started: event('step_started', {
+    ...StepHead,
+    turn,
+    args: StepArgs,
+  }),
+  /** A PreStep hook has given the step another prompt. */
+  step_args_rewritten: event('step_args_rewritten', { ...StepHead, args: StepArgs, by: z.string() }),
+  /** A PostStep hook has put something else in the place of the step's answer: the next step is told. */
+  step_output_rewritten: event('step_output_rewritten', { ...StepHead, output: Json, by: z.string() }),
+  /** A step is over, once for each time that it was begun. Its answer is the turn's, unless a hook has rewritten it. */
+  step_finished: event('step_finished', {
+    ...StepHead,
+    status: StepStatus,
+    /** Of one that has failed: why, and what becomes of the run. */
+    error: Failure.optional(),
+    error_boundary: ErrorBoundary.optional(),
+    output: Json.optional(),
+    /** What it has used, in and out. */
+    tokens: count,
+    cost_usd,
   }),
   /** Once per budget and threshold in a run. At 100 percent the run ends. */
   budget_threshold: event('budget_threshold', {

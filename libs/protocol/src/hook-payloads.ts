@@ -49,7 +49,7 @@ const OWN_FIELDS = {
   permission_replied: {
     tool,
     decision: z.enum(['allow', 'deny']),
-    /** `rule:<which>`, `hook:<id>` or `user`. */
+    /** `rule:<which>`, `hook:<id>`, `user`, or `expiry` where nobody had decided in time. */
     by: z.string(),
     reason: z.string().optional(),
   },
@@ -74,7 +74,16 @@ const OWN_FIELDS = {
   loop_checkpoint: checkpoint,
   PreStep: { step: step.omit({ output: true }) },
   PostStep: { step },
-  OnApprovalRequested: { call_id: z.string(), requested_by: z.string(), tool },
+  OnApprovalRequested: {
+    call_id: z.string(),
+    /** `rule:<which>`, `hook:<id>` or `unknown_outcome`. */
+    requested_by: z.string(),
+    tool,
+    /** What is asked, where it is another question than whether the call may run. */
+    question: z.string().optional(),
+    /** It is decided by itself after so long. */
+    expire_after_ms: count.optional(),
+  },
   OnHandoffEmitted: { to: z.string(), brief: z.string() },
   OnPersonaPaused: {
     /** The version that the session has pinned. */

@@ -2,7 +2,9 @@
  * Inputs: everything that can be put to a session. A record holds the one input that caused it, whole, so that a
  * journal alone is enough to run the session again.
  */
+
 import { z } from 'zod';
+import { NoticeOutcome } from './approval-notices.ts';
 import { BOUNDS } from './bounds.ts';
 import { RunBudgets } from './budgets.ts';
 import { CallStatus, ToolDefinition } from './calls.ts';
@@ -17,6 +19,7 @@ import { PinnedPermissions } from './permissions.ts';
 import { CompactionStrategy, ModelSettings, Persona } from './persona.ts';
 import { PersonaStepInput } from './persona-steps.ts';
 import { PinnedPrice } from './prices.ts';
+import { RememberedRule } from './remembered-rules.ts';
 import { TimerInput } from './timers.ts';
 import { HookAnswer } from './verdicts.ts';
 
@@ -79,6 +82,8 @@ export const Provision = z.strictObject({
   definition: Persona,
   /** Only where its steps and tools run in processes that serve it: no host runs them itself. */
   served: z.literal(true).optional(),
+  /** The mode of it that the start has chosen. */
+  mode: z.string().optional(),
   model: ModelSettings,
   system_prompt: z.string(),
   tools: z.array(ToolDefinition),
@@ -88,6 +93,10 @@ export const Provision = z.strictObject({
   parallel_calls: z.number().int().min(1),
   drain: z.strictObject({ steering: z.enum(['all', 'one_at_a_time']), followups: z.enum(['all', 'one_at_a_time']) }),
   daemon: z.boolean(),
+  /** Only where it can delegate: children at once, and generations below it. */
+  delegation: z
+    .strictObject({ children: z.number().int().nonnegative(), depth: z.number().int().nonnegative() })
+    .optional(),
   /** A daemon that idles so long wakes by itself. */
   wake_interval_ms: z.number().int().positive().optional(),
   /** Absent in journals of before there was compaction: their prompts grow until the provider refuses them. */
@@ -97,6 +106,10 @@ export const Provision = z.strictObject({
   budgets: RunBudgets.optional(),
   /** Only where the model's price is known. */
   price: PinnedPrice.optional(),
+  /** What people have had the persona remember; absent where that is nothing. */
+  remembered: z.array(RememberedRule).max(BOUNDS.rememberedRulesMax).optional(),
+  /** Somebody outside is told when a call waits for a person. */
+  notifies: z.literal(true).optional(),
   fingerprints: z.strictObject({
     persona: z.string(),
     prompt: z.string(),
@@ -244,6 +257,15 @@ export const StopOutcome = z.strictObject({
 /** See {@link StopOutcome}. */
 export type StopOutcome = z.infer<typeof StopOutcome>;
 
+/** The parent's inbox holds what became of the session's first run; or its store refuses to. */
+export const NotifyOutcome = z.strictObject({
+  type: z.literal('notify_outcome'),
+  effect_id: effectId,
+  error: Failure.optional(),
+});
+/** See {@link NotifyOutcome}. */
+export type NotifyOutcome = z.infer<typeof NotifyOutcome>;
+
 /** A host took the session over. Made by hosts only. */
 export const OwnedInput = z.strictObject({
   type: z.literal('owned'),
@@ -299,6 +321,8 @@ export const Input = z.union([
   ConsultOutcome,
   CloseOutcome,
   StopOutcome,
+  NotifyOutcome,
+  NoticeOutcome,
   OwnedInput,
   HooksChangedInput,
   FeedbackInput,
@@ -326,7 +350,9 @@ export type Outcome =
   | CallAccepted
   | ConsultOutcome
   | CloseOutcome
-  | StopOutcome;
+  | StopOutcome
+  | NotifyOutcome
+  | NoticeOutcome;
 
 /** Arbitrary JSON that stands where a payload is recorded. */
 export const Payload = Json;

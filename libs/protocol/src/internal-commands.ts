@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { BOUNDS } from './bounds.ts';
 import { CallStatus } from './calls.ts';
-import { Actor, identityOf, type ParsedCommand, problemOf } from './commands.ts';
+import { Actor, type InternalVerb, identityOf, type ParsedCommand, problemOf } from './commands.ts';
 import { CommandId } from './ids.ts';
 import { ToolResult } from './inputs.ts';
 import { JobReceipt } from './job-receipts.ts';
@@ -46,8 +46,9 @@ export function parseFeedback(payload: Uint8Array): ParsedCommand {
   return parseInternal('feedback', FeedbackBody, payload);
 }
 
-function parseInternal(
-  verb: 'call_outcome' | 'feedback',
+/** Reads a command of hosts or workers: a JSON object that fits its schema. Never throws. */
+export function parseInternal(
+  verb: InternalVerb,
   schema: z.ZodType<{ id?: CommandId | undefined; actor?: Actor | undefined }, unknown>,
   payload: Uint8Array,
 ): ParsedCommand {

@@ -23,12 +23,14 @@ export type PermissionRule = z.infer<typeof PermissionRule>;
 export const Permissions = z.strictObject({
   rules: z.array(PermissionRule).max(BOUNDS.permissionRulesMax).default([]),
   default: PermissionAction.optional(),
+  /** A call that nobody has decided about for so long is not run; never, if not given. */
+  expire_after_ms: z.number().int().min(BOUNDS.approvalExpiryMinMs).max(BOUNDS.parkMaxMs).optional(),
 });
 /** See {@link Permissions}. */
 export type Permissions = z.infer<typeof Permissions>;
 
-/** What a run is held to: nothing is left open. The start's rules come first. */
-export const PinnedPermissions = z.strictObject({
+/** The rules of one session, with nothing left open. The start's rules come first. */
+export const BasePermissions = z.strictObject({
   rules: z.array(PermissionRule).max(2 * BOUNDS.permissionRulesMax),
   default: PermissionAction,
   /** Where both speak: the index of the persona's first rule, and the default that it names. The start loosens neither. */
@@ -38,6 +40,16 @@ export const PinnedPermissions = z.strictObject({
    * nothing away, and in older journals.
    */
   default_covers: z.literal('built_ins').optional(),
+  /** The shorter of what both say. */
+  expire_after_ms: z.number().int().positive().optional(),
+});
+/** See {@link BasePermissions}. */
+export type BasePermissions = z.infer<typeof BasePermissions>;
+
+/** What a run is held to: its own rules, and those of every session above it. */
+export const PinnedPermissions = BasePermissions.extend({
+  /** The topmost session first. */
+  ceiling: z.array(z.strictObject({ session: z.string(), permissions: BasePermissions })).optional(),
 });
 /** See {@link PinnedPermissions}. */
 export type PinnedPermissions = z.infer<typeof PinnedPermissions>;
@@ -52,12 +64,14 @@ export function pinPermissions(persona: Permissions | undefined, start: Permissi
   const defaults = [named, start?.default].filter((action) => action !== undefined);
   const bothSpeak = asked.length > 0 && (own.length > 0 || named !== undefined);
   const stricter = (one: PermissionAction, other: PermissionAction) => (isStricter(other, one) ? other : one);
+  const expiries = [persona?.expire_after_ms, start?.expire_after_ms].filter((ms) => ms !== undefined);
   const action = defaults.length === 0 ? null : defaults.reduce(stricter);
   return {
     rules: [...asked, ...own],
     default: action ?? DEFAULT_ACTION,
     ...(bothSpeak ? { persona: { from: asked.length, ...(named === undefined ? {} : { default: named }) } } : {}),
     ...(action === null || action === 'allow' ? {} : { default_covers: 'built_ins' as const }),
+    ...(expiries.length === 0 ? {} : { expire_after_ms: Math.min(...expiries) }),
   };
 }
 
@@ -76,6 +90,7 @@ export const BUILT_IN_RULES: readonly PermissionRule[] = [
   { tool: 'search_files', action: 'allow' },
   { tool: 'notify_file_edited', action: 'allow' },
   { tool: 'read_result', action: 'allow' },
+  { tool: 'load_skill', action: 'allow' },
   { tool: 'write_file', action: 'ask' },
   { tool: 'append_file', action: 'ask' },
   { tool: 'edit_file', action: 'ask' },
@@ -92,9 +107,19 @@ type Ruled = Permissions & Pick<PinnedPermissions, 'persona' | 'default_covers'>
 
 /**
  * Decides one call by rules: the given ones in order, then the built-in ones, then the default; a default of `deny` goes
- * before the built-in ones. A rule of the start holds where the persona says nothing stricter.
+ * before the built-in ones. A rule of the start holds where the persona says nothing stricter, and what a session above
+ * says counts where it is stricter: the rule is then `session <id>: <rule>`.
  */
-export function ruleOn(permissions: Ruled, tool: string, args: Json): Ruling {
+export function ruleOn(permissions: Ruled & Pick<PinnedPermissions, 'ceiling'>, tool: string, args: Json): Ruling {
+  let ruling = ownRuling(permissions, tool, args);
+  for (const above of permissions.ceiling ?? []) {
+    const { action, rule } = ownRuling(above.permissions, tool, args);
+    if (isStricter(action, ruling.action)) ruling = { action, rule: `session ${above.session}: ${rule}` };
+  }
+  return ruling;
+}
+
+function ownRuling(permissions: Ruled, tool: string, args: Json): Ruling {
   const matches = (rule: PermissionRule) => ruleMatches(rule, tool, args);
   const first = rulingOf(permissions.rules, 0, matches);
   if (first !== null) {

@@ -71,7 +71,7 @@ export const PersonaPause = z.strictObject({
 export type PersonaPause = z.infer<typeof PersonaPause>;
 
 /** The arguments of a question for a step: the request, or where it is fetched from. */
-export const StepArgs = z.union([
+export const ModelStepArgs = z.union([
   z.strictObject({ request: StepRequest }),
   z.strictObject({
     fetch: z.strictObject({
@@ -80,8 +80,8 @@ export const StepArgs = z.union([
     }),
   }),
 ]);
-/** See {@link StepArgs}. */
-export type StepArgs = z.infer<typeof StepArgs>;
+/** See {@link ModelStepArgs}. */
+export type ModelStepArgs = z.infer<typeof ModelStepArgs>;
 
 /** What is asked for more of a request: the part that begins there. */
 export const StepFetch = z.strictObject({ offset: z.number().int().nonnegative() });

@@ -4,9 +4,13 @@ import { BOUNDS } from './bounds.ts';
 import { MaxOutput, ToolTraits } from './calls.ts';
 import { ID_PATTERN } from './ids.ts';
 import { JsonObject } from './json.ts';
+import { nearestWord } from './nearest-word.ts';
 import { Glob } from './patterns.ts';
 import { Permissions } from './permissions.ts';
+import { Skills } from './skills.ts';
+import { Steps } from './steps.ts';
 import { StopCondition } from './stop-conditions.ts';
+import { WrittenToolSelection } from './tool-selection.ts';
 
 /** `provider/model`: which provider adapter answers, and which of its models. */
 export const ModelName = z
@@ -53,14 +57,6 @@ export const McpServers = z.record(z.string().regex(/^[A-Za-z0-9_-]{1,48}$/), Mc
 /** See {@link McpServers}. */
 export type McpServers = z.infer<typeof McpServers>;
 
-/** Which tools a persona has: built-ins and MCP tools whose name an `allow` glob matches and no `deny` glob does. */
-export const ToolSelection = z.strictObject({
-  allow: z.array(Glob).max(256).default(['*']),
-  deny: z.array(Glob).max(256).default([]),
-});
-/** See {@link ToolSelection}. */
-export type ToolSelection = z.infer<typeof ToolSelection>;
-
 /** Settings of the tools that a glob matches: how much of a result is shown, and traits that the persona knows better. */
 export const ToolSettings = z.strictObject({
   tool: Glob,
@@ -83,8 +79,10 @@ export const Limits = z.strictObject({
   wall_time_ms: z.number().int().positive().max(31_536_000_000).optional(),
   /** How long a step waits for somebody who serves its persona, where it is served by processes of its own. */
   wait_for_persona_ms: z.number().int().positive().max(BOUNDS.waitForPersonaMaxMs).optional(),
-  children: z.number().int().nonnegative().optional(),
-  depth: z.number().int().nonnegative().optional(),
+  /** Children that may be open at once. */
+  children: z.number().int().min(0).max(BOUNDS.childrenMax).optional(),
+  /** Generations that there may be below the session. */
+  depth: z.number().int().min(0).max(BOUNDS.depthMax).optional(),
 });
 /** See {@link Limits}. */
 export type Limits = z.infer<typeof Limits>;
@@ -133,16 +131,9 @@ export const Persona = z.strictObject({
   prompt: z.string().max(BOUNDS.commandBodyMaxBytes).default(''),
   /** Named additions to the prompt; `start` picks one with `mode`. */
   modes: z.record(z.string().regex(ID_PATTERN), z.strictObject({ prompt: z.string() })).optional(),
-  skills: z.array(z.string()).max(256).optional(),
-  tools: z
-    .union([
-      z
-        .array(Glob)
-        .max(256)
-        .transform((allow) => ({ allow, deny: [] as string[] })),
-      ToolSelection,
-    ])
-    .optional(),
+  /** Whole, as a host needs them; in a file their folders are named. */
+  skills: Skills.optional(),
+  tools: WrittenToolSelection.optional(),
   /** What is to hold for tools beside what they say of themselves; of several entries the first that matches. */
   tool_settings: z.array(ToolSettings).max(64).optional(),
   mcp_servers: McpServers.optional(),
@@ -156,7 +147,7 @@ export const Persona = z.strictObject({
   stop_when: z.array(StopCondition).max(BOUNDS.stopConditionsMax).optional(),
   hooks: z.array(JsonObject).max(BOUNDS.hooksMax).optional(),
   on_finish: z.string().optional(),
-  steps: z.array(JsonObject).max(64).optional(),
+  steps: Steps.optional(),
   handoffs: z.array(z.string().regex(ID_PATTERN)).max(64).optional(),
   /** What becomes of a call whose outcome a crash has left unknown. */
   on_unknown_outcome: z.enum(['interrupted', 'ask']).optional(),
@@ -173,13 +164,19 @@ export type Persona = z.infer<typeof Persona>;
 export type PersonaInput = z.input<typeof Persona>;
 
 /** Keys of the schema whose meaning a later release brings. They are refused by name rather than ignored. */
-export const NOT_YET_IN_PERSONA: readonly string[] = ['skills', 'hooks', 'on_finish', 'steps', 'handoffs'];
-/** Members of `limits` whose meaning a later release brings. */
-export const NOT_YET_IN_LIMITS: readonly string[] = ['children', 'depth'];
+export const NOT_YET_IN_PERSONA: readonly string[] = ['hooks', 'on_finish', 'handoffs'];
+
+/** Why a persona has no such mode, or null where it has. */
+export function modeProblem(persona: Pick<Persona, 'name' | 'modes'>, mode: string): string | null {
+  const modes = Object.keys(persona.modes ?? {});
+  if (modes.includes(mode)) return null;
+  const meant = nearestWord(mode, modes);
+  const hint = meant === null ? '' : `; did you mean "${meant}"?`;
+  return `the persona ${persona.name} has no mode ${mode}; it has: ${modes.join(', ') || 'none'}${hint}`;
+}
 
 /** The path of the first part of a persona that this release does not carry out, or null. */
 export function notYetInPersona(persona: Persona): string | null {
   for (const key of NOT_YET_IN_PERSONA) if (persona[key as keyof Persona] !== undefined) return key;
-  for (const key of NOT_YET_IN_LIMITS) if (persona.limits?.[key as keyof Limits] !== undefined) return `limits.${key}`;
   return null;
 }

@@ -1,6 +1,7 @@
 /** What `get_state` answers and lists show of a session. */
 import { z } from 'zod';
 import { Budget } from './budgets.ts';
+import { MessageSource } from './crews.ts';
 import { StopReason } from './events.ts';
 import { Usage } from './inputs.ts';
 import { Json } from './json.ts';
@@ -28,6 +29,14 @@ export const SessionStatus = z.strictObject({
   failed_at: z.number().int().positive().nullable(),
   /** Of all runs. */
   usage: Usage,
+  /** The same with what its children have used that have ended. */
+  tree_usage: Usage,
+  /** The session that started it, for which call; null where it is nobody's child. */
+  parent: z
+    .strictObject({ session: z.string(), call_id: z.string(), root: z.string(), depth: z.number().int().positive() })
+    .nullable(),
+  /** Its children that have not ended. */
+  children: z.array(z.strictObject({ session: z.string(), persona: z.string(), call_id: z.string() })),
   /** What the next prompt is estimated to have, of how much, and how often what came before was compacted. */
   context: z.strictObject({
     tokens: z.number().int().nonnegative(),
@@ -46,6 +55,9 @@ export const SessionStatus = z.strictObject({
       tool: z.string(),
       args: Json,
       requested_by: z.string(),
+      /** When it was asked, and when the question ends by itself; ISO 8601. */
+      since: z.string(),
+      expires_at: z.string().optional(),
       question: z.string().optional(),
     }),
   ),
@@ -87,6 +99,8 @@ export const SessionStatus = z.strictObject({
       at: z.string(),
       /** The command that gave it another text than it came with. */
       replaced_by: z.string().optional(),
+      /** The session that sent it. */
+      from: MessageSource.optional(),
       dedupe_key: z.string().optional(),
       tags: STORED_REMINDER_FIELDS.tags.optional(),
       ttl_turns: STORED_REMINDER_FIELDS.ttl_turns,

@@ -21,7 +21,16 @@ export function partitionOf(sessionId: string): number {
 }
 
 /** Verbs that only hosts and workers may publish. */
-export const INTERNAL_VERBS = ['timer', 'child_ended', 'call_outcome', 'feedback', 'session_failed'] as const;
+export const INTERNAL_VERBS = [
+  'timer',
+  'start_child',
+  'cancel_child',
+  'child_ended',
+  'message',
+  'call_outcome',
+  'feedback',
+  'session_failed',
+] as const;
 
 // Whatever stands in a subject is checked first; session references were checked when they were made.
 function token(text: string, pattern: RegExp = ID_PATTERN): string {
@@ -155,6 +164,14 @@ export const subjects = {
     `$KV.${STREAMS.hosts}.hooks.${TenantId.parse(tenant)}.${token(service)}.${token(instance)}`,
   /** Where all instances of hook services do. */
   hookInstances: '$KV.cox_hosts.hooks.*.*.*',
+  /** A rule that a persona remembers: a key of the registry. */
+  rememberedRule: (tenant: string, rule: { readonly persona: string; readonly session: string; readonly id: string }) =>
+    `$KV.${STREAMS.registry}.permissions.${TenantId.parse(tenant)}.${[rule.persona, rule.session, rule.id].map((name) => token(name)).join('.')}`,
+  /** All rules of a persona, or of every one (`*`). */
+  rememberedRulesOf: (tenant: string, persona: string) =>
+    `$KV.${STREAMS.registry}.permissions.${TenantId.parse(tenant)}.${oneOrAll(persona)}.*.*`,
+  /** Where it is told that a call of a session waits for a person. */
+  approvals: (tenant: string, sessionId: string) => `cox.${TenantId.parse(tenant)}.approvals.${token(sessionId)}`,
   /** Where a host says that it lives: a key of the bucket of hosts. */
   hostBeat: (host: string) => `$KV.${STREAMS.hosts}.host.${token(host)}`,
   /** Where all hosts do. */
@@ -182,6 +199,8 @@ export const tenantSubjects = {
   queries: (tenant: string) => `cox.${TenantId.parse(tenant)}.query.*.*`,
   events: (tenant: string) => `cox.${TenantId.parse(tenant)}.events.*`,
   deltas: (tenant: string) => `cox.${TenantId.parse(tenant)}.deltas.*`,
+  /** Notices of calls that wait for a person. */
+  approvals: (tenant: string) => `cox.${TenantId.parse(tenant)}.approvals.*`,
   tools: (tenant: string) => `cox.${TenantId.parse(tenant)}.tool.>`,
   /** What instances of a tool, or of every tool (`*`), hear beside the calls that they share. */
   toolOrders: (tenant: string, name: string) =>
@@ -219,12 +238,18 @@ export const tenantSubjects = {
 
 /** What only hosts and those who look after the bus are allowed, as filters. */
 export const systemSubjects = {
-  /** Appends to any journal, snapshots, schedules of timers, notes of active sessions. */
-  written: [subjects.journals, subjects.snapshots, 'cox-tmr.*.*.*.set.*', `$KV.cox_active.*.*.*`],
+  /** Appends to any journal, snapshots, schedules of timers, notes of active sessions, what personas remember. */
+  written: [
+    subjects.journals,
+    subjects.snapshots,
+    'cox-tmr.*.*.*.set.*',
+    `$KV.cox_active.*.*.*`,
+    '$KV.cox_registry.permissions.*.*.*.*',
+  ],
   /** What hosts tell each other. */
   hostLine: [subjects.hostBeats, subjects.hostRing('any').replace('any', '*'), subjects.hostReleases],
   /** Of every tenant: what is told to watchers, and what is asked of workers. */
-  told: ['cox.*.deltas.*', 'cox.*.hook.*', 'cox.*.tool.>', 'cox.*.persona.>'],
+  told: ['cox.*.deltas.*', 'cox.*.approvals.*', 'cox.*.hook.*', 'cox.*.tool.>', 'cox.*.persona.>'],
   /** Commands of one verb, of any tenant. */
   command: (verb: string) => `cox.*.session.*.${token(verb)}`,
   /** Instances of services of every tenant. */
@@ -376,6 +401,16 @@ export function parseServedPersona(
   if (kind !== 'personas' && kind !== 'paused-personas') return null;
   if (![tenant, name, instance ?? 'none'].every((one) => ID_PATTERN.test(one))) return null;
   return { tenant: TenantId.parse(tenant), name, instance };
+}
+
+/** Reads the key of a rule that a persona remembers; null where it is none, or a name is hostile. */
+export function parseRememberedRule(
+  subject: string,
+): { readonly tenant: TenantId; readonly persona: string; readonly session: string; readonly id: string } | null {
+  const [kv, bucket, permissions, tenant = '', persona = '', session = '', id = '', ...rest] = subject.split('.');
+  if (kv !== '$KV' || bucket !== STREAMS.registry || permissions !== 'permissions' || rest.length > 0) return null;
+  if (![tenant, persona, session, id].every((name) => ID_PATTERN.test(name))) return null;
+  return { tenant: TenantId.parse(tenant), persona, session, id };
 }
 
 const INBOX_MAX_CHARS = 256;

@@ -2,7 +2,7 @@
 import { z } from 'zod';
 
 /** What a timer is for. */
-export const TimerPurpose = z.enum(['suspension', 'wake_interval', 'time_budget', 'waiting_for_persona']);
+export const TimerPurpose = z.enum(['suspension', 'wake_interval', 'time_budget', 'approval', 'waiting_for_persona']);
 /** See {@link TimerPurpose}. */
 export type TimerPurpose = z.infer<typeof TimerPurpose>;
 

@@ -288,7 +288,7 @@ describe('bad input is refused with the field named:', () => {
     ['approve', { call_id: 'c', decision: 'allow', args: 'x' }, 'invalid_field args'],
     ['approve', { call_id: 'c', decision: 'deny', args: {} }, 'invalid_field args'],
     ['approve', { call_id: 'c', decision: 'allow', args: { deep } }, 'invalid_field args'],
-    ['approve', { call_id: 'c', decision: 'allow', remember: 'session' }, 'not_yet_available remember'],
+    ['approve', { call_id: 'c', decision: 'allow', remember: 'always' }, 'invalid_field remember'],
     ['cancel', { reason: 'é'.repeat(BOUNDS.reasonMaxBytes / 2 + 1) }, 'invalid_field reason'],
     ['cancel', { reason: 5 }, 'invalid_field reason'],
     ['cancel_call', {}, 'invalid_field call_id'],

@@ -9,12 +9,15 @@ import {
   ID_PATTERN,
   INTERNAL_VERBS,
   INVALID_COMMAND_ID,
+  isCrewVerb,
   isInboxSubject,
+  isSessionActor,
   type JsonObject,
   notYetInPersona,
   Persona,
   parseCallOutcome,
   parseCommand,
+  parseCrewCommand,
   parseFeedback,
   positionalCommandId,
   type TimerInput,
@@ -51,6 +54,7 @@ export function admitCommand(command: StoredCommand, incarnation: CommandInbox['
     (hostileId ? INVALID_COMMAND_ID : null) ??
     (refusedReceipt ? badReceipt : null) ??
     (actorTooLong ? badActor : null) ??
+    (actor && isSessionActor(actor.name) ? feignedActor : null) ??
     problemOf(parsed);
   return {
     type: 'command',
@@ -64,6 +68,7 @@ export function admitCommand(command: StoredCommand, incarnation: CommandInbox['
 }
 
 function parsedBody({ verb, payload }: StoredCommand): ReturnType<typeof parseCommand> {
+  if (isCrewVerb(verb)) return parseCrewCommand(verb, payload);
   if (verb === 'call_outcome') return parseCallOutcome(payload);
   if (verb !== 'feedback') return parseCommand(verb, payload);
   const parsed = parseFeedback(payload);
@@ -76,6 +81,11 @@ const badActor: CommandProblem = {
   message: `${HEADERS.actor}: may have at most ${BOUNDS.actorMaxChars} characters`,
   field: HEADERS.actor,
 };
+const feignedActor: CommandProblem = {
+  code: 'invalid_field',
+  message: 'actor: only a session acts as session:<id>',
+  field: 'actor',
+};
 const badReceipt: CommandProblem = {
   code: 'receipt_subject_refused',
   message: 'receipts go to inboxes only: _INBOX.<tokens> or _INBOX_<name>.<tokens>',
@@ -84,7 +94,8 @@ const badReceipt: CommandProblem = {
 
 function internal(command: StoredCommand): CommandProblem | null {
   // Subjects of workers: who may publish there is the broker's affair, and what they say is checked against what is open.
-  if (command.verb === 'call_outcome' || command.verb === 'feedback') return null;
+  // And of hosts: what one session does to another.
+  if (command.verb === 'call_outcome' || command.verb === 'feedback' || isCrewVerb(command.verb)) return null;
   if (!(INTERNAL_VERBS as readonly string[]).includes(command.verb)) return null;
   return { code: 'internal_subject', message: `${command.verb} is for hosts and workers only`, field: 'verb' };
 }
@@ -97,12 +108,13 @@ function problemOf(parsed: ReturnType<typeof parseCommand>): CommandProblem | nu
 
 function notYetInStart(body: JsonObject): CommandProblem | null {
   const persona = Persona.safeParse(body.persona);
-  const limits = Persona.safeParse({ name: 'limits', limits: body.limits });
   const forked = Persona.safeParse((body as { fork?: { changes?: { persona?: unknown } } }).fork?.changes?.persona);
+  const crew = Array.isArray(body.personas) ? body.personas.map((one) => Persona.safeParse(one)) : [];
+  const later = crew.map((one, at) => (one.success ? prefixed(`personas.${at}`, notYetInPersona(one.data)) : null));
   const path =
+    later.find((one) => one !== null) ??
     (persona.success ? prefixed('persona', notYetInPersona(persona.data)) : null) ??
-    (forked.success ? prefixed('fork.changes.persona', notYetInPersona(forked.data)) : null) ??
-    (limits.success ? notYetInPersona(limits.data) : null);
+    (forked.success ? prefixed('fork.changes.persona', notYetInPersona(forked.data)) : null);
   return path === null
     ? null
     : { code: 'not_yet_available', message: `${path} is not there yet in this release`, field: path };

@@ -32,7 +32,7 @@ export interface BeforeRecord {
 /** The changed input, or what does not fit. */
 export type ChangedInput = { readonly input: Input } | { readonly problem: CommandProblem };
 
-const PROMPTED: ReadonlySet<string> = new Set(['start', 'prompt', 'steer', 'followup', 'remind']);
+const PROMPTED: ReadonlySet<string> = new Set(['start', 'start_child', 'prompt', 'steer', 'followup', 'remind']);
 
 /** Whether a changed prompt is this record's own, and not one for after it. */
 export function isPromptRecord({ input, events }: Pick<JournalRecord, 'input' | 'events'>): boolean {
@@ -53,7 +53,10 @@ export async function changeRecord(
   if (changes.prompt === undefined || !isPromptRecord(record)) return { input };
   const { verb, body } = input as CommandInput;
   const { prompt: _, messages: __, ...rest } = body;
-  const changed = verb === 'start' ? { ...rest, prompt: changes.prompt } : { ...body, body: changes.prompt };
+  const changed =
+    verb === 'start' || verb === 'start_child'
+      ? { ...rest, prompt: changes.prompt }
+      : { ...body, body: changes.prompt };
   return { input: { ...(input as CommandInput), body: changed } };
 }
 

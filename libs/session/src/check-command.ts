@@ -16,7 +16,9 @@ export interface CheckedSession {
 export async function checkCommand(session: CheckedSession, input: CommandInput, blobs: Blobs): Promise<CommandInput> {
   if (input.problem) return input;
   if (input.verb === 'approve') return withValidArguments(session, input);
-  return input.verb === 'call_outcome' ? withBoundedResult(session, input, blobs) : input;
+  return input.verb === 'call_outcome' || input.verb === 'child_ended'
+    ? withBoundedResult(session, input, blobs)
+    : input;
 }
 
 /** Edited arguments are validated like the model's own. */
@@ -39,6 +41,8 @@ async function withBoundedResult(session: CheckedSession, input: CommandInput, b
 }
 
 function toolOfCall({ actor, transcript }: CheckedSession, { body }: CommandInput): ToolDefinition | undefined {
-  const row = actor.state.context.calls.find((call) => call.call_id === body.call_id);
+  const row = actor.state.context.calls.find((call) =>
+    body.call_id === undefined ? call.effect_id === body.effect_id : call.call_id === body.call_id,
+  );
   return transcript.frame.tools.find(({ name }) => name === row?.tool);
 }

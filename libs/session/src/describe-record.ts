@@ -31,6 +31,10 @@ export function describeRecord({ input, events }: Pick<JournalRecord, 'input' | 
       return 'the closing of the tools';
     case 'stop_outcome':
       return 'what the predicates of stop conditions said';
+    case 'notify_outcome':
+      return 'the report to the parent';
+    case 'notice_outcome':
+      return 'what became of a notice of a waiting approval';
     case 'owned':
       return 'the takeover by a host';
     case 'hooks_changed':

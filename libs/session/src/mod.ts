@@ -21,7 +21,7 @@ export {
   readRecord,
   snapshotBytes,
 } from './load-session.ts';
-export { type ProvisionPorts, provisionSession } from './provision-session.ts';
+export { type ProvisionPorts, personaVersion, provisionSession } from './provision-session.ts';
 export { linesOf } from './read-lines.ts';
 export { asDivergence, JournalReplay, ReplayDivergedError, replayJournal } from './replay-journal.ts';
 export { buildRecord, type RecordFrame, type SealedRecord, sealRecord, sha256Hex } from './seal-record.ts';

@@ -1,10 +1,10 @@
 /** Provisioning: persona, prompt, model and tools of a run, fetched side by side and pinned by fingerprint. */
 import type {
+  ApprovalNotices,
   Hooks,
   KeptResults,
   Models,
-  Personas,
-  ServedPersonas,
+  RememberedRules,
   StopPredicates,
   ToolSource,
   Toolset,
@@ -16,9 +16,11 @@ import {
   type Failure,
   globMatches,
   type HookTable,
+  LOAD_SKILL,
   type ModelSettings,
   modelName,
-  notYetInPersona,
+  modeProblem,
+  type ParentLink,
   PERSONA_TOOL_SOURCE,
   type Persona,
   type PinnedPrice,
@@ -27,21 +29,22 @@ import {
   type ProvisionOutcome,
   pinnedPrice,
   pinPermissions,
+  type RememberedRule,
   type SessionRef,
   type StartSettings,
-  type TenantId,
+  skillIndex,
   type ToolDefinition,
+  type ToolSelection,
 } from '@coxswain/protocol';
 import { compactionProblem, resolveCompaction } from './context-window.ts';
+import { canDelegate, withCrew } from './crew-names.ts';
+import { type FoundPersona, findPersona, type KnownPersonas, personaNames } from './find-persona.ts';
 import { seenTable } from './hook-table.ts';
-import { type RunLimits, runLimits } from './run-limits.ts';
+import { delegationLimits, type RunLimits, runLimits } from './run-limits.ts';
 import { sha256Hex } from './seal-record.ts';
 
 /** What provisioning needs of the host. */
-export interface ProvisionPorts {
-  readonly personas: Personas;
-  /** Personas that processes of their own serve; where there are none, hosts run every step themselves. */
-  readonly served?: ServedPersonas | undefined;
+export interface ProvisionPorts extends KnownPersonas {
   readonly models: Models;
   readonly tools: ToolSource;
   readonly hooks: Hooks;
@@ -51,9 +54,16 @@ export interface ProvisionPorts {
   readonly defaultModel?: string | undefined;
   /** What models cost; the first row that matches holds. Without a row a model's cost is not known. */
   readonly prices?: PriceTable | undefined;
+  /** What personas were made to remember; without it nothing outlives its session. */
+  readonly rememberedRules?: RememberedRules | undefined;
+  /** Who is told outside when a call waits for a person; without it nobody is. */
+  readonly approvalNotices?: ApprovalNotices | undefined;
   /** Stop conditions in code, for personas that name them. */
   readonly stopPredicates?: StopPredicates | undefined;
 }
+
+/** How a session was set up, and by whom. */
+export type ProvisionSettings = StartSettings & { readonly parent?: ParentLink | undefined };
 
 /** What a session has pinned and is not to choose again. */
 export interface Pins {
@@ -88,12 +98,6 @@ export interface Provisioned {
   readonly toolset: Toolset | null;
 }
 
-/** The persona of a session that names none. */
-const PLAIN_PERSONA: Persona = {
-  name: 'assistant',
-  prompt: 'You are a careful assistant. Use the tools that you are given; say what you did and what you found.',
-};
-
 /**
  * Resolves a run's surroundings. A session pins the persona, model and root that it started with; its tools are opened
  * anew.
@@ -103,7 +107,7 @@ export async function provisionSession(
   ports: ProvisionPorts,
   ref: SessionRef,
   effectId: string,
-  settings: StartSettings,
+  settings: ProvisionSettings,
   pinned: Pins,
   results: KeptResults,
   signal: AbortSignal,
@@ -125,7 +129,7 @@ async function provision(
   ports: ProvisionPorts,
   ref: SessionRef,
   effectId: string,
-  settings: StartSettings,
+  settings: ProvisionSettings,
   pinned: Pins,
   results: KeptResults,
   signal: AbortSignal,
@@ -149,37 +153,40 @@ async function provision(
   const limits = runLimits(settings, persona);
   const row = ports.prices?.find((candidate) => globMatches(candidate.model, model.name));
   const price = row && pinnedPrice(row);
-  if (limits.budgets?.limits.nano_usd !== undefined && !price) return failed(priceUnknown(model));
+  const inMoney = limitInMoney(limits, persona);
+  if (inMoney !== null && !price) return failed(priceUnknown(model, inMoney));
   const predicate = unknownPredicate(persona, ports.stopPredicates ?? {});
   if (predicate) return failed(predicate);
   const hooks = seenTable(ports.hooks, ref.tenant);
   if (isFailure(hooks)) return failed(hooks);
   const root = pinned.root ?? settings.root ?? ports.defaultRoot;
   const mcpServers = { ...persona.mcp_servers, ...settings.mcp_servers };
-  const [modelProblem, toolset] = await Promise.all([
+  const serving = served && { name: persona.name, version: personaVersion(persona), tools: pinned.servedTools };
+  const { skills } = persona;
+  const [modelProblem, remembered, toolset] = await Promise.all([
+    // Whoever serves the persona says whether its model can be asked.
     served ? null : ports.models.check(model).catch(unasked),
-    ports.tools.open(
-      {
-        ref,
-        root,
-        mcpServers,
-        onFeedback,
-        results,
-        ...(served ? { served: { name: persona.name, version: versionOf(persona), tools: pinned.servedTools } } : {}),
-      },
-      signal,
-    ),
+    rulesOf(ports, ref, persona),
+    ports.tools.open({ ref, root, mcpServers, served: serving, onFeedback, results, skills }, signal),
   ]);
-  if (modelProblem || isFailure(toolset)) {
+  if (modelProblem || isFailure(remembered) || isFailure(toolset)) {
     if (!isFailure(toolset)) await toolset.close();
-    return failed(modelProblem ?? (toolset as Failure));
+    return failed(modelProblem ?? (isFailure(remembered) ? remembered : (toolset as Failure)));
   }
   if (signal.aborted) {
     await toolset.close();
     return { outcome: { type: 'provision_outcome', effect_id: effectId, status: 'cancelled' }, toolset: null };
   }
-  const tools = selectTools(toolset.tools, settings, persona);
-  const resolved = pin(settings, found, model, mode, root, tools, hooks.table, limits, price);
+  const selected = selectTools(toolset.tools, settings, persona);
+  const tools = await withCrew(selected, persona, settings.personas ?? [], () => personaNames(ports, ref.tenant));
+  const unreadable = unreadableSkills(persona, toolset.tools);
+  if (unreadable) {
+    await toolset.close();
+    return failed(unreadable);
+  }
+  const notifies = ports.approvalNotices !== undefined;
+  const base = pin(settings, found, model, mode, root, tools, hooks.table, limits, price, notifies);
+  const resolved = remembered.length === 0 ? base : { ...base, remembered: [...remembered] };
   return { outcome: { type: 'provision_outcome', effect_id: effectId, status: 'ok', provision: resolved }, toolset };
 }
 
@@ -194,10 +201,16 @@ function unknownPredicate(persona: Persona, known: StopPredicates): Failure | nu
   };
 }
 
-function priceUnknown({ name }: ModelSettings): Failure {
+function limitInMoney({ budgets }: RunLimits, { steps = [] }: Persona): string | null {
+  if (budgets?.limits.nano_usd !== undefined) return 'limits.usd';
+  const step = steps.find(({ max_usd }) => max_usd !== undefined);
+  return step ? `max_usd of the step ${step.name}` : null;
+}
+
+function priceUnknown({ name }: ModelSettings, limit: string): Failure {
   return {
     code: 'price_unknown',
-    message: `limits.usd needs the price of ${name}, which no table has: add a row {model: "${name}", input: …, output: …}, USD per million tokens, to a file and name it in COX_PRICES`,
+    message: `${limit} needs the price of ${name}, which no table has: add a row {model: "${name}", input: …, output: …}, USD per million tokens, to a file and name it in COX_PRICES`,
   };
 }
 
@@ -206,54 +219,23 @@ function unasked(error: Error): Failure {
   return { code: 'provision_failed', message: `the model could not be checked: ${error.message}` };
 }
 
+// A rule that denies must not be missed because it could not be read: the run is not begun without them.
+async function rulesOf(
+  { rememberedRules }: ProvisionPorts,
+  { tenant }: SessionRef,
+  { name }: Persona,
+): Promise<readonly RememberedRule[] | Failure> {
+  try {
+    return (await rememberedRules?.of(tenant, name)) ?? [];
+  } catch (error) {
+    const message = `what persona ${name} was made to remember could not be read: ${(error as Error).message}`;
+    return { code: 'provision_failed', message };
+  }
+}
+
 /** Whether a resolved value is a failure: it has a code and a message, which nothing else here has. */
 export function isFailure(value: object | string): value is Failure {
   return typeof value === 'object' && 'code' in value && 'message' in value;
-}
-
-interface FoundPersona {
-  readonly definition: Persona;
-  /** Processes of its own run its steps and tools. */
-  readonly served?: true | undefined;
-}
-
-async function findPersona(
-  { personas, served }: ProvisionPorts,
-  tenant: TenantId,
-  asked: StartSettings['persona'],
-): Promise<FoundPersona | Failure> {
-  const found = typeof asked === 'string' ? await namedPersona(personas, served, tenant, asked) : undefined;
-  const persona = found?.definition ?? (asked === undefined ? PLAIN_PERSONA : asked);
-  if (found === null || typeof persona === 'string') {
-    const names = [...new Set([...(await personas.names()), ...(served?.names(tenant) ?? [])])].sort();
-    return {
-      code: 'persona_not_found',
-      message: `there is no persona ${String(asked)}; there are: ${names.join(', ') || 'none'}`,
-    };
-  }
-  const later = notYetInPersona(persona);
-  if (later)
-    return { code: 'provision_failed', message: `persona ${persona.name}: ${later} is not there yet in this release` };
-  return found ?? { definition: persona };
-}
-
-/** Those that somebody serves now come before those of the host's own, and these before such as nobody serves now. */
-async function namedPersona(
-  personas: Personas,
-  served: ServedPersonas | undefined,
-  tenant: TenantId,
-  name: string,
-): Promise<FoundPersona | null> {
-  const announced = served?.find(tenant, name);
-  const isServed = announced && served?.isServed(tenant, name, announced.version);
-  const own = isServed ? null : await personas.find(name);
-  if (own) return { definition: own };
-  return announced ? { definition: announced.definition, served: true } : null;
-}
-
-/** A definition's version: its own, or what its content gives. */
-export function versionOf(persona: Persona): string {
-  return persona.version ?? sha256Hex(canonicalJson(persona)).slice(0, 16);
 }
 
 function chooseModel(
@@ -275,26 +257,51 @@ function chooseModel(
 
 function promptOfMode(settings: StartSettings, persona: Persona): string | Failure {
   if (settings.mode === undefined) return '';
-  const mode = persona.modes?.[settings.mode];
-  if (mode) return mode.prompt;
-  const modes = Object.keys(persona.modes ?? {}).join(', ') || 'none';
-  return {
-    code: 'provision_failed',
-    message: `persona ${persona.name} has no mode ${settings.mode}; it has: ${modes}`,
-  };
+  const problem = modeProblem(persona, settings.mode);
+  return problem === null
+    ? (persona.modes?.[settings.mode]?.prompt ?? '')
+    : { code: 'mode_not_found', message: problem };
+}
+
+// An index of what nobody can load would be a riddle to the model. A persona that denies the tool wants none.
+function unreadableSkills({ name, skills = [] }: Persona, tools: readonly ToolDefinition[]): Failure | null {
+  if (skills.length === 0 || tools.some((tool) => tool.name === LOAD_SKILL)) return null;
+  const message = `the persona ${name} has skills, and this host's tools have no ${LOAD_SKILL}`;
+  return { code: 'skills_unavailable', message };
 }
 
 function selectTools(tools: readonly ToolDefinition[], settings: StartSettings, persona: Persona): ToolDefinition[] {
-  const selections = [persona.tools, settings.tools].filter((selection) => selection !== undefined);
+  // Whoever gives a persona skills means it to read them, without a word on the tool that does.
+  const own = persona.tools && persona.skills?.length ? withLoadSkill(persona.tools) : persona.tools;
+  const selections = [own, settings.tools].filter((selection) => selection !== undefined);
   return tools
-    .filter((tool) =>
-      selections.every(
-        ({ allow, deny }) =>
-          allow.some((glob) => globMatches(glob, tool.name)) && !deny.some((glob) => globMatches(glob, tool.name)),
-      ),
-    )
+    .filter((tool) => selections.every((selection) => selects(selection, tool.name)))
     .slice(0, BOUNDS.toolsMax)
     .map((tool) => withSettings(tool, persona));
+}
+
+const withLoadSkill = ({ allow, deny }: ToolSelection): ToolSelection => ({ allow: [...allow, LOAD_SKILL], deny });
+
+/** Whether a selection has a tool. */
+function selects({ allow, deny }: ToolSelection, tool: string): boolean {
+  return allow.some((glob) => globMatches(glob, tool)) && !deny.some((glob) => globMatches(glob, tool));
+}
+
+/** The tools of a session that a step of its persona has; without a step, all of them. */
+export function toolsOfStep(
+  tools: readonly ToolDefinition[],
+  { steps = [], skills = [] }: Persona,
+  name: string | undefined,
+): readonly ToolDefinition[] {
+  const selection = steps.find((step) => step.name === name)?.tools;
+  if (!selection) return tools;
+  const own = skills.length > 0 ? withLoadSkill(selection) : selection;
+  return tools.filter((tool) => selects(own, tool.name));
+}
+
+/** The version of a persona: its own word, or else a hash of all that it is, prompt and skills included. */
+export function personaVersion(persona: Persona): string {
+  return persona.version ?? sha256Hex(canonicalJson(persona)).slice(0, 16);
 }
 
 function withSettings(definition: ToolDefinition, { tool_settings = [] }: Persona): ToolDefinition {
@@ -315,7 +322,7 @@ function withSettings(definition: ToolDefinition, { tool_settings = [] }: Person
 }
 
 function pin(
-  settings: StartSettings,
+  settings: ProvisionSettings,
   { definition: persona, served }: FoundPersona,
   model: ModelSettings,
   mode: string,
@@ -324,21 +331,30 @@ function pin(
   hooks: HookTable,
   limits: RunLimits,
   price: PinnedPrice | undefined,
+  notifies: boolean,
 ): Provision {
-  const system = [persona.prompt, mode].filter((text) => text.trim() !== '').join('\n\n');
+  const index = tools.some(({ name }) => name === LOAD_SKILL) ? skillIndex(persona.skills ?? []) : '';
+  const system = [persona.prompt, index, mode].filter((text) => text.trim() !== '').join('\n\n');
   const pinned = {
-    persona: { name: persona.name, version: versionOf(persona) },
+    persona: { name: persona.name, version: personaVersion(persona) },
     definition: persona,
     ...(served ? { served } : {}),
+    ...(settings.mode === undefined ? {} : { mode: settings.mode }),
     model,
     system_prompt: system,
-    permissions: pinPermissions(persona.permissions, settings.permissions),
+    permissions: {
+      ...pinPermissions(persona.permissions, settings.permissions),
+      ...(settings.parent?.ceiling.length ? { ceiling: settings.parent.ceiling } : {}),
+    },
     ...limits,
+    ...(canDelegate(tools) ? { delegation: delegationLimits(settings, persona) } : {}),
     drain: persona.steering ?? { steering: 'all' as const, followups: 'one_at_a_time' as const },
-    daemon: persona.daemon !== undefined,
+    // What is delegated ends with its answer.
+    daemon: persona.daemon !== undefined && settings.parent === undefined,
     ...(persona.daemon?.wake_interval_ms === undefined ? {} : { wake_interval_ms: persona.daemon.wake_interval_ms }),
     compaction: resolveCompaction(persona.compaction, model),
     root,
+    ...(notifies ? { notifies: true as const } : {}),
   };
   return {
     ...pinned,

@@ -9,6 +9,8 @@ import {
   CompactOutcome,
   ConsultOutcome,
   ModelOutcome,
+  NoticeOutcome,
+  NotifyOutcome,
   type Outcome,
   ProvisionOutcome,
   problemSentences,
@@ -27,6 +29,8 @@ const SCHEMAS: { readonly [T in Outcome['type']]: z.ZodType } = {
   consult_outcome: ConsultOutcome,
   close_outcome: CloseOutcome,
   stop_outcome: StopOutcome,
+  notify_outcome: NotifyOutcome,
+  notice_outcome: NoticeOutcome,
 };
 
 /**

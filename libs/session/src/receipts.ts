@@ -3,7 +3,9 @@ import type { Publisher } from '@coxswain/ports';
 import {
   BOUNDS,
   type CommandInput,
+  describeRule,
   injectionFateIn,
+  type Json,
   type Receipt,
   type SessionEvent,
   type SessionRef,
@@ -50,6 +52,7 @@ export class Receipts {
           ...this.#head(input.command_id),
           stage: 'accepted',
           n,
+          ...rememberedIn(events),
           ...(waits && ended ? { pending_for_next_run: true as const } : {}),
         });
         if (waits) this.#keep(input.command_id, input.receipt_to);
@@ -103,6 +106,12 @@ export class Receipts {
 
 function isCommand(input: { readonly type: string }): input is CommandInput {
   return input.type === 'command';
+}
+
+/** An approver is shown what is remembered: it goes further than the one call. */
+function rememberedIn(events: readonly SessionEvent[]): Pick<Receipt, 'detail'> {
+  const event = events.find((one) => one.type === 'permission_remembered');
+  return event ? { detail: { remembered: event.rule as unknown as Json, says: describeRule(event.rule) } } : {};
 }
 
 function rejection(events: readonly SessionEvent[]) {

@@ -8,6 +8,7 @@ import {
   type Provision,
   type StartSettings,
 } from '@coxswain/protocol';
+import type { ProvisionSettings } from './provision-session.ts';
 
 /** What of a provision bounds a run. */
 export type RunLimits = Pick<Provision, 'max_turns' | 'parallel_calls' | 'budgets'>;
@@ -37,6 +38,22 @@ export function runLimits(settings: StartSettings, persona: Persona): RunLimits 
 export function waitForPersonaMs(settings: StartSettings, persona: Persona): number {
   const said = [persona.limits, settings.limits].flatMap((limits) => limits?.wait_for_persona_ms ?? []);
   return said.length === 0 ? BOUNDS.waitForPersonaMs : Math.min(...said);
+}
+
+/** How many children at once, and generations below. A child has fewer generations than its parent, whatever it says. */
+export function delegationLimits(settings: ProvisionSettings, persona: Persona): NonNullable<Provision['delegation']> {
+  const tightest = (name: 'children' | 'depth', most: number | undefined) =>
+    Math.min(
+      persona.limits?.[name] ?? Number.POSITIVE_INFINITY,
+      settings.limits?.[name] ?? Number.POSITIVE_INFINITY,
+      most ?? Number.POSITIVE_INFINITY,
+    );
+  const children = tightest('children', undefined);
+  const depth = tightest('depth', settings.parent?.depth_left);
+  return {
+    children: Number.isFinite(children) ? children : BOUNDS.childrenDefault,
+    depth: Number.isFinite(depth) ? depth : BOUNDS.depthDefault,
+  };
 }
 
 function thresholdsOf(persona: Persona): number[] {

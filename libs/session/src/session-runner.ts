@@ -31,13 +31,14 @@ import {
   type SessionStatus,
   type TimerInput,
 } from '@coxswain/protocol';
-import { effectsOf, isEnded, type SessionState, timerOf, type WorkEffect } from '@coxswain/turn';
+import { effectsOf, isEnded, type SessionState, timersOf, type WorkEffect } from '@coxswain/turn';
 import { admitCommand, admitTimer } from './admit-command.ts';
 import { appendRecord } from './append-record.ts';
 import { checkCommand } from './check-command.ts';
 import { COMMIT_BOUNDS, type CommitBounds, foreignRecord } from './commit.ts';
 import { SessionCopy } from './copy-session.ts';
 import { copyAfter, ImportUnfinishedError, isUnfinishedImport } from './copy-state.ts';
+import { tellParent } from './crew-effects.ts';
 import { EffectTable } from './effect-table.ts';
 import { FeedbackBuffer, noteLostFeedback } from './feedback-buffer.ts';
 import { seenTable } from './hook-table.ts';
@@ -46,6 +47,7 @@ import { type LiveSession as Live, type LoadedSession, loadSession, snapshotByte
 import type { LoadTurns } from './load-turns.ts';
 import { Mailbox } from './mailbox.ts';
 import { asksForFork } from './plan-fork.ts';
+import { RuleTable } from './rule-table.ts';
 import { buildRecord, isRecordTooLarge, type SealedRecord, sealRecord } from './seal-record.ts';
 import { statusOf } from './session-status.ts';
 import { SessionWorker, type WorkerPorts } from './session-worker.ts';
@@ -146,6 +148,7 @@ export class SessionRunner {
   readonly #worker: SessionWorker;
   readonly #effects: EffectTable;
   readonly #timers: TimerTable;
+  readonly #rules: RuleTable;
   readonly #mailbox: Mailbox<Job>;
   readonly #inbox: InboxReader;
   #inboxJobWaits = false;
@@ -194,6 +197,7 @@ export class SessionRunner {
     };
     this.#effects = new EffectTable(ref.sessionId, this.#worker, ports.clock, ports.log, to, carried.outcomes);
     this.#timers = new TimerTable(ports.timers, ref, ports.clock, ports.log);
+    this.#rules = new RuleTable(ports.rememberedRules, ref, ports.clock, ports.log);
     this.#inbox = new InboxReader(ports.inbox, ref, ports.log);
     this.#copy = new SessionCopy(ports, ref, {
       host: options.host,
@@ -259,7 +263,7 @@ export class SessionRunner {
   get isDraining(): boolean {
     return (
       !this.#mailbox.isEmpty ||
-      this.#timers.unacknowledged > 0 ||
+      this.#unacknowledged > 0 ||
       this.#effects.keeps(['provision', 'call_tool', 'consult', 'check_stop', 'close_tools'])
     );
   }
@@ -269,8 +273,13 @@ export class SessionRunner {
    * acknowledged wakes the session wherever it is; one that it has not keeps it here.
    */
   idleMs(): number {
-    const idle = this.#mailbox.isEmpty && this.#effects.running === 0 && this.#timers.unacknowledged === 0;
+    const idle = this.#mailbox.isEmpty && this.#effects.running === 0 && this.#unacknowledged === 0;
     return idle ? this.#mailbox.emptyForMs : 0;
+  }
+
+  /** What stores outside the journal have not acknowledged: it keeps the session here. */
+  get #unacknowledged(): number {
+    return this.#timers.unacknowledged + this.#rules.unacknowledged;
   }
 
   /** Starts no model call more; calls that are under way or recorded may end. For a host that stops in order. */
@@ -375,8 +384,8 @@ export class SessionRunner {
   #reconcile(): void {
     const state = this.#session?.actor.state;
     if (!state) return;
-    const timer = timerOf(state);
-    this.#timers.reconcile(timer ? [timer] : []);
+    this.#timers.reconcile(timersOf(state));
+    this.#rules.reconcile(state.context.remembered);
     this.#effects.reconcile(
       workOf(state),
       (effect) => this.#options.mayBegin() && !(this.#quiescing && ['call_model', 'compact'].includes(effect.kind)),
@@ -526,7 +535,8 @@ export class SessionRunner {
   async #takeTimer(session: Live, command: StoredCommand, cursor: Cursor): Promise<boolean> {
     const input = admitTimer(command);
     if (input === null) return true;
-    if (timerOf(session.actor.state)?.id !== input.effect_id) return this.#isNewest(session);
+    const isWanted = timersOf(session.actor.state).some(({ id }) => id === input.effect_id);
+    if (!isWanted) return this.#isNewest(session);
     try {
       return await this.#take(session, input, cursor);
     } catch (error) {
@@ -662,7 +672,10 @@ export class SessionRunner {
     for (const event of events) session.transcript.push(event);
     session.receipts.committed(input, events, session.n, isEnded(state));
     // What was under way in the origin at some record is nothing that is to be done here.
-    if (!session.copy) this.#reconcile();
+    if (!session.copy) {
+      tellParent(this.#ports.publisher, this.#ref, state, session.n, events);
+      this.#reconcile();
+    }
     if (++this.#sinceSnapshot >= this.#options.snapshotEvery) void this.#snapshot(session);
   }
 
@@ -749,6 +762,7 @@ export class SessionRunner {
     this.#mailbox.close();
     for (const handled of this.#awaited) handled();
     this.#timers.close();
+    this.#rules.close();
     const carried = { outcomes: this.#effects.close(), feedback: this.#feedback };
     this.#left = this.#worker.dispose().then((notes) => {
       // What could not be closed is worth a line, no more.

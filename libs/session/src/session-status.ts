@@ -1,6 +1,14 @@
 /** A session as seen from outside, from its state after a committed record. */
-import { type SessionStatus, type StateValue, usdOf } from '@coxswain/protocol';
-import { budgetsOf, messagesOf, personaWait, type SessionState, timerOf, UNKNOWN_QUESTION } from '@coxswain/turn';
+import { type ParentLink, type SessionStatus, type StateValue, usdOf } from '@coxswain/protocol';
+import {
+  addUsage,
+  budgetsOf,
+  messagesOf,
+  personaWait,
+  type SessionState,
+  timerOf,
+  UNKNOWN_QUESTION,
+} from '@coxswain/turn';
 
 /** The status after the record that `n` and `at` name. */
 export function statusOf(state: SessionState, n: number, at: string): SessionStatus {
@@ -20,6 +28,9 @@ export function statusOf(state: SessionState, n: number, at: string): SessionSta
     error: context.failure ? { code: context.failure.code, message: context.failure.message } : null,
     failed_at: context.failed_at,
     usage: context.total_usage,
+    tree_usage: addUsage(context.total_usage, context.spent_by_children.usage),
+    parent: context.parent && !context.parent.detached ? parentOf(context.parent) : null,
+    children: context.children.map(({ session, persona, call_id }) => ({ session, persona, call_id })),
     context: {
       tokens: context.view.tokens,
       window: context.pinned?.compaction?.window ?? null,
@@ -38,6 +49,8 @@ export function statusOf(state: SessionState, n: number, at: string): SessionSta
         tool: row.tool,
         args: row.args,
         requested_by: row.requested_by ?? '',
+        since: row.asked_at_ms === undefined ? at : timeText(row.asked_at_ms),
+        ...(row.expiry ? { expires_at: timeText(row.expiry.due_at_ms) } : {}),
         ...(row.in_doubt ? { question: UNKNOWN_QUESTION } : {}),
       })),
     suspended: suspensionOf(state),
@@ -67,6 +80,10 @@ function waitOf({ context }: SessionState): Pick<SessionStatus, 'waiting_for_per
   const { persona, version, why, since_ms, timer } = wait;
   const until = timer ? timeText(timer.due_at_ms) : null;
   return { waiting_for_persona: { persona, version, why, since: timeText(since_ms), until } };
+}
+
+function parentOf({ session, call_id, root, depth }: ParentLink): NonNullable<SessionStatus['parent']> {
+  return { session, call_id, root, depth };
 }
 
 function suspensionOf({ context }: SessionState): SessionStatus['suspended'] {

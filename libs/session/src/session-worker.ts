@@ -1,5 +1,17 @@
 /** How each kind of effect is carried out for one session. */
-import type { Blobs, Clock, Hooks, KeptResults, Log, ModelRequest, Models, Publisher, Toolset } from '@coxswain/ports';
+import type {
+  Blobs,
+  Clock,
+  CommandSender,
+  Hooks,
+  Journal,
+  KeptResults,
+  Log,
+  ModelRequest,
+  Models,
+  Publisher,
+  Toolset,
+} from '@coxswain/ports';
 import {
   BOUNDS,
   type HookPoint,
@@ -10,16 +22,25 @@ import {
   type SessionRef,
   type ToolDefinition,
 } from '@coxswain/protocol';
-import { lostTries, personaWait, type SessionState, type WorkEffect } from '@coxswain/turn';
+import { lostTries, openStep, personaWait, type SessionState, type WorkEffect } from '@coxswain/turn';
 import { askCompaction } from './ask-compaction.ts';
 import { askModel } from './ask-model.ts';
 import { READ_ON_TOOL } from './bound-result.ts';
 import { checkStop } from './check-stop.ts';
 import { consultHooks } from './consult-hooks.ts';
+import { notifyParent, sendMessage, startChild, stopChild } from './crew-effects.ts';
 import { dispatchWithHook, INTERRUPTED, textOutcome } from './dispatch-with-hook.ts';
 import type { EffectWorker } from './effect-table.ts';
 import { keptResults } from './kept-results.ts';
-import { isFailure, type ProvisionPorts, pinsOf, provisionSession, toolsOfPersona } from './provision-session.ts';
+import { notifyApproval } from './notify-approval.ts';
+import {
+  isFailure,
+  type ProvisionPorts,
+  pinsOf,
+  provisionSession,
+  toolsOfPersona,
+  toolsOfStep,
+} from './provision-session.ts';
 import { readOutcome } from './read-outcome.ts';
 import { waitForPersonaMs } from './run-limits.ts';
 import { type FileCache, withFiles } from './shown-files.ts';
@@ -34,6 +55,9 @@ export interface WorkerPorts extends ProvisionPorts {
   readonly log: Log;
   readonly models: Models;
   readonly publisher: Publisher;
+  readonly journal: Journal;
+  /** Puts into other sessions' inboxes what this one does to them. */
+  readonly sender: CommandSender;
 }
 
 /** What an effect needs to know of its session at the moment it begins. */
@@ -91,7 +115,7 @@ export class SessionWorker implements EffectWorker {
           ports,
           this.#ref,
           effect.id,
-          state.context.settings ?? {},
+          { ...state.context.settings, parent: state.context.parent ?? undefined },
           pinsOf(transcript.frame.persona, transcript.frame.tools, state.context.repins),
           this.#results,
           signal,
@@ -103,8 +127,10 @@ export class SessionWorker implements EffectWorker {
         return outcome;
       }
       case 'call_model': {
-        const { persona, tools } = transcript.frame;
+        const { persona } = transcript.frame;
         if (!persona) throw new Error('a model call without a persona');
+        const step = openStep(state.context)?.name;
+        const tools = toolsOfStep(transcript.frame.tools, persona.definition, step);
         const view = transcript.viewLater();
         let messages: readonly Message[] | null = null;
         const request: ModelRequest = {
@@ -140,6 +166,15 @@ export class SessionWorker implements EffectWorker {
         return this.#callTool(effect, state, transcript, signal, taken);
       case 'stop_call':
         return this.#stopCall(effect, state, transcript, signal);
+      case 'start_child':
+        return startChild(ports, { ref: this.#ref, state, transcript }, effect, signal);
+      case 'stop_child':
+        await stopChild(ports, { ref: this.#ref, state, transcript }, effect, signal);
+        return this.stopped(effect, effect.order.reason, true);
+      case 'send_message':
+        return sendMessage(ports, { ref: this.#ref, state, transcript }, effect, signal);
+      case 'notify_parent':
+        return notifyParent(ports, { ref: this.#ref, state, transcript }, effect, signal);
       case 'consult': {
         const registrations = effect.hooks.map((id) => registrationOf(state, effect.point, id));
         const tool = effect.callId === undefined ? undefined : this.#toolOfCall(state, transcript, effect.callId);
@@ -160,6 +195,10 @@ export class SessionWorker implements EffectWorker {
         const question = { ref: this.#ref, turn: state.context.turn, messages: transcript.view() };
         const ask = { effectId: effect.id, names: effect.predicates, question };
         return checkStop(ports.stopPredicates ?? {}, ports.clock, ask, signal);
+      }
+      case 'notify': {
+        const ask = { ref: this.#ref, effectId: effect.id, callId: effect.callId, key: this.#key(effect.id) };
+        return notifyApproval(ports.approvalNotices, state, ask, signal);
       }
       case 'close_tools':
         return { type: 'close_outcome', effect_id: effect.id, notes: [...(await this.close())].slice(0, 64) };
@@ -192,6 +231,13 @@ export class SessionWorker implements EffectWorker {
           attempts: 0,
           duration_ms: 0,
         };
+      case 'notify_parent': {
+        const error = { code: 'session_failed', message: reason };
+        return { type: 'notify_outcome', effect_id: effect.id, error };
+      }
+      case 'start_child':
+      case 'stop_child':
+      case 'send_message':
       case 'stop_call':
       case 'call_tool': {
         const text = timedOut
@@ -217,6 +263,8 @@ export class SessionWorker implements EffectWorker {
         };
       case 'check_stop':
         return { type: 'stop_outcome', effect_id: effect.id, status: 'cancelled', answers: [] };
+      case 'notify':
+        return { type: 'notice_outcome', effect_id: effect.id, status: 'cancelled', attempts: 0 };
       case 'close_tools':
         return { type: 'close_outcome', effect_id: effect.id, notes: [] };
     }
@@ -324,9 +372,16 @@ export class SessionWorker implements EffectWorker {
     const { settings } = this.#view().state.context;
     const mcpServers = { ...persona.definition.mcp_servers, ...settings?.mcp_servers };
     const { name, version } = persona.persona;
-    const served = persona.served ? { name, version, tools: toolsOfPersona(transcript.frame.tools) } : undefined;
-    const { root } = persona;
-    const spec = { ref: this.#ref, root, mcpServers, served, onFeedback: this.#feedback, results: this.#results };
+    const { skills } = persona.definition;
+    const spec = {
+      ref: this.#ref,
+      root: persona.root,
+      mcpServers,
+      served: persona.served ? { name, version, tools: toolsOfPersona(transcript.frame.tools) } : undefined,
+      onFeedback: this.#feedback,
+      results: this.#results,
+      skills,
+    };
     const opened = await this.#ports.tools.open(spec, this.#disposed.signal);
     if (isFailure(opened)) {
       this.#ports.log.warn(

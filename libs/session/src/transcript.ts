@@ -15,6 +15,7 @@ import {
   type Message,
   type ReminderMessage,
   type SessionEvent,
+  type TextPart,
   type ToolDefinition,
   type ToolMessage,
   type ToolResult,
@@ -22,6 +23,7 @@ import {
   userText,
 } from '@coxswain/protocol';
 import { isClearable, pinOf } from '@coxswain/turn';
+import { editedNote } from './edited-calls.ts';
 import { Interned } from './interned.ts';
 import { shapeView } from './shape-view.ts';
 import { isStored } from './shown-files.ts';
@@ -42,6 +44,8 @@ export interface OlderMessages {
 
 interface OpenBatch {
   readonly order: readonly string[];
+  /** Notes on calls whose arguments a person has edited. */
+  readonly edited: Map<string, TextPart>;
   readonly results: Map<string, ToolMessage>;
   readonly after: Message[];
 }
@@ -145,6 +149,9 @@ export class Transcript {
         if (event.message) this.#lastAnswer = event.message;
         this.#transformed = null;
         break;
+      case 'approval_decided':
+        if (event.args) this.#batch?.edited.set(event.call_id, editedNote(event));
+        break;
       case 'call_ended':
         this.#result(event);
         break;
@@ -219,7 +226,8 @@ export class Transcript {
       this.#answers++;
     }
     const calls = message.partial ? [] : callsOf(message);
-    if (calls.length > 0) this.#batch = { order: calls.map((call) => call.call_id), results: new Map(), after: [] };
+    if (calls.length > 0)
+      this.#batch = { order: calls.map((call) => call.call_id), edited: new Map(), results: new Map(), after: [] };
   }
 
   #result(event: EventOf<'call_ended'>): void {
@@ -231,7 +239,7 @@ export class Transcript {
     this.#storedFiles ||= event.result.content.some(isStored);
     const batch = this.#batch;
     if (!batch) return;
-    batch.results.set(event.call_id, toolMessage(event));
+    batch.results.set(event.call_id, toolMessage(event, batch.edited.get(event.call_id)));
     if (batch.results.size < batch.order.length) return;
     for (const callId of batch.order) this.#messages.push(batch.results.get(callId) as ToolMessage);
     this.#messages.push(...batch.after);
@@ -302,9 +310,10 @@ function stub(message: ToolMessage, args: Json | undefined): ToolMessage {
   return { ...message, content: [{ type: 'text', text }] };
 }
 
-function toolMessage(event: EventOf<'call_ended'>): ToolMessage {
+function toolMessage(event: EventOf<'call_ended'>, note: TextPart | undefined): ToolMessage {
   const { call_id, tool, status, is_error, result } = event;
-  return { role: 'tool', call_id, tool, status, is_error, content: contentOf(result) };
+  const content = contentOf(result);
+  return { role: 'tool', call_id, tool, status, is_error, content: note ? [note, ...content] : content };
 }
 
 // Providers refuse an empty result.

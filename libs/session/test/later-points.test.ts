@@ -1,6 +1,6 @@
 /**
- * The points that no session fires yet: registered, asked and taped like all others, so that whoever fires them has only
- * to say when.
+ * The points that no session fires yet, and those of steps: registered, asked and taped like all others, so that whoever
+ * fires them has only to say when.
  */
 import {
   type ConsultOutcome,
@@ -64,11 +64,13 @@ async function consulted(
   return { ...(await outcome), asked: hooks.asked.map(({ registration }) => registration.id) };
 }
 
-test('they are those of steps, approvals, hand-offs and paused personas', () => {
-  expect(LATER).toEqual(Object.keys(SHOWN));
+const TAPED = Object.keys(SHOWN) as HookPoint[];
+
+test('later are those of approvals, hand-offs and paused personas', () => {
+  expect(['PreStep', 'PostStep', ...LATER]).toEqual(TAPED);
 });
 
-describe.each(LATER)('%s', (point) => {
+describe.each(TAPED)('%s', (point) => {
   const denies = (HOOK_RETURNS.deny.points as readonly HookPoint[]).includes(point);
 
   test('has a strict payload', () => {

@@ -16,6 +16,8 @@ const CODER: Persona = {
 };
 const personas = { find: async (name: string) => (name === 'coder' ? CODER : null), names: async () => ['coder'] };
 
+const REVIEW = { name: 'review', description: 'How to\n review.', body: 'Look closely.' };
+
 async function started(bed: TestBed, body: Parameters<TestBed['start']>[0], other: Partial<HostPorts> = {}) {
   await bed.host({}, { personas, ...other });
   await bed.send('start', { prompt: 'hello', ...body });
@@ -31,12 +33,12 @@ describe('a run that cannot be provisioned ends as failed, with its code', () =>
   ])[] = [
     ['persona_not_found', { persona: 'nobody', ...model }, {}, () => {}],
     ['model_not_given', {}, {}, () => {}],
-    ['provision_failed', { persona: 'coder', mode: 'careless' }, {}, () => {}],
-    ['provision_failed', { mode: 'careful', ...model }, {}, () => {}],
+    ['mode_not_found', { persona: 'coder', mode: 'careless' }, {}, () => {}],
+    ['mode_not_found', { mode: 'careful', ...model }, {}, () => {}],
     [
       'provision_failed',
       { persona: 'later' },
-      { personas: { find: async () => ({ ...CODER, skills: ['x'] }), names: async () => [] } },
+      { personas: { find: async () => ({ ...CODER, handoffs: ['x'] }), names: async () => [] } },
       () => {},
     ],
     [
@@ -45,6 +47,7 @@ describe('a run that cannot be provisioned ends as failed, with its code', () =>
       { personas: { ...personas, find: async () => Promise.reject(new Error('no bus')) } },
       () => {},
     ],
+    ['skills_unavailable', { persona: { name: 'a', skills: [REVIEW] }, ...model }, {}, () => {}],
     [
       'provider_unknown',
       model,
@@ -155,6 +158,63 @@ test('a run is given its persona: prompt and mode, model, the tools it may have,
   });
   expect((await bed.eventsOf('tools_changed'))[0]?.tools.map(({ name }) => name)).toEqual(['read']);
   expect(bed.models.requests[0]).toMatchObject({ system: 'You write code.\n\nThink twice.' });
+});
+
+describe('a persona with skills', () => {
+  const tools = { read: {}, write: {}, load_skill: {} };
+  const prompts = async (persona: object, settings: object = {}) => {
+    const bed = testBed();
+    bed.tools = tools;
+    const whole = { name: 'a', prompt: 'You review.', skills: [REVIEW], modes: { strict: { prompt: 'Be strict.' } } };
+    await started(bed, { persona: { ...whole, ...persona }, model: 'fake/model', ...settings } as never);
+    const [request] = bed.models.requests;
+    return { bed, system: request?.system, tools: request?.tools.map(({ name }) => name) };
+  };
+
+  test('has their index between its prompt and its mode, each skill in one line', async () => {
+    const { system, bed } = await prompts({}, { mode: 'strict' });
+    expect(system).toBe(
+      [
+        'You review.',
+        'You have skills: instructions for particular kinds of work. Where one fits the task, load it with load_skill before you begin.\n- review: How to review.',
+        'Be strict.',
+      ].join('\n\n'),
+    );
+    expect((await bed.eventsOf('persona_changed'))[0]?.provision.mode).toBe('strict');
+  });
+
+  test('may load them whatever tools it allows, but for a word against it', async () => {
+    expect((await prompts({ tools: ['read'] })).tools).toEqual(['read', 'load_skill']);
+    const denied = await prompts({ tools: { allow: ['*'], deny: ['load_*'] } });
+    expect(denied).toMatchObject({ tools: ['read', 'write'], system: 'You review.' });
+  });
+
+  test('gives them to its tools whole, and has another version when one of them changes', async () => {
+    const { bed } = await prompts({});
+    expect(bed.toolSource.specs[0]?.skills).toEqual([REVIEW]);
+    const other = await prompts({ skills: [{ ...REVIEW, body: 'Look away.' }] });
+    const version = async (one: TestBed) => (await one.eventsOf('persona_changed'))[0]?.provision.persona.version;
+    expect(await version(bed)).not.toBe(await version(other.bed));
+  });
+
+  test('has them after its host has died, with nothing but its journal', async () => {
+    const { bed } = await prompts({});
+    const second = await bed.host();
+    await bed.send('prompt', 'again');
+    expect(second).toBeDefined();
+    expect(bed.toolSource.specs.at(-1)?.skills).toEqual([REVIEW]);
+  });
+});
+
+test('a mode that an inline persona has not is refused with the command, by field', async () => {
+  const bed = testBed();
+  await started(bed, { persona: { name: 'a', modes: { calm: { prompt: '' } } }, mode: 'clam', model: 'm/x' } as never);
+  expect(bed.receipts.at(-1)).toMatchObject({
+    stage: 'rejected',
+    code: 'invalid_field',
+    field: 'mode',
+    message: expect.stringContaining('the persona a has no mode clam; it has: calm; did you mean "calm"?'),
+  });
 });
 
 describe('the default of a start', () => {

@@ -82,6 +82,7 @@ export class TestBed {
       log: { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') },
       models: this.models,
       publisher: this.bus.publisher,
+      sender: this.bus.sender,
       personas: { find: async () => null, names: async () => ['coder'] },
       tools: this.toolSource,
       defaultRoot: '/work',

@@ -21,6 +21,7 @@ import * as q from './queries.ts';
 const ANNOUNCED = [
   'loop_checkpoint',
   'permission_replied',
+  'OnApprovalRequested',
   'OnBudgetThreshold',
   'OnPersonaPaused',
   'OnPersonaResumed',
@@ -71,6 +72,15 @@ function announcementOf(context: SessionContext, event: SessionEvent): Announcem
       // A person has had it run again after a crash, or it is: what may run was told when it ran first.
       return row && !row.in_doubt ? replied(row, 'allow', allowedBy(context, row)) : null;
     }
+    case 'approval_requested': {
+      const { call_id, requested_by, question, expire_after_ms } = event;
+      const more = {
+        ...(question === undefined ? {} : { question }),
+        ...(expire_after_ms === undefined ? {} : { expire_after_ms }),
+      };
+      const target = context.pinned?.persona ?? '';
+      return { point: 'OnApprovalRequested', target, call_id, detail: { call_id, requested_by, ...more } };
+    }
     case 'call_ended':
       return refusal(context, event);
     case 'budget_threshold': {
@@ -113,7 +123,12 @@ function refusal(context: SessionContext, { call_id, denial }: EventOf<'call_end
   const row = denial && q.callRow(context, call_id);
   if (!row || context.consult?.point === 'PreToolUse') return null;
   const { by, rule, hook, reason } = denial;
-  return replied(row, 'deny', by === 'user' ? by : by === 'rule' ? `rule:${rule}` : `hook:${hook}`, reason);
+  return replied(
+    row,
+    'deny',
+    by === 'user' || by === 'expiry' ? by : by === 'rule' ? `rule:${rule}` : `hook:${hook}`,
+    reason,
+  );
 }
 
 /** Whom an announcement is for, in order. */

@@ -10,11 +10,14 @@ import type {
   HookTable,
   Json,
   JsonObject,
+  MessageSource,
   Mode,
   OnTimeout,
+  ParentLink,
   ParkRequest,
   PinnedPermissions,
   PinnedPrice,
+  RememberedRule,
   ReminderFields,
   ReminderMessage,
   ResolvedCompaction,
@@ -31,8 +34,11 @@ import type { Announcement } from './announcements.ts';
 import { type BudgetCount, NOTHING_USED } from './budgets.ts';
 import type { Pass } from './compaction.ts';
 import type { OpenJob } from './jobs.ts';
+import type { OpenChild, SpentByChildren } from './open-children.ts';
+import { NOTHING_SPENT } from './open-children.ts';
 import type { LostSteps, PersonaWait } from './persona-waits.ts';
 import type { LiveReminder } from './reminders.ts';
+import type { PinnedStep, StepProgress } from './steps.ts';
 import { EMPTY_VIEW, type ViewAccount } from './view-account.ts';
 
 /** An injection that waits for a seam. */
@@ -47,6 +53,8 @@ export interface PendingInjection {
   readonly dedupe_key?: string | undefined;
   /** The command that gave it another text than it came with. */
   readonly replaced_by?: string | undefined;
+  /** Another session has sent it. */
+  readonly from?: MessageSource | undefined;
   /** Only a reminder has it. */
   readonly reminder?: Omit<ReminderFields, 'dedupe_key'> | undefined;
   /** It ends what runs, once it is let in. Kept only while its verdict is awaited. */
@@ -65,6 +73,8 @@ export interface PendingFollowup {
   readonly at: string;
   readonly dedupe_key?: string | undefined;
   readonly replaced_by?: string | undefined;
+  /** Another session has sent it. */
+  readonly from?: MessageSource | undefined;
   /** `user_prompt_submit` hooks have let it in. */
   readonly allowed?: true | undefined;
 }
@@ -120,10 +130,14 @@ export interface CallRow {
   readonly requested_by?: string | undefined;
   /** Who decided that it needs no person: `hook:<id>`. */
   readonly granted_by?: string | undefined;
-  /** The person's decision. */
-  readonly decided?:
-    | { readonly decision: 'allow' | 'deny'; readonly actor?: Actor | undefined; readonly reason?: string | undefined }
-    | undefined;
+  /** A person's decision; or a hook's, or time's. */
+  readonly decided?: CallDecision | undefined;
+  /** Since when it has waited for a person. */
+  readonly asked_at_ms?: number | undefined;
+  /** When the wait for a person ends by itself. */
+  readonly expiry?: (OpenEffect & { readonly after_ms: number; readonly due_at_ms: number }) | undefined;
+  /** Somebody outside is still to be told that it waits. */
+  readonly notice?: OpenEffect | undefined;
   readonly effect_id?: string | undefined;
   /** Epoch in which the effect was asked for. An older epoch than the session's means: maybe already sent. */
   readonly epoch?: number | undefined;
@@ -131,6 +145,8 @@ export interface CallRow {
   readonly in_doubt?: true | undefined;
   /** Whoever runs it has taken it up; the epoch that it was sent with. Its outcome comes as a command. */
   readonly accepted?: number | undefined;
+  /** How often its child is to have been begun again, where it is a delegation. */
+  readonly restarts?: number | undefined;
   readonly cancel?: CallCancel | undefined;
   /** An interrupt came that does not wait for it: the outside world is told to stop. */
   readonly preempted?: true | undefined;
@@ -145,6 +161,22 @@ export interface CallRow {
     | undefined;
   readonly ended?: CallStatus | undefined;
   readonly is_error?: boolean | undefined;
+}
+
+/** What was decided about a call that waited for a person. */
+export interface CallDecision {
+  readonly decision: 'allow' | 'deny';
+  readonly actor?: Actor | undefined;
+  readonly reason?: string | undefined;
+  /** The hook that has refused it in a person's place. */
+  readonly hook?: string | undefined;
+  /** Nobody had decided in time. */
+  readonly expired?: true | undefined;
+}
+
+/** A rule that people have had this session remember, or have revoked again. */
+export interface KnownRule extends RememberedRule {
+  readonly revoked?: { readonly actor?: Actor | undefined; readonly at: string } | undefined;
 }
 
 /** An open consult: one effect for one point, all its registrations together. */
@@ -183,6 +215,8 @@ export interface AskedSuspension {
   readonly input?: string | undefined;
   /** An interrupt that came after it was asked for, and was delivered: the session wakes as soon as it is parked. */
   readonly interrupted_by?: string | undefined;
+  /** The step that has failed, and waits for a person. */
+  readonly step?: string | undefined;
 }
 
 /** A suspension that has taken hold: since when, and what ends it. */
@@ -225,8 +259,12 @@ export interface Pinned {
   readonly parallel_calls: number;
   readonly drain: { readonly steering: 'all' | 'one_at_a_time'; readonly followups: 'all' | 'one_at_a_time' };
   readonly daemon: boolean;
+  /** How many children at once, and generations below, where it can delegate. */
+  readonly delegation?: { readonly children: number; readonly depth: number } | undefined;
   /** A person is asked about a call whose outcome a crash has left unknown. */
   readonly asks_unknown?: true | undefined;
+  /** Somebody outside is told when a call waits for a person. */
+  readonly notifies?: true | undefined;
   readonly wake_interval_ms?: number | undefined;
   readonly stop_when: readonly StopCondition[];
   readonly compaction?: ResolvedCompaction | undefined;
@@ -235,6 +273,14 @@ export interface Pinned {
   readonly budgets: RunBudgets | null;
   readonly price: PinnedPrice | null;
   readonly price_fingerprint: string;
+  /** What the persona declares of its work. */
+  readonly steps?: readonly PinnedStep[] | undefined;
+}
+
+/** What is known of a tool. */
+export interface KnownTool extends ToolTraits {
+  /** The session carries its calls out itself. */
+  readonly by_session?: true | undefined;
 }
 
 /** The context. Snake case, as it is data that snapshots hold. */
@@ -251,8 +297,12 @@ export interface SessionContext {
   readonly run_started: boolean;
   readonly settings: StartSettings | null;
   readonly pinned: Pinned | null;
-  readonly tools: { readonly [name: string]: ToolTraits };
+  readonly tools: { readonly [name: string]: KnownTool };
   readonly hooks: HookTable;
+  /** Rules that were remembered in this session, oldest first. */
+  readonly remembered: readonly KnownRule[];
+  /** Rules that the persona had when the run began. */
+  readonly persona_rules: readonly RememberedRule[];
   /** The prompt that opened the run, as hooks are shown it. */
   readonly prompt: string;
   readonly turn: number;
@@ -333,6 +383,8 @@ export interface SessionContext {
   readonly cancel_reason: string | null;
   readonly failure: Failure | null;
   readonly failed_at: number | null;
+  /** How far the run is in its persona's steps; null before the first. */
+  readonly step: StepProgress | null;
   readonly suspend: AskedSuspension | null;
   readonly suspension: Suspension | null;
   /** Signals that wait for a suspension that waits for them, oldest first. */
@@ -340,6 +392,16 @@ export interface SessionContext {
   /** Wakes an idling daemon. */
   readonly idle_timer: (OpenEffect & { readonly due_at_ms: number }) | null;
   readonly waking: Waking | null;
+  /** Whose child it is. `detached`: it was forked from one, and nobody waits for it. */
+  readonly parent: (ParentLink & { readonly detached?: true | undefined }) | null;
+  /** Children that have not said how they ended, oldest first; also those of calls that were given up. */
+  readonly children: readonly OpenChild[];
+  /** What children that have ended have used, of all runs. */
+  readonly spent_by_children: SpentByChildren;
+  /** Messages between sessions that have led, one after another, to what the run does. */
+  readonly hops: number;
+  /** The parent is to be told how the first run has ended. */
+  readonly notice: OpenEffect | null;
   /** The newest command ids, oldest first: `<id>`, `<id>!<reject code>`; of an injection `<id>~`, `<id>~revoked`. */
   readonly command_ids: readonly string[];
 }
@@ -372,6 +434,8 @@ export function emptyContext(sessionId: string): SessionContext {
     pinned: null,
     tools: {},
     hooks: [],
+    remembered: [],
+    persona_rules: [],
     prompt: '',
     turn: 0,
     turn_open: false,
@@ -424,11 +488,17 @@ export function emptyContext(sessionId: string): SessionContext {
     cancel_reason: null,
     failure: null,
     failed_at: null,
+    step: null,
     suspend: null,
     suspension: null,
     signals: [],
     idle_timer: null,
     waking: null,
+    parent: null,
+    children: [],
+    spent_by_children: NOTHING_SPENT,
+    hops: 0,
+    notice: null,
     command_ids: [],
   };
 }
@@ -453,6 +523,8 @@ export function contextWith(context: SessionContext, change: Partial<SessionCont
     pinned: context.pinned,
     tools: context.tools,
     hooks: context.hooks,
+    remembered: context.remembered,
+    persona_rules: context.persona_rules,
     prompt: context.prompt,
     turn: context.turn,
     turn_open: context.turn_open,
@@ -506,11 +578,17 @@ export function contextWith(context: SessionContext, change: Partial<SessionCont
     cancel_reason: context.cancel_reason,
     failure: context.failure,
     failed_at: context.failed_at,
+    step: context.step,
     suspend: context.suspend,
     suspension: context.suspension,
     signals: context.signals,
     idle_timer: context.idle_timer,
     waking: context.waking,
+    parent: context.parent,
+    children: context.children,
+    spent_by_children: context.spent_by_children,
+    hops: context.hops,
+    notice: context.notice,
     command_ids: context.command_ids,
   };
   return Object.assign(copy, change);

@@ -16,6 +16,7 @@ import {
   type StartSettings,
   userText,
 } from '@coxswain/protocol';
+import { parkedAfterCopy } from './approvals.ts';
 import { startClock, stopClock } from './budgets.ts';
 import type { CallRow, SessionContext } from './context.ts';
 import { type Decision, events, late } from './decision.ts';
@@ -97,13 +98,24 @@ export function ownedAfterCopy(
     ...(model ? { model: { ...model, restarts: 0 } } : {}),
     ...(compacting ? { compacting: { ...compacting, restarts: 0 } } : {}),
     calls: context.calls.map((row) => callAfterCopy(row, event)),
+    // Nobody has started this one, and what the origin has started is the origin's.
+    ...(context.parent ? { parent: { ...context.parent, detached: true as const }, notice: null } : {}),
+    children: context.children.filter(({ effect_id }) =>
+      context.calls.some((row) => row.status === 'running' && row.effect_id === effect_id),
+    ),
+    // What was remembered of a persona there is for whoever keeps it to say; here it would bring back what was revoked.
+    remembered: context.remembered.filter(({ scope }) => scope === 'session'),
     ...clock,
   };
 }
 
 // A call that is under way may have been sent for the origin, so it is in doubt here. Whoever has taken one up brings its
 // outcome to the origin, never here.
-function callAfterCopy(row: CallRow, { epoch, unsent }: EventOf<'owned'>): CallRow {
+function callAfterCopy(
+  row: CallRow,
+  { epoch, unsent, ...event }: EventOf<'owned'> & { readonly at_ms: number },
+): CallRow {
+  if (row.status === 'parked') return parkedAfterCopy(row, event.at_ms);
   if (row.status !== 'running') return row;
   const { accepted: _, ...rest } = row;
   return unsent?.includes(row.call_id) ? { ...rest, epoch } : rest;

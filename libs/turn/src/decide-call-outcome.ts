@@ -4,11 +4,16 @@
  * sends it again nor ends it.
  */
 import type { CallAccepted, CallOutcome, CommandInput } from '@coxswain/protocol';
-import type { SessionContext } from './context.ts';
+import type { KnownTool, SessionContext } from './context.ts';
 import { type Decision, events, late } from './decision.ts';
 import * as q from './queries.ts';
 import { reject } from './rejection.ts';
 import { isEnded, type SessionState } from './state.ts';
+
+// A child's answer comes from its host, on a verb that no worker has.
+function isBroughtByWorker(tool: KnownTool | undefined): boolean {
+  return tool?.long_running === true && !tool.by_session;
+}
 
 /** Decides that a call was taken up. */
 export function decideCallAccepted(context: SessionContext, input: CallAccepted): Decision {
@@ -34,7 +39,7 @@ export function decideCallOutcome(
     readonly epoch: number;
   };
   const row = isEnded(state) ? undefined : q.callRow(context, call_id);
-  if (row?.status !== 'running' || row.effect_id !== effect_id || !context.tools[row.tool]?.long_running) {
+  if (row?.status !== 'running' || row.effect_id !== effect_id || !isBroughtByWorker(context.tools[row.tool])) {
     const what = row ? (row.effect_id === effect_id ? (row.ended ?? row.status) : 'another sending') : 'not there';
     return reject(
       input,

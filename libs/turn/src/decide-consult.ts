@@ -8,6 +8,7 @@ import {
   type SessionEvent,
 } from '@coxswain/protocol';
 import { isAnnounced } from './announcements.ts';
+import { refusedWhileAsking } from './approvals.ts';
 import { settleCancelled } from './cancelled-call.ts';
 import { afterVeto } from './compaction.ts';
 import type { AskedSuspension, CallRow, OpenConsult, SessionContext } from './context.ts';
@@ -19,6 +20,7 @@ import { untrackedJobs } from './jobs.ts';
 import { because, denied, ended, UNSEEN } from './next.ts';
 import * as q from './queries.ts';
 import { returnedEnd, rewriteResult } from './rewrite-result.ts';
+import { stepConsulted } from './steps.ts';
 
 /** Decides the outcome of the open consult. Pure. */
 export function decideConsult(context: SessionContext, outcome: ConsultOutcome, atMs: number): Decision {
@@ -43,7 +45,10 @@ function isGuards(consult: OpenConsult): consult is OpenConsult & { readonly com
 
 function ending(context: SessionContext, consult: OpenConsult, outcome: ConsultOutcome): SessionEvent[] {
   const { point, effect_id, call_id } = consult;
-  if (isAnnounced(point)) return [{ type: 'announced', point, effect_id }];
+  if (isAnnounced(point)) {
+    const told: SessionEvent = { type: 'announced', point, effect_id };
+    return point === 'OnApprovalRequested' ? [told, ...refusedWhileAsking(context, consult, outcome)] : [told];
+  }
   return [
     ...consequences(context, consult, outcome),
     { type: 'consult_ended', point, effect_id, ...(call_id === undefined ? {} : { call_id }) },
@@ -88,13 +93,16 @@ function consequences(context: SessionContext, consult: OpenConsult, outcome: Co
     case 'post_finish':
     case 'permission_replied':
     case 'loop_checkpoint':
+    case 'OnApprovalRequested':
     case 'OnPersonaPaused':
     case 'OnPersonaResumed':
     case 'OnBudgetThreshold':
       return [];
     case 'PreStep':
     case 'PostStep':
-    case 'OnApprovalRequested':
+      return context.aborting
+        ? []
+        : stepConsulted(context, consult.point, outcome, (answer) => failsClosed(context, answer));
     case 'OnHandoffEmitted':
       // No session of this release asks there.
       return [];

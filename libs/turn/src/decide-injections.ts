@@ -7,6 +7,7 @@
 import {
   BOUNDS,
   type CommandInput,
+  type MessageSource,
   type Mode,
   type Propagate,
   type ReminderFields,
@@ -44,9 +45,11 @@ function receivedEvent(input: CommandInput, at: string): SessionEvent {
   const key = body.dedupe_key === undefined ? {} : { dedupe_key: body.dedupe_key as string };
   const head = { command_id: input.command_id, body: body.body as string };
   const tail = { ...(input.actor ? { actor: input.actor } : {}), at };
-  if (verb === 'followup') return { type: 'followup_received', ...head, ...key, ...tail };
+  // Only a message has it: no client's body may.
+  const from = body.from === undefined ? {} : { from: body.from as unknown as MessageSource };
+  if (verb === 'followup') return { type: 'followup_received', ...head, ...key, ...from, ...tail };
   const mode = { mode: body.mode as Mode, ...(body.preempt === true ? { preempt: true as const } : {}) };
-  if (verb === 'steer') return { type: 'steering_received', ...head, ...mode, ...key, ...tail };
+  if (verb === 'steer') return { type: 'steering_received', ...head, ...mode, ...key, ...from, ...tail };
   return { type: 'reminder_injected', ...head, ...mode, ...reminderFields(body), ...key, ...tail };
 }
 

@@ -13,9 +13,10 @@ import {
   type SessionEvent,
   type TimerInput,
 } from '@coxswain/protocol';
+import { approvalExpired } from './approvals.ts';
 import type { SessionContext } from './context.ts';
 import { by, type Decision, events, why } from './decision.ts';
-import { timerOf } from './effects.ts';
+import { timersOf } from './effects.ts';
 import { waitedTooLong } from './persona-waits.ts';
 import { controlOutcome, reject } from './rejection.ts';
 import { isEnded, leafOf, type SessionState, topStateOf } from './state.ts';
@@ -75,11 +76,14 @@ export function decideSignal(state: SessionState, input: CommandInput): Decision
 
 /** Decides a due timer. One that the session does not wait for is dropped: none needs cancelling. */
 export function decideTimer(state: SessionState, input: TimerInput): Decision {
-  const timer = timerOf(state);
-  if (timer?.id !== input.effect_id || timer.dueAtMs !== input.due_at_ms)
+  const timer = timersOf(state).find(({ id }) => id === input.effect_id);
+  if (timer?.dueAtMs !== input.due_at_ms)
     return { kind: 'ignored', reason: `no timer ${input.effect_id} is waited for` };
-  const given = timer.what === 'waiting_for_persona' ? waitedTooLong(state.context) : [];
-  return events({ type: 'timer_fired', effect_id: timer.id, what: timer.what }, ...given);
+  return events(
+    { type: 'timer_fired', effect_id: timer.id, what: timer.what },
+    ...(timer.what === 'approval' ? approvalExpired(state.context, timer.id) : []),
+    ...(timer.what === 'waiting_for_persona' ? waitedTooLong(state.context) : []),
+  );
 }
 
 /**

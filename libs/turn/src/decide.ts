@@ -12,10 +12,11 @@ import {
   type CallOutcome,
   type CommandInput,
   callsOf,
+  type EventOf,
   type HooksChangedInput,
   type Input,
-  type JsonObject,
   type ModelOutcome,
+  type NotifyOutcome,
   type OwnedInput,
   type Provision,
   type ProvisionOutcome,
@@ -30,7 +31,9 @@ import { remembered } from './command-memory.ts';
 import { decideCompact, decideOverflow, modelFailure, withoutStep } from './compaction.ts';
 import type { CallRow, SessionContext } from './context.ts';
 import { copiedFrom, decideAfterCopy, decideReprovision, isReprovisioning } from './copied-session.ts';
+import { decideApproval, decideNotice } from './decide-approval.ts';
 import { decideCallAccepted, decideCallOutcome } from './decide-call-outcome.ts';
+import { decideCancelChild, decideChildEnded, decideMessage, decideStartChild } from './decide-children.ts';
 import { decideConsult } from './decide-consult.ts';
 import { decideInjection, decideReplace, decideRevoke } from './decide-injections.ts';
 import {
@@ -52,7 +55,9 @@ import { decidePersonaStep } from './persona-waits.ts';
 import { PREEMPTED } from './preempt.ts';
 import * as q from './queries.ts';
 import { controlOutcome, reject, withOutcome } from './rejection.ts';
+import { decideForget, personaRulesChanged } from './remembered.ts';
 import { isEnded, type SessionState, topStateOf } from './state.ts';
+import { stepFails } from './steps.ts';
 import { decideStop, textStop } from './stop-conditions.ts';
 import { askAboutUnknown, asksAboutUnknown } from './unknown-outcome.ts';
 
@@ -78,6 +83,10 @@ export function decide(state: SessionState, input: Input, atMs: number): Decisio
       return events({ type: 'tools_closed', effect_id: input.effect_id, notes: input.notes });
     case 'stop_outcome':
       return decideStop(state.context, input);
+    case 'notify_outcome':
+      return decideNotified(state.context, input);
+    case 'notice_outcome':
+      return decideNotice(state.context, input);
     case 'owned':
       return decideOwned(state, input);
     case 'hooks_changed':
@@ -101,7 +110,7 @@ function decideCommand(state: SessionState, input: CommandInput, atMs: number): 
   const { context } = state;
   const previously = remembered(context, input.command_id);
   if (previously !== undefined) return { kind: 'ignored', reason: 'repeated command', previously };
-  if (context.run === 0 && input.verb !== 'start' && !input.problem)
+  if (context.run === 0 && input.verb !== 'start' && input.verb !== 'start_child' && !input.problem)
     return reject(input, 'session_not_found', 'there is no such session');
   return withOutcome(context.session_id, input, decideVerb(state, input, atMs));
 }
@@ -125,13 +134,21 @@ function decideVerb(state: SessionState, input: CommandInput, atMs: number): Dec
     case 'followup':
       return decideInjection(context, input, atMs);
     case 'approve':
-      return decideApproval(state, input);
+      return decideApproval(state, input, atMs);
     case 'cancel':
       return decideCancel(state, input);
     case 'cancel_call':
       return decideCancelCall(state, input);
     case 'call_outcome':
       return decideCallOutcome(state, input, decideCall);
+    case 'start_child':
+      return decideStartChild(state, input);
+    case 'cancel_child':
+      return decideCancelChild(state, input);
+    case 'child_ended':
+      return decideChildEnded(state, input, atMs, decideCall);
+    case 'message':
+      return decideMessage(state, input, atMs);
     case 'feedback':
       return decideFeedbackCommand(context, input);
     case 'suspend':
@@ -139,7 +156,7 @@ function decideVerb(state: SessionState, input: CommandInput, atMs: number): Dec
     case 'resume':
       return decideResume(state, input);
     case 'revoke':
-      return decideRevoke(context, input);
+      return decideForget(context, input, atMs) ?? decideRevoke(context, input);
     case 'replace':
       return decideReplace(context, input);
     case 'signal':
@@ -165,6 +182,9 @@ function decidePrompt(state: SessionState, input: CommandInput): Decision {
   const { context } = state;
   if (!isEnded(state))
     return reject(input, 'session_busy', `the session is ${topStateOf(state)}; ${insteadOfAPrompt(state)}`);
+  // Its answer is read from its last run's.
+  if (context.notice)
+    return reject(input, 'session_busy', 'its parent is being told how it ended; prompt it in a moment');
   if (input.verb === 'start' && context.run > 0)
     return reject(input, 'session_exists', 'the session has had a run; go on with prompt, or use another id');
   // What a host has not put into the copy of its origin's first record, it has not looked at.
@@ -200,45 +220,6 @@ function decideDelete(state: SessionState, input: CommandInput): Decision {
   if (openEffectIds(state).length > 0)
     return reject(input, 'session_busy', 'what followed the end of its run goes on still; delete it in a moment');
   return { kind: 'ignored', reason: 'deleted by its host', deletes: true };
-}
-
-function decideApproval(state: SessionState, input: CommandInput): Decision {
-  const { context } = state;
-  const callId = input.body.call_id as string;
-  const row = q.callRow(context, callId);
-  if (isEnded(state))
-    return reject(input, 'not_pending', 'the run has ended; no approval is pending', { field: 'call_id' });
-  if (!row) return reject(input, 'call_unknown', `there is no call ${callId} in the open batch`, { field: 'call_id' });
-  if (row.decided) {
-    const who = row.decided.actor?.name ?? 'someone';
-    return reject(input, 'already_decided', `${who} has decided this call: ${row.decided.decision}`, {
-      field: 'call_id',
-      detail: { by: who, decision: row.decided.decision },
-    });
-  }
-  if (row.status !== 'parked') {
-    return reject(input, 'not_pending', `call ${callId} waits for no approval: it is ${row.ended ?? row.status}`, {
-      field: 'call_id',
-    });
-  }
-  const args = input.body.args as JsonObject | undefined;
-  const decision = input.body.decision as 'allow' | 'deny';
-  return events(
-    {
-      type: 'approval_decided',
-      call_id: callId,
-      decision,
-      command_id: input.command_id,
-      ...by(input),
-      ...why(input.body.reason),
-      ...(args ? { args } : {}),
-    },
-    {
-      ...controlOutcome(context.session_id, input, decision === 'allow' ? 'allowed' : 'denied'),
-      tool: row.tool,
-      ...why(input.body.reason),
-    },
-  );
 }
 
 function decideCancel(state: SessionState, input: CommandInput): Decision {
@@ -325,7 +306,7 @@ function decideProvision(context: SessionContext, outcome: ProvisionOutcome): De
 
 function changesOf(context: SessionContext, provision: Provision): SessionEvent[] {
   const { fingerprints } = provision;
-  const { tools, hooks, price, ...rest } = provision;
+  const { tools, hooks, price, remembered, ...rest } = provision;
   const list: SessionEvent[] = [];
   const pinned = context.pinned;
   if (pinned?.persona_fingerprint !== fingerprints.persona || pinned.prompt_fingerprint !== fingerprints.prompt) {
@@ -335,6 +316,7 @@ function changesOf(context: SessionContext, provision: Provision): SessionEvent[
     list.push({ type: 'tools_changed', fingerprint: fingerprints.tools, tools });
   if (pinned?.hooks_fingerprint !== fingerprints.hooks)
     list.push({ type: 'hooks_changed', fingerprint: fingerprints.hooks, table: hooks });
+  list.push(...personaRulesChanged(context, remembered));
   const priceFingerprint = fingerprints.price ?? '';
   if ((pinned?.price_fingerprint ?? '') !== priceFingerprint)
     list.push({ type: 'prices_changed', fingerprint: priceFingerprint, price: price ?? null });
@@ -362,9 +344,10 @@ function decideModel(context: SessionContext, outcome: ModelOutcome): Decision {
   if (whole) return events(answer, ...textStop(context, message));
   if (context.aborting || context.model.preempted) return events(answer);
   const error = modelFailure(context, outcome);
-  const failed: SessionEvent = { type: 'run_failed', source: 'model', error, stop_reason: 'error' };
+  const failed: EventOf<'run_failed'> = { type: 'run_failed', source: 'model', error, stop_reason: 'error' };
+  const list = stepFails(context, error, failed) ?? [failed];
   // An answer of which nothing had arrived is no answer.
-  return message.content.length > 0 ? events(answer, failed) : events(failed);
+  return message.content.length > 0 ? events(answer, ...list) : events(...list);
 }
 
 // Results are paired with calls by id, so an id that a model gives twice in one answer becomes two.
@@ -402,7 +385,7 @@ function decideCall(context: SessionContext, outcome: CallOutcome): Decision {
       ...timedOut,
     });
   }
-  if (outcome.status === 'interrupted' && asksAboutUnknown(context, row)) return events(askAboutUnknown(row));
+  if (outcome.status === 'interrupted' && asksAboutUnknown(context, row)) return events(askAboutUnknown(context, row));
   const { status, result } = agreeing(outcome);
   if (q.hooksFor(context, 'PostToolUse', row.tool).length > 0) {
     const park = outcome.park ? { park: outcome.park } : {};
@@ -421,6 +404,17 @@ function agreeing({ status, result }: CallOutcome): Pick<CallOutcome, 'status' |
     status: status === 'ok' && failed ? 'error' : status,
     result: result.is_error === failed ? result : { ...result, is_error: failed },
   };
+}
+
+function decideNotified(context: SessionContext, outcome: NotifyOutcome): Decision {
+  if (context.notice?.id !== outcome.effect_id || !context.parent) return late(outcome.effect_id);
+  const { effect_id, error } = outcome;
+  return events({
+    type: 'parent_notified',
+    effect_id,
+    session: context.parent.session,
+    ...(error ? { error } : {}),
+  });
 }
 
 // ---- hosts ----

@@ -2,12 +2,18 @@
 import {
   BOUNDS,
   type CompactionStrategy,
+  type DelegateArgs,
   type HookPoint,
   type JsonObject,
+  type ParentLink,
+  type SendMessageArgs,
   type TimerPurpose,
 } from '@coxswain/protocol';
-import type { CallCancel } from './context.ts';
+import { expiriesOf, noticesOf } from './approvals.ts';
+import type { CallCancel, CallRow, SessionContext } from './context.ts';
 import { isReprovisioning } from './copied-session.ts';
+import { type SessionTool, sessionToolOf } from './delegation.ts';
+import type { OpenChild } from './open-children.ts';
 import { personaWait } from './persona-waits.ts';
 import { PREEMPT_ORDER } from './preempt.ts';
 import { leafOf, type SessionState } from './state.ts';
@@ -55,6 +61,29 @@ export type Effect =
       readonly tool: string;
       readonly order: AbortOrder;
     })
+  /** Puts the start of a child into its inbox. Never taken back: whoever is to end it does so once it is there. */
+  | (EffectHead & {
+      readonly kind: 'start_child';
+      readonly callId: string;
+      readonly args: DelegateArgs;
+      readonly child: OpenChild;
+    })
+  /** Puts the child's cancel into its inbox, and then waits for its report, as long as the order says. */
+  | (EffectHead & {
+      readonly kind: 'stop_child';
+      readonly callId: string;
+      readonly tool: string;
+      readonly child: OpenChild;
+      readonly order: AbortOrder;
+    })
+  | (EffectHead & {
+      readonly kind: 'send_message';
+      readonly callId: string;
+      readonly args: SendMessageArgs;
+      readonly hops: number;
+    })
+  /** Puts what became of the first run into the parent's inbox. */
+  | (EffectHead & { readonly kind: 'notify_parent'; readonly parent: ParentLink })
   | (EffectHead & {
       readonly kind: 'consult';
       readonly point: HookPoint;
@@ -63,6 +92,11 @@ export type Effect =
       readonly payload: JsonObject;
     })
   | (EffectHead & { readonly kind: 'check_stop'; readonly predicates: readonly string[] })
+  | (EffectHead & {
+      /** Tells somebody outside that a call waits for a person. Nothing waits for it. */
+      readonly kind: 'notify';
+      readonly callId: string;
+    })
   | (EffectHead & { readonly kind: 'close_tools' })
   | (EffectHead & { readonly kind: 'timer'; readonly dueAtMs: number; readonly what: TimerPurpose });
 
@@ -103,6 +137,11 @@ export function effectsOf(state: SessionState): readonly Effect[] {
     if (row.status !== 'running' || row.effect_id === undefined) continue;
     const order = (row.cancel ? orderOf(row.cancel) : null) ?? abort ?? (row.preempted ? PREEMPT_ORDER : null);
     const head = { id: row.effect_id, epoch: row.epoch ?? context.epoch };
+    const own = sessionToolOf(context, row);
+    if (own !== null) {
+      effects.push(...crewEffects(context, row, own, head, order));
+      continue;
+    }
     if (row.accepted !== undefined) {
       // Whoever has taken it up brings its end; a host has only to tell them to stop.
       if (order) effects.push({ kind: 'stop_call', ...head, abort: null, callId: row.call_id, tool: row.tool, order });
@@ -134,10 +173,37 @@ export function effectsOf(state: SessionState): readonly Effect[] {
     });
   }
   if (context.stop_check && !waits) effects.push({ kind: 'check_stop', ...context.stop_check, abort });
+  if (context.notice && context.parent)
+    effects.push({ kind: 'notify_parent', ...context.notice, abort: null, parent: context.parent });
   if (context.closing) effects.push({ kind: 'close_tools', ...context.closing, abort: null });
-  const timer = timerOf(state);
-  if (timer) effects.push(timer);
+  effects.push(...noticesOf(context), ...timersOf(state));
   return effects;
+}
+
+function crewEffects(
+  context: SessionContext,
+  row: CallRow,
+  tool: SessionTool,
+  head: Pick<EffectHead, 'id' | 'epoch'>,
+  order: AbortOrder | null,
+): Effect[] {
+  const callId = row.call_id;
+  if (tool === 'send_message') {
+    const args = row.args as unknown as SendMessageArgs;
+    return [{ kind: 'send_message', ...head, abort: order, callId, args, hops: context.hops + 1 }];
+  }
+  const child = context.children.find(({ effect_id }) => effect_id === head.id);
+  if (!child) return [];
+  const args = row.args as unknown as DelegateArgs;
+  if (row.accepted === undefined) return [{ kind: 'start_child', ...head, abort: null, callId, args, child }];
+  return order ? [{ kind: 'stop_child', ...head, abort: null, callId, tool: row.tool, child, order }] : [];
+}
+
+/** Every timer that is waited for: the session's own, and those of approvals that expire. */
+export function timersOf(state: SessionState): readonly TimerEffect[] {
+  const timer = timerOf(state);
+  const expiries = expiriesOf(state.context);
+  return timer ? [timer, ...expiries] : expiries;
 }
 
 /**

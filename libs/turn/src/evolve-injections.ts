@@ -31,7 +31,8 @@ export function waitsFrom(
   event: EventOf<'steering_received'> | EventOf<'reminder_injected'> | EventOf<'followup_received'>,
 ): Change {
   const { command_id, body, actor, at, dedupe_key } = event;
-  const head = { command_id, body, actor, at, ...(dedupe_key === undefined ? {} : { dedupe_key }) };
+  const from = 'from' in event && event.from ? { from: event.from } : {};
+  const head = { command_id, body, actor, at, ...(dedupe_key === undefined ? {} : { dedupe_key }), ...from };
   if (event.type === 'followup_received') return { followups: [...context.followups, head] };
   const { mode } = event;
   if (event.type === 'steering_received') {

@@ -4,6 +4,7 @@ import { type BudgetCount, exhaustion, nextTimeThresholdMs, spend, startClock, s
 import type { SessionContext } from './context.ts';
 import { nextIndex } from './effect-index.ts';
 import type { PlacedEvent } from './evolve.ts';
+import { addUsage } from './usage.ts';
 
 /** What an answer, or a model step, has used. */
 export function spent(context: SessionContext, usage: Usage): Partial<SessionContext> {
@@ -62,16 +63,4 @@ export function thresholdTold(context: SessionContext, event: EventOf<'budget_th
   return event.percent < 100
     ? told
     : { ...told, aborting: true, stop_reason: 'budget_exceeded', cancel_reason: exhaustion(event) };
-}
-
-function addUsage(a: Usage, b: Usage): Usage {
-  const sum: Usage = {
-    input_tokens: a.input_tokens + b.input_tokens,
-    output_tokens: a.output_tokens + b.output_tokens,
-  };
-  const cached = (a.cached_input_tokens ?? 0) + (b.cached_input_tokens ?? 0);
-  const reasoning = (a.reasoning_tokens ?? 0) + (b.reasoning_tokens ?? 0);
-  if (cached > 0) sum.cached_input_tokens = cached;
-  if (reasoning > 0) sum.reasoning_tokens = reasoning;
-  return sum;
 }

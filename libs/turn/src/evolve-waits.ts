@@ -43,6 +43,7 @@ export function timerFired(
   if (event.what === 'time_budget')
     return watchClock(context, event, atLeast(count, clock_watch?.due_at_ms ?? 0, event.at_ms));
   if (event.what === 'waiting_for_persona') return { persona_wait: null };
+  if (event.what === 'approval') return {};
   if (event.what === 'suspension') return suspension ? { suspension: { ...suspension, expired: true } } : {};
   const intervalMs = context.pinned?.wake_interval_ms ?? 0;
   return { idle_timer: null, waking: wakingFromInterval(event.effect_id, intervalMs) };

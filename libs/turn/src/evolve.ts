@@ -4,12 +4,22 @@
  * E1  An event only states a fact; evolve never refuses one.
  * E2  Effect ids are `<record n>-<index>`: the event that asks for an effect takes the next index of its record.
  */
-import { callsOf, type EventOf, type SessionEvent, textOf } from '@coxswain/protocol';
+import {
+  callsOf,
+  type EventOf,
+  type MessageSource,
+  SESSION_SOURCE,
+  type SessionEvent,
+  type ToolDefinition,
+  textOf,
+} from '@coxswain/protocol';
 import { announced, withAnnouncement } from './announcements.ts';
+import { decisionIn, WAITS_NO_MORE, waitCount, waitsOf } from './approvals.ts';
 import { NOTHING_USED } from './budgets.ts';
+import { setCall } from './call-rows.ts';
 import { remember } from './command-memory.ts';
 import { passDue } from './compaction.ts';
-import { type CallRow, NO_STALL, NO_USAGE, type OpenEffect, type SessionContext } from './context.ts';
+import { type CallRow, type KnownTool, NO_STALL, NO_USAGE, type OpenEffect, type SessionContext } from './context.ts';
 import { changedSettings, ownedAfterCopy } from './copied-session.ts';
 import { editedFiles } from './edited-files.ts';
 import { nextIndex } from './effect-index.ts';
@@ -30,11 +40,14 @@ import { idling, resumed, suspended, timerFired } from './evolve-waits.ts';
 import { feedbackEvolved, feedbackSaid, feedbackTaken } from './feedback.ts';
 import { guardEnded, injectionBlocked } from './guard.ts';
 import { jobsAfter } from './jobs.ts';
+import { childAfterCall, childEnded, childStarted } from './open-children.ts';
 import { waitsForPersona } from './persona-waits.ts';
 import { isPreempted, preempt } from './preempt.ts';
 import * as q from './queries.ts';
+import { rulesAfter } from './remembered.ts';
 import { countDownAtTurnEnd, showReminders } from './reminders.ts';
 import { watchAnswer, watchResult, watchTold, watchTurn } from './stall-watch.ts';
+import { openStep, pinnedSteps, STEP_SEAM, stepEvolved, stepTarget, stepTold } from './steps.ts';
 import { interruptedBy } from './suspension.ts';
 import { UNKNOWN_OUTCOME } from './unknown-outcome.ts';
 import { viewAfter } from './view-account.ts';
@@ -81,6 +94,7 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
         cancel_reason: null,
         failure: null,
         failed_at: null,
+        step: null,
         suspend: null,
         suspension: null,
         signals: [],
@@ -88,6 +102,8 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
         waking: null,
         announcements: [],
         stall: NO_STALL,
+        ...(event.parent ? { parent: event.parent } : {}),
+        hops: event.parent?.hops ?? event.from?.hops ?? 0,
         ...remember(context, event.command_id),
         ...ask(context, event, 'provision'),
       };
@@ -106,7 +122,9 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
           parallel_calls: provision.parallel_calls,
           drain: provision.drain,
           daemon: provision.daemon,
+          ...(provision.delegation ? { delegation: provision.delegation } : {}),
           ...(provision.definition.on_unknown_outcome === 'ask' ? { asks_unknown: true } : {}),
+          ...(provision.notifies ? { notifies: true } : {}),
           wake_interval_ms: provision.wake_interval_ms,
           stop_when: provision.definition.stop_when ?? [],
           ...(provision.definition.transform_context ? { shapes_prompts: true } : {}),
@@ -114,6 +132,7 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
           budgets: provision.budgets ?? null,
           price: context.pinned?.price ?? null,
           price_fingerprint: context.pinned?.price_fingerprint ?? '',
+          ...pinnedSteps(provision.definition.steps),
         },
       };
     }
@@ -130,11 +149,16 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
       };
     case 'stop_predicates_answered':
       return { stop_check: null, stop_checked: true };
+    case 'step_started':
+    case 'step_args_rewritten':
+    case 'step_output_rewritten':
+    case 'step_finished':
+      return stepEvolved(context, event);
     case 'budget_threshold':
       return thresholdTold(context, event);
     case 'tools_changed':
       return {
-        tools: Object.fromEntries(event.tools.map((tool) => [tool.name, tool.traits])),
+        tools: Object.fromEntries(event.tools.map((tool) => [tool.name, knownTool(tool)])),
         ...(context.pinned ? { pinned: { ...context.pinned, tools_fingerprint: event.fingerprint } } : {}),
       };
     case 'hooks_changed':
@@ -184,11 +208,19 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
         ...(event.command_id === undefined ? {} : remember(context, event.command_id)),
       };
     case 'message_injected':
+      if (event.seam === STEP_SEAM) return stepTold(context);
       if (event.origin === 'direct') return told(context, event);
       if (event.origin === 'feedback') return feedbackSaid(context, event.command_id);
       return event.origin === 'followup'
-        ? { followups: context.followups.filter((followup) => followup.command_id !== event.command_id) }
-        : { delivering: context.delivering.filter((injection) => injection.command_id !== event.command_id) };
+        ? {
+            followups: context.followups.filter((followup) => followup.command_id !== event.command_id),
+            ...hopsHeard(context, context.followups, event.command_id),
+            step: null,
+          }
+        : {
+            delivering: context.delivering.filter((injection) => injection.command_id !== event.command_id),
+            ...hopsHeard(context, context.delivering, event.command_id),
+          };
     case 'message_complete':
       return answered(context, event);
     case 'context_overflowed':
@@ -235,8 +267,15 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
         }),
         ...(event.command_id === undefined ? {} : remember(context, event.command_id)),
       };
+    case 'child_started':
+      return childStarted(context, event);
+    case 'child_ended':
+      return { ...childEnded(context, event), ...remember(context, event.command_id) };
+    case 'parent_notified':
+      return { notice: null };
     case 'call_ended':
       return {
+        ...childAfterCall(context, event.call_id),
         ...setCall(context, event.call_id, {
           status: 'ended',
           ended: event.status,
@@ -253,11 +292,22 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
     case 'call_args_rewritten':
       return setCall(context, event.call_id, { args: event.args });
     case 'approval_requested':
-      return setCall(context, event.call_id, {
-        status: 'parked',
-        requested_by: event.requested_by,
-        ...(event.requested_by === UNKNOWN_OUTCOME ? IN_DOUBT : {}),
-      });
+      return {
+        ...setCall(context, event.call_id, {
+          status: 'parked',
+          requested_by: event.requested_by,
+          ...(event.requested_by === UNKNOWN_OUTCOME ? IN_DOUBT : {}),
+          ...waitsOf(context, event),
+        }),
+        next_effect: nextIndex(context, event) + waitCount(event),
+      };
+    case 'approval_notified':
+      return setCall(context, event.call_id, { notice: undefined });
+    case 'permission_remembered':
+    case 'permission_forgotten':
+      return { remembered: rulesAfter(context.remembered, event) };
+    case 'permissions_changed':
+      return { persona_rules: event.rules };
     case 'approval_decided':
       return decided(context, event);
     case 'turn_end':
@@ -282,6 +332,7 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
         waking: null,
         stop_check: null,
         ...clockStopped(context, event),
+        ...(context.run === 1 && context.parent && !context.parent.detached ? ask(context, event, 'notice') : {}),
       };
     case 'steering_received':
     case 'reminder_injected':
@@ -421,7 +472,7 @@ function checkpointed(
         ...(q.isHooked(context, 'transform_context') ? {} : ask(context, event, 'model')),
       };
     case 'daemon_idle_pre':
-      return { ...delivered, turns_counted: 0, clock_watch: null, ...idling(context, event) };
+      return { ...delivered, turns_counted: 0, hops: 0, clock_watch: null, step: null, ...idling(context, event) };
     case 'daemon_idle_post':
       return { ...delivered, idle_timer: null, ...clockStarted(context, event) };
     case 'loop_exit':
@@ -439,7 +490,7 @@ function answered(context: SessionContext, event: EventOf<'message_complete'>): 
     ...spent(context, event.usage),
     ...(event.message.partial ? {} : { stall: watchAnswer(context.stall, calls) }),
   };
-  if (calls.length === 0) return usage;
+  if (calls.length === 0) return { ...usage, ...answerOfStep(context, event) };
   return {
     ...usage,
     batch_open: true,
@@ -455,15 +506,25 @@ function answered(context: SessionContext, event: EventOf<'message_complete'>): 
   };
 }
 
+// Kept for the hooks that are shown it, and for nothing else.
+function answerOfStep(context: SessionContext, event: EventOf<'message_complete'>): Partial<SessionContext> {
+  const { step } = context;
+  const name = openStep(context)?.name;
+  if (!step || name === undefined) return {};
+  const hooked = q.hooksFor(context, 'PostStep', stepTarget(context, name)).length > 0;
+  return hooked ? { step: { ...step, answer: textOf(event.message) } } : {};
+}
+
 function decided(context: SessionContext, event: EventOf<'approval_decided'>): Partial<SessionContext> {
   const remembered = event.command_id ? remember(context, event.command_id) : {};
   if (event.decision === 'superseded' || event.decision === 'aborted') {
-    return { ...setCall(context, event.call_id, { status: 'proposed' }), ...remembered };
+    return { ...setCall(context, event.call_id, { status: 'proposed', ...WAITS_NO_MORE }), ...remembered };
   }
   return {
     ...setCall(context, event.call_id, {
       status: event.decision === 'allow' ? 'allowed' : 'proposed',
-      decided: { decision: event.decision, actor: event.actor, reason: event.reason },
+      ...WAITS_NO_MORE,
+      decided: decisionIn(event),
       ...(event.args ? { args: event.args } : {}),
     }),
     ...remembered,
@@ -547,14 +608,10 @@ function told(context: SessionContext, event: EventOf<'message_injected'>): Part
   return waking?.seam === event.seam ? { waking: { ...waking, messages: waking.messages.slice(1) } } : {};
 }
 
-function setCall(context: SessionContext, callId: string, change: Partial<CallRow>): { calls: readonly CallRow[] } {
-  return { calls: context.calls.map((row) => (row.call_id === callId ? { ...row, ...change } : row)) };
-}
-
 function ask(
   context: SessionContext,
   event: PlacedEvent,
-  what: 'provision' | 'model' | 'compacting' | 'closing',
+  what: 'provision' | 'model' | 'compacting' | 'closing' | 'notice',
 ): Partial<SessionContext> {
   const index = nextIndex(context, event);
   const effect: OpenEffect = { id: `${event.n}-${index}`, epoch: context.epoch };
@@ -565,7 +622,21 @@ function ask(
     return { ...next, model: { ...effect, restarts: 0 }, unheard: false };
   }
   if (what === 'compacting') return { ...next, compacting: { ...effect, restarts: 0 } };
-  return what === 'provision' ? { ...next, provision: effect } : { ...next, closing: effect };
+  return { ...next, [what]: effect };
+}
+
+function knownTool({ source, traits }: ToolDefinition): KnownTool {
+  return source === SESSION_SOURCE ? { ...traits, by_session: true } : traits;
+}
+
+/** What a delivered message counts of messages before it. */
+function hopsHeard(
+  { hops }: SessionContext,
+  queue: readonly { readonly command_id: string; readonly from?: MessageSource | undefined }[],
+  commandId: string,
+): Partial<SessionContext> {
+  const heard = queue.find(({ command_id }) => command_id === commandId)?.from?.hops ?? 0;
+  return heard > hops ? { hops: heard } : {};
 }
 
 function ofInjection(context: SessionContext, event: EventOf<'control_outcome'>): Partial<SessionContext> {

@@ -3,6 +3,7 @@ export { type BudgetState, budgetsOf } from './budgets.ts';
 export { type CallRow, emptyContext, type OpenConsult, type SessionContext } from './context.ts';
 export { decide } from './decide.ts';
 export type { Decision } from './decision.ts';
+export { handedOn } from './delegation.ts';
 export {
   type AbortOrder,
   type Effect,
@@ -10,11 +11,13 @@ export {
   openEffectIds,
   type TimerEffect,
   timerOf,
+  timersOf,
   type WorkEffect,
 } from './effects.ts';
 export { isClearable } from './estimate-tokens.ts';
 export { MACHINE_VERSION, REPLAYED_VERSIONS } from './machine-versions.ts';
 export { next } from './next.ts';
+export type { OpenChild } from './open-children.ts';
 export { lostTries, type PersonaWait, personaWait } from './persona-waits.ts';
 export { anythingInFlight } from './queries.ts';
 export { countDownAtCompaction, inheritedReminders, type LiveReminder } from './reminders.ts';
@@ -29,6 +32,8 @@ export {
   type StoredState,
 } from './session-actor.ts';
 export { isEnded, leafOf, type SessionState, topStateOf } from './state.ts';
+export { openStep } from './steps.ts';
 export { turnMachine } from './turn-machine.ts';
 export { UNKNOWN_OUTCOME, UNKNOWN_QUESTION } from './unknown-outcome.ts';
+export { addUsage } from './usage.ts';
 export { messagesOf, pinOf, type ViewAccount, type ViewPart } from './view-account.ts';

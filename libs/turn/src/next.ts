@@ -12,6 +12,8 @@ import {
   type HookPoint,
   type Json,
   type JsonObject,
+  messageText,
+  redactArgs,
   SEAMS,
   type SeamKind,
   type SessionEvent,
@@ -21,10 +23,12 @@ import {
   userText,
 } from '@coxswain/protocol';
 import { announce, tooMuchToTell } from './announcements.ts';
+import { asksFor, refusedUnasked } from './approvals.ts';
 import { reachedThreshold, uncoveredAnswer } from './budgets.ts';
 import { nextOfPass, passPayload } from './compaction.ts';
 import type { CallRow, PendingInjection, SessionContext } from './context.ts';
 import { parkRequested } from './decide-suspend.ts';
+import { childOwed, crewRefusal } from './delegation.ts';
 import { type EndingPoint, endingPayload } from './ending.ts';
 import { feedbackEvent, owedFeedback } from './feedback.ts';
 import { guardConsult } from './guard.ts';
@@ -35,6 +39,16 @@ import { nextExpiry, supersededBy } from './reminders.ts';
 import { returnedEnd } from './rewrite-result.ts';
 import { stallNotice } from './stall-watch.ts';
 import { leafOf, type SessionState } from './state.ts';
+import {
+  abandonsStep,
+  beginsStep,
+  endsStep,
+  leavesStep,
+  openStep,
+  stepHasEnded,
+  stepPayload,
+  stepTarget,
+} from './steps.ts';
 import { isStopped, predicatesAsked, toolStop } from './stop-conditions.ts';
 import { endsSuspension, lapsedSuspension, parkingPayload, takesHold } from './suspension.ts';
 import { endedUnknown } from './unknown-outcome.ts';
@@ -46,6 +60,8 @@ export function next(state: SessionState): SessionEvent | null {
   const leaf = leafOf(state);
   return (
     owed(context) ??
+    abandonsStep(context) ??
+    childOwed(context, effectId(context)) ??
     (leaf.startsWith('tearing_down') ? lapsedSuspension(context) : null) ??
     budgetTold(context, leaf) ??
     guardConsult(context, leaf, effectId(context)) ??
@@ -72,9 +88,12 @@ const derive: { readonly [leaf: string]: Derivation } = {
   'assistant_streaming.opening': (context) => {
     // A turn begins when all of the last one was told (A2).
     if (context.announcements.length > 0) return null;
+    const step = beginsStep(context);
+    if (step) return step;
     const notice = stallNotice(context);
     return notice ? feedbackEvent(context, notice) : { type: 'turn_start', turn: context.turn + 1 };
   },
+  'assistant_streaming.pre_step': (context) => consultStep(context, 'PreStep'),
   'assistant_streaming.iteration_start': (context) => checkpoint(context, 'iteration_start'),
   'assistant_streaming.pre_compact': (context) => checkpoint(context, 'pre_compact'),
   'assistant_streaming.vetting_compaction': (context) => consult(context, 'pre_compact', passPayload(context)),
@@ -98,6 +117,7 @@ const derive: { readonly [leaf: string]: Derivation } = {
   'steering_check.post_turn': (context) => consult(context, 'post_turn', {}),
   'steering_check.file_edited': consultEdited,
   'steering_check.iteration_end': (context) => predicatesAsked(context) ?? checkpoint(context, 'iteration_end'),
+  'steering_check.post_step': (context) => consultStep(context, 'PostStep'),
   'steering_check.closing': closeTurn,
   'steering_check.follow_up': takeFollowup,
   'daemon_idle.session_idle': (context) => consult(context, 'session_idle', {}),
@@ -109,7 +129,7 @@ const derive: { readonly [leaf: string]: Derivation } = {
   'suspended.post_resume': (context) => consult(context, 'post_resume', {}),
   'tearing_down.unwinding': abortUnsent,
   'tearing_down.turn_closing': (context) =>
-    context.turn_open ? turnEnd(context) : context.run_started ? null : unstartedRun(context),
+    leavesStep(context) ?? (context.turn_open ? turnEnd(context) : context.run_started ? null : unstartedRun(context)),
   'tearing_down.file_edited': consultEdited,
   'tearing_down.loop_exit': (context) => checkpoint(context, 'loop_exit'),
   'tearing_down.session_error': consultEnding('session_error'),
@@ -164,7 +184,13 @@ function delivery(context: SessionContext, injection: PendingInjection): Session
   };
   switch (injection.kind) {
     case 'steer':
-      return { type: 'message_injected', ...head, origin: 'steer', message: userText(body), ...tail };
+      return {
+        type: 'message_injected',
+        ...head,
+        origin: 'steer',
+        message: userText(messageText(body, injection.from)),
+        ...tail,
+      };
     case 'remind': {
       const older = tail.audit_only ? undefined : supersededBy(context, injection);
       if (older) return { type: 'reminder_deduped', command_id: older.command_id, by: command_id };
@@ -227,10 +253,13 @@ function runCalls(context: SessionContext): SessionEvent | null {
       tool: toPark.tool,
       args: toPark.args,
       requested_by: `rule:${rule}`,
+      ...asksFor(context),
     };
   }
   const toStart = q.nextToStart(context);
   if (toStart) {
+    const refusal = crewRefusal(context, toStart);
+    if (refusal) return ended(toStart, 'error', refusal.text, { detail: { code: refusal.code } });
     const { call_id, tool, args } = toStart;
     return { type: 'call_started', call_id, tool, args, effect_id: effectId(context) };
   }
@@ -239,6 +268,7 @@ function runCalls(context: SessionContext): SessionEvent | null {
 }
 
 function refuse(context: SessionContext, row: CallRow): SessionEvent {
+  if (row.decided?.expired || row.decided?.hook !== undefined) return refusedUnasked(row, row.decided);
   if (row.decided) {
     const { actor, reason } = row.decided;
     const who = actor ? ` by ${actor.name}` : '';
@@ -297,8 +327,9 @@ export function ended(
 }
 
 /** A refused call's end: what refused it stands in the result's detail and in the event. */
-export function denied(row: Pick<CallRow, 'call_id' | 'tool'>, denial: Denial, text: string): SessionEvent {
-  return ended(row, 'denied', text, { denial, detail: { denied: denial as unknown as Json } });
+export function denied(row: Pick<CallRow, 'call_id' | 'tool' | 'args'>, denial: Denial, text: string): SessionEvent {
+  const whole: Denial = { ...denial, args: redactArgs(row.args) };
+  return ended(row, 'denied', text, { denial: whole, detail: { denied: whole as unknown as Json } });
 }
 
 /** `: reason`, or nothing. */
@@ -326,6 +357,8 @@ function cost(context: SessionContext, nanoUsd: number | null): { readonly cost_
 function closeTurn(context: SessionContext): SessionEvent | null {
   const question = context.batch_open ? predicatesAsked(context) : null;
   if (question) return question;
+  const step = endsStep(context);
+  if (step) return step;
   const uncovered = q.wouldGoOn(context) && !isStopped(context) ? uncoveredAnswer(context) : null;
   return uncovered ?? turnEnd(context);
 }
@@ -339,7 +372,7 @@ function takeFollowup(context: SessionContext): SessionEvent | null {
     origin: 'followup',
     seam: 'steering_check',
     turn: context.turn,
-    message: userText(followup.body),
+    message: userText(messageText(followup.body, followup.from)),
     ...(followup.replaced_by === undefined ? {} : { replaced_by: followup.replaced_by }),
   };
 }
@@ -360,7 +393,7 @@ function stopReason(context: SessionContext): StopReason {
   if (context.stop_reason) return context.stop_reason;
   if (context.batch_open && context.delivered_at_end === 0 && q.batchTerminates(context)) return 'terminated';
   if (isStopped(context)) return 'stop_condition';
-  if (context.batch_open) return cap(context);
+  if (context.batch_open && !stepHasEnded(context)) return cap(context);
   return q.isCapped(context) && (context.cut_short || q.anythingWaits(context)) ? cap(context) : 'end_turn';
 }
 
@@ -440,6 +473,11 @@ function gateConsult(context: SessionContext): SessionEvent | null {
 function consultEdited(context: SessionContext): SessionEvent | null {
   const [path] = context.edited;
   return path === undefined ? null : consult(context, 'file_edited', { path }, path);
+}
+
+function consultStep(context: SessionContext, point: 'PreStep' | 'PostStep'): SessionEvent | null {
+  const name = openStep(context)?.name ?? '';
+  return consult(context, point, stepPayload(context, point), stepTarget(context, name));
 }
 
 function consultEnding(point: EndingPoint): Derivation {

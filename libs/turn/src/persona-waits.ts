@@ -7,6 +7,7 @@ import type { OpenEffect, SessionContext } from './context.ts';
 import { type Decision, events, late } from './decision.ts';
 import { nextIndex } from './effect-index.ts';
 import type { PlacedEvent } from './evolve.ts';
+import { stepFails } from './steps.ts';
 
 /** What a step waits for. It counts as long as the step is open under the effect's id. */
 export interface PersonaWait {
@@ -85,11 +86,14 @@ export function waitsForPersona(
   return { persona_wait: { ...wait, timer }, next_effect: index + 1 };
 }
 
-/** The wait was too long: the run fails, and says for whom it has waited. */
+/** The wait was too long: what the model was asked for has failed, and says for whom it has waited. */
 export function waitedTooLong(context: SessionContext): SessionEvent[] {
   const wait = personaWait(context);
   if (!wait) return [];
   const message = `nobody has served ${wait.persona} ${wait.version} for as long as a step waits`;
   const error = { code: 'persona_unavailable', message, retryable: true };
-  return [{ type: 'run_failed', source: 'model', error, stop_reason: 'error' }];
+  const failed: EventOf<'run_failed'> = { type: 'run_failed', source: 'model', error, stop_reason: 'error' };
+  // As when the model itself has failed: what that means to a declared step its error boundary says (ST4).
+  const ofStep = context.model?.id === wait.effect_id ? stepFails(context, error, failed) : null;
+  return ofStep ?? [failed];
 }

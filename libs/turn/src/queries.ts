@@ -13,20 +13,24 @@ import {
 } from '@coxswain/protocol';
 import { uncoveredAnswer } from './budgets.ts';
 import type { CallRow, PendingFollowup, PendingInjection, SessionContext } from './context.ts';
+import { rememberedRuling } from './remembered.ts';
+import { openStep, stepHasEnded, stepsAreLeft } from './steps.ts';
 
 /**
  * The registrations that a point consults, in order.
  * @param target what their globs are held against.
  * @param payload without it, those whose conditions it may meet are among them.
+ * @param step the step in which the point is, where it is another than the open one.
  */
 export function hooksFor(
   context: SessionContext,
   point: HookPoint,
   target: string,
   payload?: JsonObject,
+  step: string | undefined = openStep(context)?.name,
 ): readonly HookRegistration[] {
   if (context.hooks.length === 0) return NONE;
-  const occasion = { persona: context.pinned?.persona ?? '', target, payload };
+  const occasion = { persona: context.pinned?.persona ?? '', target, step, payload };
   return context.hooks.filter((hook) => hook.point === point && registrationMatches(hook, occasion));
 }
 const NONE: readonly HookRegistration[] = [];
@@ -67,7 +71,9 @@ export function rulingOn(context: SessionContext, row: CallRow): Ruling {
   const permissions = context.pinned?.permissions;
   if (!permissions) return { action: 'deny', rule: 'default' };
   const ruling = ruledOn(permissions, row);
-  // A hook can answer a question; it cannot overrule a rule that refuses.
+  // A hook, and what was decided in advance, can answer a question; neither can overrule a rule that refuses.
+  const known = ruling.action === 'ask' ? rememberedRuling(context, row) : null;
+  if (known) return known;
   if (ruling.action === 'ask' && row.granted_by) return { action: 'allow', rule: row.granted_by };
   return ruling;
 }
@@ -268,7 +274,12 @@ export function waker(context: SessionContext): PendingInjection | undefined {
 
 /** Whether something waits that would make a run go on, were it not capped. */
 export function anythingWaits(context: SessionContext): boolean {
-  return context.followups.length > 0 || context.waking?.takes_turn === true || steeringWaits(context);
+  return (
+    context.followups.length > 0 ||
+    context.waking?.takes_turn === true ||
+    stepsAreLeft(context) ||
+    steeringWaits(context)
+  );
 }
 
 /** Whether the open turn is the last that max_turns allows. */
@@ -281,10 +292,16 @@ export function isCapped(context: SessionContext): boolean {
   return isAtLastTurn(context) || uncoveredAnswer(context) !== null;
 }
 
+/** Whether the open turn itself gives its run a reason to go on, were it not capped. */
+export function turnGoesOn(context: SessionContext): boolean {
+  const { batch_open, cut_short, delivered_at_end } = context;
+  if (stepHasEnded(context)) return delivered_at_end > 0 || stepsAreLeft(context);
+  return batch_open || cut_short || delivered_at_end > 0;
+}
+
 /** Whether a run would go on after its open turn, were it not capped. */
 export function wouldGoOn(context: SessionContext): boolean {
-  const { batch_open, cut_short, delivered_at_end } = context;
-  return !isAtLastTurn(context) && (batch_open || cut_short || delivered_at_end > 0 || anythingWaits(context));
+  return !isAtLastTurn(context) && (turnGoesOn(context) || anythingWaits(context));
 }
 
 /** The next follow-up to take, or undefined. */

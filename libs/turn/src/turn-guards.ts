@@ -9,6 +9,7 @@ import type { SessionContext } from './context.ts';
 import { type EndingPoint, passes } from './ending.ts';
 import { evolve, type PlacedEvent } from './evolve.ts';
 import * as q from './queries.ts';
+import { isComplete, openStep, stepsAreLeft, stepTarget } from './steps.ts';
 import { isStopped } from './stop-conditions.ts';
 
 interface Args {
@@ -44,15 +45,18 @@ const isLastDecision = ({ context, event }: Args) => !q.anyParkedBut(context, ca
 // A decision lets calls start: the one that it allows, or those that a sequential batch held back behind it.
 const starts = ({ context, event }: Args) =>
   (event as On<'approval_decided'>).decision === 'allow' || q.nextToStart(context, callOf(event)) !== undefined;
+const hookedStep = (context: SessionContext, point: 'PreStep' | 'PostStep', step: string) =>
+  q.hooksFor(context, point, stepTarget(context, step), undefined, step).length > 0;
 const suspends = control('suspend', 'suspending');
 // A message keeps a session from parking itself, as it keeps one from terminating; a person who suspends it means it.
 const parks = (context: SessionContext) =>
   context.suspend !== null && (context.suspend.call_id === undefined || context.delivered_at_end === 0);
 const isCutShort = ({ context, event }: Args) =>
   (event as On<'message_complete'>).message.partial === true && context.model?.preempted === true;
-const goesOn = ({ context }: Args) => context.batch_open || context.cut_short || context.delivered_at_end > 0;
+const goesOn = ({ context }: Args) => q.turnGoesOn(context);
 const hasWork = (args: Args) =>
   goesOn(args) ||
+  stepsAreLeft(args.context) ||
   args.context.delivering.length > 0 ||
   args.context.waking?.takes_turn === true ||
   q.steeringIsLetIn(args.context);
@@ -123,7 +127,18 @@ export const turnSetup = setup({
       q.isCapped(args.context) &&
       (args.context.pinned?.daemon !== true || goesOn(args) || q.anythingWaits(args.context)),
     suspend_asked: ({ context }: Args) => parks(context),
-    suspend_asked_and_hooked: ({ context }: Args) => parks(context) && q.isHooked(context, 'pre_suspend'),
+    // Nobody asked for what a failed step waits for, so nobody can be told no.
+    suspend_asked_and_hooked: ({ context }: Args) =>
+      parks(context) && context.suspend?.step === undefined && q.isHooked(context, 'pre_suspend'),
+    hooked_pre_step: ({ context, event }: Args) => hookedStep(context, 'PreStep', (event as On<'step_started'>).step),
+    step_fails: ({ event }: Args) => (event as On<'step_finished'>).status === 'failed',
+    step_fails_and_hooked: ({ context, event }: Args) =>
+      (event as On<'step_finished'>).status === 'failed' && q.isHooked(context, 'post_turn'),
+    // Of a fork that is somebody else by now, no step was begun.
+    turn_may_begin: ({ context }: Args) => openStep(context) !== undefined || context.step === null,
+    completes_step_and_hooked: ({ context, event }: Args) =>
+      isComplete(context, checkpoint(event).delivered) &&
+      hookedStep(context, 'PostStep', openStep(context)?.name ?? ''),
     suspends_and_hooked: (args: Args) => suspends(args) && q.isHooked(args.context, 'pre_suspend'),
     followup_waits: ({ context }: Args) => q.nextFollowup(context) !== undefined,
     is_said_directly: ({ event }: Args) => (event as On<'message_injected'>).origin === 'direct',
@@ -152,7 +167,7 @@ export const turnSetup = setup({
     is_judged: ({ context }: Args) => !q.steeringAwaitsVerdict(context),
     nothing_is_parked: ({ context }: Args) => !q.anyParkedBut(context, null),
     is_quiet: ({ context }: Args) => !q.anythingInFlight(context) && q.openCalls(context).length === 0,
-    turn_is_closed: ({ context }: Args) => !context.turn_open && context.run_started,
+    turn_is_closed: ({ context }: Args) => !context.turn_open && context.run_started && !openStep(context),
     is_closed: ({ context }: Args) => context.closing === null,
     is_stopped: ({ context }: Args) => isStopped(context),
     is_used_up: ({ event }: Args) => (event as On<'budget_threshold'>).percent === 100,

@@ -61,12 +61,22 @@ export const turnMachine = turnSetup.createMachine({
     message_injected: evolves,
     call_started: evolves,
     call_accepted: evolves,
+    child_started: evolves,
+    child_ended: evolves,
+    parent_notified: evolves,
     call_cancel_requested: evolves,
     call_returned: evolves,
     files_edited: evolves,
     call_args_rewritten: evolves,
+    step_args_rewritten: evolves,
+    step_output_rewritten: evolves,
+    step_finished: evolves,
     call_ended: evolves,
     approval_decided: evolves,
+    approval_notified: evolves,
+    permission_remembered: evolves,
+    permission_forgotten: evolves,
+    permissions_changed: evolves,
     hook_call: evolves,
     hook_returned: evolves,
     hook_vetoed: evolves,
@@ -116,7 +126,20 @@ export const turnMachine = turnSetup.createMachine({
     assistant_streaming: {
       initial: 'opening',
       states: {
-        opening: { on: { turn_start: to('iteration_start') } },
+        opening: {
+          on: { step_started: [to('pre_step', 'hooked_pre_step'), evolves], turn_start: to('iteration_start') },
+        },
+        /** A step that hooks do not let begin may have been the last, and the turn with it. */
+        pre_step: {
+          tags: ['wait'],
+          on: {
+            consult_ended: [
+              to('opening', 'turn_may_begin'),
+              to(`${SUSPENDED}.entering`, 'suspend_asked'),
+              to(`${CHECK}.resuming`),
+            ],
+          },
+        },
         iteration_start: { tags: ['seam'], on: { loop_checkpoint: to('pre_compact') } },
         pre_compact: {
           tags: ['seam'],
@@ -156,6 +179,11 @@ export const turnMachine = turnSetup.createMachine({
               to(`${EXECUTE}.pre_tool_dispatch`, 'asks_for_calls'),
               to(`${CHECK}.post_turn`, 'hooked_post_turn'),
               to(`${CHECK}.iteration_end`),
+            ],
+            // ST4: the model has failed, and its step with it; the run may go on.
+            step_finished: [
+              to(`${CHECK}.post_turn`, 'step_fails_and_hooked'),
+              to(`${CHECK}.iteration_end`, 'step_fails'),
             ],
             // P1: the same turn's prompt, once more and shorter.
             context_overflowed: to('pre_compact'),
@@ -276,8 +304,12 @@ export const turnMachine = turnSetup.createMachine({
         },
         iteration_end: {
           tags: ['seam'],
-          on: { stop_predicates_asked: to('stop_check'), loop_checkpoint: to('closing') },
+          on: {
+            stop_predicates_asked: to('stop_check'),
+            loop_checkpoint: [to('post_step', 'completes_step_and_hooked'), to('closing')],
+          },
         },
+        post_step: { tags: ['wait'], on: { consult_ended: to('closing') } },
         /** Predicates are asked before the last seam of a plain answer, and after that of a batch. */
         stop_check: {
           tags: ['wait'],

@@ -1,5 +1,6 @@
 /** Calls whose outcome a crash has left unknown: what is asked of a person, and how they end without being run again. */
 import type { SessionEvent, ToolResult } from '@coxswain/protocol';
+import { asksFor } from './approvals.ts';
 import type { CallRow, SessionContext } from './context.ts';
 import * as q from './queries.ts';
 
@@ -18,7 +19,7 @@ export function asksAboutUnknown(context: SessionContext, row: CallRow): boolean
 }
 
 /** Parks a call with the question. */
-export function askAboutUnknown({ call_id, tool, args }: CallRow): SessionEvent {
+export function askAboutUnknown(context: SessionContext, { call_id, tool, args }: CallRow): SessionEvent {
   return {
     type: 'approval_requested',
     call_id,
@@ -26,6 +27,7 @@ export function askAboutUnknown({ call_id, tool, args }: CallRow): SessionEvent 
     args,
     requested_by: UNKNOWN_OUTCOME,
     question: UNKNOWN_QUESTION,
+    ...asksFor(context),
   };
 }
 

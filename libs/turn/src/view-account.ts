@@ -8,6 +8,7 @@
  */
 import type { CompactionStrategy, EventOf, ResolvedCompaction, SessionEvent } from '@coxswain/protocol';
 import { estimateMessage, estimateText, estimateTools, isClearable, STUB_TOKENS } from './estimate-tokens.ts';
+import { STEP_SEAM } from './steps.ts';
 
 /** Messages that follow each other in the view. Tokens are estimates. */
 export interface ViewPart {
@@ -141,7 +142,7 @@ export function viewAfter(
 /** Whether a message is one that a compaction leaves as it is, and for how long. */
 export function pinOf(event: EventOf<'message_injected'> | EventOf<'reminder_fired'>): 'run' | 'session' | null {
   if (event.type === 'reminder_fired') return event.preserve_on_compact ? 'session' : null;
-  return event.origin === 'steer' ? 'run' : null;
+  return event.origin === 'steer' || event.seam === STEP_SEAM ? 'run' : null;
 }
 
 /**

@@ -129,7 +129,7 @@ describe('a decision', () => {
         call_id: 'a',
         status: 'denied',
         is_error: true,
-        denial: { by: 'user', actor: { name: 'bob', verified: false }, reason: 'too risky' },
+        denial: { by: 'user', actor: { name: 'bob', verified: false }, reason: 'too risky', args: {} },
       })
       .thenNever('call_started a');
   });

@@ -211,7 +211,7 @@ describe('PreToolUse', () => {
     given(running({ hooks: [hook('PreToolUse')] }), asked(call('a', 'read'), call('b', 'read')))
       .when(hooksSaid({ deny: 'not that one' }), hooksSaid(undefined))
       .thenIncludes('hook_vetoed PreToolUse PreToolUse a deny', 'call_ended a denied by hook', 'call_started b')
-      .thenEvent('call_ended', { denial: { by: 'hook', hook: 'PreToolUse', reason: 'not that one' } })
+      .thenEvent('call_ended', { denial: { by: 'hook', hook: 'PreToolUse', reason: 'not that one', args: {} } })
       .thenNever('call_started a');
   });
 
@@ -293,7 +293,7 @@ describe('the gate', () => {
         'call_started a',
         'call_started c',
       )
-      .thenEvent('call_ended', { denial: { by: 'hook', hook: 'gate', reason: 'not b' } })
+      .thenEvent('call_ended', { denial: { by: 'hook', hook: 'gate', reason: 'not b', args: {} } })
       .thenNever('call_started b');
   });
 
@@ -375,7 +375,7 @@ describe('rules', () => {
         'approval_requested c',
         'call_started a',
       )
-      .thenEvent('call_ended', { denial: { by: 'rule', rule: 'rules[1]' } });
+      .thenEvent('call_ended', { denial: { by: 'rule', rule: 'rules[1]', args: {} } });
   });
 
   test('see the arguments as hooks have rewritten them', () => {

@@ -53,6 +53,17 @@ export function journalLine(event: SessionEvent): string {
     case 'call_cancel_requested':
     case 'call_args_rewritten':
       return `${event.type} ${event.call_id}`;
+    case 'child_started':
+      return words(
+        'child_started',
+        event.call_id,
+        event.persona,
+        event.restart !== undefined && `restart ${event.restart}`,
+      );
+    case 'child_ended':
+      return words('child_ended', event.call_id, event.stop_reason, event.restarts && 'restarts');
+    case 'parent_notified':
+      return words('parent_notified', event.error?.code);
     case 'files_edited':
       return `files_edited ${event.call_id} ${event.paths.join(' ')}`;
     case 'call_returned':
@@ -67,7 +78,15 @@ export function journalLine(event: SessionEvent): string {
         event.is_error !== (event.status !== 'ok') && `is_error ${event.is_error}`,
       );
     case 'approval_decided':
-      return words('approval_decided', event.call_id, event.decision, event.args && 'edited');
+      return words('approval_decided', event.call_id, event.decision, event.hook, event.args && 'edited');
+    case 'approval_notified':
+      return `approval_notified ${event.call_id} ${event.status}`;
+    case 'permission_remembered':
+      return `permission_remembered ${event.rule.id} ${event.rule.scope}`;
+    case 'permission_forgotten':
+      return `permission_forgotten ${event.rule_id}`;
+    case 'permissions_changed':
+      return `permissions_changed ${event.rules.length}`;
     case 'steering_received':
     case 'reminder_injected':
       return words(event.type, event.command_id, event.mode, event.preempt && 'preempt');
@@ -152,6 +171,18 @@ export function journalLine(event: SessionEvent): string {
       return words('settings_changed', ...Object.keys(event.settings), event.reprovisions && 'reprovisions');
     case 'reprovisioned':
       return 'reprovisioned';
+    case 'step_started':
+      return words('step_started', event.step, event.attempt > 1 && `attempt ${event.attempt}`);
+    case 'step_args_rewritten':
+    case 'step_output_rewritten':
+      return `${event.type} ${event.step} by ${event.by}`;
+    case 'step_finished':
+      return words(
+        'step_finished',
+        event.step,
+        event.status,
+        event.error && `${event.error.code}: ${event.error_boundary}`,
+      );
     case 'budget_threshold':
       return words('budget_threshold', event.budget, `${event.percent}%`, event.needed !== undefined && 'uncovered');
     case 'stop_condition_held':

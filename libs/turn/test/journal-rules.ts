@@ -61,6 +61,8 @@ const IN_RUN: ReadonlySet<string> = new Set([
   'stop_condition_held',
   'stop_predicates_asked',
   'stop_predicates_answered',
+  'step_started',
+  'step_finished',
 ]);
 
 function drop(waiting: { id: string }[], id: string): void {
@@ -200,6 +202,7 @@ export const RULES: Readonly<Record<string, Rule>> = {
     const hooked = (point: string, target: string) =>
       table.some((hook) => hook.point === point && globMatches(hook.pattern, target));
     const tools = new Map<string, string>();
+    const allowedForGood = new Set<string>();
     let gated = false;
     const vetted = new Set<string>();
     const granted = new Set<string>();
@@ -219,7 +222,9 @@ export const RULES: Readonly<Record<string, Rule>> = {
       if (event.type === 'approval_decided' && event.decision === 'allow') granted.add(event.call_id);
       if (event.type === 'hook_vetoed' && event.decision === 'allow') granted.add(event.call_id ?? '');
       if (event.type === 'hook_vetoed' && event.decision === 'deny') refused.add(event.call_id ?? '');
-      if (event.type === 'approval_decided' && event.decision === 'deny') refused.add(event.call_id);
+      if (event.type === 'approval_decided' && /^(deny|expired)$/.test(event.decision)) refused.add(event.call_id);
+      if (event.type === 'permission_remembered' && event.rule.action === 'allow') allowedForGood.add(event.rule.id);
+      if (event.type === 'permission_forgotten') allowedForGood.delete(event.rule_id);
       if (event.type === 'consult_ended' && event.point === 'permission_asked') answered.add(event.call_id ?? '');
       if (event.type === 'approval_requested') {
         const unasked = hooked('permission_asked', event.tool) && !answered.has(event.call_id);
@@ -228,7 +233,8 @@ export const RULES: Readonly<Record<string, Rule>> = {
       if (event.type !== 'call_started') continue;
       const tool = tools.get(event.call_id) ?? '';
       if (tool === 'forbidden') broken.push(`${place(at)}: a rule refuses it`);
-      if (tool === 'ask' && !granted.has(event.call_id)) broken.push(`${place(at)}: nobody has allowed it`);
+      if (tool === 'ask' && !granted.has(event.call_id) && allowedForGood.size === 0)
+        broken.push(`${place(at)}: nobody has allowed it`);
       if (refused.has(event.call_id)) broken.push(`${place(at)}: it was refused`);
       if (hooked('gate_tool_calls', 'coder') && !gated) broken.push(`${place(at)}: the gate has not seen the batch`);
       if (hooked('PreToolUse', tool) && !vetted.has(event.call_id)) broken.push(`${place(at)}: no hook has seen it`);
@@ -469,6 +475,30 @@ export const RULES: Readonly<Record<string, Rule>> = {
         return matches ? [] : [place(at)];
       }
       return [];
+    });
+  },
+
+  'every step that begins ends once, in its run and in the order of the persona, one at a time': (journal) => {
+    let open: EventOf<'step_started'> | null = null;
+    let next = 0;
+    return placed(journal).flatMap((at) => {
+      const { event } = at;
+      // Each piece of work begins with the first step again.
+      if (event.type === 'prompt_received') next = 0;
+      if (event.type === 'message_injected' && event.origin === 'followup') next = 0;
+      if (event.type === 'loop_checkpoint' && event.kind === 'daemon_idle_pre') next = 0;
+      if (event.type === 'step_started') {
+        const broken = open !== null || event.index !== next;
+        open = event;
+        return broken ? [place(at)] : [];
+      }
+      if (event.type === 'step_finished') {
+        const matches = open?.step === event.step && open.attempt === event.attempt;
+        if (event.status === 'completed' || event.error_boundary === 'continue') next = event.index + 1;
+        open = null;
+        return matches ? [] : [place(at)];
+      }
+      return event.type === 'agent_end' && open !== null ? [place(at)] : [];
     });
   },
 

@@ -30,8 +30,10 @@ import {
   parseCallOutcome,
   parseFeedback,
   parseReturn,
+  type RememberedRule,
   type ResolvedCompaction,
   type RunBudgets,
+  type Step,
   type StopAnswer,
   type StopCondition,
   type ToolDefinition,
@@ -151,6 +153,12 @@ export interface Surroundings {
   readonly price?: PinnedPrice;
   readonly stopWhen?: readonly StopCondition[];
   readonly transformContext?: TransformContext;
+  readonly steps?: readonly Step[] | undefined;
+  /** Approvals expire after so long. */
+  readonly expireAfterMs?: number;
+  /** What the persona was made to remember. */
+  readonly remembered?: readonly RememberedRule[];
+  readonly notifies?: boolean;
 }
 
 /** The surroundings as a provision. */
@@ -164,13 +172,20 @@ export function provision(around: Surroundings = {}): Provision {
       prompt: '',
       ...(around.onUnknownOutcome ? { on_unknown_outcome: around.onUnknownOutcome } : {}),
       ...(around.transformContext ? { transform_context: around.transformContext } : {}),
+      ...(around.steps ? { steps: [...around.steps] } : {}),
       ...(around.stopWhen ? { stop_when: [...around.stopWhen] } : {}),
     },
     model: { name: 'scripted/test.yaml' },
     system_prompt: 'You are coder.',
     tools: [...tools],
     hooks,
-    permissions: { rules: [...rules], default: 'ask' },
+    permissions: {
+      rules: [...rules],
+      default: 'ask',
+      ...(around.expireAfterMs === undefined ? {} : { expire_after_ms: around.expireAfterMs }),
+    },
+    ...(around.remembered ? { remembered: [...around.remembered] } : {}),
+    ...(around.notifies ? { notifies: true as const } : {}),
     max_turns: around.maxTurns ?? 50,
     parallel_calls: around.parallelCalls ?? 8,
     drain: { steering: around.steering ?? 'all', followups: around.followups ?? 'one_at_a_time' },
@@ -420,6 +435,23 @@ export const timerFires: Move = (state) => {
   const { id, dueAtMs } = open(timerOf(state), 'timer');
   return { type: 'timer', effect_id: id, due_at_ms: dueAtMs };
 };
+
+/** The approval of a call expires. */
+export const approvalExpires =
+  (callId: string): Move =>
+  (state) => {
+    const expiry = open(state.context.calls.find(({ call_id }) => call_id === callId)?.expiry ?? null, 'expiry');
+    return { type: 'timer', effect_id: expiry.id, due_at_ms: expiry.due_at_ms };
+  };
+
+/** Somebody outside was told that a call waits, or could not be. */
+export const noticeGiven =
+  (callId: string, status: 'delivered' | 'failed' = 'delivered'): Move =>
+  (state) => {
+    const notice = open(state.context.calls.find(({ call_id }) => call_id === callId)?.notice ?? null, 'notice');
+    const error = status === 'failed' ? { error: { code: 'notice_failed' as const, message: 'it answered 500' } } : {};
+    return { type: 'notice_outcome', effect_id: notice.id, status, attempts: 1, ...error };
+  };
 
 // ---- hosts ----
 

@@ -1,5 +1,12 @@
 /** What must hold whatever happens: random inputs in random order, the rules of every journal held against the result. */
-import { canonicalJson, type HookTable, isDelivery, SessionEvent, type StopCondition } from '@coxswain/protocol';
+import {
+  canonicalJson,
+  type HookTable,
+  isDelivery,
+  SessionEvent,
+  type Step,
+  type StopCondition,
+} from '@coxswain/protocol';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import {
@@ -27,6 +34,8 @@ const HOOKS = [
   hook('gate_tool_calls', 'gate2'),
   hook('permission_asked', 'perm'),
   hook('PostToolUse', 'post', { pattern: 'r*' }),
+  hook('PreStep'),
+  hook('PostStep'),
   hook('post_turn'),
   hook('file_edited'),
   hook('session_error'),
@@ -44,6 +53,19 @@ const surroundings: fc.Arbitrary<Surroundings> = fc.record({
   followups: fc.constantFrom('all' as const, 'one_at_a_time' as const),
   daemon: fc.boolean(),
   stopWhen: fc.subarray<StopCondition>([{ text: 'fine' }, { tool: 're*' }, { predicate: 'enough' }]),
+  steps: fc.option(
+    fc
+      .array(fc.constantFrom<Step['error_boundary']>('fail', 'continue', 'escalate'), { minLength: 1, maxLength: 3 })
+      .map((boundaries) =>
+        boundaries.map((error_boundary, index) => ({
+          name: `step${index}`,
+          prompt: 'Do it.',
+          error_boundary,
+          ...(index === 0 ? { max_tokens: 25 } : {}),
+        })),
+      ),
+    { nil: undefined, freq: 1 },
+  ),
   budgets: fc.oneof(fc.constant({}), fc.record({ tokens: fc.integer({ min: 1, max: 60 }) })),
 });
 

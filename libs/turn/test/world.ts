@@ -4,6 +4,7 @@ import { isEnded, type OpenConsult, type SessionState, timerOf } from '../src/mo
 import {
   accepted,
   answered,
+  approvalExpires,
   approved,
   asked,
   askedAt,
@@ -24,6 +25,7 @@ import {
   modelFailed,
   modelStopped,
   notCompacted,
+  noticeGiven,
   notProvisioned,
   overflowed,
   owned,
@@ -70,6 +72,7 @@ export function possibilities(state: SessionState, around: Surroundings, id: () 
     ...modelMoves(state),
     ...compactionMoves(state),
     ...callMoves(state),
+    ...waitMoves(state, around, id),
     ...consultMoves(state),
     ...commandMoves(state, id),
     ['word', 'feedback', fedBack()],
@@ -184,13 +187,32 @@ function callMoves(state: SessionState): Named[] {
   });
 }
 
+/** What becomes of calls that wait for a person, where the surroundings have anything become of them by itself, or for good. */
+function waitMoves({ context }: SessionState, around: Surroundings, id: () => string): Named[] {
+  const parked = context.calls.filter(({ status }) => status === 'parked');
+  const known = context.remembered.filter(({ revoked }) => !revoked);
+  return [
+    ...parked.flatMap(({ call_id, expiry, notice }): Named[] => [
+      ...(expiry ? ([['work', `${call_id} expires`, approvalExpires(call_id)]] as const) : []),
+      ...(notice ? ([['work', `notice of ${call_id}`, noticeGiven(call_id)]] as const) : []),
+      ...(around.remembered
+        ? ([['word', `allow ${call_id} for good`, approved(call_id, { remember: 'session' }, id())]] as const)
+        : []),
+    ]),
+    ...known.slice(0, 1).map((rule): Named => ['word', 'revoke rule', revoked(rule.id, id())]),
+  ];
+}
+
 /** What handlers may say beside having no objection; at points that are not named here, nothing. */
 const MANY_REMINDERS = Array.from({ length: 32 }, (_, i) => ({ reminder: { body: `mind ${i}` } }));
 const TOLD: readonly unknown[] = [{ body: 'mind this', dedupe_key: 'k' }, { job: { status: 'queued', job_id: 'j' } }];
 const VERDICTS: { readonly [P in HookPoint]?: (consult: OpenConsult) => readonly unknown[] } = {
+  PreStep: () => [{ args: { prompt: 'Do less.' } }, { args: { promt: '' } }, { deny: 'not yet' }],
+  PostStep: () => [{ output: 'enough' }, { deny: 'too little' }],
   loop_checkpoint: () => TOLD,
   permission_replied: () => TOLD,
   OnBudgetThreshold: () => TOLD,
+  OnApprovalRequested: () => [...TOLD, { deny: 'no' }],
   session_idle: () => [{ body: 'mind this' }, { body: 'for the record', mode: 'audit_only' }],
   pre_compact: () => [{ block: true, reason: 'not now' }],
   transform_context: () => [{ messages: [userText('only this')] }],

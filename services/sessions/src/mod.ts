@@ -1,2 +1,10 @@
 /** The sessions service, for programs that run it inside their own process. */
+export {
+  createApprovalNotices,
+  type NoticeTargets,
+  signatureOf,
+  type Webhook,
+  WebhookSettingsError,
+  webhookFrom,
+} from './approval-notices.ts';
 export { type SessionsService, type SessionsServiceOptions, startSessionsService } from './start-sessions-service.ts';

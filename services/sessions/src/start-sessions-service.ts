@@ -16,6 +16,8 @@ import {
   createNatsJournal,
   createNatsPersonas,
   createNatsPublisher,
+  createNatsRememberedRules,
+  createNatsSender,
   createNatsSnapshots,
   createNatsTimers,
   createNatsTools,
@@ -24,12 +26,14 @@ import {
   lostForGood,
   type NamedBus,
   serveQueries,
+  tellApproval,
   whenAnswered,
 } from '@coxswain/adapter-nats';
-import { combineToolSources, createBuiltInTools } from '@coxswain/adapter-tools';
+import { combineToolSources, createBuiltInTools, createCrewTools } from '@coxswain/adapter-tools';
 import type { Hooks, HostLine, Personas, StopPredicates, ToolSource } from '@coxswain/ports';
 import type { PriceTable } from '@coxswain/protocol';
 import { createSessionHost } from '@coxswain/session';
+import { createApprovalNotices, webhookFrom } from './approval-notices.ts';
 
 /** What the service is started with. */
 export interface SessionsServiceOptions {
@@ -78,6 +82,7 @@ export interface SessionsService {
 export async function startSessionsService(options: SessionsServiceOptions): Promise<SessionsService> {
   const env = options.env ?? process.env;
   const ownPrices = env.COX_PRICES ? await readPrices(resolve(options.defaultRoot ?? '.', env.COX_PRICES)) : [];
+  const webhook = await webhookFrom(env);
   const bus = connectionTo(options.nats);
   const log = createServiceLog('sessions', options.log ?? 'file', options.stateDir, env, [
     bus.token,
@@ -115,14 +120,21 @@ export async function startSessionsService(options: SessionsServiceOptions): Pro
         hostLine: options.hostLine ?? createNatsHostLine(nc, log),
         active: createNatsActiveSessions(nc),
         publisher: createNatsPublisher(nc, log),
+        sender: await createNatsSender(nc),
         models: createModels({ env, clock, baseFolder: defaultRoot }),
         tools: combineToolSources([
-          options.tools ?? combineToolSources([createBuiltInTools(), createMcpTools({ env })]),
+          options.tools ?? combineToolSources([createBuiltInTools(), createCrewTools(), createMcpTools({ env })]),
           servedPersonas.tools,
           busTools,
         ]),
         personas: noPersonas,
         served: servedPersonas.personas,
+        rememberedRules: createNatsRememberedRules(nc),
+        approvalNotices: createApprovalNotices(
+          { webhook, ...(env.COX_APPROVAL_SUBJECT === 'on' ? { tell: (notice) => tellApproval(nc, notice) } : {}) },
+          clock,
+          log,
+        ),
         hooks: combineHooks([...own, served], log),
         clock,
         ids,

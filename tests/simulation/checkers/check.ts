@@ -11,6 +11,7 @@ import { checkCalls } from './calls.ts';
 import { checkChain } from './chain.ts';
 import { checkCommands } from './commands.ts';
 import { checkCopy } from './copy.ts';
+import { checkDeletion, type Stored } from './deletion.ts';
 import { checkEffects } from './effects.ts';
 import { checkFates } from './fates.ts';
 import { checkFeedback } from './feedback.ts';
@@ -37,6 +38,8 @@ export interface Evidence {
   readonly journals: readonly Journal[];
   /** What hosts say of the sessions in the end. */
   readonly statuses: ReadonlyMap<string, SessionStatus | null>;
+  /** Everything that was stored of each session, and what of it stands: where sessions may have been deleted. */
+  readonly stored?: ReadonlyMap<string, Stored> | undefined;
   readonly blobs: Pick<Blobs, 'get'>;
   /** Whether all sessions had ended in time. */
   readonly ended: boolean;
@@ -68,10 +71,16 @@ export const CHECKERS: Readonly<Record<string, Checker>> = {
   suspensions: checkSuspensions,
   budgets: checkBudgets,
   workers: checkWorkers,
+  deletion: checkDeletion,
 };
 
 /** What holds of a fork as well: what others say of commands, effects and owners is about its origin up to where it begins. */
-const OF_COPIES: Readonly<Record<string, Checker>> = { copy: checkCopy, replay: checkReplay, runs: checkRuns };
+const OF_COPIES: Readonly<Record<string, Checker>> = {
+  copy: checkCopy,
+  replay: checkReplay,
+  runs: checkRuns,
+  deletion: checkDeletion,
+};
 
 /** Everything that is wrong. */
 export async function check(evidence: Evidence): Promise<Problem[]> {

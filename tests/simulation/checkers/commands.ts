@@ -5,15 +5,26 @@
 import { ControlVerb, isDelivery, type JournalRecord } from '@coxswain/protocol';
 import { UNKNOWN_OUTCOME } from '@coxswain/turn';
 import type { SentCommand } from '../history.ts';
-import type { Checker, Journal, Placed } from './check.ts';
+import type { Checker, Evidence, Journal, Placed } from './check.ts';
 import { eventsOf } from './check.ts';
+import { consumedUntil, tombstoneOf } from './deletion.ts';
 
 /** See the top of the file. */
-export const checkCommands: Checker = (journal, { history }) => {
-  const sent = history.of('sent').flatMap(({ command }) => (command.session === journal.session ? [command] : []));
+export const checkCommands: Checker = (journal, evidence) => {
+  const until = consumedUntil(journal, evidence);
+  const sent = evidence.history
+    .of('sent')
+    .flatMap(({ command }) => (command.session === journal.session && command.seq <= until ? [command] : []));
+  // What is deleted before it is forked leaves no fork.
+  if (journal.records.length === 0 && isForkOfDeleted(journal.session, evidence)) return [];
   const consumed = journal.records.filter((record) => record.input.type === 'command');
   return [...consumedOnce(consumed, sent), ...tookEffect(journal, consumed)];
 };
+
+function isForkOfDeleted(session: string, { schedule, stored }: Evidence): boolean {
+  const origin = schedule.copies?.find(({ as }) => as === session)?.of;
+  return origin !== undefined && tombstoneOf(origin, { stored }) !== null;
+}
 
 const idOf = (record: JournalRecord) => (record.input as { command_id: string }).command_id;
 

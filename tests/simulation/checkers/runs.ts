@@ -12,6 +12,7 @@ export const checkRuns: Checker = (journal, { ended }) => {
   let turnOpen = false;
   let answers = 0;
   let failed = false;
+  let stepFailed = false;
   for (const { n, event } of eventsOf(journal)) {
     switch (event.type) {
       case 'prompt_received':
@@ -33,6 +34,11 @@ export const checkRuns: Checker = (journal, { ended }) => {
         ({ turn } = event);
         turnOpen = true;
         answers = 0;
+        stepFailed = false;
+        break;
+      case 'step_finished':
+        // A model that fails in a step may have said nothing, and its run goes on.
+        if (event.status === 'failed') stepFailed = true;
         break;
       case 'message_complete':
         if (!turnOpen || event.turn !== turn) wrong.push(`record ${n}: an answer outside of its turn`);
@@ -49,7 +55,8 @@ export const checkRuns: Checker = (journal, { ended }) => {
         break;
       case 'turn_end':
         if (!turnOpen || event.turn !== turn) wrong.push(`record ${n}: turn_end out of place`);
-        if (answers > 1 || (answers === 0 && !failed)) wrong.push(`record ${n}: turn ${turn} has ${answers} answers`);
+        if (answers > 1 || (answers === 0 && !failed && !stepFailed))
+          wrong.push(`record ${n}: turn ${turn} has ${answers} answers`);
         turnOpen = false;
         break;
       case 'agent_end':

@@ -44,6 +44,10 @@ export const checkSuspensions: Checker = ({ records }) => {
           // What was said before nobody can have missed.
           for (const id of said) interrupts.delete(id);
           break;
+        case 'step_finished':
+          // A step that has failed and is escalated asks for one itself, unless somebody has.
+          if (event.error_boundary === 'escalate') asked ??= { type: 'suspend_requested' };
+          break;
         case 'steering_received':
         case 'reminder_injected':
           if (event.mode === 'interrupt_immediate') interrupts.add(event.command_id);

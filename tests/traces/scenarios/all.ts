@@ -3,6 +3,7 @@ import type { Scenario } from '../scenario.ts';
 import { APPROVALS } from './approvals.ts';
 import { CANCELLING } from './cancelling.ts';
 import { COMPACTION } from './compaction.ts';
+import { CREWS } from './crews.ts';
 import { FAILURES } from './failures.ts';
 import { FORKS } from './forks.ts';
 import { HOOKS } from './hooks.ts';
@@ -13,6 +14,7 @@ import { PLAIN_RUNS } from './plain-runs.ts';
 import { SEAM_DELIVERIES } from './seam-deliveries.ts';
 import { SLEEPING } from './sleeping.ts';
 import { STEERING } from './steering.ts';
+import { STEPS } from './steps.ts';
 import { TOLD_HOOKS } from './told-hooks.ts';
 
 /** See the top of the file. */
@@ -29,6 +31,8 @@ export const SCENARIOS: readonly Scenario[] = [
   ...TOLD_HOOKS,
   ...COMPACTION,
   ...LIMITS,
+  ...STEPS,
   ...FORKS,
   ...PERSONAS,
+  ...CREWS,
 ];

@@ -1,6 +1,7 @@
 /** Calls that wait for a person. */
 import { ask, type Scenario, say } from '../scenario.ts';
 import { asking } from '../stage.ts';
+import { at } from './hooks.ts';
 
 /** See the top of the file. */
 export const APPROVALS: readonly Scenario[] = [
@@ -63,6 +64,89 @@ export const APPROVALS: readonly Scenario[] = [
       await stage.start({ permissions: asking('haul') });
       await stage.send('cancel', { reason: 'fog' });
       await stage.send('approve', { call_id: 'c1_1', decision: 'allow' });
+    },
+  },
+  {
+    name: 'approval-remembered',
+    shows:
+      'decisions are remembered: the same call runs unasked, or is refused, another asks; once a rule is revoked its call asks again',
+    turns: [
+      ask(['haul', { ms: 20 }]),
+      ask(['haul', { ms: 20 }], ['haul', { ms: 30 }]),
+      ask(['haul', { ms: 30 }]),
+      ask(['haul', { ms: 20 }]),
+      say('Done.'),
+    ],
+    tools: ['haul'],
+    async play(stage) {
+      await stage.host();
+      await stage.start({ permissions: asking('haul') });
+      const rule = await stage.send('approve', {
+        call_id: 'c1_1',
+        decision: 'allow',
+        remember: 'session',
+        actor: 'mara',
+        reason: 'short hauls',
+      });
+      await stage.wait(100);
+      await stage.send('revoke', { command_id: rule, actor: 'mara' });
+      await stage.send('revoke', { command_id: rule });
+      await stage.send('approve', { call_id: 'c2_2', decision: 'deny', remember: 'persona', actor: 'mara' });
+      await stage.wait(100);
+      await stage.send('cancel', { reason: 'enough' });
+    },
+  },
+  {
+    name: 'approval-expired',
+    shows: 'of two calls that wait an hour one is allowed in time, the other expires; who comes later is told so',
+    turns: [ask(['haul', { ms: 10 }], ['haul', { ms: 20 }]), say('Then not.')],
+    tools: ['haul'],
+    async play(stage) {
+      await stage.host();
+      await stage.start({ permissions: { ...asking('haul'), expire_after_ms: 3_600_000 } });
+      await stage.wait(60_000);
+      await stage.send('approve', { call_id: 'c1_1', decision: 'allow', actor: 'mara' });
+      await stage.wait(3_600_000);
+    },
+  },
+  {
+    name: 'approval-refused-by-a-hook',
+    shows: 'OnApprovalRequested is told of two calls that wait: it refuses the one, a person allows the other',
+    turns: [ask(['haul', { ms: 10 }], ['haul', { ms: 20 }]), say('Half of it.')],
+    tools: ['haul'],
+    hooks: [at('OnApprovalRequested', { deny: 'not while anchored' }, { pattern: 'call_id == "c1_2"' })],
+    async play(stage) {
+      await stage.host();
+      await stage.start({ permissions: asking('haul') });
+      await stage.wait(50);
+      await stage.send('approve', { call_id: 'c1_1', decision: 'allow', actor: 'mara' });
+      await stage.wait(100);
+    },
+  },
+  {
+    name: 'approval-for-good',
+    shows:
+      'somebody outside is told of each call that waits, in vain the second time; the next run goes by what the persona remembers',
+    turns: [
+      ask(['haul', { ms: 20 }]),
+      ask(['haul', { ms: 30 }]),
+      say('Done.'),
+      ask(['haul', { ms: 20 }]),
+      say('Again.'),
+    ],
+    tools: ['haul'],
+    remembers: true,
+    notices: ['delivered', 'failed'],
+    async play(stage) {
+      await stage.host();
+      await stage.start({ permissions: asking('haul') });
+      await stage.wait(50);
+      await stage.send('approve', { call_id: 'c1_1', decision: 'allow', remember: 'persona', actor: 'mara' });
+      await stage.wait(50);
+      await stage.send('approve', { call_id: 'c2_1', decision: 'deny' });
+      await stage.wait(50);
+      await stage.send('prompt', 'Once more.');
+      await stage.wait(50);
     },
   },
 ];

@@ -2,12 +2,12 @@
 import { readFile, stat } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { type HookRegistrationInput, readStrictly } from '@coxswain/protocol';
-import { type Document, isMap, isNode, isScalar, LineCounter, parseDocument } from 'yaml';
 import { z } from 'zod';
 import { HookRegistrationError } from './hook-registration-error.ts';
 import { createHookRegistry } from './hook-registry.ts';
 import type { LoadedHooks } from './load-hooks.ts';
 import { type LoadedModule, loadModule } from './load-module.ts';
+import { readLocatedYaml } from './located-yaml.ts';
 import type { AnyHandler } from './run-handler.ts';
 
 /** A manifest that is refused. The message begins with `path:line:column`. */
@@ -49,20 +49,11 @@ type Path = readonly PropertyKey[];
  */
 export async function loadManifest(path: string, name = 'manifest'): Promise<LoadedHooks> {
   const file = resolve(path);
-  const lines = new LineCounter();
-  const document = parseDocument(await textOf(file), { lineCounter: lines });
-  const refuse = (at: Path, what: string, key?: string): ManifestError => {
-    const offset = offsetOf(document, at, key);
-    const { line, col } = lines.linePos(offset);
-    return new ManifestError(`${file}:${line}:${col}: ${what}`);
-  };
-  const [broken] = document.errors;
-  if (broken) {
-    const { line = 1, col = 1 } = broken.linePos?.[0] ?? {};
-    const said = broken.message.split('\n')[0]?.replace(/ at line \d+, column \d+:$/, '');
-    throw new ManifestError(`${file}:${line}:${col}: ${said}`);
-  }
-  const read = readStrictly(Manifest, document.toJS({ maxAliasCount: 100 }) ?? {});
+  const yaml = readLocatedYaml(await textOf(file));
+  if (!yaml.ok) throw new ManifestError(`${file}:${yaml.at}: ${yaml.problem}`);
+  const refuse = (at: Path, what: string, key?: string): ManifestError =>
+    new ManifestError(`${file}:${yaml.at(at, key)}: ${what}`);
+  const read = readStrictly(Manifest, yaml.value ?? {});
   if (!read.ok) {
     const [{ path, kind, words }] = read.problems;
     if (kind !== 'unknown_key') throw refuse(path, told(path, words));
@@ -143,17 +134,4 @@ function defined(written: Readonly<Record<string, unknown>>): Record<string, unk
 function told(path: Path, message: string): string {
   const place = path.map((step) => (typeof step === 'number' ? `[${step}]` : `.${String(step)}`)).join('');
   return place === '' ? message : `${place.slice(1)}: ${message}`;
-}
-
-/** Where a value stands, or the nearest that encloses it; of a key, the key itself. */
-function offsetOf(document: Document, path: Path, key?: string): number {
-  for (let steps = path.length; steps >= 0; steps--) {
-    const node = steps === 0 ? document.contents : document.getIn(path.slice(0, steps), true);
-    if (key !== undefined && isMap(node)) {
-      const pair = node.items.find((item) => isScalar(item.key) && item.key.value === key);
-      if (isNode(pair?.key) && pair.key.range) return pair.key.range[0];
-    }
-    if (isNode(node) && node.range) return node.range[0];
-  }
-  return 0;
 }

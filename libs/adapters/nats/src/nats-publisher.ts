@@ -1,6 +1,6 @@
 /** The publisher port: deltas and receipts to whoever listens. */
 import type { Log, Publisher } from '@coxswain/ports';
-import { isInboxSubject, subjects } from '@coxswain/protocol';
+import { type ApprovalNotice, isInboxSubject, subjects } from '@coxswain/protocol';
 import type { NatsConnection } from '@nats-io/nats-core';
 
 /** A publisher on this connection. What cannot be sent is logged and dropped: it would tell nobody anything later. */
@@ -20,4 +20,10 @@ export function createNatsPublisher(nc: NatsConnection, log: Log): Publisher {
       else log.warn({ subject: subject.slice(0, 200) }, 'a receipt was not sent: the subject is no inbox');
     },
   };
+}
+
+/** Tells whoever listens that a call waits for a person. Throws where the connection is closed. */
+export function tellApproval(nc: NatsConnection, notice: ApprovalNotice): void {
+  const { tenant, session_id } = notice.data;
+  nc.publish(subjects.approvals(tenant, session_id), JSON.stringify(notice));
 }

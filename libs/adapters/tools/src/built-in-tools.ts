@@ -6,6 +6,7 @@ import { editFileTool } from './edit-file.ts';
 import { type FetchUrlOptions, fetchUrlTool } from './fetch-url.ts';
 import { functionToolset } from './function-toolset.ts';
 import { listFilesTool } from './list-files.ts';
+import { loadSkillTool } from './load-skill.ts';
 import { notifyFileEditedTool } from './notify-file-edited.ts';
 import { parkTool } from './park.ts';
 import { readFileTool } from './read-file.ts';
@@ -31,7 +32,8 @@ export interface BuiltInToolsOptions {
 
 /**
  * The built-in tools: `read_file`, `write_file`, `append_file`, `edit_file`, `notify_file_edited`, `list_files`,
- * `search_files`, `park`, `run_command`, `read_result` where the session can read on and, if turned on, `fetch_url`.
+ * `search_files`, `park`, `run_command`, `read_result` where the session can read on, `load_skill` where its persona has
+ * skills and, if turned on, `fetch_url`.
  * Their files lie in `spec.root`, which they cannot leave:
  * a path that leads out is an error outcome with `detail.code` `outside_root`. `run_command` starts in the root and is
  * not confined to it. Opening fails with `root_not_local` where the root is no folder on this host.
@@ -67,6 +69,7 @@ export function createBuiltInTools(options: BuiltInToolsOptions = {}): ToolSourc
         tools.push(bindBuiltIn(fetchUrlTool(options.fetchUrl === true ? {} : options.fetchUrl), root, bounds));
       }
       if (spec.results) tools.push(bindBuiltIn(readResultTool(spec.results), root, bounds));
+      if (spec.skills?.length) tools.push(loadSkillTool(spec.skills));
       return functionToolset(tools);
     },
   };

@@ -2,8 +2,10 @@
 export { type BuiltInToolsOptions, createBuiltInTools } from './built-in-tools.ts';
 export { type CodeTool, type CodeToolAnswer, type CodeToolContext, createCodeTools, LATER } from './code-tools.ts';
 export { combineToolSources } from './combine-tool-sources.ts';
+export { createCrewTools } from './crew-tools.ts';
 export type { FetchUrlOptions } from './fetch-url.ts';
 export type { CallContext } from './function-toolset.ts';
+export { createLoadSkillTool } from './load-skill.ts';
 export { createParkTool } from './park.ts';
 export type { RunCommandOptions } from './run-command.ts';
 export { TOOL_BOUNDS } from './tool-bounds.ts';

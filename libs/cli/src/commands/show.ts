@@ -34,6 +34,14 @@ function forPeople(status: SessionStatus): string {
     ['session', status.session_id],
     ['state', `${describeState(status.state, status.stop_reason)}${child ? ` / ${child}` : ''}`],
     ['run', `${status.run}, turn ${status.turn}`],
+    ...(status.parent
+      ? [
+          [
+            'child of',
+            `${status.parent.session}, call ${status.parent.call_id}, ${status.parent.depth} below ${status.parent.root}`,
+          ],
+        ]
+      : []),
     ['persona', status.persona ?? 'none yet'],
     ['model', status.model ?? 'none yet'],
     ['used', `${spent(status.usage, status.cost_usd)}${status.run === 1 ? '' : ', in all runs'}`],
@@ -52,6 +60,8 @@ function forPeople(status: SessionStatus): string {
     rows.push(['error', `${status.error.code}: ${printable(status.error.message)}${at}`]);
   }
   for (const { call_id, tool, status: state } of status.calls) rows.push(['call', `${call_id} ${tool} ${state}`]);
+  for (const { session, persona, call_id } of status.children)
+    rows.push(['child', `${session} ${persona} for ${call_id}`]);
   for (const { call_id, tool, args } of status.approvals) {
     rows.push(['approval', `${call_id} ${tool} ${summarizeArgs(args)}`]);
   }

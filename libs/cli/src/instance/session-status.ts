@@ -3,7 +3,7 @@
 import { createMemoryBus } from '@coxswain/adapter-memory';
 import { NoHostError, type Session, SessionNotFoundError } from '@coxswain/client';
 import type { SessionStatus } from '@coxswain/protocol';
-import { loadSession, statusOf } from '@coxswain/session';
+import { type LoadedSession, loadSession, statusOf } from '@coxswain/session';
 import { usageError } from '../line/cli-error.ts';
 import { counted } from '../terminal/counted.ts';
 import type { OpenBus } from './open-bus.ts';
@@ -24,11 +24,17 @@ export async function sessionStatus(bus: OpenBus, session: Session): Promise<Ses
 }
 
 /** The status after record `at`, or after the newest. */
-export async function foldStatus(
+export async function foldStatus(bus: OpenBus, session: Session, at?: number): Promise<SessionStatus> {
+  const folded = await foldedState(bus, session, at);
+  return statusOf(folded.state, folded.n, folded.at);
+}
+
+/** The machine's state after record `at`, or after the newest, with that record's number and time. */
+export async function foldedState(
   bus: OpenBus,
   session: Session,
   at = Number.POSITIVE_INFINITY,
-): Promise<SessionStatus> {
+): Promise<{ readonly state: LoadedSession['actor']['state']; readonly n: number; readonly at: string }> {
   const memory = createMemoryBus();
   try {
     let fence = 0;
@@ -43,7 +49,7 @@ export async function foldStatus(
     const loaded = await loadSession({ journal, snapshots, blobs, publisher }, session.ref, true);
     if (Number.isFinite(at) && loaded.n < at)
       throw usageError(`--at ${at}: the session has ${counted(loaded.n, 'record')}`);
-    return statusOf(loaded.actor.state, loaded.n, loaded.at);
+    return { state: loaded.actor.state, n: loaded.n, at: loaded.at };
   } finally {
     memory.close();
   }

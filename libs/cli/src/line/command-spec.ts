@@ -25,7 +25,7 @@ export type CommandRun = (invocation: Invocation) => Promise<ExitCode>;
 /** What the help says of a command. */
 export interface HelpSpec {
   readonly name: string;
-  /** Positional arguments as the help shows them: `<session>` is needed, `[call]` is not; the last, `<session…>`, may be several. */
+  /** Positional arguments as the help shows them: `<session>` is needed, `[call]` is not; the last, `<session…>` or `[file…]`, may be several. */
   readonly args: readonly string[];
   readonly help: string;
   readonly flags: Readonly<Record<string, FlagSpec>>;

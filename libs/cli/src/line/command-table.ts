@@ -37,7 +37,9 @@ const STEERING_FILE: FlagSpec = {
 const RUNNING = {
   ...BUS,
   port: PORT,
-  persona: { value: 'NAME|FILE', help: 'Who works: a name, or a YAML or JSON file' },
+  persona: { value: 'NAME|FILE', help: 'Who works: a name in personas/, or a YAML or JSON file, or a folder' },
+  'persona-mode': { value: 'NAME', help: 'Which of the persona’s modes' },
+  crew: { value: 'FILE', help: 'A persona that it may delegate to, besides its own', repeatable: true },
   model: { value: 'PROVIDER/NAME', help: 'Which model (COX_MODEL)' },
   'base-url': { value: 'URL', help: 'Where the provider is reached' },
   id: { value: 'ID', help: 'The new session’s id (a random one)' },
@@ -81,6 +83,11 @@ const DRY_RUN: FlagSpec = { help: 'Say what would be deleted, and delete nothing
 const COMMANDING = { ...BUS, 'command-id': INJECTING['command-id'] } satisfies Record<string, FlagSpec>;
 const AT: FlagSpec = { value: 'N', help: 'After this record instead of the newest' };
 const REASON: FlagSpec = { value: 'TEXT', help: 'Why; it is recorded' };
+
+const REMEMBER: FlagSpec = {
+  value: 'session|persona',
+  help: 'Decide later calls like it the same way: in this session, or wherever its persona works',
+};
 
 const FORKING = {
   ...BUS,
@@ -228,14 +235,20 @@ export const COMMANDS: readonly CommandSpec[] = [
     name: 'approve',
     args: ['<session>', '[call]'],
     help: 'Let a waiting call run; without a call id when only one waits',
-    flags: { ...COMMANDING, reason: REASON, args: { value: 'JSON', help: 'Run it with these arguments instead' } },
+    flags: {
+      ...COMMANDING,
+      reason: REASON,
+      args: { value: 'JSON', help: 'Run it with these arguments instead' },
+      remember: REMEMBER,
+    },
+    examples: ['cox approve k3f9 --remember session', 'cox approve k3f9 c1_2 --args \'{"path": "draft.md"}\''],
     load: () => import('../commands/approve.ts'),
   },
   {
     name: 'deny',
     args: ['<session>', '[call]'],
     help: 'Refuse a waiting call',
-    flags: { ...COMMANDING, reason: REASON },
+    flags: { ...COMMANDING, reason: REASON, remember: REMEMBER },
     load: () => import('../commands/deny.ts'),
   },
   {
@@ -310,9 +323,27 @@ export const COMMANDS: readonly CommandSpec[] = [
   {
     name: 'approvals',
     args: [],
-    help: 'List what waits for an approval',
-    flags: OF_TENANT,
+    help: 'List what waits for an approval, in all sessions',
+    flags: {
+      ...OF_TENANT,
+      watch: { help: 'Go on to tell what comes and goes' },
+      limit: { value: 'N', help: 'At most so many, those that have waited longest (200)' },
+      after: { value: 'SESSION/CALL', help: 'Go on behind this one' },
+    },
+    examples: ['cox approvals --watch', 'cox approvals --json --limit 20'],
     load: () => import('../commands/approvals.ts'),
+  },
+  {
+    name: 'permissions',
+    args: ['[session]'],
+    help: 'List what people have had a session, or a persona, remember of calls; or take it back',
+    flags: {
+      ...OF_TENANT,
+      persona: RUNNING.persona,
+      revoke: { value: 'RULE', help: 'Take this rule back: the next call like it is asked about again' },
+    },
+    examples: ['cox permissions k3f9', 'cox permissions --persona editor --revoke 0197c2'],
+    load: () => import('../commands/permissions.ts'),
   },
   {
     name: 'pending',
@@ -327,6 +358,13 @@ export const COMMANDS: readonly CommandSpec[] = [
     help: 'What a session has used: tokens and money, run by run',
     flags: OF_TENANT,
     load: () => import('../commands/usage.ts'),
+  },
+  {
+    name: 'tree',
+    args: ['<session>'],
+    help: 'A session and all that it has started: state, persona, tokens and money',
+    flags: { ...OF_TENANT, watch: { help: 'Show it again whenever it changes, until Ctrl-C' } },
+    load: () => import('../commands/tree.ts'),
   },
   {
     name: 'replay',
@@ -444,6 +482,19 @@ export const COMMANDS: readonly CommandSpec[] = [
     flags: OF_TENANT,
     examples: ['cox tools', 'cox tools remove stock_level'],
     load: () => import('../commands/tools.ts'),
+  },
+  {
+    name: 'personas',
+    args: ['[list|check|show]', '[file…]'],
+    help: 'List the personas of a folder, say what is wrong with files, or show one as a session pins it',
+    flags: { ...OF_TENANT, served: { help: 'List those that processes of their own serve on a bus instead' } },
+    examples: [
+      'cox personas',
+      'cox personas --served',
+      'cox personas check personas/reviewer',
+      'cox personas show reviewer',
+    ],
+    load: () => import('../commands/personas.ts'),
   },
   {
     name: 'auth',

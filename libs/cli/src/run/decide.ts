@@ -10,13 +10,14 @@ export function decide(invocation: Invocation, decision: 'allow' | 'deny'): Prom
   const { flags, args } = invocation;
   const edited = editedArgs(flags.text('args'));
   const reason = flags.text('reason');
+  const remember = flags.oneOf('remember', ['session', 'persona']);
   return sendToSession(invocation, async (session, options, bus) => {
     const { approvals } = await sessionStatus(bus, session);
     const callId = chooseCall(
       args[1],
       approvals.map(({ call_id, tool }) => ({ call_id, tool })),
     );
-    return session.approve({ callId, decision, reason, args: edited }, acceptedAtMost(options));
+    return session.approve({ callId, decision, reason, args: edited, remember }, acceptedAtMost(options));
   });
 }
 

@@ -1,18 +1,29 @@
-/** Personas as people write them: a YAML or JSON file, or a folder with persona.yaml and prompt.md. */
-import { readFile, stat } from 'node:fs/promises';
-import { join, resolve } from 'node:path';
+/**
+ * Personas as people write them: a YAML or JSON file, or a folder with persona.yaml, prompt.md and skills. What is wrong is
+ * told by file, line and column.
+ */
+import { readdir, readFile, stat } from 'node:fs/promises';
+import { dirname, join, resolve } from 'node:path';
+import { type LocatedYaml, readLocatedYaml } from '@coxswain/adapter-hooks/located-yaml';
 import {
   ID_PATTERN,
   notYetInPersona,
   Persona,
   type PersonaInput,
-  problemSentences,
+  pathText,
   readStrictly,
+  type Skill,
 } from '@coxswain/protocol';
-import { parse } from 'yaml';
 import { usageError } from '../line/cli-error.ts';
+import { readSkill } from './skill-folder.ts';
 
 const FILE_MAX_BYTES = 1024 * 1024;
+/** Problems that are told of one file. */
+const TOLD_MAX = 5;
+
+/** The folder in which personas are looked for by name. */
+export const PERSONAS_FOLDER = 'personas';
+const ENDINGS = ['', '.yaml', '.yml', '.json'];
 
 /** A persona by its name, for the host to find; or its definition from a file. */
 export type PersonaChoice = string | { readonly input: PersonaInput; readonly persona: Persona };
@@ -29,38 +40,94 @@ export async function choosePersona(given: string, folder: string): Promise<Pers
       `--persona "${given.slice(0, 64)}": a name is 1 to 64 characters of A-Z a-z 0-9 _ -; a file has a dot or a slash`,
     );
   }
-  for (const candidate of [given, `${given}.yaml`, `${given}.yml`, `${given}.json`]) {
-    const path = join(folder, 'personas', candidate);
+  for (const ending of ENDINGS) {
+    const path = join(folder, PERSONAS_FOLDER, `${given}${ending}`);
     if (await exists(path)) return readPersona(path);
   }
   return given;
 }
 
-/** Reads and checks a persona. */
+/** Where a folder has personas: files and folders with a persona.yaml, in the order of their names. */
+export async function personaPaths(folder: string): Promise<string[]> {
+  const paths: string[] = [];
+  for (const entry of (await readdir(folder)).sort()) {
+    const path = join(folder, entry);
+    if (/\.(ya?ml|json)$/.test(entry) || (await exists(join(path, 'persona.yaml')))) paths.push(path);
+  }
+  return paths;
+}
+
+/** What a path is: a file or a folder with a persona.yaml, a folder in which personas may lie, or nothing. */
+export async function whatLiesAt(path: string): Promise<'persona' | 'folder of personas' | 'nothing'> {
+  if (!(await exists(path))) return 'nothing';
+  if (!(await isFolder(path)) || (await exists(join(path, 'persona.yaml')))) return 'persona';
+  return 'folder of personas';
+}
+
+/** Reads and checks a persona: a file, or a folder with a persona.yaml. @throws CliError as {@link choosePersona} does. */
 export async function readPersona(path: string): Promise<Exclude<PersonaChoice, string>> {
-  const value = (await isFolder(path)) ? await readFolder(path) : parseYaml(path, await readText(path));
+  const inFolder = await isFolder(path);
+  const file = inFolder ? join(path, 'persona.yaml') : path;
+  const yaml = readLocatedYaml(await readText(file));
+  if (!yaml.ok) throw usageError(`persona ${file}:${yaml.at}: ${yaml.problem}`);
+  const value = await withItsFiles(yaml, file, inFolder ? path : null);
   const read = readStrictly(Persona, value);
-  if (!read.ok) throw usageError(`persona ${path}: ${problemSentences(read.problems).join('; ')}`);
+  if (!read.ok) {
+    const told = read.problems.slice(0, TOLD_MAX).map(({ path: at, kind, words }) => {
+      const place = pathText(at);
+      if (kind !== 'unknown_key') return `${file}:${yaml.at(at)}: ${place === '' ? words : `${place}: ${words}`}`;
+      return `${file}:${yaml.at(at.slice(0, -1), String(at.at(-1)))}: unknown key "${place}"${words}`;
+    });
+    throw usageError(`persona ${told.join('; ')}`);
+  }
   const later = notYetInPersona(read.data);
-  if (later !== null) throw usageError(`persona ${path}: ${later} is not there yet in this release`);
+  if (later !== null) {
+    const [key = later] = later.split('.');
+    throw usageError(`persona ${file}:${yaml.at([], key)}: ${later} is not there yet in this release`);
+  }
   return { input: value as PersonaInput, persona: read.data };
 }
 
-async function readFolder(path: string): Promise<unknown> {
-  const value = parseYaml(join(path, 'persona.yaml'), await readText(join(path, 'persona.yaml')));
-  const prompt = join(path, 'prompt.md');
-  if (!(await exists(prompt)) || typeof value !== 'object' || value === null) return value;
-  if ('prompt' in value) throw usageError(`persona ${path}: the prompt stands in persona.yaml and in prompt.md`);
-  return { ...value, prompt: await readText(prompt) };
+/** The value of a persona's file with what lies beside it: prompt.md of its folder, and skills, whole. */
+async function withItsFiles({ value, at }: LocatedYaml, file: string, folder: string | null): Promise<unknown> {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
+  const whole: Record<string, unknown> = { ...value };
+  const prompt = folder === null ? null : join(folder, 'prompt.md');
+  if (prompt !== null && (await exists(prompt))) {
+    if ('prompt' in value)
+      throw usageError(`persona ${file}:${at([], 'prompt')}: the prompt stands here and in ${prompt}`);
+    whole.prompt = await readText(prompt);
+  }
+  const beside = join(dirname(file), 'skills');
+  if (Array.isArray(whole.skills)) {
+    const skills: unknown[] = [];
+    // What is no text is a skill that is written out here, or is told by the schema that it is none.
+    for (const [index, named] of whole.skills.entries()) {
+      if (typeof named !== 'string') skills.push(named);
+      else skills.push(await skillNamed(named, beside, `${file}:${at(['skills', index])}: skills[${index}]`));
+    }
+    whole.skills = skills;
+  } else if (folder !== null && whole.skills === undefined && (await isFolder(beside))) {
+    const skills = await skillsIn(beside);
+    if (skills.length > 0) whole.skills = skills;
+  }
+  return whole;
 }
 
-function parseYaml(path: string, text: string): unknown {
-  try {
-    // JSON is YAML. The bound on aliases keeps a small file from becoming a large value.
-    return parse(text, { maxAliasCount: 100 });
-  } catch (error) {
-    throw usageError(`persona ${path}: ${(error as Error).message.trimEnd()}`);
+/** A skill by its name in the folder `skills` beside the file, or by the path of its folder from there. */
+async function skillNamed(named: string, beside: string, place: string): Promise<Skill> {
+  const path = /[./\\]/.test(named) ? resolve(dirname(beside), named) : join(beside, named);
+  if (!(await isFolder(path))) throw usageError(`persona ${place}: there is no folder ${path}`);
+  return readSkill(path);
+}
+
+async function skillsIn(folder: string): Promise<Skill[]> {
+  const skills: Skill[] = [];
+  for (const entry of (await readdir(folder)).sort()) {
+    const path = join(folder, entry);
+    if (!entry.startsWith('.') && (await isFolder(path))) skills.push(await readSkill(path));
   }
+  return skills;
 }
 
 async function readText(path: string): Promise<string> {

@@ -1,5 +1,12 @@
 /** Sends one command to a session that a command line names, and tells what became of it. */
-import { newCommandId, type SendOptions, type SentCommand, type Session, type WaitStage } from '@coxswain/client';
+import {
+  newCommandId,
+  printable,
+  type SendOptions,
+  type SentCommand,
+  type Session,
+  type WaitStage,
+} from '@coxswain/client';
 import { CommandId, type Receipt } from '@coxswain/protocol';
 import { type OpenBus, withBus } from '../instance/open-bus.ts';
 import { pastedCommand } from '../instance/pasted-command.ts';
@@ -90,9 +97,11 @@ function tell({ flags, env }: Invocation, session: Session, sent: SentCommand, b
   const where = receipt?.seam === undefined ? '' : ` at ${receipt.seam} of turn ${receipt.turn}`;
   const later = receipt?.pending_for_next_run ? '; the session has ended, so it waits for the next run' : '';
   const again = sent.duplicate ? ' (repeated: nothing changed)' : '';
+  const says = receipt?.detail?.says;
+  const rule = typeof says === 'string' ? `\nremembered as ${receipt?.command_id}: ${printable(says)}` : '';
   const attach = pastedCommand(`attach ${session.id}`, bus, env);
   const idle = bus.hosted ? '' : `; nothing runs this session now, it goes on with: ${attach}`;
-  standardStreams.out(`${session.id}: ${what}${where}${again}${later}${idle}\n`);
+  standardStreams.out(`${session.id}: ${what}${where}${again}${later}${idle}${rule}\n`);
 }
 
 /** For commands that are not delivered anywhere: they are followed until they are accepted. */

@@ -2,12 +2,12 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { BodyInput } from '@coxswain/client';
-import { CommandId, ModelName, type PermissionRule, SessionId } from '@coxswain/protocol';
+import { CommandId, ModelName, modeProblem, type PermissionRule, SessionId } from '@coxswain/protocol';
 import { typedIn } from '../instance/state-dir.ts';
 import { usageError } from '../line/cli-error.ts';
 import type { Invocation } from '../line/command-spec.ts';
 import { readMcpFile } from './mcp-file.ts';
-import { choosePersona } from './persona-file.ts';
+import { choosePersona, type PersonaChoice, readPersona } from './persona-file.ts';
 
 /** The variables that hold providers' keys, by what they are for. Their values are never shown. */
 export const KEY_VARIABLES: Readonly<Record<string, string>> = {
@@ -29,6 +29,9 @@ export async function startBody(
   const folder = typedIn(env);
   const personaFlag = flags.text('persona');
   const persona = personaFlag === undefined ? undefined : await choosePersona(personaFlag, folder);
+  const mode = flags.text('persona-mode');
+  if (mode !== undefined) checkMode(mode, persona);
+  const crew = await Promise.all(flags.inOrder(['crew']).map(({ value }) => readPersona(resolve(folder, value))));
   const model = modelOf(flags.text('model') ?? (env.COX_MODEL || undefined), folder);
   const personaMayNameModel = typeof persona === 'string' || persona?.persona.model !== undefined;
   if (model === undefined && !personaMayNameModel) throw noModel();
@@ -44,6 +47,8 @@ export async function startBody(
     prompt,
     root: resolve(folder, flags.text('root') ?? '.'),
     ...(persona === undefined ? {} : { persona: typeof persona === 'string' ? persona : persona.input }),
+    ...(mode === undefined ? {} : { mode }),
+    ...(crew.length === 0 ? {} : { personas: crew.map(({ input }) => input) }),
     ...(model === undefined ? {} : { model }),
     ...(baseUrl === undefined ? {} : { base_url: baseUrl }),
     ...(mcp === undefined ? {} : { mcp_servers: await readMcpFile(resolve(folder, mcp)) }),
@@ -51,6 +56,13 @@ export async function startBody(
     ...(maxTurns === undefined ? {} : { max_turns: maxTurns }),
     ...limitsOf(flags),
   };
+}
+
+// Of a persona that is only named the host knows which modes it has.
+function checkMode(mode: string, persona: PersonaChoice | undefined): void {
+  if (persona === undefined) throw usageError('--persona-mode goes with --persona: modes are a persona’s');
+  const problem = typeof persona === 'string' ? null : modeProblem(persona.persona, mode);
+  if (problem !== null) throw usageError(`--persona-mode: ${problem}`);
 }
 
 function limitsOf(flags: Invocation['flags']): Pick<BodyInput<'start'>, 'limits'> {

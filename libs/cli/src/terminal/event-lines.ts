@@ -15,6 +15,12 @@ export function eventLine(event: UiEvent, style: Style): string | null {
       return event.model === null ? null : style.dim(`  ${event.persona ?? 'assistant'} on ${event.model}`);
     case 'call_started':
       return `  ${style.cyan('▸')} ${event.tool} ${style.dim(event.summary)}`;
+    case 'child_started':
+      return style.dim(`    ⤷ ${event.persona} works on it in session ${event.session}`);
+    case 'child_ended':
+      return style.dim(
+        `    ⤶ session ${event.session}: ${endState(event.stop_reason)}, ${spent(event.usage, null)}${event.restarts ? '; it is begun again' : ''}`,
+      );
     case 'call_ended':
       return callEnded(event, style);
     case 'approval_needed':
@@ -57,6 +63,10 @@ export function eventLine(event: UiEvent, style: Style): string | null {
       return style.dim(compacted(event));
     case 'compaction_skipped':
       return style.yellow(`  ! not compacted: ${firstLine(event.reason)}`);
+    case 'step_begun':
+      return style.cyan(`  § ${event.step}${event.attempt > 1 ? `, attempt ${event.attempt}` : ''}`);
+    case 'step_ended':
+      return event.status === 'failed' ? style.yellow(stepFailed(event)) : null;
     case 'injection_blocked':
       return style.yellow(`  ! ${event.command_id} was blocked: ${event.reason}`);
     case 'session_suspended':
@@ -102,6 +112,16 @@ export function eventLine(event: UiEvent, style: Style): string | null {
     case 'state_changed':
       return null;
   }
+}
+
+const AFTER_FAILURE = {
+  fail: '',
+  continue: '; the run goes on without it',
+  escalate: '; resume the session to try it again',
+} as const;
+
+function stepFailed({ step, error, error_boundary }: UiEventOf<'step_ended'>): string {
+  return `  ! step ${step} has failed: ${firstLine(error ?? '')}${AFTER_FAILURE[error_boundary ?? 'fail']}`;
 }
 
 const WOKEN_BY: Readonly<Record<UiEventOf<'session_resumed'>['cause'], string>> = {
@@ -191,6 +211,8 @@ function approvalSettled(event: UiEventOf<'approval_settled'>, style: Style): st
       return `  ${style.green('✓')} allowed${by}`;
     case 'deny':
       return `  ${style.red('✗')} denied${by}${quoted(event.reason)}`;
+    case 'expired':
+      return `  ${style.red('✗')} not run: nobody had decided in time`;
     case 'superseded':
     case 'aborted':
       return style.dim(`  ⊘ no approval needed any more (${event.decision})`);

@@ -38,7 +38,7 @@ export type TenantRole = 'gateway' | 'viewer' | 'steerer' | 'approver' | 'operat
 export const ROLES: Readonly<Record<SystemRole | TenantRole, string>> = {
   admin:
     'Makes, changes and purges streams (`cox streams`), deletes sessions (`cox delete`, `cox sweep`); may do everything in their account.',
-  host: 'A session host: writes journals, snapshots, timers, files; reads commands; makes no stream but the bucket of beats.',
+  host: 'A session host: writes journals, snapshots, timers, files, what personas remember; reads commands; makes no stream but the bucket of beats.',
   gateway:
     'Speaks for the tenant’s users: reads sessions, sends every command but delete; approves only where it was allowed to.',
   viewer: 'Reads sessions: journals, live events, states.',
@@ -234,7 +234,12 @@ export function passagesOf(role: TenantRole, tenant: string, settings: AuthSetti
 
 /** What a tenant hears of the streams' account. */
 export function heardBy(tenant: string): readonly string[] {
-  return [tenantSubjects.events(tenant), tenantSubjects.deltas(tenant), tenantSubjects.inboxes(tenant)];
+  return [
+    tenantSubjects.events(tenant),
+    tenantSubjects.deltas(tenant),
+    tenantSubjects.approvals(tenant),
+    tenantSubjects.inboxes(tenant),
+  ];
 }
 
 /** What a tenant's workers are asked by hosts. The time is how long an answer may take. */
@@ -268,5 +273,6 @@ export function tenantRights(
       subscribe: [inbox, `${tenantSubjects.hooks(tenant)} ${HOOK_QUEUE_GROUP}`],
       answers: { max: 1, expires: '1h' },
     };
-  return { publish, subscribe: [inbox, tenantSubjects.events(tenant), tenantSubjects.deltas(tenant)] };
+  const heard = [tenantSubjects.events(tenant), tenantSubjects.deltas(tenant), tenantSubjects.approvals(tenant)];
+  return { publish, subscribe: [inbox, ...heard] };
 }

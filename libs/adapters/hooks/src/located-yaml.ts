@@ -1,0 +1,59 @@
+/** YAML whose values are known by line and column: for files that people write, and that are told what is wrong with them. */
+import { type Document, isMap, isNode, isScalar, LineCounter, parseDocument } from 'yaml';
+
+type Path = readonly PropertyKey[];
+
+/** A file that could be read. */
+export interface LocatedYaml {
+  readonly ok: true;
+  /** Undefined where the file is empty. */
+  readonly value: unknown;
+  /** `line:column` of a value, or of the nearest that encloses it; with `key`, of that key in it. */
+  at(path: Path, key?: string): string;
+}
+
+/** A file that is no YAML: where, as `line:column`, and why. */
+export interface BrokenYaml {
+  readonly ok: false;
+  readonly at: string;
+  readonly problem: string;
+}
+
+/** Reads a file's text; JSON is YAML too. Never throws. */
+export function readLocatedYaml(text: string): LocatedYaml | BrokenYaml {
+  const lines = new LineCounter();
+  const document = parseDocument(text, { lineCounter: lines });
+  const [broken] = document.errors;
+  if (broken) {
+    const { line = 1, col = 1 } = broken.linePos?.[0] ?? {};
+    const problem = broken.message.split('\n')[0]?.replace(/ at line \d+, column \d+:$/, '') ?? 'it is not YAML';
+    return { ok: false, at: `${line}:${col}`, problem };
+  }
+  let value: unknown;
+  try {
+    // The bound on aliases keeps a small file from becoming a large value.
+    value = document.toJS({ maxAliasCount: 100 });
+  } catch (error) {
+    return { ok: false, at: '1:1', problem: (error as Error).message };
+  }
+  return {
+    ok: true,
+    value: value ?? undefined,
+    at(path, key) {
+      const { line, col } = lines.linePos(offsetOf(document, path, key));
+      return `${line}:${col}`;
+    },
+  };
+}
+
+function offsetOf(document: Document, path: Path, key?: string): number {
+  for (let steps = path.length; steps >= 0; steps--) {
+    const node = steps === 0 ? document.contents : document.getIn(path.slice(0, steps), true);
+    if (key !== undefined && steps === path.length && isMap(node)) {
+      const pair = node.items.find((item) => isScalar(item.key) && item.key.value === key);
+      if (isNode(pair?.key) && pair.key.range) return pair.key.range[0];
+    }
+    if (isNode(node) && node.range) return node.range[0];
+  }
+  return 0;
+}

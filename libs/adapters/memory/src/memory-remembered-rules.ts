@@ -1,0 +1,21 @@
+/** What personas were made to remember, in memory. */
+import type { RememberedRules } from '@coxswain/ports';
+import { BOUNDS, type StoredRule } from '@coxswain/protocol';
+
+/** An empty store. Hosts that share one see each other's rules. */
+export function createMemoryRememberedRules(): RememberedRules {
+  const kept = new Map<string, StoredRule>();
+  return {
+    async of(tenant, persona) {
+      return [...kept]
+        .filter(([key, { revoked }]) => key.startsWith(`${tenant} ${persona} `) && !revoked)
+        .map(([, { rule }]) => rule)
+        .slice(-BOUNDS.rememberedRulesMax);
+    },
+    async keep(tenant, stored) {
+      const { persona, session, id } = stored.rule;
+      const key = `${tenant} ${persona} ${session} ${id}`;
+      if (stored.revoked || !kept.has(key)) kept.set(key, stored);
+    },
+  };
+}

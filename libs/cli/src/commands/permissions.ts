@@ -1,0 +1,114 @@
+/** `cox permissions`. */
+import { connectNats, keepRememberedRule, listRememberedRules } from '@coxswain/adapter-nats';
+import { CommandRejectedError, printable } from '@coxswain/client';
+import { describeRule, ID_PATTERN, type RememberedRule, type StoredRule } from '@coxswain/protocol';
+import { type OpenBus, reachedAt, withBus } from '../instance/open-bus.ts';
+import { findSession } from '../instance/resolve-session.ts';
+import { foldedState } from '../instance/session-status.ts';
+import { CliError, EXIT, type ExitCode, usageError } from '../line/cli-error.ts';
+import type { CommandRun, Invocation } from '../line/command-spec.ts';
+import { standardStreams } from '../terminal/streams.ts';
+import { ago, table } from '../terminal/table.ts';
+
+const TOLD_WITHIN_MS = 15_000;
+/** A session that is not there any more cannot take its rule back. */
+const GONE: ReadonlySet<string> = new Set(['session_not_found', 'session_deleted']);
+
+/** Lists what people have had a session, or a persona, remember; or takes one of it back. */
+export const run: CommandRun = (invocation) => {
+  const { flags, args } = invocation;
+  const persona = flags.text('persona');
+  const [session] = args;
+  if ((session === undefined) === (persona === undefined))
+    throw usageError('cox permissions takes a session, or --persona NAME');
+  if (persona !== undefined && !ID_PATTERN.test(persona))
+    throw usageError('--persona takes the name of a persona here');
+  const revoke = flags.text('revoke');
+  return withBus(invocation, false, async (bus) => {
+    if (persona !== undefined) return ofPersona(invocation, bus, persona, revoke);
+    const found = await findSession(bus.client, session as string);
+    if (revoke !== undefined) {
+      const { remembered } = (await foldedState(bus, found)).state.context;
+      return revokeIn(invocation, bus, choose(revoke, remembered));
+    }
+    const { context } = (await foldedState(bus, found)).state;
+    const own = context.remembered.map(({ revoked, ...rule }) => ({ rule, revoked }));
+    const others = context.persona_rules.filter(({ id }) => !own.some(({ rule }) => rule.id === id));
+    return list(invocation, [...own, ...others.map((rule) => ({ rule, revoked: undefined }))]);
+  });
+};
+
+async function ofPersona(
+  invocation: Invocation,
+  bus: OpenBus,
+  persona: string,
+  revoke: string | undefined,
+): Promise<ExitCode> {
+  const { tenant } = bus.client;
+  const nc = await connectNats({ ...reachedAt(bus), name: 'cox' });
+  try {
+    const stored = await listRememberedRules(nc, tenant, persona);
+    if (revoke === undefined) return list(invocation, stored);
+    const rule = choose(
+      revoke,
+      stored.flatMap((one) => (one.revoked ? [] : [one.rule])),
+    );
+    try {
+      return await revokeIn(invocation, bus, rule);
+    } catch (error) {
+      if (!(error instanceof CommandRejectedError) || !GONE.has(error.code)) throw error;
+      await keepRememberedRule(nc, tenant, { rule, revoked: { at: new Date().toISOString() } });
+      return said(invocation, rule);
+    }
+  } finally {
+    await nc.close();
+  }
+}
+
+/** The rule whose id begins with what was given. Throws where it is none, or several. */
+function choose<R extends { readonly id: string }>(given: string, rules: readonly R[]): R {
+  const matching = rules.filter(({ id }) => id === given || (given !== '' && id.startsWith(given)));
+  const [rule, another] = matching;
+  const exact = matching.find(({ id }) => id === given);
+  if (exact) return exact;
+  if (!rule) throw new CliError(EXIT.error, 'unknown_command_id', `unknown_command_id: no rule ${given} is remembered`);
+  if (another)
+    throw usageError(`"${given}" could mean ${matching.map(({ id }) => id).join(', ')}; give more of the id`);
+  return rule;
+}
+
+/** The session in which a rule was made takes it back; from there it reaches the persona's later sessions. */
+async function revokeIn(invocation: Invocation, bus: OpenBus, rule: RememberedRule): Promise<ExitCode> {
+  await bus.client.session(rule.session).revoke(rule.id, {
+    wait: bus.hosted ? 'accepted' : 'stored',
+    timeoutMs: TOLD_WITHIN_MS,
+    signal: bus.gone,
+  });
+  return said(invocation, rule);
+}
+
+function said({ flags }: Invocation, rule: RememberedRule): ExitCode {
+  if (flags.on('json')) standardStreams.out(`${JSON.stringify({ type: 'rule_revoked', id: rule.id })}\n`);
+  else standardStreams.out(`revoked: ${printable(describeRule(rule))}\n`);
+  return EXIT.ok;
+}
+
+function list({ flags }: Invocation, rules: readonly StoredRule[]): ExitCode {
+  if (flags.on('json')) {
+    for (const { rule, revoked } of rules)
+      standardStreams.out(
+        `${JSON.stringify({ ...rule, says: describeRule(rule), ...(revoked ? { revoked } : {}) })}\n`,
+      );
+    return EXIT.ok;
+  }
+  const rows = rules.map(({ rule, revoked }) => [
+    rule.id,
+    revoked ? 'revoked' : rule.scope,
+    printable(rule.actor?.name ?? ''),
+    ago(rule.at),
+    printable(describeRule(rule)),
+  ]);
+  if (rows.length > 0) standardStreams.out(table(rows));
+  else standardStreams.err('nothing is remembered\n');
+  return EXIT.ok;
+}

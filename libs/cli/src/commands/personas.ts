@@ -1,0 +1,130 @@
+/** `cox personas`. */
+import { join, relative, resolve } from 'node:path';
+import type { Persona } from '@coxswain/protocol';
+import { personaVersion } from '@coxswain/session';
+import { typedIn } from '../instance/state-dir.ts';
+import { CliError, EXIT, type ExitCode, usageError } from '../line/cli-error.ts';
+import type { Invocation } from '../line/command-spec.ts';
+import { choosePersona, PERSONAS_FOLDER, personaPaths, readPersona, whatLiesAt } from '../run/persona-file.ts';
+import { standardStreams } from '../terminal/streams.ts';
+import { table } from '../terminal/table.ts';
+
+/** Lists the personas of a folder or those that are served, checks files, or shows one as a session would pin it. */
+export async function run(invocation: Invocation): Promise<ExitCode> {
+  const { flags, args, env } = invocation;
+  const [action = 'list', ...named] = args;
+  if (flags.on('served')) {
+    if (action !== 'list' || named.length > 0) throw usageError('--served goes with cox personas alone');
+    // Files are looked at without a client of the bus.
+    const { run: listServed } = await import('./persona.ts');
+    return listServed({ ...invocation, args: [] });
+  }
+  const onlyOfBus = ['nats', 'nkey', 'state-dir', 'tenant'].find((name) => flags.on(name));
+  if (onlyOfBus !== undefined) throw usageError(`--${onlyOfBus} goes with --served: files need no bus`);
+  const folder = typedIn(env);
+  const json = flags.on('json');
+  if (action === 'list') return list(folder, named, json);
+  if (action === 'check') return check(folder, named, json);
+  if (action === 'show') return show(folder, named, json);
+  throw usageError(`cox personas takes list, check or show, not "${action.slice(0, 64)}"`);
+}
+
+interface Read {
+  /** As the person would type it. */
+  readonly path: string;
+  readonly persona?: Persona;
+  readonly problem?: string;
+}
+
+async function list(folder: string, named: readonly string[], json: boolean): Promise<ExitCode> {
+  const found = await readAll(folder, named);
+  if (json) for (const one of found) standardStreams.out(`${JSON.stringify(rowOf('persona', one))}\n`);
+  else {
+    standardStreams.out(
+      table(
+        found.map(({ path, persona, problem }) =>
+          persona
+            ? [persona.name, personaVersion(persona), path, (persona.description ?? '').split('\n', 1)[0] as string]
+            : ['(not valid)', '', path, problem ?? ''],
+        ),
+      ),
+    );
+    if (found.length === 0) standardStreams.err(`no persona lies in ${PERSONAS_FOLDER}/\n`);
+  }
+  return EXIT.ok;
+}
+
+async function check(folder: string, named: readonly string[], json: boolean): Promise<ExitCode> {
+  const found = await readAll(folder, named);
+  if (found.length === 0) throw usageError(`cox personas check needs a file or a folder: ${PERSONAS_FOLDER}/ has none`);
+  for (const one of found) {
+    const { path, persona, problem } = one;
+    if (json) standardStreams.out(`${JSON.stringify(rowOf('persona_check', one))}\n`);
+    else
+      standardStreams.out(persona ? `${path}: ${persona.name} ${personaVersion(persona)} is valid\n` : `${problem}\n`);
+  }
+  const wrong = found.filter(({ persona }) => !persona).length;
+  if (wrong === 0) return EXIT.ok;
+  const message = `persona_invalid: ${wrong} of ${found.length} ${found.length === 1 ? 'persona' : 'personas'}`;
+  throw new CliError(EXIT.error, 'persona_invalid', message);
+}
+
+async function show(folder: string, named: readonly string[], json: boolean): Promise<ExitCode> {
+  const [name, ...others] = named;
+  if (name === undefined || others.length > 0) throw usageError('cox personas show needs one NAME or FILE');
+  const chosen = await choosePersona(name, folder);
+  if (typeof chosen === 'string') {
+    const message = `persona_not_found: there is no ${name} in ${join(folder, PERSONAS_FOLDER)}`;
+    throw new CliError(EXIT.error, 'persona_not_found', message);
+  }
+  const { persona } = chosen;
+  const version = personaVersion(persona);
+  if (json) standardStreams.out(`${JSON.stringify({ type: 'persona', version, definition: persona })}\n`);
+  else standardStreams.out(inWords(persona, version));
+  return EXIT.ok;
+}
+
+/** What was named, or the folder of personas; of a folder that is no persona, all that lie in it. */
+async function readAll(folder: string, named: readonly string[]): Promise<Read[]> {
+  const asked = named.length > 0 ? named : [PERSONAS_FOLDER];
+  const read: Read[] = [];
+  for (const name of asked) {
+    const path = resolve(folder, name);
+    const kind = await whatLiesAt(path);
+    // Whoever has no such folder has no personas; whoever names one means one.
+    if (kind === 'nothing' && named.length === 0) continue;
+    const paths = kind === 'folder of personas' ? await personaPaths(path) : [path];
+    for (const one of paths) read.push(await readOne(folder, one));
+  }
+  return read;
+}
+
+async function readOne(folder: string, path: string): Promise<Read> {
+  const shown = relative(folder, path) || '.';
+  try {
+    return { path: shown, persona: (await readPersona(path)).persona };
+  } catch (error) {
+    if (!(error instanceof CliError)) throw error;
+    return { path: shown, problem: error.message.replace(/^persona /, '') };
+  }
+}
+
+function rowOf(type: string, { path, persona, problem }: Read): object {
+  if (!persona) return { type, path, valid: false, problem };
+  const { name, description } = persona;
+  return { type, path, valid: true, name, version: personaVersion(persona), ...(description ? { description } : {}) };
+}
+
+function inWords(persona: Persona, version: string): string {
+  const { name, description, model, modes, skills, tools, prompt } = persona;
+  const rows = [
+    ['name', name],
+    ['version', version],
+    ['description', description?.trim()],
+    ['model', typeof model === 'object' ? model.name : undefined],
+    ['modes', Object.keys(modes ?? {}).join(', ')],
+    ['skills', skills?.map((skill) => skill.name).join(', ')],
+    ['tools', tools && [...tools.allow, ...tools.deny.map((glob) => `not ${glob}`)].join(', ')],
+  ].filter((row): row is [string, string] => Boolean(row[1]));
+  return `${table(rows)}${prompt.trim() === '' ? '' : `\n${prompt.trimEnd()}\n`}`;
+}

@@ -1,0 +1,104 @@
+/**
+ * Skills as people write them: a folder with a SKILL.md, which begins with front matter, and files beside it. Read whole:
+ * a session may go on where this disk is not. What lies outside the folder is never read, however a link or a path says so.
+ */
+import { lstat, readdir, readFile, realpath, stat } from 'node:fs/promises';
+import { basename, join, relative, sep } from 'node:path';
+import { readLocatedYaml } from '@coxswain/adapter-hooks/located-yaml';
+import { BOUNDS, problemSentences, readStrictly, SKILL_FILE, Skill, type SkillFile } from '@coxswain/protocol';
+import { usageError } from '../line/cli-error.ts';
+
+// Other keys of the convention (license, metadata, …) are for other readers; a misspelt one of these is missing.
+const FrontMatter = Skill.pick({ name: true, description: true });
+const FRONT_MATTER = /^---[ \t]*\r?\n([\s\S]*?)^---[ \t]*(?:\r?\n|$)/m;
+
+/**
+ * Reads the folder of one skill.
+ * @throws CliError with exit code 2 naming the file, and for front matter line and column.
+ */
+export async function readSkill(folder: string): Promise<Skill> {
+  const path = join(folder, SKILL_FILE);
+  const root = await realpath(folder).catch(() => null);
+  if (root === null || !(await stat(root)).isDirectory()) throw usageError(`${folder}: there is no such folder`);
+  const text = await readSkillFile(root, path);
+  if (text === null) throw usageError(`${path}: a skill needs this file`);
+  const { name, description, body } = parseSkill(path, text);
+  if (basename(root) !== name && basename(folder) !== name)
+    throw usageError(
+      `${path}: the name is ${name}, and the folder is called ${basename(folder)}: they must be the same`,
+    );
+  const files = await filesBeside(root, folder);
+  const read = readStrictly(Skill, { name, description, body, ...(files.length > 0 ? { files } : {}) });
+  if (!read.ok) throw usageError(`${path}: ${problemSentences(read.problems).join('; ')}`);
+  return read.data;
+}
+
+function parseSkill(path: string, text: string): Pick<Skill, 'name' | 'description' | 'body'> {
+  const match = text.startsWith('---') ? FRONT_MATTER.exec(text) : null;
+  if (match?.index !== 0) throw usageError(`${path}:1:1: must begin with front matter: --- name: … description: … ---`);
+  const [whole, front = ''] = match;
+  const yaml = readLocatedYaml(front);
+  const below = (at: string) => at.replace(/^\d+/, (line) => String(Number(line) + 1));
+  if (!yaml.ok) throw usageError(`${path}:${below(yaml.at)}: ${yaml.problem}`);
+  const { name, description } = (yaml.value ?? {}) as Record<string, unknown>;
+  const read = readStrictly(FrontMatter, { name, description });
+  if (!read.ok)
+    throw usageError(`${path}:${below(yaml.at(read.problems[0].path))}: ${problemSentences(read.problems)[0]}`);
+  return { ...read.data, body: text.slice(whole.length).trim() };
+}
+
+/** The files of a skill beside its SKILL.md, by path; those whose names begin with a dot are left out. */
+async function filesBeside(root: string, shown: string): Promise<SkillFile[]> {
+  const files: SkillFile[] = [];
+  let bytes = 0;
+  const walk = async (folder: string, depth: number): Promise<void> => {
+    if (depth > DEPTH_MAX) throw usageError(`${folder}: a skill has at most ${DEPTH_MAX} folders in one another`);
+    for (const name of (await readdir(folder)).sort()) {
+      const path = join(folder, name);
+      if (name.startsWith('.') || path === join(root, SKILL_FILE)) continue;
+      const said = join(shown, relative(root, path));
+      const real = await realpath(path).catch(() => null);
+      if (real === null) throw usageError(`${said}: this link leads nowhere`);
+      // A link that stays inside would bring the same file twice, or walk in a circle.
+      if ((await lstat(path)).isSymbolicLink())
+        throw usageError(`${said}: is a link; what a skill needs must lie in its folder`);
+      const found = await stat(real);
+      if (found.isDirectory()) {
+        await walk(path, depth + 1);
+        continue;
+      }
+      if (!found.isFile()) throw usageError(`${said}: is no file`);
+      if (files.length >= BOUNDS.skillFilesMax)
+        throw usageError(`${shown}: has more than ${BOUNDS.skillFilesMax} files beside ${SKILL_FILE}`);
+      bytes += found.size;
+      if (bytes > BOUNDS.skillsMaxBytes)
+        throw usageError(
+          `${said}: with this file the skill has ${bytes} bytes; a persona carries ${BOUNDS.skillsMaxBytes}`,
+        );
+      files.push(fileOf(relative(root, path).split(sep).join('/'), await readFile(path)));
+    }
+  };
+  await walk(root, 1);
+  return files;
+}
+
+const DEPTH_MAX = 16;
+
+function fileOf(path: string, bytes: Buffer): SkillFile {
+  const text = bytes.toString('utf8');
+  // What does not come back as it was is no text.
+  return Buffer.from(text, 'utf8').equals(bytes) && !text.includes('\0')
+    ? { path, text }
+    : { path, base64: bytes.toString('base64') };
+}
+
+async function readSkillFile(root: string, path: string): Promise<string | null> {
+  const real = await realpath(path).catch(() => null);
+  if (real === null) return null;
+  if (real !== join(root, SKILL_FILE))
+    throw usageError(`${path}: is a link; what a skill needs must lie in its folder`);
+  const { size } = await stat(real);
+  if (size > BOUNDS.skillsMaxBytes)
+    throw usageError(`${path}: has ${size} bytes; a persona carries ${BOUNDS.skillsMaxBytes}`);
+  return readFile(real, 'utf8');
+}

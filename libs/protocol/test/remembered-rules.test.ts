@@ -1,0 +1,126 @@
+/** Which later calls are like a remembered one: exactly as narrow as the guide says. */
+import { describe, expect, test } from 'vitest';
+import { BOUNDS, describeRule, isRemembered, type JsonObject, matchOf, redactArgs } from '../src/mod.ts';
+
+function like(tool: string, args: JsonObject, action: 'allow' | 'deny' = 'allow') {
+  const match = matchOf(tool, args);
+  if (typeof match === 'string') return expect.fail(match);
+  return (later: JsonObject, by = tool) => isRemembered({ tool, match, action }, by, later);
+}
+
+describe('a write', () => {
+  const isLike = like('write_file', { path: 'a/b.txt', content: 'x' });
+  test('is like another to the same path, whatever is written', () => {
+    expect(isLike({ path: 'a/b.txt', content: 'something else' })).toBe(true);
+  });
+  test.each(['a/c.txt', './a/b.txt', 'a/b.txt/', 'a/../a/b.txt', 'A/b.txt'])('is not like one to %s', (path) => {
+    expect(isLike({ path, content: 'x' })).toBe(false);
+  });
+  test('is like no call of another tool', () => {
+    expect(isLike({ path: 'a/b.txt' }, 'edit_file')).toBe(false);
+  });
+});
+
+describe('a command that is allowed', () => {
+  const isLike = (command: string, cwd?: string) =>
+    like('run_command', { command: 'npm test' })({ command, ...(cwd === undefined ? {} : { cwd }) });
+  test.each(['npm test', ' npm test ', 'npm test unit', 'npm test libs/turn a.test.ts'])('covers %j', (command) => {
+    expect(isLike(command)).toBe(true);
+  });
+  test.each([
+    'npm testing',
+    'npm tests',
+    'npm run test',
+    'npm test; rm -rf x',
+    'npm test && curl evil',
+    'npm test | sh',
+    'npm test > out',
+    'npm test $(id)',
+    'npm test `id`',
+    'npm test\nrm x',
+    'npm test "a b"',
+    'npm test *',
+    'npm test ~/x',
+    'npm test --globalconfig',
+    'npm test -x',
+    'npm test /etc/passwd',
+    'npm test ../x',
+    'npm test a/../../x',
+    'npm test a=/etc/passwd',
+    'x npm test',
+  ])('does not cover %j', (command) => {
+    expect(isLike(command)).toBe(false);
+  });
+  test('is of its folder', () => {
+    expect(isLike('npm test', '.')).toBe(true);
+    expect(isLike('npm test', 'sub')).toBe(false);
+  });
+  test('that is more than plain words covers itself alone', () => {
+    const exact = like('run_command', { command: 'make | tee log' });
+    expect(exact({ command: 'make | tee log' })).toBe(true);
+    expect(exact({ command: 'make | tee log more' })).toBe(false);
+  });
+});
+
+describe('a command that is denied', () => {
+  const isLike = like('run_command', { command: 'git push' }, 'deny');
+  test.each(['git push', 'git push origin', 'git push --force', 'git push; ls', 'git push&&ls'])(
+    'covers %j',
+    (command) => {
+      expect(isLike({ command })).toBe(true);
+    },
+  );
+  test.each(['git pushd', 'git pull', 'ls; git push'])('does not cover %j', (command) => {
+    expect(isLike({ command })).toBe(false);
+  });
+});
+
+describe('a call of another tool', () => {
+  test('is like one with the same arguments, in any order, and no other', () => {
+    const isLike = like('refund', { order: 7, usd: 20 });
+    expect(isLike({ usd: 20, order: 7 })).toBe(true);
+    expect(isLike({ order: 7, usd: 21 })).toBe(false);
+    expect(isLike({ order: 7, usd: 20, also: 1 })).toBe(false);
+    expect(like('files__write', { path: 'a', mode: 'read' })({ path: 'a', mode: 'delete' })).toBe(false);
+  });
+  test('that says too much cannot be remembered', () => {
+    expect(matchOf('refund', { note: 'x'.repeat(BOUNDS.rememberedMatchMaxBytes) })).toMatch(/at most 4096 are kept/);
+    expect(matchOf('refund', null)).toMatch(/no object/);
+  });
+});
+
+test('a rule reads as a sentence', () => {
+  const match = matchOf('run_command', { command: 'npm test' });
+  if (typeof match === 'string') expect.fail(match);
+  else
+    expect(describeRule({ action: 'allow', tool: 'run_command', match })).toBe(
+      'allow run_command "npm test", also with further words',
+    );
+});
+
+describe('arguments for other eyes', () => {
+  test('have no secrets by name or by look', () => {
+    const shown = redactArgs({
+      path: 'a.txt',
+      password: 'hunter2',
+      headers: { Authorization: 'Bearer abcdefghijk', accept: 'json' },
+      url: 'https://ann:letmein@example.org/x',
+      text: 'use Bearer abcdefghijklmnop and ghp_abcdefghijklmnopqrst',
+    });
+    expect(shown).toEqual({
+      path: 'a.txt',
+      password: '[redacted]',
+      headers: { Authorization: '[redacted]', accept: 'json' },
+      url: 'https://ann:[redacted]@example.org/x',
+      text: 'use Bearer [redacted] and [redacted]',
+    });
+  });
+  test('are short, whatever comes in', () => {
+    const huge = Object.fromEntries(
+      Array.from({ length: 500 }, (_, i) => [`k${i}`, ['x'.repeat(100_000), '😀'.repeat(300)]]),
+    );
+    const text = JSON.stringify(redactArgs(huge));
+    expect(text.length).toBeLessThan(20_000);
+    expect(Buffer.from(text, 'utf8').toString('utf8')).toBe(text);
+  });
+});

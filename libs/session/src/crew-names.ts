@@ -1,0 +1,36 @@
+/** Whom a session can delegate to, as its model is told it. */
+import { type Persona, SESSION_SOURCE, type ToolDefinition } from '@coxswain/protocol';
+
+/** Names that a description lists; those beyond are known all the same. */
+const NAMED_MAX = 64;
+const DESCRIBED_CHARS = 120;
+
+/** Whether a tool starts children. */
+const delegates = ({ name, source }: ToolDefinition) => source === SESSION_SOURCE && name === 'delegate';
+
+/** Whether a session with these tools can start children. */
+export function canDelegate(tools: readonly ToolDefinition[]): boolean {
+  return tools.some(delegates);
+}
+
+/** The tools, with the names of those whom `delegate` can start. What the host knows is looked up only for that tool. */
+export async function withCrew(
+  tools: readonly ToolDefinition[],
+  own: Persona,
+  came: readonly Persona[],
+  known: () => Promise<readonly string[]>,
+): Promise<ToolDefinition[]> {
+  if (!canDelegate(tools)) return [...tools];
+  const lines = new Map([own, ...came].map((persona) => [persona.name, lineOf(persona)]));
+  for (const name of await known()) if (!lines.has(name)) lines.set(name, name);
+  const named = [...lines.values()].sort().slice(0, NAMED_MAX).join(', ');
+  return tools.map((tool) =>
+    delegates(tool) ? { ...tool, description: `${tool.description} Personas: ${named}.` } : tool,
+  );
+}
+
+function lineOf({ name, description }: Persona): string {
+  if (description === undefined) return name;
+  const [first = ''] = description.trim().split('\n');
+  return `${name} (${first.length > DESCRIBED_CHARS ? `${first.slice(0, DESCRIBED_CHARS)}…` : first})`;
+}

@@ -1,0 +1,62 @@
+/** Which persona a session has: one that came with its start, one that a host knows by name, or one that is served. */
+import type { Personas, ServedPersonas } from '@coxswain/ports';
+import { type Failure, notYetInPersona, type Persona, type StartSettings, type TenantId } from '@coxswain/protocol';
+
+/** The personas that a host knows by name. */
+export interface KnownPersonas {
+  readonly personas: Personas;
+  /** Personas that processes of their own serve; where there are none, hosts run every step themselves. */
+  readonly served?: ServedPersonas | undefined;
+}
+
+/** A persona, and who runs it. */
+export interface FoundPersona {
+  readonly definition: Persona;
+  /** Processes of its own run its steps and tools. */
+  readonly served?: true | undefined;
+}
+
+/** The persona of a session that names none. */
+const PLAIN_PERSONA: Persona = {
+  name: 'assistant',
+  prompt: 'You are a careful assistant. Use the tools that you are given; say what you did and what you found.',
+};
+
+/** The persona that a start asks for; a failure where there is none of that name, or it wants what is not there yet. */
+export async function findPersona(
+  known: KnownPersonas,
+  tenant: TenantId,
+  asked: StartSettings['persona'],
+): Promise<FoundPersona | Failure> {
+  const found =
+    typeof asked === 'string' ? await namedPersona(known, tenant, asked) : { definition: asked ?? PLAIN_PERSONA };
+  if (!found) {
+    const names = await personaNames(known, tenant);
+    return {
+      code: 'persona_not_found',
+      message: `there is no persona ${String(asked)}; there are: ${names.join(', ') || 'none'}`,
+    };
+  }
+  const { name } = found.definition;
+  const later = notYetInPersona(found.definition);
+  if (later) return { code: 'provision_failed', message: `persona ${name}: ${later} is not there yet in this release` };
+  return found;
+}
+
+/** Those that somebody serves now come before those of the host's own, and these before such as nobody serves now. */
+export async function namedPersona(
+  { personas, served }: KnownPersonas,
+  tenant: TenantId,
+  name: string,
+): Promise<FoundPersona | null> {
+  const announced = served?.find(tenant, name);
+  const isServed = announced && served?.isServed(tenant, name, announced.version);
+  const own = isServed ? null : await personas.find(name);
+  if (own) return { definition: own };
+  return announced ? { definition: announced.definition, served: true } : null;
+}
+
+/** All names by which {@link namedPersona} finds one, in order. */
+export async function personaNames({ personas, served }: KnownPersonas, tenant: TenantId): Promise<string[]> {
+  return [...new Set([...(await personas.names()), ...(served?.names(tenant) ?? [])])].sort();
+}

@@ -1,0 +1,75 @@
+/** Approvals on running sessions: what a persona remembers goes from one session to the next, and notices are given. */
+import { createMemoryRememberedRules } from '@coxswain/adapter-memory';
+import type { ApprovalNotices, RememberedRules } from '@coxswain/ports';
+import { type ApprovalNotice, TenantId, textOf } from '@coxswain/protocol';
+import { describe, expect, test } from 'vitest';
+import { ask, call, say } from './fake-model.ts';
+import { ASKING, testBed } from './test-bed.ts';
+
+const tenant = TenantId.parse('default');
+
+describe('remember: persona', () => {
+  test('is put where later sessions find it, again until that is acknowledged', async () => {
+    const bed = testBed();
+    bed.tools = { ask: {} };
+    const store = createMemoryRememberedRules();
+    let refused = 2;
+    const rememberedRules: RememberedRules = {
+      of: store.of,
+      keep: (...rule) => (refused-- > 0 ? Promise.reject(new Error('no answer')) : store.keep(...rule)),
+    };
+    bed.models.answers = [ask(call('a', 'ask')), say('Done.')];
+    await bed.host({}, { rememberedRules });
+    await bed.start({ permissions: ASKING });
+    await bed.send('approve', { call_id: 'a', decision: 'allow', remember: 'persona' }, { id: 'r1' });
+    await bed.time.advance(5_000);
+    expect(await store.of(tenant, 'assistant')).toMatchObject([{ id: 'r1', action: 'allow', tool: 'ask' }]);
+    await bed.send('revoke', { command_id: 'r1' });
+    await bed.time.advance(1_000);
+    expect(await store.of(tenant, 'assistant')).toEqual([]);
+  });
+
+  test('is a reason not to begin where it cannot be read: a rule that denies must not be missed', async () => {
+    const bed = testBed();
+    const rememberedRules: RememberedRules = {
+      of: () => Promise.reject(new Error('no answer')),
+      keep: async () => undefined,
+    };
+    await bed.host({}, { rememberedRules });
+    await bed.start({});
+    expect(await bed.eventsOf('run_failed')).toMatchObject([{ error: { code: 'provision_failed' } }]);
+  });
+});
+
+describe('a notice', () => {
+  test('says what waits, redacted, under an id of its own, and is recorded', async () => {
+    const bed = testBed();
+    bed.tools = { ask: {} };
+    const given: [string, ApprovalNotice][] = [];
+    const approvalNotices: ApprovalNotices = {
+      async deliver(id, notice) {
+        given.push([id, notice]);
+        return { status: 'delivered', attempts: 1 };
+      },
+    };
+    bed.models.answers = [ask(call('a', 'ask', { password: 'hunter2' })), say('Done.')];
+    await bed.host({}, { approvalNotices });
+    await bed.start({ permissions: ASKING });
+    await bed.time.advance(1_000);
+    expect(given).toHaveLength(1);
+    expect(given[0]?.[1].data).toMatchObject({ session_id: 's1', call_id: 'a', args: { password: '[redacted]' } });
+    expect(await bed.lines()).toContain('approval_notified a delivered');
+  });
+});
+
+test('a model is told that a person has edited the arguments of its call, before the result', async () => {
+  const bed = testBed();
+  bed.tools = { ask: {} };
+  bed.models.answers = [ask(call('a', 'ask')), say('Done.')];
+  await bed.host();
+  await bed.start({ permissions: ASKING });
+  await bed.send('approve', { call_id: 'a', decision: 'allow', args: { path: 'safe' }, actor: 'ann' });
+  await bed.time.advance(1_000);
+  const shown = bed.models.requests.at(-1)?.messages.find(({ role }) => role === 'tool');
+  expect(shown && textOf(shown)).toMatch(/^\[ann \(a person\) has edited the arguments .*\{"path":"safe"\}\]/);
+});

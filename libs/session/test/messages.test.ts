@@ -1,0 +1,126 @@
+/** Messages between sessions: they arrive once, say whom they are from, and stop by themselves. */
+import { BOUNDS, textOf } from '@coxswain/protocol';
+import { describe, expect, test } from 'vitest';
+import { type CrewBed, crewBed, tell } from './crew-bed.ts';
+import { ask, call, say } from './fake-model.ts';
+
+const codes = async (bed: CrewBed, session: string) =>
+  (await bed.eventsOf('call_ended', session)).map(({ status, result }) =>
+    [status, result.detail?.code].filter(Boolean).join(' '),
+  );
+const heard = async (bed: CrewBed, session: string) =>
+  (await bed.eventsOf('message_injected', session)).map(({ message }) => textOf(message));
+
+describe('a message', () => {
+  test('steers a session that runs, which is told whom it is from', async () => {
+    const bed = crewBed();
+    bed.parts = {
+      mate: [say('busy', { delayMs: 1_000 }), say('heard')],
+      lead: [tell('s2', 'come about'), say('told')],
+    };
+    await bed.crewHost();
+    await bed.begin('mate', {}, 's2');
+    await bed.begin('lead');
+    await bed.time.advance(5_000);
+    expect(await codes(bed, 's1')).toEqual(['ok']);
+    expect(await bed.eventsOf('steering_received', 's2')).toMatchObject([
+      { body: 'come about', mode: 'finish_step', from: { session: 's1', hops: 1 }, actor: { name: 'session:s1' } },
+    ]);
+    expect(await heard(bed, 's2')).toEqual(['Message from session s1:\n\ncome about']);
+  });
+
+  test('begins the next run of a session that has ended, where it is a prompt', async () => {
+    const bed = crewBed();
+    bed.parts = { mate: [say('first'), say('second')], lead: [tell('s2', 'again', { mode: 'prompt' }), say('told')] };
+    await bed.crewHost();
+    await bed.begin('mate', {}, 's2');
+    await bed.begin('lead');
+    expect(await bed.eventsOf('prompt_received', 's2')).toMatchObject([
+      { run: 1 },
+      { run: 2, from: { session: 's1' } },
+    ]);
+    expect((await bed.eventsOf('agent_end', 's2')).length).toBe(2);
+  });
+
+  test('to nobody is an error result', async () => {
+    const bed = crewBed();
+    bed.parts = { lead: [tell('s9', 'hello'), say('ok')] };
+    await bed.crewHost();
+    await bed.begin('lead');
+    expect(await codes(bed, 's1')).toEqual(['error session_not_found']);
+  });
+
+  test('arrives once, though its sender died before it knew that it was stored', async () => {
+    const bed = crewBed();
+    bed.parts = {
+      mate: [say('busy', { delayMs: 10_000 }), say('heard')],
+      lead: [tell('s2', 'come about'), say('told')],
+    };
+    const first = await bed.crewHost(
+      {},
+      {
+        sender: {
+          send: async (...args) => {
+            const stored = await bed.bus.sender.send(...args);
+            first.abandon();
+            return stored;
+          },
+        },
+      },
+    );
+    await bed.begin('mate', {}, 's2');
+    await bed.begin('lead');
+    await bed.crewHost();
+    await bed.time.advance(20_000);
+    expect(await bed.eventsOf('steering_received', 's2')).toHaveLength(1);
+    expect(await codes(bed, 's1')).toEqual(['ok']);
+  });
+});
+
+describe('sessions that answer each other', () => {
+  test('are stopped at the bound, with a code', async () => {
+    const bed = crewBed();
+    const answering = (to: string) =>
+      Array.from({ length: 40 }, (_, at) => (at % 2 === 0 ? tell(to, 'and you?', { mode: 'prompt' }) : say('said')));
+    bed.parts = { one: answering('s2'), two: answering('s1') };
+    await bed.crewHost();
+    // It finds nobody to talk to yet, and ends.
+    await bed.begin('two', {}, 's2');
+    expect(await codes(bed, 's2')).toEqual(['error session_not_found']);
+    await bed.begin('one');
+    await bed.time.advance(60_000);
+    const said = [...(await codes(bed, 's1')), ...(await codes(bed, 's2')).slice(1)];
+    expect(said.filter((one) => one === 'ok')).toHaveLength(BOUNDS.hopsMax);
+    expect(said.filter((one) => one !== 'ok')).toEqual(['error too_many_hops']);
+    const states = await Promise.all(['s1', 's2'].map(async (id) => (await bed.records(id)).at(-1)?.state));
+    expect(states).toEqual(['stopped', 'stopped']);
+  });
+
+  test('a daemon does jobs that others send, and answers them', async () => {
+    const bed = crewBed();
+    bed.personas = { desk: { daemon: {} } };
+    bed.parts = {
+      desk: [
+        say('open'),
+        ask(call('a1', 'send_message', { to: 's1', body: 'it is 12 fathoms', mode: 'interrupt' })),
+        say('done'),
+      ],
+      lead: [tell('desk', 'how deep?', { mode: 'followup' }), ask(call('p', 'wait')), say('thanks')],
+    };
+    bed.tools = {
+      wait: {
+        run: async (_call, signal, clock) => {
+          await clock.sleep(1_000, signal);
+          return { status: 'ok', result: { content: [], is_error: false } };
+        },
+      },
+    };
+    await bed.crewHost();
+    await bed.begin('desk', {}, 'desk');
+    await bed.begin('lead');
+    await bed.time.advance(5_000);
+    expect(await heard(bed, 'desk')).toEqual(['Message from session s1:\n\nhow deep?']);
+    expect(await heard(bed, 's1')).toEqual(['Message from session desk:\n\nit is 12 fathoms']);
+    expect((await bed.records('desk')).at(-1)?.state).toEqual({ daemon_idle: 'waiting' });
+  });
+});

@@ -1,0 +1,141 @@
+/**
+ * Delegation: the calls that a session carries out itself. Which may begin, what a child begins with, and when a child is
+ * started for a call.
+ *
+ * C3  What would pass a limit ends its call with an error result and a code; the run goes on.
+ * C4  A run's budget is shared out in equal parts among the delegations of the batch that are still to begin and the run
+ *     itself. Shares of open children are held back, so that a tree never has more than its root.
+ */
+import {
+  BOUNDS,
+  childIdOf,
+  type DelegateArgs,
+  type EventOf,
+  type InheritedReminder,
+  nanoUsdOf,
+} from '@coxswain/protocol';
+import type { CallRow, SessionContext } from './context.ts';
+import { heldBack } from './open-children.ts';
+import { inheritedReminders } from './reminders.ts';
+
+/** The tools whose calls a session carries out itself. */
+export type SessionTool = 'delegate' | 'send_message';
+
+/** Which of them a call is of, or null. */
+export function sessionToolOf(context: SessionContext, { tool }: Pick<CallRow, 'tool'>): SessionTool | null {
+  if (context.tools[tool]?.by_session !== true) return null;
+  return tool === 'delegate' || tool === 'send_message' ? tool : null;
+}
+
+/** Why a call that rules and people let start cannot, or null. */
+export function crewRefusal(
+  context: SessionContext,
+  row: CallRow,
+): { readonly code: string; readonly text: string } | null {
+  const tool = sessionToolOf(context, row);
+  if (tool === null) return null;
+  if (tool === 'send_message') {
+    if (context.hops < BOUNDS.hopsMax) return null;
+    const text = `${BOUNDS.hopsMax} messages between sessions have led to one another already. Nothing was sent.`;
+    return { code: 'too_many_hops', text };
+  }
+  return delegationRefusal(context, row);
+}
+
+function delegationRefusal(context: SessionContext, row: CallRow) {
+  const { children, depth } = context.pinned?.delegation ?? { children: 0, depth: 0 };
+  if (depth < 1) {
+    const text = 'No session may be started below this one: limits.depth is used up. Nothing was started.';
+    return { code: 'too_deep', text };
+  }
+  if (context.children.length >= children) {
+    const text = `${context.children.length} children are open, ${children} may be at once. Nothing was started.`;
+    return { code: 'too_many_children', text };
+  }
+  if (shareOf(context, row) === null) {
+    const text = 'Too little of the budget is left to share, beside what open children hold. Nothing was started.';
+    return { code: 'budget_not_left', text };
+  }
+  return null;
+}
+
+/** What a child of a call may use of the run's budget; null where that is nothing. Empty where the run has none. */
+export function shareOf(
+  context: SessionContext,
+  row: CallRow,
+): { readonly tokens?: number; readonly nano_usd?: number } | null {
+  const limits = context.pinned?.budgets?.limits ?? {};
+  const { limits: asked = {} } = (row.args ?? {}) as Partial<DelegateArgs>;
+  const held = heldBack(context);
+  const parts = waiting(context, row) + 1;
+  const part = (limit: number | undefined, used: number, most: number | undefined) =>
+    limit === undefined ? undefined : Math.min(Math.floor((limit - used) / parts), most ?? Number.POSITIVE_INFINITY);
+  const tokens = part(limits.tokens, context.count.tokens + held.tokens, asked.tokens);
+  const usd = asked.usd === undefined ? undefined : nanoUsdOf(asked.usd);
+  const nano_usd = part(limits.nano_usd, context.count.nano_usd + held.nano_usd, usd);
+  if ((tokens ?? 1) < 1 || (nano_usd ?? LEAST_NANO_USD) < LEAST_NANO_USD) return null;
+  return { ...(tokens === undefined ? {} : { tokens }), ...(nano_usd === undefined ? {} : { nano_usd }) };
+}
+
+/** What `limits.usd` can say at least: a millionth. */
+const LEAST_NANO_USD = 1_000;
+
+/** Delegations of the batch that are still to begin, this one included. */
+function waiting(context: SessionContext, { call_id }: CallRow): number {
+  const others = context.calls.filter(
+    (row) =>
+      row.call_id !== call_id &&
+      (row.status === 'proposed' || row.status === 'parked' || row.status === 'allowed') &&
+      !row.problem &&
+      sessionToolOf(context, row) === 'delegate',
+  );
+  return others.length + 1;
+}
+
+/**
+ * The child that a running call is to have and has not, or null.
+ * @param nextEffect the id that the next effect asked for in this record gets: a restart has one of its own.
+ */
+export function childOwed(context: SessionContext, nextEffect: string): EventOf<'child_started'> | null {
+  if (context.tools.delegate?.by_session !== true) return null;
+  const row = context.calls.find(
+    (candidate) =>
+      candidate.status === 'running' &&
+      candidate.accepted === undefined &&
+      candidate.tool === 'delegate' &&
+      !context.children.some(({ effect_id }) => effect_id === candidate.effect_id),
+  );
+  if (!row) return null;
+  const effect_id = row.effect_id ?? nextEffect;
+  const { persona } = row.args as unknown as DelegateArgs;
+  const share = shareOf(context, row) ?? {};
+  const leftOut = handedOn(context).leftOut;
+  return {
+    type: 'child_started',
+    call_id: row.call_id,
+    effect_id,
+    session: childIdOf(context.session_id, effect_id),
+    persona,
+    depth: (context.parent?.depth ?? 0) + 1,
+    ...(row.restarts === undefined ? {} : { restart: row.restarts }),
+    ...(Object.keys(share).length > 0 ? { budget: share } : {}),
+    ...(leftOut > 0 ? { reminders_left_out: leftOut } : {}),
+  };
+}
+
+/** The reminders that a child begins with, oldest first, and how many found no room. */
+export function handedOn(context: SessionContext): {
+  readonly reminders: readonly InheritedReminder[];
+  readonly leftOut: number;
+} {
+  const all = inheritedReminders(context, 1).map(({ type: _, ...reminder }) => reminder);
+  let bytes = 0;
+  // A reminder's own text can be six bytes for each of its units, escaped.
+  const fits = all.filter((reminder) => {
+    const size = JSON.stringify(reminder).length * 3;
+    if (bytes + size > BOUNDS.inheritedRemindersMaxBytes) return false;
+    bytes += size;
+    return true;
+  });
+  return { reminders: fits, leftOut: all.length - fits.length };
+}

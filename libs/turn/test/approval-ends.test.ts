@@ -1,0 +1,140 @@
+/** How a wait for a person ends without one: in time, or by a hook that was told of it; and who is told that it began. */
+import { describe, test } from 'vitest';
+import { given } from './given.ts';
+import {
+  approvalExpires,
+  approved,
+  asked,
+  call,
+  cancelled,
+  denied,
+  Failing,
+  hook,
+  hooksSaid,
+  later,
+  noticeGiven,
+  returned,
+  running,
+  takenOver,
+} from './moves.ts';
+
+const parked = [running({ expireAfterMs: 60_000 }), asked(call('a', 'ask'), call('b', 'ask'))] as const;
+
+describe('an approval that expires', () => {
+  test('says so when it is asked, and waits for its timer', () => {
+    given(running({ expireAfterMs: 60_000 }))
+      .when(asked(call('a', 'ask')))
+      .thenEvent('approval_requested', { call_id: 'a', expire_after_ms: 60_000 })
+      .thenEffects('timer approval at 60000');
+  });
+
+  test('ends as refused by nobody in person, and the run goes on', () => {
+    given(...parked, later(60_000))
+      .when(approvalExpires('a'))
+      .thenJournal('timer_fired approval', 'approval_decided a expired', 'call_ended a denied by expiry')
+      .thenEvent('call_ended', { call_id: 'a', status: 'denied', is_error: true })
+      .thenState('function_awaiting_approval.parked')
+      .when(approvalExpires('b'))
+      .thenIncludes('call_ended b denied by expiry', 'loop_checkpoint post_tool_dispatch', 'turn_start 2');
+  });
+
+  test('is decided: whoever comes later is told', () => {
+    given(...parked, approvalExpires('a'))
+      .when(approved('a'))
+      .thenJournal('command_rejected already_decided allow-a', 'control_outcome approve already_decided a')
+      .thenEvent('command_rejected', { detail: { by: 'expiry', decision: 'deny' } });
+  });
+
+  test('does not expire once somebody has decided', () => {
+    given(...parked, approved('a'))
+      .when(returned('a'))
+      .thenNever('approval_decided a expired')
+      .thenEffects('timer approval at 60000');
+  });
+
+  test('has no timer while the run unwinds', () => {
+    given(...parked)
+      .when(cancelled())
+      .thenIncludes('approval_decided a aborted', 'approval_decided b aborted')
+      .thenNever('timer_fired');
+  });
+
+  test('has its whole time again in a fork', () => {
+    given(...parked, later(50_000), takenOver())
+      .when(later(60_000), approvalExpires('a'))
+      .thenIncludes('approval_decided a expired')
+      .thenEvent('timer_fired', { what: 'approval' });
+  });
+});
+
+describe('OnApprovalRequested', () => {
+  const told = running({ hooks: [hook('OnApprovalRequested')] });
+
+  test('is told beside the wait: a person may decide at once', () => {
+    given(told)
+      .when(asked(call('a', 'ask')))
+      .thenIncludes('approval_requested a', 'hook_call OnApprovalRequested OnApprovalRequested')
+      .thenEvent('hook_call', {
+        payload: {
+          event: 'OnApprovalRequested',
+          session: { id: 's1' },
+          persona: 'coder',
+          turn: 1,
+          call_id: 'a',
+          requested_by: 'rule:rules[0]',
+          tool: { name: 'ask', args: {}, call_id: 'a' },
+        },
+      })
+      .when(approved('a'))
+      .thenIncludes('approval_decided a allow', 'call_started a');
+  });
+
+  test('may refuse, if nobody was quicker', () => {
+    given(told, asked(call('a', 'ask')))
+      .when(hooksSaid({ deny: 'not at night' }))
+      .thenIncludes('announced OnApprovalRequested', 'approval_decided a deny OnApprovalRequested')
+      .thenIncludes('call_ended a denied by hook')
+      .thenEvent('call_ended', {
+        denial: { by: 'hook', hook: 'OnApprovalRequested', reason: 'not at night', args: {} },
+      });
+    given(told, asked(call('a', 'ask')), approved('a'))
+      .when(hooksSaid({ deny: 'not at night' }))
+      .thenIncludes('announced OnApprovalRequested')
+      .thenNever('approval_decided a deny');
+  });
+
+  test('refuses nothing by failing: a person is asked in any case', () => {
+    given(told, asked(call('a', 'ask')))
+      .when(hooksSaid(new Failing()))
+      .thenState('function_awaiting_approval.parked')
+      .when(denied('a'))
+      .thenIncludes('call_ended a denied by user');
+  });
+});
+
+describe('a notice', () => {
+  const told = running({ notifies: true });
+
+  test('is an effect of its own, until it is given; then a waiting session has nothing to do', () => {
+    given(told)
+      .when(asked(call('a', 'ask')))
+      .thenEffects('notify a')
+      .when(noticeGiven('a'))
+      .thenJournal('approval_notified a delivered')
+      .thenEffects()
+      .thenState('function_awaiting_approval.parked');
+  });
+
+  test('that fails is recorded, and changes nothing else', () => {
+    given(told, asked(call('a', 'ask')))
+      .when(noticeGiven('a', 'failed'))
+      .thenJournal('approval_notified a failed')
+      .thenState('function_awaiting_approval.parked');
+  });
+
+  test('is not given any more once the call is decided', () => {
+    given(told, asked(call('a', 'ask')))
+      .when(approved('a'))
+      .thenEffects('call_tool a');
+  });
+});
