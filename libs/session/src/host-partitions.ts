@@ -60,6 +60,8 @@ interface Held {
 
 /** How often a session that another host has is looked for, and how soon trouble is tried again. */
 const LOOK_AGAIN_MS = 1_000;
+/** How often all notes of this host's partitions are read: that a session waits for its next host is said once, and may be lost. */
+const LOOK_AT_ALL_MS = 15_000;
 /** No command has this place: a host is rung for it to hear whether it has the session. */
 const JUST_ASKING = 0;
 
@@ -143,6 +145,7 @@ export class HostPartitions {
   async start(): Promise<number> {
     await this.#peers.join();
     await this.#balance();
+    void this.#lookAtAll();
     return this.#found;
   }
 
@@ -320,6 +323,19 @@ export class HostPartitions {
       }
     }
     this.#looking = null;
+  }
+
+  /** Contract: does not reject. */
+  async #lookAtAll(): Promise<void> {
+    while (!this.#isLeaving) {
+      await this.#ports.clock.sleep(LOOK_AT_ALL_MS, this.#ended.signal);
+      if (this.#isLeaving) return;
+      try {
+        await this.#sort([...this.#assigned]);
+      } catch (error) {
+        this.#ports.log.warn({ error: (error as Error).message }, 'notes of active sessions cannot be read now');
+      }
+    }
   }
 
   // ---- what is heard ----

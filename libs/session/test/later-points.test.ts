@@ -24,11 +24,6 @@ const LATER = HOOK_POINTS.filter((point) => HOOK_CATALOGUE[point].later);
 const SHOWN: { readonly [P in HookPoint]?: JsonObject } = {
   PreStep: { step: { name: 'draft', args: { topic: 'rocks' } } },
   PostStep: { step: { name: 'draft', args: { topic: 'rocks' }, output: 'a draft' } },
-  OnApprovalRequested: {
-    call_id: 'c1',
-    requested_by: 'rule:rules[0]',
-    tool: { name: 'rm', args: { path: 'a' }, call_id: 'c1' },
-  },
   OnHandoffEmitted: { to: 'reviewer', brief: 'look at this' },
 };
 
@@ -66,7 +61,7 @@ async function consulted(
 
 const TAPED = Object.keys(SHOWN) as HookPoint[];
 
-test('later are those of approvals, hand-offs and paused personas', () => {
+test('later are those of hand-offs and paused personas', () => {
   expect(['PreStep', 'PostStep', ...LATER]).toEqual(TAPED);
 });
 

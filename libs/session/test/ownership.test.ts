@@ -444,6 +444,23 @@ test('a host takes up what is noted, and looks at no other session', async () =>
   expect(refOf('busy').sessionId).toBe('busy');
 });
 
+test('a session that was let go of unheard, behind the notes that were read, is found by its note', async () => {
+  const { bed, join, moving } = await crew((line) => ({ ...line, release: () => undefined }));
+  bed.models.answers = [say('late', { delayMs: 60_000 }), say('done')];
+  await bed.start({}, { session: moving });
+  const { list } = bed.bus.active;
+  let isRead = false;
+  Object.assign(bed.bus.active, {
+    list: (...args: Parameters<typeof list>) => (isRead ? list(...args) : Promise.resolve([])),
+  });
+  const second = await join();
+  isRead = true;
+  expect(await noted(bed, moving)).toEqual([null]);
+  await bed.time.advance(20_000);
+  expect(await writersOf(bed, moving)).toContain(second.id);
+  expect((await bed.lines(moving)).at(-1)).toBe('agent_end end_turn');
+});
+
 // A balance ends some turns of the event loop's inner queue after its last answer: whichever of them brings the news.
 test.each([0, 1, 2, 3, 4, 5, 6, 7, 8, 9])(
   'a host that is heard while partitions are being taken gets its share: %i turns later',
