@@ -61,7 +61,7 @@ async function consulted(
 
 const TAPED = Object.keys(SHOWN) as HookPoint[];
 
-test('later are those of hand-offs and paused personas', () => {
+test('later are those of hand-offs', () => {
   expect(['PreStep', 'PostStep', ...LATER]).toEqual(TAPED);
 });
 

@@ -2,6 +2,7 @@
 import { createMemoryPersonas } from '@coxswain/adapter-memory';
 import { type JsonObject, Persona, TenantId } from '@coxswain/protocol';
 import { expect, test } from 'vitest';
+import { crewBed, delegate } from './crew-bed.ts';
 import { hook } from './fake-hooks.ts';
 import { FakeModels, say } from './fake-model.ts';
 import { refOf, testBed } from './test-bed.ts';
@@ -172,4 +173,28 @@ test('a name that nobody has ever announced is not found, and the message names 
   const [end] = await bed.eventsOf('agent_end');
   expect(end?.error).toMatchObject({ code: 'persona_not_found' });
   expect(end?.error?.message).toContain('coder, reviewer');
+});
+
+test('work is delegated to a served persona by its name, and by a served one to itself', async () => {
+  const bed = crewBed();
+  const personas = createMemoryPersonas();
+  const there = new FakeModels(bed.time.clock());
+  there.answers = [delegate(['reviewer', 'look']), say('looked'), say('from there')];
+  bed.parts = { lead: [delegate(['reviewer', 'review']), say('done')] };
+  await bed.crewHost({}, { served: personas });
+  personas.serve(DEFAULT, { ...REVIEWER, permissions: { rules: [], default: 'allow' } }, there);
+  await bed.begin('lead');
+  await bed.time.settle();
+  const [child = ''] = await bed.childrenOf();
+  const [grandchild = ''] = await bed.childrenOf(child);
+  for (const session of [child, grandchild])
+    expect((await bed.eventsOf('persona_changed', session))[0]?.provision).toMatchObject({
+      persona: { name: 'reviewer', version: 'v1' },
+      served: true,
+    });
+  expect((await bed.eventsOf('call_ended')).map(({ result }) => result.content)).toEqual([
+    [{ type: 'text', text: 'from there' }],
+  ]);
+  const [tools] = await bed.eventsOf('tools_changed');
+  expect(tools?.tools.find(({ name }) => name === 'delegate')?.description).toContain('reviewer');
 });

@@ -42,6 +42,23 @@ describe('a step that nobody serves', () => {
       .thenState('failed');
   });
 
+  test('is given up as a declared step’s error boundary says, where one is open', () => {
+    const steps = [
+      { name: 'plan', prompt: 'Plan.', error_boundary: 'continue' as const },
+      { name: 'write', prompt: 'Write.', error_boundary: 'fail' as const },
+    ];
+    given(running({ steps }), unserved)
+      .when(timerFires)
+      .thenIncludes(
+        'timer_fired waiting_for_persona',
+        'step_finished plan failed persona_unavailable: continue',
+        'step_started write',
+      );
+    given(running({ steps: [steps[1] as (typeof steps)[1]] }), unserved)
+      .when(timerFires, toolsClosed)
+      .thenIncludes('step_finished write failed persona_unavailable: fail', 'agent_end error');
+  });
+
   test('waits on under the next host, with the same timer', () => {
     given(running(), unserved, owned(2)).when(timerFires, toolsClosed).thenIncludes('agent_end error');
   });
