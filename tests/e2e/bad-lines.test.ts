@@ -34,7 +34,7 @@ const run = (...flags: string[]) => ['run', 'x', ...(flags.includes('--model') ?
 
 const LINES: [what: string, line: () => string[], names: RegExp][] = [
   ['an unknown command', () => ['steeer', 'a', 'b'], /did you mean cox steer\?/],
-  ['a command of a later release', () => ['tree', 'a'], /not there yet/],
+  ['a command of a later release', () => ['inspect', 'a'], /not there yet/],
   ['an unknown flag', () => run('--alow', 'x'), /--alow.*--allow/],
   ['a flag without its value', () => run('--id'), /--id needs a value/],
   ['a flag twice', () => run('--id', 'a', '--id', 'b'), /--id is given twice/],
@@ -52,6 +52,8 @@ const LINES: [what: string, line: () => string[], names: RegExp][] = [
   ['a persona that is no YAML', () => run('--persona', join(folder, 'broken.yaml')), /broken\.yaml/],
   ['a persona with an unknown key', () => run('--persona', join(folder, 'strange.yaml')), /moood/],
   ['a persona of a later release', () => run('--persona', join(folder, 'later.yaml')), /hooks/],
+  ['files and those that are served at once', () => ['personas', 'check', 'later.yaml', '--served'], /--served goes/],
+  ['a tenant of files', () => ['personas', '--tenant', 'red'], /--tenant goes with --served/],
   ['an MCP file with a mistake', () => run('--mcp', join(folder, 'mcp.json')), /mcp\.json|comand|"command"/],
   ['a mode that is none', () => ['steer', 'penguin', 'x', '--mode', 'asap'], /interrupt_immediate/],
   ['arguments that are no JSON', () => ['approve', 'penguin', 'c1', '--args', '{'], /--args/],
