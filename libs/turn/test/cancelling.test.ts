@@ -1,5 +1,5 @@
 /** Cancelling a run, in every state, and cancelling one call, in every status of it. */
-import { BOUNDS } from '@coxswain/protocol';
+import { BOUNDS, type Step } from '@coxswain/protocol';
 import { describe, expect, test } from 'vitest';
 import { effectsOf, isEnded, leafOf } from '../src/mod.ts';
 import { given, type Session } from './given.ts';
@@ -43,12 +43,15 @@ const compacting = (...points: Parameters<typeof hook>[0][]): Move => [
   returned('a'),
 ];
 
+const PLAN: Step = { name: 'plan', prompt: 'Plan it.', error_boundary: 'fail' };
+
 /** A way to every state in which a session waits. Where it does not wait nothing can arrive: a record is one step. */
 const WAITING: Readonly<Record<string, Move>> = {
   'provisioning.resolving': started(),
   'provisioning.session_start': [started(), provisioned({ hooks: [hook('session_start')] })],
   'provisioning.user_prompt_submit': [started(), provisioned({ hooks: [hook('user_prompt_submit')] })],
   'assistant_streaming.streaming': running(),
+  'assistant_streaming.pre_step': running({ steps: [PLAN], hooks: [hook('PreStep')] }),
   'assistant_streaming.vetting_compaction': [compacting('pre_compact')],
   'assistant_streaming.compacting': [compacting()],
   'assistant_streaming.compacted': [compacting('post_compact'), compacted()],
@@ -88,6 +91,7 @@ const WAITING: Readonly<Record<string, Move>> = {
     steered('late'),
     toolsClosed,
   ],
+  'steering_check.post_step': [running({ steps: [PLAN], hooks: [hook('PostStep')] }), answered()],
   'tearing_down.post_finish': ended({ hooks: [hook('post_finish')] }),
   'tearing_down.session_end': ended({ hooks: [hook('session_end')] }),
 };

@@ -99,6 +99,8 @@ export const APPROVALS: readonly Scenario[] = [
   {
     name: 'approval-expired',
     shows: 'of two calls that wait an hour one is allowed in time, the other expires; who comes later is told so',
+    // Both are due in the same moment.
+    racing: true,
     turns: [ask(['haul', { ms: 10 }], ['haul', { ms: 20 }]), say('Then not.')],
     tools: ['haul'],
     async play(stage) {
