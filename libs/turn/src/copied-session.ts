@@ -97,6 +97,9 @@ export function ownedAfterCopy(
     epoch: event.epoch,
     ...(model ? { model: { ...model, restarts: 0 } } : {}),
     ...(compacting ? { compacting: { ...compacting, restarts: 0 } } : {}),
+    // Whoever runs the step here says anew what it waits for, and its time begins anew.
+    persona_wait: null,
+    lost_steps: null,
     calls: context.calls.map((row) => callAfterCopy(row, event)),
     // Nobody has started this one, and what the origin has started is the origin's.
     ...(context.parent ? { parent: { ...context.parent, detached: true as const }, notice: null } : {}),

@@ -89,7 +89,8 @@ export function waitsForPersona(
 /** The wait was too long: what the model was asked for has failed, and says for whom it has waited. */
 export function waitedTooLong(context: SessionContext): SessionEvent[] {
   const wait = personaWait(context);
-  if (!wait) return [];
+  // An interrupt has ended it already, and its outcome is on its way.
+  if (!wait || context.model?.preempted) return [];
   const message = `nobody has served ${wait.persona} ${wait.version} for as long as a step waits`;
   const error = { code: 'persona_unavailable', message, retryable: true };
   const failed: EventOf<'run_failed'> = { type: 'run_failed', source: 'model', error, stop_reason: 'error' };

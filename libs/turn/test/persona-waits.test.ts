@@ -1,8 +1,20 @@
 /** Steps of served personas: waiting, going on, being lost, and being given up. */
 import type { PersonaStepInput } from '@coxswain/protocol';
-import { describe, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
+import { timerOf } from '../src/mod.ts';
 import { given } from './given.ts';
-import { answered, cancelled, type Move, modelStopped, owned, running, timerFires, toolsClosed } from './moves.ts';
+import {
+  answered,
+  cancelled,
+  later,
+  type Move,
+  modelStopped,
+  owned,
+  running,
+  takenOver,
+  timerFires,
+  toolsClosed,
+} from './moves.ts';
 
 type Told = PersonaStepInput extends infer One
   ? One extends PersonaStepInput
@@ -61,6 +73,13 @@ describe('a step that nobody serves', () => {
 
   test('waits on under the next host, with the same timer', () => {
     given(running(), unserved, owned(2)).when(timerFires, toolsClosed).thenIncludes('agent_end error');
+  });
+
+  test('waits in a fork only once that has begun it itself, with a time of its own', () => {
+    const { state } = given(running(), unserved, later(50_000)).when(takenOver()).session;
+    expect(timerOf(state)).toBeNull();
+    const fork = given(running(), unserved, later(50_000), takenOver()).when(unserved).session;
+    expect((timerOf(fork.state)?.dueAtMs ?? 0) - fork.state.context.at_ms).toBe(60_000);
   });
 
   test('may be cancelled', () => {
