@@ -21,6 +21,8 @@ const has =
   (holds: (event: SessionEvent) => boolean) =>
   ({ records }: Journal) =>
     records.some(({ events }) => events.some(holds));
+const hasTakenHold = ({ command_id, call_id }: EventOf<'suspend_requested'>) =>
+  has((event) => event.type === 'suspended' && event.command_id === command_id && event.call_id === call_id);
 const isSteer = (event: SessionEvent) =>
   event.type === 'message_injected' && event.origin === 'steer' && event.audit_only === undefined;
 const isShown = (event: SessionEvent) => event.type === 'reminder_fired' && event.audit_only === undefined;
@@ -136,7 +138,11 @@ export const CHANGED_LIVES: readonly Case[] = [
   ['suspensions', 'a session wakes twice', (sound) => sound.changed('resumed', twice)],
   ['suspensions', 'a session works in its sleep', (sound) => sound.changed('resumed', never)],
   ['suspensions', 'a session is suspended twice', (sound) => sound.changed('suspended', twice)],
-  ['suspensions', 'nobody has asked for it', (sound) => sound.changed('suspend_requested', never)],
+  [
+    'suspensions',
+    'nobody has asked for it',
+    (sound) => sound.changed('suspend_requested', never, (asked, _record, journal) => hasTakenHold(asked)(journal)),
+  ],
   ...(['command', 'interrupt', 'signal', 'timeout'] as const).map(
     (cause): Case => [
       'suspensions',
