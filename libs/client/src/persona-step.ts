@@ -53,7 +53,7 @@ export function personaStep(nc: NatsConnection, models: StepModels<AnswerPart>, 
 
 /** What is answered of a step that goes elsewhere: nothing of it ran. */
 function handedBack(): ToolResult {
-  return { content: [], is_error: true, detail: { code: 'handed_back' } };
+  return { content: [], is_error: true, detail: { handed_back: true } };
 }
 
 class Parts {

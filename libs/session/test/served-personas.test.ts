@@ -179,7 +179,7 @@ test('work is delegated to a served persona by its name, and by a served one to 
   const bed = crewBed();
   const personas = createMemoryPersonas();
   const there = new FakeModels(bed.time.clock());
-  there.answers = [delegate(['reviewer', 'look']), say('looked'), say('from there')];
+  there.answers = [delegate(['reviewer', 'look']), say('looked')];
   bed.parts = { lead: [delegate(['reviewer', 'review']), say('done')] };
   await bed.crewHost({}, { served: personas });
   personas.serve(DEFAULT, { ...REVIEWER, permissions: { rules: [], default: 'allow' } }, there);
@@ -193,7 +193,7 @@ test('work is delegated to a served persona by its name, and by a served one to 
       served: true,
     });
   expect((await bed.eventsOf('call_ended')).map(({ result }) => result.content)).toEqual([
-    [{ type: 'text', text: 'from there' }],
+    [{ type: 'text', text: 'looked' }],
   ]);
   const [tools] = await bed.eventsOf('tools_changed');
   expect(tools?.tools.find(({ name }) => name === 'delegate')?.description).toContain('reviewer');

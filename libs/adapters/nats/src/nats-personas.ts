@@ -115,7 +115,7 @@ export async function createNatsPersonas(nc: NatsConnection, log: Log): Promise<
         stopping.signal,
       );
       const instance = taken as string | null;
-      const code = outcome.result.detail?.code;
+      const isHandedBack = outcome.result.detail?.handed_back === true;
       if (outcome.status === 'ok') {
         const read = StepResult.safeParse(outcome.result.detail?.step);
         if (!read.success) return ended(broken('what came back is no answer of a model'));
@@ -126,8 +126,7 @@ export async function createNatsPersonas(nc: NatsConnection, log: Log): Promise<
       }
       if (outcome.status === 'unavailable' || instance === null) return { status: 'unserved' };
       if (outcome.status === 'lost') return { status: 'lost', instance, cause: 'gone' };
-      if (outcome.status === 'cancelled' || code === 'handed_back')
-        return { status: 'lost', instance, cause: 'handed_back' };
+      if (outcome.status === 'cancelled' || isHandedBack) return { status: 'lost', instance, cause: 'handed_back' };
       const [said] = outcome.result.content;
       return ended(broken(said?.type === 'text' ? said.text : 'the step went wrong where the persona is served'));
     } finally {
