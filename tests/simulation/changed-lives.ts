@@ -21,6 +21,7 @@ const has =
   (holds: (event: SessionEvent) => boolean) =>
   ({ records }: Journal) =>
     records.some(({ events }) => events.some(holds));
+const hasSteps = has(({ type }) => type === 'step_finished');
 const isSteer = (event: SessionEvent) =>
   event.type === 'message_injected' && event.origin === 'steer' && event.audit_only === undefined;
 const isShown = (event: SessionEvent) => event.type === 'reminder_fired' && event.audit_only === undefined;
@@ -136,7 +137,12 @@ export const CHANGED_LIVES: readonly Case[] = [
   ['suspensions', 'a session wakes twice', (sound) => sound.changed('resumed', twice)],
   ['suspensions', 'a session works in its sleep', (sound) => sound.changed('resumed', never)],
   ['suspensions', 'a session is suspended twice', (sound) => sound.changed('suspended', twice)],
-  ['suspensions', 'nobody has asked for it', (sound) => sound.changed('suspend_requested', never)],
+  [
+    'suspensions',
+    'nobody has asked for it',
+    // A step that has failed asks by itself.
+    (sound) => sound.changed('suspend_requested', never, (_event, _record, journal) => !hasSteps(journal)),
+  ],
   ...(['command', 'interrupt', 'signal', 'timeout'] as const).map(
     (cause): Case => [
       'suspensions',
