@@ -1,5 +1,5 @@
 /** Calls of bus tools when things stand still, die or are replaced: workers, hosts, and the server between them. */
-import { subjects } from '@coxswain/protocol';
+import { type JournalRecord, subjects } from '@coxswain/protocol';
 import { expect, test } from 'vitest';
 import { anything, calledTools, calls, done, textOf, waiting } from './kit/called-tools.ts';
 import { busAndHost } from './kit/fixture.ts';
@@ -65,10 +65,13 @@ test('a host that is stopped does not wait for a call at a worker, and the next 
 
 test('a host that stood still while another took over calls and aborts nothing any more', async () => {
   const { name, module } = await tool(`${anything}, ${waiting('the new owner’s')}`);
+  const other = await startHost(fixture.bus);
   const id = await start([calls(name), done]);
   await began(module);
-  const zombie = fixture.host;
-  const next = await startHost(fixture.bus);
+  // Whichever of the two has it stands still.
+  const { attempt } = (await journalOf(fixture.bus, id)).records.at(-1) as JournalRecord;
+  const isOthers = other.json.some(({ host }) => host === attempt);
+  const [zombie, next] = isOthers ? [other, fixture.host] : [fixture.host, other];
   const orders: { want: string; epoch: number }[] = [];
   const listening = fixture.bus.bare.subscribe(`cox.default.tool.${name}.>`, {
     callback: (_, message) => void orders.push(message.json()),

@@ -22,6 +22,8 @@ const has =
   ({ records }: Journal) =>
     records.some(({ events }) => events.some(holds));
 const hasSteps = has(({ type }) => type === 'step_finished');
+const hasTakenHold = ({ command_id, call_id }: EventOf<'suspend_requested'>) =>
+  has((event) => event.type === 'suspended' && event.command_id === command_id && event.call_id === call_id);
 const isSteer = (event: SessionEvent) =>
   event.type === 'message_injected' && event.origin === 'steer' && event.audit_only === undefined;
 const isShown = (event: SessionEvent) => event.type === 'reminder_fired' && event.audit_only === undefined;
@@ -141,7 +143,12 @@ export const CHANGED_LIVES: readonly Case[] = [
     'suspensions',
     'nobody has asked for it',
     // A step that has failed asks by itself.
-    (sound) => sound.changed('suspend_requested', never, (_event, _record, journal) => !hasSteps(journal)),
+    (sound) =>
+      sound.changed(
+        'suspend_requested',
+        never,
+        (asked, _record, journal) => hasTakenHold(asked)(journal) && !hasSteps(journal),
+      ),
   ],
   ...(['command', 'interrupt', 'signal', 'timeout'] as const).map(
     (cause): Case => [

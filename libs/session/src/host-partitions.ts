@@ -331,7 +331,11 @@ export class HostPartitions {
       await this.#ports.clock.sleep(LOOK_AT_ALL_MS, this.#ended.signal);
       if (this.#isLeaving) return;
       try {
-        await this.#sort([...this.#assigned]);
+        await sideBySide([...this.#assigned], async (p) => {
+          for (const session of await this.#ports.active.list(p))
+            if (session.host === null && this.isOwn(session.ref) && !this.#sessions.isHere(session.ref))
+              this.#find(session);
+        });
       } catch (error) {
         this.#ports.log.warn({ error: (error as Error).message }, 'notes of active sessions cannot be read now');
       }

@@ -456,7 +456,7 @@ test('a session that was let go of unheard, behind the notes that were read, is 
   const second = await join();
   isRead = true;
   expect(await noted(bed, moving)).toEqual([null]);
-  await bed.time.advance(20_000);
+  await bed.time.advance(90_000);
   expect(await writersOf(bed, moving)).toContain(second.id);
   expect((await bed.lines(moving)).at(-1)).toBe('agent_end end_turn');
 });
