@@ -243,8 +243,7 @@ test('points that no session fires yet are served, stand in the journal’s tabl
   const { name } = await serve(`
     const told = ({ event }) => ({ body: 'asked at ' + event });
     export default {
-      PreStep: { step: 'draft', handler: ({ step }) => ({ args: { ...step.args, more: true } }) },
-      post_step: told, OnApprovalRequested: told, on_handoff_emitted: told, OnPersonaPaused: told, OnPersonaResumed: told,
+      on_handoff_emitted: told, OnPersonaPaused: told, OnPersonaResumed: told,
     };
   `);
   const journal = await endOf(fixture.bus, await start([reads, done]));
@@ -258,13 +257,11 @@ test('points that no session fires yet are served, stand in the journal’s tabl
   expect(journal.of('hook_call')).toEqual([]);
 
   for (const { id, point } of table) {
-    const step = { name: 'draft', args: { topic: 'rocks' } };
-    const payload = { event: point, session: { id: 's' }, persona: 'mate', turn: 1, step };
+    const payload = { event: point, session: { id: 's' }, persona: 'mate', turn: 1 };
     const asked = { v: 1, hook: id, session_id: 's', effect_id: '1-0', point, payload, timeout_ms: 1_000 };
     const question = JSON.stringify({ ...asked, callback: '_INBOX.nobody' });
     const answer = await fixture.bus.bare.request(subjects.hook('default', id), question, { timeout: 10_000 });
-    const raw = point === 'PreStep' ? { args: { topic: 'rocks', more: true } } : { body: `asked at ${point}` };
-    expect(answer.json()).toMatchObject({ hook: id, status: 'returned', raw });
+    expect(answer.json()).toMatchObject({ hook: id, status: 'returned', raw: { body: `asked at ${point}` } });
   }
 });
 

@@ -7,8 +7,8 @@ export const FAULTS_OF_HOOKS: readonly PlantedFault[] = [
   {
     name: 'a turn begins before hooks were told of the last one',
     file: 'next.ts',
-    find: '    if (context.announcements.length > 0) return null;\n    const notice',
-    instead: '    const notice',
+    find: '    if (context.announcements.length > 0) return null;\n    const step',
+    instead: '    const step',
   },
   {
     name: 'a run ends before hooks were told of all of it',

@@ -182,8 +182,8 @@ const FAULTS_OF_TURNS: readonly PlantedFault[] = [
   {
     name: 'a seam is left out: compaction is considered before iteration_start',
     file: 'turn-machine.ts',
-    find: "on: { turn_start: to('iteration_start') }",
-    instead: "on: { turn_start: to('pre_compact') }",
+    find: "evolves], turn_start: to('iteration_start') }",
+    instead: "evolves], turn_start: to('pre_compact') }",
   },
   {
     name: 'an error ends in stopped',

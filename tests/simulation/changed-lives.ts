@@ -21,6 +21,7 @@ const has =
   (holds: (event: SessionEvent) => boolean) =>
   ({ records }: Journal) =>
     records.some(({ events }) => events.some(holds));
+const hasSteps = has(({ type }) => type === 'step_finished');
 const hasTakenHold = ({ command_id, call_id }: EventOf<'suspend_requested'>) =>
   has((event) => event.type === 'suspended' && event.command_id === command_id && event.call_id === call_id);
 const isSteer = (event: SessionEvent) =>
@@ -141,7 +142,13 @@ export const CHANGED_LIVES: readonly Case[] = [
   [
     'suspensions',
     'nobody has asked for it',
-    (sound) => sound.changed('suspend_requested', never, (asked, _record, journal) => hasTakenHold(asked)(journal)),
+    // A step that has failed asks by itself.
+    (sound) =>
+      sound.changed(
+        'suspend_requested',
+        never,
+        (asked, _record, journal) => hasTakenHold(asked)(journal) && !hasSteps(journal),
+      ),
   ],
   ...(['command', 'interrupt', 'signal', 'timeout'] as const).map(
     (cause): Case => [

@@ -92,6 +92,8 @@ test('what is wrong is told by line and column', async () => {
   expect(await wrong('name: a\nmodel: gpt')).toContain('p.yaml:2:8: model: a model is written');
   expect(await wrong('name: a\nprompt: [')).toMatch(/p\.yaml:\d+:\d+: /);
   expect(await wrong('name: a\nhooks: [{}]')).toContain('p.yaml:2:1: hooks is not there yet');
+  expect(await wrong('name: a\nlimits: {depth: 9}')).toMatch(/p\.yaml:2:17: limits\.depth: /);
+  expect(await wrong('name: a\nhandoffs: [b]')).toContain('p.yaml:2:1: handoffs is not there yet');
   expect(await wrong('{"name": "a",\n "promt": ""}', 'p.json')).toContain('p.json:2:2: unknown key "promt"');
 });
 

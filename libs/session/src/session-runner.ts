@@ -417,7 +417,10 @@ export class SessionRunner {
     if (await this.#step(owned, input)) this.#feedback.recorded();
   }
 
-  /** What an earlier runner of this host was told is recorded now, unless another host has worked on the session since. */
+  /**
+   * What an earlier runner of this host was told is recorded now, and its outcomes wait for their effects; unless another host has
+   * worked on the session since: then the one is lost, and of the others those are late that nobody waits for.
+   */
   #takeUpCarried(loaded: LoadedSession): void {
     if (loaded.n === 0 || this.#options.isOwn(loaded.writer)) {
       this.#postFeedback();

@@ -432,9 +432,14 @@ describe('is refused', () => {
     [{ session: 's1', n: 1, changes: { prompt: 'x', result: 'y' } }, 'invalid_field', 'fork.changes.result'],
     [{ session: 's1', n: 1, changes: { model: 'nameless' } }, 'invalid_field', 'fork.changes.model'],
     [
-      { session: 's1', n: 1, changes: { persona: { name: 'p', skills: ['x'] } } },
+      { session: 's1', n: 1, changes: { persona: { name: 'p', handoffs: ['x'] } } },
       'not_yet_available',
-      'fork.changes.persona.skills',
+      'fork.changes.persona.handoffs',
+    ],
+    [
+      { session: 's1', n: 1, changes: { persona: { name: 'p', skills: ['x'] } } },
+      'invalid_field',
+      'fork.changes.persona.skills.0',
     ],
   ])('%j', async (forked, code, field) => {
     const bed = testBed();

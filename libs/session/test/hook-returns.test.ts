@@ -2,10 +2,10 @@
  * What each return of the protocol does to a session: every return at every point that sessions fire, on a running host.
  * Which return means what where is taken from the oracle of the protocol's own test.
  */
-import { FIRED_HOOK_POINTS, type HookPoint, type JsonObject, textOf } from '@coxswain/protocol';
+import { FIRED_HOOK_POINTS, type HookPoint, type HookRegistration, type JsonObject, textOf } from '@coxswain/protocol';
 import { describe, expect, test } from 'vitest';
-import { expected, ROWS } from '../../protocol/test/return-table.ts';
-import { hook, returns } from './fake-hooks.ts';
+import { expected, ROWS, type Row, reminding } from '../../protocol/test/return-table.ts';
+import { type Handler, hook, returns } from './fake-hooks.ts';
 import { type Answer, ask, call, say } from './fake-model.ts';
 import { answer } from './fake-tools.ts';
 import { type TestBed, testBed } from './test-bed.ts';
@@ -20,7 +20,9 @@ interface Stage {
   /** The word where nobody objects, where the operation is refused, and where an answer says something else. */
   readonly goesOn: string;
   readonly refused: string;
-  readonly means?: Readonly<Record<string, string>>;
+  readonly means?: Readonly<Record<string, string | ((answer: JsonObject) => string)>>;
+  /** Returns that only this point tells apart, beside those of the protocol. */
+  readonly rows?: Readonly<Record<string, Row>>;
 }
 
 const end = async (bed: TestBed) => String((await bed.eventsOf('agent_end')).at(-1)?.stop_reason);
@@ -49,6 +51,41 @@ const compacting: Partial<Stage> = {
 const suspending = async (bed: TestBed) => {
   await bed.send('suspend');
   await bed.time.advance(20);
+};
+const ownRow = (raw: unknown, means: string, point: HookPoint, reminders = 0): Row => ({
+  raw,
+  means,
+  where: [point],
+  elsewhere: 'verdict_not_allowed',
+  reminders,
+});
+const stepping: Partial<Stage> = {
+  answers: [say('a plan'), say('done')],
+  settings: mate({
+    steps: [
+      { name: 'plan', prompt: 'Do plan.' },
+      { name: 'write', prompt: 'Do write.' },
+    ],
+  }),
+};
+/** How the first step and the run have ended, and what the model was told to do. */
+const stepped = async (bed: TestBed) => {
+  const [first] = await bed.eventsOf('step_finished');
+  const output = first?.output === undefined ? '' : ` as ${JSON.stringify(first.output)}`;
+  const said = (bed.models.requests.at(-1)?.messages ?? []).map(textOf).filter((text) => text.startsWith('Step '));
+  const asked = said.map((text) => text.split('\n\n').slice(1).join(' '));
+  return [`${first?.error?.code ?? first?.status}${output}`, await end(bed), ...asked].join(', ');
+};
+/** What has become of a call that waits for a person. */
+const waited = async (bed: TestBed) => {
+  const [asked] = await bed.eventsOf('approval_requested');
+  const [decided] = await bed.eventsOf('approval_decided');
+  const [ended] = await bed.eventsOf('call_ended');
+  const ran = bed.toolSource.runs.length > 0 ? 'ran' : 'not run';
+  if (!asked) return 'not asked';
+  if (!decided) return ended ? `${ended.status} by nobody` : `parked, ${ran}`;
+  const { decision, hook = 'a person', reason = 'no reason' } = decided;
+  return `${decision} by ${hook} for ${reason}, ${ended?.status}, ${ran}`;
 };
 
 const STAGES: { readonly [P in HookPoint]?: Stage } = {
@@ -138,19 +175,80 @@ const STAGES: { readonly [P in HookPoint]?: Stage } = {
   }),
   post_finish: told(),
   loop_checkpoint: told(),
+  PreStep: {
+    ...stepping,
+    outcome: stepped,
+    goesOn: 'completed, end_turn, Do plan., Do write.',
+    refused: 'step_denied, error',
+    means: {
+      deny: 'step_denied, error',
+      // A step takes a prompt, and no other argument.
+      rewrite_args: ({ args }) =>
+        JSON.stringify(args) === '{"prompt":"Do less."}'
+          ? 'completed, end_turn, Do less., Do write.'
+          : 'step_denied, error',
+    },
+    rows: {
+      '{args: {prompt}}': ownRow({ args: { prompt: 'Do less.' } }, 'rewrite_args', 'PreStep'),
+      '{reminder, then: {args: {prompt}}}': ownRow(
+        reminding({ args: { prompt: 'Do less.' } }),
+        'rewrite_args',
+        'PreStep',
+        1,
+      ),
+      '{args: {prompt: ""}}': ownRow({ args: { prompt: ' ' } }, 'rewrite_args', 'PreStep'),
+      '{args: {prompt, more}}': ownRow({ args: { prompt: 'Do less.', more: 1 } }, 'rewrite_args', 'PreStep'),
+    },
+  },
+  PostStep: {
+    ...stepping,
+    outcome: stepped,
+    goesOn: 'completed, end_turn, Do plan., Do write.',
+    refused: 'step_denied, error, Do plan.',
+    means: {
+      deny: 'step_denied, error, Do plan.',
+      rewrite_output: ({ output }) => {
+        const text = typeof output === 'string' ? output : JSON.stringify(output);
+        const note = `What step plan came to is taken as this:\n${text}`;
+        return `completed as ${JSON.stringify(output)}, end_turn, Do plan., ${note} Do write.`;
+      },
+    },
+    rows: {
+      '{output: a text}': ownRow({ output: 'a better plan' }, 'rewrite_output', 'PostStep'),
+      '{output: an object}': ownRow({ output: { a: [1] } }, 'rewrite_output', 'PostStep'),
+    },
+  },
+  OnApprovalRequested: {
+    answers: reads,
+    settings: asking,
+    outcome: waited,
+    goesOn: 'parked, not run',
+    // A wrong answer refuses nothing here: a person is asked in any case.
+    refused: 'parked, not run',
+    means: { deny: 'deny by h for r, denied, not run' },
+  },
   OnBudgetThreshold: told({ settings: { limits: { tokens: 20 } } }),
 };
 
+/** Of the points that a run passes more than once, where the handler is asked: one time is enough to tell of. */
+const ONCE: { readonly [P in HookPoint]?: Partial<HookRegistration> } = {
+  loop_checkpoint: { pattern: 'iteration_end' },
+  OnBudgetThreshold: { pct: 50 },
+  PreStep: { step: 'plan' },
+  PostStep: { step: 'plan' },
+};
+
 async function play(point: HookPoint, raw: unknown): Promise<TestBed> {
+  return playWith(point, returns(raw));
+}
+
+async function playWith(point: HookPoint, handler: Handler): Promise<TestBed> {
   const stage = STAGES[point] as Stage;
   const bed = testBed();
   bed.tools = { read: { run: async () => ({ ...answer('read ran'), edited: ['a.ts'] }) } };
   bed.models.answers = stage.answers ?? [say('done')];
-  // One seam, and one threshold, are enough to tell of.
-  const once =
-    point === 'loop_checkpoint' ? { pattern: 'iteration_end' } : point === 'OnBudgetThreshold' ? { pct: 50 } : {};
-  bed.hooks.registrations = [hook(point, 'h', once)];
-  bed.hooks.handlers = { h: returns(raw) };
+  bed.hooks.registrations = [hook(point, 'h', ONCE[point])];
+  bed.hooks.handlers = { h: handler };
   await bed.host();
   await bed.start(stage.settings ?? {});
   await stage.play?.(bed);
@@ -168,6 +266,8 @@ function effectOf(point: HookPoint, raw: unknown, meaning: string): string {
   if (meaning.startsWith('verdict_')) return refused;
   const [kind = ''] = meaning.split(',');
   const inner = innermost(raw) as Record<string, unknown>;
+  const own = means[kind];
+  if (own !== undefined && typeof own !== 'string') return own(inner as JsonObject);
   if (kind === 'rewrite_args') return `ran ${JSON.stringify(inner.args)}`;
   if (kind === 'decision') return { allow: 'ran {}', deny: 'denied', ask: 'parked' }[inner.decision as string] ?? '';
   if (kind === 'gate') return Array.isArray(inner) && inner[0]?.allow === true ? goesOn : 'denied';
@@ -175,7 +275,7 @@ function effectOf(point: HookPoint, raw: unknown, meaning: string): string {
     const text = typeof inner === 'string' ? inner : (inner.result ?? 'read ran');
     return `${text} ${typeof inner === 'string' ? false : (inner.is_error ?? false)}`;
   }
-  return means[kind] ?? goesOn;
+  return own ?? goesOn;
 }
 
 function innermost(raw: unknown): unknown {
@@ -184,7 +284,7 @@ function innermost(raw: unknown): unknown {
 }
 
 describe.each([...FIRED_HOOK_POINTS])('at %s', (point) => {
-  test.each(Object.entries(ROWS))('%s', async (_name, row) => {
+  test.each(Object.entries({ ...ROWS, ...STAGES[point]?.rows }))('%s', async (_name, row) => {
     const meaning = expected(row, point);
     const bed = await play(point, row.raw);
     const [returned, ...more] = await bed.eventsOf('hook_returned');
@@ -200,4 +300,22 @@ describe.each([...FIRED_HOOK_POINTS])('at %s', (point) => {
     );
     expect([...new Set(taped)]).toEqual(kind === 'job' ? ['j1'] : jobs);
   });
+});
+
+test('what refuses at OnApprovalRequested decides nothing once a person has', async () => {
+  let refuse = () => {};
+  const refusal = new Promise<void>((resolve) => {
+    refuse = resolve;
+  });
+  const bed = await playWith('OnApprovalRequested', async () => {
+    await refusal;
+    return { status: 'returned', raw: { deny: 'r' } };
+  });
+  expect(await waited(bed)).toBe('parked, not run');
+  await bed.send('approve', { call_id: 'c1', decision: 'allow' });
+  refuse();
+  await bed.time.advance(1_000);
+  expect(await bed.eventsOf('hook_returned')).toMatchObject([{ hook: 'h', verdict: { kind: 'deny', reason: 'r' } }]);
+  expect(await bed.eventsOf('approval_decided')).toHaveLength(1);
+  expect(await waited(bed)).toBe('allow by a person for no reason, ok, ran');
 });

@@ -29,6 +29,7 @@ export function busAndHost(): Fixture {
       await fixture.bus?.stop();
       await removeScratch();
     }
-  });
+    // Every journal of the file is read and replayed, on a machine that may have much else to do.
+  }, 300_000);
   return fixture;
 }

@@ -56,9 +56,16 @@ export const checkSuspensions: Checker = ({ records }) => {
           signals.set(event.command_id, event.name);
           break;
         case 'control_outcome':
-          if (event.control === 'resume' && event.status === 'resumed') sleep?.resumes.add(event.command_id);
+          if (event.control === 'resume' && event.status === 'resumed') {
+            if (sleep) sleep.resumes.add(event.command_id);
+            else asked = null;
+          }
+          if (event.control === 'suspend' && event.status === 'lapsed') asked = null;
           if (event.control === 'cancel' && event.status === 'cancelled') isEnding = true;
           if (event.status === 'revoked') interrupts.delete(event.target);
+          break;
+        case 'hook_vetoed':
+          if (event.point === 'pre_suspend') asked = null;
           break;
         case 'injection_blocked':
         case 'injection_collapsed':
@@ -113,6 +120,8 @@ export const checkSuspensions: Checker = ({ records }) => {
           if (sleep) wrong.push(`record ${n}: a turn begins while the session is suspended`);
           if (owed && owed.left > 0) wrong.push(`record ${n}: the model is not told how long it slept`);
           owed = null;
+          // A message has kept it from parking itself: what a call asked for holds until the next turn, and no longer.
+          if (asked?.call_id !== undefined) asked = null;
           break;
         case 'agent_end':
           if (sleep && !isEnding) wrong.push(`record ${n}: a run ends in the middle of a suspension, by itself`);

@@ -4,6 +4,7 @@ import { BOUNDS, type SessionEvent } from '@coxswain/protocol';
 import { SessionActor } from '@coxswain/turn';
 import { given, type Outcome } from '../../../turn/test/given.ts';
 import {
+  approved,
   asked,
   call,
   callCancelled,
@@ -87,6 +88,20 @@ export const OF_MEMORY: BoundRows = {
     );
     const left = size - session.state.context.edited.length;
     return left === 0 ? 'ok' : `${left} left out`;
+  }),
+  rememberedRulesMax: most('too_many_rules', (size) => {
+    const allowed = list(size, (i): Move => {
+      const id = `c${i}`;
+      return [asked(call(id, 'ask', { args: { n: i } })), approved(id, { remember: 'session' }), returned(id)];
+    });
+    // The last one that is refused waits still: nothing of it has come back.
+    const [last = []] = allowed.splice(-1);
+    return refusal(given(running({ maxTurns: 1_000 }), ...allowed).when(...(last as readonly Move[]).slice(0, 2)));
+  }),
+  rememberedMatchMaxBytes: most('not_rememberable', (size) => {
+    const frame = JSON.stringify({ kind: 'args', args: { text: '' } }).length;
+    const args = { text: 'x'.repeat(size - frame) };
+    return refusal(given(running(), asked(call('c', 'ask', { args }))).when(approved('c', { remember: 'session' })));
   }),
   modelRestartsMax: most('model_restarts_exhausted', (size) => {
     const { session } = given(running()).when(...list(size, (i) => owned(i + 2)));
