@@ -2,7 +2,15 @@
  * What each return of the protocol does to a session: every return at every point that sessions fire, on a running host.
  * Which return means what where is taken from the oracle of the protocol's own test.
  */
-import { FIRED_HOOK_POINTS, type HookPoint, type HookRegistration, type JsonObject, textOf } from '@coxswain/protocol';
+import { createMemoryPersonas } from '@coxswain/adapter-memory';
+import {
+  FIRED_HOOK_POINTS,
+  type HookPoint,
+  type HookRegistration,
+  type JsonObject,
+  TenantId,
+  textOf,
+} from '@coxswain/protocol';
 import { describe, expect, test } from 'vitest';
 import { expected, ROWS, type Row, reminding } from '../../protocol/test/return-table.ts';
 import { type Handler, hook, returns } from './fake-hooks.ts';
@@ -14,6 +22,8 @@ import { type TestBed, testBed } from './test-bed.ts';
 interface Stage {
   readonly answers?: readonly Answer[];
   readonly settings?: JsonObject;
+  /** Its persona, mate, is paused when it starts, and resumed after it was played. */
+  readonly paused?: boolean;
   readonly play?: (bed: TestBed) => Promise<void>;
   /** What has become of what was asked about, in a word. */
   readonly outcome: (bed: TestBed) => Promise<string> | string;
@@ -228,6 +238,8 @@ const STAGES: { readonly [P in HookPoint]?: Stage } = {
     means: { deny: 'deny by h for r, denied, not run' },
   },
   OnBudgetThreshold: told({ settings: { limits: { tokens: 20 } } }),
+  OnPersonaPaused: told({ settings: mate({}), paused: true }),
+  OnPersonaResumed: told({ settings: mate({}), paused: true }),
 };
 
 /** Of the points that a run passes more than once, where the handler is asked: one time is enough to tell of. */
@@ -249,9 +261,13 @@ async function playWith(point: HookPoint, handler: Handler): Promise<TestBed> {
   bed.models.answers = stage.answers ?? [say('done')];
   bed.hooks.registrations = [hook(point, 'h', ONCE[point])];
   bed.hooks.handlers = { h: handler };
-  await bed.host();
+  const served = createMemoryPersonas();
+  const tenant = TenantId.parse('default');
+  if (stage.paused) served.setPause(tenant, 'mate', {});
+  await bed.host({}, stage.paused ? { served } : {});
   await bed.start(stage.settings ?? {});
   await stage.play?.(bed);
+  if (stage.paused) served.setPause(tenant, 'mate', null);
   await bed.time.advance(1_000);
   return bed;
 }
