@@ -187,3 +187,9 @@ test('what is neither a name nor a path is said to be neither', async () => {
     message: expect.stringContaining('a file has a dot or a slash'),
   });
 });
+
+test('a persona that hands off to itself is refused', async () => {
+  await expect(readPersona(await persona('name: a\nhandoffs: [b, a]'))).rejects.toThrow(
+    /p\.yaml:2:15: handoffs\[1\]: a persona cannot hand off to itself/,
+  );
+});
