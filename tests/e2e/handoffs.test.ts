@@ -75,7 +75,6 @@ test('a host is killed -9 between a hand-off and what it needs: the next one bri
   ).toBe('Found.');
   // Whoever looks at the session sees whose it is.
   expect((await inspect('show', id)).stdout).toMatch(/clerk/);
-  expect((await inspect('sessions', '--json')).stdout).toMatch(new RegExp(`"${id}".*"persona":"clerk"`));
   expect((await inspect('replay', id)).code).toBe(0);
 });
 
