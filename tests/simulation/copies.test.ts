@@ -170,7 +170,7 @@ describe('it finds it when', () => {
     history.entries.push(...copied.evidence.history.entries);
     const run = { session, key: `default.${session}.2-0`, callId, tool: 'count' } as ToolRun;
     history.push({ what: 'ran', run });
-    history.push({ what: 'asked', session, effectId: '1-0', said: [] });
+    history.push({ what: 'asked', session, system: '', effectId: '1-0', said: [] });
     const wrong = await found({ journal: copied.journal, evidence: { ...copied.evidence, history } });
     expect(wrong).toContain(`${callId} was run, although it had ended when the session was copied`);
     expect(wrong).toContain('the model was asked for effect 1-0 of the copied part');

@@ -60,7 +60,11 @@ function detailOf(event: SessionEvent): string[] {
     case 'call_started':
       return [`tool: ${event.tool}`];
     case 'call_ended':
-      return [`call: ${event.status}`, ...(event.command_id === undefined ? [] : ['call: ended by command'])];
+      return [
+        ...(event.tool === 'handoff' ? [`hand-off: ${event.result.detail?.code ?? event.status}`] : []),
+        `call: ${event.status}`,
+        ...(event.command_id === undefined ? [] : ['call: ended by command']),
+      ];
     case 'agent_end':
       return [`run: ${event.stop_reason}`];
     case 'loop_checkpoint':
@@ -88,6 +92,8 @@ function detailOf(event: SessionEvent): string[] {
     }
     case 'resumed':
       return [`resumed: ${event.cause}`, ...(event.slept_ms > DAY_MS ? ['slept for days'] : [])];
+    case 'persona_changed':
+      return event.handoff ? ['handed over'] : [];
     case 'step_started':
       return event.attempt > 1 ? ['step: begun again'] : [];
     case 'step_args_rewritten':
@@ -154,6 +160,9 @@ function follow(doing: Map<string, string>, event: SessionEvent): void {
       break;
     case 'resumed':
       doing.delete('sleep');
+      break;
+    case 'handoff_emitted':
+      doing.set(`call ${event.call_id}`, 'in a hand-off');
       break;
     case 'call_accepted':
       doing.set(`call ${event.call_id}`, 'with a call taken up');
@@ -229,6 +238,8 @@ export const MUST_REACH: readonly string[] = [
   ...each('tool', ['finish', 'in_order', 'park', 'long_job', 'long_look', 'stubborn', 'remote_count']),
   ...each('hook', ['reminds', 'begins a job', 'not heard of']),
   ...each('step', ['completed', 'failed', 'unfinished', 'fail', 'continue', 'escalate', 'begun again', 'rewritten']),
+  'handed over',
+  ...each('hand-off', ['ok', 'denied', 'skipped', 'persona_not_found', 'handoff_not_listed', 'second_handoff']),
   'input: hooks_changed',
   ...each('event', [
     'announced',

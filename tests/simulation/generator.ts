@@ -13,6 +13,7 @@ import {
 import { hostileSubjects, type PlannedCommand, planCommands } from './plan-commands.ts';
 import { type PlannedCopy, planCopies } from './plan-copies.ts';
 import { type PlannedDeletion, planDeletions } from './plan-deletions.ts';
+import { PROMPTS, planHandoffs } from './plan-handoffs.ts';
 import { createRandom, type Random } from './random.ts';
 import { TOOL_NAMES } from './sim-tools.ts';
 
@@ -34,6 +35,8 @@ export interface SessionPlan {
   readonly answers: readonly PlannedAnswer[];
   /** No summary can be had of it. */
   readonly summariesFail?: boolean | undefined;
+  /** Its personas hand it to each other. */
+  readonly handsOff?: true;
   /** What its answers are said to have read: so many tokens for each message of their prompt. */
   readonly tokensPerMessage?: number | undefined;
 }
@@ -166,19 +169,21 @@ export function generate(seed: number): Schedule {
 function planSession(random: Random, id: string): SessionPlan & { readonly commands: PlannedCommand[] } {
   const context = random.fork('context');
   const overflows = context.chance(0.2);
-  const answers = Array.from({ length: 3 + random.int(7) }, (_, index) => ({
+  const plain = Array.from({ length: 3 + random.int(7) }, (_, index) => ({
     ...planAnswer(random, index),
     ...(overflows && context.chance(0.3) ? { messagesMax: 1 + context.int(6) } : {}),
   }));
-  const callIds = answers.flatMap(({ calls }) => calls.map((call) => call.call_id));
+  const callIds = plain.flatMap(({ calls }) => calls.map((call) => call.call_id));
   const features = random.fork('features');
   const isCounted = features.chance(0.3);
-  const start = startBody(random, context, features, isCounted);
+  const alone = startBody(random, context, features, isCounted);
+  const { answers, start } = planHandoffs(random.fork('handoffs'), { answers: plain, start: alone }, isCounted);
   return {
     id,
     answers,
     commands: planCommands(random, { session: id, start, callIds, withinMs: TROUBLE_MS }),
     summariesFail: context.chance(0.3),
+    ...(start === alone ? {} : { handsOff: true as const }),
     // What is reported goes before what is estimated, and short sessions would never fill their windows.
     ...(isCounted ? { tokensPerMessage: 5 } : {}),
   };
@@ -222,7 +227,7 @@ function startBody(random: Random, context: Random, features: Random, isCounted:
     limits: { parallel_calls: parallelCalls, ...(isCounted ? planBudgets(features) : {}) },
     persona: {
       name: 'sim',
-      prompt: 'You are simulated.',
+      prompt: PROMPTS.sim as string,
       steering: { steering: random.pick(['all', 'one_at_a_time']), followups: random.pick(['all', 'one_at_a_time']) },
       ...(features.chance(0.25) ? { daemon: planDaemon(features) } : {}),
       ...(features.chance(0.2) ? { stop_when: planStop(features) } : {}),
@@ -292,6 +297,7 @@ const PLANNED_APART: ReadonlySet<HookPoint> = new Set<HookPoint>([
   'OnBudgetThreshold',
   'PreStep',
   'PostStep',
+  'OnHandoffEmitted',
 ]);
 
 function planHooks(random: Random): HookTable {
@@ -316,7 +322,10 @@ function planHooks(random: Random): HookTable {
   const stepping = (['PreStep', 'PostStep'] as const)
     .filter(() => steps.chance(0.25))
     .map((point) => HookRegistration.parse({ id: `hook-${point}`, point, timeout_ms: 1_000 }));
-  return [...others, ...shaping, ...stepping];
+  const handing = random.fork('hooks of hand-offs').chance(0.25)
+    ? [HookRegistration.parse({ id: 'hook-handoff', point: 'OnHandoffEmitted', timeout_ms: 1_000 })]
+    : [];
+  return [...others, ...shaping, ...stepping, ...handing];
 }
 
 /** Hooks that are told of what happens, and of which some begin jobs. */

@@ -44,7 +44,13 @@ export type HistoryEntry = { readonly atMs: number } & (
   | { readonly what: 'ran'; readonly run: ToolRun }
   | { readonly what: 'answered'; readonly key: string; readonly text: string }
   /** A model was asked for an answer; `said` is what users and reminders say in its prompt, where it is short. */
-  | { readonly what: 'asked'; readonly session: string; readonly effectId: string; readonly said: readonly string[] }
+  | {
+      readonly what: 'asked';
+      readonly session: string;
+      readonly effectId: string;
+      readonly system: string;
+      readonly said: readonly string[];
+    }
   | { readonly what: 'shown'; readonly session: string; readonly problem: string }
   /** What became of a deletion from outside. */
   | { readonly what: 'deletion'; readonly session: string; readonly did: string }

@@ -1,6 +1,7 @@
 /** The hosts of a simulation: real ones, each on its own wires, that can be killed between any two of their awaits. */
 import { combineToolSources, createCrewTools } from '@coxswain/adapter-tools';
-import type { SessionRef, SessionStatus } from '@coxswain/protocol';
+import type { ToolSource } from '@coxswain/ports';
+import { HANDOFF_TOOL, type SessionRef, type SessionStatus } from '@coxswain/protocol';
 import { createSessionHost, type SessionHost } from '@coxswain/session';
 import type { VirtualTime } from '../../libs/session/test/virtual-time.ts';
 import type { Schedule } from './generator.ts';
@@ -179,9 +180,7 @@ export class Hosts {
         this.#bus.random.fork(`hooks ${name}`),
       ),
       models: new SimModels(this.#schedule.sessions, clock, this.#history, this.#bus.plant.shown),
-      tools: this.#schedule.crew
-        ? combineToolSources([createCrewTools(), new SimTools(this.#toolWorld, this.#workers, clock, name)])
-        : new SimTools(this.#toolWorld, this.#workers, clock, name),
+      tools: this.#tools(new SimTools(this.#toolWorld, this.#workers, clock, name)),
       personas: { find: async () => null, names: async () => [] },
       prices: [{ model: 'sim/*', input: 10, output: 30 }],
       stopPredicates: simPredicates(clock, this.#bus.random.fork(`predicates ${name}`)),
@@ -189,10 +188,26 @@ export class Hosts {
     };
   }
 
+  #tools(own: ToolSource): ToolSource {
+    const { crew, sessions } = this.#schedule;
+    if (crew) return combineToolSources([createCrewTools(), own]);
+    return sessions.some(({ handsOff }) => handsOff) ? combineToolSources([HANDING_OVER, own]) : own;
+  }
+
   #note(host: string, did: string): void {
     this.#history.push({ what: 'host', host, did });
   }
 }
+
+/** Sessions that may not delegate may hand off; whose personas name nobody for that have no such tool. */
+const HANDING_OVER: ToolSource = {
+  open: async () => ({
+    tools: [HANDOFF_TOOL],
+    call: () => Promise.reject(new Error('a session carries hand-offs out itself')),
+    probe: async () => ({ state: 'unknown' }),
+    close: async () => [],
+  }),
+};
 
 // Small figures, so that snapshots, passivations and given-up appends happen within seconds.
 const OPTIONS = (name: string) => ({

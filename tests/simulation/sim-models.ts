@@ -44,7 +44,8 @@ export class SimModels implements Models {
       );
     }
     const effectId = request.idempotencyKey.split('.').at(-1) as string;
-    this.#history.push({ what: 'asked', session: request.sessionId, effectId, said: saidIn(messages) });
+    const { sessionId: session, system } = request;
+    this.#history.push({ what: 'asked', session, effectId, system, said: saidIn(messages) });
     // Which answer is next stands in the journal, so that a restarted host goes on at the same place.
     const given = request.answered?.count ?? 0;
     const planned = plan?.answers[given] ?? PLAIN;

@@ -25,6 +25,7 @@ export const checkBudgets: Checker = ({ records }) => {
     const atMs = Date.parse(at);
     for (const event of events) {
       if (run.take(event, atMs)) told = new Map();
+      if (event.type === 'persona_changed' && event.handoff) told = run.handedOver(event.provision, atMs, told);
       switch (event.type) {
         case 'prompt_received':
           [isUsedUp, isEnding] = [false, true];
@@ -66,9 +67,17 @@ export const checkBudgets: Checker = ({ records }) => {
   return wrong;
 };
 
+type Amounts = { readonly tokens: number; readonly nano_usd: number; readonly wall_time_ms: number };
+type Told = ReadonlyMap<string, number>;
+const NOTHING: Amounts = { tokens: 0, nano_usd: 0, wall_time_ms: 0 };
+const KEYS = ['tokens', 'nano_usd', 'wall_time_ms'] as const;
+
 /** What a run has used, counted from its events. */
 class RunCount {
-  budgets: Provision['budgets'];
+  #budgets: Provision['budgets'];
+  /** What the start allows the whole run, and what it had used when its persona took over. */
+  #whole: Provision['run_limits'];
+  #since: Amounts = NOTHING;
   #price: PinnedPrice | null = null;
   #tokens = 0;
   #nanoUsd = 0;
@@ -81,7 +90,8 @@ class RunCount {
   take(event: SessionEvent, atMs: number): boolean {
     switch (event.type) {
       case 'persona_changed':
-        this.budgets = event.provision.budgets;
+        if (event.handoff) return false;
+        [this.#budgets, this.#whole, this.#since] = [event.provision.budgets, undefined, NOTHING];
         return false;
       case 'prices_changed':
         this.#price = event.price;
@@ -119,8 +129,39 @@ class RunCount {
     }
   }
 
-  /** In whole units. */
-  used(atMs: number): { readonly tokens: number; readonly nano_usd: number; readonly wall_time_ms: number } {
+  /** Another persona has the run. @returns what counts as told from here on: of limits that go on, what was told. */
+  handedOver(provision: Pick<Provision, 'budgets' | 'run_limits'>, atMs: number, told: Told): Map<string, number> {
+    const before = this.bounds(atMs);
+    [this.#budgets, this.#whole, this.#since] = [provision.budgets, provision.run_limits, this.#all(atMs)];
+    const after = this.bounds(atMs);
+    return new Map(
+      [...told].filter(([budget]) => {
+        const key = budget === 'usd' ? 'nano_usd' : (budget as keyof Amounts);
+        return before[key]?.limit === after[key]?.limit && before[key]?.used === after[key]?.used;
+      }),
+    );
+  }
+
+  get thresholds(): readonly number[] {
+    return this.#budgets?.thresholds ?? [];
+  }
+
+  /** Each limit that there is, and what is used of it, in whole units: of the persona's and the run's the one with less left. */
+  bounds(atMs: number): { readonly [key in keyof Amounts]?: { readonly limit: number; readonly used: number } } {
+    const all = this.#all(atMs);
+    const bounds: Partial<Record<keyof Amounts, { limit: number; used: number }>> = {};
+    for (const key of KEYS) {
+      const own = this.#budgets?.limits[key];
+      const whole = this.#whole?.[key];
+      if (own === undefined) continue;
+      const used = all[key] - this.#since[key];
+      bounds[key] =
+        whole !== undefined && whole - all[key] <= own - used ? { limit: whole, used: all[key] } : { limit: own, used };
+    }
+    return bounds;
+  }
+
+  #all(atMs: number): Amounts {
     return { tokens: this.#tokens, nano_usd: this.#nanoUsd, wall_time_ms: this.#elapsedMs(atMs) };
   }
 
@@ -132,6 +173,7 @@ class RunCount {
 
   #anew(): void {
     [this.#tokens, this.#nanoUsd, this.#countedMs] = [0, 0, 0];
+    this.#since = NOTHING;
     [this.#sinceMs, this.#idleSinceMs] = [null, null];
   }
 
@@ -155,11 +197,12 @@ function falsely(
   const wrong: string[] = [];
   const name = budget === 'usd' ? 'nano_usd' : budget;
   const shown = (amount: number | undefined) => (budget === 'usd' && amount !== undefined ? usdOf(amount) : amount);
-  const real = shown(run.used(atMs)[name]);
+  const bound = run.bounds(atMs)[name];
+  const real = shown(bound?.used);
   const isUncovered = percent === 100 && needed !== undefined && used + needed > limit;
   if (percent <= before) wrong.push(`record ${n}: ${percent} % of ${budget} told after ${before} %`);
   if (used !== real) wrong.push(`record ${n}: ${used} of ${budget} used, and it were ${real}`);
-  if (limit !== shown(run.budgets?.limits[name])) wrong.push(`record ${n}: ${budget} has another limit than ${limit}`);
+  if (limit !== shown(bound?.limit)) wrong.push(`record ${n}: ${budget} has another limit than ${limit}`);
   // Money is shown as the nearest number that JSON has.
   if (used < (limit * percent) / 100 - 1e-12 && !isUncovered)
     wrong.push(`record ${n}: ${percent} % of ${budget} is told at ${used} of ${limit}`);
@@ -167,14 +210,13 @@ function falsely(
 }
 
 function untold(n: number, run: RunCount, atMs: number, told: ReadonlyMap<string, number>): string[] {
-  const { budgets } = run;
-  if (!budgets) return [];
-  const used = run.used(atMs);
-  return (['tokens', 'nano_usd', 'wall_time_ms'] as const).flatMap((name) => {
-    const limit = budgets.limits[name];
-    if (limit === undefined) return [];
+  const bounds = run.bounds(atMs);
+  return KEYS.flatMap((name) => {
+    const bound = bounds[name];
+    if (!bound) return [];
     const budget = name === 'nano_usd' ? 'usd' : name;
-    const reached = budgets.thresholds.findLast((percent) => used[name] >= (limit * percent) / 100) ?? 0;
+    const { limit, used } = bound;
+    const reached = run.thresholds.findLast((percent) => used >= (limit * percent) / 100) ?? 0;
     return reached > (told.get(budget) ?? 0) ? [`record ${n}: ${reached} % of ${budget} is reached and not told`] : [];
   });
 }

@@ -15,6 +15,7 @@ import { checkDeletion, type Stored } from './deletion.ts';
 import { checkEffects } from './effects.ts';
 import { checkFates } from './fates.ts';
 import { checkFeedback } from './feedback.ts';
+import { checkHandoffs } from './handoffs.ts';
 import { isCopy } from './origin.ts';
 import { checkReceipts } from './receipts.ts';
 import { checkReminders } from './reminders.ts';
@@ -70,6 +71,7 @@ export const CHECKERS: Readonly<Record<string, Checker>> = {
   reminders: checkReminders,
   suspensions: checkSuspensions,
   budgets: checkBudgets,
+  handoffs: checkHandoffs,
   workers: checkWorkers,
   deletion: checkDeletion,
 };
@@ -79,6 +81,7 @@ const OF_COPIES: Readonly<Record<string, Checker>> = {
   copy: checkCopy,
   replay: checkReplay,
   runs: checkRuns,
+  handoffs: checkHandoffs,
   deletion: checkDeletion,
 };
 

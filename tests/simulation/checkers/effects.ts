@@ -60,7 +60,8 @@ export const checkEffects: Checker = (journal, { history }) => {
     if (event.type !== 'call_ended') continue;
     const effectId = open.get(event.call_id);
     open.delete(event.call_id);
-    if (effectId === undefined) continue;
+    // Hand-offs are a session's own work, and have a checker of theirs.
+    if (effectId === undefined || event.tool === 'handoff') continue;
     const intent = started.get(effectId);
     const list = runs.get(`default.${journal.session}.${effectId}`) ?? [];
     const crossed = intent !== undefined && intent.epoch < epoch;
