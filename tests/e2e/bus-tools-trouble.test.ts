@@ -103,8 +103,32 @@ test('a host that stood still while another took over calls and aborts nothing a
   }
 });
 
-test('a worker that is killed leaves long-running calls open, until somebody brings their outcome', async () => {
-  const { name, module, service } = await tool(`${anything}, long_running: true, ${waiting('never')}`);
+test('a worker that is killed while the function of a long-running tool runs leaves that call in doubt, as any other', async () => {
+  const long = (traits: string) => tool(`${anything}, long_running: true, ${traits} ${waiting('built')}`);
+  const [once, again, orphan] = [await long(''), await long('idempotent: true,'), await long('')];
+  const ids = await Promise.all([once, again, orphan].map(({ name }) => start([calls(name), done])));
+  const [interrupted, repeated, taken] = ids as [string, string, string];
+  for (const { module } of [once, again, orphan]) await began(module);
+  await Promise.all([once.service.kill(), again.service.kill()]);
+  expect(await endings(interrupted)).toMatchObject([
+    { status: 'interrupted', result: { detail: { code: 'tool_interrupted' } } },
+  ]);
+  await serve(again.module);
+  await began(again.module, 2);
+  await again.module.open();
+  expect(await endings(repeated)).toMatchObject([{ status: 'ok', result: { content: [{ text: 'built' }] } }]);
+  // The host that has the session goes with its worker: the next one finds out as well.
+  await Promise.all([fixture.host.kill(), orphan.service.kill()]);
+  fixture.host = await startHost(fixture.bus);
+  expect(await endings(taken)).toMatchObject([{ status: 'interrupted' }]);
+  expect([await once.module.log(), await orphan.module.log()]).toEqual([['began'], ['began']]);
+});
+
+test('a worker that is killed leaves calls open whose function has answered LATER, until somebody brings their outcome', async () => {
+  const { name, module, service } = await tool(`${anything}, long_running: true, run: () => {
+    note('began');
+    return LATER;
+  }`);
   const id = await start([calls(name), done]);
   await eventOf(fixture.bus, id, 'call_accepted');
   await service.kill();

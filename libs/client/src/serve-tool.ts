@@ -148,20 +148,20 @@ export async function serveToolOn(
   };
 }
 
-/** Sends the outcome of a call that was taken up until the bus has it. The same id: twice sent is once taken. */
+/** Sends the outcome of a call until the bus has it. The same id: twice sent is once taken. @returns whether it has. */
 async function bring(
   bus: CommandBus,
   ref: SessionRef,
   call: TakenUpCall,
   ending: CallEnding,
   problem: (message: string) => void,
-): Promise<void> {
+): Promise<boolean> {
   const id = `outcome-${call.idempotencyKey.split('.').at(-1)}-${call.epoch}`;
   let end = ending;
   for (let attempt = 0; attempt < BRINGS_MAX; attempt++) {
     try {
       await sendCallOutcome(bus, ref, call, end, { id });
-      return;
+      return true;
     } catch (error) {
       const { message } = error as Error;
       if (bus.nc.isClosed() || (error instanceof CommandRejectedError && end !== ending)) break;
@@ -171,4 +171,5 @@ async function bring(
     }
   }
   problem(`the outcome of ${call.idempotencyKey} could not be sent`);
+  return false;
 }
