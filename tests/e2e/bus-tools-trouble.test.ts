@@ -148,6 +148,22 @@ test('a worker that is killed leaves calls open whose function has answered LATE
   await again.terminate();
 });
 
+test('code that throws outside of its call ends its process in order: one sentence, exit code 1, its calls in doubt', async () => {
+  const { name, module, service } = await tool(`${anything}, run: async (_, { signal }) => {
+    note('began');
+    setTimeout(() => { throw new Error('thrown by a timer'); }, 50);
+    await opened(signal);
+    return 'x';
+  }`);
+  const id = await start([calls(name), done]);
+  await began(module);
+  expect(await service.exited).toMatchObject({ code: 1 });
+  expect(service.told).toMatch(/^cox: tool_crashed: .*thrown by a timer; calls under way are in doubt$/m);
+  expect(service.told).toMatch(/"running":1.*calls under way are in doubt/);
+  expect(service.told).not.toMatch(/^\s+at /m);
+  expect(await endings(id)).toMatchObject([{ status: 'interrupted' }]);
+});
+
 test('an idempotent call whose worker is killed waits for the next one to start', async () => {
   const { name, module, service } = await tool(`${anything}, idempotent: true, ${waiting('again')}`);
   const id = await start([calls(name), done]);

@@ -54,7 +54,7 @@ export const BusToolName = z
 /** What a tool is announced as. It stands in the registry until it is announced otherwise or taken back. */
 export const ToolAnnouncement = z.strictObject({
   v: z.literal(1),
-  /** When it was first announced. */
+  /** Since when this version is the announced one. */
   since: z.iso.datetime(),
   ...ToolDefinition.omit({ source: true, max_output: true }).shape,
   name: BusToolName,
