@@ -141,6 +141,24 @@ test('a worker whose process is killed is missed, also from another account', as
   expect(await stock.log()).toEqual(['began']);
 });
 
+test('instances with the key of a worker hear which versions others serve, and put theirs in the place of one that has gone', async () => {
+  const one = tool('stock_level', "run: () => 'old'");
+  const old = await serveTools('workers/stock', one, 'stock_level');
+  const now = await toolModule(one.replace('A tool.', 'Another.').replace('old', 'new'));
+  const next = await serve('tool', now.file, 'workers/stock');
+  services.push(next);
+  await next.says(/was announced as another version/, 'stderr');
+  await next.kill();
+  await old.service.says(/which nobody serves any more: this one counts now/, 'stderr');
+});
+
+test('who serves a tool that its key is not for is told so once', async () => {
+  const module = await toolModule(tool('stock_level', "run: () => 'x'"));
+  const ended = await cox(['serve', 'tool', module.file], { env: bus.env('workers/evil') });
+  expect(ended.code).toBe(1);
+  expect(ended.stderr.trim().split('\n')).toEqual([expect.stringContaining('not_permitted')]);
+});
+
 test('a worker with the key of one tool answers no other’s calls, announces no other, publishes no command', async () => {
   const stock = await serveTools(
     'workers/stock',
@@ -171,6 +189,7 @@ test('a worker with the key of one tool answers no other’s calls, announces no
   listen(subjects.toolInstances('default', 'slow_level'));
   listen(subjects.toolInstance('default', 'slow_level', 'x'));
   listen(tenantSubjects.tools('default'));
+  listen(tenantSubjects.toolBeats('default', 'slow_level'));
   listen('_R_.>');
   listen('_INBOX.>');
 

@@ -1,7 +1,8 @@
 /** `cox tools`: which tools are announced, who serves them, versions side by side, other tenants, and taking one back. */
+import { subjects } from '@coxswain/protocol';
 import { expect, test } from 'vitest';
 import { anything, type CalledTool, calledTools, calls, done, textOf, waiting } from './kit/called-tools.ts';
-import { cox } from './kit/child.ts';
+import { type Child, cox } from './kit/child.ts';
 import { busAndHost } from './kit/fixture.ts';
 import { endOf } from './kit/journal.ts';
 import { toolModule } from './kit/tool-service.ts';
@@ -86,6 +87,70 @@ test('of two versions the one that was announced last is shown to models, and ea
   await old.service.terminate();
   const alone = await endOf(fixture.bus, await start([calls(old.name, { pieces: '3' }), done]));
   expect(textOf(alone.of('call_ended')[0]?.result)).toBe('new 3');
+});
+
+test.each([
+  ['stopped', (service: Child) => service.terminate()],
+  ['killed', (service: Child) => service.kill()],
+])(
+  'when the last instance of the announced version is %s, one that somebody serves takes its place',
+  async (_, end) => {
+    const old = await tool(`schema: z.object({ pieces: z.number() }), run: ({ pieces }) => 'old ' + pieces`);
+    await serve(old.module);
+    const before = await listed(old.name);
+    const now = await another(old, `schema: z.object({ colour: z.string() }), run: () => 'new'`);
+    const rolled = await listed(old.name);
+    // Since when it is announced, and not since when there is a tool of the name.
+    expect(rolled?.since).toSatisfy((since: string) => since > (before?.since ?? ''));
+    await end(now.service);
+    const back = await until('the old version to be announced again', async () => {
+      const found = await listed(old.name);
+      return found?.digest === before?.digest ? found : null;
+    });
+    expect(back.since).toSatisfy((since: string) => since > (rolled?.since ?? ''));
+    const journal = await endOf(fixture.bus, await start([calls(old.name, { pieces: 3 }), done]));
+    expect(textOf(journal.of('call_ended')[0]?.result)).toBe('old 3');
+    // It was not replaced, it has gone: when it starts again it is new again.
+    const again = await serve(now.module);
+    expect((await listed(old.name))?.digest).toBe(rolled?.digest);
+    await again.terminate();
+  },
+);
+
+test('an old instance that starts again in the middle of a rollout does not undo it, and is there to roll back to', async () => {
+  const old = await tool(`schema: z.object({ pieces: z.number() }), run: () => 'old'`);
+  const before = await listed(old.name);
+  const now = await another(old, `schema: z.object({ colour: z.string() }), run: () => 'new'`);
+  const rolled = await listed(old.name);
+  await old.service.kill();
+  const again = await serve(old.module);
+  await again.says(/which has replaced this one and is served/, 'stderr');
+  expect(await listed(old.name)).toMatchObject({ digest: rolled?.digest, since: rolled?.since });
+  await now.service.terminate();
+  await until('the old version is announced', async () => (await listed(old.name))?.digest === before?.digest);
+});
+
+test('a version that was replaced and is announced again where it starts and nobody serves another', async () => {
+  const old = await tool(`schema: z.object({ pieces: z.number() }), run: () => 'old'`);
+  const before = await listed(old.name);
+  const now = await another(old, `schema: z.object({ colour: z.string() }), run: () => 'new'`);
+  await Promise.all([old.service.terminate(), now.service.terminate()]);
+  await serve(old.module);
+  expect((await listed(old.name))?.digest).toBe(before?.digest);
+});
+
+test('where nobody serves what is announced the listing says so, and what to do', async () => {
+  const name = fresh('tool');
+  const traits = { idempotent: false, long_running: false, sequential: false, terminates: false };
+  const announcement = { v: 1, since: '2026-01-01T00:00:00.000Z', name, description: 'x', input_schema: {}, traits };
+  await fixture.bus.publish(subjects.toolAnnouncement('default', name), JSON.stringify(announcement));
+  const beat = { v: 1, state: 'serving', since: announcement.since, digest: '00000000', running: 0 };
+  const said = await until('the listing to say so', async () => {
+    await fixture.bus.publish(subjects.toolBeat('default', name, 'x'), JSON.stringify(beat));
+    const { stdout } = await coxTools();
+    return /nobody serves the announced version/.test(stdout) ? stdout : null;
+  });
+  expect(said).toContain('start one again');
 });
 
 test('a tool belongs to the tenant that it is served for', async () => {

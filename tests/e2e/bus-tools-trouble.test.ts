@@ -103,8 +103,32 @@ test('a host that stood still while another took over calls and aborts nothing a
   }
 });
 
-test('a worker that is killed leaves long-running calls open, until somebody brings their outcome', async () => {
-  const { name, module, service } = await tool(`${anything}, long_running: true, ${waiting('never')}`);
+test('a worker that is killed while the function of a long-running tool runs leaves that call in doubt, as any other', async () => {
+  const long = (traits: string) => tool(`${anything}, long_running: true, ${traits} ${waiting('built')}`);
+  const [once, again, orphan] = [await long(''), await long('idempotent: true,'), await long('')];
+  const ids = await Promise.all([once, again, orphan].map(({ name }) => start([calls(name), done])));
+  const [interrupted, repeated, taken] = ids as [string, string, string];
+  for (const { module } of [once, again, orphan]) await began(module);
+  await Promise.all([once.service.kill(), again.service.kill()]);
+  expect(await endings(interrupted)).toMatchObject([
+    { status: 'interrupted', result: { detail: { code: 'tool_interrupted' } } },
+  ]);
+  await serve(again.module);
+  await began(again.module, 2);
+  await again.module.open();
+  expect(await endings(repeated)).toMatchObject([{ status: 'ok', result: { content: [{ text: 'built' }] } }]);
+  // The host that has the session goes with its worker: the next one finds out as well.
+  await Promise.all([fixture.host.kill(), orphan.service.kill()]);
+  fixture.host = await startHost(fixture.bus);
+  expect(await endings(taken)).toMatchObject([{ status: 'interrupted' }]);
+  expect([await once.module.log(), await orphan.module.log()]).toEqual([['began'], ['began']]);
+});
+
+test('a worker that is killed leaves calls open whose function has answered LATER, until somebody brings their outcome', async () => {
+  const { name, module, service } = await tool(`${anything}, long_running: true, run: () => {
+    note('began');
+    return LATER;
+  }`);
   const id = await start([calls(name), done]);
   await eventOf(fixture.bus, id, 'call_accepted');
   await service.kill();
@@ -122,6 +146,22 @@ test('a worker that is killed leaves long-running calls open, until somebody bri
   expect(textOf((await endings(id))[0]?.result)).toBe('brought by somebody');
   expect(await module.log()).toEqual(['began']);
   await again.terminate();
+});
+
+test('code that throws outside of its call ends its process in order: one sentence, exit code 1, its calls in doubt', async () => {
+  const { name, module, service } = await tool(`${anything}, run: async (_, { signal }) => {
+    note('began');
+    setTimeout(() => { throw new Error('thrown by a timer'); }, 50);
+    await opened(signal);
+    return 'x';
+  }`);
+  const id = await start([calls(name), done]);
+  await began(module);
+  expect(await service.exited).toMatchObject({ code: 1 });
+  expect(service.told).toMatch(/^cox: tool_crashed: .*thrown by a timer; calls under way are in doubt$/m);
+  expect(service.told).toMatch(/"running":1.*calls under way are in doubt/);
+  expect(service.told).not.toMatch(/^\s+at /m);
+  expect(await endings(id)).toMatchObject([{ status: 'interrupted' }]);
 });
 
 test('an idempotent call whose worker is killed waits for the next one to start', async () => {

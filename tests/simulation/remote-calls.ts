@@ -98,7 +98,7 @@ export class RemoteCalls {
         if (said.type === 'running') call.onTaken?.();
         else if (said.type === 'progress') call.onProgress(said.text);
         else if (said.type === 'feedback') call.onFeedback(said.text);
-        else if (said.type === 'accepted') settle({ ...answer('taken up'), status: 'accepted' });
+        else if (said.type === 'accepted') settle({ ...answer('taken up'), status: 'accepted', epoch: said.epoch });
         else if (said.type === 'ended') settle({ status: said.status, result: said.result });
         else if (said.type === 'unknown') lost();
         else {

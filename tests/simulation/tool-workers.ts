@@ -2,7 +2,7 @@
  * The workers of remote tools: they outlive hosts, share the calls, and are killed now and then. What they do with calls,
  * probes and orders is the real thing, ledger and all; what is simulated is that they are processes. Outcomes of
  * long-running tools they bring as commands: once as a rule, now and then twice, in two versions, with an epoch that
- * was never given, or not at all.
+ * was never given, or not at all; where a function has answered LATER, somebody else does.
  */
 import { DEFAULT_TRAITS, type JsonObject, type SessionRef, type ToolAsked, type ToolOrder } from '@coxswain/protocol';
 import { type CheckedTool, LATER, type ToolCallContext } from '../../libs/client/src/define-tool.ts';
@@ -110,7 +110,9 @@ export class ToolWorkers {
       tenant: 'default',
       nowMs: () => this.#world.elapsedMs(),
       bring: async (ref, call, ending) => {
-        if (worker.isAlive) this.#outcome(ref, call, ending);
+        if (!worker.isAlive) return new Promise(() => undefined);
+        this.#outcome(ref, call, ending);
+        return true;
       },
     });
   }
@@ -126,10 +128,17 @@ export class ToolWorkers {
     if (!worker.isAlive) return new Promise(() => undefined);
     if (context.signal.aborted) throw new Error('stopped');
     const isJob = traits?.long_running === true;
-    if (isJob && random.chance(0.08)) return LATER;
+    const isLater = isJob && random.chance(0.5);
+    if (isLater && random.chance(0.25)) return LATER;
     run.answered = `${tool} run ${number} `;
     run.answeredMs = this.#world.elapsedMs();
     history.push({ what: 'answered', key: run.key, text: run.answered });
+    if (isLater) {
+      // Whoever brings it is no worker of these, and outlives them.
+      const ending = { status: 'ok' as const, result: answer(run.answered).result };
+      void clock.sleep(random.between(0, 3_000)).then(() => this.#outcome(context.ref, context, ending));
+      return LATER;
+    }
     return answer(run.answered, isJob && random.chance(0.1) ? 'error' : 'ok').result;
   }
 

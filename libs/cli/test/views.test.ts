@@ -2,7 +2,7 @@ import { createEventTranslator, type UiEvent } from '@coxswain/client';
 import { GENESIS_HASH, type JournalRecord, type SessionEvent } from '@coxswain/protocol';
 import { describe, expect, test } from 'vitest';
 import { usageTable } from '../src/commands/usage.ts';
-import { budgetLine, dollars } from '../src/terminal/event-lines.ts';
+import { budgetLine, dollars, eventLine } from '../src/terminal/event-lines.ts';
 import { Screen } from '../src/terminal/screen.ts';
 import { jsonView, plainView } from '../src/terminal/session-view.ts';
 import { createStyle } from '../src/terminal/style.ts';
@@ -212,4 +212,26 @@ describe('what was used', () => {
         '● stopped (budget_exceeded) · 2 turns · 1,200 tokens in, 5 out · $0.5\n',
     );
   });
+});
+
+test('of a flood of feedback the first pieces are shown, and how many more there are; what people say is shown whole', () => {
+  const injections = [
+    { command_id: 's', origin: 'steer', text: 'stop that' } as const,
+    ...Array.from({ length: 64 }, (_, n) => ({
+      command_id: `f${n}`,
+      origin: 'feedback' as const,
+      text: 'x'.repeat(2_048),
+    })),
+  ];
+  const event: UiEvent = {
+    type: 'seam_delivered',
+    seam: 'pre_provider_call',
+    injections,
+    skipped_call_ids: [],
+    ...from,
+  };
+  const lines = (eventLine(event, plain) ?? '').split('\n');
+  expect(lines).toHaveLength(5);
+  expect(lines[0]).toContain('stop that');
+  expect(lines.at(-1)).toContain('and 61 more pieces of feedback');
 });

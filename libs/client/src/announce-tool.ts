@@ -1,8 +1,8 @@
-/** Announces a tool: writes what it is under its key of the registry, once, under a fence. */
-import { canonicalJson, STREAMS, subjects, type TenantId, ToolAnnouncement, toolDigest } from '@coxswain/protocol';
+/** Announces what is served: writes what it is under its key of the registry, once, under a fence. */
+import { canonicalJson, STREAMS } from '@coxswain/protocol';
 import { JetStreamApiCodes, JetStreamApiError, jetstreamManager } from '@nats-io/jetstream';
+import { headers, type MsgHdrs } from '@nats-io/nats-core';
 import { BusNotPreparedError, ClientError } from './client-errors.ts';
-import type { CheckedTool } from './define-tool.ts';
 import { type CommandBus, streamIsMissing } from './send-command.ts';
 
 const WRITES_MAX = 16;
@@ -15,61 +15,78 @@ export interface Announced<T> {
   readonly name: string;
   readonly subject: string;
   readonly schema: { safeParse(value: unknown): { readonly data?: T | undefined } };
-  /** What is announced, as of the time when it was first: that is taken over from an announcement that stands there. */
+  /** What is announced, since when. */
   value(since: string): T;
   /** Why what stands there may not be replaced by this; null or left out where it may. */
   conflict?(before: T): Error | null;
+  /** What is noted beside it, where anything is. `before` is what it takes the place of. */
+  headers?(before: Standing<T>, when: When<T>): Readonly<Record<string, string>>;
+}
+
+/** What stands under a key of the registry. */
+export interface Standing<T> {
+  /** Null where nothing is announced, or nothing that fits. */
+  readonly value: T | null;
+  /** The fence for whoever writes behind it. */
+  readonly revision: number;
+  readonly headers: MsgHdrs | null;
 }
 
 /**
- * Says what a tool is, unless it stands there already: many instances start with the same. Of several versions the one that is
- * announced last counts.
- * @param when `where_missing`: leaves what stands there. After a lost connection versions would take turns otherwise.
- * @returns the digest of another version that stood there, or null.
- * @throws BusNotPreparedError where no host has ever run on the bus, ClientError, and what the bus throws.
+ * When it is written. `always`: where another one stands there, too. `where_missing`: leaves what stands there; after a lost
+ * connection versions would take turns otherwise. `standing`: only in the place of exactly that.
  */
-export async function announceTool(
-  bus: CommandBus,
-  tenant: TenantId,
-  { announced }: CheckedTool,
-  when: 'always' | 'where_missing' = 'always',
-): Promise<string | null> {
-  const { name } = announced;
-  const subject = subjects.toolAnnouncement(tenant, name);
-  const value = (since: string): ToolAnnouncement => ({ v: 1, since, ...announced });
-  const before = await announce(bus, { name, subject, schema: ToolAnnouncement, value }, when);
-  return before && toolDigest(before);
-}
+export type When<T> = 'always' | 'where_missing' | { readonly standing: Standing<T> };
 
 /**
- * Writes an announcement, under a fence.
+ * Writes an announcement under a fence, unless it stands there already: many instances start with the same.
  * @returns what stood there and was another one, or null.
- * @throws as {@link announceTool}, and the conflict with what stands there.
+ * @throws BusNotPreparedError where no host has ever run on the bus, ClientError, the conflict with what stands there, and what
+ *   the bus throws.
  */
 export async function announce<T extends { readonly since: string }>(
   bus: CommandBus,
-  { name, subject, schema, value, conflict }: Announced<T>,
-  when: 'always' | 'where_missing',
+  key: Announced<T>,
+  when: When<T>,
 ): Promise<T | null> {
-  if (await streamIsMissing(bus, REGISTRY)) throw new BusNotPreparedError();
-  const manager = await jetstreamManager(bus.nc, { checkAPI: false });
+  const { name, value } = key;
   for (let write = 0; write < WRITES_MAX; write++) {
-    // Its own key alone, by a subject that permissions can name.
-    const stored = await manager.direct.getMessage(REGISTRY, { last_by_subj: subject });
-    const before = stored && stored.header.get('KV-Operation') === '' ? announcementIn(stored.data, schema) : null;
-    const problem = before && conflict?.(before);
+    const standing = typeof when === 'object' ? when.standing : await announcedNow(bus, key);
+    const before = standing.value;
+    const problem = before && key.conflict?.(before);
     if (problem) throw problem;
-    const text = canonicalJson(value(before?.since ?? new Date().toISOString()));
-    if (before && (when === 'where_missing' || canonicalJson(before) === text)) return null;
-    if (await written(bus, subject, text, stored?.seq ?? 0)) return before;
+    if (before && (when === 'where_missing' || canonicalJson(before) === canonicalJson(value(before.since))))
+      return null;
+    const text = canonicalJson(value(new Date().toISOString()));
+    if (await written(bus, key.subject, text, standing.revision, key.headers?.(standing, when) ?? {})) return before;
+    if (typeof when === 'object') return null;
     await new Promise((resolve) => setTimeout(resolve, READ_AGAIN_MS * write));
   }
   throw new ClientError('tool_not_announced', `the announcement of ${name} was overtaken ${WRITES_MAX} times`);
 }
 
-async function written(bus: CommandBus, subject: string, text: string, revision: number): Promise<boolean> {
+/** Reads what stands under a key: its own alone, by a subject that permissions can name. @throws as {@link announce}. */
+export async function announcedNow<T>(bus: CommandBus, { subject, schema }: Announced<T>): Promise<Standing<T>> {
+  if (await streamIsMissing(bus, REGISTRY)) throw new BusNotPreparedError();
+  const manager = await jetstreamManager(bus.nc, { checkAPI: false });
+  const stored = await manager.direct.getMessage(REGISTRY, { last_by_subj: subject });
+  if (!stored) return { value: null, revision: 0, headers: null };
+  const isTakenBack = stored.header.get('KV-Operation') !== '';
+  const value = isTakenBack ? null : announcementIn(stored.data, schema);
+  return { value, revision: stored.seq, headers: stored.header };
+}
+
+async function written(
+  bus: CommandBus,
+  subject: string,
+  text: string,
+  revision: number,
+  notes: Readonly<Record<string, string>>,
+): Promise<boolean> {
+  const head = headers();
+  for (const [name, note] of Object.entries(notes)) head.set(name, note);
   try {
-    await bus.js.publish(subject, text, { expect: { lastSubjectSequence: revision } });
+    await bus.js.publish(subject, text, { expect: { lastSubjectSequence: revision }, headers: head });
     return true;
   } catch (error) {
     if (error instanceof JetStreamApiError && error.code === JetStreamApiCodes.StreamWrongLastSequence) return false;

@@ -43,17 +43,32 @@ export interface ServedCalls {
   readonly onDraining?: () => void;
 }
 
+/** What is served. */
+export interface ServingCalls {
+  /** Takes no more calls, and resolves when those that it has have ended. */
+  stop(): Promise<void>;
+  /** Says that this instance has gone, although calls run: hosts hold them to be in doubt. @returns how many run. */
+  abandon(): number;
+}
+
 /** From being told to stop to being given up, at the end of a drain. */
 const ABORT_GRACE_MS = 5_000;
+/** One for each subscription, and some more. */
+const EARLY_MAX = 16;
 
 /**
  * Serves until it is stopped.
- * @returns what stops it: it takes no more calls, and resolves when those that it has have ended.
  * @throws what announcing throws.
  */
-export async function serveCalls({ nc }: CommandBus, served: ServedCalls): Promise<{ stop(): Promise<void> }> {
-  const { tenant, name, instance, calls, problem } = served;
+export async function serveCalls({ nc }: CommandBus, served: ServedCalls): Promise<ServingCalls> {
+  const { tenant, name, instance, calls } = served;
   let state: ToolBeat['state'] = 'serving';
+  /** Of a start that fails, its failure says enough: what the bus has refused before is told where it goes well all the same. */
+  let early: string[] | null = [];
+  const problem = (message: string) => {
+    if (early === null) served.problem(message);
+    else if (early.length < EARLY_MAX) early.push(message);
+  };
 
   const answerTo = (message: Msg, key: string) => (what: object) => {
     const said = { v: 1, key, instance, ...what } as ToolSaid;
@@ -107,6 +122,8 @@ export async function serveCalls({ nc }: CommandBus, served: ServedCalls): Promi
     await unlisten();
     throw error;
   }
+  for (const message of early) served.problem(message);
+  early = null;
   beat();
   const beats = setInterval(beat, TOOL_LIVENESS.beatMs);
   // A server that was set up anew knows nothing of it.
@@ -116,6 +133,13 @@ export async function serveCalls({ nc }: CommandBus, served: ServedCalls): Promi
   })();
 
   return {
+    abandon() {
+      clearInterval(beats);
+      state = 'gone';
+      beat();
+      for (const one of [questions, ...orders]) if (!one.isClosed()) one.unsubscribe();
+      return calls.running;
+    },
     async stop() {
       state = 'draining';
       beat();

@@ -208,7 +208,7 @@ async function serveCheckedPersona(
     tenant,
     nowMs: () => performance.now(),
     // None of its tools is long_running.
-    bring: async () => undefined,
+    bring: async () => false,
   });
   const since = new Date().toISOString();
   const key = {

@@ -13,22 +13,16 @@ import {
 import { jetstream } from '@nats-io/jetstream';
 import { nuid } from '@nats-io/nats-core';
 import { connect } from '@nats-io/transport-node';
-import { announceTool } from './announce-tool.ts';
 import { CommandRejectedError } from './client-errors.ts';
 import { closedForGood } from './closed-for-good.ts';
 import { type ConnectOptions, natsOptions } from './connection-options.ts';
-import {
-  type ArgumentSchema,
-  type CheckedTool,
-  checkTool,
-  type ServedToolDefinition,
-  ToolDefinitionError,
-} from './define-tool.ts';
+import { type ArgumentSchema, checkTool, type ServedToolDefinition, ToolDefinitionError } from './define-tool.ts';
 import { sendCallOutcome, type TakenUpCall } from './send-call-outcome.ts';
 import type { CommandBus } from './send-command.ts';
 import { serveCalls } from './serve-calls.ts';
 import { failed, ToolCalls } from './tool-calls.ts';
 import type { CallEnding } from './tool-ledger.ts';
+import { watchToolVersions } from './tool-versions.ts';
 
 /** How a tool is served. */
 export interface ServeToolOptions {
@@ -47,6 +41,8 @@ export interface ServedTool {
   update(tool: ServedToolDefinition): Promise<void>;
   /** Takes no more calls, and resolves when those that it has have ended. The announcement stays. */
   stop(): Promise<void>;
+  /** Gives its calls up, for a process that cannot go on: hosts hold them to be in doubt at once. @returns how many there were. */
+  abandon(): number;
   /** Resolves when the connection is over: with null where it was stopped, else with why the bus lets it in no more, for good. Stop it then. */
   closed(): Promise<Error | null>;
 }
@@ -101,10 +97,7 @@ export async function serveToolOn(
     nowMs: () => performance.now(),
     bring: (ref, call, ending) => bring(bus, ref, call, ending, problem),
   });
-  const announceFirst = async (one: CheckedTool) => {
-    const former = await announceTool(bus, tenant, one);
-    if (former !== null) problem(`${name} was announced as another version, ${former}: this one counts now`);
-  };
+  const versions = watchToolVersions(bus, tenant, { name, instance, tool: () => tool, problem });
   const since = new Date().toISOString();
   const serving = await serveCalls(bus, {
     tenant,
@@ -115,10 +108,14 @@ export async function serveToolOn(
     orders: [subjects.toolInstances(tenant, name), subjects.toolInstance(tenant, name, instance)],
     beatSubject: subjects.toolBeat(tenant, name, instance),
     beat: (state): ToolBeat => ({ v: 1, state, since, digest: toolDigest(tool.announced), running: calls.running }),
-    announce: (when) => (when === 'always' ? announceFirst(tool) : announceTool(bus, tenant, tool, when)),
+    announce: (when) => (when === 'always' ? versions.announceFirst() : versions.announceWhereMissing()),
     problem,
     drainMs: options.drainMs ?? DRAIN_MS,
+  }).catch((error: unknown) => {
+    versions.stop();
+    throw error;
   });
+  versions.begin();
   let stopping: Promise<void> | null = null;
   return {
     name,
@@ -130,7 +127,7 @@ export async function serveToolOn(
       const before = tool;
       tool = checked;
       try {
-        await announceTool(bus, tenant, tool);
+        await versions.announceNext(tool);
       } catch (error) {
         tool = before;
         throw error;
@@ -138,8 +135,14 @@ export async function serveToolOn(
       calls.update(tool);
     },
     stop() {
+      // What nobody would serve any more is not announced.
+      versions.stop();
       stopping ??= serving.stop();
       return stopping;
+    },
+    abandon() {
+      versions.stop();
+      return serving.abandon();
     },
     async closed() {
       const why = await closedForGood(nc);
@@ -148,20 +151,20 @@ export async function serveToolOn(
   };
 }
 
-/** Sends the outcome of a call that was taken up until the bus has it. The same id: twice sent is once taken. */
+/** Sends the outcome of a call until the bus has it. The same id: twice sent is once taken. @returns whether it has. */
 async function bring(
   bus: CommandBus,
   ref: SessionRef,
   call: TakenUpCall,
   ending: CallEnding,
   problem: (message: string) => void,
-): Promise<void> {
+): Promise<boolean> {
   const id = `outcome-${call.idempotencyKey.split('.').at(-1)}-${call.epoch}`;
   let end = ending;
   for (let attempt = 0; attempt < BRINGS_MAX; attempt++) {
     try {
       await sendCallOutcome(bus, ref, call, end, { id });
-      return;
+      return true;
     } catch (error) {
       const { message } = error as Error;
       if (bus.nc.isClosed() || (error instanceof CommandRejectedError && end !== ending)) break;
@@ -171,4 +174,5 @@ async function bring(
     }
   }
   problem(`the outcome of ${call.idempotencyKey} could not be sent`);
+  return false;
 }

@@ -31,8 +31,8 @@ export type ToolFinder = (asked: ToolAsked) => CheckedTool | null;
 export interface ToolCallsPorts {
   readonly tenant: string;
   nowMs(): number;
-  /** Sends the outcome of a call that was taken up; resolves when it is durable or given up. Never rejects. */
-  bring(ref: SessionRef, call: TakenUpCall, ending: CallEnding): Promise<void>;
+  /** Sends the outcome of a `long_running` call. Never rejects. @returns whether it is durable; if not, it was given up. */
+  bring(ref: SessionRef, call: TakenUpCall, ending: CallEnding): Promise<boolean>;
 }
 
 /** See the top of the file. */
@@ -103,7 +103,7 @@ export class ToolCalls {
       answer({ type: known && !known.ending ? 'running' : 'unknown' });
     } else if (!known || known.neverRan) {
       answer({ type: 'unknown' });
-    } else if (order.want === 'attach' || known.ending) {
+    } else if (order.want === 'attach' || known.ending || known.accepted !== null) {
       this.#attach(known, epoch, answer);
     } else {
       answer({ type: 'running' });
@@ -141,42 +141,52 @@ export class ToolCalls {
   #attach(entry: LedgerEntry, epoch: number, answer: Answer): void {
     entry.epoch = Math.max(entry.epoch, epoch);
     entry.tell = tellBy(answer, () => entry.ending);
-    if (entry.ending) entry.tell({ type: 'ended' });
-    else if (entry.accepted) entry.tell({ type: 'accepted' });
+    // What comes as a command is not told beside it: the session takes one outcome, and refuses the other.
+    if (entry.accepted !== null) answer(acceptedWith(entry.accepted, epoch));
+    else if (entry.ending) entry.tell({ type: 'ended' });
     else answer({ type: 'running' });
   }
 
   async #run(entry: LedgerEntry, tool: CheckedTool, asked: ToolAsked, ref: SessionRef): Promise<void> {
     const callId = asked.call_id;
+    const { epoch } = entry;
     const isLongRunning = tool.announced.traits.long_running;
-    if (isLongRunning) {
-      entry.accepted = true;
-      entry.tell({ type: 'accepted' });
-    }
     const returned = await outcomeOf(tool, asked.args, {
       signal: entry.stop.signal,
       callId,
       idempotencyKey: entry.key,
-      epoch: entry.epoch,
+      epoch,
       ref,
       progress: (text) => entry.tell({ type: 'progress', text: String(text) }),
       feedback: (text) => entry.tell({ type: 'feedback', text: String(text) }),
     });
     if (returned === LATER && isLongRunning) {
-      this.#leaveOpen(entry);
+      this.#ledger.end(entry, failed('its outcome comes from elsewhere'));
+      // It may be told to stop still, as long as the ledger keeps it.
+      entry.ending = null;
+      this.#accept(entry, epoch);
       return;
     }
     const ending = returned === LATER ? failed('it answers later, and is not declared long_running') : returned;
-    this.#ledger.end(entry, ending);
-    if (isLongRunning) await this.#ports.bring(ref, { idempotencyKey: entry.key, callId, epoch: entry.epoch }, ending);
-    else entry.tell({ type: 'ended' });
+    if (isLongRunning) {
+      // Until the bus has it, it is lost with this process: whoever asks has to hear that the call runs here.
+      const brought = entry.epoch;
+      const isDurable = await this.#ports.bring(ref, { idempotencyKey: entry.key, callId, epoch: brought }, ending);
+      this.#ledger.end(entry, ending);
+      if (isDurable) return this.#accept(entry, brought);
+    } else this.#ledger.end(entry, ending);
+    entry.tell({ type: 'ended' });
   }
 
-  /** Somebody else brings the outcome: the entry stays as one that was accepted, as long as the ledger keeps it. */
-  #leaveOpen(entry: LedgerEntry): void {
-    this.#ledger.end(entry, failed('its outcome comes from elsewhere'));
-    entry.ending = null;
+  /** From here on the call does without this process. */
+  #accept(entry: LedgerEntry, epoch: number): void {
+    entry.accepted = epoch;
+    entry.tell({ type: 'accepted', epoch, asked: entry.epoch });
   }
+}
+
+function acceptedWith(epoch: number, asked: number): Words {
+  return { type: 'accepted', ...(epoch < asked ? { epoch } : {}) };
 }
 
 function tellBy(answer: Answer, ending: () => CallEnding | null): Tell {
@@ -185,7 +195,7 @@ function tellBy(answer: Answer, ending: () => CallEnding | null): Tell {
       answer({ type: 'progress', text: what.text.slice(0, TOOL_SERVICE_BOUNDS.progressMaxChars) });
     else if (what.type === 'feedback')
       answer({ type: 'feedback', text: what.text.slice(0, TOOL_SERVICE_BOUNDS.feedbackMaxChars) });
-    else if (what.type === 'accepted') answer({ type: 'accepted' });
+    else if (what.type === 'accepted') answer(acceptedWith(what.epoch, what.asked));
     else {
       const ended = ending();
       if (ended) answer({ type: 'ended', ...ended });

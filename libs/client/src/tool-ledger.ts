@@ -20,14 +20,18 @@ export interface LedgerEntry {
   tell: Tell;
   /** It was told to stop before it was asked to run: it must not begin, and nobody knows whether it ran elsewhere. */
   neverRan: boolean;
-  /** Its outcome comes as a command. */
-  accepted: boolean;
+  /** The epoch that its outcome comes with as a command, from when that is certain; null before. */
+  accepted: number | null;
   ending: CallEnding | null;
 }
 
 /** Tells whoever waits for a call. Must not throw. */
 export type Tell = (
-  what: { readonly type: 'progress' | 'feedback'; readonly text: string } | { readonly type: 'ended' | 'accepted' },
+  what:
+    | { readonly type: 'progress' | 'feedback'; readonly text: string }
+    | { readonly type: 'ended' }
+    /** `epoch`: the one that the outcome comes with; `asked`: the newest that has asked. */
+    | { readonly type: 'accepted'; readonly epoch: number; readonly asked: number },
 ) => void;
 
 /** How much a ledger keeps; see {@link TOOL_SERVICE_BOUNDS}. */
@@ -73,7 +77,7 @@ export class ToolLedger {
       epoch,
       tell,
       neverRan: false,
-      accepted: false,
+      accepted: null,
       ending: null,
     };
     this.#running.set(key, entry);

@@ -28,8 +28,8 @@ const order = (want: ToolOrder['want'], effect: string, epoch = 1): ToolOrder =>
   }) as ToolOrder;
 
 /** A tool whose calls end when the test says so. */
-async function bed(more: Partial<ServedToolDefinition> = {}) {
-  const ends: ((answer: string) => void)[] = [];
+async function bed(more: Partial<ServedToolDefinition> = {}, durable: Promise<boolean> = Promise.resolve(true)) {
+  const ends: ((answer: string | typeof LATER) => void)[] = [];
   const runs: AbortSignal[] = [];
   const brought: unknown[] = [];
   const run: ServedToolDefinition['run'] = (_, { signal }) => {
@@ -40,7 +40,10 @@ async function bed(more: Partial<ServedToolDefinition> = {}) {
   const calls = new ToolCalls(tool, {
     tenant: 'default',
     nowMs: () => 0,
-    bring: async (_, call, ending) => void brought.push({ ...call, ...ending }),
+    bring: (_, call, ending) => {
+      brought.push({ ...call, ...ending });
+      return durable;
+    },
   });
   const say = (to: (answer: (said: Said) => void) => void): Said[] => {
     const said: Said[] = [];
@@ -54,7 +57,7 @@ async function bed(more: Partial<ServedToolDefinition> = {}) {
     ask: (one: ToolAsked) => say((answer) => calls.ask(one, answer as never)),
     order: (one: ToolOrder) => say((answer) => calls.order(one, answer as never)),
     /** Lets the oldest call end, and what follows of it happen. */
-    async end(answer = 'x') {
+    async end(answer: string | typeof LATER = 'x') {
       await settled(() => ends.length > 0);
       ends.shift()?.(answer);
       await turns();
@@ -118,13 +121,46 @@ test('an abort reaches the signal, and what the function then throws is a cancel
   expect(said[1]).toMatchObject({ type: 'ended', status: 'cancelled' });
 });
 
-test('a long-running call is accepted at once, and brought with the newest epoch that has asked for it', async () => {
+test('a long-running call runs like any other until its function has ended, and is brought with the newest epoch that has asked for it', async () => {
   const { ask, order: say, end, brought } = await bed({ long_running: true });
-  expect(ask(asked('1-1')).map(({ type }) => type)).toContain('accepted');
-  expect(say(order('attach', '1-1', 2))).toMatchObject([{ type: 'accepted' }]);
+  const first = ask(asked('1-1'));
+  expect(say(order('probe', '1-1'))).toMatchObject([{ type: 'running' }]);
+  const attached = say(order('attach', '1-1', 2));
+  expect(attached).toMatchObject([{ type: 'running' }]);
   await end('built');
   await settled(() => brought.length === 1);
   expect(brought).toMatchObject([{ epoch: 2, status: 'ok', result: { content: [{ text: 'built' }] } }]);
+  // The outcome is the command alone: an answer beside it would be a second one.
+  expect([first, attached].flat().map(({ type }) => type)).toEqual(['running', 'running', 'accepted']);
+  expect(attached.at(-1)).not.toHaveProperty('epoch');
+  expect(say(order('probe', '1-1', 3))).toMatchObject([{ type: 'accepted', epoch: 2 }]);
+});
+
+test('a long-running call is not accepted before the bus has its outcome, and answers for itself where the bus never takes it', async () => {
+  let stored: (is: boolean) => void = () => undefined;
+  const durable = new Promise<boolean>((resolve) => {
+    stored = resolve;
+  });
+  const { ask, order: say, end, brought } = await bed({ long_running: true }, durable);
+  const said = ask(asked('1-1'));
+  await end('built');
+  await settled(() => brought.length === 1);
+  expect(say(order('probe', '1-1'))).toMatchObject([{ type: 'running' }]);
+  expect(said.map(({ type }) => type)).toEqual(['running']);
+  stored(false);
+  await settled(() => said.length === 2);
+  expect(said[1]).toMatchObject({ type: 'ended', result: { content: [{ text: 'built' }] } });
+});
+
+test('a call that answers later is accepted when it says so, with the epoch that its function was given', async () => {
+  const { ask, order: say, end, brought } = await bed({ long_running: true });
+  ask(asked('1-1', 1));
+  const attached = say(order('attach', '1-1', 2));
+  await end(LATER);
+  await settled(() => attached.length === 2);
+  expect(attached).toMatchObject([{ type: 'running' }, { type: 'accepted', epoch: 1 }]);
+  expect(say(order('probe', '1-1', 3))).toMatchObject([{ type: 'accepted', epoch: 1 }]);
+  expect(brought).toEqual([]);
 });
 
 test('only a long-running tool may leave its outcome to somebody else', async () => {
@@ -132,7 +168,7 @@ test('only a long-running tool may leave its outcome to somebody else', async ()
   later.ask(asked('1-1'));
   await turns();
   expect(later.brought).toEqual([]);
-  expect(later.order(order('probe', '1-1'))).toMatchObject([{ type: 'running' }]);
+  expect(later.order(order('probe', '1-1'))).toMatchObject([{ type: 'accepted' }]);
   const quick = await bed({ run: () => LATER });
   const said = quick.ask(asked('1-1'));
   await settled(() => said.length === 2);

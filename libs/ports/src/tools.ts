@@ -34,11 +34,13 @@ export interface ToolCall {
  * How a call ended. `cancelled`: it stopped because of the signal. `unavailable`: nobody could be asked; nothing ran.
  * `lost`: whoever ran it has gone, and nobody knows what became of it.
  * `accepted`: it has not ended; whoever took it up will bring its outcome as the command `call_outcome`. Only for tools
- * that are `long_running`; the result is not looked at.
+ * that are `long_running`; the result is not looked at. A call of such a tool is one like any other until somebody says so.
  */
 export interface ToolOutcome {
   readonly status: 'ok' | 'error' | 'cancelled' | 'unavailable' | 'accepted' | 'lost';
   readonly result: ToolResult;
+  /** Of an `accepted` call: the epoch that its outcome comes with, where that is older than the call's. */
+  readonly epoch?: number | undefined;
   /** The whole text, where the tool itself has cut what stands in the result. It is kept apart, for reading on. */
   readonly whole?: string | undefined;
   /** The call asks its session to be parked at the end of the turn. Counts only where it went well. */

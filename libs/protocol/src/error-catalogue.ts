@@ -605,6 +605,11 @@ export const ERROR_CATALOGUE = {
     'Announces nothing; a tool that is served already stays as it was.',
     'Correct the definition as the message says.',
   ),
+  tool_crashed: exception(
+    'Code of a served tool threw where nobody could catch it: in a timer, or in the handler of an event.',
+    'Ends the process with 1: calls under way are in doubt, and hosts are told so at once.',
+    'Catch it in the tool; its log has the stack. Have the process started again.',
+  ),
   tool_not_announced: exception(
     'Others announced the same tool again and again, while this process tried to.',
     'Serves nothing.',

@@ -54,7 +54,7 @@ export const BusToolName = z
 /** What a tool is announced as. It stands in the registry until it is announced otherwise or taken back. */
 export const ToolAnnouncement = z.strictObject({
   v: z.literal(1),
-  /** When it was first announced. */
+  /** Since when this version is the announced one. */
   since: z.iso.datetime(),
   ...ToolDefinition.omit({ source: true, max_output: true }).shape,
   name: BusToolName,
@@ -131,8 +131,11 @@ export type ToolEnded = z.infer<typeof ToolEnded>;
 export const ToolSaid = z.discriminatedUnion('type', [
   /** It runs here. */
   z.strictObject({ ...said, type: z.literal('running') }),
-  /** It was taken up; its outcome comes as the command `call_outcome`. */
-  z.strictObject({ ...said, type: z.literal('accepted') }),
+  /**
+   * Its outcome comes, or has come, as the command `call_outcome`, whatever becomes of this instance. `epoch`: the one that it
+   * comes with, where that is older than the one that was asked with.
+   */
+  z.strictObject({ ...said, type: z.literal('accepted'), epoch: about.epoch.optional() }),
   z.strictObject({ ...said, type: z.literal('progress'), text: z.string().max(TOOL_SERVICE_BOUNDS.progressMaxChars) }),
   z.strictObject({ ...said, type: z.literal('feedback'), text: z.string().max(TOOL_SERVICE_BOUNDS.feedbackMaxChars) }),
   ToolEnded,

@@ -39,7 +39,9 @@ export async function dispatchWithHook(
   const startedMs = clock.monotonicMs();
   const ran = await run(toolset, clock, dispatch, signal);
   if (ran.status === 'accepted') {
-    return { type: 'call_accepted', effect_id: effectId, call_id: call.callId, epoch: call.epoch };
+    // Whoever took it may have begun under an earlier owner, and brings the outcome with what it was given then.
+    const epoch = Math.min(ran.epoch ?? call.epoch, call.epoch);
+    return { type: 'call_accepted', effect_id: effectId, call_id: call.callId, epoch };
   }
   const outcome = ran.status === 'interrupted' ? ran : await boundResult(blobs, ran as ToolOutcome, dispatch);
   const status =

@@ -153,6 +153,48 @@ describe('a call of a long_running tool', () => {
     expect(bed.told(await bed.send('call_outcome', outcome()))).toEqual(['rejected call_not_open']);
   });
 
+  test('is taken up with the epoch that whoever took it was given, and ends with an outcome of it', async () => {
+    const bed = testBed();
+    const first = await takenUp(bed, {
+      traits: { long_running: true },
+      run: taking(60_000),
+      probe: () => ({
+        state: 'running',
+        attach: async () => ({ status: 'accepted', result: { content: [], is_error: false }, epoch: 1 }),
+      }),
+    });
+    first.abandon();
+    await bed.host();
+    await bed.time.advance(1_000);
+    expect(await bed.eventsOf('call_accepted')).toMatchObject([{ call_id: 'c1', epoch: 1 }]);
+    expect(bed.told(await bed.send('call_outcome', outcome({ epoch: 2 })))).toEqual(['rejected stale_epoch']);
+    expect(bed.told(await bed.send('call_outcome', outcome({ epoch: 1 })))).toEqual(['accepted']);
+    expect(await ends(bed)).toEqual(['c1 ok']);
+  });
+
+  test('whose worker dies before its function has answered LATER is interrupted, and runs again only where it may', async () => {
+    const lost: FakeTool['run'] = async (_call, _signal, clock) => {
+      await clock.sleep(500);
+      return { ...answer('whoever ran it has gone', 'error'), status: 'lost' };
+    };
+    const once = testBed();
+    await takenUp(once, { traits: { long_running: true }, run: lost });
+    await once.time.advance(1_000);
+    expect(await ends(once)).toEqual(['c1 interrupted']);
+    expect(once.toolSource.runs).toHaveLength(1);
+
+    const again = testBed();
+    let runs = 0;
+    await takenUp(again, {
+      traits: { long_running: true, idempotent: true },
+      run: (...given) => (runs++ === 0 ? lost(...given) : LATER.run?.(...given)) as ReturnType<typeof lost>,
+    });
+    await again.time.advance(1_000);
+    expect(again.toolSource.runs).toHaveLength(2);
+    expect(await again.lines()).toContain('call_accepted c1');
+    expect(await ends(again)).toEqual([]);
+  });
+
   test('may also answer where it was asked', async () => {
     const bed = testBed();
     await takenUp(bed, { traits: { long_running: true }, run: async () => answer('at once') });

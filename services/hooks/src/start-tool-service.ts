@@ -31,7 +31,11 @@ export interface ToolService {
   ping(): Promise<void>;
   /** Takes no more calls, ends when those that it has have ended. The announcements stay. */
   stop(): Promise<void>;
+  /** Ends at once, for a process whose code has thrown where nobody could catch it: calls under way are in doubt, and hosts know it. */
+  abandon(why: Error): Promise<void>;
 }
+
+const FLUSHED_WITHIN_MS = 1_000;
 
 /** A module of tools that cannot be loaded, or does not export what it should. The message begins with its path. */
 export class ToolModuleError extends Error {
@@ -106,6 +110,14 @@ export async function startToolService(options: ToolServiceOptions): Promise<Too
     failed: client.closed().then((why) => why ?? new Promise<never>(() => undefined)),
     ping: async () => void (await client.roundTripMs()),
     stop,
+    async abandon(error) {
+      const running = [...served.values()].reduce((sum, tool) => sum + tool.abandon(), 0);
+      log.error({ file, error, running }, 'code of a tool threw outside of its call: calls under way are in doubt');
+      // What was said last is out when the server answers.
+      const late = new Promise((resolve) => setTimeout(resolve, FLUSHED_WITHIN_MS).unref());
+      await Promise.race([client.roundTripMs().catch(() => undefined), late]);
+      await client.close();
+    },
   };
 }
 

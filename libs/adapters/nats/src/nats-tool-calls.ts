@@ -191,7 +191,7 @@ export function createNatsToolCalls(
     } else if (said.type === 'feedback') {
       one.call.onFeedback(said.text);
     } else if (said.type === 'accepted') {
-      one.settle({ status: 'accepted', result: textOf('', false) });
+      one.settle({ status: 'accepted', result: textOf('', false), epoch: said.epoch });
     } else if (said.type === 'ended') {
       one.settle({ status: said.status, result: said.result });
     } else if (said.type === 'unknown') {

@@ -8,6 +8,7 @@ import { manifestNotice, manifestOf } from '../instance/manifest.ts';
 import { namedTenant } from '../instance/named-tenant.ts';
 import { logTarget, serveUntilTold } from '../instance/serve-until-told.ts';
 import { typedIn } from '../instance/state-dir.ts';
+import { thrownByOthers } from '../instance/thrown-by-others.ts';
 import { CliError, EXIT, type ExitCode, usageError } from '../line/cli-error.ts';
 import type { CommandRun, Invocation } from '../line/command-spec.ts';
 import { readPersona } from '../run/persona-file.ts';
@@ -67,7 +68,7 @@ async function serveTool(invocation: Invocation, given: string | undefined): Pro
   const { address, stateDir } = await someBus(invocation);
   const tenant = namedTenant(flags, address.credentials?.tenant);
   const { startToolService } = await import('@coxswain/hooks');
-  outliveFailures('a tool');
+  const thrown = thrownByOthers('a tool');
   return serveUntilTold(
     { name: 'tool', stateDir, title: () => `the tool service of ${basename(file)}` },
     () => startToolService({ file, tenant, stateDir, nats: address, log: logTarget() }),
@@ -75,6 +76,7 @@ async function serveTool(invocation: Invocation, given: string | undefined): Pro
       if (flags.on('json')) standardStreams.out(`${JSON.stringify({ type: 'ready', tools })}\n`);
       else standardStreams.err(`serves ${tools.join(', ')} of ${file}; stop with Ctrl-C\n`);
     },
+    thrown,
   );
 }
 
@@ -96,7 +98,7 @@ async function servePersonas(invocation: Invocation, paths: readonly string[]): 
   }
   const { address, stateDir } = await someBus(invocation);
   const tenant = namedTenant(flags, address.credentials?.tenant);
-  outliveFailures('a tool of a persona');
+  const thrown = thrownByOthers('a tool of a persona');
   return serveUntilTold(
     { name: 'persona', stateDir, title: ({ personas: served }) => `the personas ${named(served)}` },
     () => startPersonaService({ personas, tenant, stepsAtOnce, stateDir, nats: address, log: logTarget() }),
@@ -104,18 +106,12 @@ async function servePersonas(invocation: Invocation, paths: readonly string[]): 
       if (flags.on('json')) standardStreams.out(`${JSON.stringify({ type: 'ready', personas: served })}\n`);
       else standardStreams.err(`serves ${named(served)}; stop with Ctrl-C\n`);
     },
+    thrown,
   );
 }
 
 function named(personas: readonly { readonly name: string; readonly version: string }[]): string {
   return personas.map(({ name, version }) => `${name} ${version}`).join(', ');
-}
-
-/** A promise that somebody's code has left behind must not end the service for all the others. */
-function outliveFailures(whose: string): void {
-  process.on('unhandledRejection', (error) =>
-    process.stderr.write(`${whose} left a failure behind: ${String(error)}\n`),
-  );
 }
 
 async function serveSessions(invocation: Invocation): Promise<ExitCode> {

@@ -34,8 +34,18 @@ function asText({ name, since, digest, announcement, instances }: ListedTool): s
   return [
     [name, digest, `since ${since}`, lives, ...traits].join('  '),
     ...instances.map((instance) => `  ${told(instance, digest)}`),
+    ...(isOrphaned(digest, instances) ? [`  ! ${ORPHANED}`] : []),
     '',
   ].join('\n');
+}
+
+const ORPHANED =
+  'nobody serves the announced version, and models are shown it: within ten seconds one of these announces its own; if none does, start one again';
+
+/** Whether what is announced is served by nobody, and something else by somebody. One that does not say its version may serve it. */
+function isOrphaned(digest: string, instances: ListedTool['instances']): boolean {
+  const serving = instances.filter(({ state }) => state === 'serving');
+  return serving.length > 0 && serving.every((one) => one.digest !== null && one.digest !== digest);
 }
 
 function told({ instance, state, since, digest, running }: ListedToolInstance, announced: string): string {

@@ -10,6 +10,8 @@ export interface StartedService {
   /** Contract: rejects, with why, while the service cannot do its work. */
   ping(): Promise<void>;
   stop(): Promise<void>;
+  /** Ends at once what cannot go on. Without it the service ends with its process. */
+  abandon?(why: Error): Promise<void>;
 }
 
 /** As what a service is known on this machine. */
@@ -22,27 +24,39 @@ export interface ServedAs<S> {
   title(service: S): string;
 }
 
-/** Starts a service, answers `cox health`, says that it is ready, and stops it in order. */
+/**
+ * Starts a service, answers `cox health`, says that it is ready, and stops it in order.
+ * @param broken resolves where the process cannot go on, with what is told then: the service is abandoned.
+ */
 export async function serveUntilTold<S extends StartedService>(
   { name, stateDir, title }: ServedAs<S>,
   start: () => Promise<S>,
   ready: (service: S) => void,
+  broken?: Promise<Error>,
 ): Promise<ExitCode> {
   const told = stopSignal();
-  const service = await start();
+  let breaks: Error | null = null;
+  const broke = (broken ?? new Promise<never>(() => undefined)).then((why) => {
+    breaks = why;
+    return why;
+  });
+  const service = await Promise.race([start(), broke]);
+  if (service instanceof Error) throw service;
   const tell = (problem: string) => process.stderr.write(`${problem}\n`);
   const endHealth = await answerHealth(stateDir, name, { title: title(service), ping: () => service.ping() }, tell);
   ready(service);
-  const failure = await Promise.race([told.promise, ...(service.failed ? [service.failed] : [])]);
+  const failure = await Promise.race([told.promise, broke, ...(service.failed ? [service.failed] : [])]);
   told.release();
   await endHealth();
-  if (failure) {
-    // What has failed may not end in order either; why it failed is what counts.
-    await service.stop().catch(() => undefined);
-    throw failure;
-  }
-  await service.stop();
-  return EXIT.ok;
+  // Also where it breaks while it stops.
+  const stopped = breaks === null ? service.stop() : new Promise<never>(() => undefined);
+  // What has failed may not end in order either; why it failed is what counts.
+  if (failure && breaks === null) await Promise.race([stopped.catch(() => undefined), broke]);
+  else if (!failure) await Promise.race([stopped, broke]);
+  const why = breaks ?? failure;
+  if (!why) return EXIT.ok;
+  if (breaks !== null) await service.abandon?.(breaks);
+  throw why;
 }
 
 /** Log lines are for programs: on a terminal they go to the file in the state folder. */

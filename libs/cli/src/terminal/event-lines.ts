@@ -222,9 +222,13 @@ function approvalSettled(event: UiEventOf<'approval_settled'>, style: Style): st
 }
 
 function seamDelivered(event: UiEventOf<'seam_delivered'>, style: Style): string | null {
-  const lines = event.injections.map(({ origin, text }) =>
-    style.cyan(`  ↳ ${origin} delivered at ${event.seam}: “${firstLine(text)}”`),
-  );
+  const feedback = event.injections.filter(({ origin }) => origin === 'feedback');
+  const shown = new Set<unknown>(feedback.slice(0, FEEDBACK_SHOWN));
+  const lines = event.injections
+    .filter((one) => one.origin !== 'feedback' || shown.has(one))
+    .map(({ origin, text }) => style.cyan(`  ↳ ${origin} delivered at ${event.seam}: “${firstLine(text)}”`));
+  const more = feedback.length - shown.size;
+  if (more > 0) lines.push(style.cyan(`  ↳ and ${counted(more, 'more piece')} of feedback; cox export has them all`));
   const skipped = event.skipped_call_ids.length;
   if (skipped > 0) lines.push(style.yellow(`  ⊘ ${skipped} call${skipped === 1 ? '' : 's'} stopped before firing`));
   return lines.length === 0 ? null : lines.join('\n');
@@ -264,6 +268,8 @@ export function firstLine(text: string): string {
 }
 
 const FIRST_LINE_MAX_COLUMNS = 400;
+/** A tool that never stops talking must not push the session off the screen. */
+const FEEDBACK_SHOWN = 3;
 
 function lostBecause(cause: 'gone' | 'handed_back'): string {
   return cause === 'gone' ? 'gone' : 'ending';

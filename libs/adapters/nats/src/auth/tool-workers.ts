@@ -69,6 +69,8 @@ export function toolRights(tenant: string, inboxPrefix: string, tools: readonly 
       ...tools.flatMap((tool) => [
         `${tenantSubjects.toolCalls(tenant, tool)} ${TOOL_QUEUE_GROUP}`,
         ...tenantSubjects.toolOrders(tenant, tool),
+        // Which versions of its tool are served by others.
+        tenantSubjects.toolBeats(tenant, tool),
       ]),
     ],
     answers: { max: -1, expires: TOOL_ANSWERS_EXPIRE },

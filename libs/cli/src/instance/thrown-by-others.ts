@@ -1,0 +1,23 @@
+/** What somebody's code throws outside of its calls, in a process that serves it. */
+import { CliError, EXIT } from '../line/cli-error.ts';
+
+const SAID_MAX_CHARS = 512;
+
+/**
+ * Watches for it until the process ends. A promise that was left behind must not end the service for all the others: it is told.
+ * After an exception that nobody has caught nothing is certain any more, so that the process has to end.
+ * @param whose code it is, for people.
+ * @returns the first such exception. Never rejects.
+ */
+export function thrownByOthers(whose: string): Promise<CliError> {
+  const tell = (what: string) => process.stderr.write(`${whose} ${what}\n`);
+  process.on('unhandledRejection', (error) => tell(`left a failure behind: ${String(error)}`));
+  return new Promise((resolve) => {
+    // Also those that come while it ends.
+    process.on('uncaughtException', (error: unknown) => {
+      const said = String(error).slice(0, SAID_MAX_CHARS);
+      const message = `tool_crashed: ${whose} threw outside of its call: ${said}; calls under way are in doubt`;
+      resolve(Object.assign(new CliError(EXIT.error, 'tool_crashed', message), { cause: error }));
+    });
+  });
+}

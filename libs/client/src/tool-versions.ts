@@ -1,0 +1,210 @@
+/**
+ * Which version of a tool is announced, where instances of several serve it.
+ *
+ * N1: A version that is new is announced when an instance of it starts, in the place of the one that stands there.
+ * N2: One that was replaced comes back neither by starting nor by reconnecting while somebody serves the announced one: an old
+ *     instance that restarts by itself in the middle of a rollout must not undo it.
+ * N3: What nobody serves any more does not stay announced while somebody serves another version: an instance of that puts its own in
+ *     its place, under the fence, so that one of them does.
+ * N4: Who cannot hear the others concludes nothing about them.
+ */
+import {
+  subjects,
+  type TenantId,
+  TOOL_LIVENESS,
+  ToolAnnouncement,
+  ToolBeat,
+  tenantSubjects,
+  toolDigest,
+} from '@coxswain/protocol';
+import type { Msg } from '@nats-io/nats-core';
+import { type Announced, announce, announcedNow, type Standing, type When } from './announce-tool.ts';
+import type { CheckedTool } from './define-tool.ts';
+import type { CommandBus } from './send-command.ts';
+
+/** See the top of the file. */
+export interface ToolVersions {
+  /** Announces the version of an instance that starts (N1, N2). @throws as `announceTool`. */
+  announceFirst(): Promise<void>;
+  /** Announces another version, whatever stands there. @throws as `announceTool`. */
+  announceNext(tool: CheckedTool): Promise<void>;
+  /** Announces it where nothing is announced. @throws as `announceTool`. */
+  announceWhereMissing(): Promise<void>;
+  /** Sees to N3 from now on. */
+  begin(): void;
+  stop(): void;
+}
+
+/** Whose version it is. */
+export interface OwnVersion {
+  readonly name: string;
+  readonly instance: string;
+  tool(): CheckedTool;
+  /** Told what people should know. */
+  readonly problem: (message: string) => void;
+}
+
+/** How often it is looked. Without anything new it costs nothing. */
+const LOOKED_EVERY_MS = 1_000;
+/** How many of those that a version has replaced it remembers, the newest. */
+const REPLACED_MAX = 16;
+const REPLACED_HEADER = 'Cox-Replaced';
+/** More instances than this are not told apart: whoever is beyond it counts as one that is there. */
+const INSTANCES_MAX = 1_024;
+const NONE = '';
+
+/** Listens to the other instances of a tool, from now on. */
+export function watchToolVersions(bus: CommandBus, tenant: TenantId, own: OwnVersion): ToolVersions {
+  const { name, instance, problem } = own;
+  const others = new Map<string, { digest: string; heardMs: number }>();
+  let isDeaf = false;
+  let listeningSinceMs = performance.now();
+  let timer: NodeJS.Timeout | undefined;
+  let wake: () => void = () => undefined;
+  /** What was served when the registry was read last, and what stood there. */
+  let seen: { readonly served: string; readonly announced: string } | null = null;
+  /** An announcement that nobody serves, and since when it is known. */
+  let orphan: { readonly revision: number; readonly sinceMs: number } | null = null;
+
+  const subscription = bus.nc.subscribe(tenantSubjects.toolBeats(tenant, name), {
+    callback(error, message) {
+      if (error) isDeaf = true;
+      else hear(message);
+    },
+  });
+  const prefix = subjects.toolBeat(tenant, name, 'x').slice(0, -1);
+
+  function hear(message: Msg): void {
+    const who = message.subject.slice(prefix.length);
+    const beat = beatIn(message);
+    if (who === instance || !beat) return;
+    others.delete(who);
+    if (beat.state === 'serving' && beat.digest !== undefined && others.size < INSTANCES_MAX)
+      others.set(who, { digest: beat.digest, heardMs: performance.now() });
+    wake();
+  }
+
+  const ownDigest = () => toolDigest(own.tool().announced);
+
+  /** The versions that somebody serves, this instance's among them. */
+  function served(): Set<string> {
+    const oldestMs = performance.now() - TOOL_LIVENESS.ttlMs;
+    for (const [who, { heardMs }] of others) if (heardMs < oldestMs) others.delete(who);
+    return new Set([ownDigest(), ...[...others.values()].map(({ digest }) => digest)]);
+  }
+
+  const key = (tool: CheckedTool): Announced<ToolAnnouncement> => ({
+    name,
+    subject: subjects.toolAnnouncement(tenant, name),
+    schema: ToolAnnouncement,
+    value: (since) => ({ v: 1, since, ...tool.announced }),
+    headers: (before, when) => {
+      // What has gone was not replaced: it is new again when it starts again.
+      const former = before.value && typeof when !== 'object' ? [toolDigest(before.value)] : [];
+      return noteOf([...replacedIn(before.headers), ...former].filter((one) => one !== toolDigest(tool.announced)));
+    },
+  });
+
+  async function put(tool: CheckedTool, when: When<ToolAnnouncement>): Promise<ToolAnnouncement | null> {
+    const former = await announce(bus, key(tool), when);
+    seen = null;
+    return former;
+  }
+
+  const tell = (former: ToolAnnouncement | null, why: string) => {
+    if (former) problem(`${name} was announced as another version, ${toolDigest(former)}${why}: this one counts now`);
+  };
+
+  /** Waits until somebody is heard who serves a version, as long as one who does would take to be heard. */
+  async function isHeard(digest: string): Promise<boolean> {
+    const untilMs = performance.now() + TOOL_LIVENESS.ttlMs;
+    while (!served().has(digest)) {
+      const leftMs = untilMs - performance.now();
+      if (leftMs <= 0 || isDeaf) return false;
+      await new Promise<void>((resolve) => {
+        const late = setTimeout(resolve, leftMs);
+        wake = () => {
+          clearTimeout(late);
+          resolve();
+        };
+      });
+    }
+    return true;
+  }
+
+  async function look(): Promise<void> {
+    if (isDeaf || performance.now() - listeningSinceMs < TOOL_LIVENESS.ttlMs) return;
+    const now = served();
+    const text = [...now].sort().join();
+    if (seen?.served === text && (seen.announced === NONE || now.has(seen.announced))) return;
+    const standing = await announcedNow(bus, key(own.tool()));
+    const announced = standing.value ? toolDigest(standing.value) : NONE;
+    seen = { served: text, announced };
+    // What was taken back stays taken back.
+    if (announced === NONE || now.has(announced)) {
+      orphan = null;
+      return;
+    }
+    // Whoever has just announced it may not have been heard of yet.
+    if (orphan?.revision !== standing.revision) orphan = { revision: standing.revision, sinceMs: performance.now() };
+    else if (performance.now() - orphan.sinceMs > TOOL_LIVENESS.ttlMs) {
+      tell(await put(own.tool(), { standing }), ', which nobody serves any more');
+      orphan = null;
+    }
+  }
+
+  function rouse(): void {
+    timer = setTimeout(() => {
+      const looked = bus.nc.isClosed() ? Promise.resolve() : look();
+      // Without an answer nothing is known: it is looked again.
+      void looked.catch(() => undefined).finally(() => timer !== undefined && rouse());
+    }, LOOKED_EVERY_MS);
+    timer.unref();
+  }
+
+  return {
+    async announceFirst() {
+      const { value, headers } = await announcedNow(bus, key(own.tool()));
+      if (value && replacedIn(headers).includes(ownDigest()) && (await isHeard(toolDigest(value)))) {
+        problem(
+          `${name} is announced as another version, ${toolDigest(value)}, which has replaced this one and is served`,
+        );
+        return;
+      }
+      tell(await put(own.tool(), 'always'), '');
+    },
+    async announceNext(tool) {
+      await put(tool, 'always');
+    },
+    async announceWhereMissing() {
+      // What was heard before the connection was lost says nothing of now.
+      listeningSinceMs = performance.now();
+      await put(own.tool(), 'where_missing');
+    },
+    begin: rouse,
+    stop() {
+      clearTimeout(timer);
+      timer = undefined;
+      subscription.unsubscribe();
+    },
+  };
+}
+
+/** Notes the versions that one has replaced, the newest last. */
+function noteOf(replaced: readonly string[]): Record<string, string> {
+  const newest = [...new Set(replaced)].slice(-REPLACED_MAX);
+  return newest.length === 0 ? {} : { [REPLACED_HEADER]: newest.join(',') };
+}
+
+function replacedIn(headers: Standing<unknown>['headers']): string[] {
+  return (headers?.get(REPLACED_HEADER) ?? '').split(',').filter((one) => /^[0-9a-f]{8}$/.test(one));
+}
+
+function beatIn(message: Msg): ToolBeat | null {
+  try {
+    return ToolBeat.safeParse(message.json()).data ?? null;
+  } catch {
+    // No JSON.
+    return null;
+  }
+}
