@@ -230,7 +230,11 @@ export const CHANGED_LIVES: readonly Case[] = [
         'budget_threshold',
         never,
         ({ budget, percent }, { events }) =>
-          budget !== 'wall_time_ms' && percent < 100 && !events.some(({ type }) => type === 'loop_checkpoint'),
+          budget !== 'wall_time_ms' &&
+          percent < 100 &&
+          // Of several that are told at once the highest is told still.
+          events.filter(({ type }) => type === 'budget_threshold').length === 1 &&
+          !events.some(({ type }) => type === 'loop_checkpoint'),
       ),
   ],
   [
