@@ -34,7 +34,7 @@ export function hookReference(): string {
         code(point),
         code(otherSpelling(point)),
         HOOK_CATALOGUE[point].surfaces.join(', '),
-        HOOK_CATALOGUE[point].fires + (HOOK_CATALOGUE[point].later ? ' (a later release)' : ''),
+        HOOK_CATALOGUE[point].fires,
         returnsOf(point),
         HOOK_CATALOGUE[point].target,
       ]),

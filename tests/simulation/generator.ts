@@ -4,7 +4,7 @@
  */
 import {
   type CallPart,
-  FIRED_HOOK_POINTS,
+  HOOK_POINTS,
   type HookPoint,
   HookRegistration,
   type HookTable,
@@ -296,7 +296,7 @@ const PLANNED_APART: ReadonlySet<HookPoint> = new Set<HookPoint>([
 
 function planHooks(random: Random): HookTable {
   if (random.chance(0.5)) return [];
-  const points = FIRED_HOOK_POINTS.filter((point) => !PLANNED_APART.has(point));
+  const points = HOOK_POINTS.filter((point) => !PLANNED_APART.has(point));
   const context = random.fork('context');
   const late = [
     ...(context.chance(0.35) ? [context.pick(['pre_compact', 'post_compact', 'transform_context'] as const)] : []),

@@ -5,7 +5,7 @@
 import {
   decodeRecord,
   EVENT_TYPES,
-  FIRED_HOOK_POINTS,
+  HOOK_POINTS,
   isDelivery,
   type JournalRecord,
   SEAM_KINDS,
@@ -55,7 +55,7 @@ describe('the traces show', () => {
     expect(everyEvent.some((event) => event.type === type)).toBe(true);
   });
 
-  test.each(FIRED_HOOK_POINTS)('hooks that are asked and answer at %s', (point) => {
+  test.each(HOOK_POINTS)('hooks that are asked and answer at %s', (point) => {
     const returned = everyEvent.filter((event) => event.type === 'hook_returned' && event.point === point);
     expect(returned.some((event) => 'verdict' in event)).toBe(true);
   });

@@ -9,7 +9,7 @@ import {
   decodeRecord,
   ERROR_CATALOGUE,
   EVENT_TYPES,
-  FIRED_HOOK_POINTS,
+  HOOK_POINTS,
   Mode,
   SEAM_KINDS,
   type SessionEvent,
@@ -52,7 +52,7 @@ export function turnCoverage(): readonly CoverageChapter[] {
     chapter('Modes', Mode.options, () => []),
     chapter('Reject codes', rejectCodes(), named),
     chapter('Events', EVENT_TYPES, named),
-    chapter('Hook points', FIRED_HOOK_POINTS, () => []),
+    chapter('Hook points', HOOK_POINTS, () => []),
   ];
 }
 

@@ -68,7 +68,7 @@ describe('is refused by path and with the nearest key:', () => {
 
 test.each([
   ['hooks: [{}]', 'hooks'],
-  ['handoffs: [b]', 'handoffs'],
+  ['on_finish: b', 'on_finish'],
 ])('what a later release brings is refused by name: %s', async (text, name) => {
   await expect(readPersona(await persona(`name: a\n${text}`))).rejects.toThrow(
     `${name} is not there yet in this release`,
@@ -93,7 +93,7 @@ test('what is wrong is told by line and column', async () => {
   expect(await wrong('name: a\nprompt: [')).toMatch(/p\.yaml:\d+:\d+: /);
   expect(await wrong('name: a\nhooks: [{}]')).toContain('p.yaml:2:1: hooks is not there yet');
   expect(await wrong('name: a\nlimits: {depth: 9}')).toMatch(/p\.yaml:2:17: limits\.depth: /);
-  expect(await wrong('name: a\nhandoffs: [b]')).toContain('p.yaml:2:1: handoffs is not there yet');
+  expect(await wrong('name: a\non_finish: b')).toContain('p.yaml:2:1: on_finish is not there yet');
   expect(await wrong('{"name": "a",\n "promt": ""}', 'p.json')).toContain('p.json:2:2: unknown key "promt"');
 });
 

@@ -244,6 +244,13 @@ class Translator implements EventTranslator {
         const { persona, version, why } = event;
         return [{ type: 'persona_awaited', persona, version, why, ...from }];
       }
+      case 'persona_changed': {
+        const { handoff, provision } = event;
+        // Every run says whose it is when it begins.
+        if (!handoff) return [];
+        const { call_id, from: before } = handoff;
+        return [{ type: 'session_handed_over', persona: provision.persona.name, from: before, call_id, ...from }];
+      }
       case 'persona_step_lost': {
         const { persona, instance, cause, lost } = event;
         return [{ type: 'step_lost', persona, instance, cause, lost, ...from }];
@@ -267,7 +274,7 @@ class Translator implements EventTranslator {
         ];
       }
       // Detail that an interface may look up in the record; nothing of it is news to a reader.
-      case 'persona_changed':
+      case 'handoff_emitted':
       case 'reprovisioned':
       case 'prices_changed':
       case 'stop_condition_held':

@@ -231,6 +231,13 @@ export type UiEvent =
       readonly why: 'unserved' | 'paused';
     } & FromRecord)
   | ({
+      /** Another persona has the session from here on: `from` has handed it over by this call. */
+      readonly type: 'session_handed_over';
+      readonly persona: string;
+      readonly from: string;
+      readonly call_id: string;
+    } & FromRecord)
+  | ({
       readonly type: 'step_lost';
       readonly persona: string;
       /** Who ran it. */

@@ -141,6 +141,9 @@ export const BOUNDS = {
   depthDefault: 3,
   /** Messages between sessions that may lead to one another. */
   hopsMax: 16,
+  /** Hand-offs that may follow one another before somebody says something new; and what the next persona is told first. */
+  handoffsMax: 16,
+  briefMaxChars: 32 * 1024,
   /** How often a child that fails may be begun again. */
   restartsMax: 3,
   /** Personas that may come with a start, for delegation. */

@@ -34,6 +34,15 @@ export interface SendMessageArgs {
   readonly mode?: MessageMode;
 }
 
+/** The tool by which a session goes to another persona. */
+export const HANDOFF = 'handoff';
+
+/** Arguments of a call of `handoff`. */
+export interface HandoffArgs {
+  readonly to: string;
+  readonly brief: string;
+}
+
 const text = (description: string, maxLength: number) => ({ type: 'string', description, minLength: 1, maxLength });
 const whole = (description: string, maximum: number) => ({ type: 'integer', description, minimum: 1, maximum });
 
@@ -73,6 +82,26 @@ export const DELEGATE_TOOL: ToolDefinition = {
   },
   source: SESSION_SOURCE,
   traits: { ...DEFAULT_TRAITS, idempotent: true, long_running: true },
+};
+
+/** `handoff`: the session goes to another persona. */
+export const HANDOFF_TOOL: ToolDefinition = {
+  name: HANDOFF,
+  description:
+    'Hands this conversation over to another persona, which goes on in your place from the next turn, with its own ' +
+    'instructions and tools; it sees all that was said. Other calls of the same answer are finished first. Only one ' +
+    'hand-off of an answer counts.',
+  input_schema: {
+    type: 'object',
+    properties: {
+      to: text('The name of the persona that is to go on.', 64),
+      brief: text('What it is told first: what is wanted, what was done, what is left to do.', BOUNDS.briefMaxChars),
+    },
+    required: ['to', 'brief'],
+    additionalProperties: false,
+  },
+  source: SESSION_SOURCE,
+  traits: { ...DEFAULT_TRAITS, idempotent: true },
 };
 
 /** `send_message`: something is said to another session. */

@@ -363,6 +363,21 @@ export const ERROR_CATALOGUE = {
     'Sends nothing, or takes nothing in; the model that was to send gets an error result.',
     'Let a person, or the end of a run, come between.',
   ),
+  handoff_not_listed: outcome(
+    'The persona may not hand off to this one: its `handoffs` do not name it.',
+    'The session stays with its persona; the model gets an error result that names those whom it may hand off to.',
+    'Name the other in `handoffs` of the persona, for sessions that begin from then on.',
+  ),
+  second_handoff: outcome(
+    'Another hand-off of the same answer comes first.',
+    'The model gets an error result; the first hand-off is not touched.',
+    'Hand off to one persona at a time.',
+  ),
+  too_many_handoffs: outcome(
+    'The session has gone from persona to persona 16 times: they are likely to go on for ever.',
+    'The session stays with its persona; the model gets an error result, and the run goes on.',
+    'Let a person say something, or tell the personas which of them does what.',
+  ),
   child_failed: outcome(
     'A child ended in another way than with an answer; the detail says which.',
     'The model gets an error result with what the child had said; the run goes on.',

@@ -143,6 +143,18 @@ export const EVENT_SCHEMAS = {
   persona_changed: event('persona_changed', {
     fingerprint: z.string(),
     provision: Provision.omit({ tools: true, hooks: true, price: true, remembered: true }),
+    /** The persona before has handed the session over, by this call. */
+    handoff: z.strictObject({ call_id: z.string(), from: z.string() }).optional(),
+  }),
+  /**
+   * A persona hands the session over: hooks are asked, then the other persona is looked up. It has the session with the
+   * `persona_changed` that names the call; a call that ends otherwise has changed nothing.
+   */
+  handoff_emitted: event('handoff_emitted', {
+    call_id: z.string(),
+    from: z.string(),
+    to: z.string(),
+    brief: z.string(),
   }),
   tools_changed: event('tools_changed', { fingerprint: z.string(), tools: z.array(ToolDefinition) }),
   hooks_changed: event('hooks_changed', { fingerprint: z.string(), table: HookTable }),

@@ -53,8 +53,6 @@ export interface HookPointRow {
   readonly target: HookTarget;
   /** When it fires, for people. */
   readonly fires: string;
-  /** No session fires it in this release: registrations are taken and checked, and wait. */
-  readonly later?: true;
 }
 
 const session = (fires: string, target: HookTarget = 'persona'): HookPointRow => ({
@@ -64,7 +62,6 @@ const session = (fires: string, target: HookTarget = 'persona'): HookPointRow =>
 });
 const tool = (fires: string): HookPointRow => ({ surfaces: ['tool'], target: 'tool name', fires });
 const persona = (fires: string): HookPointRow => ({ surfaces: ['persona', 'step'], target: 'persona.step', fires });
-const later = (row: HookPointRow): HookPointRow => ({ ...row, later: true });
 
 /** The catalogue. The machine, the parser, the generated reference and the tests all read this table. */
 export const HOOK_CATALOGUE: Readonly<Record<HookPoint, HookPointRow>> = {
@@ -96,16 +93,13 @@ export const HOOK_CATALOGUE: Readonly<Record<HookPoint, HookPointRow>> = {
   PreStep: persona('before a declared step of a persona'),
   PostStep: persona('after a declared step has come to its answer'),
   OnApprovalRequested: persona('a call waits for a person; nothing waits for the answer, but one that refuses decides'),
-  OnHandoffEmitted: later(persona('the session is about to go to another persona')),
+  OnHandoffEmitted: persona('the session is about to go to another persona'),
   OnPersonaPaused: persona('a step of the session waits, because its persona is paused; nothing waits for the answer'),
   OnPersonaResumed: persona('its persona is paused no more, and the session goes on; nothing waits for the answer'),
   OnBudgetThreshold: persona(
     'a part of a budget is used up: at `pct` percent, or at 50, 80, 95 and 100; once each in a run',
   ),
 };
-
-/** The points that sessions of this release fire. */
-export const FIRED_HOOK_POINTS: readonly HookPoint[] = HOOK_POINTS.filter((point) => !HOOK_CATALOGUE[point].later);
 
 /** The percentages of a budget at which a registration without one of its own is asked. */
 export const BUDGET_HOOK_PERCENTAGES: readonly number[] = [50, 80, 95, 100];

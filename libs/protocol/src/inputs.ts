@@ -6,7 +6,7 @@
 import { z } from 'zod';
 import { NoticeOutcome } from './approval-notices.ts';
 import { BOUNDS } from './bounds.ts';
-import { RunBudgets } from './budgets.ts';
+import { RunBudgets, WholeRunLimits } from './budgets.ts';
 import { CallStatus, ToolDefinition } from './calls.ts';
 import type { Actor } from './commands.ts';
 import type { ErrorCode } from './error-catalogue.ts';
@@ -104,6 +104,8 @@ export const Provision = z.strictObject({
   root: z.string(),
   /** Only where the run has a budget. */
   budgets: RunBudgets.optional(),
+  /** Only of a persona that takes a run over: what the start allows the whole of it. */
+  run_limits: WholeRunLimits.optional(),
   /** Only where the model's price is known. */
   price: PinnedPrice.optional(),
   /** What people have had the persona remember; absent where that is nothing. */

@@ -164,7 +164,7 @@ export type Persona = z.infer<typeof Persona>;
 export type PersonaInput = z.input<typeof Persona>;
 
 /** Keys of the schema whose meaning a later release brings. They are refused by name rather than ignored. */
-export const NOT_YET_IN_PERSONA: readonly string[] = ['hooks', 'on_finish', 'handoffs'];
+export const NOT_YET_IN_PERSONA: readonly string[] = ['hooks', 'on_finish'];
 
 /** Why a persona has no such mode, or null where it has. */
 export function modeProblem(persona: Pick<Persona, 'name' | 'modes'>, mode: string): string | null {

@@ -6,6 +6,7 @@ import {
   ceilingBelow,
   childIdOf,
   DELEGATE_TOOL,
+  HANDOFF_TOOL,
   isSessionActor,
   type PinnedPermissions,
   parseCrewCommand,
@@ -81,7 +82,7 @@ test('a session’s name as an actor is one that nobody else may have', () => {
 });
 
 test('the tools of crews are tools', () => {
-  for (const tool of [DELEGATE_TOOL, SEND_MESSAGE_TOOL]) expect(ToolDefinition.parse(tool)).toEqual(tool);
+  for (const tool of [DELEGATE_TOOL, HANDOFF_TOOL, SEND_MESSAGE_TOOL]) expect(ToolDefinition.parse(tool)).toEqual(tool);
 });
 
 test.each<[CrewVerb, object, string, string]>([

@@ -95,7 +95,6 @@ describe('what a later release brings is in the schema and refused by name:', ()
   const later: Readonly<Record<string, object>> = {
     hooks: { hooks: [{}] },
     on_finish: { on_finish: './done.js#done' },
-    handoffs: { handoffs: ['tester'] },
   };
 
   test.each(Object.entries(later))('%s', (path, part) => {

@@ -67,7 +67,7 @@ export async function startChild(
     const { result } = textOutcome('error', message, code);
     return { type: 'call_outcome', effect_id, call_id, status: 'error', result, duration_ms: 0 };
   };
-  const persona = await personaOf(ports, session, effect.args.persona);
+  const persona = await chosenPersona(ports, session, effect.args.persona);
   if ('code' in persona) return failed(persona);
   const body = startOf(session, effect, persona);
   const payload = encode(body);
@@ -82,15 +82,15 @@ export async function startChild(
   return { type: 'call_accepted', effect_id, call_id, epoch: state.context.epoch };
 }
 
-/** A persona, and how the child is told which. */
-type Chosen = { readonly said: NonNullable<StartChildBody['persona']>; readonly definition: Persona };
+/** A persona, and how another session, or a provisioning, is told which. */
+export type ChosenPersona = { readonly said: NonNullable<StartChildBody['persona']>; readonly definition: Persona };
 
 /** Its own, then those that came with its start, then whatever the host knows. */
-async function personaOf(
+export async function chosenPersona(
   known: KnownPersonas,
   { ref, state, transcript }: CrewSession,
   name: string,
-): Promise<Chosen | Failure> {
+): Promise<ChosenPersona | Failure> {
   const { definition: own, served } = transcript.frame.persona ?? {};
   const came = state.context.settings?.personas ?? [];
   const carried = own?.name === name ? own : came.find((persona) => persona.name === name);
@@ -107,7 +107,11 @@ async function personaOf(
   return { code: 'persona_not_found', message: `there is no persona ${name}; there are: ${there.join(', ')}` };
 }
 
-function startOf({ ref, state, transcript }: CrewSession, effect: Of<'start_child'>, persona: Chosen): StartChildBody {
+function startOf(
+  { ref, state, transcript }: CrewSession,
+  effect: Of<'start_child'>,
+  persona: ChosenPersona,
+): StartChildBody {
   const { context } = state;
   const { settings, pinned, parent } = context;
   const { args, child } = effect;

@@ -1,5 +1,5 @@
-/** Whom a session can delegate to, as its model is told it. */
-import { type Persona, SESSION_SOURCE, type ToolDefinition } from '@coxswain/protocol';
+/** Whom a session can delegate to, and whom it can be handed to, as its model is told it. */
+import { HANDOFF, type Persona, SESSION_SOURCE, type ToolDefinition } from '@coxswain/protocol';
 
 /** Names that a description lists; those beyond are known all the same. */
 const NAMED_MAX = 64;
@@ -27,6 +27,24 @@ export async function withCrew(
   return tools.map((tool) =>
     delegates(tool) ? { ...tool, description: `${tool.description} Personas: ${named}.` } : tool,
   );
+}
+
+/** The tools, with the names of those whom `handoff` can bring in; without it where the persona names nobody. */
+export function withHandoffs(
+  tools: readonly ToolDefinition[],
+  { handoffs = [] }: Persona,
+  came: readonly Persona[],
+): ToolDefinition[] {
+  const isHandoff = ({ name, source }: ToolDefinition) => source === SESSION_SOURCE && name === HANDOFF;
+  const lines = handoffs.map((name) => {
+    const known = came.find((persona) => persona.name === name);
+    return known ? lineOf(known) : name;
+  });
+  return tools
+    .filter((tool) => !isHandoff(tool) || handoffs.length > 0)
+    .map((tool) =>
+      isHandoff(tool) ? { ...tool, description: `${tool.description} Personas: ${lines.join(', ')}.` } : tool,
+    );
 }
 
 function lineOf({ name, description }: Persona): string {

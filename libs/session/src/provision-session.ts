@@ -13,8 +13,10 @@ import type {
 import {
   BOUNDS,
   canonicalJson,
+  type EventOf,
   type Failure,
   globMatches,
+  HANDOFF,
   type HookTable,
   LOAD_SKILL,
   type ModelSettings,
@@ -37,10 +39,10 @@ import {
   type ToolSelection,
 } from '@coxswain/protocol';
 import { compactionProblem, resolveCompaction } from './context-window.ts';
-import { canDelegate, withCrew } from './crew-names.ts';
+import { canDelegate, withCrew, withHandoffs } from './crew-names.ts';
 import { type FoundPersona, findPersona, type KnownPersonas, personaNames } from './find-persona.ts';
 import { seenTable } from './hook-table.ts';
-import { delegationLimits, type RunLimits, runLimits } from './run-limits.ts';
+import { delegationLimits, type RunLimits, runLimits, wholeRunLimits } from './run-limits.ts';
 import { sha256Hex } from './seal-record.ts';
 
 /** What provisioning needs of the host. */
@@ -63,7 +65,11 @@ export interface ProvisionPorts extends KnownPersonas {
 }
 
 /** How a session was set up, and by whom. */
-export type ProvisionSettings = StartSettings & { readonly parent?: ParentLink | undefined };
+export type ProvisionSettings = StartSettings & {
+  readonly parent?: ParentLink | undefined;
+  /** The persona takes a run over: the limits of the start count for the whole of that. */
+  readonly takesOver?: true | undefined;
+};
 
 /** What a session has pinned and is not to choose again. */
 export interface Pins {
@@ -73,18 +79,31 @@ export interface Pins {
   readonly servedTools?: readonly ToolDefinition[] | undefined;
   readonly model?: ModelSettings | undefined;
   readonly root?: string | undefined;
+  /** Of a pinned definition: the mode that it was taken in. */
+  readonly mode?: string | undefined;
+  /** Whether the session idles between jobs, and how long. It does so or not, whoever has it. */
+  readonly daemon?: Daemon | undefined;
 }
+
+/** See {@link Pins.daemon}. */
+type Daemon = Pick<Provision, 'daemon' | 'wake_interval_ms'>;
 
 /** What is pinned of an earlier provisioning, less what a fork has asked to choose anew. */
 export function pinsOf(
-  earlier: Pins | null,
+  pinned: EventOf<'persona_changed'>['provision'] | null,
   tools: readonly ToolDefinition[],
   repins: 'model' | 'persona' | null,
 ): Pins {
-  const { definition, served, model, root } = earlier ?? {};
-  const persona = served ? { definition, served, servedTools: toolsOfPersona(tools) } : { definition };
+  const { definition, served, model, root, mode } = pinned ?? {};
+  const own = { definition, mode, ...(pinned ? { daemon: daemonOf(pinned) } : {}) };
+  const persona = served ? { ...own, served, servedTools: toolsOfPersona(tools) } : own;
   if (repins === null) return { ...persona, model, root };
   return { root, ...(repins === 'model' ? persona : {}) };
+}
+
+/** Whether a session idles between jobs, as it has pinned that. */
+export function daemonOf({ daemon, wake_interval_ms }: Daemon): Daemon {
+  return { daemon, ...(wake_interval_ms === undefined ? {} : { wake_interval_ms }) };
 }
 
 /** What of a session's tools runs in the process of its served persona. */
@@ -148,7 +167,8 @@ async function provision(
   if (isFailure(model)) return failed(model);
   const compaction = compactionProblem(persona.compaction, model);
   if (compaction) return failed(compaction);
-  const mode = promptOfMode(settings, persona);
+  const modeName = pinned.definition ? pinned.mode : settings.mode;
+  const mode = promptOfMode(modeName, persona);
   if (isFailure(mode)) return failed(mode);
   const limits = runLimits(settings, persona);
   const row = ports.prices?.find((candidate) => globMatches(candidate.model, model.name));
@@ -185,7 +205,9 @@ async function provision(
     return failed(unreadable);
   }
   const notifies = ports.approvalNotices !== undefined;
-  const base = pin(settings, found, model, mode, root, tools, hooks.table, limits, price, notifies);
+  const daemon = pinned.daemon ?? ownDaemon(settings, persona);
+  const chosen = { model, modeName, mode, root, daemon };
+  const base = pin(settings, found, chosen, tools, hooks.table, limits, price, notifies);
   const resolved = remembered.length === 0 ? base : { ...base, remembered: [...remembered] };
   return { outcome: { type: 'provision_outcome', effect_id: effectId, status: 'ok', provision: resolved }, toolset };
 }
@@ -255,12 +277,10 @@ function chooseModel(
   };
 }
 
-function promptOfMode(settings: StartSettings, persona: Persona): string | Failure {
-  if (settings.mode === undefined) return '';
-  const problem = modeProblem(persona, settings.mode);
-  return problem === null
-    ? (persona.modes?.[settings.mode]?.prompt ?? '')
-    : { code: 'mode_not_found', message: problem };
+function promptOfMode(mode: string | undefined, persona: Persona): string | Failure {
+  if (mode === undefined) return '';
+  const problem = modeProblem(persona, mode);
+  return problem === null ? (persona.modes?.[mode]?.prompt ?? '') : { code: 'mode_not_found', message: problem };
 }
 
 // An index of what nobody can load would be a riddle to the model. A persona that denies the tool wants none.
@@ -271,11 +291,12 @@ function unreadableSkills({ name, skills = [] }: Persona, tools: readonly ToolDe
 }
 
 function selectTools(tools: readonly ToolDefinition[], settings: StartSettings, persona: Persona): ToolDefinition[] {
-  // Whoever gives a persona skills means it to read them, without a word on the tool that does.
-  const own = persona.tools && persona.skills?.length ? withLoadSkill(persona.tools) : persona.tools;
+  // Whoever gives a persona skills means it to read them, without a word on the tool that does; so with hand-offs.
+  const meant = [...(persona.skills?.length ? [LOAD_SKILL] : []), ...(persona.handoffs?.length ? [HANDOFF] : [])];
+  const own = persona.tools && { ...persona.tools, allow: [...persona.tools.allow, ...meant] };
   const selections = [own, settings.tools].filter((selection) => selection !== undefined);
-  return tools
-    .filter((tool) => selections.every((selection) => selects(selection, tool.name)))
+  const selected = tools.filter((tool) => selections.every((selection) => selects(selection, tool.name)));
+  return withHandoffs(selected, persona, settings.personas ?? [])
     .slice(0, BOUNDS.toolsMax)
     .map((tool) => withSettings(tool, persona));
 }
@@ -321,12 +342,24 @@ function withSettings(definition: ToolDefinition, { tool_settings = [] }: Person
   };
 }
 
+// What is delegated ends with its answer.
+function ownDaemon({ parent }: ProvisionSettings, { daemon }: Persona): Daemon {
+  return daemonOf({ daemon: daemon !== undefined && parent === undefined, wake_interval_ms: daemon?.wake_interval_ms });
+}
+
+/** What is settled before a provision is put together. `mode`: what the mode adds to the prompt. */
+interface Chosen {
+  readonly model: ModelSettings;
+  readonly modeName: string | undefined;
+  readonly mode: string;
+  readonly root: string;
+  readonly daemon: Daemon;
+}
+
 function pin(
   settings: ProvisionSettings,
   { definition: persona, served }: FoundPersona,
-  model: ModelSettings,
-  mode: string,
-  root: string,
+  { model, modeName, mode, root, daemon }: Chosen,
   tools: readonly ToolDefinition[],
   hooks: HookTable,
   limits: RunLimits,
@@ -339,7 +372,7 @@ function pin(
     persona: { name: persona.name, version: personaVersion(persona) },
     definition: persona,
     ...(served ? { served } : {}),
-    ...(settings.mode === undefined ? {} : { mode: settings.mode }),
+    ...(modeName === undefined ? {} : { mode: modeName }),
     model,
     system_prompt: system,
     permissions: {
@@ -347,11 +380,10 @@ function pin(
       ...(settings.parent?.ceiling.length ? { ceiling: settings.parent.ceiling } : {}),
     },
     ...limits,
+    ...(settings.takesOver ? wholeRunLimits(settings) : {}),
     ...(canDelegate(tools) ? { delegation: delegationLimits(settings, persona) } : {}),
     drain: persona.steering ?? { steering: 'all' as const, followups: 'one_at_a_time' as const },
-    // What is delegated ends with its answer.
-    daemon: persona.daemon !== undefined && settings.parent === undefined,
-    ...(persona.daemon?.wake_interval_ms === undefined ? {} : { wake_interval_ms: persona.daemon.wake_interval_ms }),
+    ...daemon,
     compaction: resolveCompaction(persona.compaction, model),
     root,
     ...(notifies ? { notifies: true as const } : {}),

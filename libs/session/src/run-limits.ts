@@ -34,6 +34,19 @@ export function runLimits(settings: StartSettings, persona: Persona): RunLimits 
   };
 }
 
+/** What the start allows the whole of a run, apart from what its personas say; empty where that is nothing. */
+export function wholeRunLimits({ limits = {}, max_turns }: StartSettings): Pick<Provision, 'run_limits'> {
+  const { tokens, usd, wall_time_ms } = limits;
+  const turns = [max_turns, limits.max_turns].filter((value) => value !== undefined);
+  const whole = {
+    ...(turns.length === 0 ? {} : { max_turns: Math.min(...turns) }),
+    ...(tokens === undefined ? {} : { tokens }),
+    ...(usd === undefined ? {} : { nano_usd: nanoUsdOf(usd) }),
+    ...(wall_time_ms === undefined ? {} : { wall_time_ms }),
+  };
+  return Object.keys(whole).length === 0 ? {} : { run_limits: whole };
+}
+
 /** How long a step of the session waits for somebody who serves its persona. */
 export function waitForPersonaMs(settings: StartSettings, persona: Persona): number {
   const said = [persona.limits, settings.limits].flatMap((limits) => limits?.wait_for_persona_ms ?? []);

@@ -33,6 +33,7 @@ import { dispatchWithHook, INTERRUPTED, textOutcome } from './dispatch-with-hook
 import type { EffectWorker } from './effect-table.ts';
 import { keptResults } from './kept-results.ts';
 import { notifyApproval } from './notify-approval.ts';
+import { provisionHandoff } from './provision-handoff.ts';
 import {
   isFailure,
   type ProvisionPorts,
@@ -77,6 +78,8 @@ export class SessionWorker implements EffectWorker {
   readonly #results: KeptResults;
   #files: FileCache | null = null;
   #toolset: Toolset | null = null;
+  /** Tools of a persona that is to take the session over, until it has; or until it is known that it has not. */
+  #next: { readonly toolset: Toolset; readonly persona: string } | null = null;
   #opening: Promise<Toolset | null> | null = null;
 
   /**
@@ -109,6 +112,7 @@ export class SessionWorker implements EffectWorker {
   async #perform(effect: WorkEffect, signal: AbortSignal, taken: () => void): Promise<Outcome> {
     const ports = this.#ports;
     const { state, transcript } = this.#view();
+    if (this.#next?.persona === transcript.frame.persona?.fingerprints.persona) await this.#takeOver();
     switch (effect.kind) {
       case 'provision': {
         const { outcome, toolset } = await provisionSession(
@@ -173,6 +177,21 @@ export class SessionWorker implements EffectWorker {
         return this.stopped(effect, effect.order.reason, true);
       case 'send_message':
         return sendMessage(ports, { ref: this.#ref, state, transcript }, effect, signal);
+      case 'hand_off': {
+        const session = { ref: this.#ref, state, transcript };
+        const { outcome, toolset } = await provisionHandoff(
+          ports,
+          session,
+          effect,
+          this.#results,
+          signal,
+          this.#feedback,
+        );
+        await this.#dropNext();
+        if (toolset && outcome.type === 'provision_outcome' && outcome.status === 'ok')
+          this.#next = { toolset, persona: outcome.provision.fingerprints.persona };
+        return outcome;
+      }
       case 'notify_parent':
         return notifyParent(ports, { ref: this.#ref, state, transcript }, effect, signal);
       case 'consult': {
@@ -208,6 +227,7 @@ export class SessionWorker implements EffectWorker {
   stopped(effect: WorkEffect, reason: string, timedOut: boolean): Outcome {
     switch (effect.kind) {
       case 'provision':
+      case 'hand_off':
         return { type: 'provision_outcome', effect_id: effect.id, status: 'cancelled' };
       case 'call_model':
         return {
@@ -274,7 +294,8 @@ export class SessionWorker implements EffectWorker {
   async close(): Promise<readonly string[]> {
     const toolset = this.#toolset;
     this.#toolset = null;
-    return toolset ? toolset.close() : [];
+    const notes = toolset ? await toolset.close() : [];
+    return [...notes, ...(await this.#dropNext())];
   }
 
   /** Closes the tool connections for good: what is still being opened is closed as soon as it is open. */
@@ -289,6 +310,19 @@ export class SessionWorker implements EffectWorker {
     this.#toolset = this.#disposed.signal.aborted ? null : toolset;
     if (before) await before.close();
     if (this.#disposed.signal.aborted) await toolset.close();
+  }
+
+  /** Another persona has the session: its tools take the place of those before. */
+  async #takeOver(): Promise<void> {
+    const next = this.#next;
+    this.#next = null;
+    if (next) await this.#hold(next.toolset);
+  }
+
+  async #dropNext(): Promise<readonly string[]> {
+    const next = this.#next;
+    this.#next = null;
+    return next ? next.toolset.close() : [];
   }
 
   async #callTool(

@@ -34,6 +34,8 @@ export interface TranscriptFrame {
   readonly tools: readonly ToolDefinition[];
 }
 
+type PinnedPersona = EventOf<'persona_changed'>['provision'];
+
 /** What a compaction is to replace. */
 export interface OlderMessages {
   /** The summary or notes of the compaction before. */
@@ -73,6 +75,8 @@ export class Transcript {
   #wholes: Set<string> | null = null;
   #storedFiles = false;
   #frame: TranscriptFrame = { persona: null, tools: [] };
+  /** Personas that have handed the session over, as they were pinned. There are as many as name one another. */
+  readonly #earlier = new Map<string, PinnedPersona>();
   #answers = 0;
   #lastAnswer: AssistantMessage | null = null;
   /** What transform_context hooks want the next request to show. */
@@ -109,6 +113,11 @@ export class Transcript {
     return this.#frame;
   }
 
+  /** A persona that has had the session before, as it was pinned then. */
+  earlier(name: string): PinnedPersona | undefined {
+    return this.#earlier.get(name);
+  }
+
   /** Whether a result that stands here was cut, and its whole is kept under this hash. */
   hasWhole(sha256: string): boolean {
     return this.#wholes?.has(sha256) ?? false;
@@ -137,6 +146,7 @@ export class Transcript {
         this.#beginRun(event);
         break;
       case 'persona_changed':
+        if (event.handoff && this.#frame.persona) this.#earlier.set(event.handoff.from, this.#frame.persona);
         this.#frame = { ...this.#frame, persona: personas.of(event.fingerprint, event.provision) };
         break;
       case 'tools_changed':

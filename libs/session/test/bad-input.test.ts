@@ -28,7 +28,7 @@ const CASES: readonly Case[] = [
   ['start', { prompt: 'a', max_turns: 0 }, 'invalid_field', 'max_turns'],
   ['start', { prompt: 'a', model: 'no-slash' }, 'invalid_field', 'model'],
   ['start', { prompt: 'a', fork: { session: 's2', n: 1 } }, 'invalid_field', 'prompt'],
-  ['start', { prompt: 'a', persona: { name: 'p', handoffs: ['x'] } }, 'not_yet_available', 'persona.handoffs'],
+  ['start', { prompt: 'a', persona: { name: 'p', on_finish: 'x' } }, 'not_yet_available', 'persona.on_finish'],
   ['start', { prompt: 'a', persona: { name: 'p', skills: ['x'] } }, 'invalid_field', 'persona.skills.0'],
   ['start', { prompt: 'a', limits: { depth: 9 } }, 'invalid_field', 'limits.depth'],
   ['start', { prompt: 'a', personas: [{ name: 'a' }, { name: 'a' }] }, 'invalid_field', 'personas'],

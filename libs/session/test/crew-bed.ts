@@ -58,7 +58,9 @@ export class CrewBed extends TestBed {
   #models(): Models {
     const clock = this.time.clock();
     const stream = (request: ModelRequest, ...rest: [Parameters<Model['stream']>[1], AbortSignal]) => {
-      const part = this.parts[request.system] ?? [say('nothing to say')];
+      // What a mode adds to a prompt makes nobody else of the persona.
+      const [system = ''] = request.system.split('\n', 1);
+      const part = this.parts[system] ?? [say('nothing to say')];
       const one = new FakeModels(clock);
       const [first] = request.messages;
       one.answers = typeof part === 'function' ? part(first?.role === 'user' ? textOf(first) : '') : part;

@@ -432,9 +432,9 @@ describe('is refused', () => {
     [{ session: 's1', n: 1, changes: { prompt: 'x', result: 'y' } }, 'invalid_field', 'fork.changes.result'],
     [{ session: 's1', n: 1, changes: { model: 'nameless' } }, 'invalid_field', 'fork.changes.model'],
     [
-      { session: 's1', n: 1, changes: { persona: { name: 'p', handoffs: ['x'] } } },
+      { session: 's1', n: 1, changes: { persona: { name: 'p', on_finish: 'x' } } },
       'not_yet_available',
-      'fork.changes.persona.handoffs',
+      'fork.changes.persona.on_finish',
     ],
     [
       { session: 's1', n: 1, changes: { persona: { name: 'p', skills: ['x'] } } },

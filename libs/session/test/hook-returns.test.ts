@@ -2,7 +2,7 @@
  * What each return of the protocol does to a session: every return at every point that sessions fire, on a running host.
  * Which return means what where is taken from the oracle of the protocol's own test.
  */
-import { FIRED_HOOK_POINTS, type HookPoint, type HookRegistration, type JsonObject, textOf } from '@coxswain/protocol';
+import { HOOK_POINTS, type HookPoint, type HookRegistration, type JsonObject, textOf } from '@coxswain/protocol';
 import { describe, expect, test } from 'vitest';
 import { expected, ROWS, type Row, reminding } from '../../protocol/test/return-table.ts';
 import { type Handler, hook, returns } from './fake-hooks.ts';
@@ -257,7 +257,7 @@ async function playWith(point: HookPoint, handler: Handler): Promise<TestBed> {
 }
 
 test('every point that sessions fire has a stage', () => {
-  expect(Object.keys(STAGES).sort()).toEqual([...FIRED_HOOK_POINTS].sort());
+  expect(Object.keys(STAGES).sort()).toEqual([...HOOK_POINTS].sort());
 });
 
 /** What a return has to have done, by the oracle of the protocol and what its point is about. */
@@ -283,7 +283,7 @@ function innermost(raw: unknown): unknown {
   return inner === undefined ? raw : innermost(inner);
 }
 
-describe.each([...FIRED_HOOK_POINTS])('at %s', (point) => {
+describe.each([...HOOK_POINTS])('at %s', (point) => {
   test.each(Object.entries({ ...ROWS, ...STAGES[point]?.rows }))('%s', async (_name, row) => {
     const meaning = expected(row, point);
     const bed = await play(point, row.raw);

@@ -38,7 +38,7 @@ describe('a run that cannot be provisioned ends as failed, with its code', () =>
     [
       'provision_failed',
       { persona: 'later' },
-      { personas: { find: async () => ({ ...CODER, handoffs: ['x'] }), names: async () => [] } },
+      { personas: { find: async () => ({ ...CODER, on_finish: 'x' }), names: async () => [] } },
       () => {},
     ],
     [

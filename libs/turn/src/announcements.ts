@@ -16,6 +16,7 @@ import {
   type SessionEvent,
 } from '@coxswain/protocol';
 import type { CallRow, SessionContext } from './context.ts';
+import { personaOfTurn } from './handoff.ts';
 import * as q from './queries.ts';
 
 const ANNOUNCED = [
@@ -78,7 +79,7 @@ function announcementOf(context: SessionContext, event: SessionEvent): Announcem
         ...(question === undefined ? {} : { question }),
         ...(expire_after_ms === undefined ? {} : { expire_after_ms }),
       };
-      const target = context.pinned?.persona ?? '';
+      const target = personaOfTurn(context);
       return { point: 'OnApprovalRequested', target, call_id, detail: { call_id, requested_by, ...more } };
     }
     case 'call_ended':
@@ -86,7 +87,7 @@ function announcementOf(context: SessionContext, event: SessionEvent): Announcem
     case 'budget_threshold': {
       const { budget, percent, used, limit } = event;
       const detail = { budget_pct: percent, usage: { budget, used, limit } };
-      return { point: 'OnBudgetThreshold', target: context.pinned?.persona ?? '', detail };
+      return { point: 'OnBudgetThreshold', target: personaOfTurn(context), detail };
     }
     case 'waiting_for_persona': {
       const { persona, version, reason } = event;

@@ -75,8 +75,8 @@ export function atLeast(count: BudgetCount, dueAtMs: number, atMs: number): Budg
   return { ...count, running_since_ms: count.running_since_ms - (dueAtMs - atMs) };
 }
 
-// Hosts' clocks differ, so a record may be older than the one before it; time never runs backwards here.
-function elapsedMs(count: BudgetCount, atMs: number): number {
+/** How long a run has worked. Hosts' clocks differ, so a record may be older than the one before it; time never runs backwards here. */
+export function elapsedMs(count: BudgetCount, atMs: number): number {
   return count.counted_ms + (count.running_since_ms === null ? 0 : Math.max(0, atMs - count.running_since_ms));
 }
 
@@ -89,17 +89,60 @@ export interface BudgetState {
 
 /** The budgets that a run has, as of its newest record. */
 export function budgetsOf(context: SessionContext): readonly BudgetState[] {
-  const limits = context.pinned?.budgets?.limits;
-  if (!limits) return NONE;
-  const { count } = context;
-  const used = { tokens: count.tokens, usd: count.nano_usd, wall_time_ms: elapsedMs(count, context.at_ms) };
-  const limit = { tokens: limits.tokens, usd: limits.nano_usd, wall_time_ms: limits.wall_time_ms };
+  if (!context.pinned?.budgets) return NONE;
   return BUDGETS.flatMap((budget) => {
-    const most = limit[budget];
-    return most === undefined ? [] : [{ budget, used: used[budget], limit: most }];
+    const used = usedOf(context.count, budget, context.at_ms);
+    const bound = boundOf(context, budget, used);
+    return bound ? [{ budget, used: used - bound.since, limit: bound.limit }] : [];
   });
 }
 const NONE: readonly BudgetState[] = [];
+
+/** What is left of a budget; null where the run has none. */
+export function leftOf(context: SessionContext, budget: Budget): number | null {
+  const state = budgetsOf(context).find((one) => one.budget === budget);
+  return state ? state.limit - state.used : null;
+}
+
+function usedOf(count: BudgetCount, budget: Budget, atMs: number): number {
+  if (budget === 'wall_time_ms') return elapsedMs(count, atMs);
+  return budget === 'tokens' ? count.tokens : count.nano_usd;
+}
+
+/** A limit, and what the run had used already when it began to count. */
+interface Bound {
+  readonly limit: number;
+  readonly since: number;
+}
+
+/**
+ * The limit that ends the run first: the persona's, which counts since it took over, or what the start allows the whole
+ * run. Both count the same, so that the one of which less is left stays the one.
+ */
+function boundOf({ pinned, relay }: SessionContext, budget: Budget, used: number): Bound | null {
+  const named = (limits: { readonly [key in LimitKey]?: number | undefined } | undefined) =>
+    limits?.[LIMIT_KEYS[budget]];
+  const own = named(pinned?.budgets?.limits);
+  const whole = named(pinned?.run_limits);
+  if (own === undefined) return null;
+  const since = relay.since?.[SINCE_KEYS[budget]] ?? 0;
+  return whole !== undefined && whole - used <= own - (used - since)
+    ? { limit: whole, since: 0 }
+    : { limit: own, since };
+}
+type LimitKey = 'tokens' | 'nano_usd' | 'wall_time_ms';
+const LIMIT_KEYS = { tokens: 'tokens', usd: 'nano_usd', wall_time_ms: 'wall_time_ms' } as const;
+const SINCE_KEYS = { tokens: 'tokens', usd: 'nano_usd', wall_time_ms: 'ms' } as const;
+
+/** What has been told of budgets whose limit is the same once another persona has the run; of the others nothing has. */
+export function toldAfter(before: SessionContext, after: SessionContext): BudgetCount['told'] {
+  const kept = (budget: Budget) => {
+    const used = usedOf(before.count, budget, before.at_ms);
+    const [old, now] = [boundOf(before, budget, used), boundOf(after, budget, used)];
+    return old?.limit === now?.limit && old?.since === now?.since ? before.count.told[budget] : 0;
+  };
+  return { tokens: kept('tokens'), usd: kept('usd'), wall_time_ms: kept('wall_time_ms') };
+}
 
 /** What is told of: the thresholds of the persona, and those of which hooks want to hear. Ascending, each once. */
 function thresholdsOf({ pinned, hooks }: SessionContext): readonly number[] {
@@ -146,12 +189,12 @@ function neededNext(context: SessionContext, budget: Budget): number {
  * there is none, and while the clock stands still.
  */
 export function nextTimeThresholdMs(context: SessionContext, count: BudgetCount, atMs: number): number | null {
-  const budgets = context.pinned?.budgets;
-  const limit = budgets?.limits.wall_time_ms;
-  if (!budgets || limit === undefined || count.running_since_ms === null) return null;
   const elapsed = elapsedMs(count, atMs);
-  const percent = thresholdsOf(context).find((candidate) => part(limit, candidate) > elapsed);
-  return percent === undefined ? null : count.running_since_ms + part(limit, percent) - count.counted_ms;
+  const bound = boundOf(context, 'wall_time_ms', elapsed);
+  if (!bound || count.running_since_ms === null) return null;
+  const { limit, since } = bound;
+  const percent = thresholdsOf(context).find((candidate) => since + part(limit, candidate) > elapsed);
+  return percent === undefined ? null : count.running_since_ms + since + part(limit, percent) - count.counted_ms;
 }
 
 /** `percent` of a limit, rounded up, without leaving the whole numbers that a double holds. */

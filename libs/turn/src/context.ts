@@ -29,10 +29,12 @@ import type {
   ToolTraits,
   Usage,
   UserMessage,
+  WholeRunLimits,
 } from '@coxswain/protocol';
 import type { Announcement } from './announcements.ts';
 import { type BudgetCount, NOTHING_USED } from './budgets.ts';
 import type { Pass } from './compaction.ts';
+import { NO_RELAY, type Relay } from './handoff.ts';
 import type { OpenJob } from './jobs.ts';
 import type { OpenChild, SpentByChildren } from './open-children.ts';
 import { NOTHING_SPENT } from './open-children.ts';
@@ -126,6 +128,8 @@ export interface CallRow {
   readonly vetted?: true | undefined;
   /** permission_asked hooks have been asked about it. */
   readonly asked?: true | undefined;
+  /** It hands the session over, which was said; and hooks that are asked there have let it. */
+  readonly handoff?: 'emitted' | 'let' | undefined;
   /** What asked for a person: `rule:<which>`. */
   readonly requested_by?: string | undefined;
   /** Who decided that it needs no person: `hook:<id>`. */
@@ -275,6 +279,10 @@ export interface Pinned {
   readonly price_fingerprint: string;
   /** What the persona declares of its work. */
   readonly steps?: readonly PinnedStep[] | undefined;
+  /** Whom it may hand the session to. */
+  readonly handoffs?: readonly string[] | undefined;
+  /** What the start allows the whole run, where the persona has taken it over. */
+  readonly run_limits?: WholeRunLimits | undefined;
 }
 
 /** What is known of a tool. */
@@ -385,6 +393,8 @@ export interface SessionContext {
   readonly failed_at: number | null;
   /** How far the run is in its persona's steps; null before the first. */
   readonly step: StepProgress | null;
+  /** How the run goes from persona to persona. */
+  readonly relay: Relay;
   readonly suspend: AskedSuspension | null;
   readonly suspension: Suspension | null;
   /** Signals that wait for a suspension that waits for them, oldest first. */
@@ -489,6 +499,7 @@ export function emptyContext(sessionId: string): SessionContext {
     failure: null,
     failed_at: null,
     step: null,
+    relay: NO_RELAY,
     suspend: null,
     suspension: null,
     signals: [],
@@ -579,6 +590,7 @@ export function contextWith(context: SessionContext, change: Partial<SessionCont
     failure: context.failure,
     failed_at: context.failed_at,
     step: context.step,
+    relay: context.relay ?? NO_RELAY,
     suspend: context.suspend,
     suspension: context.suspension,
     signals: context.signals,

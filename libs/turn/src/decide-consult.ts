@@ -104,8 +104,7 @@ function consequences(context: SessionContext, consult: OpenConsult, outcome: Co
         ? []
         : stepConsulted(context, consult.point, outcome, (answer) => failsClosed(context, answer));
     case 'OnHandoffEmitted':
-      // No session of this release asks there.
-      return [];
+      return open && !context.aborting ? handoffVetted(context, open, outcome) : [];
     case 'pre_suspend':
       return context.aborting ? [] : suspensionGuarded(context, outcome);
     case 'pre_compact':
@@ -248,6 +247,16 @@ function vetted(context: SessionContext, row: CallRow, outcome: ConsultOutcome):
   if (problem)
     list.push(ended(row, 'error', `${problem.message} The call was not run.`, { detail: { code: problem.code } }));
   return list;
+}
+
+function handoffVetted(context: SessionContext, row: CallRow, outcome: ConsultOutcome): SessionEvent[] {
+  for (const answer of outcome.answers) {
+    const { verdict, failure, hook } = answer;
+    const closed = failsClosed(context, answer);
+    if (!closed && verdict?.kind !== 'deny') continue;
+    return refusedByHook(row, 'OnHandoffEmitted', hook, verdict?.kind === 'deny' ? verdict.reason : failure?.message);
+  }
+  return [];
 }
 
 function refusedByHook(row: CallRow, point: HookPoint, hook: string, reason: string | undefined): SessionEvent[] {

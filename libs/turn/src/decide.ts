@@ -48,6 +48,7 @@ import { by, type Decision, events, late, why } from './decision.ts';
 import { withEditedFiles } from './edited-files.ts';
 import { openEffectIds } from './effects.ts';
 import { decideFeedback } from './feedback.ts';
+import { decideHandoff, handsOver } from './handoff.ts';
 import { decideFeedbackCommand } from './jobs.ts';
 import { MACHINE_VERSION } from './machine-versions.ts';
 import { because, ended, UNSEEN, unstartedRun } from './next.ts';
@@ -283,6 +284,8 @@ function decideCancelCall(state: SessionState, input: CommandInput): Decision {
 
 function decideProvision(context: SessionContext, outcome: ProvisionOutcome): Decision {
   if (isReprovisioning(context)) return decideReprovision(context, outcome, (ok) => changesOf(context, ok.provision));
+  const handing = handsOver(context, outcome.effect_id);
+  if (handing) return decideHandoff(context, handing, outcome, (ok) => changesOf(context, ok.provision), decideCall);
   if (context.provision?.id !== outcome.effect_id) return late(outcome.effect_id);
   if (context.aborting) return events(unstartedRun(context));
   if (outcome.status !== 'ok') {

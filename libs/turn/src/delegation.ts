@@ -8,23 +8,26 @@
  */
 import {
   BOUNDS,
+  type Budget,
   childIdOf,
   type DelegateArgs,
   type EventOf,
   type InheritedReminder,
   nanoUsdOf,
 } from '@coxswain/protocol';
+import { leftOf } from './budgets.ts';
 import type { CallRow, SessionContext } from './context.ts';
+import { handoffRefusal } from './handoff.ts';
 import { heldBack } from './open-children.ts';
 import { inheritedReminders } from './reminders.ts';
 
 /** The tools whose calls a session carries out itself. */
-export type SessionTool = 'delegate' | 'send_message';
+export type SessionTool = 'delegate' | 'handoff' | 'send_message';
 
 /** Which of them a call is of, or null. */
 export function sessionToolOf(context: SessionContext, { tool }: Pick<CallRow, 'tool'>): SessionTool | null {
   if (context.tools[tool]?.by_session !== true) return null;
-  return tool === 'delegate' || tool === 'send_message' ? tool : null;
+  return tool === 'delegate' || tool === 'handoff' || tool === 'send_message' ? tool : null;
 }
 
 /** Why a call that rules and people let start cannot, or null. */
@@ -34,6 +37,7 @@ export function crewRefusal(
 ): { readonly code: string; readonly text: string } | null {
   const tool = sessionToolOf(context, row);
   if (tool === null) return null;
+  if (tool === 'handoff') return handoffRefusal(context, row);
   if (tool === 'send_message') {
     if (context.hops < BOUNDS.hopsMax) return null;
     const text = `${BOUNDS.hopsMax} messages between sessions have led to one another already. Nothing was sent.`;
@@ -64,15 +68,16 @@ export function shareOf(
   context: SessionContext,
   row: CallRow,
 ): { readonly tokens?: number; readonly nano_usd?: number } | null {
-  const limits = context.pinned?.budgets?.limits ?? {};
   const { limits: asked = {} } = (row.args ?? {}) as Partial<DelegateArgs>;
   const held = heldBack(context);
   const parts = waiting(context, row) + 1;
-  const part = (limit: number | undefined, used: number, most: number | undefined) =>
-    limit === undefined ? undefined : Math.min(Math.floor((limit - used) / parts), most ?? Number.POSITIVE_INFINITY);
-  const tokens = part(limits.tokens, context.count.tokens + held.tokens, asked.tokens);
+  const part = (budget: Budget, held: number, most: number | undefined) => {
+    const left = leftOf(context, budget);
+    return left === null ? undefined : Math.min(Math.floor((left - held) / parts), most ?? Number.POSITIVE_INFINITY);
+  };
+  const tokens = part('tokens', held.tokens, asked.tokens);
   const usd = asked.usd === undefined ? undefined : nanoUsdOf(asked.usd);
-  const nano_usd = part(limits.nano_usd, context.count.nano_usd + held.nano_usd, usd);
+  const nano_usd = part('usd', held.nano_usd, usd);
   if ((tokens ?? 1) < 1 || (nano_usd ?? LEAST_NANO_USD) < LEAST_NANO_USD) return null;
   return { ...(tokens === undefined ? {} : { tokens }), ...(nano_usd === undefined ? {} : { nano_usd }) };
 }

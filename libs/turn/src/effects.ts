@@ -13,6 +13,7 @@ import { expiriesOf, noticesOf } from './approvals.ts';
 import type { CallCancel, CallRow, SessionContext } from './context.ts';
 import { isReprovisioning } from './copied-session.ts';
 import { type SessionTool, sessionToolOf } from './delegation.ts';
+import { handoffArgs } from './handoff.ts';
 import type { OpenChild } from './open-children.ts';
 import { personaWait } from './persona-waits.ts';
 import { PREEMPT_ORDER } from './preempt.ts';
@@ -82,6 +83,8 @@ export type Effect =
       readonly args: SendMessageArgs;
       readonly hops: number;
     })
+  /** Looks the persona up to which the session is to go, with all that it needs. */
+  | (EffectHead & { readonly kind: 'hand_off'; readonly callId: string; readonly to: string })
   /** Puts what became of the first run into the parent's inbox. */
   | (EffectHead & { readonly kind: 'notify_parent'; readonly parent: ParentLink })
   | (EffectHead & {
@@ -188,6 +191,9 @@ function crewEffects(
   order: AbortOrder | null,
 ): Effect[] {
   const callId = row.call_id;
+  if (tool === 'handoff') {
+    return [{ kind: 'hand_off', ...head, abort: order, callId, to: handoffArgs(row).to }];
+  }
   if (tool === 'send_message') {
     const args = row.args as unknown as SendMessageArgs;
     return [{ kind: 'send_message', ...head, abort: order, callId, args, hops: context.hops + 1 }];

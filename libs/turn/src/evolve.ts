@@ -35,10 +35,12 @@ import {
   waitsFrom,
   withoutReminder,
 } from './evolve-injections.ts';
+import { personaChanged } from './evolve-persona.ts';
 import { clockStarted, clockStopped, spent, summaryPaid, thresholdTold, watchClock } from './evolve-spending.ts';
 import { idling, resumed, suspended, timerFired } from './evolve-waits.ts';
 import { feedbackEvolved, feedbackSaid, feedbackTaken } from './feedback.ts';
 import { guardEnded, injectionBlocked } from './guard.ts';
+import { HANDOFF_SEAM, NO_RELAY } from './handoff.ts';
 import { jobsAfter } from './jobs.ts';
 import { childAfterCall, childEnded, childStarted } from './open-children.ts';
 import { waitsForPersona } from './persona-waits.ts';
@@ -47,7 +49,7 @@ import * as q from './queries.ts';
 import { rulesAfter } from './remembered.ts';
 import { countDownAtTurnEnd, showReminders } from './reminders.ts';
 import { watchAnswer, watchResult, watchTold, watchTurn } from './stall-watch.ts';
-import { openStep, pinnedSteps, STEP_SEAM, stepEvolved, stepTarget, stepTold } from './steps.ts';
+import { openStep, STEP_SEAM, stepEvolved, stepTarget, stepTold } from './steps.ts';
 import { interruptedBy } from './suspension.ts';
 import { UNKNOWN_OUTCOME } from './unknown-outcome.ts';
 import { viewAfter } from './view-account.ts';
@@ -95,6 +97,7 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
         failure: null,
         failed_at: null,
         step: null,
+        relay: NO_RELAY,
         suspend: null,
         suspension: null,
         signals: [],
@@ -107,35 +110,10 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
         ...remember(context, event.command_id),
         ...ask(context, event, 'provision'),
       };
-    case 'persona_changed': {
-      const { provision } = event;
-      return {
-        pinned: {
-          persona: provision.persona.name,
-          persona_fingerprint: provision.fingerprints.persona,
-          prompt_fingerprint: provision.fingerprints.prompt,
-          tools_fingerprint: context.pinned?.tools_fingerprint ?? '',
-          hooks_fingerprint: context.pinned?.hooks_fingerprint ?? '',
-          model: provision.model.name,
-          permissions: provision.permissions,
-          max_turns: provision.max_turns,
-          parallel_calls: provision.parallel_calls,
-          drain: provision.drain,
-          daemon: provision.daemon,
-          ...(provision.delegation ? { delegation: provision.delegation } : {}),
-          ...(provision.definition.on_unknown_outcome === 'ask' ? { asks_unknown: true } : {}),
-          ...(provision.notifies ? { notifies: true } : {}),
-          wake_interval_ms: provision.wake_interval_ms,
-          stop_when: provision.definition.stop_when ?? [],
-          ...(provision.definition.transform_context ? { shapes_prompts: true } : {}),
-          ...(provision.compaction ? { compaction: provision.compaction } : {}),
-          budgets: provision.budgets ?? null,
-          price: context.pinned?.price ?? null,
-          price_fingerprint: context.pinned?.price_fingerprint ?? '',
-          ...pinnedSteps(provision.definition.steps),
-        },
-      };
-    }
+    case 'persona_changed':
+      return personaChanged(context, event);
+    case 'handoff_emitted':
+      return setCall(context, event.call_id, { handoff: 'emitted' });
     case 'prices_changed':
       return context.pinned
         ? { pinned: { ...context.pinned, price: event.price, price_fingerprint: event.fingerprint } }
@@ -209,6 +187,7 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
       };
     case 'message_injected':
       if (event.seam === STEP_SEAM) return stepTold(context);
+      if (event.seam === HANDOFF_SEAM) return { relay: { ...context.relay, owes: null } };
       if (event.origin === 'direct') return told(context, event);
       if (event.origin === 'feedback') return feedbackSaid(context, event.command_id);
       return event.origin === 'followup'
@@ -216,6 +195,7 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
             followups: context.followups.filter((followup) => followup.command_id !== event.command_id),
             ...hopsHeard(context, context.followups, event.command_id),
             step: null,
+            relay: { ...context.relay, count: 0 },
           }
         : {
             delivering: context.delivering.filter((injection) => injection.command_id !== event.command_id),
@@ -313,6 +293,7 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
     case 'turn_end':
       return {
         turn_open: false,
+        ...(context.relay.from === null ? {} : { relay: { ...context.relay, from: null } }),
         reminders: countDownAtTurnEnd(context.reminders),
         ...(context.batch_open ? { stall: watchTurn(context.stall) } : {}),
       };
@@ -472,7 +453,7 @@ function checkpointed(
         ...(q.isHooked(context, 'transform_context') ? {} : ask(context, event, 'model')),
       };
     case 'daemon_idle_pre':
-      return { ...delivered, turns_counted: 0, hops: 0, clock_watch: null, step: null, ...idling(context, event) };
+      return { ...delivered, turns_counted: 0, hops: 0, clock_watch: null, step: null, ...idleRelay(context, event) };
     case 'daemon_idle_post':
       return { ...delivered, idle_timer: null, ...clockStarted(context, event) };
     case 'loop_exit':
@@ -480,6 +461,11 @@ function checkpointed(
     default:
       return delivered;
   }
+}
+
+// What a job has used says nothing of the next.
+function idleRelay(context: SessionContext, event: PlacedEvent): Partial<SessionContext> {
+  return { relay: NO_RELAY, ...idling({ ...context, relay: NO_RELAY }, event) };
 }
 
 function answered(context: SessionContext, event: EventOf<'message_complete'>): Partial<SessionContext> {
@@ -560,6 +546,7 @@ function consulted(
 ): Partial<SessionContext> {
   if (point === 'PreToolUse') return setCall(context, callId, { vetted: true });
   if (point === 'permission_asked') return setCall(context, callId, { asked: true });
+  if (point === 'OnHandoffEmitted') return setCall(context, callId, { handoff: 'let' });
   return {};
 }
 

@@ -32,6 +32,7 @@ import { childOwed, crewRefusal } from './delegation.ts';
 import { type EndingPoint, endingPayload } from './ending.ts';
 import { feedbackEvent, owedFeedback } from './feedback.ts';
 import { guardConsult } from './guard.ts';
+import { emitsHandoff, handoffArgs, owedBrief, personaOfTurn } from './handoff.ts';
 import { reminderMessage } from './hook-reminders.ts';
 import { MACHINE_VERSION } from './machine-versions.ts';
 import * as q from './queries.ts';
@@ -171,6 +172,8 @@ function owed(context: SessionContext): SessionEvent | null {
     const { id, seam } = context.waking;
     return { type: 'message_injected', command_id: id, origin: 'direct', seam, turn: context.turn, message: told };
   }
+  const brief = owedBrief(context);
+  if (brief) return brief;
   const injection = context.delivering[0];
   return injection ? delivery(context, injection) : (owedFeedback(context) ?? nextExpiry(context));
 }
@@ -260,11 +263,19 @@ function runCalls(context: SessionContext): SessionEvent | null {
   if (toStart) {
     const refusal = crewRefusal(context, toStart);
     if (refusal) return ended(toStart, 'error', refusal.text, { detail: { code: refusal.code } });
+    const emitted = emitsHandoff(context, toStart);
+    if (emitted) return emitted;
+    if (toStart.handoff === 'emitted' && q.isHooked(context, 'OnHandoffEmitted'))
+      return consultHandoff(context, toStart);
     const { call_id, tool, args } = toStart;
     return { type: 'call_started', call_id, tool, args, effect_id: effectId(context) };
   }
   const returned = q.nextReturned(context);
   return returned && consultable(context, 'PostToolUse', returned.call_id) ? consultReturned(context, returned) : null;
+}
+
+function consultHandoff(context: SessionContext, row: CallRow): SessionEvent | null {
+  return consult(context, 'OnHandoffEmitted', { ...handoffArgs(row) }, undefined, row.call_id);
 }
 
 function refuse(context: SessionContext, row: CallRow): SessionEvent {
@@ -425,7 +436,7 @@ function consult(
   if (!consultable(context, point, callId)) return null;
   const open = context.consult;
   const payload = open?.payload ?? { ...q.payloadHead(context, point), ...detail };
-  const hooks = q.hooksFor(context, point, target ?? context.pinned?.persona ?? '', payload);
+  const hooks = q.hooksFor(context, point, target ?? personaOfTurn(context), payload);
   const hook = hooks[open?.hooks.length ?? 0];
   const call = callId === undefined ? {} : { call_id: callId };
   if (!hook) return open ? null : { type: 'consult_ended', point, ...call };

@@ -13,6 +13,7 @@ import {
 } from '@coxswain/protocol';
 import { uncoveredAnswer } from './budgets.ts';
 import type { CallRow, PendingFollowup, PendingInjection, SessionContext } from './context.ts';
+import { personaOfTurn, waitsForBatch } from './handoff.ts';
 import { rememberedRuling } from './remembered.ts';
 import { openStep, stepHasEnded, stepsAreLeft } from './steps.ts';
 
@@ -30,14 +31,14 @@ export function hooksFor(
   step: string | undefined = openStep(context)?.name,
 ): readonly HookRegistration[] {
   if (context.hooks.length === 0) return NONE;
-  const occasion = { persona: context.pinned?.persona ?? '', target, step, payload };
+  const occasion = { persona: personaOfTurn(context), target, step, payload };
   return context.hooks.filter((hook) => hook.point === point && registrationMatches(hook, occasion));
 }
 const NONE: readonly HookRegistration[] = [];
 
 /** Whether a point of the session itself is hooked. */
 export function isHooked(context: SessionContext, point: HookPoint): boolean {
-  return context.hooks.length > 0 && hooksFor(context, point, context.pinned?.persona ?? '').length > 0;
+  return context.hooks.length > 0 && hooksFor(context, point, personaOfTurn(context)).length > 0;
 }
 
 /** The row of a call in the newest batch. */
@@ -141,7 +142,8 @@ export function nextToStart(context: SessionContext, except?: string): CallRow |
     if (row.status === 'running' || row.status === 'returned') busy++;
     // In a sequential batch a call that waits for a person holds back those behind it.
     else if (sequential && row.status === 'parked') heldBack = true;
-    else if (!candidate && !heldBack && isAllowed(context, row)) candidate = row;
+    else if (!candidate && !heldBack && isAllowed(context, row) && !waitsForBatch(context, row, except))
+      candidate = row;
   }
   return busy < limit ? candidate : undefined;
 }
@@ -194,7 +196,7 @@ export function payloadHead(context: SessionContext, point: HookPoint): JsonObje
   return {
     event: point,
     session: { id: context.session_id },
-    persona: context.pinned?.persona ?? '',
+    persona: personaOfTurn(context),
     turn: context.turn,
   };
 }
@@ -284,7 +286,9 @@ export function anythingWaits(context: SessionContext): boolean {
 
 /** Whether the open turn is the last that max_turns allows. */
 export function isAtLastTurn(context: SessionContext): boolean {
-  return context.turns_counted >= (context.pinned?.max_turns ?? 1);
+  const { turns_counted, pinned, relay } = context;
+  const whole = pinned?.run_limits?.max_turns ?? Number.POSITIVE_INFINITY;
+  return turns_counted - (relay.since?.turns ?? 0) >= (pinned?.max_turns ?? 1) || turns_counted >= whole;
 }
 
 /** Whether the open turn is the last: by max_turns, or because no budget is left for the answer of another. */

@@ -19,10 +19,13 @@ import { controlOutcome, reject } from './rejection.ts';
 const NONE: readonly RememberedRule[] = [];
 
 /** The rules that hold: those of this session that were not revoked, and those that its persona had when the run began. */
-function rulesIn({ remembered, persona_rules }: SessionContext): readonly RememberedRule[] {
+function rulesIn({ remembered, persona_rules, pinned }: SessionContext): readonly RememberedRule[] {
   if (remembered.length + persona_rules.length === 0) return NONE;
   const gone = remembered.filter(({ revoked }) => revoked);
-  const own = remembered.filter(({ revoked }) => !revoked);
+  // What was said of a persona holds for that one, whoever has the session.
+  const own = remembered.filter(
+    ({ revoked, scope, persona }) => !revoked && (scope === 'session' || persona === (pinned?.persona ?? '')),
+  );
   // Revoked here, it holds no more here, though the run began with it.
   return [
     ...own,

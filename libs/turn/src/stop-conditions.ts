@@ -24,6 +24,8 @@ export function textStop(context: SessionContext, message: AssistantMessage): Se
 
 /** The condition on tools that holds once a batch has run, or null. Calls that were kept from running do not count. */
 export function toolStop(context: SessionContext): SessionEvent | null {
+  // Whoever has handed the work over has nothing left to stop, and who has it by now has not begun.
+  if (context.relay.from !== null) return null;
   const conditions = context.pinned?.stop_when ?? [];
   if (conditions.length === 0 || context.stop_held || context.dispatch_skipped) return null;
   const condition = conditions.find(
@@ -36,8 +38,9 @@ export function toolStop(context: SessionContext): SessionEvent | null {
 
 /** The question to the predicates of a turn that nothing else stops and nothing makes go on, or null. */
 export function predicatesAsked(context: SessionContext): SessionEvent | null {
-  const { stop_held, stop_checked, dispatch_skipped, cut_short, delivered_at_end } = context;
-  if (stop_held || stop_checked || dispatch_skipped || cut_short || delivered_at_end > 0) return null;
+  const { stop_held, stop_checked, dispatch_skipped, cut_short, delivered_at_end, relay } = context;
+  if (relay.from !== null || stop_held || stop_checked || dispatch_skipped || cut_short || delivered_at_end > 0)
+    return null;
   const predicates = (context.pinned?.stop_when ?? []).flatMap((condition) =>
     'predicate' in condition ? [condition.predicate] : [],
   );

@@ -113,6 +113,9 @@ export const turnSetup = setup({
         event.type === 'consult_ended' && event.point === 'permission_asked' ? event.call_id : undefined,
       ) !== undefined,
     completes_batch: ({ context, event }: Args) => q.allEndedBut(context, callOf(event) ?? null),
+    lets_hand_off: ({ context, event }: Args) =>
+      (event as On<'consult_ended'>).point === 'OnHandoffEmitted' &&
+      q.callRow(context, callOf(event) ?? '')?.status !== 'ended',
     goes_on_without: ({ context, event }: Args) => q.goesOnWithout(context, callOf(event) ?? ''),
     makes_room: ({ context, event }: Args) => q.makesRoom(context, callOf(event) ?? ''),
     is_last_and_starts: (args: Args) => isLastDecision(args) && starts(args),

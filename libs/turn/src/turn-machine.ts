@@ -59,6 +59,7 @@ export const turnMachine = turnSetup.createMachine({
     feedback_dropped: evolves,
     command_rejected: evolves,
     message_injected: evolves,
+    handoff_emitted: evolves,
     call_started: evolves,
     call_accepted: evolves,
     child_started: evolves,
@@ -248,6 +249,8 @@ export const turnMachine = turnSetup.createMachine({
           on: {
             approval_requested: [to(`${AWAIT}.pre_tool_dispatch`, 'goes_on_without'), to(AWAIT)],
             call_ended: [to('post_tool_dispatch', 'completes_batch'), to('dispatching', 'makes_room'), evolves],
+            // Something was waited for, so the seam comes once more before the call begins.
+            consult_ended: [to('dispatching', 'lets_hand_off'), evolves],
           },
         },
         post_tool_dispatch: {

@@ -194,7 +194,7 @@ function when(session: Session, moves: readonly Move[]): Outcome {
 
 function effectLine(effect: Effect): string {
   const about =
-    effect.kind === 'call_tool' || effect.kind === 'stop_call' || effect.kind === 'notify'
+    effect.kind === 'call_tool' || effect.kind === 'hand_off' || effect.kind === 'stop_call' || effect.kind === 'notify'
       ? ` ${effect.callId}`
       : effect.kind === 'consult'
         ? ` ${effect.point}${effect.callId === undefined ? '' : ` ${effect.callId}`}`

@@ -200,7 +200,10 @@ export function journalLine(event: SessionEvent): string {
       return words('persona_wait_ended', event.persona, event.why);
     case 'persona_step_lost':
       return words('persona_step_lost', event.instance, event.cause, String(event.lost));
+    case 'handoff_emitted':
+      return words('handoff_emitted', event.call_id, `${event.from} to ${event.to}`);
     case 'persona_changed':
+      return words('persona_changed', event.handoff && `${event.handoff.from} to ${event.provision.persona.name}`);
     case 'prices_changed':
     case 'tools_changed':
     case 'hooks_changed':

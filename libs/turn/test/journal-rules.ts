@@ -421,25 +421,74 @@ export const RULES: Readonly<Record<string, Rule>> = {
     });
   },
 
-  'no run has more turns than its cap, counted from its start or its last idling': (journal, around) => {
+  'no run has more turns than its cap, counted from its start, its last idling or its last hand-off': (
+    journal,
+    around,
+  ) => {
     const { max_turns } = provision(around);
     let turns = 0;
     return placed(journal).flatMap((at) => {
       const { event } = at;
-      const restarts = event.type === 'loop_checkpoint' && event.kind === 'daemon_idle_pre';
+      const restarts =
+        (event.type === 'loop_checkpoint' && event.kind === 'daemon_idle_pre') ||
+        (event.type === 'persona_changed' && event.handoff !== undefined);
       if (event.type === 'prompt_received' || restarts) turns = 0;
       return event.type === 'turn_start' && ++turns > max_turns ? [place(at)] : [];
     });
   },
 
-  'each threshold of a budget is told once in a run or job, in order, and nothing is begun after the last': (
+  'a hand-off is emitted once, before its call begins, and is the last call of its turn that does': (journal) => {
+    const emitted = new Set<string>();
+    let turn = 0;
+    let last: string | null = null;
+    return placed(journal).flatMap((at) => {
+      const { event } = at;
+      if (event.type === 'turn_start') {
+        turn++;
+        last = null;
+      }
+      if (event.type === 'handoff_emitted') {
+        const key = `${turn} ${event.call_id}`;
+        if (emitted.has(key)) return [place(at)];
+        emitted.add(key);
+      }
+      if (event.type !== 'call_started') return [];
+      if (last !== null && last !== event.call_id) return [place(at)];
+      if (emitted.has(`${turn} ${event.call_id}`)) last = event.call_id;
+      return [];
+    });
+  },
+
+  'another persona has the session with the good end of the call that has handed it over, and with no other': (
+    journal,
+  ) => {
+    const calls = new Map<string, string>();
+    return journal.flatMap(({ n, events }) =>
+      events.flatMap((event) => {
+        if (event.type === 'handoff_emitted') calls.set(event.call_id, event.to);
+        if (event.type !== 'persona_changed' || !event.handoff) return [];
+        const { call_id } = event.handoff;
+        const ends = events.some(
+          (one) =>
+            (one.type === 'call_ended' || one.type === 'call_returned') &&
+            one.call_id === call_id &&
+            one.status === 'ok',
+        );
+        return ends && calls.get(call_id) === event.provision.persona.name ? [] : [place({ n, event })];
+      }),
+    );
+  },
+
+  'each threshold of a budget is told once in a run, job or persona, in order, and nothing is begun after the last': (
     journal,
   ) => {
     const told = new Map<string, number>();
     let spent = false;
     return placed(journal).flatMap((at) => {
       const { event } = at;
-      const restarts = event.type === 'loop_checkpoint' && event.kind === 'daemon_idle_pre';
+      const restarts =
+        (event.type === 'loop_checkpoint' && event.kind === 'daemon_idle_pre') ||
+        (event.type === 'persona_changed' && event.handoff !== undefined);
       if (event.type === 'prompt_received' || restarts) {
         told.clear();
         spent = false;

@@ -13,6 +13,7 @@ import {
   DEFAULT_TRAITS,
   type ErrorCode,
   fingerprint,
+  HANDOFF_TOOL,
   type HookAnswer,
   type HookFailure,
   HookRegistration,
@@ -159,20 +160,28 @@ export interface Surroundings {
   /** What the persona was made to remember. */
   readonly remembered?: readonly RememberedRule[];
   readonly notifies?: boolean;
+  /** `coder` if not given. */
+  readonly persona?: string;
+  /** Whom it may hand off to; then it has the tool for that. */
+  readonly handoffs?: readonly string[] | undefined;
+  /** What the start allows the whole run. */
+  readonly runLimits?: Provision['run_limits'];
 }
 
 /** The surroundings as a provision. */
 export function provision(around: Surroundings = {}): Provision {
-  const { hooks = [], tools = TOOLS, rules = RULES } = around;
+  const { hooks = [], rules = RULES, persona = 'coder' } = around;
+  const { tools = around.handoffs ? [...TOOLS, HANDOFF_TOOL] : TOOLS } = around;
   const fingerprint = (value: unknown) => JSON.stringify(value).length.toString(16);
   return {
-    persona: { name: 'coder', version: '1' },
+    persona: { name: persona, version: '1' },
     definition: {
-      name: 'coder',
+      name: persona,
       prompt: '',
       ...(around.onUnknownOutcome ? { on_unknown_outcome: around.onUnknownOutcome } : {}),
       ...(around.transformContext ? { transform_context: around.transformContext } : {}),
       ...(around.steps ? { steps: [...around.steps] } : {}),
+      ...(around.handoffs ? { handoffs: [...around.handoffs] } : {}),
       ...(around.stopWhen ? { stop_when: [...around.stopWhen] } : {}),
     },
     model: { name: 'scripted/test.yaml' },
@@ -207,6 +216,7 @@ export function provision(around: Surroundings = {}): Provision {
     ...(around.budgets
       ? { budgets: { limits: around.budgets, thresholds: [...(around.thresholds ?? DEFAULT_THRESHOLDS)] } }
       : {}),
+    ...(around.runLimits ? { run_limits: around.runLimits } : {}),
     ...(around.price ? { price: around.price } : {}),
     fingerprints: {
       ...(around.price ? { price: fingerprint(around.price) } : {}),
@@ -242,6 +252,35 @@ export function notProvisioned(status: 'failed' | 'cancelled' = 'failed'): Move 
       : { ...head, status, error: { code: 'mcp_server_failed', message: 'no answer' } };
   };
 }
+
+/** The persona to which a call hands the session is resolved, with these surroundings. */
+export function tookOver(callId: string, around: Surroundings): Move {
+  return (state) => ({
+    type: 'provision_outcome',
+    effect_id: effectOfCall(state, callId),
+    status: 'ok',
+    provision: provision(around),
+  });
+}
+
+/** It cannot be resolved, or that was given up. */
+export function notTakenOver(callId: string, status: 'failed' | 'cancelled' = 'failed'): Move {
+  return (state) => {
+    const head = { type: 'provision_outcome', effect_id: effectOfCall(state, callId) } as const;
+    const error = { code: 'persona_not_found', message: 'there is no persona tester; there are: coder' };
+    return status === 'cancelled' ? { ...head, status } : { ...head, status, error };
+  };
+}
+
+function effectOfCall({ context }: SessionState, callId: string): string {
+  const row = context.calls.find((candidate) => candidate.call_id === callId);
+  if (row?.status !== 'running') throw new Error(`call ${callId} is not running: it is ${row?.status}`);
+  return row.effect_id as string;
+}
+
+/** A call that hands the session to another persona. */
+export const handoff = (callId: string, to = 'tester', brief = 'test it') =>
+  call(callId, 'handoff', { args: { to, brief } });
 
 /** A session whose model is asked for its first answer. */
 export const running = (around: Surroundings = {}): Move => [started(), provisioned(around)];

@@ -238,6 +238,25 @@ const WORLDS: Readonly<Record<string, World>> = {
     happens: only('model fails', 'resume'),
     turns: 2,
   },
+  'hand-offs': {
+    around: { handoffs: ['tester'], steps: STEPS },
+    happens: only('asks handoff.*', '. brings.*', '. finds nobody', '. is broken off', '(allow|cancel) .', 'cancel'),
+    turns: 2,
+  },
+  'hand-offs that hooks watch': {
+    around: { handoffs: ['tester'], hooks: [hook('OnHandoffEmitted'), hook('PostToolUse')] },
+    happens: only(
+      'asks handoff',
+      'asks handoff read',
+      '. brings.*',
+      'hooks say .*',
+      'hooks broken off',
+      'cancel',
+      'cancel .',
+      'steer int.*',
+    ),
+    turns: 2,
+  },
   'a time budget': { around: { budgets: { wall_time_ms: 1_000 } }, happens: only('timer fires') },
   'a budget': {
     around: {
@@ -288,6 +307,7 @@ function abstractOf({ state }: Place): string {
       row.status,
       row.vetted,
       row.asked,
+      row.handoff,
       row.cancel !== undefined,
       row.preempted === true,
     ]),
@@ -320,6 +340,7 @@ function abstractOf({ state }: Place): string {
     context.suspension !== null && [context.suspension.signal, context.suspension.on_timeout],
     context.signals.map(({ name }) => name).slice(0, 2),
     context.idle_timer !== null,
+    [context.relay.count, context.relay.from, context.relay.owes],
     context.step !== null && [context.step.index, context.step.open, Math.min(context.step.attempt, 2)],
   ]);
 }

@@ -34,6 +34,7 @@ const HOOKS = [
   hook('gate_tool_calls', 'gate2'),
   hook('permission_asked', 'perm'),
   hook('PostToolUse', 'post', { pattern: 'r*' }),
+  hook('OnHandoffEmitted'),
   hook('PreStep'),
   hook('PostStep'),
   hook('post_turn'),
@@ -52,6 +53,7 @@ const surroundings: fc.Arbitrary<Surroundings> = fc.record({
   steering: fc.constantFrom('all' as const, 'one_at_a_time' as const),
   followups: fc.constantFrom('all' as const, 'one_at_a_time' as const),
   daemon: fc.boolean(),
+  handoffs: fc.option(fc.constant(['tester']), { nil: undefined, freq: 2 }),
   stopWhen: fc.subarray<StopCondition>([{ text: 'fine' }, { tool: 're*' }, { predicate: 'enough' }]),
   steps: fc.option(
     fc

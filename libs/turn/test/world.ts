@@ -17,6 +17,7 @@ import {
   fedBack,
   followedUp,
   forked,
+  handoff,
   hooksCancelled,
   hooksChanged,
   hooksSaid,
@@ -27,6 +28,7 @@ import {
   notCompacted,
   noticeGiven,
   notProvisioned,
+  notTakenOver,
   overflowed,
   owned,
   predicatesSaid,
@@ -47,6 +49,7 @@ import {
   suspended,
   takenOver,
   timerFires,
+  tookOver,
   toolsClosed,
 } from './moves.ts';
 
@@ -71,7 +74,7 @@ export function possibilities(state: SessionState, around: Surroundings, id: () 
     ...provisionMoves(state, around),
     ...modelMoves(state),
     ...compactionMoves(state),
-    ...callMoves(state),
+    ...callMoves(state, around),
     ...waitMoves(state, around, id),
     ...consultMoves(state),
     ...commandMoves(state, id),
@@ -110,6 +113,7 @@ export function settlement(state: SessionState): Input | null {
   if (context.model) return made(modelStopped());
   if (context.compacting) return made(notCompacted('cancelled'));
   const running = context.calls.find((row) => row.status === 'running');
+  if (running?.tool === 'handoff') return made(notTakenOver(running.call_id, 'cancelled'));
   if (running) return made(returned(running.call_id, 'cancelled'));
   if (context.consult) return made(hooksCancelled);
   if (context.stop_check) return made(predicatesStopped);
@@ -138,11 +142,23 @@ const BATCHES = [
   [call('a', 'read', { args: null, problem: { code: 'unknown_tool', message: 'no such tool.' } })],
 ];
 
+/** Of a persona that can hand off. */
+function handoffBatches({ pinned }: SessionState['context']) {
+  const to = pinned?.handoffs?.[0];
+  if (to === undefined) return [];
+  return [
+    [handoff('a', to)],
+    [handoff('a', to), call('b', 'read')],
+    [handoff('a', to), call('b', 'ask'), handoff('c', to)],
+    [handoff('a', 'nobody'), call('b', 'seq'), handoff('c', to)],
+  ];
+}
+
 function modelMoves(state: SessionState): Named[] {
   if (!state.context.model) return [];
   return [
     ['work', 'answers', answered()],
-    ...BATCHES.map(
+    ...[...BATCHES, ...handoffBatches(state.context)].map(
       (batch): Named => [
         'work',
         `asks ${batch.map((part) => (part.problem ? 'unknown' : part.tool)).join(' ')}`,
@@ -167,10 +183,21 @@ function compactionMoves(state: SessionState): Named[] {
   ];
 }
 
-function callMoves(state: SessionState): Named[] {
+/** What becomes of a hand-off: two personas have the session in turn. */
+function handoffMoves({ context }: SessionState, around: Surroundings, id: string): Named[] {
+  const [persona, other] = context.pinned?.persona === 'tester' ? ['coder', 'tester'] : ['tester', 'coder'];
+  return [
+    ['work', `${id} brings another persona`, tookOver(id, { ...around, persona, handoffs: [other as string] })],
+    ['work', `${id} finds nobody`, notTakenOver(id)],
+    ['trouble', `${id} is broken off`, notTakenOver(id, 'cancelled')],
+  ];
+}
+
+function callMoves(state: SessionState, around: Surroundings): Named[] {
   return state.context.calls.flatMap((row): Named[] => {
     if (row.status !== 'running') return [];
     const id = row.call_id;
+    if (row.tool === 'handoff') return handoffMoves(state, around, id);
     return [
       ['work', `${id} returns`, returned(id)],
       ['work', `${id} parks`, returned(id, 'ok', { park: {} })],
@@ -207,6 +234,7 @@ function waitMoves({ context }: SessionState, around: Surroundings, id: () => st
 const MANY_REMINDERS = Array.from({ length: 32 }, (_, i) => ({ reminder: { body: `mind ${i}` } }));
 const TOLD: readonly unknown[] = [{ body: 'mind this', dedupe_key: 'k' }, { job: { status: 'queued', job_id: 'j' } }];
 const VERDICTS: { readonly [P in HookPoint]?: (consult: OpenConsult) => readonly unknown[] } = {
+  OnHandoffEmitted: () => [{ deny: 'stay' }],
   PreStep: () => [{ args: { prompt: 'Do less.' } }, { args: { promt: '' } }, { deny: 'not yet' }],
   PostStep: () => [{ output: 'enough' }, { deny: 'too little' }],
   loop_checkpoint: () => TOLD,

@@ -163,8 +163,8 @@ hooks:
     expect(await askFirst(hooks, 'post_turn')).toMatchObject({ raw: { body: 'from the default' } });
   });
 
-  test('declares hooks for points that no session fires yet', async () => {
-    const points = HOOK_POINTS.filter((point) => HOOK_CATALOGUE[point].later);
+  test('declares hooks for points of personas', async () => {
+    const points = HOOK_POINTS.filter((point) => HOOK_CATALOGUE[point].surfaces.includes('persona'));
     const lines = points.map((point) => `  - { event: ${point}, persona: 'rev*', step: draft, handler: ./policy.js }`);
     const { hooks } = await load(`hooks:\n${lines.join('\n')}\n`);
     expect(hooks.table()).toMatchObject(points.map((point) => ({ point, persona: 'rev*', step: 'draft' })));

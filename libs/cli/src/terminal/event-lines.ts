@@ -97,6 +97,8 @@ export function eventLine(event: UiEvent, style: Style): string | null {
           ? `  ! waits: ${event.persona} is paused`
           : `  ! waits: nobody serves ${event.persona} ${event.version} at the moment`,
       );
+    case 'session_handed_over':
+      return style.yellow(`  ⇥ ${event.persona} goes on in the place of ${event.from}`);
     case 'step_lost':
       return style.dim(`  (${event.instance} is ${lostBecause(event.cause)}; ${event.persona} answers anew)`);
     case 'budget_reported':

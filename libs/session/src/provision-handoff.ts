@@ -1,0 +1,59 @@
+/** Hand-offs: the persona that is to take a session over, resolved with its prompt, model and tools. */
+import type { KeptResults, ToolsetSpec } from '@coxswain/ports';
+import type { Failure } from '@coxswain/protocol';
+import type { WorkEffect } from '@coxswain/turn';
+import { type CrewSession, chosenPersona } from './crew-effects.ts';
+import {
+  daemonOf,
+  type Pins,
+  type Provisioned,
+  type ProvisionPorts,
+  type ProvisionSettings,
+  provisionSession,
+} from './provision-session.ts';
+
+/**
+ * Resolves whoever takes a session over. One that has had it before is as it was then; another is found as for delegation,
+ * and has no mode. Root, and whether the session idles between jobs, stay; one that names no model has that of the
+ * persona before it.
+ * Contract: never rejects; a failure is an outcome with a catalogued code.
+ */
+export async function provisionHandoff(
+  ports: ProvisionPorts,
+  session: CrewSession,
+  { id, to }: Extract<WorkEffect, { kind: 'hand_off' }>,
+  results: KeptResults,
+  signal: AbortSignal,
+  onFeedback?: ToolsetSpec['onFeedback'],
+): Promise<Provisioned> {
+  const { ref, state, transcript } = session;
+  const { context } = state;
+  const { persona: before } = transcript.frame;
+  const stays = before ? { root: before.root, daemon: daemonOf(before) } : {};
+  const start: ProvisionSettings = {
+    ...context.settings,
+    parent: context.parent ?? undefined,
+    takesOver: true,
+  };
+  const resolve = (settings: ProvisionSettings, pins: Pins) =>
+    provisionSession(ports, ref, id, settings, pins, results, signal, onFeedback);
+  const earlier = transcript.earlier(to);
+  if (earlier) {
+    const { definition, served, mode, model } = earlier;
+    return resolve(start, { definition, served, mode, model, ...stays });
+  }
+  const failed = (error: Failure): Provisioned => ({
+    outcome: { type: 'provision_outcome', effect_id: id, status: 'failed', error },
+    toolset: null,
+  });
+  const chosen = await chosenPersona(ports, session, to).catch((error: Error) => error);
+  if (chosen instanceof Error) return failed({ code: 'provision_failed', message: chosen.message });
+  if ('code' in chosen) return failed(chosen);
+  const { mode: _, model: __, provider: ___, base_url: ____, ...rest } = start;
+  const own = chosen.definition.model === undefined && before ? modelOf(before.model) : {};
+  return resolve({ ...rest, persona: chosen.said, ...own }, stays);
+}
+
+function modelOf({ name, base_url }: { readonly name: string; readonly base_url?: string | undefined }) {
+  return { model: name, ...(base_url === undefined ? {} : { base_url }) };
+}

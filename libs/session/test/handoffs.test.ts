@@ -1,0 +1,204 @@
+/** Hand-offs on running sessions: whose prompt, model and tools a session has, and who has it after ends and restarts. */
+import type { Persona } from '@coxswain/protocol';
+import { describe, expect, test } from 'vitest';
+import { type CrewBed, crewBed } from './crew-bed.ts';
+import { type Answer, ask, call, say } from './fake-model.ts';
+import { refOf } from './test-bed.ts';
+
+const handOff = (to: string, brief = 'go on', id = 'h1'): Answer => ask(call(id, 'handoff', { to, brief }));
+const results = async (bed: CrewBed) =>
+  (await bed.eventsOf('call_ended')).map(({ call_id, status, result }) =>
+    [call_id, status, result.detail?.code].filter(Boolean).join(' '),
+  );
+const end = async (bed: CrewBed) => (await bed.eventsOf('agent_end')).at(-1)?.stop_reason;
+const personas = async (bed: CrewBed) =>
+  (await bed.eventsOf('persona_changed')).map(({ provision }) => provision.persona.name);
+const pinned = async (bed: CrewBed) => (await bed.eventsOf('persona_changed')).at(-1)?.provision;
+/** The systems that models were asked with, in order. */
+const systems = (bed: CrewBed) => bed.models.requests.map(({ system }) => system);
+
+/** A crew of two who may hand off to each other. */
+function pair(more: Readonly<Record<'desk' | 'clerk', Partial<Persona>>> = { desk: {}, clerk: {} }): CrewBed {
+  const bed = crewBed();
+  bed.personas = {
+    desk: { handoffs: ['clerk', 'ghost'], ...more.desk },
+    clerk: { handoffs: ['desk'], ...more.clerk },
+  };
+  return bed;
+}
+
+describe('the persona that has taken over', () => {
+  test('answers with its own prompt, model and tools, and sees all that was said', async () => {
+    const bed = pair({
+      desk: { tools: { allow: ['read'], deny: [] } },
+      clerk: { tools: { allow: ['write'], deny: [] }, model: { name: 'fake/large' } },
+    });
+    bed.tools = { read: {}, write: {} };
+    bed.parts = { desk: [handOff('clerk', 'find order 7')], clerk: [ask(call('w1', 'write')), say('found')] };
+    await bed.crewHost();
+    await bed.begin('desk');
+    expect(systems(bed)).toEqual(['desk', 'clerk', 'clerk']);
+    const [first, second] = bed.models.requests;
+    expect(first?.tools.map(({ name }) => name)).toEqual(['handoff', 'read']);
+    expect(first?.tools[0]?.description).toMatch(/Personas: clerk, ghost\.$/);
+    expect(second?.tools.map(({ name }) => name)).toEqual(['handoff', 'write']);
+    expect(second?.model.name).toBe('fake/large');
+    expect(second?.messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool', 'user']);
+    expect(JSON.stringify(second?.messages.at(-1))).toContain('Handed off to you by desk:\\nfind order 7');
+    expect(await results(bed)).toEqual(['h1 ok', 'w1 ok']);
+    expect(await end(bed)).toBe('end_turn');
+  });
+
+  test('has the session in later runs, too, and on other hosts', async () => {
+    const bed = pair();
+    bed.parts = { desk: [handOff('clerk')], clerk: [say('here')] };
+    const host = await bed.crewHost();
+    await bed.begin('desk');
+    await host.stop();
+    await bed.crewHost();
+    await bed.send('prompt', { body: 'and now?' });
+    expect(systems(bed)).toEqual(['desk', 'clerk', 'clerk']);
+    expect(await end(bed)).toBe('end_turn');
+    const records = await bed.records();
+    expect(records.at(-1)?.events.at(-1)).toMatchObject({ type: 'agent_end' });
+  });
+
+  test('has the model of the one before where it names none, and no mode of it', async () => {
+    const bed = pair({ desk: { modes: { terse: { prompt: ' Be brief.' } } }, clerk: {} });
+    bed.parts = { desk: [handOff('clerk')], clerk: [say('here')] };
+    await bed.crewHost();
+    await bed.begin('desk', { mode: 'terse', model: 'fake/chosen' });
+    expect(await pinned(bed)).toMatchObject({ persona: { name: 'clerk' }, model: { name: 'fake/chosen' } });
+    expect((await pinned(bed))?.mode).toBeUndefined();
+    // A run later the mode of the start is nobody's trouble.
+    await bed.send('prompt', { body: 'more' });
+    expect(await end(bed)).toBe('end_turn');
+  });
+
+  test('is as it was when it has the session again, mode and all', async () => {
+    const bed = pair({ desk: { modes: { terse: { prompt: ' Be brief.' } } }, clerk: {} });
+    bed.parts = { desk: [handOff('clerk'), say('done')], clerk: [handOff('desk', 'back', 'h2')] };
+    await bed.crewHost();
+    await bed.begin('desk', { mode: 'terse' });
+    expect(await personas(bed)).toEqual(['desk', 'clerk', 'desk']);
+    expect(await pinned(bed)).toMatchObject({ mode: 'terse' });
+  });
+
+  test('idles between jobs where the session does, whether it is a daemon itself or not', async () => {
+    const bed = pair({ desk: { daemon: { wake_interval_ms: 60_000 } }, clerk: {} });
+    bed.parts = { desk: [handOff('clerk')], clerk: [say('here')] };
+    await bed.crewHost();
+    await bed.begin('desk');
+    expect(await end(bed)).toBeUndefined();
+    await bed.send('followup', { body: 'the next job' });
+    expect(systems(bed)).toEqual(['desk', 'clerk', 'clerk']);
+    const other = pair({ desk: {}, clerk: { daemon: {} } });
+    other.parts = { desk: [handOff('clerk')], clerk: [say('here')] };
+    await other.crewHost();
+    await other.begin('desk');
+    expect(await end(other)).toBe('end_turn');
+  });
+
+  test('has what it was made to remember, and nothing that the one before was', async () => {
+    const bed = pair({
+      desk: { permissions: { default: 'ask', rules: [{ tool: 'handoff', action: 'allow' }] } as never },
+      clerk: { permissions: { default: 'ask', rules: [] } as never },
+    });
+    bed.parts = {
+      desk: [ask(call('r1', 'read')), handOff('clerk')],
+      clerk: [ask(call('r2', 'read')), say('done')],
+    };
+    await bed.crewHost();
+    await bed.begin('desk');
+    await bed.send('approve', { call_id: 'r1', decision: 'allow', remember: 'persona' });
+    expect((await bed.eventsOf('approval_requested')).map(({ call_id }) => call_id)).toEqual(['r1', 'r2']);
+  });
+});
+
+describe('a hand-off', () => {
+  test('to a persona that nobody knows leaves the session with the old one, which is told who there is', async () => {
+    const bed = pair();
+    bed.parts = { desk: [handOff('ghost'), say('then I do it')], clerk: [] };
+    await bed.crewHost();
+    await bed.begin('desk');
+    expect(await results(bed)).toEqual(['h1 error persona_not_found']);
+    const [ended] = await bed.eventsOf('call_ended');
+    expect(JSON.stringify(ended?.result.content)).toContain('there is no persona ghost; there are: clerk, coder, desk');
+    expect(await personas(bed)).toEqual(['desk']);
+    expect(await end(bed)).toBe('end_turn');
+  });
+
+  test.each<[string, string, Partial<Persona>]>([
+    ['whose model has no price for its budget', 'price_unknown', { limits: { usd: 1 } }],
+    ['whose predicate nobody has', 'predicate_unknown', { stop_when: [{ predicate: 'odd' }] }],
+  ])('to one %s is an error result', async (_, code, clerk) => {
+    const bed = pair({ desk: {}, clerk });
+    bed.parts = { desk: [handOff('clerk'), say('alone')], clerk: [] };
+    await bed.crewHost();
+    await bed.begin('desk');
+    expect(await results(bed)).toEqual([`h1 error ${code}`]);
+    expect(await end(bed)).toBe('end_turn');
+  });
+
+  test('opens the tools of the other persona and closes those of the one before', async () => {
+    const bed = pair();
+    bed.parts = { desk: [ask(call('r1', 'read')), handOff('clerk')], clerk: [ask(call('r2', 'read')), say('ok')] };
+    await bed.crewHost();
+    await bed.begin('desk');
+    expect(bed.toolSource.openNow).toBe(0);
+    expect(bed.toolSource.runs).toHaveLength(2);
+  });
+
+  test('that a host leaves half-way is done by the next', async () => {
+    const bed = pair();
+    bed.parts = { desk: [handOff('clerk')], clerk: [ask(call('r1', 'read')), say('ok')] };
+    let stall = true;
+    const slow = async (name: string) => (stall && name === 'clerk' ? new Promise<never>(() => {}) : null);
+    const host = await bed.crewHost({}, { personas: { find: slow, names: async () => [] } });
+    await bed.start({
+      persona: { name: 'desk', prompt: 'desk', handoffs: ['clerk'], permissions: { default: 'allow' } },
+    });
+    expect((await bed.eventsOf('handoff_emitted')).length).toBe(1);
+    stall = false;
+    host.abandon();
+    await bed.crewHost(
+      {},
+      {
+        personas: {
+          find: async () => ({ name: 'clerk', prompt: 'clerk', permissions: { default: 'allow' } }) as never,
+          names: async () => ['clerk'],
+        },
+      },
+    );
+    await bed.time.advance(60_000);
+    expect(await results(bed)).toEqual(['h1 ok', 'r1 ok']);
+    expect(await end(bed)).toBe('end_turn');
+  });
+
+  test('in a fork is one of the fork: before it the origin’s persona goes on, after it the other', async () => {
+    const bed = pair();
+    bed.parts = { desk: [handOff('clerk')], clerk: [say('here')] };
+    await bed.crewHost();
+    await bed.begin('desk');
+    const records = await bed.records();
+    const handed = records.find(({ events }) => events.some(({ type }) => type === 'handoff_emitted'))?.n as number;
+    bed.models.requests.length = 0;
+    await bed.send('start', { fork: { session: 's1', n: handed } }, { session: 'before' });
+    expect(systems(bed)).toEqual(['clerk']);
+    await bed.send('start', { fork: { session: 's1', n: handed - 1 } }, { session: 'earlier' });
+    expect(systems(bed)).toEqual(['clerk', 'desk', 'clerk']);
+    await bed.send('start', { fork: { session: 's1', n: records.length } }, { session: 'after' });
+    await bed.send('prompt', { body: 'more' }, { session: 'after' });
+    expect(systems(bed)).toEqual(['clerk', 'desk', 'clerk', 'clerk']);
+  });
+});
+
+describe('who has a session', () => {
+  test('is what its status says', async () => {
+    const bed = pair();
+    bed.parts = { desk: [handOff('clerk')], clerk: [say('here')] };
+    const host = await bed.crewHost();
+    await bed.begin('desk');
+    expect(await host.status(refOf())).toMatchObject({ persona: 'clerk' });
+  });
+});
