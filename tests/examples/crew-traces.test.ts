@@ -1,6 +1,5 @@
 /** The example crews are played as their `run.sh` starts them; the journals of each tree must come out as they were recorded. */
-import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { readdir } from 'node:fs/promises';
 import { connectionTo, connectNats, ensureStreams } from '@coxswain/adapter-nats';
 import { replayJournal } from '@coxswain/session';
 import type { NatsConnection } from '@nats-io/nats-core';

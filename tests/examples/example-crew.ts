@@ -32,11 +32,11 @@ export async function prepareCrew(name: string, scratch: string): Promise<Prepar
     recursive: true,
     filter: (path) => !path.endsWith('/work'),
   });
-  // In the place of npx: writes down what it is asked for, a line for each argument.
+  // In the place of npx: writes down what it is asked to run, a line for each argument, and says what a run.sh waits for.
   const asked = join(scratch, `${name}.asked`);
   await mkdir(join(scratch, 'bin'), { recursive: true });
   const npx = join(scratch, 'bin/npx');
-  await writeFile(npx, `#!/bin/sh\n[ "$2" = run ] && printf '%s\\n' "$@" >'${asked}'\nexit 0\n`);
+  await writeFile(npx, `#!/bin/sh\ncase $2 in run) printf '%s\\n' "$@" >'${asked}' ;; tools) echo 'refund ' ;; esac\n`);
   await chmod(npx, 0o755);
   await run(join(folder, 'run.sh'), [], { env: cleanEnv({ PATH: `${join(scratch, 'bin')}:${process.env.PATH}` }) });
 

@@ -51,18 +51,21 @@ export function plainView(streams: Streams, style: Style): SessionView {
     if (waiting !== '') streams.err(withEnd(waiting));
     waiting = '';
   };
+  const answer = () => {
+    if (newest !== '') streams.out(withEnd(newest));
+    waiting = '';
+    newest = '';
+  };
   const show = (events: readonly UiEvent[]) => {
     for (const event of events) {
       if (event.type === 'text_appended') waiting += event.text;
       else if (event.type === 'answer_restarted') waiting = '';
       else if (event.type === 'answer_ended') newest = waiting;
       else if (GOES_ON.has(event.type)) goOn();
-      else if (event.type === 'run_ended') {
-        // The last answer may have been followed by calls that ended the run: it is the answer all the same.
-        if (newest !== '') streams.out(withEnd(newest));
-        waiting = '';
-        newest = '';
-      }
+      // The last answer may have been followed by calls that ended the run: it is the answer all the same.
+      else if (event.type === 'run_ended') answer();
+      // A daemon that idles has done a job, and its answer is the job's.
+      else if (event.type === 'state_changed' && topState(event.state) === 'daemon_idle') answer();
       const line = eventLine(event, style);
       if (line !== null) streams.err(`${line}\n`);
     }
