@@ -61,7 +61,12 @@ test('where nobody sits at a terminal the command ends and says which session as
     `? write_file path: out.txt, content: written waits for an approval (c1_1) of writer ${writer}`,
   );
   expect(run.stderr).toMatch(new RegExp(`cox approve ${writer} && .*cox attach asks`));
-  expect((await cox(['approve', writer], { env: env() })).code).toBe(0);
+  expect(await cox(['approve', 'asks', 'c9'], { env: env() })).toMatchObject({
+    code: 1,
+    stderr: expect.stringMatching(/call_unknown/),
+  });
+  // Whoever has started the crew need not know who asks in it.
+  expect(await cox(['approve', 'asks'], { env: env() })).toMatchObject({ code: 0, stdout: `${writer}: accepted\n` });
   const attached = await cox(['attach', 'asks'], { env: env() });
   expect({ code: attached.code, stdout: attached.stdout }).toEqual({ code: 0, stdout: 'All is done.\n' });
   expect(await readFile(join(folder, 'out.txt'), 'utf8')).toBe('written');
