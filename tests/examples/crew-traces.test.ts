@@ -1,5 +1,6 @@
 /** The example crews are played as their `run.sh` starts them; the journals of each tree must come out as they were recorded. */
-import { readdir } from 'node:fs/promises';
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { connectionTo, connectNats, ensureStreams } from '@coxswain/adapter-nats';
 import { replayJournal } from '@coxswain/session';
 import type { NatsConnection } from '@nats-io/nats-core';
@@ -18,8 +19,11 @@ function expectTraces(crew: string, journals: ReadonlyMap<string, PlayedJournal>
   for (const [name, journal] of journals) expect(traceText(journal), `${crew}/${name}`).toBe(crewTrace(crew, name));
 }
 
-test('each example crew has traces', async () => {
-  expect(CREW_PLAYS.map(({ name }) => name)).toEqual(await readdir(CREWS));
+test('each example crew has traces, and stands in the index of examples', async () => {
+  const crews = await readdir(CREWS);
+  expect(CREW_PLAYS.map(({ name }) => name)).toEqual(crews);
+  const index = await readFile(join(CREWS, '../README.md'), 'utf8');
+  for (const name of crews) expect(index).toContain(`(crews/${name})`);
 });
 
 describe('the journals of an example crew are those that were recorded', () => {
