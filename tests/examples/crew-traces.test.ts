@@ -2,6 +2,7 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { connectionTo, connectNats, ensureStreams } from '@coxswain/adapter-nats';
+import type { JournalRecord } from '@coxswain/protocol';
 import { replayJournal } from '@coxswain/session';
 import type { NatsConnection } from '@nats-io/nats-core';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
@@ -68,31 +69,32 @@ describe('on a real server the same comes out', () => {
     // A server takes the files of a stream away after it has said that the stream is gone.
     await vi.waitFor(() => ensureStreams(nc), { timeout: 10_000 });
     const journals = await playCrew(play, undefined, (clock) => new NatsStageBus(nc, clock));
+    // Children that are started side by side reach a server in an order of its own.
+    const racing = [...journals.values()].some((journal) => journal.events('child_started').length > 1);
+    if (!racing) return expectTraces(name, journals);
     expect([...journals.keys()].sort()).toEqual(crewTraceNames(name));
     for (const [trace, journal] of journals) {
-      const recorded = crewTrace(name, trace);
-      // Children that are started side by side are taken up in an order of their own.
-      if (journal.events('child_started').length > 1) {
-        const lines = recorded.trimEnd().split('\n');
-        expect(takenUpInOrder(journal)).toEqual(
-          takenUpInOrder(new PlayedJournal(lines.map((line) => Buffer.from(line)))),
-        );
-      } else expect(traceText(journal), `${name}/${trace}`).toBe(recorded);
+      const lines = crewTrace(name, trace).trimEnd().split('\n');
+      const recorded = new PlayedJournal(lines.map((line) => Buffer.from(line)));
+      expect(inAnyOrder(journal), `${name}/${trace}`).toEqual(inAnyOrder(recorded));
     }
   });
 });
 
-/** What its records say, where calls that were taken up at once stand in their order; without what follows from the place. */
-function takenUpInOrder({ records }: PlayedJournal): unknown[] {
-  const keyOf = ({ input }: (typeof records)[number], at: number) =>
-    input.type === 'call_accepted' ? { at: firstOfRun(at), id: input.call_id } : { at, id: '' };
+/**
+ * What its records say, where calls that were taken up at once stand in their order; without what follows from the place of a
+ * record in its journal, and of a command in its stream.
+ */
+function inAnyOrder({ records }: PlayedJournal): unknown[] {
   const firstOfRun = (at: number) => {
     let first = at;
     while (records[first - 1]?.input.type === 'call_accepted') first--;
     return first;
   };
+  const keyOf = ({ input }: JournalRecord, at: number) =>
+    input.type === 'call_accepted' ? { at: firstOfRun(at), id: input.call_id } : { at, id: '' };
   return records
     .map((record, at) => ({ record, key: keyOf(record, at) }))
     .sort((one, other) => one.key.at - other.key.at || (one.key.id < other.key.id ? -1 : 1))
-    .map(({ record: { prev_hash: _, effects_open: __, n: ___, ...says } }) => says);
+    .map(({ record: { prev_hash: _, effects_open: __, n: ___, cursor: ____, ...says } }) => says);
 }
