@@ -32,15 +32,21 @@ export async function prepareCrew(name: string, scratch: string): Promise<Prepar
     recursive: true,
     filter: (path) => !path.endsWith('/work'),
   });
-  // In the place of npx: writes down what it is asked to run, a line for each argument, and says what a run.sh waits for.
+  // In the place of cox: writes down what it is asked to run, a line for each argument, and says what a run.sh waits for.
   const asked = join(scratch, `${name}.asked`);
   await mkdir(join(scratch, 'bin'), { recursive: true });
-  const npx = join(scratch, 'bin/npx');
-  await writeFile(npx, `#!/bin/sh\ncase $2 in run) printf '%s\\n' "$@" >'${asked}' ;; tools) echo 'refund ' ;; esac\n`);
-  await chmod(npx, 0o755);
+  const programs = {
+    cox: `case $1 in run) printf '%s\\n' "$@" >'${asked}' ;; tools) echo 'refund ' ;; esac`,
+    npx: 'exec "$@"',
+  };
+  for (const [name, does] of Object.entries(programs)) {
+    const program = join(scratch, 'bin', name);
+    await writeFile(program, `#!/bin/sh\n${does}\n`);
+    await chmod(program, 0o755);
+  }
   await run(join(folder, 'run.sh'), [], { env: cleanEnv({ PATH: `${join(scratch, 'bin')}:${process.env.PATH}` }) });
 
-  const [, ...argv] = (await readFile(asked, 'utf8')).trimEnd().split('\n');
+  const argv = (await readFile(asked, 'utf8')).trimEnd().split('\n');
   const line = parseLine(argv, COMMANDS);
   if (line.kind !== 'command') throw new Error(`${name}: run.sh does not run anything`);
   const env = { INIT_CWD: folder, COX_MODEL: `scripted/${SCRIPT}` };

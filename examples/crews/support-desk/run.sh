@@ -4,6 +4,8 @@
 #   ./run.sh --model anthropic/claude-sonnet-4-5
 set -eu
 cd "$(dirname "$0")"
+# Called directly and not by npx: what is told to stop is then the process itself.
+PATH="$(cd ../../.. && pwd)/node_modules/.bin:$PATH"
 DESK="${DESK:-desk-$(date +%s)}"
 
 rm -rf work
@@ -12,17 +14,23 @@ cp -R input/desk work/desk
 
 trap 'kill $started 2>/dev/null || true; wait' EXIT
 started=
-if ! npx cox health >/dev/null 2>&1; then
-  npx cox up >work/up.log 2>&1 &
+if ! cox health >/dev/null 2>&1; then
+  cox up >work/up.log 2>&1 &
   started="$started $!"
-  until npx cox health >/dev/null 2>&1; do sleep 0.2; done
+  until cox health >/dev/null 2>&1; do
+    kill -0 $! 2>/dev/null || { cat work/up.log >&2; exit 1; }
+    sleep 0.2
+  done
 fi
-npx cox serve tool ./refund.ts >work/refund.log 2>&1 &
+cox serve tool ./refund.ts >work/refund.log 2>&1 &
 started="$started $!"
-until npx cox tools 2>/dev/null | grep -q '^refund '; do sleep 0.2; done
+until cox tools 2>/dev/null | grep -q '^refund '; do
+  kill -0 $! 2>/dev/null || { cat work/refund.log >&2; exit 1; }
+  sleep 0.2
+done
 
-COX_MODEL="${COX_MODEL:-scripted/script.yaml}" npx cox run "The desk is open." \
+COX_MODEL="${COX_MODEL:-scripted/script.yaml}" cox run "The desk is open." \
   --persona triage --crew personas --id "$DESK" --root work/desk --detach "$@"
-for ticket in input/tickets/*.txt; do npx cox followup "$DESK" - <"$ticket"; done
+for ticket in input/tickets/*.txt; do cox followup "$DESK" - <"$ticket" >/dev/null; done
 
-if [ -t 0 ]; then npx cox attach "$DESK"; else npx cox attach "$DESK" --on-ask wait; fi
+if [ -t 0 ]; then cox attach "$DESK"; else cox attach "$DESK" --on-ask wait; fi
