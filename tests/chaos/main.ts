@@ -53,6 +53,9 @@ async function main(wanted: Wanted): Promise<number> {
   return isSound(outcome) ? 0 : 1;
 }
 
+// Servers and hosts are ended as this process exits, which a signal alone would not let it do.
+process.once('SIGINT', () => process.exit(130));
+process.once('SIGTERM', () => process.exit(143));
 try {
   process.exitCode = await main(wantedBy(process.argv.slice(2), SCENARIOS));
 } catch (error) {

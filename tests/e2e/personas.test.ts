@@ -48,6 +48,25 @@ test('cox personas lists, checks and shows what lies in personas/', async () => 
   expect(shown.stdout).toContain('You review.');
 }, 120_000);
 
+test('cox personas tells of hand-offs, and of one to nobody who lies there', async () => {
+  await write({
+    'personas/desk.yaml': 'name: desk\nhandoffs: [clark, boss]\n',
+    'personas/clerk.yaml': 'name: clerk\ndescription: Keeps papers.\nhandoffs: [desk]\n',
+    'personas/boss.yaml': 'name: boss\n',
+  });
+  expect((await bed.run(['personas'])).stdout).toMatch(
+    /clerk +[0-9a-f]{16} +personas\/clerk\.yaml +Keeps papers\. {2}→ desk/,
+  );
+  expect((await bed.run(['personas', 'show', 'clerk'])).stdout).toMatch(/hands off to +desk/);
+  const checked = await bed.run(['personas', 'check']);
+  expect(checked.code).toBe(1);
+  expect(checked.stdout).toMatch(
+    /desk\.yaml:2:12: handoffs\[0\]: there is no persona clark in personas; did you mean "clerk"\?/,
+  );
+  // Of a file alone nobody can say who else is there.
+  expect(await bed.run(['personas', 'check', 'personas/desk.yaml'])).toMatchObject({ code: 0 });
+}, 120_000);
+
 test('a session goes on with its skills when their folder is gone and its host was killed', async () => {
   await write({
     ...REVIEWER,

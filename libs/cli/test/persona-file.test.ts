@@ -183,7 +183,7 @@ test('a name is looked for in personas/ and else left to the host', async () => 
 
 describe('a crew', () => {
   const namesOf = async (...given: string[]) =>
-    (await chooseCrew(given, join(folder, 'ship'), 'mate')).map(({ name }) => name);
+    (await chooseCrew(given, join(folder, 'ship'), 'mate')).map(({ persona }) => persona.name);
 
   beforeAll(async () => {
     await mkdir(join(folder, 'ship/personas'), { recursive: true });
@@ -212,4 +212,10 @@ test('what is neither a name nor a path is said to be neither', async () => {
     exitCode: 2,
     message: expect.stringContaining('a file has a dot or a slash'),
   });
+});
+
+test('a persona that hands off to itself is refused', async () => {
+  await expect(readPersona(await persona('name: a\nhandoffs: [b, a]'))).rejects.toThrow(
+    /p\.yaml:2:15: handoffs\[1\]: a persona cannot hand off to itself/,
+  );
 });

@@ -17,6 +17,8 @@ export interface Announced<T> {
   readonly schema: { safeParse(value: unknown): { readonly data?: T | undefined } };
   /** What is announced, as of the time when it was first: that is taken over from an announcement that stands there. */
   value(since: string): T;
+  /** Why what stands there may not be replaced by this; null or left out where it may. */
+  conflict?(before: T): Error | null;
 }
 
 /**
@@ -42,11 +44,11 @@ export async function announceTool(
 /**
  * Writes an announcement, under a fence.
  * @returns what stood there and was another one, or null.
- * @throws as {@link announceTool}.
+ * @throws as {@link announceTool}, and the conflict with what stands there.
  */
 export async function announce<T extends { readonly since: string }>(
   bus: CommandBus,
-  { name, subject, schema, value }: Announced<T>,
+  { name, subject, schema, value, conflict }: Announced<T>,
   when: 'always' | 'where_missing',
 ): Promise<T | null> {
   if (await streamIsMissing(bus, REGISTRY)) throw new BusNotPreparedError();
@@ -55,6 +57,8 @@ export async function announce<T extends { readonly since: string }>(
     // Its own key alone, by a subject that permissions can name.
     const stored = await manager.direct.getMessage(REGISTRY, { last_by_subj: subject });
     const before = stored && stored.header.get('KV-Operation') === '' ? announcementIn(stored.data, schema) : null;
+    const problem = before && conflict?.(before);
+    if (problem) throw problem;
     const text = canonicalJson(value(before?.since ?? new Date().toISOString()));
     if (before && (when === 'where_missing' || canonicalJson(before) === text)) return null;
     if (await written(bus, subject, text, stored?.seq ?? 0)) return before;

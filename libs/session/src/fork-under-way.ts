@@ -3,6 +3,7 @@ import type { ActiveSessions, Blobs, Journal } from '@coxswain/ports';
 import { type ErrorCode, PARTITIONS, type SessionRef } from '@coxswain/protocol';
 import { firstRecord } from './ended-record.ts';
 import { readRecord } from './load-session.ts';
+import { sideBySide } from './side-by-side.ts';
 
 /** See {@link forkUnderWay}. */
 export type ForkUnderWay = 'yes' | 'maybe' | 'no';
@@ -12,8 +13,6 @@ const COPIES_NOTHING: ReadonlySet<string> = new Set<ErrorCode>([
   'blob_missing',
   'session_deleted',
 ]);
-/** Partitions that are looked through side by side. */
-const SIDE_BY_SIDE = 16;
 
 /**
  * Whether a host copies the records of a session just now. A session is noted before its first record is written, so none
@@ -24,18 +23,17 @@ export async function forkUnderWay(
   ports: { readonly journal: Journal; readonly blobs: Pick<Blobs, 'get'>; readonly active: ActiveSessions },
   origin: SessionRef,
 ): Promise<ForkUnderWay> {
-  let found: ForkUnderWay = 'no';
+  const seen = new Set<ForkUnderWay>();
   const partitions = Array.from({ length: PARTITIONS }, (_, p) => p);
-  for (let at = 0; at < PARTITIONS; at += SIDE_BY_SIDE) {
-    const noted = await Promise.all(partitions.slice(at, at + SIDE_BY_SIDE).map((p) => ports.active.list(p)));
-    for (const { ref } of noted.flat()) {
-      if (ref.tenant !== origin.tenant || ref.sessionId === origin.sessionId) continue;
-      const one = await copies(ports, ref, origin);
-      if (one === 'yes') return one;
-      if (one === 'maybe') found = one;
+  await sideBySide(partitions, async (p) => {
+    for (const { ref } of await ports.active.list(p)) {
+      if (seen.has('yes')) return;
+      if (ref.tenant === origin.tenant && ref.sessionId !== origin.sessionId)
+        seen.add(await copies(ports, ref, origin));
     }
-  }
-  return found;
+  });
+  if (seen.has('yes')) return 'yes';
+  return seen.has('maybe') ? 'maybe' : 'no';
 }
 
 async function copies(

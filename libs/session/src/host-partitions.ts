@@ -310,35 +310,35 @@ export class HostPartitions {
   /** What was told may have been lost on the way. Contract: does not reject. */
   async #lookAgain(): Promise<void> {
     while (this.#held.size > 0 && !this.#isLeaving) {
-      await this.#ports.clock.sleep(LOOK_AGAIN_MS, this.#ended.signal);
-      const partitions = new Set([...this.#held.values()].map(({ session }) => partitionOf(session.ref.sessionId)));
-      if (this.#isLeaving) break;
-      try {
+      await this.#lookAfter(LOOK_AGAIN_MS, async () => {
+        const partitions = new Set([...this.#held.values()].map(({ session }) => partitionOf(session.ref.sessionId)));
         await this.#sort([...partitions]);
         // A note may name a host that has lost the session to another, which has let it go since.
         for (const { session } of this.#held.values())
           if (session.host !== null) this.#peers.ring(session.host, session.ref, JUST_ASKING);
-      } catch (error) {
-        this.#ports.log.warn({ error: (error as Error).message }, 'notes of active sessions cannot be read now');
-      }
+      });
     }
     this.#looking = null;
   }
 
   /** Contract: does not reject. */
   async #lookAtAll(): Promise<void> {
-    while (!this.#isLeaving) {
-      await this.#ports.clock.sleep(LOOK_AT_ALL_MS, this.#ended.signal);
-      if (this.#isLeaving) return;
-      try {
-        await sideBySide([...this.#assigned], async (p) => {
-          for (const session of await this.#ports.active.list(p))
-            if (session.host === null && this.isOwn(session.ref) && !this.#sessions.isHere(session.ref))
-              this.#find(session);
-        });
-      } catch (error) {
-        this.#ports.log.warn({ error: (error as Error).message }, 'notes of active sessions cannot be read now');
-      }
+    const look = async (p: number) => {
+      for (const session of await this.#ports.active.list(p))
+        if (session.host === null && this.isOwn(session.ref) && !this.#sessions.isHere(session.ref))
+          this.#find(session);
+    };
+    while (!this.#isLeaving) await this.#lookAfter(LOOK_AT_ALL_MS, () => sideBySide([...this.#assigned], look));
+  }
+
+  /** Contract: does not reject. */
+  async #lookAfter(delayMs: number, look: () => Promise<void>): Promise<void> {
+    await this.#ports.clock.sleep(delayMs, this.#ended.signal);
+    if (this.#isLeaving) return;
+    try {
+      await look();
+    } catch (error) {
+      this.#ports.log.warn({ error: (error as Error).message }, 'notes of active sessions cannot be read now');
     }
   }
 

@@ -192,12 +192,24 @@ export class HostPeers {
   }
 
   async #live(): Promise<void> {
+    let beatAtMs = this.#clock.monotonicMs();
     while (!this.#ended.signal.aborted) {
-      this.#mindLease();
-      this.#beat();
-      await this.#clock.sleep(this.#liveness.beatMs, this.#ended.signal);
+      const nowMs = this.#clock.monotonicMs();
+      if (nowMs >= beatAtMs) {
+        this.#mindLease();
+        this.#beat();
+        beatAtMs = nowMs + this.#liveness.beatMs;
+      }
+      // A host that falls silent is missed when it is due, and not a beat later.
+      await this.#clock.sleep(Math.min(beatAtMs, this.#nextDueMs(nowMs)) - nowMs, this.#ended.signal);
       if (!this.#ended.signal.aborted) await this.#mindOthers();
     }
+  }
+
+  /** When the next of the others will have been silent for too long, if nothing more is heard of it. */
+  #nextDueMs(nowMs: number): number {
+    const due = [...this.#peers.values()].map(({ heardMs }) => heardMs + this.#liveness.ttlMs + 1);
+    return Math.min(...due.filter((dueMs) => dueMs > nowMs));
   }
 
   #mindLease(): void {

@@ -35,7 +35,7 @@ export interface HostPorts extends RunnerPorts {
 export interface HostOptions {
   /** A name for people; the incarnation is unique in any case. */
   readonly name?: string;
-  /** A snapshot every so many records. Default 32. */
+  /** A snapshot every so many records. Default 16. */
   readonly snapshotEvery?: number;
   /** A session that has been idle for so long leaves memory. Default 30,000. */
   readonly passivateAfterMs?: number;
@@ -73,8 +73,8 @@ export interface SessionHost {
 
 /** So long calls may go on here when the session's partition goes to another host, milliseconds. */
 const HAND_OVER_MS = 10_000;
-/** What lies behind a snapshot is fed to the machine at a recovery, a third of a millisecond each: it is to be little. */
-const SNAPSHOT_EVERY = 32;
+/** What lies behind a snapshot is held against its schema and fed to the machine at a recovery, a tenth of a millisecond each: it is to be little. */
+const SNAPSHOT_EVERY = 16;
 const DRAINED_EVERY_MS = 20;
 /** So long others wait for a session that is being taken up, milliseconds. */
 const TAKE_UP_MAX_MS = 2_000;

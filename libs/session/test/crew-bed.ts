@@ -55,6 +55,17 @@ export class CrewBed extends TestBed {
     return { name, prompt: name, permissions: { default: 'allow' }, ...this.personas[name] };
   }
 
+  /** How many of a session's answers were this persona's: where it has been handed over, others have given some. */
+  #ownAnswers({ sessionId, answered }: ModelRequest, persona: string): Pick<ModelRequest, 'answered'> {
+    if (!answered) return {};
+    const given = this.#givenBy.get(sessionId) ?? [];
+    this.#givenBy.set(sessionId, given);
+    given[answered.count] = persona;
+    const others = given.slice(0, answered.count).filter((one) => one !== persona).length;
+    return { answered: { ...answered, count: answered.count - others } };
+  }
+  readonly #givenBy = new Map<string, string[]>();
+
   #models(): Models {
     const clock = this.time.clock();
     const stream = (request: ModelRequest, ...rest: [Parameters<Model['stream']>[1], AbortSignal]) => {
@@ -66,7 +77,7 @@ export class CrewBed extends TestBed {
       one.answers = typeof part === 'function' ? part(first?.role === 'user' ? textOf(first) : '') : part;
       this.models.requests.push(request);
       rest[1].addEventListener('abort', () => this.stopped.add(request.sessionId));
-      return one.resolve().stream(request, ...rest);
+      return one.resolve().stream({ ...request, ...this.#ownAnswers(request, system) }, ...rest);
     };
     return { check: async () => null, resolve: () => ({ stream }) };
   }

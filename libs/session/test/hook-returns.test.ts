@@ -2,7 +2,16 @@
  * What each return of the protocol does to a session: every return at every point that sessions fire, on a running host.
  * Which return means what where is taken from the oracle of the protocol's own test.
  */
-import { HOOK_POINTS, type HookPoint, type HookRegistration, type JsonObject, textOf } from '@coxswain/protocol';
+import { createMemoryPersonas } from '@coxswain/adapter-memory';
+import { combineToolSources, createCrewTools } from '@coxswain/adapter-tools';
+import {
+  HOOK_POINTS,
+  type HookPoint,
+  type HookRegistration,
+  type JsonObject,
+  TenantId,
+  textOf,
+} from '@coxswain/protocol';
 import { describe, expect, test } from 'vitest';
 import { expected, ROWS, type Row, reminding } from '../../protocol/test/return-table.ts';
 import { type Handler, hook, returns } from './fake-hooks.ts';
@@ -14,6 +23,8 @@ import { type TestBed, testBed } from './test-bed.ts';
 interface Stage {
   readonly answers?: readonly Answer[];
   readonly settings?: JsonObject;
+  /** Its persona, mate, is paused when it starts, and resumed after it was played. */
+  readonly paused?: boolean;
   readonly play?: (bed: TestBed) => Promise<void>;
   /** What has become of what was asked about, in a word. */
   readonly outcome: (bed: TestBed) => Promise<string> | string;
@@ -227,7 +238,20 @@ const STAGES: { readonly [P in HookPoint]?: Stage } = {
     refused: 'parked, not run',
     means: { deny: 'deny by h for r, denied, not run' },
   },
+  OnHandoffEmitted: {
+    answers: [ask(call('h1', 'handoff', { to: 'cook', brief: 'cook it' })), say('done')],
+    settings: { ...mate({ handoffs: ['cook'] }), personas: [{ name: 'cook' }] },
+    outcome: async (bed) => {
+      const [ended] = await bed.eventsOf('call_ended');
+      return `${ended?.status}, with ${(await bed.eventsOf('persona_changed')).at(-1)?.provision.persona.name}`;
+    },
+    goesOn: 'ok, with cook',
+    refused: 'denied, with mate',
+    means: { deny: 'denied, with mate' },
+  },
   OnBudgetThreshold: told({ settings: { limits: { tokens: 20 } } }),
+  OnPersonaPaused: told({ settings: mate({}), paused: true }),
+  OnPersonaResumed: told({ settings: mate({}), paused: true }),
 };
 
 /** Of the points that a run passes more than once, where the handler is asked: one time is enough to tell of. */
@@ -249,9 +273,14 @@ async function playWith(point: HookPoint, handler: Handler): Promise<TestBed> {
   bed.models.answers = stage.answers ?? [say('done')];
   bed.hooks.registrations = [hook(point, 'h', ONCE[point])];
   bed.hooks.handlers = { h: handler };
-  await bed.host();
+  const served = createMemoryPersonas();
+  const tenant = TenantId.parse('default');
+  if (stage.paused) served.setPause(tenant, 'mate', {});
+  const tools = combineToolSources([createCrewTools(), bed.toolSource]);
+  await bed.host({}, { tools, ...(stage.paused ? { served } : {}) });
   await bed.start(stage.settings ?? {});
   await stage.play?.(bed);
+  if (stage.paused) served.setPause(tenant, 'mate', null);
   await bed.time.advance(1_000);
   return bed;
 }

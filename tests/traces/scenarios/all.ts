@@ -6,6 +6,7 @@ import { COMPACTION } from './compaction.ts';
 import { CREWS } from './crews.ts';
 import { FAILURES } from './failures.ts';
 import { FORKS } from './forks.ts';
+import { HANDOFFS } from './handoffs.ts';
 import { HOOKS } from './hooks.ts';
 import { INJECTIONS } from './injections.ts';
 import { LIMITS } from './limits.ts';
@@ -35,4 +36,5 @@ export const SCENARIOS: readonly Scenario[] = [
   ...FORKS,
   ...PERSONAS,
   ...CREWS,
+  ...HANDOFFS,
 ];

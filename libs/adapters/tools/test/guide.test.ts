@@ -10,8 +10,14 @@ const guide = readFileSync(join(import.meta.dirname, '../../../../docs/guides/to
 
 test('the guide lists every built-in tool, and whether it asks', async () => {
   const { root } = await freshGround();
-  // A session that keeps results whole, so that one can be read on.
-  const spec = { ref: sessionRef('s1'), root, mcpServers: {}, results: { read: async () => 'unknown' as const } };
+  // A session that keeps results whole, so that one can be read on, and whose persona has a skill.
+  const spec = {
+    ref: sessionRef('s1'),
+    root,
+    mcpServers: {},
+    results: { read: async () => 'unknown' as const },
+    skills: [{ name: 'letters', description: 'How to write letters.', body: '', files: [] }],
+  };
   const toolset = await createBuiltInTools({ fetchUrl: true }).open(spec, new AbortController().signal);
   if (!('call' in toolset)) throw new Error(`not opened: ${toolset.message}`);
   const rows = [...guide.matchAll(/^\| `(\w+)` \|.*\| (allowed|asks) \|$/gm)].map(

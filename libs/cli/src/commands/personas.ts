@@ -1,11 +1,18 @@
 /** `cox personas`. */
 import { join, relative, resolve } from 'node:path';
-import type { Persona } from '@coxswain/protocol';
+import { nearestWord, type Persona } from '@coxswain/protocol';
 import { personaVersion } from '@coxswain/session';
 import { typedIn } from '../instance/state-dir.ts';
 import { CliError, EXIT, type ExitCode, usageError } from '../line/cli-error.ts';
 import type { Invocation } from '../line/command-spec.ts';
-import { choosePersona, PERSONAS_FOLDER, personaPaths, readPersona, whatLiesAt } from '../run/persona-file.ts';
+import {
+  choosePersona,
+  PERSONAS_FOLDER,
+  type PlaceIn,
+  personaPaths,
+  readPersona,
+  whatLiesAt,
+} from '../run/persona-file.ts';
 import { standardStreams } from '../terminal/streams.ts';
 import { table } from '../terminal/table.ts';
 
@@ -34,6 +41,26 @@ interface Read {
   readonly path: string;
   readonly persona?: Persona;
   readonly problem?: string;
+  /** The folder in which it lies with others, where all of that is looked at. */
+  readonly among?: string;
+  /** Where in its file a path of its definition stands. */
+  readonly place?: PlaceIn;
+}
+
+/** Of those that are looked at as a folder, a hand-off to one that is not there is told: it is likely a slip. */
+function withStrangers(found: readonly Read[]): Read[] {
+  return found.map((one) => {
+    const { path, persona, among, place } = one;
+    const names = found.flatMap((other) => (other.among === among && other.persona ? [other.persona.name] : []));
+    const index = persona?.handoffs?.findIndex((name) => !names.includes(name)) ?? -1;
+    if (!persona || among === undefined || index < 0 || found.some((other) => other.among === among && !other.persona))
+      return one;
+    const name = persona.handoffs?.[index] as string;
+    const meant = nearestWord(name, names);
+    const hint = meant === null ? `; there are ${names.join(', ')}` : `; did you mean "${meant}"?`;
+    const at = place?.(['handoffs', index]) ?? path;
+    return { path, among, problem: `${at}: handoffs[${index}]: there is no persona ${name} in ${among}${hint}` };
+  });
 }
 
 async function list(folder: string, named: readonly string[], json: boolean): Promise<ExitCode> {
@@ -44,7 +71,7 @@ async function list(folder: string, named: readonly string[], json: boolean): Pr
       table(
         found.map(({ path, persona, problem }) =>
           persona
-            ? [persona.name, personaVersion(persona), path, (persona.description ?? '').split('\n', 1)[0] as string]
+            ? [persona.name, personaVersion(persona), path, inOneLine(persona)]
             : ['(not valid)', '', path, problem ?? ''],
         ),
       ),
@@ -55,7 +82,7 @@ async function list(folder: string, named: readonly string[], json: boolean): Pr
 }
 
 async function check(folder: string, named: readonly string[], json: boolean): Promise<ExitCode> {
-  const found = await readAll(folder, named);
+  const found = withStrangers(await readAll(folder, named));
   if (found.length === 0) throw usageError(`cox personas check needs a file or a folder: ${PERSONAS_FOLDER}/ has none`);
   for (const one of found) {
     const { path, persona, problem } = one;
@@ -93,8 +120,10 @@ async function readAll(folder: string, named: readonly string[]): Promise<Read[]
     const kind = await whatLiesAt(path);
     // Whoever has no such folder has no personas; whoever names one means one.
     if (kind === 'nothing' && named.length === 0) continue;
-    const paths = kind === 'folder of personas' ? await personaPaths(path) : [path];
-    for (const one of paths) read.push(await readOne(folder, one));
+    const isFolder = kind === 'folder of personas';
+    const among = isFolder ? { among: relative(folder, path) || '.' } : {};
+    for (const one of isFolder ? await personaPaths(path) : [path])
+      read.push({ ...(await readOne(folder, one)), ...among });
   }
   return read;
 }
@@ -102,21 +131,29 @@ async function readAll(folder: string, named: readonly string[]): Promise<Read[]
 async function readOne(folder: string, path: string): Promise<Read> {
   const shown = relative(folder, path) || '.';
   try {
-    return { path: shown, persona: (await readPersona(path)).persona };
+    const { persona, place } = await readPersona(path);
+    return { path: shown, persona, place };
   } catch (error) {
     if (!(error instanceof CliError)) throw error;
     return { path: shown, problem: error.message.replace(/^persona /, '') };
   }
 }
 
+/** What it is for, and whom it hands off to. */
+function inOneLine({ description = '', handoffs = [] }: Persona): string {
+  const [first = ''] = description.split('\n', 1);
+  return [first, handoffs.length > 0 ? `→ ${handoffs.join(', ')}` : ''].filter((text) => text !== '').join('  ');
+}
+
 function rowOf(type: string, { path, persona, problem }: Read): object {
   if (!persona) return { type, path, valid: false, problem };
-  const { name, description } = persona;
-  return { type, path, valid: true, name, version: personaVersion(persona), ...(description ? { description } : {}) };
+  const { name, description, handoffs } = persona;
+  const more = { ...(description ? { description } : {}), ...(handoffs?.length ? { handoffs } : {}) };
+  return { type, path, valid: true, name, version: personaVersion(persona), ...more };
 }
 
 function inWords(persona: Persona, version: string): string {
-  const { name, description, model, modes, skills, tools, prompt } = persona;
+  const { name, description, model, modes, skills, tools, prompt, handoffs } = persona;
   const rows = [
     ['name', name],
     ['version', version],
@@ -124,6 +161,7 @@ function inWords(persona: Persona, version: string): string {
     ['model', typeof model === 'object' ? model.name : undefined],
     ['modes', Object.keys(modes ?? {}).join(', ')],
     ['skills', skills?.map((skill) => skill.name).join(', ')],
+    ['hands off to', handoffs?.join(', ')],
     ['tools', tools && [...tools.allow, ...tools.deny.map((glob) => `not ${glob}`)].join(', ')],
   ].filter((row): row is [string, string] => Boolean(row[1]));
   return `${table(rows)}${prompt.trim() === '' ? '' : `\n${prompt.trimEnd()}\n`}`;

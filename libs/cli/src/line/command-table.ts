@@ -41,7 +41,7 @@ const RUNNING = {
   'persona-mode': { value: 'NAME', help: 'Which of the persona’s modes' },
   crew: {
     value: 'NAME|PATH',
-    help: 'Personas that it may work with besides its own: one, or a folder of them',
+    help: 'Who may be delegated or handed off to besides its own: a persona, or a folder',
     repeatable: true,
   },
   model: { value: 'PROVIDER/NAME', help: 'Which model (COX_MODEL)' },

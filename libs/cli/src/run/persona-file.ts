@@ -26,7 +26,12 @@ export const PERSONAS_FOLDER = 'personas';
 const ENDINGS = ['', '.yaml', '.yml', '.json'];
 
 /** A persona by its name, for the host to find; or its definition from a file. */
-export type PersonaChoice = string | { readonly input: PersonaInput; readonly persona: Persona };
+export type PersonaChoice =
+  | string
+  | { readonly input: PersonaInput; readonly persona: Persona; readonly place: PlaceIn };
+
+/** Where a path of a definition stands, as `file:line:column`. */
+export type PlaceIn = (path: readonly PropertyKey[]) => string;
 
 /**
  * What `--persona` means. A name is looked for in the folder `personas` first, and else left to the host; anything
@@ -57,15 +62,15 @@ export async function chooseCrew(
   given: readonly string[],
   folder: string,
   lead: string | undefined,
-): Promise<PersonaInput[]> {
-  const crew: PersonaInput[] = [];
+): Promise<Exclude<PersonaChoice, string>[]> {
+  const crew: Exclude<PersonaChoice, string>[] = [];
   for (const one of given) {
     const path = resolve(folder, one);
     if ((await whatLiesAt(path)) === 'folder of personas' && (await isFolder(path))) {
       const members = await Promise.all((await personaPaths(path)).map(readPersona));
       const others = members.filter(({ persona }) => persona.name !== lead);
       if (others.length === 0) throw usageError(`--crew ${one}: no persona lies in ${path}`);
-      crew.push(...others.map(({ input }) => input));
+      crew.push(...others);
       continue;
     }
     const chosen = await choosePersona(one, folder);
@@ -74,7 +79,7 @@ export async function chooseCrew(
         `--crew ${one}: there is no ${join(folder, PERSONAS_FOLDER, one)}.yaml, and no folder of that name; ` +
           'personas that the host knows need no --crew',
       );
-    crew.push(chosen.input);
+    crew.push(chosen);
   }
   return crew;
 }
@@ -117,7 +122,14 @@ export async function readPersona(path: string): Promise<Exclude<PersonaChoice, 
     const [key = later] = later.split('.');
     throw usageError(`persona ${file}:${yaml.at([], key)}: ${later} is not there yet in this release`);
   }
-  return { input: value as PersonaInput, persona: read.data };
+  const place: PlaceIn = (at) => `${file}:${yaml.at(at)}`;
+  const { name, handoffs = [] } = read.data;
+  const itself = handoffs.indexOf(name);
+  if (itself >= 0)
+    throw usageError(
+      `persona ${place(['handoffs', itself])}: handoffs[${itself}]: a persona cannot hand off to itself`,
+    );
+  return { input: value as PersonaInput, persona: read.data, place };
 }
 
 /** The value of a persona's file with what lies beside it: prompt.md of its folder, and skills, whole. */

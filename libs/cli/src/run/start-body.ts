@@ -6,8 +6,9 @@ import { CommandId, ModelName, modeProblem, type PermissionRule, SessionId } fro
 import { typedIn } from '../instance/state-dir.ts';
 import { usageError } from '../line/cli-error.ts';
 import type { Invocation } from '../line/command-spec.ts';
+import { crewOf } from './crew-of.ts';
 import { readMcpFile } from './mcp-file.ts';
-import { chooseCrew, choosePersona, type PersonaChoice } from './persona-file.ts';
+import { choosePersona, type PersonaChoice } from './persona-file.ts';
 
 /** The variables that hold providers' keys, by what they are for. Their values are never shown. */
 export const KEY_VARIABLES: Readonly<Record<string, string>> = {
@@ -31,8 +32,11 @@ export async function startBody(
   const persona = personaFlag === undefined ? undefined : await choosePersona(personaFlag, folder);
   const mode = flags.text('persona-mode');
   if (mode !== undefined) checkMode(mode, persona);
-  const members = flags.inOrder(['crew']).map(({ value }) => value);
-  const crew = await chooseCrew(members, folder, typeof persona === 'string' ? persona : persona?.persona.name);
+  const crew = await crewOf(
+    persona,
+    flags.inOrder(['crew']).map(({ value }) => value),
+    folder,
+  );
   const model = modelOf(flags.text('model') ?? (env.COX_MODEL || undefined), folder);
   const personaMayNameModel = typeof persona === 'string' || persona?.persona.model !== undefined;
   if (model === undefined && !personaMayNameModel) throw noModel();
@@ -49,7 +53,7 @@ export async function startBody(
     root: resolve(folder, flags.text('root') ?? '.'),
     ...(persona === undefined ? {} : { persona: typeof persona === 'string' ? persona : persona.input }),
     ...(mode === undefined ? {} : { mode }),
-    ...(crew.length === 0 ? {} : { personas: crew }),
+    ...(crew.length === 0 ? {} : { personas: crew.map(({ input }) => input) }),
     ...(model === undefined ? {} : { model }),
     ...(baseUrl === undefined ? {} : { base_url: baseUrl }),
     ...(mcp === undefined ? {} : { mcp_servers: await readMcpFile(resolve(folder, mcp)) }),

@@ -1,9 +1,27 @@
-/** Bounds of what a persona carries: its skills, its steps, its limits, what it says of approvals. */
-import { Persona } from '@coxswain/protocol';
-import { type BoundRows, least, list, most } from './row.ts';
+/** Bounds of what a persona carries: its skills, its steps, its limits, what it says of approvals; and of who serves it. */
+import { createMemoryPersonas } from '@coxswain/adapter-memory';
+import { BOUNDS, Persona, TenantId } from '@coxswain/protocol';
+import { FakeModels, say } from '../fake-model.ts';
+import { testBed } from '../test-bed.ts';
+import { type BoundRows, from, least, list, most } from './row.ts';
 
 const persona = (more: object) => (Persona.safeParse({ name: 'mate', ...more }).success ? 'ok' : 'refused');
 const skill = (name: string, more: object = {}) => ({ name, description: `How to ${name}.`, body: '', ...more });
+
+/** A session of a persona that an instance has served, and that goes on for an hour with each step. */
+async function served() {
+  const bed = testBed();
+  const personas = createMemoryPersonas();
+  const models = new FakeModels(bed.time.clock());
+  models.answers = [say('done', { delayMs: 3_600_000 })];
+  const mate = { ...Persona.parse({ name: 'mate', model: 'fake/model' }), version: 'v1' };
+  const serve = () => personas.serve(TenantId.parse('default'), mate, models);
+  const instance = serve();
+  await bed.host({}, { served: personas });
+  await bed.start({ persona: 'mate' });
+  const comesTo = async (open: string) => String((await bed.eventsOf('agent_end'))[0]?.error?.code ?? open);
+  return { bed, serve, instance, comesTo };
+}
 
 /** See the top of the file. */
 export const OF_PERSONAS: BoundRows = {
@@ -21,4 +39,24 @@ export const OF_PERSONAS: BoundRows = {
   approvalExpiryMinMs: least('refused', (ms) => persona({ permissions: { expire_after_ms: ms } })),
   childrenMax: most('refused', (size) => persona({ limits: { children: size } })),
   depthMax: most('refused', (size) => persona({ limits: { depth: size } })),
+  waitForPersonaMaxMs: most('refused', (ms) => persona({ limits: { wait_for_persona_ms: ms } })),
+  waitForPersonaMs: from('waits', 'persona_unavailable', async (ms) => {
+    const { bed, instance, comesTo } = await served();
+    instance.kill();
+    await bed.time.settle();
+    await bed.time.advance(ms);
+    return comesTo('waits');
+  }),
+  stepTriesMax: from('goes on', 'persona_unavailable', async (tries) => {
+    const { bed, serve, instance, comesTo } = await served();
+    let running = instance;
+    for (let lost = 0; lost < tries; lost++) {
+      const next = serve();
+      running.kill();
+      running = next;
+      await bed.time.settle();
+    }
+    const losses = (await bed.eventsOf('persona_step_lost')).length;
+    return losses === Math.min(tries, BOUNDS.stepTriesMax) ? comesTo('goes on') : `lost ${losses} times`;
+  }),
 };

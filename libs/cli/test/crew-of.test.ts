@@ -1,0 +1,45 @@
+/** Which personas go with a start. */
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { crewOf } from '../src/run/crew-of.ts';
+import { choosePersona } from '../src/run/persona-file.ts';
+
+let folder: string;
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'cox-crew-'));
+  await mkdir(join(folder, 'personas'));
+});
+afterEach(() => rm(folder, { recursive: true, force: true }));
+
+const write = (name: string, text: string) => writeFile(join(folder, name), text);
+const names = async (persona: string, ...named: string[]) =>
+  (await crewOf(await choosePersona(persona, folder), named, folder)).map((one) => one.persona.name);
+
+test('those to whom it hands off go along, and those to whom they do; each once, and never itself', async () => {
+  await write('personas/desk.yaml', 'name: desk\nhandoffs: [clerk, elsewhere]');
+  await write('personas/clerk.yaml', 'name: clerk\nhandoffs: [desk, boss]');
+  await write('personas/boss.yaml', 'name: boss\nhandoffs: [clerk]');
+  await write('personas/other.yaml', 'name: other');
+  expect(await names('desk')).toEqual(['clerk', 'boss']);
+});
+
+test('one of --crew goes before the folder, and what has another name inside is not the one that was meant', async () => {
+  await write('personas/desk.yaml', 'name: desk\nhandoffs: [clerk, boss]');
+  await write('personas/clerk.yaml', 'name: clerk\nprompt: from the folder');
+  await write('personas/boss.yaml', 'name: chief');
+  await write('clerk.yaml', 'name: clerk\nprompt: from the line');
+  const crew = await crewOf(await choosePersona('desk', folder), ['clerk.yaml'], folder);
+  expect(crew.map(({ persona }) => persona.prompt)).toEqual(['from the line']);
+});
+
+test('of one that only the host knows nobody is known here', async () => {
+  expect(await crewOf('somebody', [], folder)).toEqual([]);
+});
+
+test('what is wrong with one of them is told before anything is started', async () => {
+  await write('personas/desk.yaml', 'name: desk\nhandoffs: [clerk]');
+  await write('personas/clerk.yaml', 'name: clerk\npromt: x');
+  await expect(names('desk')).rejects.toThrow(/clerk\.yaml:2:1: unknown key "promt"/);
+});
