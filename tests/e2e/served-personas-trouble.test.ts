@@ -1,6 +1,7 @@
 /** Personas in processes of their own, when versions meet, instances go, and somebody asks for what cannot be. */
 import { writeFile } from 'node:fs/promises';
-import { createModels } from '@coxswain/adapter-models';
+import type { ServePersonaOptions } from '@coxswain/client';
+import { PERSONA_QUEUE_GROUP, subjects, versionToken } from '@coxswain/protocol';
 import { expect, test } from 'vitest';
 import { calls, done, textOf } from './kit/called-tools.ts';
 import { cox } from './kit/child.ts';
@@ -14,10 +15,24 @@ import { until } from './kit/until.ts';
 const fixture = busAndHost();
 const { fresh, served, serve, start, known, listed, working, busy } = servedPersonas(fixture);
 
+type StepModel = ReturnType<ServePersonaOptions['models']['resolve']>;
+
 const WHERE = `[defineTool({ name: 'where', description: 'Where.', schema: z.object({}), run: () => 'in ' + process.pid })]`;
 const words = (count: number) => Array.from({ length: count }, (_, i) => `word${i}`).join(' ');
 const began = (module: PersonaModule, count: number) =>
   until(`${count} have begun`, async () => (await module.log()).filter((line) => /began/.test(line)).length === count);
+/** A model that says one word and nothing more until it is told to stop. */
+const speechless: StepModel['stream'] = async (_request, onPart, signal) => {
+  onPart({ type: 'text', text: 'Well' });
+  await new Promise((stopped) => signal.addEventListener('abort', stopped, { once: true }));
+  return {
+    status: 'cancelled',
+    message: { role: 'assistant', content: [{ type: 'text', text: 'Well' }], partial: true },
+    finishReason: 'cancelled',
+    usage: { input_tokens: 0, output_tokens: 0 },
+    attempts: 1,
+  };
+};
 const prompted = (id: string) => fixture.bus.command(id, 'prompt', { body: 'Again.' });
 
 test('a session stays with its version while another one is served, and waits where nobody has it; new sessions have the new one', async () => {
@@ -66,9 +81,9 @@ test('a version is one definition: another one under it is refused with what dif
 });
 
 test('what ends sends elsewhere what it cannot end in time', async () => {
-  const { name, module, definition } = await served([{ text: words(100), chunk_ms: 30 }]);
+  const { name, module, definition } = await served([{ text: 'from there' }]);
   const leaving = await fixture.bus.client.servePersona(definition as { name: string }, {
-    models: createModels({ env: {} }),
+    models: { check: async () => null, resolve: () => ({ stream: speechless }) },
     drainMs: 50,
   });
   await known(name);
@@ -81,11 +96,39 @@ test('what ends sends elsewhere what it cannot end in time', async () => {
   expect(journal.of('persona_step_lost')).toMatchObject([
     { persona: name, instance: leaving.instance, cause: 'handed_back', lost: 1 },
   ]);
-  expect(journal.of('message_complete').map(({ message }) => textOf(message))).toEqual([words(100)]);
+  expect(journal.of('message_complete').map(({ message }) => textOf(message))).toEqual(['from there']);
+});
+
+test('steps that come to whoever dies before it says that it has them are begun by the others', async () => {
+  const { name, serve } = await served([done]);
+  const { version } = await serve();
+  await known(name);
+  const swallowed: unknown[] = [];
+  const token = versionToken(version);
+  const dying = fixture.bus.bare.subscribe(subjects.persona('default', name, token), {
+    queue: PERSONA_QUEUE_GROUP,
+    callback: (_, message) => {
+      swallowed.push(message.subject);
+      if (swallowed.length === 2) dying.unsubscribe();
+    },
+  });
+  await fixture.bus.bare.flush();
+  const ids: string[] = [];
+  // Which of the two is asked the server says.
+  while (swallowed.length < 2) {
+    ids.push(await start(name));
+    await eventOf(fixture.bus, ids.at(-1) as string, 'turn_start');
+    await fixture.bus.bare.flush();
+  }
+  for (const id of ids) {
+    const journal = await endOf(fixture.bus, id);
+    expect(journal.of('message_complete')).toHaveLength(1);
+    expect(journal.of('agent_end')).toMatchObject([{ stop_reason: 'end_turn' }]);
+  }
 });
 
 test('an instance is killed under load: what it had in its hands and in its line is answered elsewhere, each once', async () => {
-  const steps = 10;
+  const steps = 30;
   const turns = Array.from({ length: steps - 1 }, () => ({ delay_ms: 100, ...calls('list_files', { path: '.' }) }));
   const { name, serve: another } = await served([...turns, { delay_ms: 100, ...done }]);
   const among = await Promise.all([1, 2, 3].map(() => another('--at-once', '1')));
