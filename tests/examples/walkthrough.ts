@@ -78,19 +78,20 @@ export class Walkthrough {
   readonly #env: NodeJS.ProcessEnv;
   readonly #blocks: Block[];
 
-  private constructor(scratch: string, name: string, blocks: Block[]) {
-    this.folder = join(scratch, 'examples/hooks', name);
+  private constructor(scratch: string, folder: string, blocks: Block[]) {
+    this.folder = join(scratch, folder);
     this.stateDir = join(scratch, 'state');
     const path = [join(scratch, 'bin'), process.env.PATH].join(delimiter);
     this.#env = cleanEnv({ PATH: path, COX_STATE_DIR: this.stateDir });
     this.#blocks = blocks;
   }
 
-  /** Copies an example to where nothing else is. */
-  static async of(name: string): Promise<Walkthrough> {
+  /** Copies an example to where nothing else is, without what it was used for before. */
+  static async of(name: string, kind: 'hooks' | 'crews' = 'hooks'): Promise<Walkthrough> {
     const scratch = await scratchFolder('example');
-    const from = join(REPOSITORY, 'examples/hooks', name);
-    await cp(from, join(scratch, 'examples/hooks', name), { recursive: true });
+    const folder = join('examples', kind, name);
+    const from = join(REPOSITORY, folder);
+    await cp(from, join(scratch, folder), { recursive: true, filter: (path) => path !== join(from, 'work') });
     await symlink(join(REPOSITORY, 'node_modules'), join(scratch, 'node_modules'));
     await writeFile(join(scratch, 'package.json'), '{ "type": "module" }');
     // What npx would find here, without its look at the network.
@@ -98,21 +99,37 @@ export class Walkthrough {
     await mkdir(join(scratch, 'bin'));
     await writeFile(npx, `#!/bin/sh\nbin=$1\nshift\nexec '${REPOSITORY}/node_modules/.bin/'"$bin" "$@"\n`);
     await chmod(npx, 0o755);
-    return new Walkthrough(scratch, name, blocksOf(await readFile(join(from, 'README.md'), 'utf8')));
+    return new Walkthrough(scratch, folder, blocksOf(await readFile(join(from, 'README.md'), 'utf8')));
   }
 
-  /** Types the next block. What stays is left running when it is ready; anything else has ended, as the README says. */
-  async next(): Promise<Typed> {
+  /**
+   * Types the next block. What stays is left running when it is ready; anything else has ended, as the README says.
+   * @param until it stays, and is ready when it has said this.
+   */
+  async next(until?: string): Promise<Typed> {
     const block = this.#blocks.shift();
     if (!block) throw new Error('the README has no more commands');
     const { commands, says } = block;
     // Readers begin in the checkout and stay where the first command takes them.
     const cwd = commands.startsWith('cd ') ? join(this.folder, '../../..') : this.folder;
     const typed = new Typed(commands, cwd, this.#env);
-    if (/ cox (up|serve) .*$|cox up$/.test(commands)) await typed.says(STAYS);
+    if (until !== undefined) await typed.says(until);
+    else if (/ cox (up|serve) .*$|cox up$/.test(commands)) await typed.says(STAYS);
     else await typed.end();
     expectLines(typed.output, says);
     return typed;
+  }
+
+  /** Types a line that the README has not. */
+  async type(commands: string): Promise<{ readonly code: number | null; readonly output: string }> {
+    const typed = this.begin(commands);
+    const code = await typed.end();
+    return { code, output: typed.output };
+  }
+
+  /** The same, of one that stays. */
+  begin(commands: string): Typed {
+    return new Typed(commands, this.folder, this.#env);
   }
 
   /** That everything was typed. */

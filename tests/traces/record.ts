@@ -3,6 +3,7 @@
  * Read the difference before it is committed: it is what journals of users will look like from now on.
  */
 import { replayJournal } from '@coxswain/session';
+import { recordCrews } from '../examples/record-crews.ts';
 import { BROKEN_TRACES, breakTrace } from './broken-traces.ts';
 import { recordTrace, type Trace } from './record-trace.ts';
 import { SCENARIOS } from './scenarios/all.ts';
@@ -26,3 +27,4 @@ for (const trace of traces.values()) {
   for (const record of trace.records) bytes += record.length;
 }
 console.log(`${traces.size} traces recorded: ${records} records, ${Math.ceil(bytes / 1024)} KiB`);
+console.log(`${await recordCrews()} traces of example crews recorded`);

@@ -1,5 +1,5 @@
 /** What a scenario is: a script for the model, tools, hooks, and what people do meanwhile. */
-import type { StopPredicates } from '@coxswain/ports';
+import type { StopPredicates, ToolSource } from '@coxswain/ports';
 import type { HookRegistration, JsonObject } from '@coxswain/protocol';
 import type { DeckTool } from './deck-tools.ts';
 import type { Stage } from './stage.ts';
@@ -24,6 +24,8 @@ export interface Scenario {
   /** What compactions are answered. */
   readonly compactions?: readonly JsonObject[];
   readonly tools?: readonly (DeckTool | 'park' | 'crew')[];
+  /** Tools in place of those. Time stands still while one of them is at work. */
+  readonly realTools?: RealWork;
   /** Whose journal is the trace; `s1` if not given. */
   readonly session?: string;
   /** Several sessions do something at the same time: on a real bus in an order of its own. */
@@ -41,6 +43,13 @@ export interface Scenario {
   readonly trouble?: Trouble;
   /** What happens, from before the first command. */
   play(stage: Stage): Promise<void>;
+}
+
+/** Tools that do real work, which takes time that no clock of a stage knows of. */
+export interface RealWork {
+  readonly source: ToolSource;
+  /** Resolves when the work that was begun by now is done; null where there is none. */
+  underWay(): Promise<unknown> | null;
 }
 
 /** How the world around a session can fail it. */

@@ -94,20 +94,29 @@ export class Stage {
     this.#rules = scenario.remembers ? createMemoryRememberedRules() : null;
     this.#heedsInjections = heedsInjections;
     // The time of the stage stands still until its bus has done what was asked of it.
-    this.time = new VirtualTime(() => this.bus.drained?.() ?? oneTurn());
+    this.time = new VirtualTime(() => this.#drained());
     this.#clock = this.time.clock();
     this.bus = makeBus(this.#clock);
     this.#hooks = new TracedHooks(scenario.hooks ?? [], this.#clock);
     // A clock on which no time passes between two looks at the script: a look at the disk would take real time.
     const clock = { ...this.#clock, monotonicMs: () => 0 };
     this.#models = createModels({ env: {}, clock, baseFolder: scriptFolder });
-    this.#tools = deckTools(scenario.tools ?? [], this.#clock, heedsInjections);
+    this.#tools = scenario.realTools?.source ?? deckTools(scenario.tools ?? [], this.#clock, heedsInjections);
   }
 
   /** Reads the script, so that the model never waits for the disk. @throws where the script is not valid. */
-  async readScript(): Promise<void> {
-    const problem = await this.#models.check({ name: START.model });
+  async readScript(name = START.model): Promise<void> {
+    const problem = await this.#models.check({ name });
     if (problem) throw new Error(problem.message);
+  }
+
+  async #drained(): Promise<void> {
+    for (;;) {
+      await (this.bus.drained?.() ?? oneTurn());
+      const work = this.#scenario.realTools?.underWay();
+      if (!work) return;
+      await work;
+    }
   }
 
   #noticed(): Awaited<ReturnType<ApprovalNotices['deliver']>> {

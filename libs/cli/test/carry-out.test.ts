@@ -27,7 +27,8 @@ async function typed(line: string, { asked = undefined as string | undefined, ru
       },
   });
   const command = readTyped(line, 'steer', asked !== undefined);
-  await carryOut(session, command, { asked, running }, (text) => shown.push(text));
+  const call = asked === undefined ? undefined : { session, call_id: asked };
+  await carryOut(session, command, { asked: call, running }, (text) => shown.push(text));
   return { sent, shown };
 }
 

@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { choosePersona, readPersona } from '../src/run/persona-file.ts';
+import { chooseCrew, choosePersona, readPersona } from '../src/run/persona-file.ts';
 
 let folder: string;
 beforeAll(async () => {
@@ -179,6 +179,32 @@ test('a name is looked for in personas/ and else left to the host', async () => 
   expect(await choosePersona('local', folder)).toMatchObject({ persona: { name: 'local' } });
   expect(await choosePersona('elsewhere', folder)).toBe('elsewhere');
   await expect(choosePersona('./none.yaml', folder)).rejects.toThrow('cannot be read');
+});
+
+describe('a crew', () => {
+  const namesOf = async (...given: string[]) =>
+    (await chooseCrew(given, join(folder, 'ship'), 'mate')).map(({ persona }) => persona.name);
+
+  beforeAll(async () => {
+    await mkdir(join(folder, 'ship/personas'), { recursive: true });
+    await mkdir(join(folder, 'ship/empty'));
+    for (const name of ['cook', 'mate', 'pilot'])
+      await writeFile(join(folder, `ship/personas/${name}.yaml`), `name: ${name}\n`);
+  });
+
+  test('is named member by member, or by the folder in which all but the lead lie', async () => {
+    expect(await namesOf('pilot', './personas/cook.yaml')).toEqual(['pilot', 'cook']);
+    expect(await namesOf('personas')).toEqual(['cook', 'pilot']);
+    expect(await namesOf()).toEqual([]);
+  });
+
+  test.each([
+    ['stoker', /no .*stoker\.yaml.* personas that the host knows need no --crew/],
+    ['./stoker.yaml', /stoker\.yaml cannot be read/],
+    ['empty', /no persona lies in/],
+  ])('%s is not there', async (given, message) => {
+    await expect(namesOf(given)).rejects.toMatchObject({ exitCode: 2, message: expect.stringMatching(message) });
+  });
 });
 
 test('what is neither a name nor a path is said to be neither', async () => {

@@ -68,6 +68,20 @@ describe('without a terminal', () => {
     expect(written.err).toContain(said);
   });
 
+  test('what a daemon says before it idles is the answer of its job, and is given once', () => {
+    const { written, streams } = capture();
+    const view = plainView(streams, plain);
+    view.live(answer('the first job is done'));
+    view.live([{ type: 'state_changed', state: { daemon_idle: 'waiting' }, ...from }]);
+    expect(written).toEqual({ out: 'the first job is done\n', err: '' });
+    view.live([{ type: 'turn_started', turn: 2, ...from }]);
+    view.live(answer('so is the second'));
+    view.live([end]);
+    view.close();
+    expect(written.out).toBe('the first job is done\nso is the second\n');
+    expect(written.err).not.toContain('done');
+  });
+
   test('an answer that begins again is not shown twice', () => {
     const { written, streams } = capture();
     const view = plainView(streams, plain);

@@ -122,6 +122,36 @@ turns:
     expect(said).toEqual(['a', 'b', 'done']);
   });
 
+  test('what the newest calls have come to, and the system prompt, can be insisted on', async () => {
+    const file = script(`
+turns:
+  - {match: go, calls: [{tool: a}, {tool: b}]}
+  - {match_results: 'never', text: wrong}
+  - {match_results: '(?s)fog.*bell', match_system: You steer, text: heard}
+`);
+    const { result } = await ask(file, [userText('go')]);
+    const heard = (...texts: string[]): Message[] => [
+      userText('go'),
+      result.message,
+      ...texts.map((text, at): Message => {
+        const content = [{ type: 'text' as const, text }];
+        return { role: 'tool', call_id: `c1_${at + 1}`, tool: 'a', status: 'ok', is_error: false, content };
+      }),
+      userText('a notice'),
+    ];
+    const model = { name: `scripted/${file}` };
+    const fits = await askModel(models, model, heard('fog', 'a bell'), { turn: 2, system: 'You steer.' });
+    expect(textOfResult(fits)).toBe('heard');
+    for (const [messages, system] of [
+      [heard('fog', 'nothing'), 'You steer.'],
+      [heard('fog', 'a bell'), 'You cook.'],
+    ] as const) {
+      const { error } = (await askModel(models, model, messages, { turn: 2, system })).result;
+      expect(error?.code).toBe('script_exhausted');
+      expect(error?.message).toContain('matches "a notice" and "fog');
+    }
+  });
+
   test('a transcript that was shortened in front still tells', async () => {
     const file = script('turns: [{match: go, text: one}, {match: go, text: two}]');
     const { result } = await ask(file, [userText('other'), userText('go')]);
@@ -265,6 +295,7 @@ describe('a script that does not fit', () => {
     ['turns: [{calls: [{args: {}}]}]', 'turns[0].calls[0].tool'],
     ['turns: [{text: a, delay_ms: -1}]', 'turns[0].delay_ms'],
     ['turns: [{text: a, match: "("}]', 'turns[0].match'],
+    ['turns: [{text: a, match_results: "("}]', 'turns[0].match_results'],
     ['turns: [{fail: {kind: boom}}]', 'turns[0].fail.kind'],
     ['turns: [{}]', 'at least one of text, reasoning, calls, fail'],
     ['turns: []', 'turns'],

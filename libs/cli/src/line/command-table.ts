@@ -39,7 +39,11 @@ const RUNNING = {
   port: PORT,
   persona: { value: 'NAME|FILE', help: 'Who works: a name in personas/, or a YAML or JSON file, or a folder' },
   'persona-mode': { value: 'NAME', help: 'Which of the persona’s modes' },
-  crew: { value: 'FILE', help: 'A persona that it may delegate or hand off to, besides its own', repeatable: true },
+  crew: {
+    value: 'NAME|PATH',
+    help: 'Who may be delegated or handed off to besides its own: a persona, or a folder',
+    repeatable: true,
+  },
   model: { value: 'PROVIDER/NAME', help: 'Which model (COX_MODEL)' },
   'base-url': { value: 'URL', help: 'Where the provider is reached' },
   id: { value: 'ID', help: 'The new session’s id (a random one)' },

@@ -1,5 +1,4 @@
 /** Approvals where nobody sits at the keyboard. */
-import type { Session } from '@coxswain/client';
 import type { SessionView } from '../terminal/session-view.ts';
 import type { Participant } from './follow-session.ts';
 
@@ -7,19 +6,15 @@ import type { Participant } from './follow-session.ts';
 export type OnAsk = 'deny' | 'wait' | 'exit';
 
 /** Denies, waits or stops. The denials that are under way are in `sent`. */
-export function nobody(
-  session: Session,
-  view: SessionView,
-  onAsk: OnAsk,
-  own: (task: Promise<unknown>) => void,
-): Participant {
+export function nobody(view: SessionView, onAsk: OnAsk, own: (task: Promise<unknown>) => void): Participant {
   const denied = new Set<string>();
   return {
     approvalsOpen(approvals) {
       if (onAsk === 'exit') return 'stop';
-      for (const { call_id, tool } of approvals) {
-        if (onAsk === 'wait' || denied.has(call_id)) continue;
-        denied.add(call_id);
+      for (const { session, call_id, tool } of approvals) {
+        const id = `${session.id}/${call_id}`;
+        if (onAsk === 'wait' || denied.has(id)) continue;
+        denied.add(id);
         const denial = { callId: call_id, decision: 'deny', reason: 'nobody is there to approve it' } as const;
         own(
           session.approve(denial).catch((error: Error) => view.notice(`${tool} could not be denied: ${error.message}`)),

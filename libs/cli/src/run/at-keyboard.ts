@@ -61,7 +61,9 @@ export class AtKeyboard implements Participant {
     if (event.type === 'call_started') this.#running = event.call_id;
     else if (event.type === 'call_ended' && event.call_id === this.#running) this.#running = null;
     if (event.type === 'approval_settled' || event.type === 'call_ended') {
-      this.#approvals = this.#approvals.filter(({ call_id }) => call_id !== event.call_id);
+      this.#approvals = this.#approvals.filter(
+        ({ session, call_id }) => session.id !== this.#session.id || call_id !== event.call_id,
+      );
     }
   }
 
@@ -150,10 +152,10 @@ export class AtKeyboard implements Participant {
   }
 
   /** The call that a decision is about: it is decided now, so that the next one is about the next. */
-  #asked(command: TypedCommand): string | undefined {
+  #asked(command: TypedCommand): OpenApproval | undefined {
     if (command.do !== 'decide') return undefined;
     const [first, ...rest] = this.#approvals;
     this.#approvals = rest;
-    return first?.call_id;
+    return first;
   }
 }

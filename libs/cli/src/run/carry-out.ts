@@ -3,12 +3,13 @@ import type { Session } from '@coxswain/client';
 import { assertNever } from '@coxswain/protocol';
 import { pendingText } from '../terminal/pending-rows.ts';
 import { chooseWaiting, readReplacement } from './choose-waiting.ts';
+import type { OpenApproval } from './open-approvals.ts';
 import type { TypedCommand } from './typed-command.ts';
 
 /** What is meant where a line names no call. */
 export interface MeantCalls {
-  /** The call that waits for a decision. */
-  readonly asked: string | undefined;
+  /** The call that waits for a decision, of this session or of one below it. */
+  readonly asked: Pick<OpenApproval, 'session' | 'call_id'> | undefined;
   /** The newest call that runs. */
   readonly running: string | null;
 }
@@ -39,7 +40,7 @@ export async function carryOut(
     case 'decide': {
       if (asked === undefined) return;
       const { decision, reason } = command;
-      await session.approve({ callId: asked, decision, reason });
+      await asked.session.approve({ callId: asked.call_id, decision, reason });
       return;
     }
     case 'cancel':

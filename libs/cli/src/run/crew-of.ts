@@ -1,7 +1,6 @@
 /** The personas that go with a start: those of `--crew`, and those to whom anybody of them hands off. */
-import { resolve } from 'node:path';
 import { BOUNDS } from '@coxswain/protocol';
-import { choosePersona, type PersonaChoice, readPersona } from './persona-file.ts';
+import { chooseCrew, choosePersona, type PersonaChoice } from './persona-file.ts';
 
 type Whole = Exclude<PersonaChoice, string>;
 
@@ -15,7 +14,7 @@ export async function crewOf(
   named: readonly string[],
   folder: string,
 ): Promise<Whole[]> {
-  const crew = await Promise.all(named.map((path) => readPersona(resolve(folder, path))));
+  const crew = await chooseCrew(named, folder, typeof persona === 'object' ? persona.persona.name : persona);
   const own = typeof persona === 'object' ? [persona] : [];
   const known = new Set([...own, ...crew].map((one) => one.persona.name));
   const toLookAt = [...own, ...crew];

@@ -1,24 +1,58 @@
 /** Approvals and denials from the command line. */
+import type { Session } from '@coxswain/client';
+import { readTree, type TreeNode } from '@coxswain/client';
 import type { JsonObject } from '@coxswain/protocol';
+import type { OpenBus } from '../instance/open-bus.ts';
 import { sessionStatus } from '../instance/session-status.ts';
 import { CliError, EXIT, type ExitCode, usageError } from '../line/cli-error.ts';
 import type { Invocation } from '../line/command-spec.ts';
 import { acceptedAtMost, sendToSession } from './send-to-session.ts';
 
-/** Decides the call that is named, or the only one that waits. */
+/** Decides the call that is named, or the only one that waits: of the session, or where it waits for nobody, of one below it. */
 export function decide(invocation: Invocation, decision: 'allow' | 'deny'): Promise<ExitCode> {
   const { flags, args } = invocation;
   const edited = editedArgs(flags.text('args'));
   const reason = flags.text('reason');
   const remember = flags.oneOf('remember', ['session', 'persona']);
   return sendToSession(invocation, async (session, options, bus) => {
-    const { approvals } = await sessionStatus(bus, session);
-    const callId = chooseCall(
-      args[1],
-      approvals.map(({ call_id, tool }) => ({ call_id, tool })),
-    );
-    return session.approve({ callId, decision, reason, args: edited, remember }, acceptedAtMost(options));
+    const { asked, calls } = await whoAsks(bus, session, args[1]);
+    const callId = chooseCall(args[1], calls);
+    const sent = await asked.approve({ callId, decision, reason, args: edited, remember }, acceptedAtMost(options));
+    return { ...sent, to: asked };
   });
+}
+
+interface Asking {
+  readonly asked: Session;
+  readonly calls: readonly { readonly call_id: string; readonly tool: string }[];
+}
+
+/** The session itself where a call of it waits; else the only one below it of which one waits that can be meant. */
+async function whoAsks(bus: OpenBus, session: Session, given: string | undefined): Promise<Asking> {
+  const own = await callsOf(bus, session);
+  if (own.calls.length > 0) return own;
+  const { top } = await readTree((id) => bus.client.session(id).journal(), session.id);
+  const below = nodesBelow(top).filter(({ approvals }) => approvals > 0);
+  const asking = (
+    await Promise.all(below.map(({ session_id }) => callsOf(bus, bus.client.session(session_id))))
+  ).filter(({ calls }) => calls.some(({ call_id }) => call_id.startsWith(given ?? '')));
+  const [only] = asking;
+  if (asking.length > 1) {
+    const listed = asking.flatMap(({ asked, calls }) =>
+      calls.map(({ call_id, tool }) => `${asked.id} ${call_id} (${tool})`),
+    );
+    throw usageError(`several sessions below ${session.id} could be meant: ${listed.join(', ')}; name one of them`);
+  }
+  return only ?? own;
+}
+
+async function callsOf(bus: OpenBus, session: Session): Promise<Asking> {
+  const { approvals } = await sessionStatus(bus, session);
+  return { asked: session, calls: approvals.map(({ call_id, tool }) => ({ call_id, tool })) };
+}
+
+function nodesBelow({ children }: TreeNode): TreeNode[] {
+  return children.flatMap((child) => [child, ...nodesBelow(child)]);
 }
 
 /**

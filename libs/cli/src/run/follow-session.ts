@@ -12,6 +12,7 @@ import {
 } from '@coxswain/client';
 import type { Delta } from '@coxswain/protocol';
 import type { SessionView } from '../terminal/session-view.ts';
+import { ChildApprovals } from './child-approvals.ts';
 import { type OpenApproval, OpenApprovals } from './open-approvals.ts';
 
 /** How the following ended. */
@@ -43,6 +44,8 @@ export interface FollowOptions {
   readonly stay?: boolean | undefined;
   /** Leave after the newest record. */
   readonly untilPresent?: boolean | undefined;
+  /** Where it is given, what waits for a person in the sessions below is seen to as well. */
+  readonly sessionOf?: ((id: string) => Session) | undefined;
   /** Leaves the session. */
   readonly signal: AbortSignal;
 }
@@ -52,52 +55,75 @@ const EARLY_MAX = 1_024;
 
 /** Follows the session. */
 export async function followSession(options: FollowOptions): Promise<FollowEnd> {
-  const { session, view, participant, signal } = options;
+  const { session, view, participant, sessionOf } = options;
+  const stopped = new AbortController();
+  const signal = AbortSignal.any([options.signal, stopped.signal]);
   const newest = (await session.newest())?.n ?? 0;
   // Up to here it is history: approvals in it may be settled, runs in it are over.
   const present = options.after ?? newest;
   const translator = createEventTranslator();
-  const approvals = new OpenApprovals();
+  const approvals = new OpenApprovals(session);
   const results = new ResultCollector();
   let announced = '';
+  let stoppedFor: readonly OpenApproval[] | null = null;
+  const announce = () => {
+    const open = [...approvals.list, ...(children?.list ?? [])];
+    const ids = open.map((approval) => `${approval.session.id}/${approval.call_id}`).join(' ');
+    if (ids === announced) return;
+    announced = ids;
+    if (ids === '' || participant.approvalsOpen(open) === 'go_on') return;
+    stoppedFor = open;
+    stopped.abort();
+  };
+  const children = sessionOf
+    ? new ChildApprovals({
+        sessionOf,
+        saw: (record, events, child) => {
+          view.child(record, events, child);
+          announce();
+        },
+        lost: ({ id }, error) => view.notice(`what session ${id} asks for is not seen here any more: ${error.message}`),
+      })
+    : null;
   let passed = 0;
   let early: readonly Delta[] = [];
   // All records are taken in, so that approvals and texts from before `from` are known; only later ones are shown.
   const from = options.from ?? 1;
-  for await (const item of session.watch({ signal })) {
-    if (item.delta) {
-      // What streams while history is passed over belongs behind it.
-      if (passed < from - 1) early = [...early, item.delta].slice(-EARLY_MAX);
-      else view.live(translator.delta(item.delta));
-      continue;
+  try {
+    for await (const item of session.watch({ signal })) {
+      if (item.delta) {
+        // What streams while history is passed over belongs behind it.
+        if (passed < from - 1) early = [...early, item.delta].slice(-EARLY_MAX);
+        else view.live(translator.delta(item.delta));
+        continue;
+      }
+      const { record } = item;
+      const events: UiEvent[] = translator.record(record);
+      for (const event of events) {
+        approvals.add(event);
+        children?.add(event);
+        participant.saw?.(event);
+      }
+      if (record.n >= from) {
+        view.record(record, events);
+        options.onShown?.(record.n);
+      }
+      passed = record.n;
+      if (passed >= from - 1 && early.length > 0) {
+        for (const delta of early) view.live(translator.delta(delta));
+        early = [];
+      }
+      const result = results.add(record) ?? results.newest;
+      if (record.n < present) continue;
+      if (hasEnded(record.state) && !options.stay && result !== null && result.n >= (options.after ?? 0)) {
+        return { kind: 'ended', result };
+      }
+      if (options.untilPresent) return { kind: 'left' };
+      children?.begin();
+      announce();
     }
-    const { record } = item;
-    const events: UiEvent[] = translator.record(record);
-    for (const event of events) {
-      approvals.add(event);
-      participant.saw?.(event);
-    }
-    if (record.n >= from) {
-      view.record(record, events);
-      options.onShown?.(record.n);
-    }
-    passed = record.n;
-    if (passed >= from - 1 && early.length > 0) {
-      for (const delta of early) view.live(translator.delta(delta));
-      early = [];
-    }
-    const result = results.add(record) ?? results.newest;
-    if (record.n < present) continue;
-    if (hasEnded(record.state) && !options.stay && result !== null && result.n >= (options.after ?? 0)) {
-      return { kind: 'ended', result };
-    }
-    if (options.untilPresent) return { kind: 'left' };
-    const open = approvals.list.map(({ call_id }) => call_id).join(' ');
-    if (open === announced) continue;
-    announced = open;
-    if (open !== '' && participant.approvalsOpen(approvals.list) === 'stop') {
-      return { kind: 'approval_needed', approvals: approvals.list };
-    }
+  } finally {
+    children?.close();
   }
-  return { kind: 'left' };
+  return stoppedFor === null ? { kind: 'left' } : { kind: 'approval_needed', approvals: stoppedFor };
 }

@@ -1,15 +1,23 @@
 /** The approvals of one session that nobody has decided yet, in the order in which they were asked. */
-import type { UiEvent, UiEventOf } from '@coxswain/client';
+import type { Session, UiEvent, UiEventOf } from '@coxswain/client';
 
 /** One of them. */
-export type OpenApproval = Pick<UiEventOf<'approval_needed'>, 'call_id' | 'tool' | 'summary'>;
+export type OpenApproval = Pick<UiEventOf<'approval_needed'>, 'call_id' | 'tool' | 'summary'> & {
+  /** Whose call it is. */
+  readonly session: Session;
+};
 
 /** Follows a session's events. */
 export class OpenApprovals {
+  readonly #session: Session;
   readonly #open = new Map<string, OpenApproval>();
 
+  constructor(session: Session) {
+    this.#session = session;
+  }
+
   add(event: UiEvent): void {
-    if (event.type === 'approval_needed') this.#open.set(event.call_id, event);
+    if (event.type === 'approval_needed') this.#open.set(event.call_id, { ...event, session: this.#session });
     else if (event.type === 'approval_settled' || event.type === 'call_ended') this.#open.delete(event.call_id);
     else if (event.type === 'run_ended') this.#open.clear();
   }

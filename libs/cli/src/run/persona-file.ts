@@ -52,6 +52,38 @@ export async function choosePersona(given: string, folder: string): Promise<Pers
   return given;
 }
 
+/**
+ * What `--crew` means, each time that it is given: a persona as {@link choosePersona} finds it, or a folder that has some, of
+ * which the lead is left out.
+ * @param lead the name of the persona that is to delegate to them.
+ * @throws CliError with exit code 2 naming what is wrong.
+ */
+export async function chooseCrew(
+  given: readonly string[],
+  folder: string,
+  lead: string | undefined,
+): Promise<Exclude<PersonaChoice, string>[]> {
+  const crew: Exclude<PersonaChoice, string>[] = [];
+  for (const one of given) {
+    const path = resolve(folder, one);
+    if ((await whatLiesAt(path)) === 'folder of personas' && (await isFolder(path))) {
+      const members = await Promise.all((await personaPaths(path)).map(readPersona));
+      const others = members.filter(({ persona }) => persona.name !== lead);
+      if (others.length === 0) throw usageError(`--crew ${one}: no persona lies in ${path}`);
+      crew.push(...others);
+      continue;
+    }
+    const chosen = await choosePersona(one, folder);
+    if (typeof chosen === 'string')
+      throw usageError(
+        `--crew ${one}: there is no ${join(folder, PERSONAS_FOLDER, one)}.yaml, and no folder of that name; ` +
+          'personas that the host knows need no --crew',
+      );
+    crew.push(chosen);
+  }
+  return crew;
+}
+
 /** Where a folder has personas: files and folders with a persona.yaml, in the order of their names. */
 export async function personaPaths(folder: string): Promise<string[]> {
   const paths: string[] = [];
@@ -149,7 +181,7 @@ async function readText(path: string): Promise<string> {
     return await readFile(path, 'utf8');
   } catch (error) {
     if ((error as NodeJS.ErrnoException).syscall === undefined) throw error;
-    throw usageError(`--persona ${path} cannot be read: ${(error as Error).message}`);
+    throw usageError(`persona ${path} cannot be read: ${(error as Error).message}`);
   }
 }
 

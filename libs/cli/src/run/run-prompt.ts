@@ -23,7 +23,7 @@ const SENDING = { wait: 'accepted', timeoutMs: ACCEPTED_WITHIN_MS } as const;
 
 /** What a session is set up with cannot be changed by a later prompt. */
 const ONLY_AT_THE_START = [
-  ...['persona', 'model', 'base-url', 'id', 'root', 'mcp', 'allow', 'ask', 'deny'],
+  ...['persona', 'persona-mode', 'crew', 'model', 'base-url', 'id', 'root', 'mcp', 'allow', 'ask', 'deny'],
   ...['max-turns', 'max-tokens', 'max-usd', 'max-time'],
 ];
 

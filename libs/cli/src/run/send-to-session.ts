@@ -24,8 +24,10 @@ const DELIVERED_WITHIN_MS = 24 * 60 * 60 * 1_000;
 /** What a command line is told that names no call, where none is open. */
 const NONE_OPEN: ReadonlySet<string> = new Set(['not_pending', 'not_found']);
 
+/** What was sent, and where to, if not to the session that was named. */
+export type SentSomewhere = SentCommand & { readonly to?: Session };
 /** The sending itself. */
-export type Send = (session: Session, options: SendOptions<WaitStage>, bus: OpenBus) => Promise<SentCommand>;
+export type Send = (session: Session, options: SendOptions<WaitStage>, bus: OpenBus) => Promise<SentSomewhere>;
 
 /**
  * Finds the session, sends, prints.
@@ -46,10 +48,12 @@ export function sendToSession(
     const wait = bus.hosted ? asked : 'stored';
     const timeoutMs = wait === 'delivered' ? DELIVERED_WITHIN_MS : ACCEPTED_WITHIN_MS;
     const bounds = { timeoutMs, acceptedWithinMs: ACCEPTED_WITHIN_MS, signal: bus.gone };
-    const sent = await send(session, { id, wait, ...bounds }, bus).catch((error) => repetition(session, given, error));
+    const sent: SentSomewhere = await send(session, { id, wait, ...bounds }, bus).catch((error) =>
+      repetition(session, given, error),
+    );
     const follows = then && bus.hosted ? then : null;
     // Of what is followed to its outcome that is told, and not first that somebody will see to it.
-    if (!follows || invocation.flags.on('json')) tell(invocation, session, sent, bus);
+    if (!follows || invocation.flags.on('json')) tell(invocation, sent.to ?? session, sent, bus);
     const goOn = (command: string) => pastedCommand(command, bus, invocation.env);
     if (invocation.flags.on('wait')) requireStage(sent.receipt, asked, session, goOn);
     return follows ? follows(session, sent) : EXIT.ok;

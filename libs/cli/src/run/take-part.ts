@@ -49,7 +49,7 @@ export async function takePart(
     sends.add(task);
     void task.finally(() => sends.delete(task));
   };
-  const participant: Participant = keyboard ?? nobody(session, view, onAsk, own);
+  const participant: Participant = keyboard ?? nobody(view, onAsk, own);
   const file = await steerFromFile({ flags, env }, bus.stateDir, session, (text) => view.notice(text));
   let end: FollowEnd;
   try {
@@ -58,6 +58,7 @@ export async function takePart(
       view,
       participant,
       ...part,
+      sessionOf: (id) => bus.client.session(id),
       signal: AbortSignal.any([leaving.signal, bus.gone]),
     });
   } finally {
@@ -95,7 +96,9 @@ async function conclude(
       say(
         `${end.approvals.map(({ tool, summary }) => `${tool} ${summary}`).join('; ')} needs an approval, and nobody is there to give it:`,
       );
-      const approve = `approve ${session.id}${end.approvals.length > 1 ? ` ${first?.call_id}` : ''}`;
+      const asking = first?.session.id ?? session.id;
+      const several = end.approvals.filter((approval) => approval.session.id === asking).length > 1;
+      const approve = `approve ${asking}${several ? ` ${first?.call_id}` : ''}`;
       say(`  ${pasted(approve)} && ${pasted(`attach ${session.id}`)}`);
       return EXIT.approvalNeeded;
     }

@@ -116,6 +116,16 @@ export function eventLine(event: UiEvent, style: Style): string | null {
   }
 }
 
+/** The line of what happens in a session below, or null for most of it: what waits there for a person, and its decision. */
+export function childLine(
+  event: UiEvent,
+  { id, persona }: { readonly id: string; readonly persona: string },
+  style: Style,
+): string | null {
+  if (event.type === 'approval_needed') return `  ${approvalNeeded(event, style)} ${style.dim(`of ${persona} ${id}`)}`;
+  return event.type === 'approval_settled' ? `  ${approvalSettled(event, style)}` : null;
+}
+
 const AFTER_FAILURE = {
   fail: '',
   continue: '; the run goes on without it',

@@ -1,7 +1,8 @@
 /** Where a session is shown: on a terminal, in a pipe, or as JSON lines. */
 import { topState, type UiEvent } from '@coxswain/client';
 import type { JournalRecord, StateValue } from '@coxswain/protocol';
-import { eventLine, firstLine } from './event-lines.ts';
+import type { ChildSession } from '../run/child-approvals.ts';
+import { childLine, eventLine, firstLine } from './event-lines.ts';
 import type { Screen } from './screen.ts';
 import type { Style } from './style.ts';
 
@@ -11,6 +12,8 @@ export interface SessionView {
   record(record: JournalRecord, events: readonly UiEvent[]): void;
   /** What a delta shows. */
   live(events: readonly UiEvent[]): void;
+  /** A record of a session below: what waits there for a person is shown, and what was decided. */
+  child(record: JournalRecord, events: readonly UiEvent[], child: ChildSession): void;
   /** Something that is not of the session: a hint, a command that failed. */
   notice(text: string): void;
   close(): void;
@@ -30,6 +33,10 @@ export function jsonView(streams: Streams): SessionView {
       for (const event of record.events) streams.out(`${JSON.stringify({ session_id, n, at, ...event })}\n`);
     },
     live() {},
+    child({ session_id, n, at, events }) {
+      for (const event of events)
+        if (OF_A_CHILD.has(event.type)) streams.out(`${JSON.stringify({ session_id, n, at, ...event })}\n`);
+    },
     notice: (text) => streams.err(`${text}\n`),
     close() {},
   };
@@ -44,18 +51,21 @@ export function plainView(streams: Streams, style: Style): SessionView {
     if (waiting !== '') streams.err(withEnd(waiting));
     waiting = '';
   };
+  const answer = () => {
+    if (newest !== '') streams.out(withEnd(newest));
+    waiting = '';
+    newest = '';
+  };
   const show = (events: readonly UiEvent[]) => {
     for (const event of events) {
       if (event.type === 'text_appended') waiting += event.text;
       else if (event.type === 'answer_restarted') waiting = '';
       else if (event.type === 'answer_ended') newest = waiting;
       else if (GOES_ON.has(event.type)) goOn();
-      else if (event.type === 'run_ended') {
-        // The last answer may have been followed by calls that ended the run: it is the answer all the same.
-        if (newest !== '') streams.out(withEnd(newest));
-        waiting = '';
-        newest = '';
-      }
+      // The last answer may have been followed by calls that ended the run: it is the answer all the same.
+      else if (event.type === 'run_ended') answer();
+      // A daemon that idles has done a job, and its answer is the job's.
+      else if (event.type === 'state_changed' && topState(event.state) === 'daemon_idle') answer();
       const line = eventLine(event, style);
       if (line !== null) streams.err(`${line}\n`);
     }
@@ -63,6 +73,9 @@ export function plainView(streams: Streams, style: Style): SessionView {
   return {
     record: (_record, events) => show(events),
     live: show,
+    child: (_record, events, child) => {
+      for (const line of childLines(events, child, style)) streams.err(`${line}\n`);
+    },
     notice: (text) => streams.err(`${text}\n`),
     close: goOn,
   };
@@ -91,9 +104,19 @@ export function terminalView(screen: Screen, style: Style): SessionView {
   return {
     record: (_record, events) => show(events),
     live: show,
+    child: (_record, events, child) => {
+      for (const line of childLines(events, child, style)) screen.line(line);
+    },
     notice: (text) => screen.line(style.dim(text)),
     close: () => screen.close(),
   };
+}
+
+/** What a reader of JSON lines is told of a child: what a run that waits for it is waiting for. */
+const OF_A_CHILD: ReadonlySet<string> = new Set(['approval_requested', 'approval_decided']);
+
+function childLines(events: readonly UiEvent[], child: ChildSession, style: Style): string[] {
+  return events.map((event) => childLine(event, child, style)).filter((line) => line !== null);
 }
 
 const STATUS: Readonly<Record<string, string>> = {

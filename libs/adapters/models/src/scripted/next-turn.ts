@@ -1,23 +1,17 @@
 /** Which turn of a script answers a request. */
-import { type AssistantMessage, type Failure, type Message, regexMatches, textOf } from '@coxswain/protocol';
+import type { ModelRequest } from '@coxswain/ports';
+import { type Failure, type Message, regexMatches, textOf } from '@coxswain/protocol';
 import { type Marker, type Progress, progressOf } from './marker.ts';
 import { type Ranges, withMember } from './ranges.ts';
-import type { Script } from './script.ts';
+import type { Script, ScriptedTurn } from './script.ts';
 
-/**
- * The first unused turn whose `match` holds, as the marker of the message that plays it; or `script_exhausted`.
- * @param last the session's newest answer, which may no longer stand among the messages, or never have.
- */
-export function nextTurn(
-  script: Script,
-  messages: readonly Message[],
-  requestTurn: number,
-  last: AssistantMessage | null = null,
-): Marker | Failure {
-  const progress = progressOf(messages, script.file, last);
-  return script.sequential
-    ? nextInOrder(script, progress, requestTurn)
-    : nextMatching(script, messages, progress, requestTurn);
+/** What a turn is chosen by. Of its answers, the newest may no longer stand among the messages, or never have. */
+export type Asked = Pick<ModelRequest, 'messages' | 'turn' | 'system' | 'answered'>;
+
+/** The first unused turn of which all that it is to match is found, as the marker of the message that plays it; or `script_exhausted`. */
+export function nextTurn(script: Script, request: Asked): Marker | Failure {
+  const progress = progressOf(request.messages, script.file, request.answered?.last ?? null);
+  return script.sequential ? nextInOrder(script, progress, request.turn) : nextMatching(script, request, progress);
 }
 
 function nextInOrder(script: Script, progress: Progress, requestTurn: number): Marker | Failure {
@@ -29,9 +23,8 @@ function nextInOrder(script: Script, progress: Progress, requestTurn: number): M
 
 function nextMatching(
   script: Script,
-  messages: readonly Message[],
+  { messages, turn: requestTurn, system }: Asked,
   progress: Progress,
-  requestTurn: number,
 ): Marker | Failure {
   const userAt = newestUserMessage(messages, progress);
   const text = userAt < 0 ? '' : textOf(messages[userAt] as Message);
@@ -39,11 +32,26 @@ function nextMatching(
   const used = marker ? (marker.used ?? [[0, marker.turn] as const]) : [];
   const next = { file: script.file, answer: progress.answers + 1, userBack: messages.length - userAt };
 
-  const turn = firstUnused(script, used, text);
+  const looked: { results?: string } = {};
+  const fits = ({ match, match_results, match_system }: ScriptedTurn) => {
+    if (match !== undefined && !regexMatches(match, text)) return false;
+    if (match_system !== undefined && !regexMatches(match_system, system)) return false;
+    if (match_results === undefined) return true;
+    looked.results ??= newestResults(messages);
+    return regexMatches(match_results, looked.results);
+  };
+
+  const turn = firstUnused(script, used, fits);
   if (turn !== null) return { ...next, turn, used: withMember(used, turn) };
-  const again = script.loop ? firstUnused(script, [], text) : null;
+  const again = script.loop ? firstUnused(script, [], fits) : null;
   if (again !== null) return { ...next, turn: again, used: [[again, again]] };
-  return exhausted(script, requestTurn, `no unused one matches ${JSON.stringify(text.slice(0, 200))}`);
+  const why = `no unused one matches ${JSON.stringify(text.slice(0, 200))}`;
+  const { results } = looked;
+  return exhausted(
+    script,
+    requestTurn,
+    results === undefined ? why : `${why} and ${JSON.stringify(results.slice(0, 200))}`,
+  );
 }
 
 // The marker says where the newest user message stood, so that a long run of tool calls is not searched through each
@@ -59,7 +67,17 @@ function newestUserMessage(messages: readonly Message[], progress: Progress): nu
   return -1;
 }
 
-function firstUnused(script: Script, used: Ranges, text: string): number | null {
+/** The texts of the results since the newest answer, one after another; what was said beside them is left out. */
+function newestResults(messages: readonly Message[]): string {
+  const since = messages.findLastIndex(({ role }) => role === 'assistant') + 1;
+  return messages
+    .slice(since)
+    .filter(({ role }) => role === 'tool')
+    .map(textOf)
+    .join('\n');
+}
+
+function firstUnused(script: Script, used: Ranges, fits: (turn: ScriptedTurn) => boolean): number | null {
   let run = 0;
   for (let turn = 0; turn < script.turns.length; turn++) {
     while (run < used.length && (used[run]?.[1] as number) < turn) run++;
@@ -68,8 +86,7 @@ function firstUnused(script: Script, used: Ranges, text: string): number | null 
       turn = current[1];
       continue;
     }
-    const match = script.turns[turn]?.match;
-    if (match === undefined || regexMatches(match, text)) return turn;
+    if (fits(script.turns[turn] as ScriptedTurn)) return turn;
   }
   return null;
 }

@@ -23,6 +23,11 @@ const DELAY_MAX_MS = 24 * 60 * 60 * 1_000;
 const Delay = z.number().int().min(0).max(DELAY_MAX_MS);
 const Tokens = z.number().int().nonnegative();
 
+const Pattern = z.string().superRefine((source, context) => {
+  const problem = regexProblem(source);
+  if (problem) context.addIssue({ code: 'custom', message: problem });
+});
+
 const ScriptedCall = z.strictObject({
   tool: z.string().min(1).max(256),
   /** A string stands for the text that a model would have written; it is read as JSON and may be broken. */
@@ -32,13 +37,12 @@ const ScriptedCall = z.strictObject({
 /** One answer of a script. */
 export const ScriptedTurn = z
   .strictObject({
-    match: z
-      .string()
-      .superRefine((source, context) => {
-        const problem = regexProblem(source);
-        if (problem) context.addIssue({ code: 'custom', message: problem });
-      })
-      .optional(),
+    /** Found in the newest user message. */
+    match: Pattern.optional(),
+    /** Found in the results of the calls that the newest answer asked for. */
+    match_results: Pattern.optional(),
+    /** Found in the system prompt. */
+    match_system: Pattern.optional(),
     text: z.string().optional(),
     reasoning: z.string().optional(),
     calls: z.array(ScriptedCall).max(1_024).optional(),
@@ -83,7 +87,7 @@ export interface Script {
   readonly compactions: readonly ScriptedTurn[];
   /** Begins again when no turn is left. */
   readonly loop: boolean;
-  /** No turn has a `match`, so the turns are played in order. */
+  /** No turn has anything to match, so the turns are played in order. */
   readonly sequential: boolean;
 }
 
@@ -98,7 +102,11 @@ export function parseScript(file: string, yaml: string): Script | Failure {
   const read = readStrictly(ScriptFile, value);
   if (!read.ok) return scriptInvalid(file, problemSentences(read.problems).join('; '));
   const { turns, compactions, loop } = read.data;
-  return { file, turns, compactions, loop, sequential: turns.every((turn) => turn.match === undefined) };
+  return { file, turns, compactions, loop, sequential: !turns.some(isChoosy) };
+}
+
+function isChoosy({ match, match_results, match_system }: ScriptedTurn): boolean {
+  return [match, match_results, match_system].some((pattern) => pattern !== undefined);
 }
 
 /** Scripts in files. */

@@ -23,7 +23,7 @@ export function scriptedModel(scripts: KeptFiles<Script>, path: string, file: st
         const marker = { file, turn: compaction - 1, answer: request.answered?.count ?? 0 };
         return play(script, turn, marker, 'compactions', onPart, signal, clock);
       }
-      const marker = nextTurn(script, request.messages, request.turn, request.answered?.last ?? null);
+      const marker = nextTurn(script, request);
       if ('code' in marker) return failed([], NO_USAGE, marker);
       return play(script, script.turns[marker.turn] as ScriptedTurn, marker, 'turns', onPart, signal, clock);
     },

@@ -1,0 +1,14 @@
+#!/bin/sh
+# Makes the repository of the example anew, and has the crew review its last commit. What stands behind it goes to cox run:
+#   ./run.sh --model anthropic/claude-sonnet-4-5
+set -eu
+cd "$(dirname "$0")"
+
+rm -rf work
+git init --quiet work/harbour-fees
+git -C work/harbour-fees fast-import --quiet --done <input/harbour-fees.fast-import
+git -C work/harbour-fees symbolic-ref HEAD refs/heads/main
+git -C work/harbour-fees reset --quiet --hard
+
+COX_MODEL="${COX_MODEL:-scripted/script.yaml}" exec npx cox run "Review the last commit, and have mended what is wrong with it." \
+  --persona planner --crew personas --root work/harbour-fees "$@"
