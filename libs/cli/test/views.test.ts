@@ -239,9 +239,10 @@ test('of a flood of feedback the first pieces are shown, and how many more there
   ];
   const event: UiEvent = {
     type: 'seam_delivered',
-    seam: 'pre_provider_call',
+    seam: 'iteration_start',
     injections,
     skipped_call_ids: [],
+    turn: 1,
     ...from,
   };
   const lines = (eventLine(event, plain) ?? '').split('\n');
