@@ -3,10 +3,11 @@ import { createHash } from 'node:crypto';
 import { BLOBS_STREAM, blobRefsOf, decodeRecord, type JournalRecord, readStoredBlob } from '@coxswain/protocol';
 import { type JetStreamManager, jetstreamManager, type SeqMsgRequest } from '@nats-io/jetstream';
 import type { NatsConnection } from '@nats-io/nats-core';
+import { askStore } from './ask-store.ts';
 import { isStreamNotFound } from './send-command.ts';
 
 /** How long one request to the store may take. */
-const READ_TIMEOUT_MS = 10_000;
+const READ_TIMEOUT_MS = 5_000;
 
 /** Decodes records, fetching what lies apart. One per reader. */
 export class RecordDecoder {
@@ -39,7 +40,7 @@ export class RecordDecoder {
     try {
       const found = await readStoredBlob(sha256, (subject, seq) =>
         // The leader takes this question, too; the library's type knows of it for replicas only.
-        streams.getMessage(BLOBS_STREAM, { next_by_subj: subject, seq } as SeqMsgRequest),
+        askStore(() => streams.getMessage(BLOBS_STREAM, { next_by_subj: subject, seq } as SeqMsgRequest)),
       );
       // Under another hash they are other bytes, whoever put them there.
       return found && createHash('sha256').update(found).digest('hex') === sha256 ? found : null;

@@ -5,7 +5,7 @@ import { rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { findServer, makeFolder, minimumServerVersion, serverVersionAtLeast } from '@coxswain/adapter-nats';
-import { type Client, NoHostError, newSessionId, SessionNotFoundError } from '@coxswain/client';
+import { type Client, NoHostError, newSessionId, SessionNotFoundError, type StreamPresence } from '@coxswain/client';
 import type { Flags } from '../line/flags.ts';
 import { KEY_VARIABLES, keysFound } from '../run/start-body.ts';
 import { counted } from '../terminal/counted.ts';
@@ -105,21 +105,28 @@ async function* busChecks(address: BusAddress): AsyncGenerator<Check> {
         ? `the server is ${serverVersion}; ${minimumServerVersion} or newer is needed`
         : `nats-server ${serverVersion}, named by ${address.source}${jetstream ? '' : ', has no JetStream'}`,
     };
-    for (const { name, present, messages } of streams) {
-      yield {
-        name: `stream_${name}`,
-        status: present ? 'ok' : 'warning',
-        message: present
-          ? `stream ${name}: ${counted(messages, 'message')}`
-          : `stream ${name} is missing; a session host makes it`,
-      };
-    }
+    for (const stream of streams) yield streamCheck(stream);
     yield await hostCheck(client);
   } catch (error) {
     yield { name: 'bus', status: 'failed', message: (error as Error).message };
   } finally {
     await client.close();
   }
+}
+
+/** Whether a stream is there, with as many copies as it is to have. */
+export function streamCheck({ name, present, messages, copies, current }: StreamPresence): Check {
+  const check = `stream_${name}`;
+  if (!present)
+    return {
+      name: check,
+      status: 'warning',
+      message: `stream ${name} is missing; cox streams or a session host makes it`,
+    };
+  const lacks =
+    current < copies ? `, of which ${copies - current} ${copies - current === 1 ? 'is' : 'are'} not up to date` : '';
+  const message = `stream ${name}: ${counted(messages, 'message')}, ${copies === 1 ? '1 copy' : `${copies} copies`}${lacks}`;
+  return { name: check, status: lacks === '' ? 'ok' : 'warning', message };
 }
 
 async function hostCheck(client: Client): Promise<Check> {

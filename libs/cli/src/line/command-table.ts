@@ -431,17 +431,21 @@ export const COMMANDS: readonly CommandSpec[] = [
     args: [],
     help: 'Write a nats-server’s accounts and the keys of every role: who may do what on a bus',
     flags: {
-      out: { value: 'DIR', help: 'The folder to write; it must not be there yet, but with --add and --remove' },
+      out: {
+        value: 'DIR',
+        help: 'The folder to write; it must not be there yet, but with --add, --remove and --renew',
+      },
       add: {
         value: '[TENANT/]ROLE=NAME',
-        help: 'Add one more key to a folder that is there, of a role or, with worker=NAME=TOOL,…, of a worker; no other changes',
+        help: 'Add one more key to a folder that is there, of a role or, with worker=NAME=TOOL,…, of a worker; or, with tenant=NAME, a tenant with all its keys',
         repeatable: true,
       },
       remove: {
         value: '[TENANT/]ROLE[=NAME]',
-        help: 'Take a key (worker=NAME: a worker’s) out of a folder: servers let it in no more once they have read it again',
+        help: 'Take a key (worker=NAME: a worker’s; tenant=NAME: all of a tenant’s) out of a folder: servers let it in no more once they have read it again',
         repeatable: true,
       },
+      renew: { help: 'Give the keys of a folder the rights of this version: after an upgrade' },
       tenant: { value: 'NAME', help: 'A tenant, each with an account of its own (default)', repeatable: true },
       worker: {
         value: 'NAME=TOOL,…',
@@ -457,6 +461,8 @@ export const COMMANDS: readonly CommandSpec[] = [
       'cox auth --out ./auth --tenant red --tenant blue',
       'cox auth --out ./auth --worker stock=stock_level,reserve',
       'cox auth --out ./auth --add operator=alice --add host=second',
+      'cox auth --out ./auth --add tenant=green',
+      'cox auth --out ./auth --renew',
       'cox auth --out ./auth --remove host',
       'cox auth --out ./auth --remove worker=stock --add worker=stock=stock_level',
     ],
@@ -466,7 +472,14 @@ export const COMMANDS: readonly CommandSpec[] = [
     name: 'streams',
     args: [],
     help: 'Make the streams of a bus where they are missing, and check those that are there',
-    flags: { ...BUS, replicas: { value: 'N', help: 'Copies of every stream, 1 to 5 (1)' } },
+    flags: {
+      ...BUS,
+      replicas: {
+        value: 'N',
+        help: 'Copies of every stream, 1 to 5; without it they stay as they are, and new ones get 1',
+      },
+      yes: { help: 'Do not ask before copies are taken away' },
+    },
     examples: ['NATS_NKEY=./auth/admin.nk cox streams --replicas 3'],
     load: () => import('../commands/streams.ts'),
   },
