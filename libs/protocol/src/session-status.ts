@@ -63,7 +63,7 @@ export const SessionStatus = z.strictObject({
       by_itself: z.boolean(),
     })
     .nullable(),
-  /** When an idling daemon wakes by itself; null where it does not. */
+  /** When it wakes by itself, suspended or as an idling daemon; null where it does not. */
   wakes_at: z.string().nullable(),
   pending: z.array(
     z.strictObject({

@@ -6,6 +6,7 @@ import { budgetsOf, messagesOf, type SessionState, timerOf, UNKNOWN_QUESTION } f
 export function statusOf(state: SessionState, n: number, at: string): SessionStatus {
   const { context } = state;
   const timer = timerOf(state);
+  const suspended = suspensionOf(state);
   return {
     session_id: context.session_id,
     n,
@@ -40,8 +41,8 @@ export function statusOf(state: SessionState, n: number, at: string): SessionSta
         requested_by: row.requested_by ?? '',
         ...(row.in_doubt ? { question: UNKNOWN_QUESTION } : {}),
       })),
-    suspended: suspensionOf(state),
-    wakes_at: timer?.what === 'wake_interval' ? timeText(timer.dueAtMs) : null,
+    suspended,
+    wakes_at: suspended?.until ?? (timer?.what === 'wake_interval' ? timeText(timer.dueAtMs) : null),
     pending: [
       ...context.pending.map(
         ({ reminder, preempt: _preempt, allowed: _allowed, interrupts: _interrupts, ...injection }) => ({

@@ -76,7 +76,8 @@ export async function changeKeys(out: string, changes: readonly Change[], flags:
   for (const { path, text } of ringFiles(ring)) await replace(join(out, path), text);
   for (const file of removed) if (!added.has(file)) await removeKey(out, file);
   const isNew = before !== (await readFile(accounts, 'utf8'));
-  tell(out, { added: [...added.values()], removed: [...removed], isNew }, flags);
+  const isTenantNew = changes.some((change) => change.name === 'add' && tenantOf(change) !== undefined);
+  tell(out, { added: [...added.values()], removed: [...removed], isNew, isTenantNew }, flags);
   return EXIT.ok;
 }
 
@@ -189,7 +190,12 @@ async function replace(path: string, text: string): Promise<void> {
 
 function tell(
   out: string,
-  { added, removed, isNew }: { added: readonly KeyFile[]; removed: readonly string[]; isNew: boolean },
+  {
+    added,
+    removed,
+    isNew,
+    isTenantNew,
+  }: { added: readonly KeyFile[]; removed: readonly string[]; isNew: boolean; isTenantNew: boolean },
   flags: Flags,
 ): void {
   const secrets = flags.on('print-seeds');
@@ -211,6 +217,8 @@ function tell(
   if (secrets) for (const { path, seed } of added) standardStreams.out(`${path} ${seed}\n`);
   for (const { path } of added) standardStreams.err(`added ${join(out, path)}\n`);
   for (const file of removed) standardStreams.err(`removed ${join(out, file)}\n`);
-  const reload = 'servers have to read accounts.conf again: nats-server --signal reload, or SIGHUP\n';
+  // At the first time nats-server lets the users of a new account in, at the second it passes on what they send.
+  const again = isTenantNew ? 'again, twice' : 'again';
+  const reload = `servers have to read accounts.conf ${again}: nats-server --signal reload, or SIGHUP\n`;
   standardStreams.err(isNew ? reload : 'accounts.conf has the rights that this version gives, as before\n');
 }

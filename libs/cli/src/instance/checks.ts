@@ -4,7 +4,17 @@ import { randomUUID } from 'node:crypto';
 import { rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
-import { findServer, makeFolder, minimumServerVersion, serverVersionAtLeast } from '@coxswain/adapter-nats';
+import {
+  connectionTo,
+  connectNats,
+  findServer,
+  listHosts,
+  makeFolder,
+  minimumServerVersion,
+  NatsRefusedError,
+  NatsUnavailableError,
+  serverVersionAtLeast,
+} from '@coxswain/adapter-nats';
 import { type Client, NoHostError, newSessionId, SessionNotFoundError, type StreamPresence } from '@coxswain/client';
 import type { Flags } from '../line/flags.ts';
 import { KEY_VARIABLES, keysFound } from '../run/start-body.ts';
@@ -106,7 +116,7 @@ async function* busChecks(address: BusAddress): AsyncGenerator<Check> {
         : `nats-server ${serverVersion}, named by ${address.source}${jetstream ? '' : ', has no JetStream'}`,
     };
     for (const stream of streams) yield streamCheck(stream);
-    yield await hostCheck(client);
+    yield await hostCheck(client, address);
   } catch (error) {
     yield { name: 'bus', status: 'failed', message: (error as Error).message };
   } finally {
@@ -129,7 +139,7 @@ export function streamCheck({ name, present, messages, copies, current }: Stream
   return { name: check, status: lacks === '' ? 'ok' : 'warning', message };
 }
 
-async function hostCheck(client: Client): Promise<Check> {
+async function hostCheck(client: Client, address: BusAddress): Promise<Check> {
   try {
     // A session that cannot exist: any answer shows that somebody answers.
     await client.session(newSessionId()).state();
@@ -140,7 +150,27 @@ async function hostCheck(client: Client): Promise<Check> {
     }
     if (!(error instanceof SessionNotFoundError)) throw error;
   }
-  return { name: 'host', status: 'ok', message: 'a session host answers' };
+  const hosts = await liveHosts(address);
+  const message =
+    hosts.length === 0
+      ? 'a session host answers'
+      : `${counted(hosts.length, 'session host')} ${hosts.length === 1 ? 'lives' : 'live'}: ${hosts.slice(0, HOSTS_TOLD_MAX).join(', ')}`;
+  return { name: 'host', status: 'ok', message };
+}
+
+const HOSTS_TOLD_MAX = 64;
+
+/** The hosts, by what they say of themselves; none where this user may not hear it, as clients may not. */
+async function liveHosts(address: BusAddress): Promise<readonly string[]> {
+  const nc = await connectNats({ ...connectionTo(address), name: 'cox-doctor' });
+  try {
+    return await listHosts(nc);
+  } catch (error) {
+    if (error instanceof NatsRefusedError || error instanceof NatsUnavailableError) return [];
+    throw error;
+  } finally {
+    await nc.close();
+  }
 }
 
 function keysCheck(env: NodeJS.ProcessEnv): Check {

@@ -5,6 +5,10 @@ const STATE_DIR: FlagSpec = {
   value: 'DIR',
   help: 'Where the embedded server keeps its state (COX_STATE_DIR; ~/.local/state/coxswain)',
 };
+const SERVED_DIR: FlagSpec = {
+  value: 'DIR',
+  help: 'A folder of this service’s own, for its log and for cox health (COX_STATE_DIR; ~/.local/state/coxswain)',
+};
 const JSON_LINES: FlagSpec = { help: 'One JSON object a line on stdout' };
 const PORT: FlagSpec = { value: 'N', help: 'Port of the embedded server (a free one)' };
 
@@ -107,6 +111,7 @@ const SERVICES: readonly HelpSpec[] = [
     help: 'Answer the hooks of sessions with a module of handlers, or with a manifest',
     flags: {
       ...OF_TENANT,
+      'state-dir': SERVED_DIR,
       name: { value: 'NAME', help: 'The hook service’s name (the file’s); instances of one name share the work' },
     },
     examples: ['cox serve hooks ./policy.ts', 'cox serve hooks coxswain.yaml --name policy'],
@@ -115,7 +120,7 @@ const SERVICES: readonly HelpSpec[] = [
     name: 'tool',
     args: ['<file>'],
     help: 'Take the calls of the tools that a module defines; any number of processes share them',
-    flags: OF_TENANT,
+    flags: { ...OF_TENANT, 'state-dir': SERVED_DIR },
     examples: [
       'cox serve tool ./my-tool.ts',
       'NATS_NKEY=./auth/tenants/default/workers/stock.nk cox serve tool ./stock.ts',
@@ -125,7 +130,7 @@ const SERVICES: readonly HelpSpec[] = [
     name: 'sessions',
     args: [],
     help: 'Host sessions, of all tenants; any number of hosts share them (COX_HOST_NAME names this one)',
-    flags: { ...BUS, manifest: MANIFEST },
+    flags: { ...BUS, 'state-dir': SERVED_DIR, manifest: MANIFEST },
     examples: ['cox serve sessions', 'COX_HOST_NAME=two cox serve sessions --nats nats://bus:4222'],
   },
 ];
@@ -501,7 +506,13 @@ export const COMMANDS: readonly CommandSpec[] = [
     name: 'health',
     args: [],
     help: 'Ask what serves from a state folder whether it can do its work; exits 1 where it cannot, or nothing does',
-    flags: { 'state-dir': STATE_DIR, json: JSON_LINES },
+    flags: {
+      'state-dir': {
+        value: 'DIR',
+        help: 'The folder of the services that are asked (COX_STATE_DIR; ~/.local/state/coxswain)',
+      },
+      json: JSON_LINES,
+    },
     load: () => import('../commands/health.ts'),
   },
   {
