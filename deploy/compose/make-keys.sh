@@ -1,9 +1,9 @@
 #!/bin/sh
 # Makes the keys of the bus at the first `docker compose up`, and gives each service the one that it needs, in a volume
-# of its own. At every other start nothing changes. It runs as root without a network, with no right but to hand files over.
+# of its own. At every other start the keys stay, with the rights that this release gives them. It runs as root without a network, with no right but to hand files over.
 set -eu
 
-[ -e /keys/all/auth ] || cox auth --out /keys/all/auth
+if [ -e /keys/all/auth ]; then cox auth --out /keys/all/auth --renew; else cox auth --out /keys/all/auth; fi
 
 # give FILE VOLUME NAME: a file appears whole or not at all.
 give() {

@@ -1,5 +1,5 @@
 /** What `cox auth` writes, and what it refuses. */
-import { mkdir, readdir, readFile, stat } from 'node:fs/promises';
+import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { readSeedFile, SYSTEM_ROLES, TENANT_ROLES } from '@coxswain/adapter-nats';
 import { afterAll, expect, test } from 'vitest';
@@ -95,6 +95,31 @@ test('a worker’s own key is added to a folder that is there, replaced by a new
     expect([refused.code, refused.told]).toEqual([2, expect.stringContaining(told)]);
   }
 });
+
+test('--renew gives the keys that there are the rights of this version, and no other thing', async () => {
+  const out = join(await scratchFolder('auth'), 'auth');
+  expect((await cox(['auth', '--out', out])).code).toBe(0);
+  const conf = join(out, 'accounts.conf');
+  const [accounts, key] = [await readFile(conf, 'utf8'), await readFile(join(out, 'host.nk'), 'utf8')];
+  // As an older version has written it: without the last right.
+  await writeFile(conf, accounts.replace(/ {6}"[^"]+"\n/, ''));
+  const renewed = await cox(['auth', '--out', out, '--renew', '--json']);
+  expect(renewed.json, renewed.told).toEqual([{ type: 'renewed', changed: true }]);
+  expect(await readFile(conf, 'utf8')).toBe(accounts);
+  expect(await readFile(join(out, 'host.nk'), 'utf8')).toBe(key);
+  const again = await cox(['auth', '--out', out, '--renew', '--json']);
+  expect(again.json, again.told).toEqual([{ type: 'renewed', changed: false }]);
+});
+
+test.each([['/dev/null/x'], ['/proc/foo']])(
+  'a folder that cannot be made is told by the flag that names it: %s',
+  async (out) => {
+    const refused = await cox(['auth', '--out', out, '--json']);
+    expect(refused.json, refused.told).toMatchObject([{ code: 'auth_out_unusable' }]);
+    expect(refused.stderr).toContain(`--out ${out}`);
+    expect(refused.stderr).not.toMatch(/--state-dir|ENOENT/);
+  },
+);
 
 test.each([
   [['auth'], '--out'],

@@ -1,7 +1,7 @@
 /** Every process under a key of its own, which is added, replaced and taken away while the bus runs. */
 import { readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { readSeedFile } from '@coxswain/adapter-nats';
+import { readSeedFile, TENANT_ROLES } from '@coxswain/adapter-nats';
 import { connect } from '@coxswain/client';
 import { expect, onTestFinished, test } from 'vitest';
 import { Child, COX_MAIN, cox } from './kit/child.ts';
@@ -114,14 +114,49 @@ test('a tool service whose worker’s key is taken away ends, and says why', asy
   expect(service.told).not.toMatch(/^\s+at /m);
 });
 
+test('a tenant is added while the bus runs: its sessions are its own, the keys of others stay; taken away, it is let in no more', async () => {
+  const before = await readFile(fixture.bus.file('operator'), 'utf8');
+  const added = await change('--add', 'tenant=green', '--add', 'green/operator=bob');
+  expect(added.code, added.told).toBe(0);
+  expect(added.json.map(({ role }) => role)).toEqual([...TENANT_ROLES, 'operator']);
+  // At the first time the server lets the users of a new account in, at the second it passes on what they send.
+  await fixture.bus.reload();
+  await fixture.bus.reload();
+  expect(await readFile(fixture.bus.file('operator'), 'utf8')).toBe(before);
+  const bob = join(fixture.bus.keys, 'tenants/green/operator=bob.nk');
+  const client = await connect({ servers: fixture.bus.url, ...(await readSeedFile(bob)) });
+  onTestFinished(() => client.close());
+  const { session } = await client.startSession(
+    { prompt: 'Go.', model: await scripted([{ text: 'Green.' }]) },
+    { wait: 'accepted' },
+  );
+  expect(await session.result()).toMatchObject({ text: 'Green.' });
+  const others = await run(fixture.bus.file('operator'), 'sessions');
+  expect(others.told).not.toContain(session.id);
+
+  const twice = await change('--add', 'tenant=green');
+  expect(twice.json).toMatchObject([{ code: 'tenant_exists' }]);
+  const removed = await change('--remove', 'tenant=green');
+  expect(removed.code, removed.told).toBe(0);
+  expect(removed.json).toHaveLength(TENANT_ROLES.length + 1);
+  await expect(stat(join(fixture.bus.keys, 'tenants/green'))).rejects.toMatchObject({ code: 'ENOENT' });
+  await fixture.bus.reload();
+  expect(await run(fixture.bus.file('operator'), 'sessions')).toMatchObject({ code: 0 });
+  expect(await client.closed()).toBeInstanceOf(Error);
+});
+
 test.each([
   [['--add', 'operator'], 1, 'key_exists'],
   [['--add', 'captain=x'], 2, '--add captain=x'],
   [['--add', 'operator=a b'], 2, '--add operator=a b'],
-  [['--add', 'nobody/operator=x'], 1, 'tenant_not_found'],
+  [['--add', 'nobody/operator=x'], 1, '--add tenant=nobody'],
+  [['--add', 'tenant=a.b'], 2, 'tenant='],
+  [['--remove', 'tenant=default'], 1, 'tenant_is_last'],
+  [['--remove', 'tenant=nobody'], 1, 'tenant_not_found'],
   [['--remove', 'operator=nobody'], 1, 'key_not_found'],
   [['--remove', 'admin'], 1, 'key_is_last'],
-  [['--add', 'operator=y', '--tenant', 'more'], 2, '--tenant'],
+  [['--add', 'operator=y', '--tenant', 'more'], 2, '--add tenant=NAME'],
+  [['--renew', '--tenant', 'more'], 2, '--add tenant=NAME'],
 ])('%j changes nothing', async (args, code, told) => {
   const before = await readFile(join(fixture.bus.keys, 'accounts.conf'), 'utf8');
   const refused = await change(...args);

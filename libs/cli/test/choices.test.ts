@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { nodeCheck } from '../src/instance/checks.ts';
+import { nodeCheck, streamCheck } from '../src/instance/checks.ts';
 import { findBus } from '../src/instance/find-bus.ts';
 import { matchPrefix } from '../src/instance/resolve-session.ts';
 import { stateDirOf } from '../src/instance/state-dir.ts';
@@ -116,4 +116,12 @@ test.each([
   ['18.20.0', 'failed'],
 ])('node %s is %s', (version, status) => {
   expect(nodeCheck(version).status).toBe(status);
+});
+
+test.each([
+  [{ copies: 1, current: 1 }, 'ok', 'stream S: 2 messages, 1 copy'],
+  [{ copies: 3, current: 3 }, 'ok', 'stream S: 2 messages, 3 copies'],
+  [{ copies: 3, current: 2 }, 'warning', 'stream S: 2 messages, 3 copies, of which 1 is not up to date'],
+])('the copies of a stream, %j', (copies, status, message) => {
+  expect(streamCheck({ name: 'S', present: true, messages: 2, ...copies })).toMatchObject({ status, message });
 });

@@ -1,7 +1,8 @@
 /** What a bus is, as far as its server tells. */
-import { JOURNAL_STREAMS, STREAMS } from '@coxswain/protocol';
-import { jetstreamManager } from '@nats-io/jetstream';
+import { BLOBS_STREAM, JOURNAL_STREAMS, STREAMS } from '@coxswain/protocol';
+import { jetstreamManager, type StreamInfo } from '@nats-io/jetstream';
 import type { NatsConnection } from '@nats-io/nats-core';
+import { askStore } from './ask-store.ts';
 import { isNotPermitted } from './not-permitted.ts';
 import { isStreamNotFound } from './send-command.ts';
 
@@ -10,6 +11,10 @@ export interface StreamPresence {
   readonly name: string;
   readonly present: boolean;
   readonly messages: number;
+  /** How many copies there are to be: its number of replicas. 0 where it is missing. */
+  readonly copies: number;
+  /** How many of them are there and up to date. */
+  readonly current: number;
 }
 
 /** A bus, seen from a client. */
@@ -17,25 +22,44 @@ export interface BusInfo {
   /** `2.15.1` */
   readonly serverVersion: string;
   readonly jetstream: boolean;
-  /** Our streams, but for those that this user may not ask about; empty where the server has no JetStream. */
+  /** Our streams and buckets, but for those that this user may not ask about; empty where the server has no JetStream. */
   readonly streams: readonly StreamPresence[];
 }
 
-/** Asks the server. */
+const NAMES = [
+  STREAMS.commands,
+  ...JOURNAL_STREAMS,
+  STREAMS.timers,
+  STREAMS.snapshots,
+  ...[STREAMS.hosts, STREAMS.registry, STREAMS.active].map((bucket) => `KV_${bucket}`),
+  BLOBS_STREAM,
+];
+
+/** Asks the server. @throws StoreUnavailableError where the store does not answer. */
 export async function busInfo(nc: NatsConnection): Promise<BusInfo> {
   const serverVersion = nc.info?.version ?? 'unknown';
   if (nc.info?.jetstream !== true) return { serverVersion, jetstream: false, streams: [] };
   const manager = await jetstreamManager(nc, { checkAPI: false });
-  const streams: StreamPresence[] = [];
-  for (const name of [STREAMS.commands, ...JOURNAL_STREAMS, STREAMS.timers, STREAMS.snapshots]) {
+  const presence = async (name: string): Promise<StreamPresence | null> => {
     try {
-      const { state } = await manager.streams.info(name);
-      streams.push({ name, present: true, messages: state.messages });
+      return presenceOf(await askStore(() => manager.streams.info(name)));
     } catch (error) {
-      if (isNotPermitted(error)) continue;
+      if (isNotPermitted(error)) return null;
       if (!isStreamNotFound(error)) throw error;
-      streams.push({ name, present: false, messages: 0 });
+      return { name, present: false, messages: 0, copies: 0, current: 0 };
     }
-  }
-  return { serverVersion, jetstream: true, streams };
+  };
+  const streams = await Promise.all(NAMES.map(presence));
+  return { serverVersion, jetstream: true, streams: streams.filter((one) => one !== null) };
+}
+
+function presenceOf({ config, state, cluster }: StreamInfo): StreamPresence {
+  const followers = cluster?.replicas?.filter(({ current, offline }) => current && offline !== true) ?? [];
+  return {
+    name: config.name,
+    present: true,
+    messages: state.messages,
+    copies: config.num_replicas,
+    current: 1 + followers.length,
+  };
 }

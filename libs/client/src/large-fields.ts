@@ -10,11 +10,12 @@ import {
 } from '@coxswain/protocol';
 import { type JetStreamManager, jetstreamManager, type SeqMsgRequest } from '@nats-io/jetstream';
 import { type AskedBus, askLargeField } from './ask-large-field.ts';
+import { askStore } from './ask-store.ts';
 import { isNotPermitted } from './not-permitted.ts';
 import { isStreamNotFound } from './send-command.ts';
 
 /** How long one request to the store may take. */
-const READ_TIMEOUT_MS = 10_000;
+const READ_TIMEOUT_MS = 5_000;
 
 /** Decodes records, fetching what lies apart. One per reader. */
 export class RecordDecoder {
@@ -57,7 +58,7 @@ export class RecordDecoder {
     try {
       return await readStoredBlob(sha256, (subject, seq) =>
         // The leader takes this question, too; the library's type knows of it for replicas only.
-        streams.getMessage(BLOBS_STREAM, { next_by_subj: subject, seq } as SeqMsgRequest),
+        askStore(() => streams.getMessage(BLOBS_STREAM, { next_by_subj: subject, seq } as SeqMsgRequest)),
       );
     } catch (error) {
       // No session has ever run on this bus.

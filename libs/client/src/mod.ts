@@ -2,6 +2,7 @@
 export type { HandlerPayload, HookContext, HookDefinitions, HookHandler } from '@coxswain/protocol';
 export { hasEnded, topState } from '@coxswain/protocol';
 export { printable, summarizeArgs, summarizeResult } from './args-summary.ts';
+export { asTrouble, StoreRefusedError, StoreUnavailableError } from './ask-store.ts';
 export type { BusInfo, StreamPresence } from './bus-info.ts';
 export { Client, connect, type PendingApproval } from './client.ts';
 export {

@@ -12,6 +12,7 @@ import {
 } from '@coxswain/protocol';
 import { type Consumer, DeliverPolicy, type JetStreamClient, type JsMsg, jetstreamManager } from '@nats-io/jetstream';
 import type { NatsConnection } from '@nats-io/nats-core';
+import { answeredInTime, askStore } from './ask-store.ts';
 import { BusNotPreparedError, JournalGapError } from './client-errors.ts';
 import { RecordDecoder } from './large-fields.ts';
 import { isNotPermitted } from './not-permitted.ts';
@@ -32,13 +33,13 @@ export interface StoredJournalRecord {
 }
 
 /** How long one request to the store may take. */
-const READ_TIMEOUT_MS = 10_000;
+const READ_TIMEOUT_MS = 5_000;
 
 /**
  * The session's records from record `from` on, and then live: every record once, in order. Ends only when the signal
  * aborts or the caller stops. A session that does not exist yet is waited for.
  * @throws JournalGapError when a record is missing, RecordUnreadableError when one cannot be read,
- *   BusNotPreparedError when no session host has used this bus.
+ *   BusNotPreparedError when no session host has used this bus, StoreUnavailableError when it does not answer at the beginning.
  */
 export async function* followJournal(
   bus: JournalBus,
@@ -55,7 +56,8 @@ export async function* followJournal(
 
 /**
  * The session's records that are stored now, and then the end.
- * @throws SessionDeletedError before the first record where it is deleted, also where records of it are there still.
+ * @throws SessionDeletedError before the first record where it is deleted, also where records of it are there still;
+ *   StoreUnavailableError where the store says nothing for ten seconds.
  */
 export async function* readJournal(
   bus: JournalBus,
@@ -96,9 +98,9 @@ async function lastBytes(bus: JournalBus, ref: SessionRef): Promise<Uint8Array |
   if (tenantsOwn.has(bus.nc)) return replicasLastBytes(bus.nc, ref);
   const manager = await jetstreamManager(bus.nc, { checkAPI: false, timeout: READ_TIMEOUT_MS });
   try {
-    const message = await manager.streams.getMessage(journalStreamOf(ref.sessionId), {
-      last_by_subj: subjects.journal(ref),
-    });
+    const message = await askStore(() =>
+      manager.streams.getMessage(journalStreamOf(ref.sessionId), { last_by_subj: subjects.journal(ref) }),
+    );
     return message === null ? null : message.data;
   } catch (error) {
     if (isStreamNotFound(error)) return null;
@@ -111,7 +113,7 @@ async function lastBytes(bus: JournalBus, ref: SessionRef): Promise<Uint8Array |
 /** A permission can be bound to the subject that stands in the request's own. Any replica answers, and may lag a moment. */
 async function replicasLastBytes(nc: NatsConnection, ref: SessionRef): Promise<Uint8Array | null> {
   const subject = `$JS.API.DIRECT.GET.${journalStreamOf(ref.sessionId)}.${subjects.journal(ref)}`;
-  const answer = await nc.request(subject, '', { timeout: READ_TIMEOUT_MS });
+  const answer = await askStore(() => nc.request(subject, '', { timeout: READ_TIMEOUT_MS }));
   return answer.headers?.code === 404 ? null : answer.data;
 }
 
@@ -168,7 +170,7 @@ export async function sessionIds(bus: JournalBus, tenant: string): Promise<strin
   try {
     const infos = await Promise.all(
       JOURNAL_STREAMS.map((stream) =>
-        manager.streams.info(stream, { subjects_filter: subjects.tenantJournals(tenant) }),
+        askStore(() => manager.streams.info(stream, { subjects_filter: subjects.tenantJournals(tenant) })),
       ),
     );
     return infos
@@ -186,7 +188,8 @@ async function orderedConsumer(
   options: { filter_subjects: string; deliver_policy?: DeliverPolicy },
 ): Promise<Consumer> {
   try {
-    return await bus.js.consumers.get(stream, options);
+    // A copy of the options: the library writes into them.
+    return await askStore(() => bus.js.consumers.get(stream, { ...options }));
   } catch (error) {
     if (isStreamNotFound(error)) throw new BusNotPreparedError({ cause: error });
     throw error;
@@ -197,7 +200,8 @@ async function orderedConsumer(
 async function* storedMessagesOf(consumer: Consumer): AsyncGenerator<JsMsg, void, undefined> {
   const { num_pending: waiting } = await consumer.info(true);
   if (waiting === 0) return dropConsumer(consumer);
-  for await (const message of messagesOf(consumer)) {
+  // Whoever reads what is stored waits for nobody: the library would go on asking a store that has gone for ever.
+  for await (const message of answeredInTime(messagesOf(consumer))) {
     yield message;
     if (message.info.pending === 0) return;
   }

@@ -6,13 +6,21 @@ import {
   HEADERS,
   parseCommand,
   Receipt,
+  SessionDeletedError,
   type SessionRef,
   STREAMS,
   subjects,
   type Verb,
 } from '@coxswain/protocol';
-import { JetStreamApiCodes, JetStreamApiError, type JetStreamClient, jetstreamManager } from '@nats-io/jetstream';
+import {
+  JetStreamApiCodes,
+  JetStreamApiError,
+  type JetStreamClient,
+  jetstreamManager,
+  type PubAck,
+} from '@nats-io/jetstream';
 import { createInbox, headers, type NatsConnection } from '@nats-io/nats-core';
+import { asTrouble, isUnanswered, isUnheard } from './ask-store.ts';
 import {
   BusNotPreparedError,
   CommandBlockedError,
@@ -64,9 +72,13 @@ export interface SentCommand {
   readonly receipt?: Receipt;
 }
 
+/** Longer than a cluster takes to choose a leader, which is six seconds for one that was killed. */
+const STORED_WITHIN_MS = 15_000;
 const STORE_TIMEOUT_MS = 5_000;
-const STORE_ATTEMPTS = 3;
+const OFFERED_AGAIN_MS = 250;
 const RECEIPT_TIMEOUT_MS = 30_000;
+/** A host that lives reports within milliseconds; after so long without a word the journal is asked whether the session was deleted. */
+const LOOKED_AT_AFTER_MS = 1_000;
 
 /** The bus as this module needs it. */
 export interface CommandBus {
@@ -78,8 +90,8 @@ export interface CommandBus {
 /**
  * Sends one command.
  * @throws CommandRejectedError before anything is sent where the body does not fit the verb, and when the session
- *   refuses it; CommandBlockedError, CommandRevokedError, ReceiptTimeoutError while waiting for a receipt;
- *   CommandNotStoredError, BusNotPreparedError when the bus did not take it.
+ *   refuses it; CommandBlockedError, CommandRevokedError, ReceiptTimeoutError, SessionDeletedError while waiting for a
+ *   receipt; CommandNotStoredError when the bus has not taken it within fifteen seconds, BusNotPreparedError when it has no streams.
  */
 export async function sendCommand<V extends Verb>(
   bus: CommandBus,
@@ -113,7 +125,11 @@ export async function sendPayload(
   try {
     const before = wait === 'delivered' ? await whereReadable(lastNumber(bus, ref)) : 0;
     const sent = await store(bus, ref, verb, payload, commandId, inbox);
-    const told = receipts.settled(options.timeoutMs ?? RECEIPT_TIMEOUT_MS, options.signal, options.acceptedWithinMs);
+    const told = Promise.race([
+      receipts.settled(options.timeoutMs ?? RECEIPT_TIMEOUT_MS, options.signal, options.acceptedWithinMs),
+      deletedWhenSilent(bus, ref, leaving.signal),
+    ]);
+    told.catch(() => undefined);
     if (sent.duplicate && (await whereReadable(wasRefusedUnrecorded(bus, ref, sent.seq))))
       throw new SessionNotFoundError(ref.sessionId);
     // No host hears of what the bus drops as a repetition, and no receipt says that the run has ended in between.
@@ -133,6 +149,18 @@ export async function sendPayload(
     receipts.close();
     await fate.catch(() => undefined);
   }
+}
+
+/** No host may live that would say it: where no receipt comes, the journal is asked whether the session was deleted. Resolves never. */
+async function deletedWhenSilent(bus: CommandBus, ref: SessionRef, answered: AbortSignal): Promise<never> {
+  await new Promise((resolve) => {
+    const timer = setTimeout(resolve, LOOKED_AT_AFTER_MS);
+    answered.addEventListener('abort', () => clearTimeout(timer), { once: true });
+  });
+  await lastNumber(bus, ref).catch((error: unknown) => {
+    if (error instanceof SessionDeletedError) throw error;
+  });
+  return new Promise<never>(() => undefined);
 }
 
 async function whereReadable<T>(read: Promise<T>): Promise<T | null> {
@@ -192,19 +220,17 @@ async function store(
   commandId: CommandId,
   receiptTo: string | undefined,
 ): Promise<SentCommand> {
+  const giveUpAtMs = performance.now() + STORED_WITHIN_MS;
   try {
-    const publish = (msgID?: string) => {
-      // Each its own: the library writes into them.
-      const head = headers();
-      head.set(HEADERS.commandId, commandId);
-      if (receiptTo !== undefined) head.set(HEADERS.receiptTo, receiptTo);
-      return bus.js.publish(subjects.command(ref, verb), payload, {
-        headers: head,
-        ...(msgID === undefined ? {} : { msgID }),
-        timeout: STORE_TIMEOUT_MS,
-        retries: STORE_ATTEMPTS,
+    const publish = (msgID?: string) =>
+      offered(bus, giveUpAtMs, (timeout) => {
+        // Each its own: the library writes into them.
+        const head = headers();
+        head.set(HEADERS.commandId, commandId);
+        if (receiptTo !== undefined) head.set(HEADERS.receiptTo, receiptTo);
+        const options = { headers: head, timeout, ...(msgID === undefined ? {} : { msgID }) };
+        return bus.js.publish(subjects.command(ref, verb), payload, options);
       });
-    };
     // The store's own memory of ids is stream-wide, so the session stands in it too. It makes the attempts safe.
     const ack = await publish(subjects.commandMessageId(ref, commandId));
     // It does not say whose command it remembers, and anybody may have used the id. The session knows its own commands: one
@@ -216,15 +242,38 @@ async function store(
       const message = `this user of the bus may not send ${verb}`;
       throw new CommandRejectedError('not_permitted', message, { commandId });
     }
-    if (await streamIsMissing(bus, STREAMS.commands)) throw new BusNotPreparedError({ cause: error });
-    throw new CommandNotStoredError(commandId, error);
+    if (error instanceof BusNotPreparedError) throw error;
+    throw new CommandNotStoredError(commandId, asTrouble(error) ?? error);
   }
 }
+
+/** Publishes, and again while the store does not answer: a cluster that chooses a leader takes it a moment later. */
+async function offered(
+  bus: CommandBus,
+  giveUpAtMs: number,
+  publish: (timeoutMs: number) => Promise<PubAck>,
+): Promise<PubAck> {
+  for (;;) {
+    try {
+      return await publish(Math.max(1, Math.min(STORE_TIMEOUT_MS, giveUpAtMs - performance.now())));
+    } catch (error) {
+      if (!isUnanswered(error)) throw error;
+      if (isUnheard(error)) {
+        if (bus.nc.info?.jetstream === false) throw error;
+        if (await streamIsMissing(bus, STREAMS.commands)) throw new BusNotPreparedError({ cause: error });
+      }
+      if (performance.now() + OFFERED_AGAIN_MS >= giveUpAtMs) throw error;
+    }
+    await new Promise((resolve) => setTimeout(resolve, OFFERED_AGAIN_MS));
+  }
+}
+
+const MISSING_TIMEOUT_MS = 2_000;
 
 /** Whether the bus says that it has no such stream. A bus that says nothing may have it. */
 export async function streamIsMissing(bus: Pick<CommandBus, 'nc'>, stream: string): Promise<boolean> {
   try {
-    const manager = await jetstreamManager(bus.nc, { checkAPI: false });
+    const manager = await jetstreamManager(bus.nc, { checkAPI: false, timeout: MISSING_TIMEOUT_MS });
     await manager.streams.info(stream);
     return false;
   } catch (error) {

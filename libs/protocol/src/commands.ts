@@ -18,7 +18,12 @@ import { readStrictly, type SchemaProblem } from './schema-problems.ts';
 import { type Mode, ModeInput } from './seams.ts';
 import { ToolSelection } from './tool-selection.ts';
 
-const Text = z.string().refine((text) => text.trim().length > 0, { error: 'must not be empty' });
+const Text = z.string().refine(saysSomething, { error: 'must not be empty' });
+
+/** What has nothing but white space and control characters says nothing to anybody. */
+function saysSomething(text: string): boolean {
+  return /[^\s\p{Cc}]/u.test(text);
+}
 
 /** Who sent a command. Only a gateway that has checked it sets `verified`; on the bare bus it is what the sender says. */
 export const Actor = z.union([

@@ -672,9 +672,24 @@ export const ERROR_CATALOGUE = {
     'Add another key of the role first.',
   ),
   tenant_not_found: exception(
-    'The folder has no account for this tenant.',
+    'The folder of keys has no account for this tenant, or the bus no session of a tenant that --keep names.',
+    'Stops; nothing is changed or deleted.',
+    'Name one of those that the message lists, or add it: `cox auth --add tenant=NAME`.',
+  ),
+  tenant_exists: exception(
+    'The folder of keys has this tenant already.',
     'Stops; nothing is changed.',
-    'Name one of its tenants; tenants are decided when the folder is written.',
+    'Give another name; --add TENANT/ROLE=NAME adds a key to a tenant.',
+  ),
+  tenant_is_last: exception(
+    'The tenant is the only one of the folder of keys.',
+    'Stops; nothing is changed.',
+    'Add another tenant first.',
+  ),
+  auth_out_unusable: exception(
+    'The folder of keys cannot be made or written.',
+    'Stops; nothing is written.',
+    'Name another folder with --out.',
   ),
   answer_unreadable: exception(
     'What answered a query is no host of this version.',
@@ -683,9 +698,19 @@ export const ERROR_CATALOGUE = {
   ),
   nats_server_start_failed: exception('The child server did not start.', 'Stops, quoting its log.', 'See the log.'),
   nats_unreachable: exception(
-    'No NATS server answers at the address.',
-    'Stops.',
-    'Check the address and the token: `cox doctor`.',
+    'No NATS server answers at the address, or its store does not: it chooses a leader, or too few servers of the cluster live.',
+    'Stops; what only reads has asked for ten seconds before.',
+    'Check the address, the token and the servers: `cox doctor`; try again where a server has just ended.',
+  ),
+  too_few_servers: exception(
+    'More copies of the streams were asked for than the bus has servers for.',
+    'Stops; what is there stays.',
+    'Ask for as many copies as the cluster has servers, or add servers first.',
+  ),
+  copies_incomplete: exception(
+    'The copies of the streams that were asked for are not all there after two minutes.',
+    'Stops waiting; the servers go on copying.',
+    'See with `cox doctor` how far they are, and whether all servers are up.',
   ),
   nats_request_refused: exception(
     'The NATS server answered with an error that was not expected.',
@@ -755,7 +780,7 @@ export const ERROR_CATALOGUE = {
     'Send it again under the same id, or see whether a host runs: `cox doctor`.',
   ),
   command_not_stored: exception(
-    'The bus did not acknowledge the command.',
+    'The bus did not acknowledge the command, which was offered to it for fifteen seconds.',
     'Stops; it may or may not be stored.',
     'Send it again under the same id, which is safe.',
   ),

@@ -20,6 +20,9 @@ export const TenantId = id('tenant').brand<'TenantId'>();
 /** See {@link TenantId}. */
 export type TenantId = z.infer<typeof TenantId>;
 
+/** How a host is called by people; it stands in every record that the host writes. */
+export const HostName = id('a host’s name');
+
 /** A command's identity within its session. Publishers may choose it; the store's position is used otherwise. */
 export const CommandId = id('command id').brand<'CommandId'>();
 /** See {@link CommandId}. */

@@ -86,7 +86,7 @@ export const SessionStatus = z.strictObject({
       until: z.string().nullable(),
     })
     .optional(),
-  /** When an idling daemon wakes by itself; null where it does not. */
+  /** When it wakes by itself, suspended or as an idling daemon; null where it does not. */
   wakes_at: z.string().nullable(),
   pending: z.array(
     z.strictObject({

@@ -47,5 +47,10 @@ export function tombstoneIn(bytes: Uint8Array): Tombstone | null {
 /** When a session was deleted, by whom and why, as a sentence. */
 export function deletionSentence({ session_id, deleted_at, deleted_by, reason }: Tombstone): string {
   const by = deleted_by ? ` by ${deleted_by.name}` : '';
-  return `the session ${session_id} was deleted at ${deleted_at}${by}${reason === undefined ? '' : ` (${reason})`}`;
+  return `the session ${session_id} was deleted at ${deleted_at}${by}${reason === undefined ? '' : ` (${inOneLine(reason)})`}`;
+}
+
+/** Somebody's words stand within a sentence, whatever lines they had. */
+function inOneLine(text: string): string {
+  return text.trim().replace(/\s+/g, ' ');
 }

@@ -35,12 +35,15 @@ describe('plain text', () => {
     expect(parseCommand(verb, bytes(' '))).not.toMatchObject({ problem: { code: 'invalid_json' } });
   });
 
-  test.each(['', ' ', '\n\t'])('of nothing but blanks is empty_body: %j', (text) => {
-    expect(parseCommand('steer', bytes(text))).toMatchObject({
-      ok: false,
-      problem: { code: 'empty_body', field: 'body' },
-    });
-  });
+  test.each(['', ' ', '\n\t', '\u0000', ' \u001b '])(
+    'of nothing but blanks and control characters is empty_body: %j',
+    (text) => {
+      expect(parseCommand('steer', bytes(text))).toMatchObject({
+        ok: false,
+        problem: { code: 'empty_body', field: 'body' },
+      });
+    },
+  );
 
   test.each(['{', ' {"body": "x"', '\n{body: x}', '{"body":"x"} and more', "{'body': 'x'}"])(
     'is never what begins with a brace: %j is invalid_json',

@@ -101,7 +101,7 @@ interface Placed {
 async function placeTombstone(ports: DeletePorts, ref: SessionRef, options: DeleteOptions): Promise<Placed | Deletion> {
   for (;;) {
     const last = await ports.journal.last(ref);
-    if (!last) return refused('session_not_found', `there is no session ${ref.sessionId}`);
+    if (!last) return refused('session_not_found', `there is no session ${ref.sessionId} of the tenant ${ref.tenant}`);
     const standing = tombstoneIn(last.bytes);
     if (standing) return { tombstone: standing, fence: last.fence, isNew: false };
     const looked = await lookAt(ports, ref, last, options.unreadable === true);

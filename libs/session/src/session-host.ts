@@ -6,10 +6,12 @@ import { setMaxListeners } from 'node:events';
 import type { ActiveSession, ActiveSessions, Doorbell, HostLine, Ids, StrayCommand } from '@coxswain/ports';
 import {
   type HostLiveness,
+  HostName,
   isReceiptSubject,
   partitionOf,
   positionalCommandId,
   publishedAs,
+  readId,
   type SessionRef,
   type SessionStatus,
   strayField,
@@ -34,7 +36,7 @@ export interface HostPorts extends RunnerPorts {
 
 /** How a host behaves. Every member has a default. */
 export interface HostOptions {
-  /** A name for people; the incarnation is unique in any case. */
+  /** A name for people, 1 to 64 characters of A-Z a-z 0-9 _ -; the incarnation is unique in any case. Default `host`. */
   readonly name?: string;
   /** A snapshot every so many records. Default 16. */
   readonly snapshotEvery?: number;
@@ -110,7 +112,7 @@ class Host implements SessionHost, PartitionedSessions {
     this.#ports = ports;
     this.#options = options;
     this.#loads = new LoadTurns(ports.clock);
-    this.id = `${options.name ?? 'host'}-${ports.ids.next()}`;
+    this.id = `${readId(HostName, 'hostName', options.name ?? 'host')}-${ports.ids.next()}`;
     this.#partitions = new HostPartitions(
       ports,
       this,

@@ -14,6 +14,7 @@ import {
 export function statusOf(state: SessionState, n: number, at: string): SessionStatus {
   const { context } = state;
   const timer = timerOf(state);
+  const suspended = suspensionOf(state);
   return {
     session_id: context.session_id,
     n,
@@ -53,9 +54,9 @@ export function statusOf(state: SessionState, n: number, at: string): SessionSta
         ...(row.expiry ? { expires_at: timeText(row.expiry.due_at_ms) } : {}),
         ...(row.in_doubt ? { question: UNKNOWN_QUESTION } : {}),
       })),
-    suspended: suspensionOf(state),
+    suspended,
     ...waitOf(state),
-    wakes_at: timer?.what === 'wake_interval' ? timeText(timer.dueAtMs) : null,
+    wakes_at: suspended?.until ?? (timer?.what === 'wake_interval' ? timeText(timer.dueAtMs) : null),
     pending: [
       ...context.pending.map(
         ({ reminder, preempt: _preempt, allowed: _allowed, interrupts: _interrupts, ...injection }) => ({

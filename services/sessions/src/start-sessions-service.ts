@@ -34,7 +34,7 @@ import {
 } from '@coxswain/adapter-nats';
 import { combineToolSources, createBuiltInTools, createCrewTools } from '@coxswain/adapter-tools';
 import type { Hooks, HostLine, Personas, StopPredicates, ToolSource } from '@coxswain/ports';
-import type { PriceTable } from '@coxswain/protocol';
+import { HostName, type PriceTable, readId } from '@coxswain/protocol';
 import { createSessionHost } from '@coxswain/session';
 import { createApprovalNotices, webhookFrom } from './approval-notices.ts';
 
@@ -43,7 +43,7 @@ export interface SessionsServiceOptions {
   readonly nats: NamedBus;
   /** Where the log file lies. */
   readonly stateDir: string;
-  /** A name for people. */
+  /** A name for people, 1 to 64 characters of A-Z a-z 0-9 _ -. */
   readonly hostName?: string | undefined;
   /** Default `file`. */
   readonly log?: LogTarget | undefined;
@@ -80,10 +80,11 @@ export interface SessionsService {
 
 /**
  * Starts a session host on a bus and resolves when it serves.
- * @throws what the adapters throw where the bus cannot be reached or is not fit.
+ * @throws InvalidIdError where the host's name is none, and what the adapters throw where the bus cannot be reached or is not fit.
  */
 export async function startSessionsService(options: SessionsServiceOptions): Promise<SessionsService> {
   const env = options.env ?? process.env;
+  const name = readId(HostName, 'hostName', options.hostName ?? 'host');
   const ownPrices = env.COX_PRICES ? await readPrices(resolve(options.defaultRoot ?? '.', env.COX_PRICES)) : [];
   const webhook = await webhookFrom(env);
   const bus = connectionTo(options.nats);
@@ -149,7 +150,7 @@ export async function startSessionsService(options: SessionsServiceOptions): Pro
         stopPredicates: options.stopPredicates,
         prices: [...(options.prices ?? []), ...ownPrices, ...KNOWN_PRICES],
       },
-      { name: options.hostName ?? 'host' },
+      { name },
     );
     const { found } = await host.start();
     const stopQueries = serveQueries(nc, log, (ref) => host.status(ref));

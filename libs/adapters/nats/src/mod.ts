@@ -7,6 +7,7 @@ export { type ConnectNatsOptions, connectNats, lostForGood } from './connect.ts'
 export { logConnection } from './connection-changes.ts';
 export { endOnce } from './end-once.ts';
 export { ensureBuckets, ensureStreams, StreamConfigMismatchError, StreamsMissingError } from './ensure-streams.ts';
+export { listHosts } from './list-hosts.ts';
 export { listSessions } from './list-sessions.ts';
 export { createNatsActiveSessions } from './nats-active-sessions.ts';
 export { createNatsHooks, type NatsHooks } from './nats-hooks.ts';

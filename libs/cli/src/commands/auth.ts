@@ -1,7 +1,14 @@
 /** `cox auth`. */
 import { chmod, lstat, mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
-import { type AuthFile, authFiles, makeFolder, type ToolWorkerKey } from '@coxswain/adapter-nats';
+import {
+  type AuthFile,
+  authFiles,
+  folderTrouble,
+  makeFolder,
+  TENANTS_MAX,
+  type ToolWorkerKey,
+} from '@coxswain/adapter-nats';
 import { DEFAULT_TENANT, TenantId } from '@coxswain/protocol';
 import { typedIn } from '../instance/state-dir.ts';
 import { CliError, EXIT, usageError } from '../line/cli-error.ts';
@@ -10,15 +17,13 @@ import { readWorker, WORKERS_MAX } from '../run/typed-worker.ts';
 import { standardStreams } from '../terminal/streams.ts';
 import { changeKeys } from './auth-change.ts';
 
-const TENANTS_MAX = 256;
-
 /** Writes who may do what on a bus: accounts for its servers, and a key for each role. */
 export const run: CommandRun = async ({ flags, env }) => {
   const named = flags.text('out');
   if (named === undefined || named.trim() === '') throw usageError('cox auth needs a folder to write: --out ./auth');
   const out = resolve(typedIn(env), named);
   const changes = flags.inOrder(['add', 'remove']);
-  if (changes.length > 0) return changeKeys(out, changes, flags);
+  if (changes.length > 0 || flags.on('renew')) return changeKeys(out, changes, flags);
   const tenants = tenantsOf(flags.inOrder(['tenant']).map(({ value }) => value));
   const workers = workersOf(
     flags.inOrder(['worker']).map(({ value }) => value),
@@ -77,8 +82,7 @@ function workersOf(given: readonly string[], tenants: readonly string[]): readon
 async function writeWhole(out: string, files: readonly AuthFile[]): Promise<void> {
   if (await lstat(out).catch(() => null)) throw exists(out);
   const above = dirname(out);
-  await makeFolder(above);
-  const unfinished = await mkdtemp(join(above, '.cox-auth-'));
+  const unfinished = await beside(out, above);
   try {
     await chmod(unfinished, 0o700);
     for (const { path, text } of files) {
@@ -90,11 +94,26 @@ async function writeWhole(out: string, files: readonly AuthFile[]): Promise<void
   } catch (error) {
     await rm(unfinished, { recursive: true, force: true });
     const { code } = error as { code?: string };
-    throw code === 'ENOTEMPTY' || code === 'EEXIST' || code === 'ENOTDIR' ? exists(out) : error;
+    if (code === 'ENOTEMPTY' || code === 'EEXIST' || code === 'ENOTDIR') throw exists(out);
+    throw unusable(out, error);
   }
 }
 
+async function beside(out: string, above: string): Promise<string> {
+  try {
+    await makeFolder(above);
+    return await mkdtemp(join(above, '.cox-auth-'));
+  } catch (error) {
+    throw unusable(out, error);
+  }
+}
+
+function unusable(out: string, error: unknown): CliError {
+  const message = `auth_out_unusable: --out ${out} cannot be written: ${folderTrouble(error)}`;
+  return new CliError(EXIT.error, 'auth_out_unusable', message);
+}
+
 function exists(out: string): CliError {
-  const message = `auth_out_exists: --out ${out} is there already, and its keys may be in use: change them with --add and --remove`;
+  const message = `auth_out_exists: --out ${out} is there already, and its keys may be in use: change them with --add and --remove, a tenant with --add tenant=NAME`;
   return new CliError(EXIT.error, 'auth_out_exists', message);
 }

@@ -5,10 +5,18 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { createSystemClock } from '@coxswain/adapter-memory';
-import { connectNats, createNatsBlobs, createNatsJournal, ensureStreams } from '@coxswain/adapter-nats';
+import {
+  connectNats,
+  createNatsBlobs,
+  createNatsJournal,
+  createNatsPurge,
+  ensureStreams,
+} from '@coxswain/adapter-nats';
+import type { Purge } from '@coxswain/ports';
 import { SessionId } from '@coxswain/protocol';
 import { importJournal, linesOf } from '@coxswain/session';
 import { type OpenBus, reachedAt, withBusOnce } from '../instance/open-bus.ts';
+import { permittedTo } from '../instance/permitted-to.ts';
 import { typedIn } from '../instance/state-dir.ts';
 import { CliError, EXIT, usageError } from '../line/cli-error.ts';
 import type { CommandRun } from '../line/command-spec.ts';
@@ -25,7 +33,9 @@ export const run: CommandRun = async (invocation) => {
     return await withBusOnce(invocation, false, async (bus) => {
       const { tenant } = bus.client;
       const lines = () => linesOf(createReadStream(path));
-      const { ref, origin, records } = await imported(bus, { lines, tenant, as });
+      const { ref, origin, records } = await imported(bus, { lines, tenant, as }, (text) => {
+        if (flags.on('tenant')) standardStreams.err(text);
+      });
       const line = { type: 'imported', session_id: ref.sessionId, origin, records };
       standardStreams.out(flags.on('json') ? `${JSON.stringify(line)}\n` : `${ref.sessionId}\n`);
       return EXIT.ok;
@@ -36,18 +46,32 @@ export const run: CommandRun = async (invocation) => {
 };
 
 /** Journals are written by hosts, and by whoever imports them: with a connection that may, and not as a client. */
-async function imported(bus: OpenBus, request: Parameters<typeof importJournal>[1]) {
+async function imported(bus: OpenBus, request: Parameters<typeof importJournal>[1], warn: (text: string) => void) {
   const nc = await connectNats(reachedAt(bus));
   try {
-    await ensureStreams(nc);
-    const ports = { journal: createNatsJournal(nc), blobs: createNatsBlobs(nc), clock: createSystemClock() };
-    return await importJournal(ports, request);
+    return await permittedTo('import sessions, as only the admin may: give the admin’s key', async () => {
+      await ensureStreams(nc);
+      await warnOfNewTenant(createNatsPurge(nc), request.tenant, warn);
+      const ports = { journal: createNatsJournal(nc), blobs: createNatsBlobs(nc), clock: createSystemClock() };
+      return importJournal(ports, request);
+    });
   } catch (error) {
     const { code, line, message } = error as Error & { code?: never; line?: number };
     throw code === undefined || line === undefined ? error : new CliError(EXIT.error, code, `${code}: ${message}`);
   } finally {
     await nc.close();
   }
+}
+
+/** Accounts are known to the servers alone; a tenant that has no session yet, beside others that have, may be a slip of the pen. */
+async function warnOfNewTenant(
+  purge: Pick<Purge, 'tenants'>,
+  tenant: string,
+  warn: (text: string) => void,
+): Promise<void> {
+  const tenants = await purge.tenants();
+  if (tenants.length === 0 || tenants.includes(tenant)) return;
+  warn(`this is the first session of a tenant ${tenant}; there are sessions of ${tenants.slice(0, 8).join(', ')}\n`);
 }
 
 /** A file is read twice: to check it, and to write what it says. Standard input is put into one first. */

@@ -2,10 +2,11 @@
 
 import { basename, resolve } from 'node:path';
 import type { PersonaToServe } from '@coxswain/personas';
-import { HookServiceName, PERSONA_SERVICE_BOUNDS } from '@coxswain/protocol';
+import { HookServiceName, HostName, PERSONA_SERVICE_BOUNDS, readId } from '@coxswain/protocol';
 import { type BusAddress, findBus } from '../instance/find-bus.ts';
 import { manifestNotice, manifestOf } from '../instance/manifest.ts';
 import { namedTenant } from '../instance/named-tenant.ts';
+import { permittedTo } from '../instance/permitted-to.ts';
 import { logTarget, serveUntilTold } from '../instance/serve-until-told.ts';
 import { typedIn } from '../instance/state-dir.ts';
 import { thrownByOthers } from '../instance/thrown-by-others.ts';
@@ -46,7 +47,10 @@ async function serveHooks(invocation: Invocation, given: string | undefined): Pr
   const { startHooksService } = await import('@coxswain/hooks');
   return serveUntilTold(
     { name: 'hooks', stateDir, title: ({ name }) => `the hook service ${name}` },
-    () => startHooksService({ file, name, tenant, stateDir, nats: address, log: logTarget() }),
+    () =>
+      permittedTo('serve hooks: give a key of hooks', () =>
+        startHooksService({ file, name, tenant, stateDir, nats: address, log: logTarget() }),
+      ),
     (service) => {
       const { name: served, instance, count } = service;
       if (flags.on('json'))
@@ -71,7 +75,10 @@ async function serveTool(invocation: Invocation, given: string | undefined): Pro
   const thrown = thrownByOthers('a tool');
   return serveUntilTold(
     { name: 'tool', stateDir, title: () => `the tool service of ${basename(file)}` },
-    () => startToolService({ file, tenant, stateDir, nats: address, log: logTarget() }),
+    () =>
+      permittedTo('serve tools: give a key of tools, or a worker’s own,', () =>
+        startToolService({ file, tenant, stateDir, nats: address, log: logTarget() }),
+      ),
     ({ tools }) => {
       if (flags.on('json')) standardStreams.out(`${JSON.stringify({ type: 'ready', tools })}\n`);
       else standardStreams.err(`serves ${tools.join(', ')} of ${file}; stop with Ctrl-C\n`);
@@ -117,13 +124,16 @@ function named(personas: readonly { readonly name: string; readonly version: str
 async function serveSessions(invocation: Invocation): Promise<ExitCode> {
   const { flags, env } = invocation;
   const manifest = manifestOf(flags, env);
+  const hostName = env.COX_HOST_NAME ? readId(HostName, 'COX_HOST_NAME', env.COX_HOST_NAME) : undefined;
   const { address, stateDir } = await someBus(invocation);
   if (manifest) standardStreams.err(manifestNotice(manifest));
   const { startSessionsService } = await import('@coxswain/sessions');
-  const hostName = env.COX_HOST_NAME || undefined;
   return serveUntilTold(
     { name: 'sessions', stateDir, title: ({ hostId }) => `the session host ${hostId}` },
-    () => startSessionsService({ nats: address, stateDir, hostName, manifest, log: logTarget() }),
+    () =>
+      permittedTo('host sessions: give a key of hosts', () =>
+        startSessionsService({ nats: address, stateDir, hostName, manifest, log: logTarget() }),
+      ),
     ({ hostId }) => {
       if (flags.on('json')) standardStreams.out(`${JSON.stringify({ type: 'ready', host: hostId })}\n`);
       else standardStreams.err(`the session host ${hostId} serves; stop with Ctrl-C\n`);

@@ -1,9 +1,9 @@
 /** `cox sessions`. */
 import { describeState, hasEnded, printable, type SessionListing, topState } from '@coxswain/client';
-import type { SessionStatus } from '@coxswain/protocol';
+import { JOURNAL_STREAMS, type SessionStatus } from '@coxswain/protocol';
 import { type OpenBus, withBus } from '../instance/open-bus.ts';
 import { sessionStatus } from '../instance/session-status.ts';
-import { EXIT } from '../line/cli-error.ts';
+import { CliError, EXIT } from '../line/cli-error.ts';
 import type { CommandRun } from '../line/command-spec.ts';
 import { pageOf } from '../run/session-page.ts';
 import { counted } from '../terminal/counted.ts';
@@ -23,6 +23,7 @@ export const run: CommandRun = (invocation) => {
   const json = flags.on('json');
   return withBus(invocation, false, async (bus) => {
     const all = (await bus.client.sessions()).reverse();
+    if (all.length === 0) await requireStreams(bus);
     const wanted = flags.on('deleted') ? all : all.filter(({ deleted }) => !deleted);
     const { items, left } = pageOf(wanted, { limit, after: flags.text('after') });
     const listed: Listed[] = [];
@@ -57,6 +58,18 @@ export const run: CommandRun = (invocation) => {
     return EXIT.ok;
   });
 };
+
+const JOURNALS: ReadonlySet<string> = new Set(JOURNAL_STREAMS);
+
+/** A bus that was named and has no streams has never had a session, or has lost them. Hosts of this machine are making theirs. */
+async function requireStreams({ address, client }: OpenBus): Promise<void> {
+  if (!address || address.source === 'state-dir') return;
+  const { streams } = await client.busInfo();
+  const missing = streams.find(({ name, present }) => !present && JOURNALS.has(name));
+  if (!missing) return;
+  const message = `streams_missing: this bus has no stream ${missing.name}: cox streams makes them, or a session host that may`;
+  throw new CliError(EXIT.error, 'streams_missing', message);
+}
 
 /** A session's listing, with what its newest record alone does not say. */
 type Listed = SessionListing & Partial<Pick<SessionStatus, 'suspended' | 'wakes_at'>>;

@@ -54,7 +54,7 @@ function forPeople(status: SessionStatus): string {
     const how = `${by_itself ? 'by itself' : 'by command'}, ${ago(since)}${reason === null ? '' : ` (${printable(reason)})`}`;
     rows.push(['suspended', `${how}${waitsFor(status.suspended) || ', until it is resumed'}`]);
   }
-  if (status.wakes_at !== null) rows.push(['wakes', status.wakes_at]);
+  if (status.wakes_at !== null && !status.suspended) rows.push(['wakes', status.wakes_at]);
   if (status.error) {
     const at = status.failed_at === null ? '' : ` (at record ${status.failed_at})`;
     rows.push(['error', `${status.error.code}: ${printable(status.error.message)}${at}`]);

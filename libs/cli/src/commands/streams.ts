@@ -1,12 +1,21 @@
 /** `cox streams`. */
-import { connectionTo, connectNats, ensureStreams } from '@coxswain/adapter-nats';
+import { connectionTo, connectNats, ensureStreams, NatsRefusedError } from '@coxswain/adapter-nats';
 import { JOURNAL_STREAMS, STREAMS } from '@coxswain/protocol';
-import { findBus } from '../instance/find-bus.ts';
-import { CliError, EXIT } from '../line/cli-error.ts';
+import { type BusAddress, findBus } from '../instance/find-bus.ts';
+import { connectTo } from '../instance/open-bus.ts';
+import { awaitCopies, type Copies, copiesOf, copiesText } from '../instance/stream-copies.ts';
+import { CliError, EXIT, usageError } from '../line/cli-error.ts';
 import type { CommandRun } from '../line/command-spec.ts';
-import { standardStreams } from '../terminal/streams.ts';
+import { askYes } from '../terminal/ask-yes.ts';
+import { isInteractive, standardStreams } from '../terminal/streams.ts';
 
 const COUNT = JOURNAL_STREAMS.length + Object.keys(STREAMS).length;
+
+/** What a large bus copies in that time; the copying goes on by itself. */
+const COPIED_WITHIN_MS = 120_000;
+
+/** No servers to place so many copies on: of a cluster, and of a server that stands alone. */
+const TOO_FEW_SERVERS: ReadonlySet<number> = new Set([10_005, 10_074]);
 
 /** Makes the streams of a bus and checks them: what only the admin may, where users have keys of their own. */
 export const run: CommandRun = async ({ flags, env }) => {
@@ -16,13 +25,63 @@ export const run: CommandRun = async ({ flags, env }) => {
     const message = `nothing runs on ${stateDir}; name a bus with --nats or NATS_URL: hosts of this machine make their own`;
     throw new CliError(EXIT.error, 'not_running', message);
   }
+  const client = await connectTo(address);
+  try {
+    const before = copiesOf((await client.busInfo()).streams);
+    if (replicas !== undefined && replicas < before.most && !flags.on('yes') && !(await mayLower(before, replicas))) {
+      standardStreams.err('nothing was changed\n');
+      return EXIT.error;
+    }
+    await ensure(address, replicas);
+    // Where nobody has asked for more there is nothing to wait for: a server that is away may stay so.
+    const isMore = replicas !== undefined && before.streams > 0 && replicas > before.fewest;
+    const tell = (text: string) => standardStreams.err(`${text}\n`);
+    const after = await awaitCopies(client, isMore ? COPIED_WITHIN_MS : 0, tell);
+    if (isMore && after.whole < after.streams) throw incomplete(after);
+    const line = { type: 'streams', count: COUNT, copies: after.most, copies_before: before.most };
+    if (flags.on('json')) standardStreams.out(`${JSON.stringify(line)}\n`);
+    else
+      standardStreams.err(`${COUNT} streams and buckets are there, and as they have to be; ${said(before, after)}\n`);
+    return EXIT.ok;
+  } finally {
+    await client.close();
+  }
+};
+
+/** Copies that are taken away are what a dead server’s data would have been had from. */
+async function mayLower(before: Copies, replicas: number): Promise<boolean> {
+  const change = `${copiesText(before)} -> ${replicas}`;
+  if (!isInteractive())
+    throw usageError(`--replicas ${replicas} takes copies away (${change}): nobody can be asked here, so give --yes`);
+  return askYes(`Take copies of every stream away (${change})?`);
+}
+
+async function ensure(address: BusAddress, replicas: number | undefined): Promise<void> {
   const nc = await connectNats({ ...connectionTo(address), name: 'cox-streams' });
   try {
     await ensureStreams(nc, { replicas });
+  } catch (error) {
+    if (!(error instanceof NatsRefusedError) || !TOO_FEW_SERVERS.has(error.errCode)) throw error;
+    const message =
+      `too_few_servers: ${replicas} copies of every stream need as many servers in the cluster, with room for them ` +
+      `(${error.message})`;
+    throw new CliError(EXIT.error, 'too_few_servers', message);
   } finally {
     await nc.close();
   }
-  if (flags.on('json')) standardStreams.out(`${JSON.stringify({ type: 'streams', count: COUNT })}\n`);
-  else standardStreams.err(`${COUNT} streams and buckets are there, and as they have to be\n`);
-  return EXIT.ok;
-};
+}
+
+function incomplete({ whole, streams, most }: Copies): CliError {
+  const message =
+    `copies_incomplete: ${streams - whole} of ${streams} streams do not have their ${most} copies yet; ` +
+    'copying goes on by itself where all servers are up: cox doctor tells how far it is';
+  return new CliError(EXIT.error, 'copies_incomplete', message);
+}
+
+/** `copies of each: 1 -> 3`. */
+function said(before: Copies, after: Copies): string {
+  const isSame = before.streams === 0 || (before.fewest === after.fewest && before.most === after.most);
+  const lacking = after.streams - after.whole;
+  const behind = lacking === 0 ? '' : `, which ${lacking} of them do not have up to date: cox doctor`;
+  return `copies of each: ${isSame ? '' : `${copiesText(before)} -> `}${copiesText(after)}${behind}`;
+}

@@ -3,7 +3,7 @@ import { TenantId } from '@coxswain/protocol';
 import { type DeletePorts, type SweepOptions, sweepBlobs, sweepSessions } from '@coxswain/session';
 import { withAdminPorts } from '../instance/admin-ports.ts';
 import { withBusOnce } from '../instance/open-bus.ts';
-import { EXIT, usageError } from '../line/cli-error.ts';
+import { CliError, EXIT, usageError } from '../line/cli-error.ts';
 import type { CommandRun } from '../line/command-spec.ts';
 import { deletedLine, whoDeletes } from '../run/deleted-line.ts';
 import { readRetention } from '../run/typed-duration.ts';
@@ -29,6 +29,7 @@ export const run: CommandRun = async (invocation) => {
     );
   return withBusOnce(invocation, false, (bus) =>
     withAdminPorts(bus, async (ports) => {
+      refuseUnknown(kept, await ports.purge.tenants(), sure);
       const options = { keptMs, max, dryRun, by: whoDeletes(env) };
       if (kept.length > 0 && !sure && isInteractive() && !(await isConfirmed(ports, options))) {
         standardStreams.err('nothing was deleted\n');
@@ -57,6 +58,21 @@ export const run: CommandRun = async (invocation) => {
     }),
   );
 };
+
+/**
+ * A name that is misspelled would have the sessions that it was to keep deleted by the time of all others. Whoever is sure of
+ * it, and whoever only asks what would go, is told.
+ */
+function refuseUnknown(kept: readonly string[], tenants: readonly string[], sure: boolean): void {
+  const named = kept.filter((text) => text.includes('=')).map((text) => text.slice(0, text.indexOf('=')));
+  const unknown = named.filter((tenant) => !tenants.includes(tenant));
+  if (unknown.length === 0) return;
+  const there = tenants.length === 0 ? 'there is none of any' : `there are some of ${tenants.slice(0, 16).join(', ')}`;
+  const message = `--keep names ${unknown.join(', ')}, and no session is of such a tenant; ${there}`;
+  if (!sure)
+    throw new CliError(EXIT.error, 'tenant_not_found', `tenant_not_found: ${message}; --yes sweeps all the same`);
+  standardStreams.err(`${message}\n`);
+}
 
 /** Says what would go, and asks. Where nothing would there is nothing to ask. */
 async function isConfirmed(ports: DeletePorts, options: SweepOptions): Promise<boolean> {

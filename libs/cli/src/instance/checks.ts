@@ -4,8 +4,18 @@ import { randomUUID } from 'node:crypto';
 import { rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
-import { findServer, makeFolder, minimumServerVersion, serverVersionAtLeast } from '@coxswain/adapter-nats';
-import { type Client, NoHostError, newSessionId, SessionNotFoundError } from '@coxswain/client';
+import {
+  connectionTo,
+  connectNats,
+  findServer,
+  listHosts,
+  makeFolder,
+  minimumServerVersion,
+  NatsRefusedError,
+  NatsUnavailableError,
+  serverVersionAtLeast,
+} from '@coxswain/adapter-nats';
+import { type Client, NoHostError, newSessionId, SessionNotFoundError, type StreamPresence } from '@coxswain/client';
 import type { Flags } from '../line/flags.ts';
 import { KEY_VARIABLES, keysFound } from '../run/start-body.ts';
 import { counted } from '../terminal/counted.ts';
@@ -105,16 +115,8 @@ async function* busChecks(address: BusAddress): AsyncGenerator<Check> {
         ? `the server is ${serverVersion}; ${minimumServerVersion} or newer is needed`
         : `nats-server ${serverVersion}, named by ${address.source}${jetstream ? '' : ', has no JetStream'}`,
     };
-    for (const { name, present, messages } of streams) {
-      yield {
-        name: `stream_${name}`,
-        status: present ? 'ok' : 'warning',
-        message: present
-          ? `stream ${name}: ${counted(messages, 'message')}`
-          : `stream ${name} is missing; a session host makes it`,
-      };
-    }
-    yield await hostCheck(client);
+    for (const stream of streams) yield streamCheck(stream);
+    yield await hostCheck(client, address);
   } catch (error) {
     yield { name: 'bus', status: 'failed', message: (error as Error).message };
   } finally {
@@ -122,7 +124,22 @@ async function* busChecks(address: BusAddress): AsyncGenerator<Check> {
   }
 }
 
-async function hostCheck(client: Client): Promise<Check> {
+/** Whether a stream is there, with as many copies as it is to have. */
+export function streamCheck({ name, present, messages, copies, current }: StreamPresence): Check {
+  const check = `stream_${name}`;
+  if (!present)
+    return {
+      name: check,
+      status: 'warning',
+      message: `stream ${name} is missing; cox streams or a session host makes it`,
+    };
+  const lacks =
+    current < copies ? `, of which ${copies - current} ${copies - current === 1 ? 'is' : 'are'} not up to date` : '';
+  const message = `stream ${name}: ${counted(messages, 'message')}, ${copies === 1 ? '1 copy' : `${copies} copies`}${lacks}`;
+  return { name: check, status: lacks === '' ? 'ok' : 'warning', message };
+}
+
+async function hostCheck(client: Client, address: BusAddress): Promise<Check> {
   try {
     // A session that cannot exist: any answer shows that somebody answers.
     await client.session(newSessionId()).state();
@@ -133,7 +150,27 @@ async function hostCheck(client: Client): Promise<Check> {
     }
     if (!(error instanceof SessionNotFoundError)) throw error;
   }
-  return { name: 'host', status: 'ok', message: 'a session host answers' };
+  const hosts = await liveHosts(address);
+  const message =
+    hosts.length === 0
+      ? 'a session host answers'
+      : `${counted(hosts.length, 'session host')} ${hosts.length === 1 ? 'lives' : 'live'}: ${hosts.slice(0, HOSTS_TOLD_MAX).join(', ')}`;
+  return { name: 'host', status: 'ok', message };
+}
+
+const HOSTS_TOLD_MAX = 64;
+
+/** The hosts, by what they say of themselves; none where this user may not hear it, as clients may not. */
+async function liveHosts(address: BusAddress): Promise<readonly string[]> {
+  const nc = await connectNats({ ...connectionTo(address), name: 'cox-doctor' });
+  try {
+    return await listHosts(nc);
+  } catch (error) {
+    if (error instanceof NatsRefusedError || error instanceof NatsUnavailableError) return [];
+    throw error;
+  } finally {
+    await nc.close();
+  }
 }
 
 function keysCheck(env: NodeJS.ProcessEnv): Check {

@@ -5,6 +5,10 @@ const STATE_DIR: FlagSpec = {
   value: 'DIR',
   help: 'Where the embedded server keeps its state (COX_STATE_DIR; ~/.local/state/coxswain)',
 };
+const SERVED_DIR: FlagSpec = {
+  value: 'DIR',
+  help: 'A folder of this service’s own, for its log and for cox health (COX_STATE_DIR; ~/.local/state/coxswain)',
+};
 const JSON_LINES: FlagSpec = { help: 'One JSON object a line on stdout' };
 const PORT: FlagSpec = { value: 'N', help: 'Port of the embedded server (a free one)' };
 
@@ -118,6 +122,7 @@ const SERVICES: readonly HelpSpec[] = [
     help: 'Answer the hooks of sessions with a module of handlers, or with a manifest',
     flags: {
       ...OF_TENANT,
+      'state-dir': SERVED_DIR,
       name: { value: 'NAME', help: 'The hook service’s name (the file’s); instances of one name share the work' },
     },
     examples: ['cox serve hooks ./policy.ts', 'cox serve hooks coxswain.yaml --name policy'],
@@ -133,7 +138,7 @@ const SERVICES: readonly HelpSpec[] = [
     name: 'tool',
     args: ['<file>'],
     help: 'Take the calls of the tools that a module defines; any number of processes share them',
-    flags: OF_TENANT,
+    flags: { ...OF_TENANT, 'state-dir': SERVED_DIR },
     examples: [
       'cox serve tool ./my-tool.ts',
       'NATS_NKEY=./auth/tenants/default/workers/stock.nk cox serve tool ./stock.ts',
@@ -143,7 +148,7 @@ const SERVICES: readonly HelpSpec[] = [
     name: 'sessions',
     args: [],
     help: 'Host sessions, of all tenants; any number of hosts share them (COX_HOST_NAME names this one)',
-    flags: { ...BUS, manifest: MANIFEST },
+    flags: { ...BUS, 'state-dir': SERVED_DIR, manifest: MANIFEST },
     examples: ['cox serve sessions', 'COX_HOST_NAME=two cox serve sessions --nats nats://bus:4222'],
   },
 ];
@@ -505,17 +510,21 @@ export const COMMANDS: readonly CommandSpec[] = [
     args: [],
     help: 'Write a nats-server’s accounts and the keys of every role: who may do what on a bus',
     flags: {
-      out: { value: 'DIR', help: 'The folder to write; it must not be there yet, but with --add and --remove' },
+      out: {
+        value: 'DIR',
+        help: 'The folder to write; it must not be there yet, but with --add, --remove and --renew',
+      },
       add: {
         value: '[TENANT/]ROLE=NAME',
-        help: 'Add one more key to a folder that is there, of a role or, with worker=NAME=TOOL,…, of a worker; no other changes',
+        help: 'Add one more key to a folder that is there, of a role or, with worker=NAME=TOOL,…, of a worker; or, with tenant=NAME, a tenant with all its keys',
         repeatable: true,
       },
       remove: {
         value: '[TENANT/]ROLE[=NAME]',
-        help: 'Take a key (worker=NAME: a worker’s) out of a folder: servers let it in no more once they have read it again',
+        help: 'Take a key (worker=NAME: a worker’s; tenant=NAME: all of a tenant’s) out of a folder: servers let it in no more once they have read it again',
         repeatable: true,
       },
+      renew: { help: 'Give the keys of a folder the rights of this version: after an upgrade' },
       tenant: { value: 'NAME', help: 'A tenant, each with an account of its own (default)', repeatable: true },
       worker: {
         value: 'NAME=TOOL,…',
@@ -531,6 +540,8 @@ export const COMMANDS: readonly CommandSpec[] = [
       'cox auth --out ./auth --tenant red --tenant blue',
       'cox auth --out ./auth --worker stock=stock_level,reserve',
       'cox auth --out ./auth --add operator=alice --add host=second',
+      'cox auth --out ./auth --add tenant=green',
+      'cox auth --out ./auth --renew',
       'cox auth --out ./auth --remove host',
       'cox auth --out ./auth --remove worker=stock --add worker=stock=stock_level',
     ],
@@ -540,7 +551,14 @@ export const COMMANDS: readonly CommandSpec[] = [
     name: 'streams',
     args: [],
     help: 'Make the streams of a bus where they are missing, and check those that are there',
-    flags: { ...BUS, replicas: { value: 'N', help: 'Copies of every stream, 1 to 5 (1)' } },
+    flags: {
+      ...BUS,
+      replicas: {
+        value: 'N',
+        help: 'Copies of every stream, 1 to 5; without it they stay as they are, and new ones get 1',
+      },
+      yes: { help: 'Do not ask before copies are taken away' },
+    },
     examples: ['NATS_NKEY=./auth/admin.nk cox streams --replicas 3'],
     load: () => import('../commands/streams.ts'),
   },
@@ -562,7 +580,13 @@ export const COMMANDS: readonly CommandSpec[] = [
     name: 'health',
     args: [],
     help: 'Ask what serves from a state folder whether it can do its work; exits 1 where it cannot, or nothing does',
-    flags: { 'state-dir': STATE_DIR, json: JSON_LINES },
+    flags: {
+      'state-dir': {
+        value: 'DIR',
+        help: 'The folder of the services that are asked (COX_STATE_DIR; ~/.local/state/coxswain)',
+      },
+      json: JSON_LINES,
+    },
     load: () => import('../commands/health.ts'),
   },
   {

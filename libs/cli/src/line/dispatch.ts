@@ -28,12 +28,20 @@ export async function dispatch(argv: readonly string[], env: NodeJS.ProcessEnv):
 }
 
 async function tell(error: unknown, json: boolean): Promise<ExitCode> {
-  const { exitCode, code, message } = asFailure(error);
+  const { exitCode, code, message } = asFailure(await coded(error));
   if (json) process.stdout.write(`${JSON.stringify({ type: 'error', code, message, exit_code: exitCode })}\n`);
   process.stderr.write(`cox: ${await shown(message)}\n`);
   // A failure without a code is a mistake of ours: its stack is what helps.
   if (code === 'internal' && error instanceof Error) process.stderr.write(`${error.stack}\n`);
   return exitCode;
+}
+
+/** What the library of NATS has thrown by itself says in its own words what the bus is: it is told with a code, too. */
+async function coded(error: unknown): Promise<unknown> {
+  if (error instanceof CliError || !(error instanceof Error)) return error;
+  if (typeof (error as { code?: unknown }).code === 'string') return error;
+  const { asTrouble } = await import('@coxswain/client');
+  return asTrouble(error) ?? error;
 }
 
 /** Without what would move a terminal: a message may quote what others have written. */

@@ -29,7 +29,14 @@ export interface KeyPlace {
 /** What is asked of a ring cannot be done; the message says what would be right. */
 export class KeyringError extends Error {
   override readonly name = 'KeyringError';
-  readonly code: 'keyring_unreadable' | 'key_exists' | 'key_not_found' | 'key_is_last' | 'tenant_not_found';
+  readonly code:
+    | 'keyring_unreadable'
+    | 'key_exists'
+    | 'key_not_found'
+    | 'key_is_last'
+    | 'tenant_exists'
+    | 'tenant_is_last'
+    | 'tenant_not_found';
   constructor(code: KeyringError['code'], message: string) {
     super(message);
     this.code = code;
@@ -94,7 +101,7 @@ export function withKey(
   if (tenant !== undefined && !ring.settings.tenants.includes(tenant))
     throw new KeyringError(
       'tenant_not_found',
-      `there is no tenant ${tenant}; there is ${ring.settings.tenants.join(', ')}`,
+      `there is no tenant ${tenant}; there is ${ring.settings.tenants.join(', ')}: --add tenant=${tenant} adds it`,
     );
   if (keyAt(ring, place))
     throw new KeyringError(

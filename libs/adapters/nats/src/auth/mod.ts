@@ -13,6 +13,7 @@ export {
   withKey,
   withoutKey,
 } from './keyring.ts';
+export { TENANTS_MAX, withoutTenant, withTenant } from './ring-tenants.ts';
 export {
   type AuthSettings,
   passagesOf,

@@ -26,7 +26,7 @@ export async function makeFolder(path: string): Promise<void> {
     } catch (error) {
       // Another process may have made it at the same moment.
       if ((error as NodeJS.ErrnoException).code !== 'EEXIST')
-        throw new StateDirUnusableError(path, reasonOf(error), { cause: error });
+        throw new StateDirUnusableError(path, folderTrouble(error), { cause: error });
     }
   }
   // EEXIST is also what a link to nowhere answers.
@@ -38,12 +38,14 @@ async function isFolder(path: string, asked: string): Promise<boolean> {
     if ((await stat(path)).isDirectory()) return true;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return false;
-    throw new StateDirUnusableError(asked, reasonOf(error), { cause: error });
+    throw new StateDirUnusableError(asked, folderTrouble(error), { cause: error });
   }
   throw new StateDirUnusableError(asked, path === asked ? 'it is not a folder' : `${path} is not a folder`);
 }
 
-function reasonOf(error: unknown): string {
+/** Why a folder cannot be made or written, in words: also of what {@link makeFolder} throws. */
+export function folderTrouble(error: unknown): string {
+  if (error instanceof StateDirUnusableError) return error.reason;
   const { code } = error as NodeJS.ErrnoException;
   const reasons: Record<string, string> = {
     EACCES: 'this user may not write there',

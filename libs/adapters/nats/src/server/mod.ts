@@ -5,7 +5,7 @@ export type { DebianSource } from './fetch-debian-package.ts';
 export type { ReleaseSource } from './fetch-release.ts';
 export { type FetchReport, type ReportStream, reportTo } from './fetch-report.ts';
 export { type FindServerOptions, type FoundServer, findServer } from './find-server.ts';
-export { makeFolder } from './make-folder.ts';
+export { folderTrouble, makeFolder } from './make-folder.ts';
 export { isAlive, markProcess, type ProcessMark } from './process-birth.ts';
 export {
   ConnectionFileInvalidError,

@@ -35,11 +35,14 @@ export class NatsServerNotFoundError extends Error {
 export class StateDirUnusableError extends Error {
   readonly code = 'state_dir_unusable';
   readonly path: string;
+  /** In words, without the path. */
+  readonly reason: string;
 
   constructor(path: string, reason: string, options?: ErrorOptions) {
     super(`the state folder ${path} cannot be used: ${reason}; give another --state-dir`, options);
     this.name = 'StateDirUnusableError';
     this.path = path;
+    this.reason = reason;
   }
 }
 

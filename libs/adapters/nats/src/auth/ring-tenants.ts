@@ -1,0 +1,45 @@
+/** Tenants of a folder of keys that is there: one more, with a key for each role, or one fewer. */
+import type { TenantId } from '@coxswain/protocol';
+import { type KeyFile, newKeyFile } from './auth-files.ts';
+import { type Keyring, KeyringError, type RingKey, withKey } from './keyring.ts';
+import { TENANT_ROLES } from './roles.ts';
+
+/** Tenants that one bus may have: each is an account of its servers. */
+export const TENANTS_MAX = 256;
+
+/**
+ * The ring with one tenant more, and the files of its keys.
+ * @throws KeyringError where it is there already.
+ */
+export function withTenant(ring: Keyring, tenant: TenantId): { readonly ring: Keyring; readonly files: KeyFile[] } {
+  const { settings, keys } = ring;
+  if (settings.tenants.includes(tenant)) throw new KeyringError('tenant_exists', `there is a tenant ${tenant} already`);
+  const files = TENANT_ROLES.map((role) => newKeyFile({ role, tenant }));
+  let grown: Keyring = { settings: { ...settings, tenants: [...settings.tenants, tenant] }, keys };
+  for (const { role, publicKey } of files) grown = withKey(grown, { role, tenant }, publicKey).ring;
+  return { ring: grown, files };
+}
+
+/**
+ * The ring without a tenant, and the keys that go with it, workers' own among them.
+ * @throws KeyringError where it is not there, or is the only one.
+ */
+export function withoutTenant(ring: Keyring, tenant: string): { readonly ring: Keyring; readonly keys: RingKey[] } {
+  const { settings } = ring;
+  const { tenants, workers } = settings;
+  if (!tenants.includes(tenant))
+    throw new KeyringError('tenant_not_found', `there is no tenant ${tenant}; there is ${tenants.join(', ')}`);
+  if (tenants.length === 1)
+    throw new KeyringError('tenant_is_last', `${tenant} is the only tenant; add another one first`);
+  return {
+    ring: {
+      settings: {
+        ...settings,
+        tenants: tenants.filter((one) => one !== tenant),
+        workers: workers?.filter((worker) => worker.tenant !== tenant),
+      },
+      keys: ring.keys.filter((key) => key.tenant !== tenant),
+    },
+    keys: ring.keys.filter((key) => key.tenant === tenant),
+  };
+}

@@ -1,0 +1,119 @@
+/** Asks the bus's store, which for some seconds may have nobody who can answer: its servers are choosing a leader. */
+import { JetStreamApiError, JetStreamError } from '@nats-io/jetstream';
+import { errors } from '@nats-io/nats-core';
+import { ClientError } from './client-errors.ts';
+
+/** Longer than a cluster takes to choose a leader, which is six seconds for one that was killed. */
+const ANSWERED_WITHIN_MS = 10_000;
+const PAUSE_MS = 250;
+/** What the server says of a request that nobody there can carry out at the moment. */
+const UNAVAILABLE = 503;
+/** JetStream is off: for the server, and for the account. */
+const OFF: ReadonlySet<number> = new Set([10_076, 10_039]);
+
+/** The store does not answer, or has nobody who can: no leader, too few servers of the cluster, no connection. It may be tried again. */
+export class StoreUnavailableError extends ClientError {
+  constructor(cause: unknown) {
+    super('nats_unreachable', whyUnanswered(cause), { cause });
+  }
+}
+
+/** The store has answered with an error that nobody here expects. */
+export class StoreRefusedError extends ClientError {
+  constructor(cause: JetStreamError | JetStreamApiError) {
+    super('nats_request_refused', `the NATS server refuses: ${cause.message}`, { cause });
+  }
+}
+
+/**
+ * Asks, and again while nobody can answer, for ten seconds in all.
+ * @param ask reads, and may be called many times.
+ * @throws StoreUnavailableError where nobody has answered by then, at once where JetStream is off; what else `ask` throws.
+ */
+export async function askStore<T>(ask: () => Promise<T>): Promise<T> {
+  const giveUpAtMs = performance.now() + ANSWERED_WITHIN_MS;
+  for (;;) {
+    const leftMs = giveUpAtMs - performance.now();
+    try {
+      return await within(leftMs, ask());
+    } catch (error) {
+      if (!isUnanswered(error)) throw error;
+      const isOff = error instanceof JetStreamApiError && OFF.has(error.code);
+      if (isOff || performance.now() + PAUSE_MS >= giveUpAtMs) throw new StoreUnavailableError(error);
+    }
+    await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
+  }
+}
+
+/** What follows within ten seconds of what was before, each time; then the store has lost whoever answered. */
+export async function* answeredInTime<T>(
+  items: AsyncGenerator<T, void, undefined>,
+): AsyncGenerator<T, void, undefined> {
+  let waits = false;
+  try {
+    for (;;) {
+      waits = true;
+      const { done, value } = await within(ANSWERED_WITHIN_MS, items.next()).catch((error: unknown) => {
+        throw isUnanswered(error) ? new StoreUnavailableError(error) : error;
+      });
+      waits = false;
+      if (done) return;
+      yield value;
+    }
+  } finally {
+    const ended = items.return();
+    // What waits for an answer that does not come ends with the connection.
+    if (waits) ended.catch(() => undefined);
+    else await ended;
+  }
+}
+
+/** Whether nobody has answered, or has said that nobody can at the moment. */
+export function isUnanswered(error: unknown): boolean {
+  if (error instanceof JetStreamApiError) return error.status === UNAVAILABLE;
+  return isUnheard(error) || NO_CONNECTION.some((kind) => error instanceof kind);
+}
+
+/** Whether nobody listens at all: there is no such stream, it has no leader, or JetStream is off. */
+export function isUnheard(error: unknown): boolean {
+  if (error instanceof errors.RequestError) return error.isNoResponders();
+  // The library does not show the class by which it says so.
+  return error instanceof errors.NoRespondersError || (error as Error | null)?.name === 'JetStreamNotEnabled';
+}
+
+const NO_CONNECTION = [
+  errors.TimeoutError,
+  errors.ClosedConnectionError,
+  errors.DrainingConnectionError,
+  errors.ConnectionError,
+];
+
+/** An error of the NATS client's library, as one with a code; null for any other. */
+export function asTrouble(error: unknown): ClientError | null {
+  if (isUnanswered(error)) return new StoreUnavailableError(error);
+  if (error instanceof JetStreamApiError || error instanceof JetStreamError) return new StoreRefusedError(error);
+  return null;
+}
+
+function whyUnanswered(cause: unknown): string {
+  if (isUnheard(cause))
+    return 'nobody on the bus answers for its store: a stream has no leader now, or JetStream is off';
+  if (cause instanceof errors.TimeoutError)
+    return 'the bus does not answer in time: it is choosing a leader, or too few of its servers live';
+  const said = cause instanceof Error ? cause.message : String(cause);
+  return `the bus cannot answer now: ${said}`;
+}
+
+async function within<T>(ms: number, answer: Promise<T>): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new errors.TimeoutError()), Math.max(0, ms));
+  });
+  try {
+    return await Promise.race([answer, late]);
+  } finally {
+    clearTimeout(timer);
+    // Where it was late, it fails later and nobody hears it.
+    answer.catch(() => undefined);
+  }
+}

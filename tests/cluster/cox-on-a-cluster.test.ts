@@ -1,0 +1,96 @@
+/** What `cox` says of a cluster: how many copies it keeps, and that nobody answers while too few of its servers live. */
+import { JOURNAL_STREAMS } from '@coxswain/protocol';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { cox } from '../e2e/kit/child.ts';
+import { removeScratch } from '../e2e/kit/scratch.ts';
+import { scripted } from '../e2e/kit/scripts.ts';
+import { type Cluster, startCluster } from './cluster.ts';
+
+vi.setConfig({ testTimeout: 180_000, hookTimeout: 300_000 });
+
+describe('a cluster of three servers', () => {
+  let cluster: Cluster;
+  let url: string;
+  const run = (...args: string[]) => cox([...args, '--json'], { env: { NATS_URL: url } });
+  const streamChecks = async () =>
+    (await run('doctor')).json.filter(({ name }) => (name as string).startsWith('stream_')) as { message: string }[];
+
+  beforeAll(async () => {
+    cluster = await startCluster();
+    url = cluster.natsUrl;
+    const made = await run('streams');
+    expect(made.code, made.told).toBe(0);
+    expect(made.json).toMatchObject([{ type: 'streams', copies: 1 }]);
+  });
+  afterAll(async () => {
+    await cluster?.stop();
+    await removeScratch();
+  });
+
+  it('is given three copies, which are there when it is said', async () => {
+    const raised = await run('streams', '--replicas', '3');
+    expect(raised.code, raised.told).toBe(0);
+    expect(raised.json).toMatchObject([{ type: 'streams', copies_before: 1, copies: 3 }]);
+    const checks = await streamChecks();
+    expect(checks.length).toBeGreaterThan(20);
+    for (const check of checks)
+      expect(check).toMatchObject({ status: 'ok', message: expect.stringMatching(/, 3 copies$/) });
+  });
+
+  it('loses no copy where nobody has said yes to it', async () => {
+    const refused = await run('streams', '--replicas', '1');
+    expect([refused.code, refused.json]).toMatchObject([
+      2,
+      [{ code: 'usage', message: expect.stringContaining('3 -> 1') }],
+    ]);
+    const [check] = await streamChecks();
+    expect(check?.message).toContain('3 copies');
+  });
+
+  it('has not servers enough for four copies, and says so', async () => {
+    const refused = await run('streams', '--replicas', '4');
+    expect(refused.code).toBe(1);
+    expect(refused.json).toMatchObject([{ code: 'too_few_servers', message: expect.stringContaining('4 copies') }]);
+  });
+
+  it('is read by nobody while two of three stand still: every command says so in one sentence, and ends', async () => {
+    const [first, ...others] = cluster.nodes;
+    url = `nats://${cluster.token}@${first?.url.replace('nats://', '')}`;
+    const model = await scripted([{ text: 'Done.' }]);
+    for (const node of others) node.pause();
+    // A server that leads goes on answering for some seconds, until it notices that nobody follows.
+    const nc = await cluster.connect({ only: first?.name ?? '' });
+    const answers = async (stream: string) => {
+      const answer = await nc.request(`$JS.API.STREAM.INFO.${stream}`, '', { timeout: 2_000 }).catch(() => null);
+      return answer !== null && answer.json<{ error?: unknown }>().error === undefined;
+    };
+    await vi.waitFor(async () => expect(await Promise.all(JOURNAL_STREAMS.map(answers))).not.toContain(true), {
+      timeout: 60_000,
+      interval: 500,
+    });
+    const lines: [string[], string][] = [
+      [['sessions'], 'nats_unreachable'],
+      [['show', 'abc'], 'nats_unreachable'],
+      [['approvals'], 'nats_unreachable'],
+      [['export', 'abc'], 'nats_unreachable'],
+      [['steer', 'abc', 'Turn back.'], 'nats_unreachable'],
+      [['run', 'Go.', '--model', model, '--detach'], 'command_not_stored'],
+    ];
+    const ended = await Promise.all(lines.map(([args]) => run(...args)));
+    await cluster.restore();
+    for (const [index, [[name], code]] of lines.entries()) {
+      const { code: exit, stderr, stdout, told } = ended[index] as (typeof ended)[number];
+      expect([name, exit], told).toEqual([name, 1]);
+      expect(JSON.parse(stdout), told).toMatchObject({ type: 'error', code });
+      expect(stderr, told).not.toContain('    at ');
+      expect(stderr, told).not.toContain('not enabled');
+    }
+  });
+});
+
+it('a server that stands alone has no room for three copies', async ({ onTestFinished }) => {
+  const cluster = await startCluster({ size: 1 });
+  onTestFinished(() => cluster.stop());
+  const refused = await cox(['streams', '--replicas', '3', '--json'], { env: { NATS_URL: cluster.natsUrl } });
+  expect(refused.json, refused.told).toMatchObject([{ type: 'error', code: 'too_few_servers' }]);
+});

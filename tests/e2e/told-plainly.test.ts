@@ -1,0 +1,84 @@
+/** Slips of whoever looks after a bus, and what they are told. */
+import { createSessionHost } from '@coxswain/session';
+import { startSessionsService } from '@coxswain/sessions';
+import { expect, test } from 'vitest';
+import { cox } from './kit/child.ts';
+import { guardedBusAndHost } from './kit/guarded-fixture.ts';
+import { scratchFolder } from './kit/scratch.ts';
+import { scripted } from './kit/scripts.ts';
+
+const fixture = guardedBusAndHost();
+const admin = (...args: string[]) => cox([...args, '--json'], { env: fixture.bus.env('admin') });
+
+test('a tenant that --keep misspells has nothing swept, unless somebody is sure of it', async () => {
+  const client = await fixture.bus.client('operator');
+  const { session } = await client.startSession(
+    { prompt: 'Go.', model: await scripted([{ text: 'Done.' }]) },
+    { wait: 'accepted' },
+  );
+  await session.result();
+  const refused = await admin('sweep', '--keep', '90d', '--keep', 'defualt=365d');
+  expect(refused.code, refused.told).toBe(1);
+  expect(refused.json).toMatchObject([{ code: 'tenant_not_found', message: expect.stringContaining('defualt') }]);
+  const sure = await admin('sweep', '--keep', '90d', '--keep', 'defualt=365d', '--yes');
+  expect(sure.code, sure.told).toBe(0);
+  expect(sure.stderr).toContain('defualt');
+  const deleted = await admin('delete', 'D1', '--yes');
+  expect(deleted.json, deleted.told).toMatchObject([
+    { code: 'session_not_found', message: 'there is no session D1 of the tenant default' },
+  ]);
+});
+
+test('doctor names the hosts to the admin, and how many copies streams have', async () => {
+  const checks = (await admin('doctor')).json;
+  expect(checks.find(({ name }) => name === 'host')).toMatchObject({
+    status: 'ok',
+    message: expect.stringMatching(/^1 session host lives: host-/),
+  });
+  expect(checks.find(({ name }) => name === 'stream_COX_COMMANDS')).toMatchObject({
+    message: expect.stringMatching(/, 1 copy$/),
+  });
+});
+
+test.each([
+  [['serve', 'sessions'], 'give a key of hosts'],
+  [['import', 'package.json'], 'give the admin’s key'],
+])('a key that does not allow %j is told whose does', async (args, told) => {
+  const refused = await cox([...args, '--json'], { env: fixture.bus.env('operator') });
+  expect([refused.code, refused.json], refused.told).toMatchObject([
+    1,
+    [{ code: 'not_permitted', message: expect.stringContaining(told) }],
+  ]);
+  expect(refused.told).not.toContain('$JS');
+});
+
+test.each([['*'], ['a.b'], ['é x'], ['x'.repeat(65)]])('a host is not called %s', async (hostName) => {
+  const refused = await cox(['serve', 'sessions', '--json'], {
+    env: { ...fixture.bus.env('host'), COX_HOST_NAME: hostName },
+  });
+  expect(refused.json, refused.told).toMatchObject([
+    { code: 'invalid_id', message: expect.stringContaining('COX_HOST_NAME') },
+  ]);
+  const stateDir = await scratchFolder('state');
+  await expect(startSessionsService({ nats: { servers: fixture.bus.url }, stateDir, hostName })).rejects.toMatchObject({
+    code: 'invalid_id',
+    field: 'hostName',
+  });
+  const ports = { clock: {}, ids: { next: () => '1' } } as unknown as Parameters<typeof createSessionHost>[0];
+  expect(() => createSessionHost(ports, { name: hostName })).toThrow(/hostName/);
+});
+
+test('a session that is deleted is said to be, where no host lives, too', async () => {
+  const client = await fixture.bus.client('operator');
+  const { session } = await client.startSession(
+    { prompt: 'Go.', model: await scripted([{ text: 'Done.' }]) },
+    { wait: 'accepted' },
+  );
+  await session.result();
+  const deleted = await admin('delete', session.id, '--yes', '--reason', 'asked\nfor');
+  expect(deleted.code, deleted.told).toBe(0);
+  await fixture.host.terminate();
+  const told = await session.steer('Turn back.', { wait: 'accepted' }).catch((error: Error) => error);
+  expect(told).toMatchObject({ code: 'session_deleted', message: expect.stringContaining('(asked for)') });
+  fixture.host = await fixture.bus.startHost();
+});
