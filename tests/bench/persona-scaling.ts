@@ -19,7 +19,7 @@ import { writeBundle } from './host-process.ts';
 
 const STEP_MS = 100;
 const STEPS_AT_ONCE = 2;
-const SESSIONS = 32;
+const SESSIONS = 48;
 /** From the change of the number of instances to the measuring. */
 const SETTLED_MS = 2_000;
 

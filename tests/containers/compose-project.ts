@@ -45,7 +45,14 @@ export function composeProject(): ComposeProject {
     const { stdout } = await run('docker', ['compose', '-p', name, ...files, ...args], {
       cwd: dirname(COMPOSE_FILE),
       // What somebody has set for a deployment of their own is not meant, nor is their image.
-      env: { ...process.env, COX_IMAGE: 'coxswain:test', COX_WORKSPACE: 'workspace', COX_HOOKS: '', COX_TOOLS: '' },
+      env: {
+        ...process.env,
+        COX_IMAGE: 'coxswain:test',
+        COX_WORKSPACE: 'workspace',
+        COX_HOOKS: '',
+        COX_TOOLS: '',
+        COX_PERSONAS: '',
+      },
       timeout: COMMAND_WITHIN_MS,
       maxBuffer: OUTPUT_MAX_BYTES,
     });

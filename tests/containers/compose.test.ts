@@ -7,6 +7,7 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { endOf, eventOf, expectReplays, expectSound, journalOf } from '../e2e/kit/journal.ts';
 import { until } from '../e2e/kit/until.ts';
 import { composeProject } from './compose-project.ts';
+import { writeAndReview } from './personas-at-work.ts';
 
 vi.setConfig({ testTimeout: 300_000, hookTimeout: 1_200_000 });
 
@@ -75,7 +76,7 @@ test('nothing is root, nothing may write but where it has to, and the key that a
     expect(await inside('id -u'), service).toBe('1000\n');
     expect(await inside('touch /probe 2>/dev/null && echo may || echo may not'), service).toBe('may not\n');
     if (service.startsWith('nats')) continue;
-    const role = service.replace(/s(-\d)?$/, '');
+    const role = service.replace(/s?(-\w+)?$/, '');
     expect(await inside('ls /run/coxswain'), service).toBe('key.nk\n');
     const owner = role === 'session' ? 'host' : `${role}s`;
     expect(await inside('head -n 1 /run/coxswain/key.nk'), service).toContain(`the key of ${owner}`);
@@ -102,6 +103,39 @@ test('a session asks the tool worker, waits for a person, hears a steer, and the
   expect(delivered.filter((event) => event.includes('sk-ant'))).toEqual([]);
   expectSound(journal);
   await expectReplays(bus, journal);
+});
+
+test('one persona writes when a person lets it, the other one reviews, is killed meanwhile, and begins anew', async () => {
+  const reviewer = 'persona-reviewer';
+  await writeAndReview({
+    client,
+    scripts: '/examples/compose',
+    root: '/workspace',
+    killReviewer: async () => void (await project.compose('kill', '--signal', 'SIGKILL', reviewer)),
+    startReviewer: async () => void (await project.compose('up', '--detach', '--no-recreate', '--wait', reviewer)),
+  });
+});
+
+test('a persona is scaled to three instances and back, by nothing but its service', async () => {
+  const instances = async () => {
+    const lines = (await project.cox('persona', '--json')).trim().split('\n');
+    const personas = lines.map((line) => JSON.parse(line) as { name: string; instances: unknown[] });
+    return personas.find(({ name }) => name === 'reviewer')?.instances.length;
+  };
+  const scale = (to: number) =>
+    project.compose(
+      'up',
+      '--detach',
+      '--no-recreate',
+      '--wait',
+      '--scale',
+      `persona-reviewer=${to}`,
+      'persona-reviewer',
+    );
+  await scale(3);
+  await until('three to serve', async () => (await instances()) === 3, EVER_MS);
+  await scale(1);
+  await until('one to serve', async () => (await instances()) === 1, EVER_MS);
 });
 
 test('the host of a session is killed: the other goes on with it, and the killed one comes back', async () => {

@@ -58,7 +58,17 @@ test('its steps, its tools and long requests pass from account to account, and a
   expect(result).toBe(`in ${persona.pid}`);
 });
 
+test('keys of other roles serve nobody', async () => {
+  const { file } = await personaModule({ name: 'intruder', prompt: 'You work.', model: 'scripted/none.yaml' });
+  for (const role of ['tools', 'hooks', 'steerer', 'operator'] as const) {
+    const refused = await cox(['serve', 'persona', file], { env: bus.env(role) });
+    expect([role, refused.code, refused.stderr]).toEqual([role, 1, expect.stringContaining('not_permitted')]);
+  }
+  const listed = await cox(['persona', '--json'], { env: bus.env('operator') });
+  expect(listed.json.map(({ name }) => name)).toEqual(['clerk']);
+});
+
 test('the key pauses nobody', async () => {
   const refused = await cox(['persona', 'pause', 'clerk'], { env: bus.env('personas') });
-  expect(refused.code).not.toBe(0);
+  expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining('not_permitted')]);
 });

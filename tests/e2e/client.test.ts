@@ -21,6 +21,7 @@ beforeAll(async () => {
   await writeFile(join(folder, 'notes.txt'), 'n');
   await script('quick', 'turns: [{text: quick}, {text: again}]');
   await script('stream', 'turns: [{text: one two three four five six seven, chunk_ms: 20}]');
+  await script('mute', 'turns: [{text: one two, chunk_ms: 86400000}]');
   await script('waits', 'turns: [{calls: [{tool: run_command, args: {command: sleep 20}}]}, {text: heard}]');
   await script('asks', 'turns: [{calls: [{tool: write_file, args: {path: a.txt, content: a}}]}, {text: done}]');
   bus = await startBus();
@@ -52,6 +53,13 @@ test('a result is waited for; a prompt starts the next run, and its own result i
   expect(await session.result()).toMatchObject({ run: 1, stopReason: 'end_turn', text: 'quick' });
   const sent = await session.prompt('more', { wait: 'accepted' });
   expect(await session.result({ after: sent.receipt?.n as number })).toMatchObject({ run: 2, text: 'again' });
+});
+
+test('whoever has seen enough of an answer leaves at once, however long the session says nothing more', async () => {
+  const session = await start('mute');
+  for await (const { delta } of session.watch()) if (delta) break;
+  expect(await session.newest()).toMatchObject({ state: { assistant_streaming: 'streaming' } });
+  await session.cancel();
 });
 
 test('what a command wrote beyond the bound of a result is kept whole, and read on by reference', async () => {

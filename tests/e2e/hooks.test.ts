@@ -243,7 +243,7 @@ test('points that no session fires yet are served, stand in the journal’s tabl
   const { name } = await serve(`
     const told = ({ event }) => ({ body: 'asked at ' + event });
     export default {
-      on_handoff_emitted: told, OnPersonaPaused: told, OnPersonaResumed: told,
+      on_handoff_emitted: told,
     };
   `);
   const journal = await endOf(fixture.bus, await start([reads, done]));

@@ -1,75 +1,18 @@
 /** Personas in processes of their own: found by name, scaled, killed, paused, drained, waited for. */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { connectionTo, connectNats, listServedPersonas } from '@coxswain/adapter-nats';
-import { type Delta, TenantId } from '@coxswain/protocol';
-import type { NatsConnection } from '@nats-io/nats-core';
-import { afterAll, afterEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { calls, done, textOf } from './kit/called-tools.ts';
-import { type Child, cox } from './kit/child.ts';
+import { cox } from './kit/child.ts';
 import { busAndHost } from './kit/fixture.ts';
 import { endOf, eventOf, journalOf } from './kit/journal.ts';
-import { type PersonaProcess, personaModule, servePersona } from './kit/persona-service.ts';
-import { type ScriptTurn, scripted } from './kit/scripts.ts';
+import { type PersonaProcess, personaModule } from './kit/persona-service.ts';
+import { servedPersonas } from './kit/served-personas.ts';
 import { startHost } from './kit/sessions-host.ts';
 import { until } from './kit/until.ts';
 
 const fixture = busAndHost();
-const processes: Child[] = [];
-let nc: NatsConnection | undefined;
-let serial = 0;
-const fresh = (what: string) => `${what}-${++serial}`;
-
-afterAll(() => nc?.close());
-afterEach(async () => {
-  await Promise.all(processes.splice(0).map((child) => child.kill()));
-});
-
-async function served(turns: readonly ScriptTurn[], tools = '[]', more: object = {}) {
-  const name = fresh('persona');
-  const permissions = { rules: [{ tool: '*', action: 'allow' }] };
-  const definition = { name, prompt: 'You work.', model: await scripted(turns), permissions, ...more };
-  const module = await personaModule(definition, tools);
-  const serve = async (...flags: string[]) => {
-    const one = await servePersona(fixture.bus, module.file, ...flags);
-    processes.push(one.child);
-    return one;
-  };
-  return { name, module, definition, serve };
-}
-
-async function start(persona: string | object, more: object = {}): Promise<string> {
-  const id = fresh('s');
-  await fixture.bus.command(id, 'start', { prompt: 'Go.', persona, ...more });
-  return id;
-}
-
-const known = (name: string) => fixture.host.says(new RegExp(`"persona":"${name}".*a persona is announced`));
-
-const tenant = TenantId.parse('default');
-/** A persona as the registry has it. */
-async function listed(name: string) {
-  nc ??= await connectNats(connectionTo({ servers: fixture.bus.natsUrl }));
-  return (await listServedPersonas(nc, tenant)).find((one) => one.name === name);
-}
-const working = async (name: string) =>
-  ((await listed(name))?.instances ?? []).filter(({ running }) => running !== null && running > 0);
-
-/** The process that works on something. */
-async function busy(name: string, among: readonly PersonaProcess[]): Promise<PersonaProcess> {
-  return until('an instance works', async () => {
-    const [first] = await working(name);
-    return among.find(({ instance }) => instance === first?.instance);
-  });
-}
-
-function deltasOf(sessionId: string): Delta[] {
-  const deltas: Delta[] = [];
-  fixture.bus.bare.subscribe(`cox.default.deltas.${sessionId}`, {
-    callback: (_, message) => void deltas.push(message.json() as Delta),
-  });
-  return deltas;
-}
+const { fresh, served, start, known, listed, working, busy, deltasOf } = servedPersonas(fixture);
 
 const words = (count: number) => Array.from({ length: count }, (_, i) => `word${i}`).join(' ');
 

@@ -17,6 +17,8 @@ export interface Announced<T> {
   readonly schema: { safeParse(value: unknown): { readonly data?: T | undefined } };
   /** What is announced, since when. */
   value(since: string): T;
+  /** Why what stands there may not be replaced by this; null or left out where it may. */
+  conflict?(before: T): Error | null;
   /** What is noted beside it, where anything is. `before` is what it takes the place of. */
   headers?(before: Standing<T>, when: When<T>): Readonly<Record<string, string>>;
 }
@@ -39,7 +41,8 @@ export type When<T> = 'always' | 'where_missing' | { readonly standing: Standing
 /**
  * Writes an announcement under a fence, unless it stands there already: many instances start with the same.
  * @returns what stood there and was another one, or null.
- * @throws BusNotPreparedError where no host has ever run on the bus, ClientError, and what the bus throws.
+ * @throws BusNotPreparedError where no host has ever run on the bus, ClientError, the conflict with what stands there, and what the
+ *   bus throws.
  */
 export async function announce<T extends { readonly since: string }>(
   bus: CommandBus,
@@ -50,6 +53,8 @@ export async function announce<T extends { readonly since: string }>(
   for (let write = 0; write < WRITES_MAX; write++) {
     const standing = typeof when === 'object' ? when.standing : await announcedNow(bus, key);
     const before = standing.value;
+    const problem = before && key.conflict?.(before);
+    if (problem) throw problem;
     if (before && (when === 'where_missing' || canonicalJson(before) === canonicalJson(value(before.since))))
       return null;
     const text = canonicalJson(value(new Date().toISOString()));

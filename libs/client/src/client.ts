@@ -130,7 +130,7 @@ export class Client {
   /**
    * Announces a persona and serves its steps and tools on this connection until it is stopped. Any number of processes may
    * serve the same.
-   * @throws PersonaNotServableError, ToolDefinitionError, BusNotPreparedError.
+   * @throws PersonaNotServableError, PersonaVersionTakenError, ToolDefinitionError, BusNotPreparedError.
    */
   servePersona(definition: PersonaInput, options: ServePersonaOptions): Promise<ServedPersonaInstance> {
     return servePersonaOn(this.#bus, this.tenant, definition, options);

@@ -41,6 +41,7 @@ export type { JobReport } from './send-job-report.ts';
 export {
   type ForeignTool,
   PersonaNotServableError,
+  PersonaVersionTakenError,
   type ServedPersonaInstance,
   type ServePersonaOptions,
   servePersona,

@@ -81,12 +81,26 @@ export class PersonaNotServableError extends Error {
   readonly code = 'persona_not_servable';
 }
 
+/** A version of a persona that stands for another definition already. */
+export class PersonaVersionTakenError extends Error {
+  override readonly name = 'PersonaVersionTakenError';
+  readonly code = 'persona_version_taken';
+
+  /** @param fields in which the two differ. */
+  constructor(persona: string, version: string, fields: readonly string[]) {
+    super(
+      `${persona} ${version} is announced with another definition (${fields.join(', ')}): give it another version, ` +
+        `or take the announcement back with cox persona remove ${persona}`,
+    );
+  }
+}
+
 const DRAIN_MS = 20_000;
 
 /**
  * Connects, announces a persona and serves it until it is stopped. Any number of processes may serve the same one.
- * @throws PersonaNotServableError, ToolDefinitionError, BusNotPreparedError where no host has ever run on the bus, and what
- *   connecting throws.
+ * @throws PersonaNotServableError, PersonaVersionTakenError, ToolDefinitionError, BusNotPreparedError where no host has ever
+ *   run on the bus, and what connecting throws.
  */
 export async function servePersona(
   definition: PersonaInput,
@@ -202,6 +216,7 @@ async function serveCheckedPersona(
     subject: subjects.personaAnnouncement(tenant, name),
     schema: PersonaAnnouncement,
     value: (first: string): PersonaAnnouncement => ({ v: 1, since: first, ...announced }),
+    conflict: (before: PersonaAnnouncement) => versionConflict(announced, before),
   };
   const serving = await serveCalls(bus, {
     tenant,
@@ -236,4 +251,15 @@ async function serveCheckedPersona(
       return stopping ? null : why;
     },
   };
+}
+
+/** A version is one definition: sessions that have pinned it are to find what they have pinned. */
+function versionConflict(
+  { name, version, definition }: CheckedPersona['announced'],
+  { version: former, definition: standing }: PersonaAnnouncement,
+): PersonaVersionTakenError | null {
+  if (former !== version) return null;
+  const keys = [...new Set([...Object.keys(definition), ...Object.keys(standing)])] as (keyof Persona)[];
+  const other = keys.filter((key) => canonicalJson(definition[key] ?? null) !== canonicalJson(standing[key] ?? null));
+  return other.length === 0 ? null : new PersonaVersionTakenError(name, version, other);
 }

@@ -26,7 +26,9 @@ export async function* watchSession(
     if (waiting.length > DELTAS_WAITING_MAX) waiting.shift();
     wake();
   });
-  const records = followJournal(bus, ref, from, signal);
+  // Whoever leaves does so at once, and not with the next record, which may never come.
+  const left = new AbortController();
+  const records = followJournal(bus, ref, from, signal ? AbortSignal.any([signal, left.signal]) : left.signal);
   try {
     let next = settling(records.next());
     for (;;) {
@@ -49,6 +51,7 @@ export async function* watchSession(
     }
   } finally {
     stopDeltas();
+    left.abort();
     await records.return();
   }
 }

@@ -545,7 +545,7 @@ export const ERROR_CATALOGUE = {
     'Changes nothing: they would be asked no more without a word.',
     'Stop them first.',
   ),
-  // Tools on the bus
+  // Personas and tools on the bus
   persona_paused: exception('A persona is to be paused, and is already.', 'Changes nothing.', 'Nothing need be done.'),
   persona_not_paused: exception('A persona is to go on, and is not paused.', 'Changes nothing.', 'See `cox persona`.'),
   persona_not_registered: exception('No persona of this name is announced.', 'Changes nothing.', 'See `cox persona`.'),
@@ -563,6 +563,11 @@ export const ERROR_CATALOGUE = {
     'A persona that is to be served is not valid, is too large to be announced, or has a tool that it cannot have.',
     'Announces nothing.',
     'Correct the definition as the message says.',
+  ),
+  persona_version_taken: exception(
+    'A persona that is to be served has a version that stands for another definition already.',
+    'Announces nothing: a session that has pinned the version would be answered as another persona.',
+    'Give it another version, or none; or take the announcement back with `cox persona remove`.',
   ),
   tool_not_registered: exception('No tool of this name is announced.', 'Changes nothing.', 'See `cox tools`.'),
   tool_serving: exception(

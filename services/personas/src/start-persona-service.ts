@@ -57,8 +57,8 @@ export interface PersonaService {
 
 /**
  * Serves personas.
- * @throws PersonaNotServableError, ToolDefinitionError, PersonaServersError, and what the bus throws where it cannot be
- *   reached or is not fit.
+ * @throws PersonaNotServableError, PersonaVersionTakenError, ToolDefinitionError, PersonaServersError, and what the bus
+ *   throws where it cannot be reached or is not fit.
  */
 export async function startPersonaService(options: PersonaServiceOptions): Promise<PersonaService> {
   const bus = connectionTo(options.nats);

@@ -7,8 +7,10 @@ export const SERVERS_SWITCH = 'COX_E2E_SERVERS';
 export const OWN_SERVER_FILES: Readonly<Record<string, string>> = {
   'attacker.test.ts': 'a server that knows the users of cox auth',
   'auth-files.test.ts': 'writes keys, and needs no server',
+  'auth-personas.test.ts': 'a server that knows the users of cox auth',
   'auth.test.ts': 'a server that knows the users of cox auth',
   'cli.test.ts': 'cox starts its embedded server',
+  'deployment.test.ts': 'a server that knows the users of cox auth',
   'dying-provider.test.ts': 'a bus in memory',
   'embedded-run.test.ts': 'cox run starts its embedded server',
   'embedded-server.test.ts': 'the embedded server itself',

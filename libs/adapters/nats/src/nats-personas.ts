@@ -3,7 +3,8 @@
  *
  * P1: A step is asked as a call of a tool is, of the instances of one version. Unlike a call it may be begun again, so whoever
  *     has it is given up as soon as nobody listens there any more.
- * P2: Each try has a key of its own: what is said of one that was given up is nobody's answer.
+ * P2: Each try has a key of its own: what is said of one that was given up is nobody's answer. So has each sending of a try that
+ *     nobody has taken in time: under the key of the one before it may not begin any more (it may lie with somebody still).
  * P3: What an instance says is a stranger's: parts and results are read strictly, and a part that was missed is the last
  *     that is handed on, as the result has all of them.
  */
@@ -58,6 +59,8 @@ export async function createNatsPersonas(nc: NatsConnection, log: Log): Promise<
   const inbox = createInbox(inboxPrefixOf(nc));
   /** Requests that are too long for a question, by the last token of where they are fetched. */
   const fetched = new Map<string, Buffer>();
+  /** How many sendings of a step were given up, untaken, by the key of its try. */
+  const untaken = new Map<string, number>();
   let serial = 0;
   const subscription = nc.subscribe(`${inbox}.c.*`, {
     callback(error, message) {
@@ -86,7 +89,11 @@ export async function createNatsPersonas(nc: NatsConnection, log: Log): Promise<
     const tool = servedAs(persona, version);
     // What an owner before this one has asked for is wanted by nobody any more.
     if (of.askedIn < epoch)
-      void calls.stop({ idempotencyKey: key(epoch - 1, tries), ref, tool, epoch }, 'its session has another owner');
+      for (const n of [tries, resent(tries, 1)])
+        void calls.stop({ idempotencyKey: key(epoch - 1, n), ref, tool, epoch }, 'its session has another owner');
+    const ofTry = key(epoch, tries);
+    const before = untaken.get(ofTry) ?? 0;
+    untaken.delete(ofTry);
     let taken: string | null = null;
     const parts = new PartReader(onPart);
     // Nobody takes a step up again where its session goes on: it is told to stop there, too.
@@ -97,7 +104,7 @@ export async function createNatsPersonas(nc: NatsConnection, log: Log): Promise<
     try {
       const outcome = await calls.call(
         {
-          idempotencyKey: key(epoch, tries),
+          idempotencyKey: key(epoch, resent(tries, before)),
           ref,
           callId: `step-${tries}`,
           tool,
@@ -123,6 +130,11 @@ export async function createNatsPersonas(nc: NatsConnection, log: Log): Promise<
         if (read.data.status === 'cancelled' && !signal.aborted && instance !== null)
           return { status: 'lost', instance, cause: 'handed_back' };
         return ended(resultOf(read.data));
+      }
+      if (instance === null && outcome.status === 'lost') {
+        const [oldest] = untaken.keys();
+        if (untaken.size >= UNTAKEN_MAX && oldest !== undefined) untaken.delete(oldest);
+        untaken.set(ofTry, before + 1);
       }
       if (outcome.status === 'unavailable' || instance === null) return { status: 'unserved' };
       if (outcome.status === 'lost') return { status: 'lost', instance, cause: 'gone' };
@@ -178,6 +190,11 @@ export async function createNatsPersonas(nc: NatsConnection, log: Log): Promise<
     },
   };
 }
+
+/** The number of a sending of a try, of which so many were given up before. There are far fewer tries. */
+const resent = (tries: number, before: number) => tries + 1_000 * before;
+/** Steps of one host of which a sending was given up and that were not sent again; the oldest are forgotten. */
+const UNTAKEN_MAX = 4_096;
 
 /** Hands parts on in their order, and none behind a gap. */
 class PartReader {
