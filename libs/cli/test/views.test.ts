@@ -225,7 +225,7 @@ test('of a flood of feedback the first pieces are shown, and how many more there
   ];
   const event: UiEvent = {
     type: 'seam_delivered',
-    seam: 'pre_provider_call',
+    seam: 'iteration_start',
     injections,
     skipped_call_ids: [],
     ...from,
