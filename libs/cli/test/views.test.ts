@@ -225,6 +225,7 @@ test('of a flood of feedback the first pieces are shown, and how many more there
   ];
   const event: UiEvent = {
     type: 'seam_delivered',
+    turn: 1,
     seam: 'iteration_start',
     injections,
     skipped_call_ids: [],
