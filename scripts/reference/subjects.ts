@@ -97,7 +97,9 @@ export function subjectReference(): string {
 const HEADER_MEANING: Readonly<Record<keyof typeof HEADERS, string>> = {
   commandId:
     'The command’s identity within its session, where the body has no `id`. The same one again changes nothing.',
-  receiptTo: 'Where receipts go: `_INBOX.…`, or `_INBOX_<name>.…` where permissions are bound to it.',
+  receiptTo:
+    'Where receipts go: `_INBOX.…`, or `_INBOX_<name>.…` where permissions are bound to it; to none of a host, nor of another tenant.',
+  error: 'Why there is no answer, in an empty one that ends it: a code of the error catalogue.',
   total: 'How many bytes the whole has of which an answer brings a part.',
   actor: 'Who sends, where the body has no `actor`. What the sender says, not what anyone has checked.',
 };

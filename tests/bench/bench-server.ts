@@ -14,6 +14,9 @@ export interface BenchServer {
   stop(): Promise<void>;
 }
 
+/** One that has much to write as it stops must not be killed over it: what it reads at its next start would be another figure. */
+const STOP_TIMEOUT_MS = 120_000;
+
 /** How a server of the bench is started. */
 export interface BenchServerSettings {
   /** A store that is there already, or is to stay: whoever names it removes it. */
@@ -28,7 +31,12 @@ export async function startBenchServer(settings: BenchServerSettings = {}): Prom
   const found = await findServer({ env });
   if (found.kind !== 'binary') throw new Error('a server binary was asked for');
   const stateDir = settings.stateDir ?? (await mkdtemp(join(tmpdir(), 'cox-bench-nats-')));
-  const server = await startServer({ binary: found.path, stateDir, syncAlways: settings.syncAlways ?? true });
+  const server = await startServer({
+    binary: found.path,
+    stateDir,
+    syncAlways: settings.syncAlways ?? true,
+    stopTimeoutMs: STOP_TIMEOUT_MS,
+  });
   return {
     url: server.url,
     token: server.token,

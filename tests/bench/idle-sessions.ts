@@ -41,6 +41,8 @@ const WAKES = 300;
 const LONG_TURNS = 250;
 /** Until marks of notes have gone (60 s), and the server has let go of what it keeps for a while. */
 const SETTLED_MS = 75_000;
+/** Until the collector of a server that was started has run once without being asked, which it does every two minutes. */
+const RESTARTED_MS = 150_000;
 const KIB = 1_024;
 const COLLECTED = ['--expose-gc'];
 const AWAY_AT_ONCE = { passivateAfterMs: 300, sweepEveryMs: 200 };
@@ -51,9 +53,10 @@ export const idleSessions: Part = {
   async measure({ quick }) {
     const sessions = quick ? SESSIONS / 50 : SESSIONS;
     const settledMs = quick ? 2_000 : SETTLED_MS;
+    const restartedMs = quick ? 2_000 : RESTARTED_MS;
     const stateDir = await mkdtemp(join(tmpdir(), 'cox-bench-idle-'));
     try {
-      const passive = await measurePassive(stateDir, sessions, settledMs);
+      const passive = await measurePassive(stateDir, sessions, settledMs, restartedMs);
       const live = await measureLive(quick ? LIVE_SESSIONS / 10 : LIVE_SESSIONS);
       return { figures: [...passive.figures, ...live.figures], detail: { sessions, passive: passive.detail, live } };
     } finally {
@@ -95,14 +98,14 @@ async function at<T>(
   }
 }
 
-async function measurePassive(stateDir: string, sessions: number, settledMs: number) {
+async function measurePassive(stateDir: string, sessions: number, settledMs: number, restartedMs: number) {
   const few = Math.ceil(sessions / 100);
   const filling = { stateDir, syncAlways: false, passivate: AWAY_AT_ONCE };
   const before = await at(filling, async (place) => {
     await fillPassive(place, 0, few);
     return measured(place, settledMs);
   });
-  const beforeRestarted = await at(filling, (place) => residentOf(place, 2_000));
+  const beforeRestarted = await at(filling, (place) => residentOf(place, restartedMs));
   const after = await at(filling, async (place) => {
     // The first ones bring what a host holds for good.
     await fillPassive(place, few, few);
@@ -110,7 +113,7 @@ async function measurePassive(stateDir: string, sessions: number, settledMs: num
     await fillPassive(place, 2 * few, sessions - 2 * few);
     return { ...(await measured(place, settledMs)), hostBefore: host, left: await leftOn(place.nc) };
   });
-  const woken = await at({ ...filling, syncAlways: true }, (place) => measureWoken(place, sessions));
+  const woken = await at({ ...filling, syncAlways: true }, (place) => measureWoken(place, sessions, restartedMs));
 
   const more = sessions - few;
   const hostBytes = held(after.host) - held(after.hostBefore);
@@ -156,8 +159,8 @@ async function measurePassive(stateDir: string, sessions: number, settledMs: num
   return { figures, detail: { before, beforeRestarted, after, woken } };
 }
 
-async function measureWoken({ host, nc, server, hostUpMs }: Place, sessions: number) {
-  const serverBytes = await residentBytes(server, 2_000);
+async function measureWoken({ host, nc, server, hostUpMs }: Place, sessions: number, restartedMs: number) {
+  const serverBytes = await residentBytes(server, restartedMs);
   const long = sessionRef('idle-long');
   await runOne(host, nc, long, 'instant/echo', LONG_TURNS);
   await untilAway(host);

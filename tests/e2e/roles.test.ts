@@ -249,10 +249,12 @@ describe('whoever may only steer', { timeout: 120_000 }, () => {
       const { sent } = { sent: await session.steer('the last', { wait: 'accepted' }) };
       expect(sent.duplicate).toBe(false);
       const after = await stored(admin);
-      // Of all that is stored only the session's own journal and note have changed, and its snapshot, which its host writes.
+      // Of all that is stored only the session's own journal and snapshot have changed, and this is its host's.
       const changed = Object.keys(after).filter((subject) => after[subject] !== before[subject]);
       const own = [subjects.journal(victim), subjects.snapshot(victim)];
       expect(changed.filter((subject) => !own.includes(subject))).toEqual([]);
+      const snapshot = await admin.request(`$JS.API.DIRECT.GET.COX_SNAPSHOTS.${subjects.snapshot(victim)}`);
+      expect(snapshot.json()).toMatchObject({ writer: expect.any(String), state: expect.any(Object) });
       await operator
         .session(session.id)
         .approve({ callId: (await session.state()).approvals[0]?.call_id as string, decision: 'allow' });

@@ -154,3 +154,62 @@ test('a hook service of one tenant can neither take nor empty what another has a
   expect(ended).toEqual(['denied']);
   expect(await service.terminate()).toMatchObject({ code: 0 });
 });
+
+test('fields that lie apart are read by every key of their tenant that reads sessions, and listed by none', async () => {
+  const operator = await fixture.bus.client('operator', 'red');
+  const model = await scripted([{ text: 'y'.repeat(300_000) }]);
+  const prompt = 'x'.repeat(100_000);
+  const { session } = await operator.startSession({ prompt, model }, { sessionId: 'large', wait: 'accepted' });
+  expect((await session.result()).text).toHaveLength(300_000);
+  for (const role of ['operator', 'viewer', 'approver', 'gateway'] as const) {
+    const env = fixture.bus.env(role, 'red');
+    const exported = await cox(['export', 'large'], { env });
+    expect([exported.code, exported.stdout.includes('y'.repeat(300_000))], exported.told).toEqual([0, true]);
+    const nc = await fixture.bus.as(role, 'red');
+    const refused = refusalsOf(nc);
+    nc.publish(`$JS.API.STREAM.MSG.GET.${BLOBS_STREAM}`, '{"seq":1}');
+    await until('the refusal', () => refused.has(`publish $JS.API.STREAM.MSG.GET.${BLOBS_STREAM}`));
+  }
+  const replayed = await cox(['replay', 'large'], { env: fixture.bus.env('operator', 'red') });
+  expect(replayed.code, replayed.told).toBe(0);
+  // Nobody but a host may hand out what a hash names, and one that names nothing brings nothing.
+  expect(await operator.blob('0'.repeat(64))).toBeNull();
+});
+
+test('no receipt goes to an inbox of another tenant, nor of a host', async () => {
+  const operator = await fixture.bus.client('operator', 'red');
+  const model = await scripted([{ text: 'Done.' }]);
+  const { session } = await operator.startSession({ prompt: 'Go.', model }, { sessionId: 'told', wait: 'accepted' });
+  await session.result();
+  const heard: string[] = [];
+  const blue = await fixture.bus.as('operator', 'blue');
+  const theirBox = `${tenantSubjects.inboxPrefix('blue', 'operator')}.victim`;
+  blue.subscribe(theirBox, { callback: (_, message) => void heard.push(message.string()) });
+  await blue.flush();
+  const hostile = await fixture.bus.as('steerer', 'red');
+  const { createInbox, headers } = await import('@nats-io/nats-core');
+  const steer = subjects.command(sessionRef('told', 'red'), 'steer');
+  const ids = ['to-blue', 'to-host', 'to-itself'];
+  const own = createInbox(tenantSubjects.inboxPrefix('red', 'steerer'));
+  for (const [at, place] of [theirBox, '_INBOX.host.abc', own].entries()) {
+    const head = headers();
+    head.set('Cox-Receipt-To', place);
+    head.set('Cox-Command-Id', ids[at] as string);
+    await hostile.request(steer, 'hello', { headers: head, timeout: 5_000 });
+  }
+  const rejected = new Map<string, string>();
+  const answered = new Set<string>();
+  for await (const record of session.events({ from: 0 })) {
+    for (const event of record.events) {
+      if (event.type === 'command_rejected') rejected.set(event.command_id, event.code);
+      if ('command_id' in event) answered.add(event.command_id as string);
+    }
+    if (answered.has('to-itself')) break;
+  }
+  expect([...rejected].filter(([, code]) => code === 'receipt_subject_refused').map(([id]) => id)).toEqual([
+    'to-blue',
+    'to-host',
+  ]);
+  await blue.flush();
+  expect(heard).toEqual([]);
+});

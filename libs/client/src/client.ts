@@ -113,7 +113,7 @@ export class Client {
 
   /** The bytes of a large field by their hash, or null: what replaying an exported journal needs. */
   blob(sha256: string): Promise<Uint8Array | null> {
-    return new RecordDecoder(this.#nc).blob(sha256);
+    return new RecordDecoder({ nc: this.#nc, inboxPrefix: this.#inboxPrefix }, this.tenant).blob(sha256);
   }
 
   /**

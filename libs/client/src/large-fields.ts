@@ -1,8 +1,16 @@
 /** Fields of records that were too large for their record: their bytes lie in the object store, by hash. */
 import { createHash } from 'node:crypto';
-import { BLOBS_STREAM, blobRefsOf, decodeRecord, type JournalRecord, readStoredBlob } from '@coxswain/protocol';
+import {
+  BLOBS_STREAM,
+  blobRefsOf,
+  decodeRecord,
+  type JournalRecord,
+  readStoredBlob,
+  type TenantId,
+} from '@coxswain/protocol';
 import { type JetStreamManager, jetstreamManager, type SeqMsgRequest } from '@nats-io/jetstream';
-import type { NatsConnection } from '@nats-io/nats-core';
+import { type AskedBus, askLargeField } from './ask-large-field.ts';
+import { isNotPermitted } from './not-permitted.ts';
 import { isStreamNotFound } from './send-command.ts';
 
 /** How long one request to the store may take. */
@@ -10,11 +18,15 @@ const READ_TIMEOUT_MS = 10_000;
 
 /** Decodes records, fetching what lies apart. One per reader. */
 export class RecordDecoder {
-  readonly #nc: NatsConnection;
+  readonly #bus: AskedBus;
+  readonly #tenant: TenantId;
   #manager: Promise<JetStreamManager> | undefined;
+  /** This key may not read from the store: hosts are asked. */
+  #asksHosts = false;
 
-  constructor(nc: NatsConnection) {
-    this.#nc = nc;
+  constructor(bus: AskedBus, tenant: TenantId) {
+    this.#bus = bus;
+    this.#tenant = tenant;
   }
 
   /**
@@ -32,21 +44,27 @@ export class RecordDecoder {
     return decodeRecord(bytes, ({ sha256 }) => texts.get(sha256));
   }
 
-  /** The bytes under a hash, or null. */
+  /** The bytes under a hash, or null. @throws NoHostError where only a host may read them, and none is up. */
   async blob(sha256: string): Promise<Uint8Array | null> {
-    this.#manager ??= jetstreamManager(this.#nc, { checkAPI: false, timeout: READ_TIMEOUT_MS });
+    const found = this.#asksHosts ? await askLargeField(this.#bus, this.#tenant, sha256) : await this.#stored(sha256);
+    // Under another hash they are other bytes, whoever put them there.
+    return found && createHash('sha256').update(found).digest('hex') === sha256 ? found : null;
+  }
+
+  async #stored(sha256: string): Promise<Uint8Array | null> {
+    this.#manager ??= jetstreamManager(this.#bus.nc, { checkAPI: false, timeout: READ_TIMEOUT_MS });
     const { streams } = await this.#manager;
     try {
-      const found = await readStoredBlob(sha256, (subject, seq) =>
+      return await readStoredBlob(sha256, (subject, seq) =>
         // The leader takes this question, too; the library's type knows of it for replicas only.
         streams.getMessage(BLOBS_STREAM, { next_by_subj: subject, seq } as SeqMsgRequest),
       );
-      // Under another hash they are other bytes, whoever put them there.
-      return found && createHash('sha256').update(found).digest('hex') === sha256 ? found : null;
     } catch (error) {
       // No session has ever run on this bus.
       if (isStreamNotFound(error)) return null;
-      throw error;
+      if (!isNotPermitted(error)) throw error;
+      this.#asksHosts = true;
+      return askLargeField(this.#bus, this.#tenant, sha256);
     }
   }
 }

@@ -21,6 +21,8 @@ import { isStreamNotFound } from './send-command.ts';
 export interface JournalBus {
   readonly nc: NatsConnection;
   readonly js: JetStreamClient;
+  /** Where answers to this user may go, where that is not everywhere. */
+  readonly inboxPrefix?: string | undefined;
 }
 
 /** A record and the bytes that are stored for it. */
@@ -236,7 +238,7 @@ async function* densely(
   from: number,
   messages: AsyncIterable<JsMsg>,
 ): AsyncGenerator<StoredJournalRecord, void, undefined> {
-  const decoder = new RecordDecoder(bus.nc);
+  const decoder = new RecordDecoder(bus, ref.tenant);
   let expected: number | null = null;
   for await (const message of messages) {
     const n = numberOf(message.data);

@@ -238,7 +238,7 @@ export class Session {
    * @param recordsOnly leaves out what lies apart.
    */
   async *export({ recordsOnly = false } = {}): AsyncGenerator<Uint8Array, void, undefined> {
-    const decoder = new RecordDecoder(this.#bus.nc);
+    const decoder = new RecordDecoder(this.#bus, this.ref.tenant);
     yield* exportLines(this.journal(), async (sha256) => (recordsOnly ? null : decoder.blob(sha256)));
   }
 

@@ -749,6 +749,16 @@ export const ERROR_CATALOGUE = {
     'Stops.',
     'Run a host on it: `cox up --nats URL`.',
   ),
+  query_failed: exception(
+    'A host could not answer a question about a session, or fell silent over it.',
+    'Logs why; changes nothing.',
+    'Ask again; see the log of the hosts.',
+  ),
+  too_many_queries: exception(
+    'The host that was asked is answering as many questions as it may at once.',
+    'Answers those first.',
+    'Ask again in a moment.',
+  ),
   no_host: exception(
     'No session host answers on this bus at the moment.',
     'Stops; what is stored waits for one.',

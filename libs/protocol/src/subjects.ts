@@ -89,6 +89,10 @@ export const subjects = {
   query: (ref: SessionRef, what: string) => `cox.${ref.tenant}.query.${ref.sessionId}.${what}`,
   /** What hosts listen on for queries. */
   queries: 'cox.*.query.*.*',
+  /** Where a large field is asked for, by the hash of its bytes. */
+  largeField: (tenant: string, sha256: string) => `cox.${TenantId.parse(tenant)}.large.${token(sha256)}`,
+  /** What hosts listen on for large fields. */
+  largeFields: 'cox.*.large.*',
   /** Snapshots of a session. */
   snapshot: (ref: SessionRef) => `cox-snap.${partitionOf(ref.sessionId)}.${ref.tenant}.${ref.sessionId}`,
   /** All snapshots. */
@@ -187,6 +191,9 @@ export const subjects = {
   activeSessions: (p: number) => `$KV.${STREAMS.active}.${p}.*.*`,
 } as const;
 
+const SHA256 = /^[0-9a-f]{64}$/;
+const INBOXES_OF_TENANTS = '_INBOX.at.';
+
 /**
  * What a tenant's users may be allowed, as filters: a permission is bound to the tenant's token, and the verb stands last, so
  * that one may steer and not approve.
@@ -197,6 +204,7 @@ export const tenantSubjects = {
   /** Commands of every verb. */
   commands: (tenant: string) => `cox.${TenantId.parse(tenant)}.session.*.*`,
   queries: (tenant: string) => `cox.${TenantId.parse(tenant)}.query.*.*`,
+  largeFields: (tenant: string) => `cox.${TenantId.parse(tenant)}.large.*`,
   events: (tenant: string) => `cox.${TenantId.parse(tenant)}.events.*`,
   deltas: (tenant: string) => `cox.${TenantId.parse(tenant)}.deltas.*`,
   /** Notices of calls that wait for a person. */
@@ -231,9 +239,9 @@ export const tenantSubjects = {
   /** Where their instances say that they live. */
   hookInstances: (tenant: string) => `$KV.${STREAMS.hosts}.hooks.${TenantId.parse(tenant)}.*.*`,
   /** Below it is where a role's answers and receipts go. */
-  inboxPrefix: (tenant: string, role: string) => `_INBOX.at.${TenantId.parse(tenant)}.${token(role)}`,
+  inboxPrefix: (tenant: string, role: string) => `${INBOXES_OF_TENANTS}${TenantId.parse(tenant)}.${token(role)}`,
   /** Where all of a tenant's do. */
-  inboxes: (tenant: string) => `_INBOX.at.${TenantId.parse(tenant)}.>`,
+  inboxes: (tenant: string) => `${INBOXES_OF_TENANTS}${TenantId.parse(tenant)}.>`,
 } as const;
 
 /** What only hosts and those who look after the bus are allowed, as filters. */
@@ -293,6 +301,7 @@ export const HEADERS = {
   receiptTo: 'Cox-Receipt-To',
   actor: 'Cox-Actor',
   total: 'Cox-Total',
+  error: 'Cox-Error',
 } as const;
 
 /** What a published command's subject says; `ref` is null where an id is hostile. */
@@ -369,6 +378,13 @@ export function parseQuery(subject: string): { readonly ref: SessionRef; readonl
   return { ref: { tenant: TenantId.parse(tenant), sessionId: SessionId.parse(sessionId) }, what };
 }
 
+/** Reads the subject on which a large field is asked for; null where it is none. @returns the hash. */
+export function parseLargeField(subject: string): string | null {
+  const [cox, tenant, large, sha256, ...rest] = subject.split('.');
+  if (cox !== 'cox' || large !== 'large' || rest.length > 0 || !ID_PATTERN.test(tenant ?? '')) return null;
+  return SHA256.test(sha256 ?? '') ? (sha256 as string) : null;
+}
+
 /** Reads the key of a hook service or of one of its instances; null where it is none, or a name is hostile. */
 export function parseHookService(
   subject: string,
@@ -428,4 +444,14 @@ export function isAnswerSubject(subject: string): boolean {
 /** Whether receipts may go to a subject: only to inboxes, `_INBOX.…` or `_INBOX_<name>.…`, without wildcards. */
 export function isInboxSubject(subject: string): boolean {
   return subject.length <= INBOX_MAX_CHARS && INBOX.test(subject);
+}
+
+/**
+ * Whether receipts of a tenant's commands may go to a subject: to any inbox but a host's, and another tenant's. Whoever may
+ * send a command names it, and a host, which may write to every inbox, answers there.
+ */
+export function isReceiptSubject(subject: string, tenant: string): boolean {
+  if (!isInboxSubject(subject)) return false;
+  if (subject.startsWith(INBOXES_OF_TENANTS)) return subject.startsWith(`${INBOXES_OF_TENANTS}${tenant}.`);
+  return !subject.startsWith(`${systemSubjects.inboxPrefix('host')}.`);
 }

@@ -4,6 +4,7 @@ import { describe, expect, test } from 'vitest';
 import {
   CommandId,
   isInboxSubject,
+  isReceiptSubject,
   PARTITIONS,
   parseJournalSubject,
   parsePublishedCommand,
@@ -211,6 +212,19 @@ describe('receipts go to inboxes only:', () => {
     '$JS.API.STREAM.PURGE.COX_JOURNAL_0',
   ])('%j is none', (subject) => {
     expect(isInboxSubject(subject)).toBe(false);
+  });
+
+  test.each([
+    ['_INBOX.abc.1', true],
+    ['_INBOX_ada.x', true],
+    ['_INBOX.at.red.steerer.x', true],
+    ['_INBOX.at.blue.steerer.x', false],
+    ['_INBOX.at.redder.steerer.x', false],
+    ['_INBOX.at.red', false],
+    ['_INBOX.host.abc', false],
+    ['_INBOX.at.red.>', false],
+  ])('of the tenant red to %j: %s', (subject, isAllowed) => {
+    expect(isReceiptSubject(subject, 'red')).toBe(isAllowed);
   });
 
   test('and not to one that is too long', () => {

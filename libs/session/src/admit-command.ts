@@ -10,7 +10,7 @@ import {
   INTERNAL_VERBS,
   INVALID_COMMAND_ID,
   isCrewVerb,
-  isInboxSubject,
+  isReceiptSubject,
   isSessionActor,
   type JsonObject,
   notYetInPersona,
@@ -45,7 +45,7 @@ export function admitCommand(command: StoredCommand, incarnation: CommandInbox['
   const asked = parsed.id ?? command.commandId;
   const hostileId = asked !== undefined && !ID_PATTERN.test(asked);
   const receiptTo = command.receiptTo;
-  const refusedReceipt = receiptTo !== undefined && !isInboxSubject(receiptTo);
+  const refusedReceipt = receiptTo !== undefined && !isReceiptSubject(receiptTo, command.ref.tenant);
   const named = parsed.actor;
   const actor: Actor | undefined = named ?? headerActor(command.actor);
   const actorTooLong = named === undefined && (command.actor?.trim().length ?? 0) > BOUNDS.actorMaxChars;
@@ -88,7 +88,8 @@ const feignedActor: CommandProblem = {
 };
 const badReceipt: CommandProblem = {
   code: 'receipt_subject_refused',
-  message: 'receipts go to inboxes only: _INBOX.<tokens> or _INBOX_<name>.<tokens>',
+  message:
+    'receipts go to inboxes only, _INBOX.<tokens> or _INBOX_<name>.<tokens>, and to none of a host or of another tenant',
   field: 'Cox-Receipt-To',
 };
 

@@ -86,6 +86,8 @@ export class HostPartitions {
   /** The lease ran out while others lived: everything was left. */
   #isCut = false;
   #isLeaving = false;
+  /** Trouble that the log has been told of, and that has not ended since. */
+  readonly #warned = new Set<string>();
   /** Sessions that were found to be taken up. */
   #found = 0;
 
@@ -126,6 +128,11 @@ export class HostPartitions {
   /** Whether effects may begin: nobody else can have taken this host for dead. */
   get mayBegin(): boolean {
     return this.#peers.hasLease || !this.#peers.hasOthers;
+  }
+
+  /** Whether it has heard itself a moment ago. */
+  get isHeard(): boolean {
+    return this.#peers.hasLease;
   }
 
   /** Whether a session is this host's to work on. */
@@ -214,9 +221,10 @@ export class HostPartitions {
       this.#isStale = false;
       try {
         await this.#balanceOnce();
+        this.#warned.clear();
       } catch (error) {
         if (this.#isLeaving) break;
-        this.#ports.log.warn({ error: (error as Error).message }, 'partitions could not be taken now');
+        this.#warn(error, 'partitions could not be taken now');
         await this.#ports.clock.sleep(LOOK_AGAIN_MS, this.#ended.signal);
         this.#isStale = true;
       }
@@ -337,9 +345,16 @@ export class HostPartitions {
     if (this.#isLeaving) return;
     try {
       await look();
+      this.#warned.clear();
     } catch (error) {
-      this.#ports.log.warn({ error: (error as Error).message }, 'notes of active sessions cannot be read now');
+      this.#warn(error, 'notes of active sessions cannot be read now');
     }
+  }
+
+  /** Of trouble that goes on, the first time is for people. */
+  #warn(error: unknown, what: string): void {
+    this.#ports.log[this.#warned.has(what) ? 'debug' : 'warn']({ error: (error as Error).message }, what);
+    this.#warned.add(what);
   }
 
   // ---- what is heard ----

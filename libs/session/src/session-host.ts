@@ -6,6 +6,7 @@ import { setMaxListeners } from 'node:events';
 import type { ActiveSession, ActiveSessions, Doorbell, HostLine, Ids, StrayCommand } from '@coxswain/ports';
 import {
   type HostLiveness,
+  isReceiptSubject,
   partitionOf,
   positionalCommandId,
   publishedAs,
@@ -61,8 +62,8 @@ export interface SessionHost {
   start(): Promise<{ readonly found: number }>;
   /** A session after its newest acknowledged record, or null for an unknown one. */
   status(ref: SessionRef): Promise<SessionStatus | null>;
-  /** Whether effects may begin here: nobody else can have taken this host for dead. */
-  readonly mayBegin: boolean;
+  /** Whether it has heard itself on the bus a moment ago: what it says reaches others, and what they say reaches it. */
+  readonly isHeard: boolean;
   /** Sessions in memory. */
   readonly live: number;
   /** Stops in order: no new command, no new model call; calls under way may end within `graceMs`. Default 10,000. */
@@ -121,8 +122,8 @@ class Host implements SessionHost, PartitionedSessions {
     this.#notes = new SessionNotes(ports.active, ports.log, () => this.#partitions.self);
   }
 
-  get mayBegin(): boolean {
-    return this.#partitions.mayBegin;
+  get isHeard(): boolean {
+    return this.#partitions.isHeard;
   }
 
   get live(): number {
@@ -266,9 +267,10 @@ class Host implements SessionHost, PartitionedSessions {
 
   /** What reached the command stream and belongs to no session is answered, if it can be, and let go. */
   #stray(command: StrayCommand): void {
-    const subject = shortened(publishedAs(command.subject));
+    const published = publishedAs(command.subject);
+    const subject = shortened(published);
     this.#ports.log.warn({ subject, seq: command.seq }, 'a command for no session was rejected');
-    if (command.receiptTo) {
+    if (command.receiptTo && isReceiptSubject(command.receiptTo, published.split('.')[1] ?? '')) {
       this.#ports.publisher.receipt(command.receiptTo, {
         type: 'receipt',
         session_id: '',

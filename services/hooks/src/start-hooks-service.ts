@@ -2,7 +2,15 @@
 import { basename, extname, resolve } from 'node:path';
 import { type LoadedHooks, loadHooks, watchLeftBehind } from '@coxswain/adapter-hooks';
 import { createServiceLog, type LogTarget } from '@coxswain/adapter-log';
-import { connectionTo, connectNats, endOnce, lostForGood, type NamedBus, serveHooks } from '@coxswain/adapter-nats';
+import {
+  connectionTo,
+  connectNats,
+  endOnce,
+  logConnection,
+  lostForGood,
+  type NamedBus,
+  serveHooks,
+} from '@coxswain/adapter-nats';
 import { DEFAULT_TENANT } from '@coxswain/protocol';
 import { watchFiles } from './watch-files.ts';
 
@@ -55,6 +63,7 @@ export async function startHooksService(options: HooksServiceOptions): Promise<H
   try {
     let loaded = await loadHooks(file, name);
     const nc = await connectNats({ ...bus, name: `cox-hooks-${name}` });
+    logConnection(nc, log);
     connected = nc;
     const tenant = options.tenant ?? options.nats.credentials?.tenant ?? DEFAULT_TENANT;
     const served = await serveHooks(nc, log, { tenant, service: name, handlers: loaded.hooks });

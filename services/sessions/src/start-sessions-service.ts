@@ -23,9 +23,12 @@ import {
   createNatsTools,
   endOnce,
   ensureStreams,
+  logConnection,
   lostForGood,
   type NamedBus,
+  serveLargeFields,
   serveQueries,
+  storeAnswers,
   tellApproval,
   whenAnswered,
 } from '@coxswain/adapter-nats';
@@ -69,7 +72,7 @@ export interface SessionsService {
   readonly found: number;
   /** Resolves where the service can do no more, with why: the streams were deleted, or the bus lets it in no more. Stop it then. */
   readonly failed: Promise<Error>;
-  /** Contract: rejects, with why, while the bus does not answer or other hosts may have taken this one for dead. */
+  /** Contract: rejects, with why, while the bus or its store does not answer, or this host has not heard itself on it. */
   ping(): Promise<void>;
   /** Stops in order; calls under way may end first, within a bound. */
   stop(): Promise<void>;
@@ -101,6 +104,7 @@ export async function startSessionsService(options: SessionsServiceOptions): Pro
     const nc = await connectNats({ ...bus, name: 'cox-sessions' });
     connected = nc;
     void lostForGood(nc).then(fail);
+    logConnection(nc, log);
     // Where servers are choosing a leader just now, nobody says anything for some seconds.
     await whenAnswered(() => ensureStreams(nc), log);
     const clock = createSystemClock();
@@ -110,13 +114,14 @@ export async function startSessionsService(options: SessionsServiceOptions): Pro
     const busTools = await createNatsTools(nc, log);
     const servedPersonas = await createNatsPersonas(nc, log);
     const own = [declared?.hooks, options.hooks].filter((hooks) => hooks !== undefined);
+    const blobs = createNatsBlobs(nc);
     const host = createSessionHost(
       {
         journal: await createNatsJournal(nc),
         inbox: await createNatsInbox(nc, log, fail),
         snapshots: createNatsSnapshots(nc),
         timers: createNatsTimers(nc),
-        blobs: createNatsBlobs(nc),
+        blobs,
         hostLine: options.hostLine ?? createNatsHostLine(nc, log),
         active: createNatsActiveSessions(nc),
         publisher: createNatsPublisher(nc, log),
@@ -148,10 +153,12 @@ export async function startSessionsService(options: SessionsServiceOptions): Pro
     );
     const { found } = await host.start();
     const stopQueries = serveQueries(nc, log, (ref) => host.status(ref));
+    const stopLargeFields = serveLargeFields(nc, log, blobs);
     log.info({ host: host.id, found }, 'session host is up');
     const stop = endOnce(async () => {
       log.info({ host: host.id }, 'session host stops');
       stopQueries();
+      stopLargeFields();
       await host.stop();
       await served.stop();
       await busTools.stop();
@@ -164,8 +171,8 @@ export async function startSessionsService(options: SessionsServiceOptions): Pro
       found,
       failed,
       async ping() {
-        await nc.rtt();
-        if (!host.mayBegin) throw new Error('it has not heard itself on the bus for too long');
+        await storeAnswers(nc);
+        if (!host.isHeard) throw new Error('it has not heard itself on the bus for too long');
       },
       stop,
     };

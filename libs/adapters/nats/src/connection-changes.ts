@@ -1,4 +1,5 @@
 /** Tells who needs it that the connection is lost and that it is there again. */
+import type { Log } from '@coxswain/ports';
 import { type NatsConnection, PermissionViolationError } from '@nats-io/nats-core';
 
 /** Contract: these return at once and do not throw. */
@@ -24,6 +25,14 @@ export function onConnectionChange(nc: NatsConnection, listener: ConnectionListe
   }
   listeners.add(listener);
   return () => void listeners.delete(listener);
+}
+
+/** Has a service's log say when the bus is away, and when it is back. @returns a function that ends it. */
+export function logConnection(nc: NatsConnection, log: Log): () => void {
+  return onConnectionChange(nc, {
+    lost: () => log.warn({}, 'the connection to the bus is lost; it is tried again'),
+    restored: () => log.info({}, 'the connection to the bus is back'),
+  });
 }
 
 async function follow(nc: NatsConnection, listeners: ReadonlySet<ConnectionListener>): Promise<void> {

@@ -4,6 +4,7 @@ export * from './auth/mod.ts';
 export { connectionTo, type NamedBus } from './bus-address.ts';
 export { type ListedTool, type ListedToolInstance, listBusTools, removeBusTool } from './bus-tool-registry.ts';
 export { type ConnectNatsOptions, connectNats, lostForGood } from './connect.ts';
+export { logConnection } from './connection-changes.ts';
 export { endOnce } from './end-once.ts';
 export { ensureBuckets, ensureStreams, StreamConfigMismatchError, StreamsMissingError } from './ensure-streams.ts';
 export { listSessions } from './list-sessions.ts';
@@ -38,7 +39,9 @@ export {
   type ServeHooksOptions,
   serveHooks,
 } from './serve-hooks.ts';
+export { serveLargeFields } from './serve-large-fields.ts';
 export * from './server/mod.ts';
+export { storeAnswers } from './store-answers.ts';
 export type { StreamSettings } from './stream-configs.ts';
 export { StreamsGoneError } from './streams-gone-error.ts';
 export { tellHost } from './tell-host.ts';

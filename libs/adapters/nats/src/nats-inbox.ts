@@ -44,6 +44,8 @@ export async function createNatsInbox(
   const incarnation = await commandStreamIncarnation(wire);
   const pulls = new Map<number, PartitionPull>();
   let mending = false;
+  /** The log has been told that consumers are missing, and that has not ended since. */
+  let warned = false;
   let handlers: InboxHandlers | null = null;
   let timer: NodeJS.Timeout | null = null;
   let endListening: () => void = () => undefined;
@@ -90,8 +92,12 @@ export async function createNatsInbox(
         if (!there) return leave();
         await ensureConsumers(nc, commandConsumers());
         log.warn({}, 'consumers of the command stream were missing and have been made again');
+        warned = false;
       })
-      .catch((error: Error) => log.warn({ error: error.message }, 'consumers of the command stream are missing'))
+      .catch((error: Error) => {
+        log[warned ? 'debug' : 'warn']({ error: error.message }, 'consumers of the command stream are missing');
+        warned = true;
+      })
       .finally(() => {
         mending = false;
       });

@@ -145,6 +145,7 @@ export function systemRights(role: SystemRole): RoleRights {
       ...systemSubjects.hostLine,
       ...systemSubjects.instances,
       subjects.queries,
+      subjects.largeFields,
       ...MISADDRESSED_COMMANDS,
     ],
   };
@@ -173,9 +174,9 @@ function journalReads(tenant: string): Passage[] {
 }
 
 /** Large fields and files. They lie together for all tenants, by the hash of their bytes. */
-function blobReads(settings: AuthSettings): readonly Passage[] {
-  // Whoever may read one may list all: where tenants share the store, only what speaks for a tenant may.
-  return settings.tenants.length > 1 ? [] : blobPassages;
+function blobReads(tenant: string, settings: AuthSettings): readonly Passage[] {
+  // Whoever may read one from the store may list all: where tenants share it, hosts hand out what is asked for by its hash.
+  return settings.tenants.length > 1 ? [many(tenantSubjects.largeFields(tenant))] : blobPassages;
 }
 
 const blobPassages: readonly Passage[] = [
@@ -198,16 +199,16 @@ export function passagesOf(role: TenantRole, tenant: string, settings: AuthSetti
     case 'steerer':
       return [...commands, asks];
     case 'gateway':
-      return [...commands, asks, ...journalReads(tenant), ...blobPassages];
+      return [...commands, asks, ...journalReads(tenant), ...blobReads(tenant, settings)];
     case 'viewer':
     case 'approver':
-      return [...commands, asks, ...journalReads(tenant), ...blobReads(settings)];
+      return [...commands, asks, ...journalReads(tenant), ...blobReads(tenant, settings)];
     case 'operator':
       return [
         ...commands,
         asks,
         ...journalReads(tenant),
-        ...blobReads(settings),
+        ...blobReads(tenant, settings),
         ...registryReads,
         ...hostsReads,
         ...bucketInfos,

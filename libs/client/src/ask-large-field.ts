@@ -1,0 +1,71 @@
+/** Asks a host for a large field that this key may not read from the store itself. */
+import { HEADERS, subjects, type TenantId } from '@coxswain/protocol';
+import { createInbox, type Msg, type NatsConnection } from '@nats-io/nats-core';
+import { ClientError, NoHostError } from './client-errors.ts';
+
+/** So long nothing may come while it is on its way. */
+const SILENCE_MAX_MS = 10_000;
+/** A host that hands out as many as it can is asked again, with pauses that grow. */
+const TRIES = 8;
+const AGAIN_MS = 50;
+
+/** The bus that hosts are asked on. */
+export interface AskedBus {
+  readonly nc: NatsConnection;
+  /** Where answers to this user may go, where that is not everywhere. */
+  readonly inboxPrefix?: string | undefined;
+}
+
+/**
+ * The bytes under a hash, or null.
+ * @throws NoHostError where nobody hands them out, ClientError where a host cannot, or falls silent.
+ */
+export async function askLargeField(
+  { nc, inboxPrefix }: AskedBus,
+  tenant: TenantId,
+  sha256: string,
+): Promise<Uint8Array | null> {
+  for (let again = 1; ; again++) {
+    const end = await ask(nc, subjects.largeField(tenant, sha256), inboxPrefix);
+    if ('bytes' in end) return end.bytes;
+    if (end.code === 'blob_missing') return null;
+    if (end.code !== 'too_many_queries' || again === TRIES)
+      throw new ClientError(end.code, `the large field ${sha256} was not handed out by a host: ${end.code}`);
+    await new Promise((resolve) => setTimeout(resolve, AGAIN_MS * 2 ** again));
+  }
+}
+
+type End = { readonly bytes: Uint8Array } | { readonly code: string };
+
+function ask(nc: NatsConnection, subject: string, inboxPrefix: string | undefined): Promise<End> {
+  const reply = createInbox(inboxPrefix);
+  const chunks: Uint8Array[] = [];
+  return new Promise<End>((resolve, reject) => {
+    const settle = (how: () => void) => {
+      clearTimeout(silence);
+      subscription.unsubscribe();
+      how();
+    };
+    const silent = () =>
+      settle(() => reject(new ClientError('query_failed', 'the host that hands it out has fallen silent')));
+    let silence = setTimeout(silent, SILENCE_MAX_MS);
+    const subscription = nc.subscribe(reply, {
+      callback: (error, message) => {
+        if (error) return settle(() => reject(error));
+        if (message.headers?.code === 503) return settle(() => reject(new NoHostError()));
+        clearTimeout(silence);
+        silence = setTimeout(silent, SILENCE_MAX_MS);
+        if (message.data.length > 0) chunks.push(message.data);
+        else settle(() => resolve(endOf(message, chunks)));
+      },
+    });
+    nc.publish(subject, '', { reply });
+  });
+}
+
+function endOf({ headers }: Msg, chunks: readonly Uint8Array[]): End {
+  const code = headers?.get(HEADERS.error);
+  if (code) return { code };
+  const bytes = Buffer.concat(chunks);
+  return bytes.length === Number(headers?.get(HEADERS.total)) ? { bytes } : { code: 'query_failed' };
+}
