@@ -18,7 +18,6 @@ const { fresh, served, serve, start, known, listed, working, busy } = servedPers
 type StepModel = ReturnType<ServePersonaOptions['models']['resolve']>;
 
 const WHERE = `[defineTool({ name: 'where', description: 'Where.', schema: z.object({}), run: () => 'in ' + process.pid })]`;
-const words = (count: number) => Array.from({ length: count }, (_, i) => `word${i}`).join(' ');
 const began = (module: PersonaModule, count: number) =>
   until(`${count} have begun`, async () => (await module.log()).filter((line) => /began/.test(line)).length === count);
 /** A model that says one word and nothing more until it is told to stop. */
@@ -33,6 +32,22 @@ const speechless: StepModel['stream'] = async (_request, onPart, signal) => {
     attempts: 1,
   };
 };
+/** A model that asks for a list once it is let to, and then answers. */
+const callsOnceLet =
+  (isLet: Promise<void>): StepModel['stream'] =>
+  async ({ turn }, onPart) => {
+    onPart({ type: 'text', text: 'Well' });
+    if (turn === 1) await isLet;
+    const text = { type: 'text' as const, text: 'Well' };
+    const call = { type: 'call' as const, call_id: 'c1', tool: 'list_files', args: { path: '.' } };
+    return {
+      status: 'complete',
+      message: { role: 'assistant', content: turn === 1 ? [text, call] : [text] },
+      finishReason: turn === 1 ? 'tool-calls' : 'stop',
+      usage: { input_tokens: 0, output_tokens: 0 },
+      attempts: 1,
+    };
+  };
 const prompted = (id: string) => fixture.bus.command(id, 'prompt', { body: 'Again.' });
 
 test('a session stays with its version while another one is served, and waits where nobody has it; new sessions have the new one', async () => {
@@ -192,11 +207,14 @@ test('a persona stands in the registry with its version, its tools and their sch
 });
 
 test('a pause lets the step end that runs, and holds up the next one; hooks are told of both ends', async () => {
-  const { name, module } = await served([
-    { text: words(40), chunk_ms: 30, ...calls('list_files', { path: '.' }) },
-    done,
-  ]);
-  const one = await serve(module);
+  const { name, module, definition } = await served([done]);
+  let goOn = () => {};
+  const paused = new Promise<void>((resolve) => {
+    goOn = resolve;
+  });
+  const one = await fixture.bus.client.servePersona(definition as { name: string }, {
+    models: { check: async () => null, resolve: () => ({ stream: callsOnceLet(paused) }) },
+  });
   await known(name);
   const policy = await policyFile(`
     import { appendFileSync } from 'node:fs';
@@ -211,12 +229,14 @@ test('a pause lets the step end that runs, and holds up the next one; hooks are 
   await fixture.host.says(/"service":"told-\d+".*hooks are registered/);
   try {
     const id = await start(name);
-    await busy(name, [one]);
+    await until('it answers', async () => (await working(name)).length === 1);
     const onBus = ['--nats', fixture.bus.natsUrl];
     expect((await cox(['persona', 'pause', name, '--reason', 'a look', ...onBus])).code).toBe(0);
+    await fixture.host.says(new RegExp(`"persona":"${name}".*a persona is paused`));
+    goOn();
     await eventOf(fixture.bus, id, 'waiting_for_persona');
     const held = await journalOf(fixture.bus, id);
-    expect(held.of('message_complete').map(({ message }) => textOf(message))).toEqual([words(40)]);
+    expect(held.of('message_complete').map(({ message }) => textOf(message))).toEqual(['Well']);
     expect(held.of('call_ended')).toMatchObject([{ status: 'ok' }]);
     expect((await cox(['persona', 'resume', name, ...onBus])).code).toBe(0);
     const journal = await endOf(fixture.bus, id);
@@ -229,6 +249,7 @@ test('a pause lets the step end that runs, and holds up the next one; hooks are 
     expect(journal.of('hook_returned').map(({ failure }) => failure)).toEqual([undefined, undefined]);
   } finally {
     await hooks.terminate();
+    await one.stop();
   }
 });
 
