@@ -244,6 +244,8 @@ test('points that this session never comes to are served, stand in the journalâ€
     const told = ({ event }) => ({ body: 'asked at ' + event });
     export default {
       on_handoff_emitted: told,
+      on_persona_paused: told,
+      on_persona_resumed: told,
     };
   `);
   const journal = await endOf(fixture.bus, await start([reads, done]));
