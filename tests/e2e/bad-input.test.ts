@@ -48,6 +48,11 @@ afterAll(async () => {
   over = true;
   await steady;
   expect(host.exit, 'the host lives').toBeNull();
+  // What came as the run ended is recorded after it.
+  await until(
+    'the last note',
+    async () => (await endOf(bus, 'steady')).of('steering_received').length >= steered.length,
+  );
   const journal = await endOf(bus, 'steady');
   expect(journal.of('steering_received').map(({ command_id }) => command_id)).toEqual(steered);
   const delivered = journal.of('message_injected').map(({ command_id }) => command_id);

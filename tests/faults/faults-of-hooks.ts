@@ -25,8 +25,8 @@ export const FAULTS_OF_HOOKS: readonly PlantedFault[] = [
   {
     name: 'a condition that does not hold asks all the same',
     file: 'next.ts',
-    find: "target ?? context.pinned?.persona ?? '', payload);",
-    instead: "target ?? context.pinned?.persona ?? '');",
+    find: 'target ?? personaOfTurn(context), payload);',
+    instead: 'target ?? personaOfTurn(context));',
   },
   {
     name: 'hooks of another point are asked',

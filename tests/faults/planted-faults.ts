@@ -88,8 +88,8 @@ const FAULTS_OF_TURNS: readonly PlantedFault[] = [
   {
     name: 'the cap lets one turn more through',
     file: 'queries.ts',
-    find: 'return context.turns_counted >= (context.pinned?.max_turns ?? 1);',
-    instead: 'return context.turns_counted > (context.pinned?.max_turns ?? 1);',
+    find: '>= (pinned?.max_turns ?? 1)',
+    instead: '> (pinned?.max_turns ?? 1)',
   },
   {
     name: 'one at a time takes the newest',

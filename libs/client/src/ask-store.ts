@@ -5,6 +5,7 @@ import { ClientError } from './client-errors.ts';
 
 /** Longer than a cluster takes to choose a leader, which is six seconds for one that was killed. */
 const ANSWERED_WITHIN_MS = 10_000;
+const SILENT_FOR_MS = 40_000;
 const PAUSE_MS = 250;
 /** What the server says of a request that nobody there can carry out at the moment. */
 const UNAVAILABLE = 503;
@@ -45,7 +46,10 @@ export async function askStore<T>(ask: () => Promise<T>): Promise<T> {
   }
 }
 
-/** What follows within ten seconds of what was before, each time; then the store has lost whoever answered. */
+/**
+ * What follows within forty seconds of what was before, each time. The library asks anew by itself where it has not heard of its
+ * consumer for thirty; then the store has lost whoever answered.
+ */
 export async function* answeredInTime<T>(
   items: AsyncGenerator<T, void, undefined>,
 ): AsyncGenerator<T, void, undefined> {
@@ -53,7 +57,7 @@ export async function* answeredInTime<T>(
   try {
     for (;;) {
       waits = true;
-      const { done, value } = await within(ANSWERED_WITHIN_MS, items.next()).catch((error: unknown) => {
+      const { done, value } = await within(SILENT_FOR_MS, items.next()).catch((error: unknown) => {
         throw isUnanswered(error) ? new StoreUnavailableError(error) : error;
       });
       waits = false;

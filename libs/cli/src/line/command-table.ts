@@ -131,7 +131,11 @@ const SERVICES: readonly HelpSpec[] = [
     name: 'persona',
     args: ['<path…>'],
     help: 'Answer with the models of personas and run their tools; any number of processes share them',
-    flags: { ...OF_TENANT, 'at-once': { value: 'N', help: 'Steps of one persona that run at once (16)' } },
+    flags: {
+      ...OF_TENANT,
+      'state-dir': SERVED_DIR,
+      'at-once': { value: 'N', help: 'Steps of one persona that run at once (16)' },
+    },
     examples: ['cox serve persona ./personas/reviewer.yaml', 'cox serve persona ./reviewer ./writer.ts --at-once 4'],
   },
   {

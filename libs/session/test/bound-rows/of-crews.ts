@@ -2,7 +2,7 @@
 import { BOUNDS, parseBody, textOf } from '@coxswain/protocol';
 import { handedOn, type SessionState } from '@coxswain/turn';
 import { type CrewBed, crewBed, delegate } from '../crew-bed.ts';
-import { say } from '../fake-model.ts';
+import { ask, call, say } from '../fake-model.ts';
 import { testBed } from '../test-bed.ts';
 import { type BoundRows, from, list, most } from './row.ts';
 
@@ -11,6 +11,12 @@ async function refusals(bed: CrewBed, sessions: readonly string[]): Promise<stri
   const ends = (await Promise.all(sessions.map((session) => bed.eventsOf('call_ended', session)))).flat();
   const refused = ends.filter(({ is_error, result }) => is_error && result.detail?.code !== 'child_failed');
   return refused.length === 0 ? 'ok' : `${refused.length} ${refused[0]?.result.detail?.code}`;
+}
+
+/** The code of the first call that did not go well, or `ok`. */
+async function firstRefusal(bed: CrewBed): Promise<string> {
+  const refused = (await bed.eventsOf('call_ended')).find(({ is_error }) => is_error);
+  return refused ? String(refused.result.detail?.code) : 'ok';
 }
 
 /** How many of these reminders find no room in a child, by the lengths of their texts. */
@@ -115,4 +121,28 @@ export const OF_CREWS: BoundRows = {
   }),
   crewResendMs: from('waits', 'sent again', (ms) => sentAgain(1, ms)),
   crewResendMaxMs: from('waits', 'sent again', (ms) => sentAgain(10, ms)),
+  handoffsMax: most('too_many_handoffs', async (size) => {
+    const bed = crewBed();
+    const to = (name: string) => (i: number) => ask(call(`h${i}`, 'handoff', { to: name, brief: 'go on' }));
+    bed.personas = { lead: { handoffs: ['mate'] }, mate: { handoffs: ['lead'] } };
+    // In turn: whoever has the session when there have been enough says so.
+    bed.parts = {
+      lead: [...list(Math.ceil(size / 2), to('mate')), say('ok')],
+      mate: [...list(Math.floor(size / 2), to('lead')), say('ok')],
+    };
+    await bed.crewHost();
+    await bed.begin('lead');
+    return firstRefusal(bed);
+  }),
+  briefMaxChars: most('invalid_call_arguments', async (size) => {
+    const bed = crewBed();
+    bed.personas = { lead: { handoffs: ['mate'] } };
+    bed.parts = {
+      lead: [ask(call('h1', 'handoff', { to: 'mate', brief: 'x'.repeat(size) })), say('ok')],
+      mate: [say('ok')],
+    };
+    await bed.crewHost();
+    await bed.begin('lead');
+    return firstRefusal(bed);
+  }),
 };
