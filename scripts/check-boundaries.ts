@@ -34,6 +34,8 @@ const LAYERS: Readonly<Record<string, LayerRule>> = {
   },
   adapter: { layers: ['protocol', 'ports'], vendors: null, nodeBuiltins: true, computedImports: true },
   client: { layers: ['protocol'], vendors: ['@nats-io/*'], nodeBuiltins: true, computedImports: false },
+  // A page: nothing of Node's. What it is made of is bundled, so that its vendors are not installed where it is only served.
+  console: { ...pure, layers: ['protocol', 'client'], vendors: ['preact', 'marked', 'elkjs'] },
   service: {
     layers: ['protocol', 'ports', 'session', 'adapter', 'client'],
     vendors: null,
@@ -76,6 +78,7 @@ interface Manifest {
   readonly dependencies?: Readonly<Record<string, string>>;
   readonly optionalDependencies?: Readonly<Record<string, string>>;
   readonly peerDependencies?: Readonly<Record<string, string>>;
+  readonly devDependencies?: Readonly<Record<string, string>>;
 }
 
 interface Import {
@@ -135,7 +138,7 @@ function violationsOfProject(workspaceRoot: string, projects: readonly Project[]
   }
 
   const manifestText = readFileSync(join(workspaceRoot, manifestFile), 'utf8');
-  const dependencies = dependenciesOf(JSON.parse(manifestText));
+  const dependencies = dependenciesOf(JSON.parse(manifestText), project.layer === 'console');
   const manifestLines = manifestText.split('\n');
   const found: Violation[] = [];
   // A dependency is an arrow too, even where nothing is imported yet.
@@ -253,8 +256,9 @@ function literalText(node: ts.Node | undefined): string | null {
   return node !== undefined && ts.isStringLiteralLike(node) ? node.text : null;
 }
 
-function dependenciesOf(manifest: Manifest): string[] {
+function dependenciesOf(manifest: Manifest, isBundled: boolean): string[] {
   return Object.keys({
+    ...(isBundled ? manifest.devDependencies : {}),
     ...manifest.dependencies,
     ...manifest.optionalDependencies,
     ...manifest.peerDependencies,

@@ -7,28 +7,32 @@ import { dirname, resolve } from 'node:path';
 import { coverageReference } from './reference/coverage.ts';
 import { errorReference } from './reference/errors.ts';
 import { hookReference } from './reference/hooks.ts';
+import { httpReference } from './reference/http.ts';
 import { roleReference } from './reference/roles.ts';
+import { schemaFiles } from './reference/schemas.ts';
 import { seamReference } from './reference/seams.ts';
 import { stateReference } from './reference/states.ts';
 import { subjectReference } from './reference/subjects.ts';
 
 /** Every generated page: its path in the repository, and the function that writes its text from the code. */
-const PAGES: Readonly<Record<string, () => string>> = {
+const PAGES: Readonly<Record<string, () => string | Promise<string>>> = {
   'docs/reference/coverage.md': coverageReference,
   'docs/reference/errors.md': errorReference,
   'docs/reference/hooks.md': hookReference,
+  'docs/reference/http.md': httpReference,
   'docs/reference/roles.md': roleReference,
   'docs/reference/seams.md': seamReference,
   'docs/reference/states.md': stateReference,
   'docs/reference/subjects.md': subjectReference,
+  ...schemaFiles,
 };
 
-function main(): void {
+async function main(): Promise<void> {
   const repository = resolve(import.meta.dirname, '..');
   const check = process.argv.includes('--check');
   for (const [page, write] of Object.entries(PAGES)) {
     const path = resolve(repository, page);
-    const text = write();
+    const text = await write();
     if (existsSync(path) && readFileSync(path, 'utf8') === text) continue;
     if (check) {
       console.error(`${page} is out of date; run \`npm run docs\``);
@@ -42,4 +46,4 @@ function main(): void {
   if (check && process.exitCode === undefined) console.log('generated pages are current');
 }
 
-main();
+await main();

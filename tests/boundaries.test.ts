@@ -54,6 +54,13 @@ describe('a planted import is caught', () => {
   });
 
   const plants: [name: string, folder: string, code: string, rule: string][] = [
+    ['into a page, from Node', 'libs/console', "import 'node:fs';", "layer console may not import Node's node:fs"],
+    [
+      'into a page, from the machine',
+      'libs/console',
+      "import '@coxswain/turn';",
+      'layer console may not import @coxswain/turn (layer turn)',
+    ],
     [
       'upwards, from turn to session',
       'libs/turn',

@@ -18,7 +18,12 @@ give admin.nk admin key.nk
 give host.nk host key.nk
 # Keys of before there was this role go on as they are.
 [ -e /keys/all/auth/tenants/default/personas.nk ] || cox auth --out /keys/all/auth --add default/personas
-for role in hooks tools personas operator; do give "tenants/default/$role.nk" "$role" key.nk; done
+for role in hooks tools personas gateway operator; do give "tenants/default/$role.nk" "$role" key.nk; done
+# Whoever holds the operator's key has a token of the gateway, too. Others are added with `cox auth token`.
+[ -e /keys/all/auth/tokens.json ] \
+  || cox auth token add operator --tokens /keys/all/auth/tokens.json --scope read,run,steer > /keys/all/auth/operator.token
+give tokens.json gateway-tokens tokens.json
+give operator.token operator gateway.token
 
 # The servers are no more root than the others.
 chown 1000:1000 /data/nats-1 /data/nats-2 /data/nats-3

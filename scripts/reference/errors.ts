@@ -6,6 +6,11 @@ import { code, generatedFrom, table } from './markdown.ts';
 export function errorReference(): string {
   const kinds: readonly [CatalogueEntry['kind'], string, string][] = [
     ['rejection', 'Rejections', 'A command was refused. Nothing but the rejection was recorded; try something else.'],
+    [
+      'refusal',
+      'Refusals',
+      'A gateway has refused a request. No session has heard of it; [HTTP](http.md) has the statuses.',
+    ],
     ['outcome', 'Outcomes', 'The world failed. The session recorded it and goes on from there.'],
     ['exception', 'Exceptions', 'A broken invariant or lost infrastructure. The session stops and is read again.'],
   ];

@@ -59,7 +59,7 @@ export function subjectReference(): string {
     '',
     '## Commands\n',
     `Published to \`${spelled(subjects.command)}\`. A body is JSON; plain text is taken where the table says so, unless it`,
-    'begins with `{`. Unknown fields are refused by name.\n',
+    'begins with `{`. Unknown fields are refused by name. What goes over the bus is also there as [JSON Schemas](schemas/README.md).\n',
     table(
       ['Verb', 'Fields', 'Plain text'],
       VERBS.map((verb) => [code(verb), fieldsOf(COMMAND_BODIES[verb]).join(', '), takesText(verb) ? 'yes' : '']),
@@ -161,7 +161,7 @@ function membersOf(constant: string): ReadonlyMap<string, ts.ObjectLiteralElemen
 
 // ---- schemas ----
 
-const asWritten = {
+export const asWritten = {
   io: 'input',
   unrepresentable: 'any',
   override: ({ zodSchema, jsonSchema }: { zodSchema: unknown; jsonSchema: { type?: unknown } }) => {

@@ -6,6 +6,7 @@ import { parseArgs } from 'node:util';
 import type { Part } from './bench-part.ts';
 import { cancelLatency } from './cancel-latency.ts';
 import { durableSteps } from './durable-steps.ts';
+import { gatewayLatency } from './gateway-latency.ts';
 import { hookConsult } from './hook-consult.ts';
 import { idleSessions } from './idle-sessions.ts';
 import { machineEvent } from './machine-event.ts';
@@ -29,6 +30,7 @@ const parts: readonly Part[] = [
   idleSessions,
   durableSteps,
   personaScaling,
+  gatewayLatency,
 ];
 
 const { values } = parseArgs({

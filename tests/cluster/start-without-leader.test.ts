@@ -1,29 +1,22 @@
 /** A host that is started while servers choose a leader waits for it, rather than ending. */
-import { afterAll, beforeAll, it, vi } from 'vitest';
+import { it, vi } from 'vitest';
 import { askUntil } from '../e2e/kit/ask-until.ts';
 import { Child, SESSIONS_MAIN } from '../e2e/kit/child.ts';
-import { removeScratch, scratchFolder } from '../e2e/kit/scratch.ts';
-import { type Cluster, startCluster } from './cluster.ts';
+import { scratchFolder } from '../e2e/kit/scratch.ts';
+import { clusterOfFile } from './cluster-of-file.ts';
 
 vi.setConfig({ testTimeout: 300_000, hookTimeout: 300_000 });
 
 /** Two elections and a start, on a machine that may be busy. */
 const PATIENCE_MS = 120_000;
 
-let cluster: Cluster;
-beforeAll(async () => {
-  cluster = await startCluster();
-});
-afterAll(async () => {
-  await cluster?.stop();
-  await removeScratch();
-});
+const fixture = clusterOfFile();
 
 it('waits for two of three servers', async () => {
-  const [first, second] = cluster.nodes;
+  const [first, second] = fixture.cluster.nodes;
   // One of three leads nothing.
   await Promise.all([first?.kill(), second?.kill()]);
-  const env = { NATS_URL: cluster.natsUrl, COX_STATE_DIR: await scratchFolder('no-leader') };
+  const env = { NATS_URL: fixture.cluster.natsUrl, COX_STATE_DIR: await scratchFolder('no-leader') };
   const host = new Child(SESSIONS_MAIN, [], { env });
   const says = (text: string) =>
     askUntil(
@@ -35,7 +28,7 @@ it('waits for two of three servers', async () => {
       PATIENCE_MS,
     );
   await says('the bus does not answer now');
-  await cluster.restore();
+  await fixture.cluster.restore();
   await says('session host is up');
   await host.kill();
 });

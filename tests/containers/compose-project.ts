@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { readSeedFile } from '@coxswain/adapter-nats';
-import { type Client, connect } from '@coxswain/client';
+import { type BusClient, connect } from '@coxswain/client';
 import { COMPOSE_FILE } from './images.ts';
 
 const run = promisify(execFile);
@@ -17,6 +17,8 @@ const COMMAND_WITHIN_MS = 900_000;
 
 /** One container, as `docker compose ps` tells of it. */
 export interface Container {
+  /** Another one where the container was replaced. */
+  readonly ID: string;
   readonly Service: string;
   /** `running`, `exited` */
   readonly State: string;
@@ -32,7 +34,7 @@ export interface ComposeProject {
   cox(...args: string[]): Promise<string>;
   containers(): Promise<Container[]>;
   /** A client on the published ports, as the operator. Whoever connects closes it. */
-  client(): Promise<Client>;
+  client(): Promise<BusClient>;
   /** Ends it, and removes its containers, networks and volumes. */
   down(): Promise<void>;
 }

@@ -2,7 +2,7 @@
  * docker-compose.yml as a newcomer brings it up: everything becomes healthy, a session is started, asks a tool worker, waits for a
  * person, is steered past a hook service, and goes on when a host or a server of the bus is killed.
  */
-import type { Client } from '@coxswain/client';
+import type { BusClient } from '@coxswain/client';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { endOf, eventOf, expectReplays, expectSound, journalOf } from '../e2e/kit/journal.ts';
 import { until } from '../e2e/kit/until.ts';
@@ -12,6 +12,7 @@ import { writeAndReview } from './personas-at-work.ts';
 vi.setConfig({ testTimeout: 300_000, hookTimeout: 1_200_000 });
 
 const LASTING = [
+  'gateway',
   'hooks',
   'nats-1',
   'nats-2',
@@ -27,9 +28,9 @@ const MODEL = 'scripted//examples/compose/script.yaml';
 const EVER_MS = 120_000;
 
 const project = composeProject();
-let client: Client;
+let client: BusClient;
 /** What reads journals needs no more of a bus. */
-const bus = { client: {} as Client };
+const bus = { client: {} as BusClient };
 
 beforeAll(async () => {
   await project.compose('up', '--build', '--detach', '--wait');
@@ -78,7 +79,7 @@ test('nothing is root, nothing may write but where it has to, and the key that a
     if (service.startsWith('nats')) continue;
     const role = service.replace(/s?(-\w+)?$/, '');
     expect(await inside('ls /run/coxswain'), service).toBe('key.nk\n');
-    const owner = role === 'session' ? 'host' : `${role}s`;
+    const owner = { session: 'host', gateway: 'gateway' }[role] ?? `${role}s`;
     expect(await inside('head -n 1 /run/coxswain/key.nk'), service).toContain(`the key of ${owner}`);
   }
 });
@@ -103,6 +104,16 @@ test('a session asks the tool worker, waits for a person, hears a steer, and the
   expect(delivered.filter((event) => event.includes('sk-ant'))).toEqual([]);
   expectSound(journal);
   await expectReplays(bus, journal);
+});
+
+test('a second up changes nothing: the containers and the keys are those of the first', async () => {
+  const ids = async () =>
+    Object.fromEntries((await project.containers()).map(({ Service, ID }) => [Service, ID] as const));
+  const key = () => project.compose('run', '--rm', '-T', '--entrypoint', 'cat', 'cox', '/run/coxswain/key.nk');
+  const before = { ids: await ids(), key: await key() };
+  await project.compose('up', '--detach', '--wait');
+  expect({ ids: await ids(), key: await key() }).toEqual(before);
+  expect(await project.cox('sessions')).toContain('walk');
 });
 
 test('one persona writes when a person lets it, the other one reviews, is killed meanwhile, and begins anew', async () => {
@@ -182,12 +193,4 @@ test('a server of the bus is killed: sessions go on, and it catches up when it i
   expectSound(journal);
   await expectReplays(bus, journal);
   await project.compose('up', '--detach', '--no-recreate', '--wait', 'nats-2');
-});
-
-test('a second up changes nothing: the keys are those of the first', async () => {
-  const key = () => project.compose('run', '--rm', '-T', '--entrypoint', 'cat', 'cox', '/run/coxswain/key.nk');
-  const before = await key();
-  await project.compose('up', '--detach', '--wait');
-  expect(await key()).toBe(before);
-  expect(await project.cox('sessions')).toContain('walk');
 });

@@ -1,12 +1,12 @@
 /** What the two personas of docker-compose.yml do together, wherever their services run: one writes, the other one reads it and is killed. */
-import type { Client } from '@coxswain/client';
+import type { BusClient } from '@coxswain/client';
 import { expect } from 'vitest';
 import { endOf, eventOf, expectReplays, expectSound, journalOf } from '../e2e/kit/journal.ts';
 
 /** A deployment that runs. */
 export interface PersonaDeployment {
   /** The operator's. */
-  readonly client: Client;
+  readonly client: BusClient;
   /** Where services find the folder of the deployment's examples. */
   readonly scripts: string;
   /** The root of the sessions. */
@@ -56,7 +56,7 @@ export async function writeAndReview(at: PersonaDeployment): Promise<void> {
 }
 
 /** Resolves with the first piece of the answer behind the call. */
-async function beginsToAnswer(client: Client, sessionId: string): Promise<void> {
+async function beginsToAnswer(client: BusClient, sessionId: string): Promise<void> {
   for await (const { delta } of client.session(sessionId).watch()) {
     if (delta && delta.turn > 1) return;
   }

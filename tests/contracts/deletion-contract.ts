@@ -65,9 +65,9 @@ export function deletionContract(name: string, stores: () => DeletionStores): vo
     );
     return { ref, fence };
   };
-  const recordsOf = async (journal: Journal, ref: SessionRef) => {
+  const recordsOf = async (journal: Journal, ref: SessionRef, upTo?: number) => {
     const found: Uint8Array[] = [];
-    for await (const { bytes: data } of journal.read(ref)) found.push(data);
+    for await (const { bytes: data } of journal.read(ref, 0, upTo)) found.push(data);
     return found;
   };
   const blobOf = async (purge: Purge, sha256: string): Promise<StoredBlob | null> => {
@@ -92,6 +92,8 @@ export function deletionContract(name: string, stores: () => DeletionStores): vo
       expect(await deleteSession(portsOf(all), one.ref)).toMatchObject({ status: 'deleted' });
       const left = await recordsOf(all.other, one.ref);
       expect(left.map((data) => tombstoneIn(data)?.records)).toEqual([3]);
+      // Also whoever read where its newest record stood is told.
+      expect(await recordsOf(all.other, one.ref, one.fence)).toEqual(left);
       expect(await all.snapshots.get(one.ref)).toBeNull();
       expect(await recordsOf(all.other, two.ref)).toHaveLength(3);
       expect(text((await all.snapshots.get(two.ref)) ?? bytes(''))).toBe('t');

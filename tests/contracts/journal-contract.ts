@@ -119,12 +119,23 @@ export function journalContract(name: string, doors: () => JournalDoors): void {
       expect(await journal.firstAfter(ref, fences[2] ?? 0)).toBeNull();
     });
 
+    test('reads up to a record that is known', async () => {
+      const { journal } = doors();
+      const ref = freshSession();
+      const fences = await appendAll(journal, ref, ['a', 'b', 'c', 'd']);
+      expect(await textsOf(journal.read(ref, 0, fences[1]))).toEqual(['a', 'b']);
+      expect(await textsOf(journal.read(ref, fences[0], fences[2]))).toEqual(['b', 'c']);
+      expect(await textsOf(journal.read(ref, fences[1], fences[1]))).toEqual([]);
+      expect(await textsOf(journal.read(ref, 0, fences[3]))).toEqual(['a', 'b', 'c', 'd']);
+    });
+
     test('reads a long journal whole and in order', async () => {
       const { journal, other } = doors();
       const ref = freshSession();
       const texts = Array.from({ length: 700 }, (_, i) => `record ${i}`);
-      await appendAll(journal, ref, texts);
+      const fences = await appendAll(journal, ref, texts);
       expect(await textsOf(other.read(ref))).toEqual(texts);
+      expect(await textsOf(other.read(ref, 0, fences[599]))).toEqual(texts.slice(0, 600));
     });
 
     test('has nothing of an unknown session', async () => {

@@ -22,6 +22,10 @@ beforeAll(async () => {
       permissions: { rules: [{ tool: '*', action: 'allow' }] },
     },
     `[defineTool({ name: 'where', description: 'Where.', schema: z.object({}), run: () => 'in ' + process.pid })]`,
+    `[{ event: 'PostToolUse', pattern: 'where', async handler({ tool, result }, { transcript, feedback }) {
+        feedback('looked at');
+        return result.content[0].text + ', call ' + tool.name + ' of ' + ((await transcript()).length > 0);
+      } }]`,
   );
   persona = new Child(COX_MAIN, ['serve', 'persona', module.file, '--json'], { env: bus.env('personas') });
   await readyOf(persona);
@@ -34,7 +38,7 @@ afterAll(async () => {
   await removeScratch();
 });
 
-test('its steps, its tools and long requests pass from account to account, and an operator pauses it', async () => {
+test('its steps, tools, hooks and long requests pass from account to account, and an operator pauses it', async () => {
   const operator = await bus.client('operator');
   const paused = await cox(['persona', 'pause', 'clerk'], { env: bus.env('operator') });
   expect([paused.code, paused.stderr]).toEqual([0, expect.stringContaining('is paused')]);
@@ -44,9 +48,11 @@ test('its steps, its tools and long requests pass from account to account, and a
   );
   const seen: string[] = [];
   let result = '';
+  let injected = '';
   for await (const { events } of session.events()) {
     for (const event of events) {
       seen.push(event.type);
+      if (event.type === 'message_injected') injected += textOf(event.message) ?? '';
       if (event.type === 'call_ended') result = textOf(event.result) ?? '';
       if (event.type === 'waiting_for_persona')
         expect((await cox(['persona', 'resume', 'clerk'], { env: bus.env('operator') })).code).toBe(0);
@@ -55,7 +61,9 @@ test('its steps, its tools and long requests pass from account to account, and a
   }
   expect(seen.filter((type) => type === 'message_complete')).toHaveLength(2);
   expect(seen).toContain('persona_wait_ended');
-  expect(result).toBe(`in ${persona.pid}`);
+  expect(result).toBe(`in ${persona.pid}, call where of true`);
+  // What its hook has told the model stands in the journal as everything that is said to it.
+  expect(injected).toContain('looked at');
 });
 
 test('keys of other roles serve nobody', async () => {

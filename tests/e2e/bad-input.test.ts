@@ -129,7 +129,12 @@ describe('bodies', () => {
     ['a model without a provider', start({ model: 'gpt' }), 'invalid_field', /^model$/],
     ['a base URL that is a file', start({ base_url: 'file:///etc/passwd' }), 'invalid_field', /^base_url$/],
     ['a persona with an unknown key', start({ persona: { name: 'p', moood: 1 } }), 'unknown_field', /moood/],
-    ['a persona of the next release', start({ persona: { name: 'p', hooks: [] } }), 'not_yet_available', /hooks/],
+    [
+      'a hook that says nothing',
+      start({ persona: { name: 'p', hooks: [{ event: 'post_turn' }] } }),
+      'invalid_field',
+      /hooks/,
+    ],
     ['no turns', start({ max_turns: 0 }), 'invalid_field', /^max_turns$/],
     ['a parent', start({ parent: 'other' }), 'unknown_field', /^parent$/],
     ['a hostile server name', start({ mcp_servers: { 'a b': { command: 'x' } } }), 'invalid_field', /mcp_servers/],

@@ -21,7 +21,7 @@ beforeAll(async () => {
   await mkdir(join(folder, 'dir'));
   await writeFile(join(folder, 'broken.yaml'), 'name: [');
   await writeFile(join(folder, 'strange.yaml'), 'name: p\nmoood: sunny\n');
-  await writeFile(join(folder, 'later.yaml'), 'name: p\nhooks: []\n');
+  await writeFile(join(folder, 'later.yaml'), 'name: p\nhooks: [{event: post_turn}]\n');
   await writeFile(join(folder, 'mcp.json'), '{"mcpServers":{"a":{"comand":"x"}}}');
   model = await scripted([{ text: 'Hello.' }]);
   for (const id of ['walrus-1', 'walrus-2', 'penguin']) {
@@ -51,7 +51,7 @@ const LINES: [what: string, line: () => string[], names: RegExp][] = [
   ['an --on-ask that is none', () => run('--on-ask', 'perhaps'), /--on-ask takes deny or wait/],
   ['a persona that is no YAML', () => run('--persona', join(folder, 'broken.yaml')), /broken\.yaml/],
   ['a persona with an unknown key', () => run('--persona', join(folder, 'strange.yaml')), /moood/],
-  ['a persona of a later release', () => run('--persona', join(folder, 'later.yaml')), /hooks/],
+  ['a hook that says nothing', () => run('--persona', join(folder, 'later.yaml')), /hooks/],
   ['files and those that are served at once', () => ['personas', 'check', 'later.yaml', '--served'], /--served goes/],
   ['a tenant of files', () => ['personas', '--tenant', 'red'], /--tenant goes with --served/],
   ['an MCP file with a mistake', () => run('--mcp', join(folder, 'mcp.json')), /mcp\.json|comand|"command"/],

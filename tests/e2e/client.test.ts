@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type Client, CommandRejectedError, createEventTranslator, newCommandId } from '@coxswain/client';
+import { type BusClient, CommandRejectedError, createEventTranslator, newCommandId } from '@coxswain/client';
 import { type SessionsService, startSessionsService } from '@coxswain/sessions';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { startBus, type TestBus } from './kit/bus.ts';
@@ -14,7 +14,7 @@ vi.setConfig({ testTimeout: 30_000 });
 let folder: string;
 let bus: TestBus;
 let service: SessionsService;
-let client: Client;
+let client: BusClient;
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'cox-client-'));
@@ -280,4 +280,30 @@ test('lists tell sessions and approvals', async () => {
   const listed = (await client.sessions()).find(({ session_id }) => session_id === session.id);
   expect(listed).toMatchObject({ state: 'stopped', stop_reason: 'end_turn' });
   expect(await client.sessionIds()).toContain(session.id);
+});
+
+test('a session is followed from its newest record on, without what came before', async () => {
+  const session = await start('quick');
+  await session.result();
+  const newest = await session.lastNumber();
+  expect(newest).toBeGreaterThan(1);
+  const leaving = new AbortController();
+  const seen: number[] = [];
+  const sent = session.send('prompt', { body: 'more' }, { wait: 'accepted' });
+  for await (const { record } of session.watch({ from: 'newest', signal: leaving.signal })) {
+    if (record) seen.push(record.n);
+    if (record && record.n > newest && record.state === 'stopped') leaving.abort();
+  }
+  await sent;
+  expect(seen[0]).toBeGreaterThanOrEqual(newest);
+  expect(seen).toEqual(seen.map((_, i) => (seen[0] as number) + i));
+  expect(await client.session('nobody').lastNumber()).toBe(0);
+});
+
+test('one connection is for sessions of any tenant that the bus lets it', async () => {
+  const session = await start('quick');
+  const other = client.forTenant('other');
+  expect(other.tenant).toBe('other');
+  expect(await other.session(session.id).lastNumber()).toBe(0);
+  expect(() => client.forTenant('no.such')).toThrow('tenant');
 });

@@ -8,6 +8,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type ComposedService, composedServices } from '../containers/composed-services.ts';
 import { writeAndReview } from '../containers/personas-at-work.ts';
 import { Child, COX_MAIN, cox, REPOSITORY } from './kit/child.ts';
+import { clientOf } from './kit/gateway.ts';
 import { type GuardedBus, type KeyOwner, startGuardedBus } from './kit/guarded-bus.ts';
 import { removeScratch, scratchFolder } from './kit/scratch.ts';
 import { until } from './kit/until.ts';
@@ -18,9 +19,15 @@ const KEYS: Readonly<Record<string, KeyOwner>> = {
   'key-hooks': 'hooks',
   'key-tools': 'tools',
   'key-personas': 'personas',
+  'key-gateway': 'gateway',
 };
 
+const TOKENS_AT = '/run/gateway/';
+const GATEWAY_LISTENS = '0.0.0.0:7707';
+
 let bus: GuardedBus;
+/** As make-keys.sh hands it to whoever holds the operator's key. */
+let token = '';
 let folder: string;
 const running = new Map<string, Child>();
 const services = composedServices();
@@ -30,6 +37,9 @@ const stateOf = (name: string) => join(folder, name);
 async function begin({ name, args, keyVolume, folders }: ComposedService): Promise<void> {
   await mkdir(stateOf(name), { recursive: true });
   const here = (arg: string) => {
+    if (arg.startsWith(TOKENS_AT)) return arg.replace(TOKENS_AT, `${folder}/`);
+    // Other gateways may listen on this machine.
+    if (arg === GATEWAY_LISTENS) return GATEWAY_LISTENS.replace(/\d+$/, '0');
     const mounted = Object.keys(folders).find((at) => arg.startsWith(`${at}/`));
     return mounted === undefined ? arg : arg.replace(mounted, folders[mounted] as string);
   };
@@ -50,6 +60,17 @@ beforeAll(async () => {
   bus = await startGuardedBus(['default']);
   folder = await scratchFolder('deployment');
   await mkdir(join(folder, 'workspace'));
+  const made = await cox([
+    'auth',
+    'token',
+    'add',
+    'operator',
+    '--tokens',
+    join(folder, 'tokens.json'),
+    '--scope',
+    'read,run,steer',
+  ]);
+  token = made.lines[0] ?? '';
   for (const service of services) await begin(service);
 }, 300_000);
 afterAll(async () => {
@@ -58,7 +79,7 @@ afterAll(async () => {
   await removeScratch();
 });
 
-test('it runs two hosts, hooks, tools and two personas, each with a key of its own kind', () => {
+test('it runs two hosts, hooks, tools, two personas and a gateway, each with a key of its own kind', () => {
   expect(services.map(({ name, keyVolume }) => [name, KEYS[keyVolume]])).toEqual([
     ['sessions-1', 'host'],
     ['sessions-2', 'host'],
@@ -66,6 +87,7 @@ test('it runs two hosts, hooks, tools and two personas, each with a key of its o
     ['tools', 'tools'],
     ['persona-reviewer', 'personas'],
     ['persona-writer', 'personas'],
+    ['gateway', 'gateway'],
   ]);
 });
 
@@ -89,6 +111,17 @@ test('one persona writes when a person lets it, the other one reviews, is killed
     startReviewer: () => begin(serviceOf('persona-reviewer')),
   });
   expect((await healthOf(serviceOf('persona-reviewer'))).code).toBe(0);
+});
+
+test('sessions are seen over HTTP, by the name that the file gives the gateway and with the token that it makes', async () => {
+  const gateway = running.get('gateway') as Child;
+  const [, port] = /"port":(\d+)/.exec(gateway.stderr) ?? [];
+  const { byHost } = clientOf(`http://127.0.0.1:${port}`, token);
+  const { status, body } = await byHost('localhost:7707', '/v1/sessions');
+  expect(status).toBe(200);
+  expect((body.sessions as unknown[]).length).toBeGreaterThan(0);
+  expect(await byHost('elsewhere:7707', '/v1/sessions')).toMatchObject({ status: 403 });
+  expect(await bus.refusals()).toEqual([]);
 });
 
 test('told to stop, each ends in order, and is no more healthy', async () => {

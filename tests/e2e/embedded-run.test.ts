@@ -66,6 +66,34 @@ test('a run that used another one’s instance goes on when that ends', async ()
   expect((await bed.run(['replay', 'second'])).stdout).toMatch(/^byte-identical/);
 }, 120_000);
 
+test('cox up waits for a command that works on the state folder, says for which, and comes up when that has ended', async () => {
+  const run = bed.start(['run', 'go', '--id', 'before', ...slow]);
+  await run.seen(/▸ run_command/);
+  const hasty = await bed.run(['up', '--json', '--no-gateway', '--wait-for-folder', '1ms']);
+  expect(hasty.code, hasty.stderr).toBe(1);
+  expect(hasty.stdout).toContain('"state_dir_in_use"');
+  expect(hasty.stderr).toMatch(/in use by process \d+, cox run: wait for its end/);
+  const up = bed.start(['up', '--json', '--no-gateway']);
+  await up.seen(/^cox run \(process \d+\) runs on \S+ until its work is done; cox up goes on when it has ended$/m);
+  expect(await run.end).toMatchObject({ code: 0, stdout: 'Done.\n' });
+  await up.seen(/"type":"ready"/);
+  expect((await bed.run(['show', 'before'])).stdout).toContain('end_turn');
+  const second = await bed.run(['up', '--json']);
+  expect(second.stderr).toMatch(/in use by process \d+, cox up: stop that one/);
+  up.child.kill('SIGTERM');
+  expect((await up.end).code).toBe(0);
+}, 120_000);
+
+test('a cox up that is told to stop while it waits ends at once, with nothing started', async () => {
+  const run = bed.start(['run', 'go', '--id', 'before', ...slow]);
+  await run.seen(/▸ run_command/);
+  const up = bed.start(['up', '--json']);
+  await up.seen(/cox up goes on when it has ended/);
+  up.child.kill('SIGTERM');
+  expect(await up.end).toMatchObject({ code: 0, stdout: '' });
+  expect(await run.end).toMatchObject({ code: 0, stdout: 'Done.\n' });
+}, 120_000);
+
 test('SIGINT without a terminal leaves the session behind, with 130', async () => {
   const run = bed.start(['run', 'go', '--id', 'left', ...slow]);
   await run.seen(/▸ run_command/);

@@ -1,29 +1,19 @@
 /** A person at a real terminal: keys as a terminal sends them, through a pseudo-terminal. */
-import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { COX_MAIN } from './kit/child.ts';
-import { cleanEnv } from './kit/clean-env.ts';
 import { busAndHost } from './kit/fixture.ts';
 import { endOf, eventOf } from './kit/journal.ts';
 import { scratchFolder } from './kit/scratch.ts';
 import { scripted } from './kit/scripts.ts';
+import { hasTerminal, atTerminal as startAtTerminal } from './kit/terminal.ts';
 
 const fixture = busAndHost();
 
-/** `script` of util-linux gives a command a terminal and passes on what it is sent; that of other systems does not. */
-const hasTerminal = /util-linux/.test(spawnSync('script', ['--version'], { encoding: 'utf8' }).stdout ?? '');
-
 const [LEFT, RIGHT, HOME, BACKSPACE, ENTER] = ['\u001b[D', '\u001b[C', '\u001b[H', '\u007f', '\r'];
-const quoted = (word: string) => `'${word.replaceAll("'", `'\\''`)}'`;
-
 const atTerminal = (cox: readonly string[], cwd: string) =>
-  spawn('script', ['-qefc', [process.execPath, COX_MAIN, ...cox].map(quoted).join(' '), '/dev/null'], {
-    cwd,
-    env: cleanEnv({ NATS_URL: fixture.bus.natsUrl, TERM: 'xterm-256color', LANG: 'C.UTF-8' }),
-  });
+  startAtTerminal(cox, cwd, { NATS_URL: fixture.bus.natsUrl });
 
 /** Gives this answer to the question at a terminal, and tells what was shown there until the end. */
 async function answered(terminal: ReturnType<typeof atTerminal>, answer: string) {

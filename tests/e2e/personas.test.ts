@@ -63,8 +63,49 @@ test('cox personas tells of hand-offs, and of one to nobody who lies there', asy
   expect(checked.stdout).toMatch(
     /desk\.yaml:2:12: handoffs\[0\]: there is no persona clark in personas; did you mean "clerk"\?/,
   );
+  await write({ 'personas/boss2.yaml': 'name: boss\n' });
+  expect((await bed.run(['personas', 'check'])).stdout).toMatch(
+    /boss2\.yaml:1:7: name: personas\/boss\.yaml is named boss already/,
+  );
   // Of a file alone nobody can say who else is there.
   expect(await bed.run(['personas', 'check', 'personas/desk.yaml'])).toMatchObject({ code: 0 });
+}, 120_000);
+
+test('cox personas shows hooks, and says which code of theirs is not there', async () => {
+  await write({
+    'personas/guard.yaml': `name: guard
+hooks:
+  - { event: PreToolUse, pattern: 'run_*', deny: not here }
+  - { event: PostToolUse, max_output: 100 }
+  - { event: OnBudgetThreshold(80), returns: { body: Come to an end. } }
+  - { event: post_turn, handler: './policy.js#note', id: note }
+on_finish: ./policy.js
+`,
+    'personas/policy.js': 'throw new Error("it is not run")',
+  });
+  const shown = (await bed.run(['personas', 'show', 'guard'])).stdout;
+  for (const line of [
+    /guard:on_finish +post_finish +\* +asks \.\/policy\.js/,
+    /guard:PreToolUse-1 +PreToolUse +run_\* +denies: not here/,
+    /guard:PostToolUse-2 +PostToolUse +\* +cuts to 100 characters/,
+    /guard:OnBudgetThreshold-3 +OnBudgetThreshold\(80\) +\* +returns \{"body":"Come to an end\."\}/,
+    /guard:note +post_turn +\* +asks \.\/policy\.js#note/,
+  ])
+    expect(shown).toMatch(line);
+  const checked = await bed.run(['personas', 'check', 'personas/guard.yaml']);
+  expect([checked.code, checked.stdout]).toEqual([
+    0,
+    expect.stringMatching(/guard [0-9a-f]{16} is valid\n +guard:on_finish/),
+  ]);
+  await rm(join(bed.folder, 'personas/policy.js'));
+  expect((await bed.run(['personas', 'check', 'personas/guard.yaml'])).stdout).toMatch(
+    /guard\.yaml:7:12: on_finish: there is no file .*policy\.js/,
+  );
+  await bed.file('personas/guard.yaml', "name: guard\non_finish: './policy.js#a#b'\n");
+  expect((await bed.run(['personas', 'check', 'personas/guard.yaml'])).stdout).toMatch(
+    /guard\.yaml:2:12: on_finish: write \.\/file\.js#name, not "\.\/policy\.js#a#b"/,
+  );
+  await rm(join(bed.folder, 'personas/guard.yaml'));
 }, 120_000);
 
 test('a session goes on with its skills when their folder is gone and its host was killed', async () => {

@@ -69,6 +69,9 @@ test('a session stays with its version while another one is served, and waits wh
   expect(ran(both)).toEqual([`in ${first.child.pid}`, `in ${first.child.pid}`]);
   expect((await listed(name))?.instances.map(({ version }) => version).sort()).toEqual(['v1', 'v2']);
 
+  const shown = await cox(['show', old, '--nats', fixture.bus.natsUrl]);
+  expect(shown.stdout).toMatch(new RegExp(`^persona +${name}, version v1$`, 'm'));
+
   await first.child.terminate();
   await prompted(old);
   expect(await eventOf(fixture.bus, old, 'waiting_for_persona')).toMatchObject({ version: 'v1', why: 'unserved' });

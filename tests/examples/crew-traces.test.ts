@@ -1,13 +1,10 @@
 /** The example crews are played as their `run.sh` starts them; the journals of each tree must come out as they were recorded. */
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { connectionTo, connectNats, ensureStreams } from '@coxswain/adapter-nats';
 import type { JournalRecord } from '@coxswain/protocol';
 import { replayJournal } from '@coxswain/session';
-import type { NatsConnection } from '@nats-io/nats-core';
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import { type Ground, layGround, streamNames } from '../e2e/kit/ground.ts';
-import { removeScratch } from '../e2e/kit/scratch.ts';
+import { describe, expect, test } from 'vitest';
+import { natsGround } from '../traces/nats-ground.ts';
 import { NatsStageBus } from '../traces/nats-stage-bus.ts';
 import { CREW_PLAYS } from './crew-plays.ts';
 import { crewTrace, crewTraceNames, PlayedJournal, playCrew, traceText } from './crew-traces.ts';
@@ -50,25 +47,11 @@ describe('the journals of an example crew are those that were recorded', () => {
 });
 
 describe('on a real server the same comes out', () => {
-  let ground: Ground;
-  let nc: NatsConnection;
-
-  beforeAll(async () => {
-    ground = await layGround();
-    nc = await connectNats(connectionTo({ servers: ground.natsUrl }));
-  }, 300_000);
-  afterAll(async () => {
-    await nc?.close();
-    await ground?.stop();
-    await removeScratch();
-  });
+  const ground = natsGround();
 
   test.each(eachCrew)('%s', async (name, play) => {
-    for (const stream of await streamNames(nc))
-      await nc.request(`$JS.API.STREAM.DELETE.${stream}`, '', { timeout: 10_000 });
-    // A server takes the files of a stream away after it has said that the stream is gone.
-    await vi.waitFor(() => ensureStreams(nc), { timeout: 10_000 });
-    const journals = await playCrew(play, undefined, (clock) => new NatsStageBus(nc, clock));
+    await ground.empty();
+    const journals = await playCrew(play, undefined, (clock) => new NatsStageBus(ground.nc, clock));
     // Children that are started side by side reach a server in an order of its own.
     const racing = [...journals.values()].some((journal) => journal.events('child_started').length > 1);
     if (!racing) return expectTraces(name, journals);

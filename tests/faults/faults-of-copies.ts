@@ -130,15 +130,15 @@ export const FAULTS_OF_COPIES: readonly PlantedFault[] = [
     name: 'a fork takes commands before it is whole',
     room: 'session',
     file: 'session-runner.ts',
-    find: 'if (!loaded || this.#dropped || !(await this.#copy.complete(loaded))) return;',
-    instead: 'if (!loaded || this.#dropped) return;',
+    find: 'if (!(await this.#copy.complete(this.#session ?? loaded))) return;',
+    instead: 'if (this.#dropped) return;',
   },
   {
     name: 'who was behind a veto is let pass unasked, where a fork has lifted it',
     room: 'session',
     file: 'change-record.ts',
-    find: '} else if (answer.not_run && !hasEnded) {',
-    instead: '} else if (answer.not_run && hasEnded) {',
+    find: '} else if (answer.not_run && !hasEnded && !(',
+    instead: '} else if (answer.not_run && hasEnded && !(',
   },
   {
     name: 'a changed verdict does not end the chain',
@@ -188,7 +188,7 @@ export const FAULTS_OF_COPIES: readonly PlantedFault[] = [
   {
     name: 'a fork with another model has the hooks of today',
     file: 'copied-session.ts',
-    find: ".filter(({ type }) => type !== 'hooks_changed')",
+    find: ".filter((event) => event.type !== 'hooks_changed' || changesPersona(context, event))",
     instead: '',
   },
   {

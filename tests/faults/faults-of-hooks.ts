@@ -404,16 +404,15 @@ export const FAULTS_OF_HOOKS: readonly PlantedFault[] = [
     name: 'a table with one hook twice is used, and one of them never asked',
     room: 'session',
     file: 'hook-table.ts',
-    find: 'readStrictly(HookTable, inAskingOrder(hooks.table(tenant)))',
-    instead:
-      'readStrictly(HookTable, [...new Map(inAskingOrder(hooks.table(tenant)).map((one) => [one.id, one])).values()])',
+    find: 'readStrictly(HookTable, inAskingOrder(registered))',
+    instead: 'readStrictly(HookTable, [...new Map(inAskingOrder(registered).map((one) => [one.id, one])).values()])',
   },
   {
     name: 'hooks are asked as they were registered, whatever their priority',
     room: 'session',
     file: 'hook-table.ts',
-    find: 'readStrictly(HookTable, inAskingOrder(hooks.table(tenant)))',
-    instead: 'readStrictly(HookTable, hooks.table(tenant))',
+    find: 'readStrictly(HookTable, inAskingOrder(registered))',
+    instead: 'readStrictly(HookTable, registered)',
   },
   // ---- the protocol ----
   {
@@ -510,8 +509,8 @@ export const FAULTS_OF_HOOKS: readonly PlantedFault[] = [
   },
   {
     name: 'what a handler throws ends whoever asks it',
-    room: 'adapters/hooks',
-    file: 'run-handler.ts',
+    room: 'protocol',
+    file: 'run-hook-handler.ts',
     find: "    return { status: 'failed', code: 'hook_threw', message: messageOf(error) };",
     instead: '    throw error;',
   },

@@ -69,6 +69,8 @@ export interface FaultRates {
   readonly appendUnanswered: number;
   readonly appendLate: number;
   readonly readFails: number;
+  /** A host reads its inbox from a server that does not have the newest commands yet. */
+  readonly readBehind: number;
   readonly deliveryRepeated: number;
   readonly deliveryDelayed: number;
   readonly ackLost: number;
@@ -111,6 +113,7 @@ export const NO_FAULTS: FaultRates = {
   appendUnanswered: 0,
   appendLate: 0,
   readFails: 0,
+  readBehind: 0,
   deliveryRepeated: 0,
   deliveryDelayed: 0,
   ackLost: 0,
@@ -373,6 +376,7 @@ function planFaults(random: Random, profile: string): FaultRates {
     appendUnanswered: rate(0.1),
     appendLate: rate(0.08),
     readFails: rate(0.1),
+    readBehind: random.fork('read behind').pick([0, 0.1, 0.3]),
     blobFails: rate(0.3),
   };
 }

@@ -16,10 +16,12 @@ import type {
   Journal,
   Publisher,
   Snapshots,
+  StoredCommand,
   StoredRecord,
   Timers,
 } from '@coxswain/ports';
 import type { SessionRef } from '@coxswain/protocol';
+import type { Random } from './random.ts';
 import type { SimBus } from './sim-bus.ts';
 
 /** How long a host waits before it takes silence for silence. */
@@ -36,6 +38,7 @@ export class HostLink {
   readonly #bus: SimBus;
   readonly #inbox: CommandInbox;
   readonly #line: HostLine;
+  readonly #lag: Random;
   #handlers: InboxHandlers | null = null;
   readonly #swallowedUntilMs = new Map<string, number>();
 
@@ -45,6 +48,7 @@ export class HostLink {
     this.#bus = bus;
     this.#inbox = bus.bus.createInbox();
     this.#line = bus.bus.createHostLine();
+    this.#lag = bus.random.fork(`lag of ${name}`);
   }
 
   /** The inbox is let go, as the server does with a host that has gone silent; deliveries under way still come. */
@@ -72,7 +76,7 @@ export class HostLink {
       await this.#ask(() => this.#inbox.open(this.#wired(handlers), partitions));
     },
     read: (ref, afterSeq, untilSeq) =>
-      this.#ask(async () => this.#bus.plant.inboxRead(await this.#inbox.read(ref, afterSeq, untilSeq))),
+      this.#ask(async () => this.#bus.plant.inboxRead(this.#behind(await this.#inbox.read(ref, afterSeq, untilSeq)))),
     close: () => this.#ask(() => this.#inbox.close()),
   };
 
@@ -215,6 +219,12 @@ export class HostLink {
     this.#swallowedUntilMs.set(ref.sessionId, this.clock.nowMs() + random.between(0, LATE_MAX_MS));
     await this.#bus.world.sleep(random.between(0, LATE_MAX_MS));
     if (!this.isDead && !this.#bus.isOut) await this.#bus.append(this.name, ref, bytes, fence);
+  }
+
+  #behind(commands: readonly StoredCommand[]): readonly StoredCommand[] {
+    const { faults } = this.#bus;
+    if (!this.#lag.chance(faults.readBehind)) return commands;
+    return commands.slice(0, this.#lag.int(commands.length));
   }
 
   async *#read(ref: SessionRef, fence?: number): AsyncIterable<StoredRecord> {

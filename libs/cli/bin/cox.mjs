@@ -9,6 +9,15 @@ const rooms = ['../../', '../../../services/'].map((path) => fileURLToPath(new U
 
 if (existsSync(bundler) && (!existsSync(bundle) || newest(rooms) > statSync(bundle).mtimeMs))
   await import(bundler.href);
+// The console is for those who serve it.
+const page = new URL('../dist/console/index.html', import.meta.url);
+const pageBundler = new URL('../../../scripts/bundle-console.mjs', import.meta.url);
+const pageRooms = ['console/src', 'client/src', 'protocol/src'].map((path) =>
+  fileURLToPath(new URL(`../../${path}`, import.meta.url)),
+);
+if (['up', 'serve'].includes(process.argv[2]) && existsSync(pageBundler)) {
+  if (!existsSync(page) || newest(pageRooms) > statSync(page).mtimeMs) await import(pageBundler.href);
+}
 await import(bundle.href);
 
 /** The newest change of a source file below these folders, in milliseconds. */
@@ -19,7 +28,7 @@ function newest(folders) {
       const path = `${folder}/${entry.name}`;
       if (entry.isDirectory()) {
         if (!['node_modules', 'dist', 'test'].includes(entry.name)) latest = Math.max(latest, newest([path]));
-      } else if (/\.(ts|mjs|json|yaml)$/.test(entry.name)) latest = Math.max(latest, statSync(path).mtimeMs);
+      } else if (/\.(tsx?|mjs|json|yaml|css|html)$/.test(entry.name)) latest = Math.max(latest, statSync(path).mtimeMs);
     }
   }
   return latest;

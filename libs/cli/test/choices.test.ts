@@ -37,6 +37,7 @@ test('--preempt goes with an interrupt or alone; with another mode the line is r
           { name: 'preempt', value: true },
           { name: 'mode', value: mode },
         ]),
+        command: 'steer',
         args: ['k3f9', 'stop'],
         env: {},
       },

@@ -66,15 +66,6 @@ describe('is refused by path and with the nearest key:', () => {
   });
 });
 
-test.each([
-  ['hooks: [{}]', 'hooks'],
-  ['on_finish: b', 'on_finish'],
-])('what a later release brings is refused by name: %s', async (text, name) => {
-  await expect(readPersona(await persona(`name: a\n${text}`))).rejects.toThrow(
-    `${name} is not there yet in this release`,
-  );
-});
-
 test('a folder is a persona.yaml with its prompt.md', async () => {
   const path = join(folder, 'clerk');
   await mkdir(path);
@@ -91,10 +82,47 @@ test('what is wrong is told by line and column', async () => {
   );
   expect(await wrong('name: a\nmodel: gpt')).toContain('p.yaml:2:8: model: a model is written');
   expect(await wrong('name: a\nprompt: [')).toMatch(/p\.yaml:\d+:\d+: /);
-  expect(await wrong('name: a\nhooks: [{}]')).toContain('p.yaml:2:1: hooks is not there yet');
+  expect(await wrong('name: a\nhooks:\n  - event: pre_tool_us\n    deny: no')).toContain(
+    'p.yaml:3:12: hooks[0].event: there is no hook point "pre_tool_us"; did you mean pre_tool_use?',
+  );
+  expect(await wrong('name: a\nhooks:\n  - event: PreToolUse\n    pattrn: x\n    deny: no')).toContain(
+    'p.yaml:4:5: unknown key "hooks[0].pattrn"; did you mean "pattern"?',
+  );
+  expect(await wrong('name: a\nhooks:\n  - event: post_turn\n    deny: no')).toContain('p.yaml:4:11: hooks[0].deny: ');
+  expect(await wrong('name: a\nhooks:\n  - event: post_turn')).toContain('p.yaml:3:5: hooks[0]: it has no handler');
   expect(await wrong('name: a\nlimits: {depth: 9}')).toMatch(/p\.yaml:2:17: limits\.depth: /);
-  expect(await wrong('name: a\non_finish: b')).toContain('p.yaml:2:1: on_finish is not there yet');
+  expect(await wrong('name: a\non_finish: {}')).toContain('p.yaml:2:12: on_finish: it has no handler');
+  expect(await wrong('name: a\non_finish: {returns: {bdy: x}}')).toContain('p.yaml:2:22: on_finish.returns: ');
   expect(await wrong('{"name": "a",\n "promt": ""}', 'p.json')).toContain('p.json:2:2: unknown key "promt"');
+});
+
+test('what is no UTF-8 text is refused, and the mark that editors put in front of one is left out', async () => {
+  const path = join(folder, 'marked');
+  await mkdir(join(path, 'skills/a'), { recursive: true });
+  await writeFile(join(path, 'persona.yaml'), '\uFEFFname: marked\r\n');
+  await writeFile(join(path, 'prompt.md'), '\uFEFFYou read.');
+  await writeFile(join(path, 'skills/a/SKILL.md'), '\uFEFF---\r\nname: a\r\ndescription: How.\r\n---\r\nDo it.\r\n');
+  expect((await readPersona(path)).persona).toMatchObject({
+    name: 'marked',
+    prompt: 'You read.',
+    skills: [{ name: 'a', body: 'Do it.' }],
+  });
+  const latin = join(folder, 'latin.yaml');
+  await writeFile(latin, Buffer.from('name: latin\nprompt: "caf\u00e9"\n', 'latin1'));
+  await expect(readPersona(latin)).rejects.toThrow('latin.yaml: is not UTF-8');
+  await expect(readPersona('/dev/null')).rejects.toThrow('/dev/null: is no file');
+});
+
+test.each([
+  ['', /p\.yaml: is empty/],
+  ['name: a\n---\nname: b\n', /p\.yaml:2:1: a second document begins here/],
+  [`name: a\nmodel: ${'{a: '.repeat(20_000)}1${'}'.repeat(20_000)}\n`, /p\.yaml:\d+:\d+: it is nested too deeply/],
+  [
+    `name: a\na: &a [${'x, '.repeat(20)}]\nb: &b [${'*a, '.repeat(20)}]\nc: [${'*b, '.repeat(20)}]\n`,
+    /its aliases make a large value of it/,
+  ],
+])('what YAML says of a file is told in words for people', async (text, message) => {
+  await expect(readPersona(await persona(text))).rejects.toThrow(message);
 });
 
 describe('skills', () => {
@@ -178,7 +206,12 @@ test('a name is looked for in personas/ and else left to the host', async () => 
   await writeFile(join(folder, 'personas/local.yaml'), 'name: local\n');
   expect(await choosePersona('local', folder)).toMatchObject({ persona: { name: 'local' } });
   expect(await choosePersona('elsewhere', folder)).toBe('elsewhere');
-  await expect(choosePersona('./none.yaml', folder)).rejects.toThrow('cannot be read');
+  await expect(choosePersona('./none.yaml', folder)).rejects.toThrow('there is no such file');
+  // What a file works with may lie in a folder of its name.
+  await mkdir(join(folder, 'personas/local'));
+  expect(await choosePersona('local', folder)).toMatchObject({ persona: { name: 'local' } });
+  await mkdir(join(folder, 'personas/bare'));
+  await expect(choosePersona('bare', folder)).rejects.toThrow('bare: this folder has no persona.yaml');
 });
 
 describe('a crew', () => {
@@ -200,7 +233,7 @@ describe('a crew', () => {
 
   test.each([
     ['stoker', /no .*stoker\.yaml.* personas that the host knows need no --crew/],
-    ['./stoker.yaml', /stoker\.yaml cannot be read/],
+    ['./stoker.yaml', /stoker\.yaml: there is no such file/],
     ['empty', /no persona lies in/],
   ])('%s is not there', async (given, message) => {
     await expect(namesOf(given)).rejects.toMatchObject({ exitCode: 2, message: expect.stringMatching(message) });
@@ -214,8 +247,17 @@ test('what is neither a name nor a path is said to be neither', async () => {
   });
 });
 
-test('a persona that hands off to itself is refused', async () => {
+test('a persona that hands off to itself, or names somebody twice, is refused', async () => {
   await expect(readPersona(await persona('name: a\nhandoffs: [b, a]'))).rejects.toThrow(
     /p\.yaml:2:15: handoffs\[1\]: a persona cannot hand off to itself/,
+  );
+  await expect(readPersona(await persona('name: a\nhandoffs: [b, b]'))).rejects.toThrow(
+    /p\.yaml:2:15: handoffs\[1\]: b is named twice/,
+  );
+});
+
+test('a mode that would be lost for its name is refused with its place', async () => {
+  await expect(readPersona(await persona('name: a\nmodes:\n  __proto__: {prompt: x}'))).rejects.toThrow(
+    /p\.yaml:3:14: modes\.__proto__: this name cannot stand here/,
   );
 });

@@ -190,11 +190,29 @@ describe('what was used', () => {
   test('is a line for each run, and one for all', () => {
     const one = { run: 1, persona: 'mate', model: 'a/b', turns: 1, usage, cost_usd: 0.0123, stop_reason: null };
     const runs = [one, { ...one, run: 2, turns: 2, cost_usd: null, stop_reason: 'budget_exceeded' as const }];
-    expect(usageTable({ runs, usage, cost_usd: null })).toBe(
+    const alone = { persona: 'mate', model: 'a/b', personas: [{ ...one, turns: 3 }] };
+    expect(usageTable({ ...alone, runs, usage, cost_usd: null })).toBe(
       [
         'run 1  1,200 in  0 cached  5 out  $0.0123          1 turn on a/b   goes on\n',
         'run 2  1,200 in  0 cached  5 out  price not known  2 turns on a/b  stopped (budget_exceeded)\n',
         'all    1,200 in  0 cached  5 out  price not known\n',
+      ].join(''),
+    );
+  });
+
+  test('and one for each persona, where several had the session', () => {
+    const run = { run: 1, persona: 'desk', model: 'a/b', turns: 3, usage, cost_usd: 0.03, stop_reason: null };
+    const personas = [
+      { persona: 'desk', model: 'a/b', turns: 1, usage, cost_usd: 0.01 },
+      { persona: 'clerk', model: 'a/c', turns: 2, usage, cost_usd: 0.02 },
+    ];
+    const shared = { persona: 'clerk', model: 'a/c', personas, runs: [run], usage, cost_usd: 0.03 };
+    expect(usageTable(shared)).toBe(
+      [
+        'run 1  1,200 in  0 cached  5 out  $0.03  3 turns         goes on\n',
+        'desk   1,200 in  0 cached  5 out  $0.01  1 turn on a/b\n',
+        'clerk  1,200 in  0 cached  5 out  $0.02  2 turns on a/c\n',
+        'all    1,200 in  0 cached  5 out  $0.03\n',
       ].join(''),
     );
   });

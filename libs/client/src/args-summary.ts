@@ -40,6 +40,23 @@ export function printable(text: string): string {
   return text.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g, '');
 }
 
+/**
+ * JSON laid out for people. What {@link printable} takes away, and what takes no room on a screen, stands here as JSON's own
+ * escapes: it is part of what is run, so whoever decides about it has to see it. Read as JSON it is the same value.
+ */
+export function printableJson(value: Json): string {
+  return JSON.stringify(value, null, 2).replace(UNSEEN, (found) =>
+    Array.from({ length: found.length }, (_, i) => escapeOf(found.charCodeAt(i))).join(''),
+  );
+}
+
+/** Controls, format characters and separators, but for line breaks and for the joiners that scripts and emoji are written with. */
+const UNSEEN = /(?![\n\u200c\u200d])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
+
+function escapeOf(unit: number): string {
+  return `\\u${unit.toString(16).padStart(4, '0')}`;
+}
+
 function cut(text: string, max = SUMMARY_MAX_CHARS): string {
   if (text.length <= max) return text;
   const end = text.slice(0, max - 1);

@@ -38,6 +38,17 @@ export class CommandRejectedError extends ClientError {
   }
 }
 
+/** A read was refused for what it says, or for who asks. Nothing was read. */
+export class ReadRefusedError extends ClientError {
+  /** The field that is wrong, where one is. */
+  readonly field: string | undefined;
+
+  constructor(code: string, message: string, field?: string) {
+    super(code, message);
+    this.field = field;
+  }
+}
+
 /** A `user_prompt_submit` hook blocked what the command brought: it will never be delivered. */
 export class CommandBlockedError extends ClientError {
   readonly commandId: string;
@@ -52,8 +63,9 @@ export class CommandBlockedError extends ClientError {
 export class CommandRevokedError extends ClientError {
   readonly commandId: string;
 
-  constructor(commandId: string, reason?: string) {
-    super('revoked', `the command was taken back before it was delivered${reason ? `: ${reason}` : ''}`);
+  /** @param message in place of the usual one, which has the reason in it. */
+  constructor(commandId: string, reason?: string, message?: string) {
+    super('revoked', message ?? `the command was taken back before it was delivered${reason ? `: ${reason}` : ''}`);
     this.commandId = commandId;
   }
 }
@@ -117,5 +129,12 @@ export class SessionNotFoundError extends ClientError {
 export class JournalGapError extends ClientError {
   constructor(sessionId: string, expected: number, found: number) {
     super('chain_broken', `the journal of ${sessionId} goes on with record ${found} where ${expected} was expected`);
+  }
+}
+
+/** No gateway answers at the address, or it cannot answer now. It may be tried again. */
+export class GatewayUnreachableError extends ClientError {
+  constructor(message: string, options?: ErrorOptions) {
+    super('gateway_unreachable', message, options);
   }
 }

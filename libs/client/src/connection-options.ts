@@ -15,6 +15,8 @@ export interface ConnectOptions {
   readonly seed?: string | undefined;
   /** Default `default`. */
   readonly tenant?: string | undefined;
+  /** Who acts, as whoever connects says: stands in each command that names nobody else. Default: nobody is named. */
+  readonly actor?: string | undefined;
   /** Shown in the server's list of connections. Default `coxswain-client`. */
   readonly name?: string | undefined;
   /** Where receipts and replies may go, for clients whose permissions are bound to a prefix of their own. `_INBOX` or `_INBOX_<name>`, and maybe more tokens. */

@@ -1,5 +1,15 @@
 /** Declares a persona in code, held to its schema by the compiler, and by the schema itself when the program runs. */
-import { notYetInPersona, Persona, type PersonaInput, problemSentences, readStrictly } from '@coxswain/protocol';
+import {
+  type BudgetPointName,
+  type ExactHandler,
+  type HookHandler,
+  type HookPointName,
+  type HookPointOf,
+  type PersonaInput,
+  problemSentences,
+  readPersona,
+} from '@coxswain/protocol';
+import { namedHandlers, withHandlers } from './persona-handlers.ts';
 
 /** A persona that is none: a key that it has not, or a value that cannot stand there. The message names the path. */
 export class PersonaDefinitionError extends Error {
@@ -7,36 +17,98 @@ export class PersonaDefinitionError extends Error {
   readonly code = 'persona_invalid';
 }
 
+type WrittenHook = NonNullable<PersonaInput['hooks']>[number];
+type WrittenFinish = Exclude<NonNullable<PersonaInput['on_finish']>, string>;
+type AnyPointName = HookPointName | BudgetPointName;
+
+/** A hook of a persona with its handler. */
+export type PersonaHookDefinition = {
+  [N in AnyPointName]: Omit<WrittenHook, 'event' | 'handler'> & {
+    readonly event: N;
+    readonly handler: HookHandler<HookPointOf<N>>;
+  };
+}[AnyPointName];
+
+/** A persona as a program writes it: as a file does, and hooks may have functions as their handlers. */
+export type PersonaDefinition = Omit<PersonaInput, 'hooks' | 'on_finish'> & {
+  readonly hooks?: readonly (PersonaHookDefinition | WrittenHook)[] | undefined;
+  readonly on_finish?:
+    | PersonaInput['on_finish']
+    | HookHandler<'post_finish'>
+    | (Omit<WrittenFinish, 'handler'> & { readonly handler: HookHandler<'post_finish'> });
+};
+
 /**
  * Declares a persona: `startSession({ persona: definePersona({ name: 'reviewer', … }) })`. A misspelt key does not compile,
- * at any depth.
- * @returns what it was given, checked; defaults are put in where it is used.
+ * at any depth. Handlers of its hooks run where it is served, by `servePersona` or `cox serve persona`.
+ * @returns what it was given, checked; where it has functions, a copy that can be sent, whose code `servePersona` finds.
  * @throws PersonaDefinitionError naming the path and, of a key that there is not, the nearest that there is.
  */
-export function definePersona<P extends PersonaInput>(persona: P & ExactPersona<P, PersonaInput>): P & PersonaInput {
-  const read = readStrictly(Persona, persona);
+export function definePersona<const P extends PersonaDefinition>(
+  persona: P & ExactPersona<P, Unhooked> & ExactHooksOf<P>,
+): Omit<P, 'hooks' | 'on_finish'> & PersonaInput {
+  const named = namedHandlers(persona);
+  const read = readPersona(named.definition);
   const name = typeof persona === 'object' && persona !== null ? JSON.stringify(persona.name)?.slice(0, 80) : undefined;
   const said = name === undefined ? 'the persona' : `the persona ${name}`;
   if (!read.ok) throw new PersonaDefinitionError(`${said}: ${problemSentences(read.problems).join('; ')}`);
-  const later = notYetInPersona(read.data);
-  if (later !== null) throw new PersonaDefinitionError(`${said}: ${later} is not there yet in this release`);
-  return persona;
+  const defined = named.definition === persona ? persona : withHandlers<P>(named);
+  return defined as unknown as Omit<P, 'hooks' | 'on_finish'> & PersonaInput;
 }
+
+/** The rest of a persona: hooks are looked at by themselves, as what a handler may return is its point's. */
+type Unhooked = Omit<PersonaInput, 'hooks' | 'on_finish'> & { readonly hooks?: unknown; readonly on_finish?: unknown };
+
+/** Hooks have no key too many, and nor has what their handlers return. */
+type ExactHooksOf<P> = {
+  readonly [K in keyof P]: K extends 'hooks'
+    ? P[K] extends readonly unknown[]
+      ? ExactList<P[K]>
+      : P[K]
+    : K extends 'on_finish'
+      ? ExactFinish<P[K]>
+      : P[K];
+};
+// Of a list that is a parameter itself each member is mapped, and not what lists have.
+type ExactList<Hooks extends readonly unknown[]> = { readonly [I in keyof Hooks]: ExactHook<Hooks[I]> };
+type ExactHook<Hook> = {
+  readonly [K in keyof Hook]: K extends keyof WrittenHook
+    ? K extends 'handler'
+      ? ExactHandlerOf<Hook[K], Hook>
+      : Hook[K]
+    : never;
+};
+type ExactHandlerOf<Handler, Hook> = Hook extends { readonly event: infer N extends AnyPointName }
+  ? ExactHandler<Handler, HookPointOf<N>>
+  : Handler;
+type ExactFinish<Finish> = Finish extends (...given: never) => unknown
+  ? ExactHandler<Finish, 'post_finish'>
+  : Finish extends object
+    ? {
+        readonly [K in keyof Finish]: K extends keyof WrittenFinish
+          ? K extends 'handler'
+            ? ExactHandler<Finish[K], 'post_finish'>
+            : Finish[K]
+          : never;
+      }
+    : Finish;
 
 /** `never` in the place of each key that the shape has not, however deep; of a union, that none of its members has. */
 type ExactPersona<Given, Shape> = unknown extends Shape
   ? Given
-  : Given extends readonly (infer _)[]
-    ? { readonly [I in keyof Given]: ExactPersona<Given[I], ItemOf<Shape>> }
-    : Given extends object
-      ? string extends KeysOf<Extract<Shape, object>>
-        ? { readonly [K in keyof Given]: ExactPersona<Given[K], ValueOf<Extract<Shape, object>, K>> }
-        : {
-            readonly [K in keyof Given]: K extends KeysOf<Extract<Shape, object>>
-              ? ExactPersona<Given[K], ValueOf<Extract<Shape, object>, K>>
-              : never;
-          }
-      : Given;
+  : Given extends (...given: never) => unknown
+    ? Given
+    : Given extends readonly (infer _)[]
+      ? { readonly [I in keyof Given]: ExactPersona<Given[I], ItemOf<Shape>> }
+      : Given extends object
+        ? string extends KeysOf<Extract<Shape, object>>
+          ? { readonly [K in keyof Given]: ExactPersona<Given[K], ValueOf<Extract<Shape, object>, K>> }
+          : {
+              readonly [K in keyof Given]: K extends KeysOf<Extract<Shape, object>>
+                ? ExactPersona<Given[K], ValueOf<Extract<Shape, object>, K>>
+                : never;
+            }
+        : Given;
 type KeysOf<T> = T extends readonly unknown[] ? never : T extends unknown ? keyof T : never;
 type ItemOf<T> = T extends readonly (infer Item)[] ? Item : never;
 type ValueOf<T, K> = T extends readonly unknown[]

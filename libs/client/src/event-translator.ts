@@ -118,7 +118,7 @@ class Translator implements EventTranslator {
             args,
             summary,
             requested_by,
-            question: event.question ?? null,
+            question: said(event.question),
             ...from,
           },
         ];
@@ -127,7 +127,7 @@ class Translator implements EventTranslator {
         const { call_id, decision, actor, reason } = event;
         if (event.args !== undefined) this.#summaries.set(call_id, summarizeArgs(event.args));
         const by = event.hook === undefined ? actorName(actor) : `hook ${event.hook}`;
-        return [{ type: 'approval_settled', call_id, decision, by, reason: reason ?? null, ...from }];
+        return [{ type: 'approval_settled', call_id, decision, by, reason: said(reason), ...from }];
       }
       case 'steering_received':
         return [received('steer', event, event.mode, from)];
@@ -165,12 +165,12 @@ class Translator implements EventTranslator {
         // A control that was refused has been shown as that, right before; these two by what they did.
         if (event.command_id === this.#rejected || control === 'approve' || control === 'signal') return [];
         return [
-          { type: 'control_reported', control, status, target, tool: tool ?? null, reason: reason ?? null, ...from },
+          { type: 'control_reported', control, status, target, tool: tool ?? null, reason: said(reason), ...from },
         ];
       }
       case 'hook_vetoed': {
-        const { hook, point, decision, call_id = null, reason = null } = event;
-        return [{ type: 'hook_vetoed', hook, point, decision, call_id, reason, ...from }];
+        const { hook, point, decision, call_id = null, reason } = event;
+        return [{ type: 'hook_vetoed', hook, point, decision, call_id, reason: said(reason), ...from }];
       }
       case 'injection_collapsed':
         return [{ type: 'injection_collapsed', command_id: event.command_id, into: event.into, ...from }];
@@ -210,7 +210,7 @@ class Translator implements EventTranslator {
         return [
           {
             type: 'session_suspended',
-            reason: event.reason ?? null,
+            reason: said(event.reason),
             until: event.until_ms === undefined ? null : new Date(event.until_ms).toISOString(),
             signal: event.signal ?? null,
             by_itself: event.call_id !== undefined,
@@ -268,7 +268,7 @@ class Translator implements EventTranslator {
             cost_usd,
             pending,
             error,
-            reason: reason ?? null,
+            reason: said(reason),
             ...from,
           },
         ];
@@ -382,5 +382,10 @@ function shownText(message: Message): string {
 }
 
 function actorName(actor: Actor | undefined): string | null {
-  return actor?.name ?? null;
+  return said(actor?.name);
+}
+
+/** What somebody may have said, as it may be shown: anybody may write a name or a reason. */
+function said(text: string | undefined): string | null {
+  return text === undefined ? null : printable(text);
 }

@@ -1,17 +1,22 @@
 /** Ids that clients make: of commands, and of sessions whose starter does not choose one. */
-import { randomBytes } from 'node:crypto';
 import { CommandId, SessionId } from '@coxswain/protocol';
 
 /** A new command id: a UUIDv7 (RFC 9562 section 5.7), so that a session can tell an id that is too old to remember. */
 export function newCommandId(nowMs = Date.now()): CommandId {
   const bytes = randomBytes(16);
-  bytes.writeUIntBE(nowMs, 0, 6);
+  // Forty-eight bits, which no shift of JavaScript's takes.
+  for (let at = 5, left = nowMs; at >= 0; at--, left = Math.floor(left / 256)) bytes[at] = left % 256;
   bytes[6] = 0x70 | ((bytes[6] as number) & 0x0f);
   bytes[8] = 0x80 | ((bytes[8] as number) & 0x3f);
-  const hex = bytes.toString('hex');
+  const hex = Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
   return CommandId.parse(
     `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`,
   );
+}
+
+/** Of the platform's own source of chance, which browsers have too. */
+function randomBytes(count: number): Uint8Array {
+  return crypto.getRandomValues(new Uint8Array(count));
 }
 
 // Without letters and digits that are read for one another, and without vowels, so that no word comes out.

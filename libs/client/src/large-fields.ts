@@ -9,6 +9,7 @@ import {
   type TenantId,
 } from '@coxswain/protocol';
 import { type JetStreamManager, jetstreamManager, type SeqMsgRequest } from '@nats-io/jetstream';
+import type { NatsConnection } from '@nats-io/nats-core';
 import { type AskedBus, askLargeField } from './ask-large-field.ts';
 import { askStore } from './ask-store.ts';
 import { isNotPermitted } from './not-permitted.ts';
@@ -17,13 +18,14 @@ import { isStreamNotFound } from './send-command.ts';
 /** How long one request to the store may take. */
 const READ_TIMEOUT_MS = 5_000;
 
+/** Connections whose key may not read from the store. Each refusal is a line in the server's log: it is asked for once. */
+const ASK_HOSTS = new WeakSet<NatsConnection>();
+
 /** Decodes records, fetching what lies apart. One per reader. */
 export class RecordDecoder {
   readonly #bus: AskedBus;
   readonly #tenant: TenantId;
   #manager: Promise<JetStreamManager> | undefined;
-  /** This key may not read from the store: hosts are asked. */
-  #asksHosts = false;
 
   constructor(bus: AskedBus, tenant: TenantId) {
     this.#bus = bus;
@@ -47,7 +49,9 @@ export class RecordDecoder {
 
   /** The bytes under a hash, or null. @throws NoHostError where only a host may read them, and none is up. */
   async blob(sha256: string): Promise<Uint8Array | null> {
-    const found = this.#asksHosts ? await askLargeField(this.#bus, this.#tenant, sha256) : await this.#stored(sha256);
+    const found = ASK_HOSTS.has(this.#bus.nc)
+      ? await askLargeField(this.#bus, this.#tenant, sha256)
+      : await this.#stored(sha256);
     // Under another hash they are other bytes, whoever put them there.
     return found && createHash('sha256').update(found).digest('hex') === sha256 ? found : null;
   }
@@ -64,7 +68,7 @@ export class RecordDecoder {
       // No session has ever run on this bus.
       if (isStreamNotFound(error)) return null;
       if (!isNotPermitted(error)) throw error;
-      this.#asksHosts = true;
+      ASK_HOSTS.add(this.#bus.nc);
       return askLargeField(this.#bus, this.#tenant, sha256);
     }
   }

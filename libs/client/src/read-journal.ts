@@ -1,6 +1,7 @@
 /** Reads journals: one session's records in order and then as they come, and the newest record of every session. */
 import {
   decodeRecord,
+  isTenantsInbox,
   JOURNAL_STREAMS,
   type JournalRecord,
   journalStreamOf,
@@ -16,7 +17,9 @@ import { answeredInTime, askStore } from './ask-store.ts';
 import { BusNotPreparedError, JournalGapError } from './client-errors.ts';
 import { RecordDecoder } from './large-fields.ts';
 import { isNotPermitted } from './not-permitted.ts';
+import { dropConsumer, messagesOf, type OrderedSource, orderedConsumer } from './ordered-messages.ts';
 import { isStreamNotFound } from './send-command.ts';
+import type { JournalStart } from './transport.ts';
 
 /** The bus as this module needs it. */
 export interface JournalBus {
@@ -30,47 +33,91 @@ export interface JournalBus {
 export interface StoredJournalRecord {
   readonly record: JournalRecord;
   readonly bytes: Uint8Array;
+  /** Where the store has it. */
+  readonly seq: number;
 }
+
+/** A record by its number, and where the store has it: whoever goes on behind it need not count up to it again. */
+export interface JournalPlace {
+  readonly n: number;
+  readonly seq: number;
+}
+
+/** How what is stored is read. */
+export interface JournalReading {
+  /** Nothing up to this record is read; it lies before the first that is wanted. */
+  readonly after?: JournalPlace | undefined;
+  /** Records that may wait for the reader, who may be slow; default {@link AT_ONCE}. */
+  readonly atOnce?: number | undefined;
+}
+
+/** Records that may wait for their reader. */
+const AT_ONCE = 200;
 
 /** How long one request to the store may take. */
 const READ_TIMEOUT_MS = 5_000;
 
 /**
+ * How soon a request for messages that was lost is made again: after two to three heartbeats. By default the library takes 45
+ * seconds. Whoever reads what is stored waits for it, and what a live reader waits for may be hours away.
+ */
+const STORED = { expires: 5_000, idle_heartbeat: 1_000 };
+const LIVE = { expires: 30_000, idle_heartbeat: 2_000 };
+
+/**
  * The session's records from record `from` on, and then live: every record once, in order. Ends only when the signal
- * aborts or the caller stops. A session that does not exist yet is waited for.
+ * aborts or the caller stops. A session that does not exist yet is waited for. From `newest` on nothing older is read, however
+ * long the journal is.
  * @throws JournalGapError when a record is missing, RecordUnreadableError when one cannot be read,
  *   BusNotPreparedError when no session host has used this bus, StoreUnavailableError when it does not answer at the beginning.
  */
 export async function* followJournal(
   bus: JournalBus,
   ref: SessionRef,
-  from = 1,
+  from: JournalStart = 1,
   signal?: AbortSignal,
 ): AsyncGenerator<StoredJournalRecord, void, undefined> {
   // The filter is one string: only then may a permission be bound to this session's subject.
-  const consumer = await orderedConsumer(bus, journalStreamOf(ref.sessionId), {
-    filter_subjects: subjects.journal(ref),
-  });
-  yield* densely(bus, ref, from, messagesOf(consumer, signal));
+  const source = {
+    bus,
+    stream: journalStreamOf(ref.sessionId),
+    options: {
+      filter_subjects: subjects.journal(ref),
+      ...(from === 'newest' ? { deliver_policy: DeliverPolicy.LastPerSubject } : {}),
+    },
+  };
+  yield* densely(
+    bus,
+    ref,
+    from,
+    messagesOf(source, await orderedConsumer(source), { ...LIVE, max_messages: AT_ONCE }, signal),
+  );
 }
 
 /**
  * The session's records that are stored now, and then the end.
- * @throws SessionDeletedError before the first record where it is deleted, also where records of it are there still;
- *   StoreUnavailableError where the store says nothing for ten seconds.
+ * @throws JournalGapError where the record behind `after` is another one; SessionDeletedError before the first record where it is deleted, also where records of it are there still;
+ *   StoreUnavailableError where the store says nothing for ten seconds at the beginning, or for forty later.
  */
 export async function* readJournal(
   bus: JournalBus,
   ref: SessionRef,
   from = 1,
+  { after, atOnce }: JournalReading = {},
 ): AsyncGenerator<StoredJournalRecord, void, undefined> {
   const newest = await lastBytes(bus, ref);
   const tombstone = newest && tombstoneIn(newest);
   if (tombstone) throw new SessionDeletedError(tombstone);
-  const consumer = await orderedConsumer(bus, journalStreamOf(ref.sessionId), {
-    filter_subjects: subjects.journal(ref),
-  });
-  yield* densely(bus, ref, from, storedMessagesOf(consumer));
+  const source = {
+    bus,
+    stream: journalStreamOf(ref.sessionId),
+    options: {
+      filter_subjects: subjects.journal(ref),
+      ...(after ? { deliver_policy: DeliverPolicy.StartSequence, opt_start_seq: after.seq + 1 } : {}),
+    },
+  };
+  const stored = storedMessagesOf(source, await orderedConsumer(source), atOnce);
+  yield* densely(bus, ref, from, stored, (after?.n ?? 0) + 1);
 }
 
 /** The newest record of a session, or null where there is none. Read where writes are decided. */
@@ -91,11 +138,14 @@ export async function lastNumber(bus: JournalBus, ref: SessionRef): Promise<numb
   return numberOf(bytes) ?? 0;
 }
 
-/** Connections whose user may read its tenant's journals alone: the leader's reads are of a whole stream. */
+/**
+ * Connections whose user may read its tenant's journals alone, and whose inboxes do not say so: the leader's reads are of a whole
+ * stream.
+ */
 const tenantsOwn = new WeakSet<NatsConnection>();
 
 async function lastBytes(bus: JournalBus, ref: SessionRef): Promise<Uint8Array | null> {
-  if (tenantsOwn.has(bus.nc)) return replicasLastBytes(bus.nc, ref);
+  if (tenantsOwn.has(bus.nc) || isTenantsInbox(bus.inboxPrefix)) return replicasLastBytes(bus.nc, ref);
   const manager = await jetstreamManager(bus.nc, { checkAPI: false, timeout: READ_TIMEOUT_MS });
   try {
     const message = await askStore(() =>
@@ -122,21 +172,23 @@ export async function* newestRecords(
   bus: JournalBus,
   tenant: string,
 ): AsyncGenerator<{ readonly ref: SessionRef; readonly bytes: Uint8Array }, void, undefined> {
-  let consumers: readonly Consumer[];
+  const options = {
+    filter_subjects: subjects.tenantJournals(tenant),
+    deliver_policy: DeliverPolicy.LastPerSubject,
+  };
+  let streams: readonly AsyncGenerator<JsMsg, void, undefined>[];
   try {
-    consumers = await Promise.all(
-      JOURNAL_STREAMS.map((stream) =>
-        orderedConsumer(bus, stream, {
-          filter_subjects: subjects.tenantJournals(tenant),
-          deliver_policy: DeliverPolicy.LastPerSubject,
-        }),
-      ),
+    streams = await Promise.all(
+      JOURNAL_STREAMS.map(async (stream) => {
+        const source = { bus, stream, options };
+        return storedMessagesOf(source, await orderedConsumer(source));
+      }),
     );
   } catch (error) {
     if (error instanceof BusNotPreparedError) return;
     throw error;
   }
-  for await (const message of mergedByTime(consumers.map(storedMessagesOf))) {
+  for await (const message of mergedByTime(streams)) {
     const ref = parseJournalSubject(message.subject);
     if (ref) yield { ref, bytes: message.data };
   }
@@ -182,56 +234,18 @@ export async function sessionIds(bus: JournalBus, tenant: string): Promise<strin
   }
 }
 
-async function orderedConsumer(
-  bus: JournalBus,
-  stream: string,
-  options: { filter_subjects: string; deliver_policy?: DeliverPolicy },
-): Promise<Consumer> {
-  try {
-    // A copy of the options: the library writes into them.
-    return await askStore(() => bus.js.consumers.get(stream, { ...options }));
-  } catch (error) {
-    if (isStreamNotFound(error)) throw new BusNotPreparedError({ cause: error });
-    throw error;
-  }
-}
-
 /** What the store holds for this consumer, up to the moment when nothing more waits. */
-async function* storedMessagesOf(consumer: Consumer): AsyncGenerator<JsMsg, void, undefined> {
+async function* storedMessagesOf(
+  source: OrderedSource,
+  consumer: Consumer,
+  atOnce = AT_ONCE,
+): AsyncGenerator<JsMsg, void, undefined> {
   const { num_pending: waiting } = await consumer.info(true);
   if (waiting === 0) return dropConsumer(consumer);
   // Whoever reads what is stored waits for nobody: the library would go on asking a store that has gone for ever.
-  for await (const message of answeredInTime(messagesOf(consumer))) {
+  for await (const message of answeredInTime(messagesOf(source, consumer, { ...STORED, max_messages: atOnce }))) {
     yield message;
     if (message.info.pending === 0) return;
-  }
-}
-
-/** Messages without end. The library fetches in batches, so what waits here is bounded by one batch. */
-async function* messagesOf(consumer: Consumer, signal?: AbortSignal): AsyncGenerator<JsMsg, void, undefined> {
-  const messages = await consumer.consume({ max_messages: 200 });
-  const stop = () => messages.stop();
-  signal?.addEventListener('abort', stop, { once: true });
-  if (signal?.aborted) stop();
-  try {
-    // Also where it is stopped already: what has never been read does not say that it has closed.
-    for await (const message of messages) {
-      if (signal?.aborted) return;
-      yield message;
-      if (signal?.aborted) return;
-    }
-  } finally {
-    signal?.removeEventListener('abort', stop);
-    await messages.close();
-    await dropConsumer(consumer);
-  }
-}
-
-async function dropConsumer(consumer: Consumer): Promise<void> {
-  try {
-    await consumer.delete();
-  } catch {
-    // It ends by itself a few minutes after its last request; deleting it now is only tidier.
   }
 }
 
@@ -239,8 +253,9 @@ async function dropConsumer(consumer: Consumer): Promise<void> {
 async function* densely(
   bus: JournalBus,
   ref: SessionRef,
-  from: number,
+  from: JournalStart,
   messages: AsyncIterable<JsMsg>,
+  begins = 1,
 ): AsyncGenerator<StoredJournalRecord, void, undefined> {
   const decoder = new RecordDecoder(bus, ref.tenant);
   let expected: number | null = null;
@@ -249,12 +264,13 @@ async function* densely(
     // What cannot even be numbered goes to the decoder, which says what is wrong with it.
     if (n !== null) {
       if (expected !== null && n < expected) continue;
-      if (n !== (expected ?? 1)) throw new JournalGapError(ref.sessionId, expected ?? 1, n);
+      const first = from === 'newest' ? n : begins;
+      if (n !== (expected ?? first)) throw new JournalGapError(ref.sessionId, expected ?? first, n);
       expected = n + 1;
       // Records before `from` are counted but not decoded, which is what costs.
-      if (n < from) continue;
+      if (from !== 'newest' && n < from) continue;
     }
-    yield { record: await decoder.decode(message.data), bytes: message.data };
+    yield { record: await decoder.decode(message.data), bytes: message.data, seq: message.seq };
   }
 }
 

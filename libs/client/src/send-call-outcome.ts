@@ -1,7 +1,8 @@
 /** The outcome of a call that somebody has taken up: a command for workers, whose subject the broker keeps for them. */
 import { parseCallOutcome, type SessionRef, type ToolResult } from '@coxswain/protocol';
 import { CommandRejectedError } from './client-errors.ts';
-import { type CommandBus, type SendOptions, type SentCommand, sendPayload } from './send-command.ts';
+import type { SendOptions, SentCommand } from './outgoing-command.ts';
+import { type CommandBus, sendPayload } from './send-command.ts';
 
 /** A call as the function of a `long_running` tool was given it. */
 export interface TakenUpCall {

@@ -1,10 +1,8 @@
 /** Puts one command on the bus, durably, and waits for as much of its fate as the caller asks for. */
 import {
   BOUNDS,
-  type COMMAND_BODIES,
-  CommandId,
+  type CommandId,
   HEADERS,
-  parseCommand,
   Receipt,
   SessionDeletedError,
   type SessionRef,
@@ -21,6 +19,7 @@ import {
 } from '@nats-io/jetstream';
 import { createInbox, headers, type NatsConnection } from '@nats-io/nats-core';
 import { asTrouble, isUnanswered, isUnheard } from './ask-store.ts';
+import { awaitFate } from './await-fate.ts';
 import {
   BusNotPreparedError,
   CommandBlockedError,
@@ -30,53 +29,22 @@ import {
   ReceiptTimeoutError,
   SessionNotFoundError,
 } from './client-errors.ts';
-import { awaitFate } from './command-fate.ts';
 import { newCommandId } from './fresh-ids.ts';
 import { isNotPermitted } from './not-permitted.ts';
+import {
+  type BodyInput,
+  checkedCommandId,
+  checkedPayload,
+  RECEIPT_TIMEOUT_MS,
+  type SendOptions,
+  type SentCommand,
+  STORED_WITHIN_MS,
+  type WaitStage,
+} from './outgoing-command.ts';
 import { lastNumber } from './read-journal.ts';
 
-/** What a verb's body may look like as a caller writes it, before defaults. */
-export type BodyInput<V extends Verb> = (typeof COMMAND_BODIES)[V]['_zod']['input'];
-
-/** How a command is sent. */
-export interface SendOptions<Stage extends WaitStage = 'stored' | 'accepted'> {
-  /** The command's id; sending the same again changes nothing. Default: a new UUIDv7. */
-  readonly id?: string | undefined;
-  /** Who sends it, as the sender says; only a gateway verifies it. */
-  readonly actor?: string | undefined;
-  /**
-   * `stored` (the default): the bus has it durably. `accepted`: the session has recorded it; a rejection throws.
-   * `delivered`: it stands in the transcript, which may take as long as the running turn does; where the run has ended
-   * or ends before, the receipt says `accepted` and `pending_for_next_run`.
-   */
-  readonly wait?: Stage | undefined;
-  /** How long a receipt is waited for, after the command is stored. Default 30,000. */
-  readonly timeoutMs?: number | undefined;
-  /** How long the session may take to accept what is to be `delivered`. Default: as long as `timeoutMs`. */
-  readonly acceptedWithinMs?: number | undefined;
-  /** Ends the waiting for a receipt; what was sent stays sent. */
-  readonly signal?: AbortSignal | undefined;
-}
-
-/** How far a command is followed. */
-export type WaitStage = 'stored' | 'accepted' | 'delivered';
-
-/** A command that is stored. */
-export interface SentCommand {
-  readonly commandId: CommandId;
-  /** Its position in the command stream. */
-  readonly seq: number;
-  /** The bus had this command already; nothing was stored a second time. A receipt tells what became of the first. */
-  readonly duplicate: boolean;
-  /** The receipt that was waited for; absent with `wait: 'stored'`. */
-  readonly receipt?: Receipt;
-}
-
-/** Longer than a cluster takes to choose a leader, which is six seconds for one that was killed. */
-const STORED_WITHIN_MS = 15_000;
 const STORE_TIMEOUT_MS = 5_000;
 const OFFERED_AGAIN_MS = 250;
-const RECEIPT_TIMEOUT_MS = 30_000;
 /** A host that lives reports within milliseconds; after so long without a word the journal is asked whether the session was deleted. */
 const LOOKED_AT_AFTER_MS = 1_000;
 
@@ -85,6 +53,8 @@ export interface CommandBus {
   readonly nc: NatsConnection;
   readonly js: JetStreamClient;
   readonly inboxPrefix: string | undefined;
+  /** Who acts where a command does not say it. */
+  readonly actor?: string | undefined;
 }
 
 /**
@@ -101,8 +71,9 @@ export async function sendCommand<V extends Verb>(
   options: SendOptions<WaitStage> = {},
 ): Promise<SentCommand> {
   // An id in the body is the command's, whatever else is said.
-  const id = (body as { readonly id?: string }).id ?? options.id;
-  return sendPayload(bus, ref, verb, checkedPayload(verb, body, options.actor), { ...options, id });
+  const { id = options.id, actor: said } = body as { readonly id?: string; readonly actor?: unknown };
+  const actor = options.actor ?? (said === undefined ? bus.actor : undefined);
+  return sendPayload(bus, ref, verb, checkedPayload(verb, body, actor), { ...options, id });
 }
 
 /** Sends a body that has been checked already. See {@link sendCommand}. */
@@ -194,22 +165,6 @@ async function wasRefusedUnrecorded(bus: CommandBus, ref: SessionRef, seq: numbe
   if ((await manager.streams.getMessage(STREAMS.commands, { seq })) !== null) return false;
   // It is deleted after its record is there; the record may have come between the two looks.
   return (await lastNumber(bus, ref)) === 0;
-}
-
-function checkedCommandId(id: string): CommandId {
-  const parsed = CommandId.safeParse(id);
-  if (parsed.success) return parsed.data;
-  throw new CommandRejectedError('invalid_id', 'a command id is 1 to 64 characters of A-Z a-z 0-9 _ -', {
-    field: 'id',
-  });
-}
-
-// Checked here by the same parser as the host's, so that a mistake is told at once and nothing is stored for it.
-function checkedPayload(verb: Verb, body: unknown, actor: string | undefined): Uint8Array {
-  const payload = new TextEncoder().encode(JSON.stringify(actor === undefined ? body : { ...(body as object), actor }));
-  const parsed = parseCommand(verb, payload);
-  if (parsed.ok) return payload;
-  throw new CommandRejectedError(parsed.problem.code, parsed.problem.message, { field: parsed.problem.field });
 }
 
 async function store(

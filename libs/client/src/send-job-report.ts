@@ -5,7 +5,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type JobReceiptInput, parseFeedback, type SessionRef } from '@coxswain/protocol';
 import { CommandRejectedError } from './client-errors.ts';
-import { type CommandBus, type SendOptions, type SentCommand, sendPayload } from './send-command.ts';
+import type { SendOptions, SentCommand } from './outgoing-command.ts';
+import { type CommandBus, sendPayload } from './send-command.ts';
 
 /** A job's newest receipt, and what the model is told of it; the end of a job is told in the host's words otherwise. */
 export interface JobReport {

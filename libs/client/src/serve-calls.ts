@@ -41,6 +41,8 @@ export interface ServedCalls {
   readonly drainMs: number;
   /** Called as soon as it takes nothing more. */
   readonly onDraining?: () => void;
+  /** Awaited when its calls have ended, before it says that it has gone. */
+  readonly onDrained?: () => Promise<void>;
 }
 
 /** What is served. */
@@ -156,6 +158,7 @@ export async function serveCalls({ nc }: CommandBus, served: ServedCalls): Promi
       await Promise.race([calls.drain(), givenUp]);
       clearTimeout(late);
       clearTimeout(giveUp);
+      await served.onDrained?.();
       clearInterval(beats);
       state = 'gone';
       beat();

@@ -7,17 +7,17 @@ import {
   canonicalJson,
   DEFAULT_TENANT,
   type JsonObject,
-  notYetInPersona,
   PERSONA_QUEUE_GROUP,
   PERSONA_SERVICE_BOUNDS,
   PERSONA_TOOL_SOURCE,
-  Persona,
+  type Persona,
   PersonaAnnouncement,
   type PersonaBeat,
-  type PersonaInput,
+  pathText,
   problemSentences,
   readId,
-  readStrictly,
+  readPersona,
+  readPersonaHooks,
   type StepModels,
   subjects,
   TenantId,
@@ -31,10 +31,13 @@ import { connect } from '@nats-io/transport-node';
 import { announce } from './announce-tool.ts';
 import { closedForGood } from './closed-for-good.ts';
 import { type ConnectOptions, natsOptions } from './connection-options.ts';
+import type { PersonaDefinition } from './define-persona.ts';
 import { type CheckedTool, checkTool, type ServedToolDefinition, type ToolCallContext } from './define-tool.ts';
+import { namedHandlers, type PersonaHandlers } from './persona-handlers.ts';
 import { type AnswerPart, personaStep } from './persona-step.ts';
 import type { CommandBus } from './send-command.ts';
 import { serveCalls } from './serve-calls.ts';
+import { type ServedHook, servePersonaHooks } from './serve-persona-hooks.ts';
 import { StepLine } from './step-line.ts';
 import { ToolCalls } from './tool-calls.ts';
 
@@ -53,6 +56,8 @@ export interface ServePersonaOptions {
   readonly tools?: readonly ServedToolDefinition<any>[] | undefined;
   /** Tools of its MCP servers, which have names with `__`. */
   readonly foreignTools?: readonly ForeignTool[] | undefined;
+  /** Code of its hooks, by what its definition has as their `handler`: of one that was read from a file. */
+  readonly handlers?: PersonaHandlers | undefined;
   /** Steps at once; what is asked beyond it waits in line. 1 to 256; default 16. */
   readonly stepsAtOnce?: number | undefined;
   /** How long steps and calls may still take when it stops; those that have not ended then go elsewhere. Default 20,000. */
@@ -103,7 +108,7 @@ const DRAIN_MS = 20_000;
  *   run on the bus, and what connecting throws.
  */
 export async function servePersona(
-  definition: PersonaInput,
+  definition: PersonaDefinition,
   options: ConnectOptions & ServePersonaOptions,
 ): Promise<ServedPersonaInstance> {
   const tenant = readId(TenantId, 'tenant', options.tenant ?? DEFAULT_TENANT);
@@ -130,7 +135,7 @@ export async function servePersona(
 export async function servePersonaOn(
   bus: CommandBus,
   tenant: TenantId,
-  definition: PersonaInput,
+  definition: PersonaDefinition,
   options: ServePersonaOptions,
 ): Promise<ServedPersonaInstance> {
   return serveCheckedPersona(bus, tenant, await checkPersona(definition, options), options);
@@ -139,16 +144,16 @@ export async function servePersonaOn(
 interface CheckedPersona {
   readonly announced: Omit<PersonaAnnouncement, 'v' | 'since'>;
   readonly tools: ReadonlyMap<string, CheckedTool>;
+  readonly hooks: readonly ServedHook[];
   readonly stepsAtOnce: number;
 }
 
-async function checkPersona(given: PersonaInput, options: ServePersonaOptions): Promise<CheckedPersona> {
-  const read = readStrictly(Persona, given);
+async function checkPersona(given: PersonaDefinition, options: ServePersonaOptions): Promise<CheckedPersona> {
+  const named = namedHandlers(given);
+  const read = readPersona(named.definition);
   if (!read.ok) throw new PersonaNotServableError(`the persona is not valid: ${problemSentences(read.problems)[0]}`);
   const { name } = read.data;
   const refuse = (why: string) => new PersonaNotServableError(`the persona ${name}: ${why}`);
-  const later = notYetInPersona(read.data);
-  if (later !== null) throw refuse(`${later} is not there yet in this release`);
   const { stepsAtOnceDefault, stepsAtOnceMax, toolsMax, announcementMaxBytes } = PERSONA_SERVICE_BOUNDS;
   const stepsAtOnce = options.stepsAtOnce ?? stepsAtOnceDefault;
   if (!Number.isInteger(stepsAtOnce) || stepsAtOnce < 1 || stepsAtOnce > stepsAtOnceMax)
@@ -165,6 +170,7 @@ async function checkPersona(given: PersonaInput, options: ServePersonaOptions): 
   const { mcp_servers: _, ...definition } = read.data;
   const version =
     definition.version ?? createHash('sha256').update(canonicalJson(read.data)).digest('hex').slice(0, 16);
+  const hooks = servedHooks(read.data, version, { ...named.handlers, ...options.handlers }, refuse);
   const announced = {
     name,
     version,
@@ -175,7 +181,24 @@ async function checkPersona(given: PersonaInput, options: ServePersonaOptions): 
   const bytes = Buffer.byteLength(JSON.stringify(announced));
   if (bytes > announcementMaxBytes)
     throw refuse(`with its tools it has ${bytes} bytes as JSON, at most ${announcementMaxBytes} are announced`);
-  return { announced, tools, stepsAtOnce };
+  return { announced, tools, hooks, stepsAtOnce };
+}
+
+function servedHooks(
+  persona: Persona,
+  version: string,
+  handlers: PersonaHandlers,
+  refuse: (why: string) => Error,
+): readonly ServedHook[] {
+  const read = readPersonaHooks(persona, version);
+  if ('problem' in read) throw refuse(problemSentences([read.problem])[0] ?? 'its hooks are none');
+  return read.hooks.flatMap(({ registration, handler, path }) => {
+    if (handler === undefined) return [];
+    const found = Object.hasOwn(handlers, handler) ? handlers[handler] : undefined;
+    if (typeof found !== 'function')
+      throw refuse(`${pathText(path)}: the code of its handler ${handler} is not here: give it in handlers`);
+    return [{ registration, handler: found }];
+  });
 }
 
 async function checkForeign({ definition, call }: ForeignTool): Promise<CheckedTool> {
@@ -194,7 +217,7 @@ async function checkForeign({ definition, call }: ForeignTool): Promise<CheckedT
 async function serveCheckedPersona(
   bus: CommandBus,
   tenant: TenantId,
-  { announced, tools, stepsAtOnce }: CheckedPersona,
+  { announced, tools, hooks, stepsAtOnce }: CheckedPersona,
   options: ServePersonaOptions,
 ): Promise<ServedPersonaInstance> {
   const { nc } = bus;
@@ -218,6 +241,8 @@ async function serveCheckedPersona(
     value: (first: string): PersonaAnnouncement => ({ v: 1, since: first, ...announced }),
     conflict: (before: PersonaAnnouncement) => versionConflict(announced, before),
   };
+  // They can be asked as soon as it is announced.
+  const hooked = servePersonaHooks(nc, tenant, subjects.personaHooks(tenant, name, token), instance, hooks, problem);
   const serving = await serveCalls(bus, {
     tenant,
     name,
@@ -235,6 +260,11 @@ async function serveCheckedPersona(
     problem,
     drainMs: options.drainMs ?? DRAIN_MS,
     onDraining: () => line.close(),
+    // What runs to its end here may still have questions to its hooks, and who says that it has gone is asked nothing more.
+    onDrained: () => hooked.stop(),
+  }).catch(async (error: Error) => {
+    await hooked.stop();
+    throw error;
   });
   let stopping: Promise<void> | null = null;
   return {

@@ -1,7 +1,8 @@
-/** One session, as a client holds it: its commands, its events, its state and its result. */
+/** One session, as a client holds it: its commands, its events, its state and its result. The same over the bus and over HTTP. */
 import {
   type CommandId,
   type Delta,
+  type ForkChangesInput,
   hasEnded,
   type JournalRecord,
   type Json,
@@ -10,27 +11,15 @@ import {
   type SessionRef,
   type SessionStatus,
   sessionRef,
+  type Verb,
 } from '@coxswain/protocol';
+import { SessionNotFoundError } from './client-errors.ts';
 import { CommandFate } from './command-fate.ts';
-import { exportLines } from './export-journal.ts';
-import { type ForkOptions, sendFork } from './fork-session.ts';
 import { newSessionId } from './fresh-ids.ts';
-import { RecordDecoder } from './large-fields.ts';
-import { deltas } from './live-deltas.ts';
-import { queryState } from './query-state.ts';
-import { followJournal, type JournalBus, lastRecord, readJournal, type StoredJournalRecord } from './read-journal.ts';
+import type { BodyInput, SendOptions, SentCommand, WaitStage } from './outgoing-command.ts';
 import { ResultCollector, type RunResult } from './run-result.ts';
-import { type CallEnd, sendCallOutcome, type TakenUpCall } from './send-call-outcome.ts';
-import {
-  type BodyInput,
-  type CommandBus,
-  type SendOptions,
-  type SentCommand,
-  sendCommand,
-  type WaitStage,
-} from './send-command.ts';
-import { type JobReport, sendJobReport } from './send-job-report.ts';
-import { type WatchItem, watchSession } from './watch-session.ts';
+import type { SessionTree } from './session-tree.ts';
+import type { JournalEntry, JournalStart, Transport, WatchItem } from './transport.ts';
 
 /** How an injection is sent: it can be followed until it is delivered. */
 export interface InjectOptions extends SendOptions<WaitStage> {
@@ -59,14 +48,32 @@ export interface ReadFrom {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** A handle on one session. Making one asks nothing of the bus. */
+/** How a session is forked. */
+export interface ForkOptions extends SendOptions {
+  /** The record up to which its past is the fork's, and at which changes are made. Default: the newest. */
+  readonly at?: number | undefined;
+  /** What is to be otherwise: in that record, or from there on. */
+  readonly changes?: ForkChangesInput | undefined;
+  /** The fork's id. Default: a random one. */
+  readonly sessionId?: string | undefined;
+}
+
+/** A fork that was sent. */
+export interface Forked<S extends Session> {
+  readonly session: S;
+  /** The record at which it begins. */
+  readonly n: number;
+  readonly sent: SentCommand;
+}
+
+/** A handle on one session. Making one asks nothing of anybody. */
 export class Session {
   readonly ref: SessionRef;
-  readonly #bus: CommandBus & JournalBus;
+  readonly #transport: Transport;
 
-  /** Made by {@link Client}. */
-  constructor(bus: CommandBus & JournalBus, ref: SessionRef) {
-    this.#bus = bus;
+  /** Made by a client. */
+  constructor(transport: Transport, ref: SessionRef) {
+    this.#transport = transport;
     this.ref = ref;
   }
 
@@ -78,22 +85,31 @@ export class Session {
    * Starts a new session with this one's past up to a record. This one is left as it is.
    * @returns the fork, the record at which it begins, and the stored command.
    */
-  async fork(
-    options: ForkOptions = {},
-  ): Promise<{ readonly session: Session; readonly n: number; readonly sent: SentCommand }> {
-    const ref = sessionRef(options.sessionId ?? newSessionId(), this.ref.tenant);
-    const { n, ...sent } = await sendFork(this.#bus, this.ref, ref, options);
-    return { session: new Session(this.#bus, ref), n, sent };
+  async fork({ at, changes, sessionId, ...options }: ForkOptions = {}): Promise<Forked<this>> {
+    // Said here, and not left to whoever carries it out: sent twice, it begins at the same record.
+    const n = at ?? (await this.lastNumber());
+    if (n === 0) throw new SessionNotFoundError(this.id);
+    const session = this.#beside(sessionId ?? newSessionId());
+    const body = { fork: { session: this.id, n, ...(changes === undefined ? {} : { changes }) } };
+    return { session, n, sent: await session.send('start', body, options) };
+  }
+
+  /**
+   * Sends any command by its verb and its whole body: for whoever hands on what others have written.
+   * @throws CommandRejectedError before anything is sent where the body does not fit the verb.
+   */
+  send<V extends Verb>(verb: V, body: BodyInput<V>, options: SendOptions<WaitStage> = {}): Promise<SentCommand> {
+    return this.#transport.send(this.ref, verb, body, options);
   }
 
   /** Starts the next run of a session that has ended. */
   prompt(body: string, options: SendOptions = {}): Promise<SentCommand> {
-    return sendCommand(this.#bus, this.ref, 'prompt', { body }, options);
+    return this.send('prompt', { body }, options);
   }
 
   /** Says something to the session while it works. */
   steer(body: string, { mode, preempt, dedupeKey, ...options }: InjectOptions = {}): Promise<SentCommand> {
-    return sendCommand(this.#bus, this.ref, 'steer', { body, ...when(mode, preempt), ...under(dedupeKey) }, options);
+    return this.send('steer', { body, ...when(mode, preempt), ...under(dedupeKey) }, options);
   }
 
   /** Reminds the session of something, not in a user's voice. */
@@ -121,7 +137,7 @@ export class Session {
       ...(propagate === undefined ? {} : { propagate }),
       ...(roleHint === undefined ? {} : { role_hint: roleHint }),
     };
-    return sendCommand(this.#bus, this.ref, 'remind', reminder, options);
+    return this.send('remind', reminder, options);
   }
 
   /** Queues what is to be done once the session would otherwise end its run. */
@@ -129,17 +145,17 @@ export class Session {
     body: string,
     { dedupeKey, ...options }: SendOptions<WaitStage> & Pick<InjectOptions, 'dedupeKey'> = {},
   ): Promise<SentCommand> {
-    return sendCommand(this.#bus, this.ref, 'followup', { body, ...under(dedupeKey) }, options);
+    return this.send('followup', { body, ...under(dedupeKey) }, options);
   }
 
   /** Takes back a steer, a reminder or a follow-up that waits, by its command id; clears a reminder that is shown. */
   revoke(commandId: string, options: SendOptions = {}): Promise<SentCommand> {
-    return sendCommand(this.#bus, this.ref, 'revoke', { command_id: commandId }, options);
+    return this.send('revoke', { command_id: commandId }, options);
   }
 
   /** Gives what waits another text; it keeps its place. */
   replace(commandId: string, body: string, options: SendOptions = {}): Promise<SentCommand> {
-    return sendCommand(this.#bus, this.ref, 'replace', { command_id: commandId, body }, options);
+    return this.send('replace', { command_id: commandId, body }, options);
   }
 
   /** What the session has accepted and not delivered yet, in order. Answered by a host. */
@@ -167,12 +183,12 @@ export class Session {
       ...(args === undefined ? {} : { args }),
       ...(remember === undefined ? {} : { remember }),
     };
-    return sendCommand(this.#bus, this.ref, 'approve', body, options);
+    return this.send('approve', body, options);
   }
 
   /** Ends the run; the session stays. */
   cancel(reason?: string, options: SendOptions = {}): Promise<SentCommand> {
-    return sendCommand(this.#bus, this.ref, 'cancel', reason === undefined ? {} : { reason }, options);
+    return this.send('cancel', reason === undefined ? {} : { reason }, options);
   }
 
   /**
@@ -180,7 +196,7 @@ export class Session {
    * whoever looks after the bus, with `cox sweep`. For users whom the bus lets publish it: the admin's.
    */
   delete(reason?: string, options: SendOptions = {}): Promise<SentCommand> {
-    return sendCommand(this.#bus, this.ref, 'delete', reason === undefined ? {} : { reason }, options);
+    return this.send('delete', reason === undefined ? {} : { reason }, options);
   }
 
   /** Ends one call; the session goes on. */
@@ -189,85 +205,91 @@ export class Session {
     body: Omit<BodyInput<'cancel_call'>, 'call_id' | 'id' | 'actor'> = {},
     options: SendOptions = {},
   ): Promise<SentCommand> {
-    return sendCommand(this.#bus, this.ref, 'cancel_call', { ...body, call_id: callId }, options);
-  }
-
-  /** Brings the outcome of a call of a `long_running` tool: for whoever has taken it up. The first one counts. */
-  endCall(call: TakenUpCall, end: CallEnd, options: SendOptions = {}): Promise<SentCommand> {
-    return sendCallOutcome(this.#bus, this.ref, call, end, options);
-  }
-
-  /**
-   * Says how far a job is that a hook of the session has begun: for whoever runs it. Its end reaches the model. Wait for
-   * `accepted` where the job may end before its receipt is recorded: then it is sent again until it is.
-   */
-  reportJob(report: JobReport, options: SendOptions = {}): Promise<SentCommand> {
-    return sendJobReport(this.#bus, this.ref, report, options);
+    return this.send('cancel_call', { ...body, call_id: callId }, options);
   }
 
   /** Parks the session at its next turn boundary: until it is resumed, until a time, or until a signal. */
   suspend(request: ParkingFields = {}, options: SendOptions = {}): Promise<SentCommand> {
-    return sendCommand(this.#bus, this.ref, 'suspend', { ...request }, options);
+    return this.send('suspend', { ...request }, options);
   }
 
   /** Gives a session a signal: it wakes one that waits for it, and is kept for one that has yet to wait. */
   signal(name: string, data?: Json, options: SendOptions = {}): Promise<SentCommand> {
-    return sendCommand(this.#bus, this.ref, 'signal', { name, ...(data === undefined ? {} : { data }) }, options);
+    return this.send('signal', { name, ...(data === undefined ? {} : { data }) }, options);
   }
 
   /** Lets a suspended session go on. */
   resume(options: SendOptions = {}): Promise<SentCommand> {
-    return sendCommand(this.#bus, this.ref, 'resume', {}, options);
+    return this.send('resume', {}, options);
   }
 
   /**
    * The session's records, from `from` on and then live: no gap, no repeat. Ends when the signal aborts or the loop is
    * left; a session that does not exist yet is waited for.
    */
-  async *events({ from, signal }: ReadFrom = {}): AsyncGenerator<JournalRecord, void, undefined> {
-    for await (const { record } of followJournal(this.#bus, this.ref, from, signal)) yield record;
+  events({ from = 1, signal }: ReadFrom = {}): AsyncGenerator<JournalRecord, void, undefined> {
+    return this.#transport.follow(this.ref, from, signal);
   }
 
-  /** The records that are stored now, each with its bytes as stored. */
-  journal({ from }: Pick<ReadFrom, 'from'> = {}): AsyncGenerator<StoredJournalRecord, void, undefined> {
-    return readJournal(this.#bus, this.ref, from);
+  /** The records that are stored now. */
+  journal({ from = 1 }: Pick<ReadFrom, 'from'> = {}): AsyncGenerator<JournalEntry, void, undefined> {
+    return this.#transport.journal(this.ref, from);
   }
 
   /**
    * The lines of an export: the records as stored, and before them what lies apart of them. Without line breaks.
    * @param recordsOnly leaves out what lies apart.
    */
-  async *export({ recordsOnly = false } = {}): AsyncGenerator<Uint8Array, void, undefined> {
-    const decoder = new RecordDecoder(this.#bus, this.ref.tenant);
-    yield* exportLines(this.journal(), async (sha256) => (recordsOnly ? null : decoder.blob(sha256)));
+  export({ recordsOnly = false } = {}): AsyncGenerator<Uint8Array, void, undefined> {
+    return this.#transport.exportLines(this.ref, recordsOnly);
   }
 
   /** Pieces of running answers as they stream. Ephemeral: the journal holds the whole. */
   deltas(signal?: AbortSignal): AsyncGenerator<Delta, void, undefined> {
-    return deltas(this.#bus.nc, this.ref, signal);
+    return this.#transport.deltas(this.ref, signal);
   }
 
-  /** Records and deltas in one sequence, for an event translator. */
-  watch({ from, signal }: ReadFrom = {}): AsyncGenerator<WatchItem, void, undefined> {
-    return watchSession(this.#bus, this.ref, from, signal);
+  /** Records and deltas in one sequence, for an event translator; from `newest` on without reading what is older. */
+  watch({
+    from = 1,
+    signal,
+  }: Omit<ReadFrom, 'from'> & { readonly from?: JournalStart | undefined } = {}): AsyncGenerator<
+    WatchItem,
+    void,
+    undefined
+  > {
+    return this.#transport.watch(this.ref, from, signal);
   }
 
   /** What became of a command, by the records that are stored now; null where none of them holds it. */
   async receiptOf(commandId: string): Promise<Receipt | null> {
     const fate = new CommandFate(commandId as CommandId);
     let receipt: Receipt | null = null;
-    for await (const { record } of readJournal(this.#bus, this.ref)) receipt = fate.add(record);
+    for await (const { record } of this.journal()) receipt = fate.add(record);
     return receipt;
   }
 
   /** The newest record, or null where there is no such session. */
   newest(): Promise<JournalRecord | null> {
-    return lastRecord(this.#bus, this.ref);
+    return this.#transport.newest(this.ref);
+  }
+
+  /**
+   * The number of the newest record; 0 where there is no such session. Over the bus also of a record that this release cannot read.
+   * @throws SessionDeletedError where it is deleted.
+   */
+  lastNumber(): Promise<number> {
+    return this.#transport.lastNumber(this.ref);
   }
 
   /** What the session is doing. Answered by a host. */
   state(timeoutMs?: number): Promise<SessionStatus> {
-    return queryState(this.#bus.nc, this.ref, timeoutMs);
+    return this.#transport.state(this.ref, timeoutMs);
+  }
+
+  /** The session and all that were started below it, read from their journals. */
+  tree(): Promise<SessionTree> {
+    return this.#transport.tree(this.ref);
   }
 
   /**
@@ -277,7 +299,7 @@ export class Session {
    * @throws the signal's reason.
    */
   async result(options: { readonly after?: number; readonly signal?: AbortSignal } = {}): Promise<RunResult> {
-    const after = options.after ?? (await lastRecord(this.#bus, this.ref))?.n ?? 1;
+    const after = options.after ?? (await this.newest())?.n ?? 1;
     const results = new ResultCollector();
     for await (const record of this.events({ signal: options.signal })) {
       results.add(record);
@@ -287,6 +309,12 @@ export class Session {
     }
     options.signal?.throwIfAborted();
     throw new Error('the connection was closed before the run ended');
+  }
+
+  /** A handle of the same kind on another session. */
+  #beside(id: string): this {
+    const Handle = this.constructor as new (transport: Transport, ref: SessionRef) => this;
+    return new Handle(this.#transport, sessionRef(id, this.ref.tenant));
   }
 }
 

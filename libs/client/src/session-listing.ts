@@ -3,6 +3,7 @@ import {
   decodeRecord,
   hasEnded,
   type JournalRecord,
+  type SessionStatus,
   type StateValue,
   type StopReason,
   tombstoneIn,
@@ -24,6 +25,42 @@ export interface SessionListing {
   /** Of a deleted session, whose `state` is `deleted`: `at` is when, `n` how many records it had, and here is by whom and why. */
   readonly deleted?: { readonly by: string | null; readonly reason: string | null };
 }
+
+/** What a list is to have. */
+export interface ListQuery {
+  /** Only sessions whose top-level state has this name. Deleted ones are listed with `deleted` only. */
+  readonly state?: string | undefined;
+  /** Only sessions of this persona. A page may then be short, and another follow. */
+  readonly persona?: string | undefined;
+  /** Asks hosts what the list alone does not say: persona, model, cost, open approvals. */
+  readonly details?: boolean | undefined;
+  /** Sessions of a page, 1 to 500. Default 100. */
+  readonly limit?: number | undefined;
+  /** The `next_cursor` of the page before. */
+  readonly cursor?: string | undefined;
+}
+
+/** What a host says of a listed session. */
+export type ListedDetails = Pick<SessionStatus, 'persona' | 'model' | 'turn' | 'cost_usd' | 'usage' | 'parent'> & {
+  /** How many wait for a person. */
+  readonly approvals: number;
+};
+
+/** One session of a page. */
+export interface ListedSession extends SessionListing {
+  /** Where they were asked for; null where no host has answered. */
+  readonly details?: ListedDetails | null;
+}
+
+/** A page of sessions. */
+export interface SessionsPage {
+  readonly sessions: ListedSession[];
+  /** Gives the next page; null on the last. */
+  readonly next_cursor: string | null;
+}
+
+/** The bounds of a page. */
+export const SESSIONS_PAGE = { sessionsMax: 500, sessionsDefault: 100 } as const;
 
 /** The listing of a session by the bytes of its newest record. One that cannot be read says so and hides no other. */
 export function listingFrom(sessionId: string, bytes: Uint8Array): SessionListing {

@@ -48,6 +48,11 @@ interface Found {
   readonly parent: SessionTree['parent'];
 }
 
+/** A session of a tree and all below it, each before its children. */
+export function nodesOf(node: TreeNode): TreeNode[] {
+  return [node, ...node.children.flatMap(nodesOf)];
+}
+
 /** Reads the tree below a session, generation by generation. @throws what reading the topmost journal throws. */
 export async function readTree(read: ReadRecords, sessionId: string): Promise<SessionTree> {
   const top = await find(read, sessionId, null);
@@ -105,11 +110,11 @@ async function find(read: ReadRecords, sessionId: string, begun: EventOf<'child_
       if (event.type === 'approval_decided') parked.delete(event.call_id);
     }
   }
-  const { runs, usage: used, cost_usd } = usage.report;
+  const { persona, model, runs, usage: used, cost_usd } = usage.report;
   const run = runs.at(-1);
   const node = {
     ...nodeOf(sessionId, begun),
-    ...(run ? { persona: run.persona, model: run.model } : {}),
+    ...(run ? { persona, model } : {}),
     state,
     stop_reason: run?.stop_reason ?? null,
     approvals: parked.size,

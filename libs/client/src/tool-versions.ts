@@ -24,11 +24,11 @@ import type { CommandBus } from './send-command.ts';
 
 /** See the top of the file. */
 export interface ToolVersions {
-  /** Announces the version of an instance that starts (N1, N2). @throws as `announceTool`. */
+  /** Announces the version of an instance that starts (N1, N2). @throws as `announce`. */
   announceFirst(): Promise<void>;
-  /** Announces another version, whatever stands there. @throws as `announceTool`. */
+  /** Announces another version, whatever stands there. @throws as `announce`. */
   announceNext(tool: CheckedTool): Promise<void>;
-  /** Announces it where nothing is announced. @throws as `announceTool`. */
+  /** Announces it where nothing is announced. @throws as `announce`. */
   announceWhereMissing(): Promise<void>;
   /** Sees to N3 from now on. */
   begin(): void;

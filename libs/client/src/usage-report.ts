@@ -1,5 +1,13 @@
 /** What a session has used, run by run, put together from its records. */
-import type { JournalRecord, StopReason, Usage } from '@coxswain/protocol';
+import {
+  addUsage,
+  costNanoUsd,
+  type JournalRecord,
+  type PinnedPrice,
+  type SessionEvent,
+  type StopReason,
+  type Usage,
+} from '@coxswain/protocol';
 
 /** What one run has used. */
 export interface RunUsage {
@@ -14,62 +22,140 @@ export interface RunUsage {
   readonly stop_reason: StopReason | null;
 }
 
+/** What one persona of a session has used in its turns, in all runs. */
+export interface PersonaUsage {
+  readonly persona: string;
+  /** The one of its newest turn. */
+  readonly model: string | null;
+  readonly turns: number;
+  readonly usage: Usage;
+  /** USD; null where the price of anything in it is not known. */
+  readonly cost_usd: number | null;
+}
+
 /** What a session has used. */
 export interface UsageReport {
+  /** Who has the session, and on which model: of the newest run, or whoever has taken it over. Null before the first. */
+  readonly persona: string | null;
+  readonly model: string | null;
   readonly runs: readonly RunUsage[];
+  /** In the order in which they had it first. A turn is the persona's that began it, also where it hands the session over. */
+  readonly personas: readonly PersonaUsage[];
   readonly usage: Usage;
   readonly cost_usd: number | null;
 }
 
+/** Tokens, and what they cost in nano-USD: sums of fractions of a dollar drift, whole numbers do not. */
+interface Spent {
+  readonly usage: Usage;
+  readonly cost: number | null;
+}
+
 /** Takes a session's records in order. */
 export class UsageCollector {
-  readonly #runs: RunUsage[] = [];
-  /** Nano-USD by run: sums of fractions of a dollar drift, whole numbers do not. */
-  readonly #costs: (number | null)[] = [];
+  readonly #runs: Omit<RunUsage, 'usage' | 'cost_usd'>[] = [];
+  /** By run, what its turns have used that are over. */
+  readonly #over: Spent[] = [];
+  /** What the open turn has used so far: one that waits for its calls may be open for days. */
+  #open: Spent = NOTHING;
+  #price: PinnedPrice | null = null;
+  /** Who has the session, and whose the open turn is. */
+  #persona: string | null = null;
+  #model: string | null = null;
+  #turnOf: string | null = null;
+  /** By persona: its turns, and what those have used that are over. */
+  readonly #personas = new Map<
+    string,
+    { readonly model: string | null; readonly turns: number; readonly over: Spent }
+  >();
 
   /** Takes one record in. */
   add(record: JournalRecord): void {
-    for (const event of record.events) {
-      const last = this.#runs.length - 1;
-      const run = this.#runs[last];
-      if (event.type === 'agent_start') {
-        const { persona, model } = event;
-        this.#runs.push({
-          run: event.run,
-          persona,
-          model,
-          turns: 0,
-          usage: NOTHING,
-          cost_usd: null,
-          stop_reason: null,
-        });
-        this.#costs.push(0);
-      } else if (event.type === 'turn_end' && run) {
-        this.#runs[last] = { ...run, turns: event.turn, usage: sum([run.usage, event.usage]) };
-        const cost = this.#costs[last] ?? null;
-        this.#costs[last] = cost === null || event.cost_usd === undefined ? null : cost + nano(event.cost_usd);
-      } else if (event.type === 'agent_end' && run) {
-        this.#runs[last] = { ...run, turns: event.turns, stop_reason: event.stop_reason };
+    for (const event of record.events) this.#add(event);
+  }
+
+  #add(event: SessionEvent): void {
+    const last = this.#runs.length - 1;
+    const run = this.#runs[last];
+    if (event.type === 'prices_changed') this.#price = event.price;
+    if (event.type === 'persona_changed') {
+      this.#persona = event.provision.persona.name;
+      this.#model = event.provision.model.name;
+    }
+    if (event.type === 'agent_start') {
+      const { persona, model } = event;
+      this.#persona = persona ?? this.#persona;
+      this.#model = model ?? this.#model;
+      this.#runs.push({ run: event.run, persona, model, turns: 0, stop_reason: null });
+      this.#over.push(NOTHING);
+      this.#open = NOTHING;
+    }
+    if (!run) return;
+    const before = this.#over[last] ?? NOTHING;
+    switch (event.type) {
+      case 'turn_start':
+        this.#runs[last] = { ...run, turns: event.turn };
+        this.#turnOf = this.#persona;
+        this.#count(1, NOTHING, this.#model);
+        break;
+      case 'message_complete':
+      case 'context_overflowed':
+      case 'compaction_done':
+      case 'compaction_skipped':
+        if (event.usage) this.#open = both(this.#open, this.#paid(event.usage));
+        break;
+      case 'turn_end': {
+        const { turn, usage, cost_usd } = event;
+        this.#runs[last] = { ...run, turns: turn };
+        const spent = { usage, cost: cost_usd === undefined ? null : nano(cost_usd) };
+        this.#over[last] = both(before, spent);
+        this.#count(0, spent);
+        this.#open = NOTHING;
+        break;
       }
+      case 'agent_end':
+        this.#runs[last] = { ...run, turns: event.turns, stop_reason: event.stop_reason };
+        break;
     }
   }
 
-  /** What has been used so far. A turn that is open counts once it is over. */
+  #count(turns: number, spent: Spent, model?: string | null): void {
+    if (this.#turnOf === null) return;
+    const before = this.#personas.get(this.#turnOf) ?? { model: null, turns: 0, over: NOTHING };
+    const { model: last } = before;
+    this.#personas.set(this.#turnOf, {
+      model: model === undefined ? last : model,
+      turns: before.turns + turns,
+      over: both(before.over, spent),
+    });
+  }
+
+  #paid(usage: Usage): Spent {
+    return { usage, cost: this.#price ? costNanoUsd(this.#price, usage) : null };
+  }
+
+  /** What has been used so far, the answers of the open turn among it. */
   get report(): UsageReport {
-    const runs = this.#runs.map((run, index) => ({ ...run, cost_usd: usd(this.#costs[index] ?? null) }));
-    const total = this.#costs.reduce((all, cost) => (all === null || cost === null ? null : all + cost), 0);
-    return { runs, usage: sum(runs.map(({ usage }) => usage)), cost_usd: usd(total) };
+    const spent = this.#over.map((one, index) => (index === this.#over.length - 1 ? both(one, this.#open) : one));
+    const runs = this.#runs.map((run, index) => ({ ...run, ...shown(spent[index] ?? NOTHING) }));
+    const personas = [...this.#personas].map(([persona, { model, turns, over }]) => ({
+      persona,
+      model,
+      turns,
+      ...shown(persona === this.#turnOf ? both(over, this.#open) : over),
+    }));
+    return { persona: this.#persona, model: this.#model, runs, personas, ...shown(spent.reduce(both, NOTHING)) };
   }
 }
 
-const NOTHING: Usage = { input_tokens: 0, output_tokens: 0 };
+const NOTHING: Spent = { usage: { input_tokens: 0, output_tokens: 0 }, cost: 0 };
 const nano = (sumUsd: number): number => Math.round(sumUsd * 1e9);
-const usd = (nanoUsd: number | null): number | null => (nanoUsd === null ? null : nanoUsd / 1e9);
 
-function sum(usages: readonly Usage[]): Usage {
-  const total = { ...NOTHING };
-  for (const usage of usages) {
-    for (const key of Object.keys(usage) as (keyof Usage)[]) total[key] = (total[key] ?? 0) + (usage[key] ?? 0);
-  }
-  return total;
+function shown({ usage, cost }: Spent): Pick<RunUsage, 'usage' | 'cost_usd'> {
+  return { usage, cost_usd: cost === null ? null : cost / 1e9 };
+}
+
+function both(one: Spent, other: Spent): Spent {
+  const usage = addUsage(one.usage, other.usage);
+  return { usage, cost: one.cost === null || other.cost === null ? null : one.cost + other.cost };
 }

@@ -1,21 +1,17 @@
 /** One session's records and deltas as one sequence, the way a translator takes them. */
-import type { Delta, JournalRecord, SessionRef } from '@coxswain/protocol';
+import type { Delta, SessionRef } from '@coxswain/protocol';
 import { onDeltas } from './live-deltas.ts';
 import { followJournal, type JournalBus } from './read-journal.ts';
-
-/** A record, durable and in order, or a delta, which may be lost or late. */
-export type WatchItem =
-  | { readonly record: JournalRecord; readonly delta?: undefined }
-  | { readonly delta: Delta; readonly record?: undefined };
+import type { JournalStart, WatchItem } from './transport.ts';
 
 /** Deltas that wait for a slow reader; beyond it the oldest are dropped, which a translator makes up for. */
 const DELTAS_WAITING_MAX = 4_096;
 
-/** Records from `from` on and then live, with deltas in between. Ends when the signal aborts or the caller stops. */
+/** Records from `from` on, or from the newest, and then live, with deltas in between. Ends when the signal aborts or the caller stops. */
 export async function* watchSession(
   bus: JournalBus,
   ref: SessionRef,
-  from = 1,
+  from: JournalStart = 1,
   signal?: AbortSignal,
 ): AsyncGenerator<WatchItem, void, undefined> {
   const waiting: Delta[] = [];

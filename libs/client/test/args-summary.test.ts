@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { printable, summarizeArgs } from '../src/args-summary.ts';
+import { printable, printableJson, summarizeArgs } from '../src/args-summary.ts';
 
 test.each([
   ['a colour', '\u001b[31mred', '[31mred'],
@@ -15,4 +15,16 @@ test.each([
 
 test('what a person approves is what they see', () => {
   expect(summarizeArgs({ command: 'echo \u202etxt.exe' })).toBe('echo txt.exe');
+});
+
+test.each([
+  ['what turns the order of reading', { command: 'rm \u202e txt.' }, '"rm \\u202e txt."'],
+  ['what takes no room', { command: 'a\u200bb\ufeff\u00ad' }, '"a\\u200bb\\ufeff\\u00ad"'],
+  ['letters that only machines see', { command: 'ls\u{e0072}\u{e006d}' }, '"ls\\udb40\\udc72\\udb40\\udc6d"'],
+  ['8-bit controls', { command: '\u009b2J' }, '"\\u009b2J"'],
+  ['other scripts, which stay', { command: 'می‌خواهم 👩‍👩‍👧' }, '"می‌خواهم 👩‍👩‍👧"'],
+])('arguments that somebody decides about hide nothing: %s', (_what, args, shown) => {
+  const text = printableJson(args);
+  expect(text).toBe(`{\n  "command": ${shown}\n}`);
+  expect(JSON.parse(text)).toEqual(args);
 });

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { connect } from '../src/connect.ts';
 import { natsOptions } from '../src/connection-options.ts';
 
 describe('a NATS address', () => {
@@ -26,3 +27,10 @@ describe('a NATS address', () => {
     },
   );
 });
+
+test.each([{}, null, undefined, { server: 'nats://a:4222' }])(
+  '%j leads nowhere, and it is said what would',
+  async (options) => {
+    await expect(connect(options as never)).rejects.toThrow(/\{ servers \}.*\{ gateway, token \}/);
+  },
+);

@@ -4,7 +4,7 @@
  */
 import type { PersonaInput } from '@coxswain/protocol';
 import { expect, test } from 'vitest';
-import { definePersona, PersonaDefinitionError } from '../src/mod.ts';
+import { definePersona, namedHandlers, PersonaDefinitionError } from '../src/mod.ts';
 
 test('a persona is what was given, checked', () => {
   const given = {
@@ -51,4 +51,47 @@ test('a key that there is not does not compile, at any depth, and is refused whe
   expect(refused(() => definePersona(undefined))).toContain('the persona: ');
   const loose: PersonaInput = { name: 'a' };
   expect(definePersona(loose)).toBe(loose);
+});
+
+test('handlers of hooks are held to their points, and stand in what is sent by their places', () => {
+  const persona = definePersona({
+    name: 'guard',
+    hooks: [
+      { event: 'user_prompt_submit', handler: ({ prompt }) => prompt.length < 100 },
+      { event: 'PreToolUse', pattern: 'rm', deny: 'never' },
+      { event: 'pre_tool_use', handler: ({ tool }) => ({ args: { name: tool.name } }), priority: -1 },
+    ],
+    on_finish: ({ stop_reason }) => ({ body: `It ended: ${stop_reason}.` }),
+  });
+  expect(JSON.parse(JSON.stringify(persona))).toEqual({
+    name: 'guard',
+    hooks: [
+      { event: 'user_prompt_submit', handler: 'hooks[0]' },
+      { event: 'PreToolUse', pattern: 'rm', deny: 'never' },
+      { event: 'pre_tool_use', handler: 'hooks[2]', priority: -1 },
+    ],
+    on_finish: 'on_finish',
+  });
+  const { definition, handlers } = namedHandlers(persona);
+  expect(definition).toBe(persona);
+  expect(Object.keys(handlers)).toEqual(['hooks[0]', 'hooks[2]', 'on_finish']);
+  const settled = definePersona({ name: 'a', on_finish: { handler: () => true, timeout_ms: 50_000 } });
+  expect(settled.on_finish).toEqual({ handler: 'on_finish', timeout_ms: 50_000 });
+
+  // @ts-expect-error -- a veto means nothing there
+  definePersona({ name: 'a', hooks: [{ event: 'post_turn', handler: () => ({ block: true }) }] });
+  // @ts-expect-error -- no payload of the point has it
+  definePersona({ name: 'a', hooks: [{ event: 'post_turn', handler: ({ prompt }) => prompt === '' }] });
+  // @ts-expect-error -- it is called reason
+  definePersona({ name: 'a', hooks: [{ event: 'user_prompt_submit', handler: () => ({ block: true, reson: '' }) }] });
+  // @ts-expect-error -- it is called body
+  definePersona({ name: 'a', on_finish: () => ({ bdy: '' }) });
+  // @ts-expect-error -- there is no such point
+  expect(() => definePersona({ name: 'a', hooks: [{ event: 'post_tun', handler: () => true }] })).toThrow(
+    'the persona "a": hooks[0].event: there is no hook point "post_tun"; did you mean post_turn?',
+  );
+  // @ts-expect-error -- it is called pattern
+  expect(() => definePersona({ name: 'a', hooks: [{ event: 'PreToolUse', pattrn: 'rm', deny: 'no' }] })).toThrow(
+    'unknown key "hooks[0].pattrn"; did you mean "pattern"?',
+  );
 });

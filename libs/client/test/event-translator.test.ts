@@ -285,3 +285,27 @@ test('control characters of a model never reach a terminal', () => {
   const events = play(createEventTranslator(), [record(1, []), record(2, []), delta(0, 'a\u001b]0;x\u0007b\tc\n')]);
   expect(shownText(events)).toBe('a]0;xb\tc\n');
 });
+
+test('nor does what anybody may write: names, reasons, questions', () => {
+  const said = 'safe\u001b[2J \u202eeh';
+  const actor = { name: said, verified: false };
+  const shown = play(createEventTranslator(), [
+    record(1, [
+      {
+        type: 'approval_requested',
+        call_id: 'k1',
+        tool: 'read_file',
+        args: {},
+        requested_by: 'rule:ask',
+        question: said,
+      },
+      { type: 'approval_decided', call_id: 'k1', decision: 'deny', actor, reason: said },
+      { type: 'hook_vetoed', hook: 'policy', point: 'PreToolUse', decision: 'deny', reason: said },
+      { type: 'control_outcome', control: 'cancel', command_id: 'c1', status: 'cancelled', target: 's1', reason: said },
+      { type: 'suspended', reason: said },
+      { type: 'followup_received', command_id: 'c2', body: said, actor, at: '2026-01-01T00:00:00.000Z' },
+    ]),
+  ]);
+  expect(shown.length).toBeGreaterThan(5);
+  expect(JSON.stringify(shown)).not.toMatch(/\\u001b|\u202e/);
+});

@@ -1,29 +1,15 @@
 /** The hook port. */
-import type { HookRegistration, HookTable, JsonObject, Message, SessionRef, TenantId } from '@coxswain/protocol';
+import type { HookQuestion, HookReply, HookTable, Message, TenantId } from '@coxswain/protocol';
 
-/** One question to one registration. */
-export interface HookRequest {
-  readonly ref: SessionRef;
-  /** The consult that it is a part of: unique in the session, and the same when it is asked again after a crash. */
-  readonly effectId: string;
-  readonly registration: HookRegistration;
-  readonly payload: JsonObject;
+export type { HookQuestion, HookReply };
+
+/** One question to one registration, as a host asks it. */
+export interface HookRequest extends Omit<HookQuestion, 'transcript' | 'messages'> {
   /** What models are shown now. Made when it is called: it may be long. */
   readonly transcript: () => readonly Message[];
   /** At `transform_context`: what the request would show, as the handlers before this one have left it. */
   readonly messages?: readonly Message[];
-  /** Inbox feedback for the model, durable. At most 2 KiB; the rest is cut. */
-  readonly onFeedback: (text: string) => void;
 }
-
-/** What came back: the handler's return as it is, or why there is none. */
-export type HookReply =
-  | { readonly status: 'returned'; readonly raw: unknown }
-  | {
-      readonly status: 'failed';
-      readonly code: 'hook_threw' | 'hook_unavailable' | 'return_unreadable';
-      readonly message: string;
-    };
 
 /** Where hooks are asked. */
 export interface Hooks {
@@ -37,13 +23,6 @@ export interface Hooks {
   onChange?(changed: () => void): () => void;
   /** Asks one registration. Contract: never rejects. The caller bounds the time. */
   ask(request: HookRequest, signal: AbortSignal): Promise<HookReply>;
-}
-
-/** One question as a service is asked it: what may be long is fetched when it is looked at. */
-export interface HookQuestion extends Omit<HookRequest, 'transcript' | 'messages'> {
-  readonly transcript: () => Promise<readonly Message[]>;
-  /** At `transform_context` only. */
-  readonly messages?: () => Promise<readonly Message[]>;
 }
 
 /** Handlers that can be served to hosts elsewhere. */

@@ -28,8 +28,12 @@ export interface Journal {
   append(ref: SessionRef, bytes: Uint8Array, fence: number): Promise<AppendResult>;
   /** The first record after `fence`, read where writes are decided (the stream's leader), or null. */
   firstAfter(ref: SessionRef, fence: number): Promise<StoredRecord | null>;
-  /** All records after `fence`, in order, up to the newest at the time of the call. Empty for an unknown session. */
-  read(ref: SessionRef, fence?: number): AsyncIterable<StoredRecord>;
+  /**
+   * All records after `fence`, in order, up to the newest at the time of the call. Empty for an unknown session.
+   * @param upTo the place of a record, for whoever knows one: reading ends with it, or with the next where it is there no more,
+   *   and nobody is asked which is the newest.
+   */
+  read(ref: SessionRef, fence?: number, upTo?: number): AsyncIterable<StoredRecord>;
   /** The newest record, or null for an unknown session. */
   last(ref: SessionRef): Promise<StoredRecord | null>;
   /** All sessions of a tenant that have a record. */

@@ -1,5 +1,6 @@
 /** The port of personas that processes of their own serve. */
 import type { Persona, SessionRef, TenantId } from '@coxswain/protocol';
+import type { HookReply, HookRequest } from './hooks.ts';
 import type { ModelPart, ModelRequest, ModelResult } from './model.ts';
 
 /** A persona as it is announced: sessions that begin now pin this version. */
@@ -49,4 +50,9 @@ export interface ServedPersonas {
    * piece was missed. When `signal` aborts, whoever runs it is told, and it settles within a bounded time.
    */
   step(step: PersonaStep, onPart: (part: ModelPart) => void, signal: AbortSignal): Promise<StepEnd>;
+  /**
+   * Asks one of a persona's own hooks, where the version that its registration names is served; another instance where the one that
+   * was asked has gone; where nobody serves that it is `hook_unavailable`. Contract: never rejects. The caller bounds the time.
+   */
+  askHook(request: HookRequest, signal: AbortSignal): Promise<HookReply>;
 }

@@ -102,6 +102,12 @@ export const BOUNDS = {
   transformedMessagesMaxBytes: 64 * 1024,
   /** Hook registrations that one session sees. */
   hooksMax: 256,
+  /** Hooks that one persona has. */
+  personaHooksMax: 32,
+  /** How long a handler of a persona's own hook may take at most: whoever serves personas may answer for little longer. */
+  personaHookTimeoutMaxMs: 60_000,
+  /** What a hook's `returns` has, as JSON. */
+  hookReturnsMaxBytes: 4_096,
   /** How long one hook may take at most. */
   hookTimeoutMaxMs: 600_000,
   /** Reminders in one return of a hook. */

@@ -1,12 +1,13 @@
 /**
  * The catalogue of error and reject codes. `docs/reference/errors.md` is generated from it.
- * `kind` says which of the three kinds of trouble a code is: a rejection (a value; try something else), an outcome
- * (the world failed and the session recorded it) or an exception (ours: an invariant or infrastructure).
+ * `kind` says which kind of trouble a code is: a rejection (a value; try something else), a refusal (a gateway's: the same, and no
+ * session has heard of it), an outcome (the world failed and the session recorded it) or an exception (ours: an invariant or
+ * infrastructure).
  */
 
 /** One entry: what it means, what the runtime does, what the caller can do. */
 export interface CatalogueEntry {
-  readonly kind: 'rejection' | 'outcome' | 'exception';
+  readonly kind: 'rejection' | 'refusal' | 'outcome' | 'exception';
   readonly meaning: string;
   readonly runtime: string;
   readonly caller: string;
@@ -16,6 +17,13 @@ const rejection = (meaning: string, caller: string): CatalogueEntry => ({
   kind: 'rejection',
   meaning,
   runtime: 'Records the rejection, sends the receipt, changes nothing else.',
+  caller,
+});
+/** A request that the gateway refuses: it never becomes a command, and no journal hears of it. */
+const refusal = (meaning: string, caller: string): CatalogueEntry => ({
+  kind: 'refusal',
+  meaning,
+  runtime: 'The gateway answers with a problem document; nothing is sent to the session.',
   caller,
 });
 const outcome = (meaning: string, runtime: string, caller: string): CatalogueEntry => ({
@@ -76,6 +84,86 @@ export const ERROR_CATALOGUE = {
     'Report a job once its receipt is in the journal; try again in a moment where it was begun just now.',
   ),
   internal_subject: rejection('Only hosts and workers may use this verb.', 'Use a verb of the command table.'),
+  // The gateway
+  route_not_found: refusal('The gateway has no such address.', 'See /openapi.json.'),
+  method_not_allowed: refusal(
+    'The address is there, but does not take this method.',
+    'Use a method that the header `allow` names.',
+  ),
+  unsupported_media_type: refusal(
+    'The body is neither JSON nor, where that is taken, plain text.',
+    'Send `content-type: application/json`.',
+  ),
+  request_unreadable: refusal(
+    'What came on the connection is not HTTP that can be read.',
+    'Speak HTTP/1.1, and without TLS where the gateway is reached directly.',
+  ),
+  headers_too_large: refusal('The headers of the request are over 16 KiB.', 'Send fewer or shorter ones.'),
+  request_too_slow: refusal('The request was not there in time.', 'Send it again, faster or in smaller parts.'),
+  upgrade_required: refusal('The address is a WebSocket’s.', 'Connect with a WebSocket client.'),
+  unauthorized: refusal(
+    'The request has no token, or one that is unknown, over or not valid.',
+    'Send `authorization: Bearer TOKEN`.',
+  ),
+  scope_missing: refusal(
+    'The token does not have the scope that this needs; the message names it.',
+    'Use a token that has it.',
+  ),
+  host_not_allowed: refusal(
+    'The request names a host that the gateway is not: what pages do whose name was made to lead here.',
+    'Use an address that the gateway was told with --public-url.',
+  ),
+  origin_not_allowed: refusal(
+    'A page of another site has sent the request.',
+    'Allow the site with --allow-origin, if it is yours.',
+  ),
+  rate_limited: refusal(
+    'More requests have come from this token, or from this address without one, than are taken.',
+    'Wait as many seconds as `retry-after` says.',
+  ),
+  too_many_watchers: refusal(
+    'As many connections follow sessions as this gateway takes: of the session, the token or all together.',
+    'Close some, or run another gateway.',
+  ),
+  idempotency_key_reused: refusal(
+    'The idempotency key was used for another request.',
+    'Use a new key for what is new.',
+  ),
+  gateway_stopping: exception(
+    'The gateway is about to end.',
+    'Ends what it was doing and takes nothing new.',
+    'Connect again: another gateway, or this one once it is back.',
+  ),
+  gateway_busy: exception(
+    'As many expensive reads run as the gateway takes at once.',
+    'Reads nothing.',
+    'Try again in a moment.',
+  ),
+  auth_unavailable: exception(
+    'The keys by which tokens are checked cannot be had.',
+    'Lets nobody in meanwhile.',
+    'See that the address of --jwks answers.',
+  ),
+  tokens_unreadable: exception(
+    'The file of tokens, or of keys for tokens, cannot be read or is not valid.',
+    'Starts nothing; a gateway that runs keeps what it read before.',
+    'Mend the file; cox auth token writes it.',
+  ),
+  gateway_option_invalid: exception(
+    'A gateway cannot be started as it was asked to.',
+    'Starts nothing.',
+    'Correct what the message names.',
+  ),
+  token_exists: exception(
+    'A token of this name is in the file.',
+    'Changes nothing.',
+    'Use another name, or remove it.',
+  ),
+  token_not_found: exception(
+    'No token of this name is in the file.',
+    'Changes nothing.',
+    '`cox auth token list` has those that there are.',
+  ),
   // Commands that do not fit the session
   session_not_found: rejection('There is no such session.', 'Check the id; `cox sessions` lists them.'),
   session_exists: rejection(
@@ -697,6 +785,16 @@ export const ERROR_CATALOGUE = {
     'Upgrade whichever is older; see who listens on the subjects of queries.',
   ),
   nats_server_start_failed: exception('The child server did not start.', 'Stops, quoting its log.', 'See the log.'),
+  gateway_unreachable: exception(
+    'No gateway answers at the address, or what stands before it finds none.',
+    'Stops; what only reads has asked for ten seconds before, and what is followed is asked for as long as it takes.',
+    'Check the address and the network; from a page of another site, --allow-origin; try again where a gateway has just ended.',
+  ),
+  transport_unavailable: exception(
+    'A client for browsers was told to connect to a bus.',
+    'Connects to nothing.',
+    'Give `gateway` and `token`; on a server, import the client for Node.',
+  ),
   nats_unreachable: exception(
     'No NATS server answers at the address, or its store does not: it chooses a leader, or too few servers of the cluster live.',
     'Stops; what only reads has asked for ten seconds before.',
@@ -814,6 +912,11 @@ export const ERROR_CATALOGUE = {
     'Ends with 1, quoting its log; the sessions are kept.',
     'See the log, and start `cox up` again.',
   ),
+  console_not_built: exception(
+    'This installation has no console, so there is no viewer to show.',
+    'Serves nothing.',
+    'Build it (`npm run prepare`), or read the inspection as JSON lines: `cox inspect --json`.',
+  ),
   streams_gone: exception(
     'The streams of the sessions were deleted under a host that lives.',
     'Stops the host, and `cox up` with 1.',
@@ -857,9 +960,9 @@ export const ERROR_CATALOGUE = {
     'Give another --state-dir.',
   ),
   state_dir_in_use: exception(
-    'Another instance uses this state folder.',
-    'Stops, naming its process id.',
-    'Give another --state-dir, or stop the other one.',
+    'Another instance uses this state folder; or a command that has found none, such as `cox run`, does while it works, and `cox up` has waited for that as long as `--wait-for-folder` says.',
+    'Stops, naming it and its process id.',
+    'Wait for the end of the command, or stop the other one; or give another --state-dir.',
   ),
   port_in_use: exception(
     'The port that was asked for is another process’s.',

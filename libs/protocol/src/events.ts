@@ -139,6 +139,8 @@ export const EVENT_SCHEMAS = {
     parent: ParentLink.optional(),
     /** Another session has sent it. */
     from: MessageSource.optional(),
+    /** The text is that of this later command. */
+    replaced_by: z.string().optional(),
   }),
   persona_changed: event('persona_changed', {
     fingerprint: z.string(),
@@ -340,6 +342,8 @@ export const EVENT_SCHEMAS = {
     actor: Actor.optional(),
     /** Another session has sent it. */
     from: MessageSource.optional(),
+    /** A message that asks for a run and came when the one before took no more: the next begins with it. */
+    begins_run: z.literal(true).optional(),
     at,
   }),
   /** A newer injection of its kind has the same dedupe key, and stands in its place; it will never be delivered. */

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { BOUNDS } from './bounds.ts';
 import { HOOK_CATALOGUE, HookPoint, type HookSurface } from './hook-points.ts';
 import { ID_PATTERN } from './ids.ts';
-import type { Json } from './json.ts';
+import { Json } from './json.ts';
 import { globMatches, hookGlobProblem, hookPatternMatches, parseHookPattern } from './patterns.ts';
 
 const HookGlob = z
@@ -13,6 +13,13 @@ const HookGlob = z
     const problem = hookGlobProblem(text);
     if (problem) context.addIssue({ code: 'custom', message: problem });
   });
+
+const encoder = new TextEncoder();
+
+/** What a hook always returns, and nobody is asked. */
+const Returns = Json.refine((value) => encoder.encode(JSON.stringify(value)).length <= BOUNDS.hookReturnsMaxBytes, {
+  error: `has at most ${BOUNDS.hookReturnsMaxBytes} bytes as JSON`,
+});
 
 const PatternText = z.string().superRefine((text, context) => {
   const parsed = parseHookPattern(text);
@@ -40,6 +47,8 @@ export const REGISTRATION_FIELDS = {
   deny: z.string().min(1).max(BOUNDS.reasonMaxBytes).optional(),
   /** At `PostToolUse`: characters that are left of a result's text, after what the handler made of it. */
   max_output: z.number().int().min(1).max(BOUNDS.toolResultKeptMaxBytes).optional(),
+  /** What its handler would always return: nobody is asked. */
+  returns: Returns.optional(),
   /** There is no handler behind it: what `max_output` says is all. */
   no_handler: z.literal(true).optional(),
   /** What serves it has not been heard of: it is not asked, and `on_error` decides. */
@@ -67,8 +76,19 @@ function refine(registration: Refined, context: z.core.$RefinementCtx): void {
   if (no_handler && max_output === undefined) refuse('no_handler', 'it goes with max_output only');
 }
 
+/** The id of a registration as sessions see it: that of a persona's own begins with its name and a colon. */
+export const HookId = z.string().regex(/^(?:[A-Za-z0-9_-]{1,64}:)?[A-Za-z0-9_-]{1,64}$/);
+
 /** One registration, as a session sees it. */
-export const HookRegistration = z.strictObject({ point: HookPoint, ...REGISTRATION_FIELDS }).superRefine(refine);
+export const HookRegistration = z
+  .strictObject({
+    point: HookPoint,
+    ...REGISTRATION_FIELDS,
+    id: HookId,
+    /** It is one of the persona's own that `persona` names: asked where this version of it is served. */
+    persona_version: z.string().min(1).max(128).optional(),
+  })
+  .superRefine(refine);
 /** See {@link HookRegistration}. */
 export type HookRegistration = z.infer<typeof HookRegistration>;
 
@@ -91,11 +111,20 @@ export function registeredTwice(
   return table.find(({ id, point }) => seen.size === seen.add(`${id} ${point}`).size);
 }
 
-/** Registrations, given in the order in which they were made, in the order in which they are asked. */
+/**
+ * Registrations, given in the order in which they were made, in the order in which they are asked. A persona's own come first,
+ * whatever their priority: what those who run hosts have let through is what happens, and nothing is rewritten behind them.
+ */
 export function inAskingOrder(registrations: readonly HookRegistration[]): HookRegistration[] {
+  const owner = (registration: HookRegistration) => (isOfPersona(registration) ? 0 : 1);
   const rank = ({ source }: HookRegistration) => (source === 'manifest' ? 0 : 1);
   // Array.prototype.sort is stable: what is equal otherwise keeps the order of registration.
-  return [...registrations].sort((a, b) => a.priority - b.priority || rank(a) - rank(b));
+  return [...registrations].sort((a, b) => owner(a) - owner(b) || a.priority - b.priority || rank(a) - rank(b));
+}
+
+/** Whether a registration is a persona's own, and not one of whoever runs hosts or hook services. */
+export function isOfPersona({ persona_version }: Pick<HookRegistration, 'persona_version'>): boolean {
+  return persona_version !== undefined;
 }
 
 /** What a registration is held against. */

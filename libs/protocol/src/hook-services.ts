@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { BOUNDS } from './bounds.ts';
 import { HookPoint } from './hook-points.ts';
-import { HookTable } from './hook-registrations.ts';
+import { HookId, HookTable, isOfPersona } from './hook-registrations.ts';
 import { ID_PATTERN, SessionId } from './ids.ts';
 import { JsonObject } from './json.ts';
 import { Message } from './messages.ts';
@@ -24,7 +24,9 @@ export const HookAnnouncement = z.strictObject({
   service: HookServiceName,
   /** When it was first announced: among equal priorities the older service is asked first. */
   since: z.iso.datetime(),
-  registrations: HookTable,
+  registrations: HookTable.refine((table) => !table.some(isOfPersona), {
+    error: 'hooks of personas are announced by nobody',
+  }),
 });
 /** See {@link HookAnnouncement}. */
 export type HookAnnouncement = z.infer<typeof HookAnnouncement>;
@@ -36,7 +38,7 @@ export type HookBeat = z.infer<typeof HookBeat>;
 
 const asked = {
   v: z.literal(1),
-  hook: z.string().regex(ID_PATTERN),
+  hook: HookId,
   session_id: SessionId,
   effect_id: z.string().min(1).max(64),
 };
@@ -78,11 +80,13 @@ export type HookAnswered = z.infer<typeof HookAnswered>;
 /**
  * What a handler's service may want of the host while the host waits. `transcript` and `messages` are requests for the
  * UTF-8 JSON of a list from `offset` on: the answer's body is a part of it, its header `Cox-Total` says how long all is.
+ * `taken` says who has the question, so that another one can be asked where that one has gone.
  */
 export const HookCallback = z.discriminatedUnion('want', [
   z.strictObject({ want: z.literal('transcript'), offset: z.number().int().nonnegative() }),
   z.strictObject({ want: z.literal('messages'), offset: z.number().int().nonnegative() }),
   z.strictObject({ want: z.literal('feedback'), text: z.string().max(8_192) }),
+  z.strictObject({ want: z.literal('taken'), instance: z.string().regex(ID_PATTERN) }),
 ]);
 /** See {@link HookCallback}. */
 export type HookCallback = z.infer<typeof HookCallback>;

@@ -7,6 +7,7 @@ import { JsonObject } from './json.ts';
 import { nearestWord } from './nearest-word.ts';
 import { Glob } from './patterns.ts';
 import { Permissions } from './permissions.ts';
+import { OnFinish, PersonaHooks } from './persona-hooks.ts';
 import { Skills } from './skills.ts';
 import { Steps } from './steps.ts';
 import { StopCondition } from './stop-conditions.ts';
@@ -145,8 +146,8 @@ export const Persona = z.strictObject({
   compaction: CompactionSettings.optional(),
   transform_context: TransformContext.optional(),
   stop_when: z.array(StopCondition).max(BOUNDS.stopConditionsMax).optional(),
-  hooks: z.array(JsonObject).max(BOUNDS.hooksMax).optional(),
-  on_finish: z.string().optional(),
+  hooks: PersonaHooks.optional(),
+  on_finish: OnFinish.optional(),
   steps: Steps.optional(),
   handoffs: z.array(z.string().regex(ID_PATTERN)).max(64).optional(),
   /** What becomes of a call whose outcome a crash has left unknown. */
@@ -163,9 +164,6 @@ export type Persona = z.infer<typeof Persona>;
 /** A persona as a person writes it, before defaults. */
 export type PersonaInput = z.input<typeof Persona>;
 
-/** Keys of the schema whose meaning a later release brings. They are refused by name rather than ignored. */
-export const NOT_YET_IN_PERSONA: readonly string[] = ['hooks', 'on_finish'];
-
 /** Why a persona has no such mode, or null where it has. */
 export function modeProblem(persona: Pick<Persona, 'name' | 'modes'>, mode: string): string | null {
   const modes = Object.keys(persona.modes ?? {});
@@ -173,10 +171,4 @@ export function modeProblem(persona: Pick<Persona, 'name' | 'modes'>, mode: stri
   const meant = nearestWord(mode, modes);
   const hint = meant === null ? '' : `; did you mean "${meant}"?`;
   return `the persona ${persona.name} has no mode ${mode}; it has: ${modes.join(', ') || 'none'}${hint}`;
-}
-
-/** The path of the first part of a persona that this release does not carry out, or null. */
-export function notYetInPersona(persona: Persona): string | null {
-  for (const key of NOT_YET_IN_PERSONA) if (persona[key as keyof Persona] !== undefined) return key;
-  return null;
 }

@@ -8,9 +8,11 @@ import {
   HOOK_SURFACES,
   type HookPoint,
   hookPointOf,
+  otherSpelling,
 } from './hook-points.ts';
 import { HookRegistration, REGISTRATION_FIELDS } from './hook-registrations.ts';
 import { nearestWord } from './nearest-word.ts';
+import { isHookFailure, parseReturn } from './parse-return.ts';
 import { parseHookPattern } from './patterns.ts';
 import { payloadPathProblem } from './payload-paths.ts';
 import { readStrictly, type SchemaProblem } from './schema-problems.ts';
@@ -60,9 +62,10 @@ export function readRegistration(written: unknown): ReadRegistration {
   const registration = readStrictly(HookRegistration, { ...fields, point, ...pattern, ...pct });
   if (!registration.ok) return refusedBy(registration.problems[0]);
   const astray = pathProblem(point, registration.data.pattern);
-  return astray === null
-    ? { ok: true, registration: registration.data }
-    : refused('invalid_pattern', 'pattern', astray);
+  if (astray !== null) return refused('invalid_pattern', 'pattern', astray);
+  const meaningless = returnsProblem(point, registration.data);
+  if (meaningless !== null) return refused('invalid_field', 'returns', meaningless);
+  return { ok: true, registration: registration.data };
 }
 
 function patternOf(
@@ -85,7 +88,7 @@ function refused(code: RegistrationProblem['code'], field: string, message: stri
 }
 
 function meant(name: string): string {
-  const near = nearestWord(name, HOOK_POINTS);
+  const near = nearestWord(name, [...HOOK_POINTS, ...HOOK_POINTS.map(otherSpelling)]);
   return near === null ? '' : `; did you mean ${near}?`;
 }
 
@@ -94,6 +97,19 @@ function pathProblem(point: HookPoint, text: string): string | null {
   const pattern = parseHookPattern(text);
   if (typeof pattern === 'string' || pattern.kind !== 'condition') return null;
   return payloadPathProblem(point, pattern.condition.path);
+}
+
+// What is about one batch, one view or one piece of work cannot stand in a file.
+function returnsProblem(point: HookPoint, { returns, deny }: HookRegistration): string | null {
+  if (returns === undefined) return null;
+  // Mostly a key that nothing was written behind; who means that nothing is objected writes true.
+  if (returns === null) return 'is empty: say what a handler would return';
+  if (deny !== undefined) return 'deny refuses already: give one of them';
+  if (point === 'gate_tool_calls' || point === 'transform_context')
+    return `what ${point} is told is another thing each time: it takes a handler`;
+  const parsed = parseReturn(point, returns);
+  if (isHookFailure(parsed)) return parsed.message;
+  return parsed.verdict.kind === 'job' ? 'a job is begun by a handler' : null;
 }
 
 const PATTERN_FIELDS: readonly string[] = ['pattern', 'persona', 'step'];

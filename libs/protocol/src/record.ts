@@ -71,19 +71,24 @@ export class RecordTooLargeError extends Error {
 
 /** A record could not be read: its bytes are not one of the shapes ever released. */
 export class RecordUnreadableError extends Error {
+  override readonly name: string = 'RecordUnreadableError';
   readonly code: 'record_unreadable' | 'blob_missing' | 'session_deleted' = 'record_unreadable';
 }
 
 /** A record is of a version that this release does not know: another release wrote it, and nothing is wrong with it. */
-export class RecordVersionUnknownError extends RecordUnreadableError {}
+export class RecordVersionUnknownError extends RecordUnreadableError {
+  override readonly name = 'RecordVersionUnknownError';
+}
 
 /** A record refers to bytes that the object store does not hold; the record itself may be sound. */
 export class BlobMissingError extends RecordUnreadableError {
+  override readonly name = 'BlobMissingError';
   override readonly code = 'blob_missing';
 }
 
 /** There is no record to read any more: the session was deleted, and what stands here is its tombstone. */
 export class SessionDeletedError extends RecordUnreadableError {
+  override readonly name = 'SessionDeletedError';
   override readonly code = 'session_deleted';
   readonly tombstone: Tombstone;
   constructor(tombstone: Tombstone) {

@@ -6,12 +6,33 @@ const SECRET_TEXT =
   /(Bearer\s+)[\w.~+/-]{8,}=*|(\b[a-z][a-z0-9+.-]{0,20}:\/\/[^/\s:@]*:)[^/\s@]+(?=@)|\b(sk|pk|ghp|gho|ghs|xox[abp]|AKIA|whsec)[-_]?[A-Za-z0-9_-]{12,}|-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*/g;
 const REDACTED = '[redacted]';
 
-const TEXT_MAX_CHARS = 256;
-/** So much of a text is looked at: what is shown, and far enough behind it that no secret is cut in two before it is known. */
-const READ_MAX_CHARS = 1_024;
-const LIST_MAX = 16;
-const KEYS_MAX = 32;
-const DEPTH_MAX = 4;
+/** What a member that counts tokens is called; of its number nothing is secret. */
+const COUNT_KEY = /tokens/i;
+
+/** How much is shown of what is told to others. */
+export interface ShownBounds {
+  /** Characters of all texts and names together. */
+  readonly chars: number;
+  /** What a number, a truth or nothing counts for among them. */
+  readonly scalarChars: number;
+  /** Characters of one text. */
+  readonly textChars: number;
+  readonly listItems: number;
+  readonly members: number;
+  readonly depth: number;
+  /** Whether numbers are shown that count tokens, by the name of their member. */
+  readonly counts: boolean;
+}
+
+const ARGS: ShownBounds = {
+  chars: 12_000,
+  scalarChars: 0,
+  textChars: 256,
+  listItems: 16,
+  members: 32,
+  depth: 4,
+  counts: false,
+};
 
 /**
  * A copy of arguments for other eyes: values whose name or look is a secret's are replaced, long texts and lists cut, deep
@@ -19,31 +40,43 @@ const DEPTH_MAX = 4;
  * and no vault: a secret under an innocent name stays.
  */
 export function redactArgs(value: Json): Json {
-  let budget = 12_000;
+  return redactJson(value, ARGS);
+}
+
+/** As {@link redactArgs}, of any JSON, within bounds of the caller's. */
+export function redactJson(value: Json, bounds: ShownBounds): Json {
+  const { chars, scalarChars, textChars, listItems, members, depth: deepest, counts } = bounds;
+  let budget = chars;
   const text = (raw: string): string => {
-    const clean = raw.slice(0, READ_MAX_CHARS).replace(SECRET_TEXT, (_, ...groups) => {
+    // Far enough behind what is shown that no secret is cut in two before it is known.
+    const clean = raw.slice(0, 4 * textChars).replace(SECRET_TEXT, (_, ...groups) => {
       const [bearer, url] = groups as (string | undefined)[];
       return `${bearer ?? url ?? ''}${REDACTED}`;
     });
-    const max = Math.max(0, Math.min(TEXT_MAX_CHARS, budget));
+    const max = Math.max(0, Math.min(textChars, budget));
     const short = raw.length > max && clean.length > max ? `${wholeCharacters(clean, max)}…` : clean;
     budget -= short.length;
     return short;
   };
+  const isSecret = (key: string, item: Json): boolean =>
+    SECRET_KEY.test(key) && item !== null && !(counts && typeof item === 'number' && COUNT_KEY.test(key));
   const copy = (one: Json, depth: number): Json => {
     if (typeof one === 'string') return text(one);
-    if (typeof one !== 'object' || one === null) return one;
-    if (depth >= DEPTH_MAX || budget <= 0) return '…';
+    if (typeof one !== 'object' || one === null) {
+      budget -= scalarChars;
+      return one;
+    }
+    if (depth >= deepest || budget <= 0) return '…';
     if (Array.isArray(one)) {
-      const list = one.slice(0, LIST_MAX).map((item) => copy(item, depth + 1));
-      return one.length > LIST_MAX ? [...list, `… ${one.length - LIST_MAX} more`] : list;
+      const list = one.slice(0, listItems).map((item) => copy(item, depth + 1));
+      return one.length > listItems ? [...list, `… ${one.length - listItems} more`] : list;
     }
     const entries = Object.entries(one);
-    const shown = entries.slice(0, KEYS_MAX).map(([key, item]): [string, Json] => {
+    const shown = entries.slice(0, members).map(([key, item]): [string, Json] => {
       budget -= key.length;
-      return [key.slice(0, 128), SECRET_KEY.test(key) && item !== null ? REDACTED : copy(item, depth + 1)];
+      return [key.slice(0, 128), isSecret(key, item) ? REDACTED : copy(item, depth + 1)];
     });
-    const rest = entries.length - KEYS_MAX;
+    const rest = entries.length - members;
     return Object.fromEntries(rest > 0 ? [...shown, ['…', `${rest} more`]] : shown);
   };
   return copy(value, 0);

@@ -3,6 +3,7 @@
  * sentences. Commands, personas, scripts and configurations all read their input through {@link readStrictly}.
  */
 import type { z } from 'zod';
+import { droppedName } from './dropped-names.ts';
 import { nearestWord } from './nearest-word.ts';
 
 /** One thing that is wrong. */
@@ -23,7 +24,12 @@ export type StrictlyRead<T> =
 /** Reads a value by a schema. Never throws. */
 export function readStrictly<S extends z.ZodType>(schema: S, value: unknown): StrictlyRead<z.output<S>> {
   const parsed = schema.safeParse(value, { error: plainWords });
-  if (parsed.success) return { ok: true, data: parsed.data };
+  if (parsed.success) {
+    const dropped = droppedName(value, parsed.data);
+    if (dropped)
+      return { ok: false, problems: [{ path: dropped, kind: 'value', words: 'this name cannot stand here' }] };
+    return { ok: true, data: parsed.data };
+  }
   const problems = parsed.error.issues.flatMap((issue) => problemsOf(schema, value, issue));
   // A misspelt key is missing under its right name, too: what was written is told first.
   const unknown = problems.filter(({ kind }) => kind === 'unknown_key');

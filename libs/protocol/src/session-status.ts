@@ -22,6 +22,8 @@ export const SessionStatus = z.strictObject({
   run: z.number().int().nonnegative(),
   turn: z.number().int().nonnegative(),
   persona: z.string().nullable(),
+  /** The one that the session has pinned. */
+  persona_version: z.string().nullable().default(null),
   model: z.string().nullable(),
   stop_reason: StopReason.nullable(),
   error: z.strictObject({ code: z.string(), message: z.string() }).nullable(),
@@ -71,7 +73,7 @@ export const SessionStatus = z.strictObject({
       on_timeout: OnTimeout.nullable(),
       /** The signal that wakes it. */
       signal: z.string().nullable(),
-      /** Whether it parked itself, by a call of the tool `park`. */
+      /** Whether nobody has asked for it: it parked itself, by a call of the tool `park`, or a step of its persona has failed. */
       by_itself: z.boolean(),
     })
     .nullable(),

@@ -135,6 +135,9 @@ export const subjects = {
   /** Steps and calls of a version of a persona that is served; `version` is what stands for it in subjects. */
   persona: (tenant: string, name: string, version: string) =>
     `cox.${TenantId.parse(tenant)}.persona.${token(name)}.${token(version)}`,
+  /** Questions to its own hooks. */
+  personaHooks: (tenant: string, name: string, version: string) =>
+    `cox.${TenantId.parse(tenant)}.persona.${token(name)}.${token(version)}.hook`,
   /** What every instance of it hears. */
   personaInstances: (tenant: string, name: string, version: string) =>
     `cox.${TenantId.parse(tenant)}.persona.${token(name)}.${token(version)}.all`,
@@ -225,6 +228,8 @@ export const tenantSubjects = {
   personas: (tenant: string) => `cox.${TenantId.parse(tenant)}.persona.>`,
   /** Their steps and calls, shared in a queue group. */
   personaSteps: (tenant: string) => `cox.${TenantId.parse(tenant)}.persona.*.*`,
+  /** Questions to hooks of personas. */
+  personaHooks: (tenant: string) => `cox.${TenantId.parse(tenant)}.persona.*.*.hook`,
   /** What instances of personas hear beside what they share. */
   personaOrders: (tenant: string) => ['all', 'at.*'].map((rest) => `cox.${TenantId.parse(tenant)}.persona.*.*.${rest}`),
   /** What personas are announced as: keys of the registry. */
@@ -444,6 +449,11 @@ export function isAnswerSubject(subject: string): boolean {
 /** Whether receipts may go to a subject: only to inboxes, `_INBOX.…` or `_INBOX_<name>.…`, without wildcards. */
 export function isInboxSubject(subject: string): boolean {
   return subject.length <= INBOX_MAX_CHARS && INBOX.test(subject);
+}
+
+/** Whether the inboxes of a connection are those of a tenant's key: it reads what is its tenant's, and no stream as a whole. */
+export function isTenantsInbox(prefix: string | undefined): boolean {
+  return prefix?.startsWith(INBOXES_OF_TENANTS) ?? false;
 }
 
 /**

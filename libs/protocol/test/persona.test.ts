@@ -1,6 +1,6 @@
-/** Personas: one strict schema, and what a later release brings is refused by name. */
+/** Personas: one strict schema. */
 import { describe, expect, test } from 'vitest';
-import { NOT_YET_IN_PERSONA, notYetInPersona, Persona, type PersonaInput } from '../src/mod.ts';
+import { modeProblem, Persona, type PersonaInput, personaProblem, readPersona } from '../src/mod.ts';
 
 const read = (persona: PersonaInput) => Persona.parse(persona);
 
@@ -35,9 +35,11 @@ describe('a persona', () => {
       permissions: { rules: [{ tool: 'files__*', when: 'path =~ "^/tmp/"', action: 'allow' }], default: 'deny' },
       limits: { max_turns: 10, parallel_calls: 4 },
       steering: { steering: 'one_at_a_time' },
+      hooks: [{ event: 'PreToolUse', pattern: 'run_*', deny: 'not here' }],
+      on_finish: './done.ts#told',
       daemon: {},
     });
-    expect(notYetInPersona(persona)).toBeNull();
+    expect(personaProblem(persona)).toBeNull();
     expect(persona.steering).toEqual({ steering: 'one_at_a_time', followups: 'one_at_a_time' });
   });
 
@@ -91,18 +93,42 @@ describe('a persona', () => {
   });
 });
 
-describe('what a later release brings is in the schema and refused by name:', () => {
-  const later: Readonly<Record<string, object>> = {
-    hooks: { hooks: [{}] },
-    on_finish: { on_finish: './done.js#done' },
-  };
-
-  test.each(Object.entries(later))('%s', (path, part) => {
-    expect(notYetInPersona(read({ name: 'a', ...part }))).toBe(path);
+describe('to whom it hands off', () => {
+  test.each<[string, string[], object | null]>([
+    ['each once', ['b', 'c'], null],
+    ['itself', ['b', 'a'], { path: ['handoffs', 1], words: 'a persona cannot hand off to itself' }],
+    ['one twice', ['b', 'c', 'b'], { path: ['handoffs', 2], words: 'b is named twice' }],
+  ])('%s', (_, handoffs, expected) => {
+    const found = personaProblem(read({ name: 'a', handoffs }));
+    expect(found && { path: found.path, words: found.words }).toEqual(expected);
   });
 
-  test('each of them is tested here', () => {
-    expect(Object.keys(later)).toEqual(NOT_YET_IN_PERSONA);
+  test('what was pinned before is read all the same', () => {
+    expect(read({ name: 'a', handoffs: ['b', 'b'] }).handoffs).toEqual(['b', 'b']);
+  });
+});
+
+describe('names that every object has', () => {
+  const named = (name: string): unknown =>
+    JSON.parse(
+      `{"name": "${name}", "modes": {"${name}": {"prompt": "x"}}, "steps": [{"name": "${name}", "prompt": "x"}]}`,
+    );
+
+  test.each(['constructor', 'toString', 'hasOwnProperty'])('are names like any other: %s', (name) => {
+    const persona = readPersona(named(name));
+    expect(persona).toMatchObject({ ok: true, data: { name, modes: { [name]: { prompt: 'x' } }, steps: [{ name }] } });
+    if (persona.ok) expect(modeProblem(persona.data, name)).toBeNull();
+    expect(modeProblem({ name: 'a', modes: {} }, name)).toContain(`has no mode ${name}`);
+  });
+
+  test('but a mode or a server that would be lost is refused with its place', () => {
+    expect(readPersona(named('__proto__'))).toEqual({
+      ok: false,
+      problems: [{ path: ['modes', '__proto__'], kind: 'value', words: 'this name cannot stand here' }],
+    });
+    const server = JSON.parse('{"name": "a", "mcp_servers": {"s": {"command": "x", "env": {"__proto__": "y"}}}}');
+    expect(readPersona(server)).toMatchObject({ problems: [{ path: ['mcp_servers', 's', 'env', '__proto__'] }] });
+    expect(readPersona({ name: '__proto__', steps: [{ name: '__proto__', prompt: 'x' }] })).toMatchObject({ ok: true });
   });
 });
 

@@ -9,6 +9,7 @@ import {
   GENESIS_HASH,
   type JournalRecord,
   RecordUnreadableError,
+  SessionDeletedError,
   type SessionEvent,
 } from '../src/mod.ts';
 
@@ -121,4 +122,16 @@ describe('large fields', () => {
   ])('may not be pointed at %s', (_name, blobs) => {
     expect(() => decodeRecord(changed({ blobs }))).toThrow(RecordUnreadableError);
   });
+});
+
+test('what cannot be read is called by what it is, whoever prints it', () => {
+  const tombstone = {
+    tombstone: 1 as const,
+    session_id: 's',
+    deleted_at: '2026-01-01T00:00:00.000Z',
+    records: 1,
+    last_hash: GENESIS_HASH,
+  };
+  expect(`${new SessionDeletedError(tombstone)}`).toMatch(/^SessionDeletedError: /);
+  expect(`${new BlobMissingError('gone')}`).toBe('BlobMissingError: gone');
 });

@@ -2,6 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import {
+  Json,
   McpServers,
   PermissionRule,
   Persona,
@@ -21,6 +22,20 @@ test('what fits is handed on as the schema makes it', () => {
   expect(readStrictly(Persona, { name: 'a', model: 'openai/x' })).toMatchObject({
     ok: true,
     data: { model: { name: 'openai/x' } },
+  });
+});
+
+describe('a name that a schema would leave out without a word', () => {
+  test('is refused with its place', () => {
+    const value = JSON.parse('{"servers": [{"a": {"command": "x"}}, {"__proto__": {"command": "y"}}]}');
+    expect(problems(z.strictObject({ servers: z.array(McpServers) }), value)).toEqual([
+      'servers[1].__proto__: this name cannot stand here',
+    ]);
+  });
+
+  test('is no matter where the value is handed on as it is', () => {
+    const value = JSON.parse('{"any": {"__proto__": {"__proto__": 1}}}');
+    expect(problems(z.strictObject({ any: Json }), value)).toEqual([]);
   });
 });
 

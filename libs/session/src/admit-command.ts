@@ -13,12 +13,13 @@ import {
   isReceiptSubject,
   isSessionActor,
   type JsonObject,
-  notYetInPersona,
   Persona,
   parseCallOutcome,
   parseCommand,
   parseCrewCommand,
   parseFeedback,
+  pathText,
+  personaProblem,
   positionalCommandId,
   type TimerInput,
   TimerPayload,
@@ -104,25 +105,29 @@ function internal(command: StoredCommand): CommandProblem | null {
 function problemOf(parsed: ReturnType<typeof parseCommand>): CommandProblem | null {
   if (!parsed.ok) return parsed.problem;
   if (parsed.verb !== 'start') return null;
-  return notYetInStart(parsed.body);
+  return problemOfPersonas(parsed.body);
 }
 
-function notYetInStart(body: JsonObject): CommandProblem | null {
-  const persona = Persona.safeParse(body.persona);
-  const forked = Persona.safeParse((body as { fork?: { changes?: { persona?: unknown } } }).fork?.changes?.persona);
-  const crew = Array.isArray(body.personas) ? body.personas.map((one) => Persona.safeParse(one)) : [];
-  const later = crew.map((one, at) => (one.success ? prefixed(`personas.${at}`, notYetInPersona(one.data)) : null));
-  const path =
-    later.find((one) => one !== null) ??
-    (persona.success ? prefixed('persona', notYetInPersona(persona.data)) : null) ??
-    (forked.success ? prefixed('fork.changes.persona', notYetInPersona(forked.data)) : null);
-  return path === null
-    ? null
-    : { code: 'not_yet_available', message: `${path} is not there yet in this release`, field: path };
+/** What is wrong with a persona of a start that has the shape of one. */
+function problemOfPersonas(body: JsonObject): CommandProblem | null {
+  const { persona, personas, fork } = body as { persona?: unknown; personas?: unknown; fork?: ForkOfStart };
+  const places: [at: string, value: unknown][] = [
+    ...(Array.isArray(personas) ? personas.map((one, index): [string, unknown] => [`personas.${index}`, one]) : []),
+    ['persona', persona],
+    ['fork.changes.persona', fork?.changes?.persona],
+  ];
+  for (const [at, value] of places) {
+    const read = Persona.safeParse(value);
+    const problem = read.success ? personaProblem(read.data) : null;
+    if (!problem) continue;
+    const field = [at, ...problem.path].map(String).join('.');
+    return { code: 'invalid_field', message: `${at}: ${pathText(problem.path)}: ${problem.words}`, field };
+  }
+  return null;
 }
 
-function prefixed(prefix: string, path: string | null): string | null {
-  return path === null ? null : `${prefix}.${path}`;
+interface ForkOfStart {
+  readonly changes?: { readonly persona?: unknown };
 }
 
 function headerActor(name: string | undefined): Actor | undefined {

@@ -18,7 +18,7 @@ import {
 import { argumentsProblem } from '@coxswain/protocol/validate-arguments';
 import type { SessionState } from '@coxswain/turn';
 import { boundResult, READ_ON_TOOL } from './bound-result.ts';
-import { answerTo, endsChain, failsClosed, payloadAfter } from './consult-hooks.ts';
+import { answerTo, endsChain, failsClosed, isBesideIt, payloadAfter } from './consult-hooks.ts';
 import { describeRecord } from './describe-record.ts';
 import type { Transcript } from './transcript.ts';
 
@@ -100,7 +100,7 @@ function changeVerdicts(
       const said = verdicts[key] as Json;
       answer = answerTo(registration, point, said, Buffer.byteLength(JSON.stringify(said), 'utf8'), payload, view);
       if (answer.failure) return misfit(record, `verdicts.${hook}`, answer.failure.message);
-    } else if (answer.not_run && !hasEnded) {
+    } else if (answer.not_run && !hasEnded && !(registration && isBesideIt(registration, [consult.payload, payload]))) {
       const message = `${hook} was not asked, as a hook before it had refused; say what it returns, too`;
       return misfit(record, `verdicts.${hook}`, message);
     }

@@ -2,19 +2,23 @@
 import type { Clock, HookReply, Hooks } from '@coxswain/ports';
 import {
   BOUNDS,
+  beyondPersona,
   type ConsultOutcome,
   canonicalJson,
+  conditionHolds,
   type HookAnswer,
   type HookFailure,
   type HookPoint,
   type HookRegistration,
   type HookReturn,
   isHookFailure,
+  isOfPersona,
   isWrongAnswer,
   Json,
   type JsonObject,
   type Message,
   pairingProblem,
+  parseHookPattern,
   parseReturn,
   returnProblem,
   type SessionRef,
@@ -47,7 +51,7 @@ export interface Consult {
  * Contract: never rejects. Settles within the sum of the registrations' time-outs, or when the signal aborts.
  */
 export async function consultHooks(
-  hooks: Hooks,
+  hooks: Pick<Hooks, 'ask'>,
   clock: Clock,
   consult: Consult,
   signal: AbortSignal,
@@ -58,7 +62,7 @@ export async function consultHooks(
   let rewrittenArgs: JsonObject | undefined;
   let { messages } = consult;
   for (const registration of consult.registrations) {
-    if (ended || signal.aborted) {
+    if (ended || signal.aborted || isBesideIt(registration, [consult.payload, payload])) {
       answers.push({ hook: registration.id, not_run: true });
       continue;
     }
@@ -81,18 +85,29 @@ export async function consultHooks(
   };
 }
 
+/**
+ * Whether a hook of a host's is not meant after all: where a persona's own hooks may have rewritten the payload, its condition is
+ * held against what it was and what it is.
+ */
+export function isBesideIt({ pattern, persona_version }: HookRegistration, payloads: readonly JsonObject[]): boolean {
+  const parsed = persona_version === undefined ? parseHookPattern(pattern) : null;
+  if (parsed === null || typeof parsed === 'string' || parsed.kind !== 'condition') return false;
+  return !payloads.some((payload) => conditionHolds(parsed.condition, payload));
+}
+
 async function askOne(
-  hooks: Hooks,
+  hooks: Pick<Hooks, 'ask'>,
   clock: Clock,
   consult: Consult,
   registration: HookRegistration,
   { payload, messages }: { readonly payload: JsonObject; readonly messages: readonly Message[] | undefined },
   signal: AbortSignal,
 ): Promise<HookAnswer> {
-  const { deny, max_output, no_handler } = registration;
+  const { deny, max_output, no_handler, returns } = registration;
   // What needs no handler holds whoever is away.
   if (deny !== undefined) return { hook: registration.id, verdict: { kind: 'deny', reason: deny } };
   if (no_handler) return { hook: registration.id, verdict: cutTo(max_output, { kind: 'no_objection' }, payload) };
+  if (returns !== undefined) return answerTo(registration, consult.point, returns, 0, payload, consult.messages);
   if (registration.unavailable) return failed(registration, UNHEARD);
   const bytes = Buffer.byteLength(JSON.stringify(payload), 'utf8');
   if (bytes > BOUNDS.hookPayloadMaxBytes) {
@@ -161,6 +176,8 @@ export function answerTo(
   if (isHookFailure(parsed))
     return { ...failed(registration, parsed), ...(Json.safeParse(returned).success ? said : {}) };
   const { verdict, reminders } = parsed;
+  const beyond = isOfPersona(registration) ? beyondPersona(verdict) : null;
+  if (beyond) return { ...failed(registration, beyond), ...said };
   return {
     hook: registration.id,
     verdict: max_output === undefined ? verdict : cutTo(max_output, verdict, payload),

@@ -3,7 +3,7 @@ import type { CommandInput, CopyOrigin, Cursor, Failure, Input, SessionRef } fro
 import { sessionRef } from '@coxswain/protocol';
 import { type CopyPorts, copiedInputs } from './copy-journal.ts';
 import { afterCopy } from './copy-state.ts';
-import type { LiveSession } from './load-session.ts';
+import { type LiveSession, transcriptOf } from './load-session.ts';
 import { OriginAwayError, OriginRecords } from './origin-records.ts';
 import { planFork } from './plan-fork.ts';
 
@@ -94,7 +94,7 @@ export class SessionCopy {
     const runner = this.#runner;
     const now = () => runner.session() ?? session;
     try {
-      const before = () => ({ state: now().actor.state, transcript: now().transcript });
+      const before = () => ({ state: now().actor.state, transcript: transcriptOf(now()) });
       for await (const { n, at, input } of copiedInputs(this.#ports.blobs, origin, copy, session.n, before)) {
         if (!(await runner.step(now(), input, n === 1 ? cursor : undefined, at))) return null;
         if (now().n !== n) return { code: 'replay_diverged', message: `record ${n} of ${copy.session} was not taken` };

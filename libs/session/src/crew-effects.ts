@@ -8,6 +8,7 @@
 import type { CommandSender, Journal, Publisher } from '@coxswain/ports';
 import {
   type AssistantMessage,
+  addUsage,
   BOUNDS,
   type CallAccepted,
   type CallOutcome,
@@ -31,7 +32,7 @@ import {
   tombstoneIn,
   usdOf,
 } from '@coxswain/protocol';
-import { addUsage, handedOn, type SessionState, type WorkEffect } from '@coxswain/turn';
+import { handedOn, type SessionState, type WorkEffect } from '@coxswain/turn';
 import { textOutcome } from './dispatch-with-hook.ts';
 import { type KnownPersonas, namedPersona, personaNames } from './find-persona.ts';
 import { readRecord } from './load-session.ts';
@@ -151,7 +152,8 @@ function startOf(
   };
 }
 
-function modelOf({ name, base_url }: { readonly name: string; readonly base_url?: string | undefined }) {
+/** A model, as a start asks for it. */
+export function modelOf({ name, base_url }: { readonly name: string; readonly base_url?: string | undefined }) {
   return { model: name, ...(base_url === undefined ? {} : { base_url }) };
 }
 

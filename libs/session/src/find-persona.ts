@@ -1,6 +1,6 @@
 /** Which persona a session has: one that came with its start, one that a host knows by name, or one that is served. */
 import type { Personas, ServedPersonas } from '@coxswain/ports';
-import { type Failure, notYetInPersona, type Persona, type StartSettings, type TenantId } from '@coxswain/protocol';
+import type { Failure, Persona, StartSettings, TenantId } from '@coxswain/protocol';
 
 /** The personas that a host knows by name. */
 export interface KnownPersonas {
@@ -22,7 +22,7 @@ const PLAIN_PERSONA: Persona = {
   prompt: 'You are a careful assistant. Use the tools that you are given; say what you did and what you found.',
 };
 
-/** The persona that a start asks for; a failure where there is none of that name, or it wants what is not there yet. */
+/** The persona that a start asks for; a failure where there is none of that name. */
 export async function findPersona(
   known: KnownPersonas,
   tenant: TenantId,
@@ -37,9 +37,6 @@ export async function findPersona(
       message: `there is no persona ${String(asked)}; there are: ${names.join(', ') || 'none'}`,
     };
   }
-  const { name } = found.definition;
-  const later = notYetInPersona(found.definition);
-  if (later) return { code: 'provision_failed', message: `persona ${name}: ${later} is not there yet in this release` };
   return found;
 }
 

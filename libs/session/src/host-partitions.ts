@@ -130,6 +130,11 @@ export class HostPartitions {
     return this.#peers.hasLease || !this.#peers.hasOthers;
   }
 
+  /** Whether any other host lives. */
+  get hasOthers(): boolean {
+    return this.#peers.hasOthers;
+  }
+
   /** Whether it has heard itself a moment ago. */
   get isHeard(): boolean {
     return this.#peers.hasLease;

@@ -64,7 +64,7 @@ export class InboxReader {
       this.#takenSeq = command.seq;
     }
     // Each now stands in the journal, or left nothing that could be lost.
-    for (const doorbell of doorbells) doorbell.ack();
+    this.#acknowledge(doorbells, commands, after);
   }
 
   /**
@@ -76,10 +76,10 @@ export class InboxReader {
     if (rung.size === 0 || [...rung].some(({ isTimer }) => !isTimer)) return false;
     const seqs = [...rung].map(({ seq }) => seq);
     const timers = await this.#upTo(Math.max(...seqs), Math.min(...seqs) - 1);
-    // Of a timer whose acknowledgement came late there may be nothing to read.
-    if (timers === null || timers.some(({ isTimer }) => !isTimer) || !(await areSpent(timers))) return false;
+    if (timers === null || timers.some(({ isTimer }) => !isTimer)) return false;
+    if (timers.length > 0 && !(await areSpent(timers))) return false;
     this.#doorbells = this.#doorbells.filter((doorbell) => !rung.has(doorbell));
-    for (const doorbell of rung) doorbell.ack();
+    this.#acknowledge(rung, timers, 0);
     return this.#doorbells.length === 0;
   }
 
@@ -98,7 +98,19 @@ export class InboxReader {
       const text = code === 'session_deleted' ? message : `the session's journal cannot be read: ${message}`;
       receipts.rejectedUnrecorded(input, { type: 'command_rejected', command_id, verb, code, message: text });
     }
-    for (const doorbell of doorbells) doorbell.ack();
+    this.#acknowledge(doorbells, commands, this.#takenSeq);
+  }
+
+  /**
+   * What has rung and was not found is acknowledged by nobody: either it has gone, or the server that was asked has not
+   * got that far yet, as in a cluster the one that rings need not be the one that is read from. The store rings again.
+   */
+  #acknowledge(doorbells: Iterable<Doorbell>, found: readonly StoredCommand[], after: number): void {
+    const seqs = new Set(found.map(({ seq }) => seq));
+    for (const doorbell of doorbells) {
+      if (doorbell.seq <= after || seqs.has(doorbell.seq)) doorbell.ack();
+      else this.#log.debug({ session_id: this.#ref.sessionId, seq: doorbell.seq }, 'a command that rang was not found');
+    }
   }
 
   #answered(): readonly Doorbell[] {

@@ -2,7 +2,7 @@
 import type { Blobs, Journal, Publisher, Snapshots, StoredRecord } from '@coxswain/ports';
 import {
   blobRefsOf,
-  type CopyOrigin,
+  CopyOrigin,
   type Cursor,
   canonicalJson,
   decodeRecord,
@@ -24,7 +24,7 @@ import { Transcript } from './transcript.ts';
 /** A session as its journal says it is. */
 export interface LoadedSession {
   readonly actor: SessionActor;
-  /** Null where only the state was asked for. */
+  /** Null where only the state was asked for, and a snapshot has spared the rest. */
   readonly transcript: Transcript | null;
   readonly receipts: Receipts;
   readonly n: number;
@@ -36,12 +36,18 @@ export interface LoadedSession {
   readonly writer: string;
   /** Records behind the snapshot that it was loaded from, or all of them. */
   readonly tail: number;
-  /** The copy that is under way; known only where every record was read. */
+  /** The copy that is under way. */
   readonly copy: CopyOrigin | null;
 }
 
-/** A session with everything that going on with it takes. */
-export type LiveSession = Omit<LoadedSession, 'transcript' | 'tail'> & { readonly transcript: Transcript };
+/** A session that its host can own. Its transcript may have to be read yet: {@link readTranscript}. */
+export type LiveSession = Omit<LoadedSession, 'tail'>;
+
+/** What a session has said so far. @throws Error where that was not read yet: a broken invariant. */
+export function transcriptOf({ transcript, n }: LiveSession): Transcript {
+  if (!transcript) throw new Error(`record ${n}: the transcript was not read yet`);
+  return transcript;
+}
 
 /** A record does not chain to the one before it, or is of another session. */
 export class ChainBrokenError extends Error {
@@ -65,7 +71,7 @@ export interface LoadPorts {
  * Shape of a snapshot; it rises with the shape of what the context's members hold, not with every machine version. A
  * cache: one that does not fit is passed over, and the journal read from its beginning.
  */
-const SNAPSHOT_VERSION = 7;
+const SNAPSHOT_VERSION = 8;
 /** Which members the context has: with others, what a snapshot holds is not what the machine goes on from. */
 const CONTEXT_MEMBERS = Object.keys(emptyContext('')).sort();
 const CONTEXT_SHAPE = sha256Hex(Buffer.from(CONTEXT_MEMBERS.join(' '))).slice(0, 16);
@@ -78,6 +84,7 @@ const Snapshot = z.strictObject({
   at: z.string(),
   cursor: z.strictObject({ stream: z.string(), created: z.string(), seq: z.number() }).optional(),
   writer: z.string(),
+  copy: CopyOrigin.nullable(),
   receipts: z.record(z.string(), z.string()),
   state: z.custom<StoredState>(isState),
 });
@@ -92,7 +99,9 @@ function isState(value: unknown): boolean {
  * Loads a session: its state from the newest snapshot and the records behind that.
  * @param whole read every record, so that the transcript stands. Those that the snapshot holds only go into that: neither
  *   is the machine fed with them again, nor are they held against their schema, as the hash of the snapshot vouches for them.
+ *   Otherwise reading begins with the record that the snapshot was made after, which costs the same however long a session is.
  * @param onRecord told of every record that is read; of some twice, where the snapshot turns out to be of no use.
+ * @param newest where the newest record stands, for whoever has just read it.
  * @throws ChainBrokenError, RecordUnreadableError, FoldDivergedError, MachineVersionUnknownError, and what the journal
  * port throws.
  */
@@ -101,13 +110,21 @@ export async function loadSession(
   ref: SessionRef,
   whole: boolean,
   onRecord: (record: JournalRecord) => void = () => {},
+  newest?: number,
 ): Promise<LoadedSession> {
   // Side by side, as a session that wakes should not wait for one after the other.
-  const all = whole ? begun(ports.journal.read(ref)) : null;
+  const all = whole ? begun(ports.journal.read(ref, 0, newest)) : null;
   const snapshot = await newestSnapshot(ports.snapshots, ref);
-  if (snapshot === null) return fold(ports, ref, whole, null, all ?? ports.journal.read(ref), onRecord);
+  if (snapshot === null) return fold(ports, ref, whole, null, all ?? ports.journal.read(ref, 0, newest), onRecord);
   try {
-    return await fold(ports, ref, whole, snapshot, all ?? ports.journal.read(ref, snapshot.fence), onRecord);
+    return await fold(
+      ports,
+      ref,
+      whole,
+      snapshot,
+      all ?? ports.journal.read(ref, snapshot.fence - 1, newest),
+      onRecord,
+    );
   } catch {
     // A snapshot is a cache: one that the machine or the journal does not go on from is passed over.
     return fold(ports, ref, whole, null, ports.journal.read(ref), onRecord);
@@ -139,7 +156,8 @@ async function fold(
   onRecord: (record: JournalRecord) => void,
 ): Promise<LoadedSession> {
   const actor = new SessionActor(ref.sessionId, snapshot?.state);
-  const transcript = whole ? new Transcript() : null;
+  const isFromFirst = whole || !snapshot;
+  const transcript = isFromFirst ? new Transcript() : null;
   const receipts = new Receipts(ports.publisher, ref, snapshot?.receipts);
   let { n, fence, hash, at, cursor, writer } = snapshot ?? {
     n: 0,
@@ -149,17 +167,15 @@ async function fold(
     cursor: undefined,
     writer: '',
   };
-  let copy: CopyOrigin | null = null;
+  let copy: CopyOrigin | null = snapshot?.copy ?? null;
   let machine: number | undefined;
-  let chain = whole ? { n: 0, hash: GENESIS_HASH } : { n, hash };
   const known = n;
+  let chain: ChainEnd = isFromFirst ? GENESIS : { n: known - 1, hash: null };
   for await (const stored of records) {
     const isKnown = chain.n < known;
     const record = await readRecord(stored.bytes, ports.blobs, UPCASTS, isKnown ? decodeRecordAgain : decodeRecord);
-    if (record.prev_hash !== chain.hash || record.n !== chain.n + 1 || record.session_id !== ref.sessionId) {
-      throw new ChainBrokenError(`record ${record.n} of ${ref.sessionId} does not follow record ${chain.n}`);
-    }
-    chain = { n: record.n, hash: sha256Hex(stored.bytes) };
+    const end = after(chain, record, stored.bytes, ref);
+    chain = end;
     machine = machineOf(record) ?? machine;
     for (const event of record.events) transcript?.push(event);
     copy = copyAfter(copy, record, ref.sessionId);
@@ -182,12 +198,55 @@ async function fold(
     receipts.recall(record.input, record.events);
     ({ n, at } = record);
     fence = stored.fence;
-    hash = chain.hash;
+    hash = end.hash;
     cursor = record.cursor ?? cursor;
     writer = record.attempt;
   }
   if (chain.n < known) throw new ChainBrokenError(`the journal of ${ref.sessionId} ends before its snapshot`);
   return { actor, transcript, receipts, n, fence, hash, at, cursor, writer, tail: n - known, copy };
+}
+
+/**
+ * Reads what a session that was loaded without it has said so far.
+ * @param upTo its newest record, which the journal must lead to.
+ * @param onRecord told of every record.
+ * @throws ChainBrokenError, RecordUnreadableError, and what the journal port throws.
+ */
+export async function readTranscript(
+  ports: Pick<LoadPorts, 'journal' | 'blobs'>,
+  ref: SessionRef,
+  upTo: Pick<LoadedSession, 'n' | 'hash' | 'fence'>,
+  onRecord: (record: JournalRecord) => void = () => {},
+): Promise<Transcript> {
+  const transcript = new Transcript();
+  let chain = GENESIS;
+  for await (const stored of ports.journal.read(ref, 0, upTo.fence)) {
+    const record = await readRecord(stored.bytes, ports.blobs, UPCASTS, decodeRecordAgain);
+    chain = after(chain, record, stored.bytes, ref);
+    for (const event of record.events) transcript.push(event);
+    onRecord(record);
+    if (chain.n === upTo.n) break;
+  }
+  if (chain.n !== upTo.n || chain.hash !== upTo.hash)
+    throw new ChainBrokenError(`the journal of ${ref.sessionId} does not lead to its record ${upTo.n}`);
+  return transcript;
+}
+
+/** Where a chain of records ends; the hash is null where the records before were not read. */
+interface ChainEnd {
+  readonly n: number;
+  readonly hash: string | null;
+}
+
+type ReadEnd = ChainEnd & { readonly hash: string };
+
+const GENESIS: ReadEnd = { n: 0, hash: GENESIS_HASH };
+
+function after(chain: ChainEnd, record: JournalRecord, bytes: Uint8Array, ref: SessionRef): ReadEnd {
+  const follows = record.n === chain.n + 1 && (chain.hash === null || record.prev_hash === chain.hash);
+  if (!follows || record.session_id !== ref.sessionId)
+    throw new ChainBrokenError(`record ${record.n} of ${ref.sessionId} does not follow record ${chain.n}`);
+  return { n: record.n, hash: sha256Hex(bytes) };
 }
 
 /**
@@ -213,8 +272,8 @@ export async function readRecord(
 }
 
 /** A loaded session's snapshot, as bytes. */
-export function snapshotBytes(session: Omit<LoadedSession, 'transcript' | 'tail' | 'copy'>): Uint8Array {
-  const { n, fence, hash, at, cursor, writer, actor, receipts } = session;
+export function snapshotBytes(session: Omit<LoadedSession, 'transcript' | 'tail'>): Uint8Array {
+  const { n, fence, hash, at, cursor, writer, copy, actor, receipts } = session;
   const snapshot: Snapshot = {
     v: SNAPSHOT_VERSION,
     shape: CONTEXT_SHAPE,
@@ -224,6 +283,7 @@ export function snapshotBytes(session: Omit<LoadedSession, 'transcript' | 'tail'
     at,
     ...(cursor ? { cursor } : {}),
     writer,
+    copy,
     receipts: receipts.waiting,
     state: actor.store(),
   };

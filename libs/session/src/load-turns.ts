@@ -11,11 +11,13 @@ const TURN_MAX_MS = 2_000;
 /** See the top of the file. */
 export class LoadTurns {
   readonly #clock: Pick<Clock, 'sleep'>;
-  #free = SIDE_BY_SIDE;
+  #free: number;
   readonly #waiting: (() => void)[] = [];
 
-  constructor(clock: Pick<Clock, 'sleep'>) {
+  /** @param atOnce so many at a time. */
+  constructor(clock: Pick<Clock, 'sleep'>, atOnce = SIDE_BY_SIDE) {
     this.#clock = clock;
+    this.#free = atOnce;
   }
 
   /** Runs a load when its turn comes. */

@@ -13,19 +13,29 @@ export {
   importJournal,
 } from './import-journal.ts';
 export {
+  type ActorMessage,
+  type EventMessage,
+  INSPECT_VERSION,
+  type InspectionMessage,
+  type SnapshotMessage,
+} from './inspection-messages.ts';
+export {
   ChainBrokenError,
   FoldDivergedError,
   type LoadedSession,
   type LoadPorts,
   loadSession,
   readRecord,
+  readTranscript,
   snapshotBytes,
 } from './load-session.ts';
+export { type MachineDefinition, machineDefinition } from './machine-definition.ts';
 export { type ProvisionPorts, personaVersion, provisionSession } from './provision-session.ts';
 export { linesOf } from './read-lines.ts';
 export { asDivergence, JournalReplay, ReplayDivergedError, replayJournal } from './replay-journal.ts';
 export { buildRecord, type RecordFrame, type SealedRecord, sealRecord, sha256Hex } from './seal-record.ts';
 export { createSessionHost, type HostOptions, type HostPorts, type SessionHost } from './session-host.ts';
+export { type InspectorOptions, SessionInspector } from './session-inspector.ts';
 export {
   type Carried,
   type Dropped,
@@ -35,5 +45,7 @@ export {
   SessionRunner,
 } from './session-runner.ts';
 export { statusOf } from './session-status.ts';
+export type { ShownSnapshot } from './shown-state.ts';
 export { type SweepOptions, type SweptBlobs, type SweptSession, sweepBlobs, sweepSessions } from './sweep.ts';
 export { Transcript, type TranscriptFrame } from './transcript.ts';
+export { type ChartState, type ChartTransition, type TurnChart, turnChart } from './turn-chart.ts';

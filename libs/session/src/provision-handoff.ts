@@ -1,8 +1,8 @@
 /** Hand-offs: the persona that is to take a session over, resolved with its prompt, model and tools. */
 import type { KeptResults, ToolsetSpec } from '@coxswain/ports';
-import type { Failure } from '@coxswain/protocol';
+import { type Failure, isOfPersona } from '@coxswain/protocol';
 import type { WorkEffect } from '@coxswain/turn';
-import { type CrewSession, chosenPersona } from './crew-effects.ts';
+import { type CrewSession, chosenPersona, modelOf } from './crew-effects.ts';
 import {
   daemonOf,
   type Pins,
@@ -29,7 +29,10 @@ export async function provisionHandoff(
   const { ref, state, transcript } = session;
   const { context } = state;
   const { persona: before } = transcript.frame;
-  const stays = before ? { root: before.root, daemon: daemonOf(before) } : {};
+  const hooksBefore = context.hooks.filter(
+    (one) => isOfPersona(one) && one.persona === context.pinned?.persona && one.persona !== to,
+  );
+  const stays = { ...(before ? { root: before.root, daemon: daemonOf(before) } : {}), hooksBefore };
   const start: ProvisionSettings = {
     ...context.settings,
     parent: context.parent ?? undefined,
@@ -52,8 +55,4 @@ export async function provisionHandoff(
   const { mode: _, model: __, provider: ___, base_url: ____, ...rest } = start;
   const own = chosen.definition.model === undefined && before ? modelOf(before.model) : {};
   return resolve({ ...rest, persona: chosen.said, ...own }, stays);
-}
-
-function modelOf({ name, base_url }: { readonly name: string; readonly base_url?: string | undefined }) {
-  return { model: name, ...(base_url === undefined ? {} : { base_url }) };
 }

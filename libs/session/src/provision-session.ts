@@ -17,6 +17,7 @@ import {
   type Failure,
   globMatches,
   HANDOFF,
+  type HookRegistration,
   type HookTable,
   LOAD_SKILL,
   type ModelSettings,
@@ -41,7 +42,7 @@ import {
 import { compactionProblem, resolveCompaction } from './context-window.ts';
 import { canDelegate, withCrew, withHandoffs } from './crew-names.ts';
 import { type FoundPersona, findPersona, type KnownPersonas, personaNames } from './find-persona.ts';
-import { seenTable } from './hook-table.ts';
+import { hooksOfPersona, seenTable } from './hook-table.ts';
 import { delegationLimits, type RunLimits, runLimits, wholeRunLimits } from './run-limits.ts';
 import { sha256Hex } from './seal-record.ts';
 
@@ -83,6 +84,8 @@ export interface Pins {
   readonly mode?: string | undefined;
   /** Whether the session idles between jobs, and how long. It does so or not, whoever has it. */
   readonly daemon?: Daemon | undefined;
+  /** Hooks of the persona that hands the session over: what is left of its turn is its own. */
+  readonly hooksBefore?: readonly HookRegistration[] | undefined;
 }
 
 /** See {@link Pins.daemon}. */
@@ -177,7 +180,9 @@ async function provision(
   if (inMoney !== null && !price) return failed(priceUnknown(model, inMoney));
   const predicate = unknownPredicate(persona, ports.stopPredicates ?? {});
   if (predicate) return failed(predicate);
-  const hooks = seenTable(ports.hooks, ref.tenant);
+  const own = hooksOfPersona(persona, personaVersion(persona));
+  if (isFailure(own)) return failed(own);
+  const hooks = seenTable(ports.hooks, ref.tenant, [...(pinned.hooksBefore ?? []), ...own]);
   if (isFailure(hooks)) return failed(hooks);
   const root = pinned.root ?? settings.root ?? ports.defaultRoot;
   const mcpServers = { ...persona.mcp_servers, ...settings.mcp_servers };
@@ -293,7 +298,7 @@ function unreadableSkills({ name, skills = [] }: Persona, tools: readonly ToolDe
 function selectTools(tools: readonly ToolDefinition[], settings: StartSettings, persona: Persona): ToolDefinition[] {
   // Whoever gives a persona skills means it to read them, without a word on the tool that does; so with hand-offs.
   const meant = [...(persona.skills?.length ? [LOAD_SKILL] : []), ...(persona.handoffs?.length ? [HANDOFF] : [])];
-  const own = persona.tools && { ...persona.tools, allow: [...persona.tools.allow, ...meant] };
+  const own = persona.tools && allowing(persona.tools, meant);
   const selections = [own, settings.tools].filter((selection) => selection !== undefined);
   const selected = tools.filter((tool) => selections.every((selection) => selects(selection, tool.name)));
   return withHandoffs(selected, persona, settings.personas ?? [])
@@ -301,7 +306,9 @@ function selectTools(tools: readonly ToolDefinition[], settings: StartSettings, 
     .map((tool) => withSettings(tool, persona));
 }
 
-const withLoadSkill = ({ allow, deny }: ToolSelection): ToolSelection => ({ allow: [...allow, LOAD_SKILL], deny });
+function allowing({ allow, deny }: ToolSelection, more: readonly string[]): ToolSelection {
+  return { allow: [...allow, ...more], deny };
+}
 
 /** Whether a selection has a tool. */
 function selects({ allow, deny }: ToolSelection, tool: string): boolean {
@@ -316,7 +323,7 @@ export function toolsOfStep(
 ): readonly ToolDefinition[] {
   const selection = steps.find((step) => step.name === name)?.tools;
   if (!selection) return tools;
-  const own = skills.length > 0 ? withLoadSkill(selection) : selection;
+  const own = allowing(selection, skills.length > 0 ? [LOAD_SKILL] : []);
   return tools.filter((tool) => selects(own, tool.name));
 }
 

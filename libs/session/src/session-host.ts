@@ -78,7 +78,16 @@ export interface SessionHost {
 const HAND_OVER_MS = 10_000;
 /** What lies behind a snapshot is held against its schema and fed to the machine at a recovery, a tenth of a millisecond each: it is to be little. */
 const SNAPSHOT_EVERY = 16;
+/** Long journals that are read through at a time: few, or those that have to be owned yet would wait for them. */
+const TRANSCRIPTS_AT_ONCE = 8;
 const DRAINED_EVERY_MS = 20;
+/**
+ * Sessions that other hosts get are let go so long apart, and all within so long, milliseconds; each works on here until its
+ * turn. A host that has just started takes up some tens a second: were all let go at once, the last would stand still for as
+ * long as all take.
+ */
+const HAND_OVER_APART_MS = 50;
+const HAND_OVER_SPREAD_MS = 2_000;
 /** So long others wait for a session that is being taken up, milliseconds. */
 const TAKE_UP_MAX_MS = 2_000;
 const RETRY_FIRST_MS = 500;
@@ -100,6 +109,7 @@ class Host implements SessionHost, PartitionedSessions {
   readonly #leftBehind: LeftBehind;
   readonly #retries = new Map<string, number>();
   readonly #loads: LoadTurns;
+  readonly #transcripts: LoadTurns;
   readonly #ended = new AbortController();
   #unwatchHooks: () => void = () => {};
   #generation = 0;
@@ -112,6 +122,7 @@ class Host implements SessionHost, PartitionedSessions {
     this.#ports = ports;
     this.#options = options;
     this.#loads = new LoadTurns(ports.clock);
+    this.#transcripts = new LoadTurns(ports.clock, TRANSCRIPTS_AT_ONCE);
     this.id = `${readId(HostName, 'hostName', options.name ?? 'host')}-${ports.ids.next()}`;
     this.#partitions = new HostPartitions(
       ports,
@@ -198,9 +209,11 @@ class Host implements SessionHost, PartitionedSessions {
   /** One session that cannot be read now must not keep the others from being taken up. */
   async takeUp({ ref, revision }: ActiveSession): Promise<void> {
     // A command may have brought it here already; but that starts nothing of what was open.
-    if (this.isHere(ref)) return this.#wake(ref, true);
+    if (this.isHere(ref)) return this.#wake(ref, { isNews: true });
+    let newest: number | undefined;
     try {
       const last = await this.#ports.journal.last(ref);
+      newest = last?.fence;
       const record = last && (await readRecord(last.bytes, this.#ports.blobs));
       if (this.#stopping) return;
       // One that waits for nothing but a command costs disk only, until that command comes.
@@ -218,13 +231,16 @@ class Host implements SessionHost, PartitionedSessions {
       void this.#retry(ref, keyOf(ref));
       return;
     }
-    await this.#wake(ref);
+    await this.#wake(ref, { newest });
   }
 
   /** A session whose journal cannot be reached must not keep the others waiting: it goes on by itself. */
-  async #wake(ref: SessionRef, isNews = false): Promise<void> {
+  async #wake(
+    ref: SessionRef,
+    known: { readonly isNews?: boolean; readonly newest?: number | undefined },
+  ): Promise<void> {
     const late = new AbortController();
-    await Promise.race([this.#runner(ref).wake(isNews), this.#ports.clock.sleep(TAKE_UP_MAX_MS, late.signal)]);
+    await Promise.race([this.#runner(ref).wake(known), this.#ports.clock.sleep(TAKE_UP_MAX_MS, late.signal)]);
     late.abort();
   }
 
@@ -249,10 +265,22 @@ class Host implements SessionHost, PartitionedSessions {
   /** Lets sessions end what runs, and leaves each as soon as it has, or at the given time. */
   async #drain(runners: readonly SessionRunner[], untilMs: number): Promise<void> {
     const { clock } = this.#ports;
-    const leaving = new Set(runners);
-    for (const runner of leaving) runner.quiesce();
-    while (leaving.size > 0) {
-      const isLate = clock.monotonicMs() >= untilMs;
+    const beganMs = clock.monotonicMs();
+    // Whose calls are cut short at the end of the time must have had most of it.
+    const spreadMs = this.#partitions.hasOthers
+      ? Math.min(runners.length * HAND_OVER_APART_MS, HAND_OVER_SPREAD_MS, (untilMs - beganMs) / 5)
+      : 0;
+    const leaving = new Set<SessionRunner>();
+    let told = 0;
+    while (told < runners.length || leaving.size > 0) {
+      const nowMs = clock.monotonicMs();
+      const isLate = nowMs >= untilMs;
+      const due = spreadMs > 0 ? Math.min(1, (nowMs - beganMs + DRAINED_EVERY_MS) / spreadMs) : 1;
+      for (const runner of runners.slice(told, Math.ceil(runners.length * due))) {
+        runner.quiesce();
+        leaving.add(runner);
+        told++;
+      }
       for (const runner of leaving) {
         const isBack = !this.#stopping && this.#partitions.isOwn(runner.ref);
         if (isBack) runner.goOn();
@@ -260,7 +288,7 @@ class Host implements SessionHost, PartitionedSessions {
         else runner.abandon(runner.hasWork ? 'handed_over' : 'passivated');
         leaving.delete(runner);
       }
-      if (leaving.size > 0) await clock.sleep(DRAINED_EVERY_MS, this.#ended.signal);
+      if (told < runners.length || leaving.size > 0) await clock.sleep(DRAINED_EVERY_MS, this.#ended.signal);
       if (this.#ended.signal.aborted) return;
     }
   }
@@ -302,6 +330,7 @@ class Host implements SessionHost, PartitionedSessions {
         commitBounds: this.#options.commitBounds,
         noted: () => this.#notes.noted(ref),
         loads: this.#loads,
+        transcripts: this.#transcripts,
         mayBegin: () => this.#partitions.mayBegin,
       },
       (dropped) => this.#dropped(ref, dropped),

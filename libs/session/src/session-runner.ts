@@ -24,6 +24,8 @@ import {
   type Cursor,
   type ErrorCode,
   type Input,
+  isOfPersona,
+  type JournalRecord,
   type Outcome,
   type PersonaStepInput,
   type SessionEvent,
@@ -43,7 +45,14 @@ import { EffectTable } from './effect-table.ts';
 import { FeedbackBuffer, noteLostFeedback } from './feedback-buffer.ts';
 import { seenTable } from './hook-table.ts';
 import { InboxReader } from './inbox-reader.ts';
-import { type LiveSession as Live, type LoadedSession, loadSession, snapshotBytes } from './load-session.ts';
+import {
+  type LiveSession as Live,
+  type LoadedSession,
+  loadSession,
+  readTranscript,
+  snapshotBytes,
+  transcriptOf,
+} from './load-session.ts';
 import type { LoadTurns } from './load-turns.ts';
 import { Mailbox } from './mailbox.ts';
 import { asksForFork } from './plan-fork.ts';
@@ -76,6 +85,8 @@ export interface RunnerOptions {
   readonly noted: () => Promise<void>;
   /** The host's sessions are loaded in turns. */
   readonly loads: LoadTurns;
+  /** And so are the transcripts of those that were taken up without. */
+  readonly transcripts: LoadTurns;
   /** Whether effects may begin: whether the host still has its lease. */
   readonly mayBegin: () => boolean;
 }
@@ -110,7 +121,7 @@ export interface Dropped {
   readonly message: string;
   /** For the session's next runner on this host. */
   readonly carried: Carried;
-  /** Whether it had written anything: the journal was there in the meantime. */
+  /** Whether it had written anything once it was read: the journal was there in the meantime. */
   readonly hasWritten: boolean;
 }
 
@@ -121,7 +132,20 @@ type Job =
   | { readonly kind: 'hooks' }
   | { readonly kind: 'step'; readonly input: PersonaStepInput }
   | { readonly kind: 'broken'; readonly error: Error }
-  | { readonly kind: 'wake'; readonly handled: () => void; readonly isNews: boolean };
+  | {
+      readonly kind: 'wake';
+      readonly handled: () => void;
+      readonly isNews: boolean;
+      readonly newest: number | undefined;
+    };
+
+/** What whoever wakes a session knows of it. */
+interface Wake {
+  /** Somebody else may have gone on with it since it was loaded here. */
+  readonly isNews?: boolean;
+  /** Where its newest record stands, as was just read: it is not looked for again. */
+  readonly newest?: number | undefined;
+}
 
 /** Nobody will tell the session what it was not told yet, or somebody else has it. */
 const LOSES_FEEDBACK: ReadonlySet<DropReason> = new Set(['foreign_writer', 'abandoned', 'unreadable', 'deleted']);
@@ -236,15 +260,12 @@ export class SessionRunner {
     if (this.#session && !this.#mailbox.some(({ kind }) => kind === 'hooks')) this.#mailbox.post({ kind: 'hooks' });
   }
 
-  /**
-   * Takes the session up after a restart: owns it and goes on with what is open. Resolves when it has, or was left.
-   * @param isNews somebody else may have gone on with it since it was loaded here.
-   */
-  wake(isNews = false): Promise<void> {
+  /** Takes the session up after a restart: owns it and goes on with what is open. Resolves when it has, or was left. */
+  wake({ isNews = false, newest }: Wake = {}): Promise<void> {
     if (this.#dropped) return Promise.resolve();
     return new Promise((resolve) => {
       this.#awaited = [...this.#awaited, resolve];
-      this.#mailbox.post({ kind: 'wake', handled: resolve, isNews });
+      this.#mailbox.post({ kind: 'wake', handled: resolve, isNews, newest });
     });
   }
 
@@ -336,8 +357,11 @@ export class SessionRunner {
       this.#inboxJobWaits = false;
       if (!this.#session && (await this.#dropSpentTimers())) return;
     }
-    const loaded = this.#session ?? (await this.#load());
-    if (!loaded || this.#dropped || !(await this.#copy.complete(loaded))) return;
+    const isTakenUp = job.kind === 'wake';
+    const loaded = this.#session ?? (await (isTakenUp ? this.#load(false, job.newest) : this.#load()));
+    if (!loaded || this.#dropped) return;
+    if ((!isTakenUp || loaded.copy) && !(await this.#readOn())) return;
+    if (!(await this.#copy.complete(this.#session ?? loaded))) return;
     const session = this.#session ?? loaded;
     switch (job.kind) {
       case 'inbox':
@@ -374,7 +398,12 @@ export class SessionRunner {
           this.#postInbox();
         }
         // A timer is the same whoever puts it into the store: a session that only sleeps is not owned for it.
-        if (!workOf(session.actor.state).length || (await this.#own(session))) this.#reconcile();
+        if (!workOf(session.actor.state).length) this.#reconcile();
+        else if (await this.#own(session)) {
+          // The next may be taken up: what was said here so far is only needed by what goes on now.
+          job.handled();
+          if (await this.#readOn()) this.#reconcile();
+        }
         return;
       default:
         return assertNever(job);
@@ -386,6 +415,7 @@ export class SessionRunner {
     if (!state) return;
     this.#timers.reconcile(timersOf(state));
     this.#rules.reconcile(state.context.remembered);
+    if (!this.#session?.transcript) return;
     this.#effects.reconcile(
       workOf(state),
       (effect) => this.#options.mayBegin() && !(this.#quiescing && ['call_model', 'compact'].includes(effect.kind)),
@@ -438,35 +468,54 @@ export class SessionRunner {
 
   // ---- loading ----
 
-  #load(): Promise<Live | null> {
-    return this.#options.loads.take(() => this.#loadNow());
+  /** @param whole with its transcript. Without, a session can be owned, and no more: {@link SessionRunner.#readOn}. */
+  #load(whole = true, newest?: number): Promise<Live | null> {
+    return this.#options.loads.take(() => this.#loadNow(whole, newest));
   }
 
-  async #loadNow(): Promise<Live | null> {
+  async #loadNow(whole: boolean, newest: number | undefined): Promise<Live | null> {
     if (this.#dropped) return null;
     try {
       // Side by side, as a session that wakes should not wait for two things.
       const [loaded] = await Promise.all([
-        loadSession(this.#ports, this.#ref, true, (record) => this.#feedback.recall(record)),
+        loadSession(this.#ports, this.#ref, whole, (record) => this.#feedback.recall(record), newest),
         this.#options.noted(),
       ]);
-      if (this.#dropped || !loaded.transcript) return null;
+      if (this.#dropped) return null;
       if (isUnfinishedImport(loaded)) throw new ImportUnfinishedError(this.#ref.sessionId, loaded.n);
       const { tail, ...live } = loaded;
-      this.#session = { ...live, transcript: loaded.transcript };
+      this.#session = live;
       this.#sinceSnapshot = tail;
       if (loaded.n > 0) this.#committedState = loaded.actor.state;
       this.#takeUpCarried(loaded);
       return this.#session;
     } catch (error) {
-      const { code, message } = error as Error & { code?: ErrorCode };
-      if (code === undefined || !UNREADABLE.has(code)) this.#drop('unloadable', message);
-      else {
-        await this.#inbox.refuse(this.#ports.publisher, code, message);
-        this.#drop(code === 'session_deleted' ? 'deleted' : 'unreadable', message);
-      }
+      await this.#dropUnloaded(error as Error);
       return null;
     }
+  }
+
+  /** Reads the transcript, unless it stands. @returns false where the session was left. */
+  async #readOn(): Promise<boolean> {
+    if (this.#session?.transcript) return !this.#dropped;
+    return this.#options.transcripts.take(async () => {
+      const session = this.#session;
+      if (!session || this.#dropped) return false;
+      try {
+        const recall = (record: JournalRecord) => this.#feedback.recall(record);
+        const transcript = await readTranscript(this.#ports, this.#ref, session, recall);
+        this.#session = { ...session, transcript };
+      } catch (error) {
+        await this.#dropUnloaded(error as Error);
+      }
+      return !this.#dropped;
+    });
+  }
+
+  async #dropUnloaded({ code, message }: Error & { readonly code?: ErrorCode }): Promise<void> {
+    if (code === undefined || !UNREADABLE.has(code)) return this.#drop('unloadable', message);
+    await this.#inbox.refuse(this.#ports.publisher, code, message);
+    this.#drop(code === 'session_deleted' ? 'deleted' : 'unreadable', message);
   }
 
   /** The first record of a session on a host that did not write its newest one says so (R10). */
@@ -483,7 +532,7 @@ export class SessionRunner {
     const { state } = session.actor;
     if (!this.#hooksMayDiffer || isEnded(state) || !state.context.run_started) return true;
     this.#hooksMayDiffer = false;
-    const seen = seenTable(this.#ports.hooks, this.#ref.tenant);
+    const seen = seenTable(this.#ports.hooks, this.#ref.tenant, state.context.hooks.filter(isOfPersona));
     if ('code' in seen) {
       this.#ports.log.error({ session_id: this.#ref.sessionId, code: seen.code }, seen.message);
       return true;
@@ -573,7 +622,10 @@ export class SessionRunner {
     if (session.n === 0 && asksForFork(input)) return this.#copy.fork(session, input, cursor);
     if (!(await this.#own(session))) return false;
     const owned = this.#session ?? session;
-    const checked = input.type === 'command' ? await checkCommand(owned, input, this.#ports.blobs) : input;
+    const checked =
+      input.type === 'command'
+        ? await checkCommand({ actor: owned.actor, transcript: transcriptOf(owned) }, input, this.#ports.blobs)
+        : input;
     return this.#step(owned, checked, cursor);
   }
 
@@ -634,7 +686,8 @@ export class SessionRunner {
     const result = await appendRecord(this.#ports, this.#ref, sealed, session.fence, isLeft, bounds);
     if (this.#dropped) return null;
     if (result.status === 'stored') {
-      this.#hasWritten = true;
+      // That it can be owned says nothing of whether it can be read.
+      if (session.transcript) this.#hasWritten = true;
       return result.fence;
     }
     if (result.status === 'unavailable') this.#drop('journal_unavailable', result.cause);
@@ -672,7 +725,7 @@ export class SessionRunner {
     const { state } = session.actor;
     this.#session = session;
     this.#committedState = state;
-    for (const event of events) session.transcript.push(event);
+    for (const event of events) session.transcript?.push(event);
     session.receipts.committed(input, events, session.n, isEnded(state));
     // What was under way in the origin at some record is nothing that is to be done here.
     if (!session.copy) {
@@ -696,7 +749,7 @@ export class SessionRunner {
 
   #view() {
     if (!this.#session) throw new Error('an effect without a session');
-    return { state: this.#session.actor.state, transcript: this.#session.transcript };
+    return { state: this.#session.actor.state, transcript: transcriptOf(this.#session) };
   }
 
   // ---- trouble ----

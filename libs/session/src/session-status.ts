@@ -1,14 +1,6 @@
 /** A session as seen from outside, from its state after a committed record. */
-import { type ParentLink, type SessionStatus, type StateValue, usdOf } from '@coxswain/protocol';
-import {
-  addUsage,
-  budgetsOf,
-  messagesOf,
-  personaWait,
-  type SessionState,
-  timerOf,
-  UNKNOWN_QUESTION,
-} from '@coxswain/turn';
+import { addUsage, type ParentLink, type SessionStatus, type StateValue, usdOf } from '@coxswain/protocol';
+import { budgetsOf, messagesOf, personaWait, type SessionState, timerOf, UNKNOWN_QUESTION } from '@coxswain/turn';
 
 /** The status after the record that `n` and `at` name. */
 export function statusOf(state: SessionState, n: number, at: string): SessionStatus {
@@ -24,6 +16,7 @@ export function statusOf(state: SessionState, n: number, at: string): SessionSta
     run: context.run,
     turn: context.turn,
     persona: context.pinned?.persona ?? null,
+    persona_version: context.pinned?.persona_version ?? null,
     model: context.pinned?.model ?? null,
     stop_reason: context.stop_reason,
     error: context.failure ? { code: context.failure.code, message: context.failure.message } : null,
@@ -90,14 +83,14 @@ function parentOf({ session, call_id, root, depth }: ParentLink): NonNullable<Se
 function suspensionOf({ context }: SessionState): SessionStatus['suspended'] {
   const { suspension } = context;
   if (!suspension) return null;
-  const { since_ms, reason, until_ms, on_timeout, signal, call_id } = suspension;
+  const { since_ms, reason, until_ms, on_timeout, signal, command_id } = suspension;
   return {
     since: timeText(since_ms),
     reason: reason ?? null,
     until: until_ms === undefined ? null : timeText(until_ms),
     on_timeout: until_ms === undefined ? null : (on_timeout ?? 'resume_with_summary'),
     signal: signal ?? null,
-    by_itself: call_id !== undefined,
+    by_itself: command_id === undefined,
   };
 }
 

@@ -31,6 +31,7 @@ import { consultHooks } from './consult-hooks.ts';
 import { notifyParent, sendMessage, startChild, stopChild } from './crew-effects.ts';
 import { dispatchWithHook, INTERRUPTED, textOutcome } from './dispatch-with-hook.ts';
 import type { EffectWorker } from './effect-table.ts';
+import { asker } from './hook-table.ts';
 import { keptResults } from './kept-results.ts';
 import { notifyApproval } from './notify-approval.ts';
 import { provisionHandoff } from './provision-handoff.ts';
@@ -208,7 +209,7 @@ export class SessionWorker implements EffectWorker {
           ...(effect.point === 'transform_context' ? { messages: transcript.view() } : {}),
           onFeedback: (hook: string, text: string) => this.#feedback(`hook:${hook}`, text),
         };
-        return consultHooks(ports.hooks, ports.clock, consult, signal);
+        return consultHooks(asker(ports.hooks, ports.served), ports.clock, consult, signal);
       }
       case 'check_stop': {
         const question = { ref: this.#ref, turn: state.context.turn, messages: transcript.view() };

@@ -63,6 +63,8 @@ export class FakeTools implements ToolSource {
   failure: Failure | null = null;
   /** How long opening takes. */
   openMs = 0;
+  /** How long closing takes. */
+  closeMs = 0;
   readonly #clock: Clock;
   readonly #tools: () => Readonly<Record<string, FakeTool>>;
 
@@ -86,6 +88,7 @@ export class FakeTools implements ToolSource {
         return tools[name]?.stop !== undefined;
       },
       close: async () => {
+        if (this.closeMs > 0) await this.#clock.sleep(this.closeMs);
         this.openNow--;
         return [];
       },

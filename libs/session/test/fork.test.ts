@@ -11,7 +11,7 @@ import {
 import { SessionActor } from '@coxswain/turn';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { LoadTurns } from '../src/load-turns.ts';
-import { replayJournal, SessionRunner, sha256Hex } from '../src/mod.ts';
+import { type HostOptions, replayJournal, SessionRunner, sha256Hex } from '../src/mod.ts';
 import { hook, returns } from './fake-hooks.ts';
 import { ask, call, say } from './fake-model.ts';
 import { type FakeTool, taking } from './fake-tools.ts';
@@ -49,18 +49,18 @@ const find = async (bed: TestBed, is: (event: SessionEvent) => boolean, session 
   (await bed.records(session)).find(({ events }) => events.some(is))?.n ?? expect.fail('no such record');
 
 /** A session that has ended, with a call, a steer and an approval in it. */
-async function ended(bed: TestBed) {
+async function ended(bed: TestBed, options: HostOptions = {}) {
   bed.tools = { read: {}, ask: {} };
   bed.models.answers = [ask(call('c1', 'read'), call('c2', 'ask')), say('done'), say('more')];
-  const host = await bed.host();
+  const host = await bed.host(options);
   await bed.start({ permissions: ASKING });
   await bed.send('steer', 'think');
   await bed.send('approve', { call_id: 'c2', decision: 'allow' });
   return host;
 }
 
-const DIES = async (bed: TestBed, after: number) => {
-  const host = await ended(bed);
+const DIES = async (bed: TestBed, after: number, options: HostOptions = {}) => {
+  const host = await ended(bed, options);
   const origin = await bed.records();
   let appends = 0;
   bed.journal.always = async (append, { ref }) => {
@@ -432,9 +432,9 @@ describe('is refused', () => {
     [{ session: 's1', n: 1, changes: { prompt: 'x', result: 'y' } }, 'invalid_field', 'fork.changes.result'],
     [{ session: 's1', n: 1, changes: { model: 'nameless' } }, 'invalid_field', 'fork.changes.model'],
     [
-      { session: 's1', n: 1, changes: { persona: { name: 'p', on_finish: 'x' } } },
-      'not_yet_available',
-      'fork.changes.persona.on_finish',
+      { session: 's1', n: 1, changes: { persona: { name: 'p', hooks: [{ event: 'post_turns', handler: 'x' }] } } },
+      'invalid_field',
+      'fork.changes.persona.hooks.0.event',
     ],
     [
       { session: 's1', n: 1, changes: { persona: { name: 'p', skills: ['x'] } } },
@@ -518,6 +518,17 @@ describe('a crash', () => {
     expect((await bed.lines('f1')).at(-1)).toMatch(/agent_end|control_outcome/);
   });
 
+  test('the same where the next host begins with a snapshot from the middle of the copy', async () => {
+    const bed = testBed();
+    await DIES(bed, 3, { snapshotEvery: 1 });
+    const snapshot = Buffer.from((await bed.bus.snapshots.get(refOf('f1'))) as Uint8Array).toString();
+    expect(JSON.parse(snapshot)).toMatchObject({ n: 3, copy: { how: 'fork', session: 's1', n: 7 } });
+    await bed.host();
+    await bed.time.settle();
+    const records = await bed.records('f1');
+    expect(records.filter(({ input }) => input.type === 'owned').map(({ n }) => n)).toEqual([8]);
+  });
+
   test('and two hosts that go on with it at once leave one journal and one owner', async () => {
     const bed = testBed();
     await DIES(bed, 3);
@@ -530,6 +541,7 @@ describe('a crash', () => {
         snapshotEvery: 200,
         noted: async () => undefined,
         loads: new LoadTurns(bed.time.clock(host)),
+        transcripts: new LoadTurns(bed.time.clock(host)),
         mayBegin: () => true,
       };
       return new SessionRunner(bed.ports(), refOf('f1'), options, ({ reason }) => left.push(reason));

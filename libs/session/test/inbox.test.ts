@@ -264,6 +264,39 @@ test('R7: a host that once found a session unknown looks again before it says so
   expect((await bed.lines()).at(-1)).toBe('agent_end end_turn');
 });
 
+test('R7: what has rung and cannot be found yet is not acknowledged, and is taken when it rings again', async () => {
+  const bed = testBed();
+  const { inbox, acks } = watched(bed);
+  let isBehind = false;
+  let ringAgain = () => {};
+  const lagging: CommandInbox = {
+    ...inbox,
+    open: (handlers, partitions) =>
+      inbox.open(
+        {
+          ...handlers,
+          ring: (doorbell) => {
+            ringAgain = () => handlers.ring(doorbell);
+            ringAgain();
+          },
+        },
+        partitions,
+      ),
+    // The server that rings is ahead of the one that is read from.
+    read: async (...asked) => (isBehind ? [] : inbox.read(...asked)),
+  };
+  bed.models.answers = [say('one', { delayMs: 1_000 })];
+  await bed.host({}, { inbox: lagging });
+  await bed.start();
+  isBehind = true;
+  const id = await bed.send('steer', 'think');
+  expect([acks.map(({ seq }) => seq), bed.told(id)]).toEqual([[1], []]);
+  isBehind = false;
+  ringAgain();
+  await bed.time.settle();
+  expect([acks.map(({ seq }) => seq), bed.told(id)]).toEqual([[1, 2], ['accepted']]);
+});
+
 test('an inbox that cannot be read now is read at the next delivery', async () => {
   const bed = testBed();
   const inner = bed.bus.createInbox();

@@ -44,7 +44,9 @@ test('one that does not come to its end gives its turn on after a while', async 
   expect(began).toBe(true);
 });
 
-test('commands for a thousand sessions that are not in memory: some are read at a time, and the first goes on meanwhile', async () => {
+test('commands for a thousand sessions that are not in memory: some are read at a time, and the first goes on meanwhile', {
+  timeout: 60_000,
+}, async () => {
   const bed = testBed();
   const { read } = bed.journal;
   let underWay = 0;

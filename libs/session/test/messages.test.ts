@@ -42,6 +42,50 @@ describe('a message', () => {
     expect((await bed.eventsOf('agent_end', 's2')).length).toBe(2);
   });
 
+  describe('that is a prompt and comes while a run ends', () => {
+    const ending = async () => {
+      const bed = crewBed();
+      bed.toolSource.closeMs = 1_000;
+      bed.parts = { mate: [say('first'), say('second')], lead: [tell('s2', 'again', { mode: 'prompt' }), say('told')] };
+      await bed.crewHost();
+      await bed.begin('mate', {}, 's2');
+      await bed.time.advance(100);
+      await bed.begin('lead');
+      await bed.time.advance(100);
+      expect((await bed.records('s2')).at(-1)?.state).toEqual({ tearing_down: 'closing_tools' });
+      return bed;
+    };
+    const prompts = async (bed: CrewBed) =>
+      (await bed.eventsOf('prompt_received', 's2')).map(({ run, messages, from }) => [
+        run,
+        messages.map(textOf).join(),
+        from?.hops,
+      ]);
+
+    test('begins the next as soon as that one has ended, once', async () => {
+      const bed = await ending();
+      await bed.time.advance(10_000);
+      expect((await prompts(bed)).slice(1)).toEqual([[2, 'Message from session s1:\n\nagain', 1]]);
+      expect((await bed.eventsOf('agent_end', 's2')).map(({ run }) => run)).toEqual([1, 2]);
+    });
+
+    test('begins none where it was taken back, and says what it was replaced by', async () => {
+      for (const verb of ['revoke', 'replace']) {
+        const bed = await ending();
+        const [message] = await bed.eventsOf('followup_received', 's2');
+        await bed.send(
+          verb,
+          { command_id: message?.command_id ?? '', ...(verb === 'replace' ? { body: 'or not' } : {}) },
+          { session: 's2' },
+        );
+        await bed.time.advance(10_000);
+        expect((await prompts(bed)).slice(1)).toEqual(
+          verb === 'replace' ? [[2, 'Message from session s1:\n\nor not', 1]] : [],
+        );
+      }
+    });
+  });
+
   test('to nobody is an error result', async () => {
     const bed = crewBed();
     bed.parts = { lead: [tell('s9', 'hello'), say('ok')] };

@@ -36,9 +36,9 @@ describe('a run that cannot be provisioned ends as failed, with its code', () =>
     ['mode_not_found', { persona: 'coder', mode: 'careless' }, {}, () => {}],
     ['mode_not_found', { mode: 'careful', ...model }, {}, () => {}],
     [
-      'provision_failed',
-      { persona: 'later' },
-      { personas: { find: async () => ({ ...CODER, on_finish: 'x' }), names: async () => [] } },
+      'hooks_invalid',
+      { persona: 'guarded' },
+      { personas: { find: async () => ({ ...CODER, hooks: [{ event: 'post_turn' }] }), names: async () => [] } },
       () => {},
     ],
     [

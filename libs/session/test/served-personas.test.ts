@@ -97,7 +97,12 @@ test('it waits as long as the limit says, also over a restart of its host, and t
   await bed.time.advance(10_000);
   expect((await bed.eventsOf('agent_end')).at(-1), (await bed.lines()).join('\n')).toMatchObject({
     stop_reason: 'error',
-    error: { code: 'persona_unavailable' },
+    error: {
+      code: 'persona_unavailable',
+      message: expect.stringMatching(
+        /^nobody has served reviewer v1 for 1 min \(limits\.wait_for_persona_ms\): start an instance with cox serve persona/,
+      ),
+    },
   });
   expect(await bed.eventsOf('waiting_for_persona')).toHaveLength(1);
 });

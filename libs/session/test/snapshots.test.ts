@@ -37,7 +37,7 @@ const stateOf = async (bed: TestBed, whole: boolean, snapshots: Snapshots = bed.
     cursor: loaded.cursor,
     writer: loaded.writer,
     receipts: loaded.receipts.waiting,
-    ...(transcript ? { view: transcript.view(), frame: transcript.frame, answered: transcript.answered } : {}),
+    ...(whole && transcript ? { view: transcript.view(), frame: transcript.frame, answered: transcript.answered } : {}),
   });
 };
 const ways = [

@@ -49,8 +49,9 @@ export const LEAVES: ReadonlySet<string> = new Set(places.keys());
 /**
  * The snapshot after an event, or the same one where its state does not take it. Null for events that are not the
  * chart's, which are XState's own.
+ * @param entered where it is written down which states were entered, in order: the snapshot alone names the last.
  */
-export function takeEvent(before: SessionState, event: PlacedEvent): SessionState | null {
+export function takeEvent(before: SessionState, event: PlacedEvent, entered?: string[]): SessionState | null {
   const from = placeByValue.get(before.value) ?? places.get(leafOf(before));
   const ways = from?.on.get(event.type);
   if (!from || !ways) return null;
@@ -58,8 +59,10 @@ export function takeEvent(before: SessionState, event: PlacedEvent): SessionStat
   if (!way) return before;
   const context = way.evolves ? contextWith(before.context, evolve(before.context, event)) : before.context;
   let place = way.leaf === null ? from : placeAt(way.leaf);
+  if (way.leaf !== null) entered?.push(way.leaf);
   for (let eventless = firstOpen(place.always, context, event); eventless; ) {
     place = placeAt(eventless.leaf as string);
+    entered?.push(eventless.leaf as string);
     eventless = firstOpen(place.always, context, event);
   }
   return { ...place.snapshot, context };

@@ -77,6 +77,8 @@ export interface PendingFollowup {
   readonly replaced_by?: string | undefined;
   /** Another session has sent it. */
   readonly from?: MessageSource | undefined;
+  /** The next run begins with it, as soon as the one before has ended. */
+  readonly begins_run?: true | undefined;
   /** `user_prompt_submit` hooks have let it in. */
   readonly allowed?: true | undefined;
 }
@@ -253,6 +255,8 @@ export interface Waking {
 /** What a session has pinned for its run. */
 export interface Pinned {
   readonly persona: string;
+  /** Absent in a snapshot of an earlier build. */
+  readonly persona_version?: string | undefined;
   readonly persona_fingerprint: string;
   readonly prompt_fingerprint: string;
   readonly tools_fingerprint: string;

@@ -9,7 +9,9 @@
 import {
   type ChangedSettings,
   type CommandInput,
+  canonicalJson,
   type EventOf,
+  isOfPersona,
   type OwnedInput,
   type ProvisionOutcome,
   type SessionEvent,
@@ -80,8 +82,15 @@ export function decideReprovision(
   if (context.aborting || outcome.status === 'cancelled') return events(done);
   if (outcome.status === 'failed')
     return events({ type: 'run_failed', source: 'provisioning', error: outcome.error, stop_reason: 'error' });
-  // Its hooks stay those that it has begun with.
-  return events(...changes(outcome).filter(({ type }) => type !== 'hooks_changed'), done);
+  return events(
+    ...changes(outcome).filter((event) => event.type !== 'hooks_changed' || changesPersona(context, event)),
+    done,
+  );
+}
+
+// Its hooks stay those that it has begun with, but for a persona's own: they go with the persona.
+function changesPersona({ hooks }: SessionContext, { table }: EventOf<'hooks_changed'>): boolean {
+  return canonicalJson(hooks.filter(isOfPersona)) !== canonicalJson(table.filter(isOfPersona));
 }
 
 /** The context once a fork's first owner has it: the time since its last copied record is nobody's. */

@@ -22,7 +22,7 @@ import { shareOf } from './delegation.ts';
 import { counted, type OpenChild } from './open-children.ts';
 import * as q from './queries.ts';
 import { reject } from './rejection.ts';
-import { isEnded, type SessionState } from './state.ts';
+import { isEnded, type SessionState, topStateOf } from './state.ts';
 
 /** A child's first record. */
 export function decideStartChild({ context }: SessionState, input: CommandInput): Decision {
@@ -129,9 +129,12 @@ export function decideMessage(state: SessionState, input: CommandInput, atMs: nu
     });
   }
   const said: JsonObject = { body, from };
+  // What a run takes no more must not wait for somebody else to begin the next.
+  const begins =
+    mode === 'prompt' && (isEnded(state) || topStateOf(state) === 'tearing_down') ? { begins_run: true } : {};
   const as =
     mode === 'followup' || mode === 'prompt'
-      ? { verb: 'followup', body: said }
+      ? { verb: 'followup', body: { ...said, ...begins } }
       : { verb: 'steer', body: { ...said, mode: mode === 'interrupt' ? 'interrupt_immediate' : 'finish_step' } };
   return decideInjection(context, { ...input, ...as, actor }, atMs);
 }

@@ -45,9 +45,10 @@ function receivedEvent(input: CommandInput, at: string): SessionEvent {
   const key = body.dedupe_key === undefined ? {} : { dedupe_key: body.dedupe_key as string };
   const head = { command_id: input.command_id, body: body.body as string };
   const tail = { ...(input.actor ? { actor: input.actor } : {}), at };
-  // Only a message has it: no client's body may.
+  // Only a message has these: no client's body may.
   const from = body.from === undefined ? {} : { from: body.from as unknown as MessageSource };
-  if (verb === 'followup') return { type: 'followup_received', ...head, ...key, ...from, ...tail };
+  const begins = body.begins_run === true ? { begins_run: true as const } : {};
+  if (verb === 'followup') return { type: 'followup_received', ...head, ...key, ...from, ...begins, ...tail };
   const mode = { mode: body.mode as Mode, ...(body.preempt === true ? { preempt: true as const } : {}) };
   if (verb === 'steer') return { type: 'steering_received', ...head, ...mode, ...key, ...from, ...tail };
   return { type: 'reminder_injected', ...head, ...mode, ...reminderFields(body), ...key, ...tail };

@@ -33,7 +33,10 @@ export function waitsFrom(
   const { command_id, body, actor, at, dedupe_key } = event;
   const from = 'from' in event && event.from ? { from: event.from } : {};
   const head = { command_id, body, actor, at, ...(dedupe_key === undefined ? {} : { dedupe_key }), ...from };
-  if (event.type === 'followup_received') return { followups: [...context.followups, head] };
+  if (event.type === 'followup_received') {
+    const begins = event.begins_run ? { begins_run: event.begins_run } : {};
+    return { followups: [...context.followups, { ...head, ...begins }] };
+  }
   const { mode } = event;
   if (event.type === 'steering_received') {
     const preempt = isHeldBack(context, event) ? { preempt: true as const } : {};

@@ -27,6 +27,7 @@ function pinnedFrom(context: SessionContext, { provision }: PersonaChanged): Pin
   const { definition } = provision;
   return {
     persona: provision.persona.name,
+    persona_version: provision.persona.version,
     persona_fingerprint: provision.fingerprints.persona,
     prompt_fingerprint: provision.fingerprints.prompt,
     tools_fingerprint: context.pinned?.tools_fingerprint ?? '',

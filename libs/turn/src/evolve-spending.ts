@@ -1,10 +1,9 @@
 /** What a run uses up, in the context: tokens, money, and time by its clock. */
-import { costNanoUsd, type EventOf, type Usage } from '@coxswain/protocol';
+import { addUsage, costNanoUsd, type EventOf, type Usage } from '@coxswain/protocol';
 import { type BudgetCount, exhaustion, nextTimeThresholdMs, spend, startClock, stopClock } from './budgets.ts';
 import type { SessionContext } from './context.ts';
 import { nextIndex } from './effect-index.ts';
 import type { PlacedEvent } from './evolve.ts';
-import { addUsage } from './usage.ts';
 
 /** What an answer, or a model step, has used. */
 export function spent(context: SessionContext, usage: Usage): Partial<SessionContext> {

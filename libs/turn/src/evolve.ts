@@ -107,7 +107,11 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
         stall: NO_STALL,
         ...(event.parent ? { parent: event.parent } : {}),
         hops: event.parent?.hops ?? event.from?.hops ?? 0,
-        ...remember(context, event.command_id),
+        // One that has waited for its run is known.
+        followups: context.followups.filter((followup) => followup.command_id !== event.command_id),
+        ...(context.followups.some(({ command_id }) => command_id === event.command_id)
+          ? {}
+          : remember(context, event.command_id)),
         ...ask(context, event, 'provision'),
       };
     case 'persona_changed':

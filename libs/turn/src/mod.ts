@@ -30,10 +30,11 @@ export {
   restoreState,
   SessionActor,
   type StoredState,
+  type TracedEvent,
+  traceEvent,
 } from './session-actor.ts';
 export { isEnded, leafOf, type SessionState, topStateOf } from './state.ts';
 export { openStep } from './steps.ts';
 export { turnMachine } from './turn-machine.ts';
 export { UNKNOWN_OUTCOME, UNKNOWN_QUESTION } from './unknown-outcome.ts';
-export { addUsage } from './usage.ts';
 export { messagesOf, pinOf, type ViewAccount, type ViewPart } from './view-account.ts';

@@ -121,6 +121,8 @@ const derive: { readonly [leaf: string]: Derivation } = {
   'steering_check.post_step': (context) => consultStep(context, 'PostStep'),
   'steering_check.closing': closeTurn,
   'steering_check.follow_up': takeFollowup,
+  stopped: awaitedRun,
+  failed: awaitedRun,
   'daemon_idle.session_idle': (context) => consult(context, 'session_idle', {}),
   'daemon_idle.daemon_idle_pre': (context) => checkpoint(context, 'daemon_idle_pre'),
   'daemon_idle.daemon_idle_post': (context) => checkpoint(context, 'daemon_idle_post'),
@@ -385,6 +387,22 @@ function takeFollowup(context: SessionContext): SessionEvent | null {
     turn: context.turn,
     message: userText(messageText(followup.body, followup.from)),
     ...(followup.replaced_by === undefined ? {} : { replaced_by: followup.replaced_by }),
+  };
+}
+
+/** The run that a message asked for when the one before took no more. Whoever waits for the answer of that one is told it first. */
+function awaitedRun(context: SessionContext): SessionEvent | null {
+  const message = context.followups.find(({ begins_run }) => begins_run);
+  if (!message || context.notice || context.consult) return null;
+  const { command_id, body, from, actor, replaced_by } = message;
+  return {
+    type: 'prompt_received',
+    command_id,
+    run: context.run + 1,
+    messages: [userText(messageText(body, from))],
+    ...(actor ? { actor } : {}),
+    ...(from ? { from } : {}),
+    ...(replaced_by === undefined ? {} : { replaced_by }),
   };
 }
 

@@ -4,13 +4,12 @@
  * C1  A child is open from `child_started` to `child_ended`, or until it is known that nothing was started.
  * C2  What an open child may use is held back: nobody else is given it. What it has used counts when it has ended.
  */
-import type { EventOf, Usage } from '@coxswain/protocol';
+import { addUsage, type EventOf, type Usage } from '@coxswain/protocol';
 import type { BudgetCount } from './budgets.ts';
 import { setCall } from './call-rows.ts';
 import type { SessionContext } from './context.ts';
 import { nextIndex } from './effect-index.ts';
 import type { PlacedEvent } from './evolve.ts';
-import { addUsage } from './usage.ts';
 
 /** A child that has not said how it ended. */
 export interface OpenChild {

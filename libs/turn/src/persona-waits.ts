@@ -91,10 +91,20 @@ export function waitedTooLong(context: SessionContext): SessionEvent[] {
   const wait = personaWait(context);
   // An interrupt has ended it already, and its outcome is on its way.
   if (!wait || context.model?.preempted) return [];
-  const message = `nobody has served ${wait.persona} ${wait.version} for as long as a step waits`;
+  const { persona, version, since_ms, timer } = wait;
+  const waited = timer ? ` for ${inWords(timer.due_at_ms - since_ms)} (limits.wait_for_persona_ms)` : '';
+  const message = `nobody has served ${persona} ${version}${waited}: start an instance with cox serve persona, then prompt the session again`;
   const error = { code: 'persona_unavailable', message, retryable: true };
   const failed: EventOf<'run_failed'> = { type: 'run_failed', source: 'model', error, stop_reason: 'error' };
   // As when the model itself has failed: what that means to a declared step its error boundary says (ST4).
   const ofStep = context.model?.id === wait.effect_id ? stepFails(context, error, failed) : null;
   return ofStep ?? [failed];
 }
+
+/** A time as people say it: `1.5 s`, `10 min`. */
+function inWords(ms: number): string {
+  if (ms < 1_000) return `${ms} ms`;
+  return ms < 60_000 ? `${rounded(ms / 1_000)} s` : `${rounded(ms / 60_000)} min`;
+}
+
+const rounded = (value: number) => Math.round(value * 10) / 10;

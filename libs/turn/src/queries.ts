@@ -1,7 +1,9 @@
 /** Questions to the context, in the words of the rules. Guards, `next` and `decide` all ask through these. */
 import {
+  HOOK_RETURNS,
   type HookPoint,
   type HookRegistration,
+  isOfPersona,
   type JsonObject,
   type Mode,
   type PinnedPermissions,
@@ -32,9 +34,20 @@ export function hooksFor(
 ): readonly HookRegistration[] {
   if (context.hooks.length === 0) return NONE;
   const occasion = { persona: personaOfTurn(context), target, step, payload };
-  return context.hooks.filter((hook) => hook.point === point && registrationMatches(hook, occasion));
+  const asked = context.hooks.filter((hook) => hook.point === point && registrationMatches(hook, occasion));
+  // A condition is held against the payload as a persona's own hooks leave it, which nobody knows yet.
+  const isRewritten = REWRITTEN.has(point) && asked.some((hook) => isOfPersona(hook) && hook.deny === undefined);
+  if (payload === undefined || !isRewritten) return asked;
+  const unknown = { ...occasion, payload: undefined };
+  return context.hooks.filter(
+    (hook) => hook.point === point && registrationMatches(hook, isOfPersona(hook) ? occasion : unknown),
+  );
 }
 const NONE: readonly HookRegistration[] = [];
+/** Points whose payload a hook may change for those behind it. */
+const REWRITTEN: ReadonlySet<HookPoint> = new Set(
+  [HOOK_RETURNS.args, HOOK_RETURNS.result, HOOK_RETURNS.output].flatMap(({ points }): readonly HookPoint[] => points),
+);
 
 /** Whether a point of the session itself is hooked. */
 export function isHooked(context: SessionContext, point: HookPoint): boolean {

@@ -57,7 +57,7 @@ export class SessionActor {
     return this.#actor?.getSnapshot() ?? this.#rested ?? this.actor.getSnapshot();
   }
 
-  /** The XState actor, for inspectors; it is made where there is none. */
+  /** The XState actor; it is made where there is none. */
   get actor(): Actor<typeof turnMachine> {
     if (this.#actor) return this.#actor;
     const input = { sessionId: this.#sessionId };
@@ -146,4 +146,20 @@ export function applyEvent(state: SessionState, event: SessionEvent, n: number, 
   if (after.context === state.context)
     throw new EventNotAcceptedError(`${leafOf(state)} does not take ${event.type} (record ${n})`);
   return after;
+}
+
+/** Where one event has led. */
+export interface TracedEvent {
+  readonly after: SessionState;
+  /** The states that were entered, in order: with what happened at once, more than one; none where it stays. */
+  readonly entered: readonly string[];
+}
+
+/** As {@link applyEvent}, by the compiled chart, and with the way. @throws EventNotAcceptedError */
+export function traceEvent(state: SessionState, event: SessionEvent, n: number, atMs: number): TracedEvent {
+  const entered: string[] = [];
+  const after = takeEvent(state, { ...event, n, at_ms: atMs }, entered);
+  if (after === null || after.context === state.context)
+    throw new EventNotAcceptedError(`${leafOf(state)} does not take ${event.type} (record ${n})`);
+  return { after, entered };
 }

@@ -1,8 +1,8 @@
 /** A persona in code: a module whose default export is its definition, and whose export `tools` is a list of its tools. */
 import { dirname, resolve } from 'node:path';
 import { HookModuleError, loadModule } from '@coxswain/adapter-hooks';
-import type { ServedToolDefinition } from '@coxswain/client';
-import type { PersonaInput } from '@coxswain/protocol';
+import { namedHandlers, type PersonaDefinition, type ServedToolDefinition } from '@coxswain/client';
+import { problemSentences, readPersona } from '@coxswain/protocol';
 import type { PersonaToServe } from './start-persona-service.ts';
 
 /** A module that cannot be loaded, or does not export what it should. The message begins with its path. */
@@ -25,9 +25,11 @@ export async function loadPersonaModule(path: string): Promise<PersonaToServe> {
   const { default: definition, tools = [] } = exports as { default?: unknown; tools?: unknown };
   if (typeof definition !== 'object' || definition === null)
     throw new PersonaModuleError(`${file}: it has no persona: export default definePersona({ name, prompt, … })`);
+  const read = readPersona(namedHandlers(definition).definition);
+  if (!read.ok) throw new PersonaModuleError(`${file}: ${problemSentences(read.problems).join('; ')}`);
   if (!Array.isArray(tools)) throw new PersonaModuleError(`${file}: its export tools is a list of tools`);
   return {
-    definition: definition as PersonaInput,
+    definition: definition as PersonaDefinition,
     tools: tools as readonly ServedToolDefinition[],
     folder: dirname(file),
   };

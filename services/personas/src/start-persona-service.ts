@@ -4,23 +4,21 @@ import { createModels } from '@coxswain/adapter-models';
 import { connectionTo, connectNats, endOnce, ensureBuckets, type NamedBus } from '@coxswain/adapter-nats';
 import {
   connect,
+  namedHandlers,
+  type PersonaDefinition,
+  type PersonaHandlers,
   PersonaNotServableError,
   type ServedPersonaInstance,
   type ServedToolDefinition,
 } from '@coxswain/client';
-import {
-  DEFAULT_TENANT,
-  Persona,
-  type PersonaInput,
-  problemSentences,
-  readStrictly,
-  STREAMS,
-} from '@coxswain/protocol';
+import { DEFAULT_TENANT, problemSentences, readPersona, STREAMS } from '@coxswain/protocol';
 import { type McpOfPersona, openMcpOf } from './mcp-of-persona.ts';
 
 /** One persona, as it was loaded. */
 export interface PersonaToServe {
-  readonly definition: PersonaInput;
+  readonly definition: PersonaDefinition;
+  /** Code of its hooks, by what the definition has as their `handler`; beside what stands in it. */
+  readonly handlers?: PersonaHandlers | undefined;
   readonly tools?: readonly ServedToolDefinition[] | undefined;
   /** Where the relative paths of its scripts begin, and where its MCP servers are started. */
   readonly folder: string;
@@ -66,7 +64,10 @@ export async function startPersonaService(options: PersonaServiceOptions): Promi
   const tenant = options.tenant ?? options.nats.credentials?.tenant ?? DEFAULT_TENANT;
   const secrets = [bus.token, bus.password, bus.seed];
   const log = createServiceLog('personas', options.log ?? 'stdout', options.stateDir, env, secrets);
-  const personas = options.personas.map(({ definition, ...rest }) => ({ ...rest, persona: readPersona(definition) }));
+  const personas = options.personas.map(({ definition, handlers, ...rest }) => {
+    const named = namedHandlers(definition);
+    return { ...rest, persona: checked(named.definition), handlers: { ...named.handlers, ...handlers } };
+  });
   const names = personas.map(({ persona }) => persona.name);
   const twice = names.find((name, index) => names.indexOf(name) < index);
   if (twice !== undefined) throw new PersonaNotServableError(`two of the personas are named ${twice}`);
@@ -90,13 +91,14 @@ export async function startPersonaService(options: PersonaServiceOptions): Promi
     await client.close();
   });
   try {
-    for (const { persona, tools, folder } of personas) {
+    for (const { persona, handlers, tools, folder } of personas) {
       const mcp = await openMcpOf(persona.name, tenant, persona.mcp_servers ?? {}, folder, env, log);
       open.push(mcp);
       served.push(
         await client.servePersona(persona, {
           models: createModels({ env, baseFolder: folder }),
           tools,
+          handlers,
           foreignTools: mcp.tools,
           stepsAtOnce: options.stepsAtOnce,
           drainMs: options.drainMs,
@@ -119,8 +121,8 @@ export async function startPersonaService(options: PersonaServiceOptions): Promi
   };
 }
 
-function readPersona(definition: PersonaInput): Persona {
-  const read = readStrictly(Persona, definition);
+function checked(definition: unknown) {
+  const read = readPersona(definition);
   if (read.ok) return read.data;
   throw new PersonaNotServableError(`the persona is not valid: ${problemSentences(read.problems)[0]}`);
 }

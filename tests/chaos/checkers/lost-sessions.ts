@@ -23,6 +23,8 @@ interface Loss {
   readonly open: readonly string[];
   /** From when the process had it again; infinity if never. */
   readonly backAtMs: number;
+  /** Whose ends it recorded once it had it again. */
+  readonly recorded: ReadonlySet<string>;
 }
 
 /** See the top of the file. */
@@ -63,13 +65,15 @@ function unnoted({ history, hostLog, effects }: ChaosEvidence, losses: readonly 
   );
   const lines = grouped(hostLog.entries(), ([, line]) => keyOf(line));
   const known = new Set(effects.filter(({ what }) => what === 'start').map(({ key, epoch }) => `${epoch} ${key}`));
-  return losses.flatMap(({ session, pid, open, epoch, atMs }) => {
+  return losses.flatMap(({ session, pid, open, epoch, atMs, recorded }) => {
     if (ended.has(pid)) return [];
     return open.flatMap((effect) => {
       const own = lines.get(keyOf({ pid, session, effect })) ?? [];
       const began = own.findLast(([, line]) => line.what === 'began' && line.atMs < atMs + CLOCKS_AGREE_MS)?.[0];
       const beganAt = began ?? (known.has(`${epoch} default.${session}.${effect}`) ? 0 : undefined);
-      if (beganAt === undefined || own.some(([i, { what }]) => what === 'late' && i > beganAt)) return [];
+      // What it had brought to its end and could not record is as good as ever, where nobody has recorded another end.
+      const isKept = recorded.has(effect) && own.at(-1)?.[0] === began;
+      if (beganAt === undefined || isKept || own.some(([i, { what }]) => what === 'late' && i > beganAt)) return [];
       return [
         {
           session,
@@ -92,6 +96,11 @@ function lossesOf({ session, records, storedAtMs }: StoredJournal, pidOf: (attem
     const pid = owners[i - 1];
     if (!last || pid === undefined || owners[i] === pid) return [];
     const back = owners.indexOf(pid, i);
+    const recorded = records.flatMap(({ input }, at) =>
+      at > i && owners[at] === pid && 'effect_id' in input && typeof input.effect_id === 'string'
+        ? [input.effect_id]
+        : [],
+    );
     return [
       {
         session,
@@ -100,6 +109,7 @@ function lossesOf({ session, records, storedAtMs }: StoredJournal, pidOf: (attem
         atMs: storedAtMs[i] as number,
         open: last.effects_open,
         backAtMs: back === -1 ? Number.POSITIVE_INFINITY : (storedAtMs[back] as number),
+        recorded: new Set(recorded),
       },
     ];
   });

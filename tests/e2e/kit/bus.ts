@@ -1,5 +1,5 @@
 /** A bus for one test file, a bare NATS client on it, and the typed client for reading back. */
-import { type Client, connect as connectClient } from '@coxswain/client';
+import { type BusClient, connect as connectClient } from '@coxswain/client';
 import { connect as connectBare, createInbox, headers, type NatsConnection } from '@nats-io/transport-node';
 import { type Ground, layGround, loginOf, ownServer } from './ground.ts';
 import { until } from './until.ts';
@@ -34,7 +34,7 @@ export interface TestBus extends Ground {
   /** A bare connection: it knows nothing of Coxswain. */
   readonly bare: NatsConnection;
   /** For starting sessions and reading journals; commands under test go over `bare`. */
-  readonly client: Client;
+  readonly client: BusClient;
   /** Publishes on a subject and waits for the store's acknowledgement, as `nats req` does. */
   publish(subject: string, payload: string | Uint8Array, head?: Head): Promise<StoreAck>;
   /** Publishes a command of a session of the default tenant. */

@@ -73,8 +73,10 @@ export async function streamNames(nc: NatsConnection): Promise<readonly string[]
   return streams ?? [];
 }
 
-async function deleteStreams(nc: NatsConnection): Promise<void> {
-  for (const name of await streamNames(nc)) await nc.request(`$JS.API.STREAM.DELETE.${name}`, '', { timeout: 30_000 });
+/** Deletes all streams, each within the bound. */
+export async function deleteStreams(nc: NatsConnection, timeoutMs = 30_000): Promise<void> {
+  for (const name of await streamNames(nc))
+    await nc.request(`$JS.API.STREAM.DELETE.${name}`, '', { timeout: timeoutMs });
 }
 
 /** How a bare client logs in there. */

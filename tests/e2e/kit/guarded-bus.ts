@@ -11,7 +11,7 @@ import {
   type SystemRole,
   type TenantRole,
 } from '@coxswain/adapter-nats';
-import { type Client, connect as connectClient } from '@coxswain/client';
+import { type BusClient, connect as connectClient } from '@coxswain/client';
 import { errors, type NatsConnection } from '@nats-io/nats-core';
 import { Child, cox, SESSIONS_MAIN } from './child.ts';
 import { scratchFolder } from './scratch.ts';
@@ -31,7 +31,7 @@ export interface GuardedBus {
   env(role: KeyOwner, tenant?: string): NodeJS.ProcessEnv;
   /** A bare connection with the rights of a role. It ends with the bus. */
   as(role: KeyOwner, tenant?: string): Promise<NatsConnection>;
-  client(role: TenantRole, tenant?: string): Promise<Client>;
+  client(role: TenantRole, tenant?: string): Promise<BusClient>;
   /** What the server has refused, as it tells: one line for each. */
   refusals(): Promise<string[]>;
   /** Has the server read its configuration again. */

@@ -13,8 +13,11 @@ export interface PersonaModule {
   open(): Promise<void>;
 }
 
-/** Writes a module: `definition` and `tools` are code. In it `note(text)` and `opened(signal)` are there, as for tools. */
-export async function personaModule(definition: object, tools = '[]'): Promise<PersonaModule> {
+/**
+ * Writes a module. `tools`, and `hooks` beside the definition, are code: in it `note(text)` and `opened(signal)` are there, as for
+ * tools.
+ */
+export async function personaModule(definition: object, tools = '[]', hooks?: string): Promise<PersonaModule> {
   const folder = await scratchFolder('persona');
   const file = join(folder, 'persona.ts');
   const [log, gate] = [join(folder, 'log'), join(folder, 'gate')];
@@ -29,7 +32,7 @@ export async function personaModule(definition: object, tools = '[]'): Promise<P
      const opened = async (signal) => {
        while (!existsSync(${JSON.stringify(gate)}) && !signal.aborted) await new Promise((go) => setTimeout(go, 20));
      };
-     export default ${JSON.stringify(definition)};
+     export default { ...${JSON.stringify(definition)}${hooks === undefined ? '' : `, hooks: ${hooks}`} };
      export const tools = ${tools};
     `,
   );

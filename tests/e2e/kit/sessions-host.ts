@@ -3,7 +3,10 @@ import type { TestBus } from './bus.ts';
 import { Child, SESSIONS_MAIN, STANDBY_MAIN } from './child.ts';
 
 /** Starts the service as it is shipped and waits until it serves. */
-export async function startHost(bus: TestBus, env: NodeJS.ProcessEnv = {}): Promise<Child> {
+export async function startHost(
+  bus: Pick<TestBus, 'natsUrl' | 'stateDir'>,
+  env: NodeJS.ProcessEnv = {},
+): Promise<Child> {
   const host = new Child(SESSIONS_MAIN, [], { env: { NATS_URL: bus.natsUrl, COX_STATE_DIR: bus.stateDir, ...env } });
   await host.says('session host is up');
   return host;

@@ -27,10 +27,12 @@ export const checkFates: Checker = ({ session, records }, { statuses }) => {
       injection?.fates.push(fate);
     };
     // A hook's reminder waits for no seam: it is delivered in the record that accepts it.
-    if (event.type === 'reminder_fired' || isDelivery(event)) {
+    const begins = event.type === 'prompt_received' && injections.has(event.command_id);
+    if (event.type === 'reminder_fired' || isDelivery(event) || begins) {
       end(event.command_id, 'delivered');
       const injection = injections.get(event.command_id);
-      if (injection && textOf(event.message) !== injection.body)
+      const said = event.type === 'prompt_received' ? event.messages.map(textOf).join('\n') : textOf(event.message);
+      if (injection && said !== injection.body)
         wrong.push(`record ${n}: ${event.command_id} is delivered in other words`);
       if (injection && event.replaced_by !== injection.replacedBy)
         wrong.push(

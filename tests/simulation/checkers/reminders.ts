@@ -15,7 +15,8 @@ interface Life {
   /** Turns and compactions that have counted. */
   counted: number;
   endedAt: number | null;
-  cleared: boolean;
+  /** Gone by itself, and not with a turn or a compaction: a request that is begun again later lacks it. */
+  goes: boolean;
 }
 
 /** See the top of the file. */
@@ -35,13 +36,13 @@ export const checkReminders: Checker = (journal, evidence) => {
 
   const texts = [...lives.values()].map(({ text }) => text);
   for (const { at, effectId, said } of promptsOf(journal, evidence.history)) {
-    for (const [id, { text, firedAt, endedAt, cleared }] of lives) {
+    for (const [id, { text, firedAt, endedAt, goes }] of lives) {
       // Of two with the same words nobody can say which of them a prompt shows.
       if (texts.filter((one) => one === text).length > 1) continue;
       const isDue = firedAt < at && (endedAt === null || endedAt > at);
       const shows = said.includes(text);
-      // A request that is begun again after a crash is made anew: what was cleared meanwhile is gone.
-      if (isDue && !shows && !cleared) wrong.push(`${id} is not in the prompt of ${effectId}`);
+      // A request that is begun again after a crash is made anew: what was cleared or replaced meanwhile is gone.
+      if (isDue && !shows && !goes) wrong.push(`${id} is not in the prompt of ${effectId}`);
       if (endedAt !== null && endedAt < at && shows) wrong.push(`${id} is over, and in the prompt of ${effectId}`);
     }
   }
@@ -71,7 +72,7 @@ function livesOf(journal: Journal, wrong: string[]): Map<string, Life> {
         if (!of || lives.has(event.command_id)) wrong.push(`record ${n}: ${event.command_id} is fired out of turn`);
         else if (!event.audit_only) {
           const text = event.message.content.map((part) => (part.type === 'text' ? part.text : '')).join('');
-          const life = { fields: of, text, firedAt: index, isShown: false, counted: 0, endedAt: null, cleared: false };
+          const life = { fields: of, text, firedAt: index, isShown: false, counted: 0, endedAt: null, goes: false };
           if (of.dedupe_key !== undefined && open().some((one) => one.fields.dedupe_key === of.dedupe_key))
             wrong.push(`record ${n}: ${event.command_id} is shown beside another of its key`);
           lives.set(event.command_id, life);
@@ -97,6 +98,7 @@ function livesOf(journal: Journal, wrong: string[]): Map<string, Life> {
         break;
       case 'reminder_deduped': {
         const life = end(event.command_id);
+        if (life) life.goes = true;
         const by = fields.get(event.by);
         if (life && (by?.dedupe_key === undefined || by.dedupe_key !== life.fields.dedupe_key))
           wrong.push(`record ${n}: ${event.command_id} makes way for ${event.by}, which has another key`);
@@ -114,7 +116,7 @@ function livesOf(journal: Journal, wrong: string[]): Map<string, Life> {
         }
         if (event.reason === 'cleared') {
           if (cleared !== event.command_id) wrong.push(`record ${n}: nobody cleared ${event.command_id}`);
-          life.cleared = true;
+          life.goes = true;
         }
         break;
       }

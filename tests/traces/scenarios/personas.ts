@@ -1,7 +1,44 @@
 /** Traces of personas that are paused, or served by processes of their own. */
-import { type Scenario, say } from '../scenario.ts';
+import { ask, type Scenario, say } from '../scenario.ts';
 
 export const PERSONAS: readonly Scenario[] = [
+  {
+    name: 'persona-hooks',
+    shows:
+      'personas bring hooks of their own, which go with a hand-off once its turn is over: a reminder, a refusal, a rewrite that a host’s hook sees, one whose code nobody serves, and at the end of the run on_finish',
+    turns: [
+      ask(['look', { at: 'the bow' }], ['look', { at: 'the cargo' }]),
+      ask(['handoff', { to: 'cook', brief: 'Make dinner.' }]),
+      say('Soup.'),
+    ],
+    tools: ['look', 'crew'],
+    hooks: [{ registration: { id: 'log', point: 'PreToolUse', pattern: 'look' } }],
+    async play(stage) {
+      await stage.host();
+      await stage.start({
+        persona: {
+          name: 'mate',
+          version: '1',
+          handoffs: ['cook'],
+          hooks: [
+            { event: 'session_start', returns: { body: 'Mind the tide.' } },
+            { event: 'PreToolUse', pattern: 'tool.args.at == "the cargo"', deny: 'it is sealed' },
+            { event: 'PreToolUse', pattern: 'look', priority: 1, returns: { args: { at: 'the stern' } } },
+            { event: 'post_turn', handler: './log.js#turn', id: 'log', on_error: 'fail_open' },
+          ],
+        },
+        personas: [
+          {
+            name: 'cook',
+            version: '1',
+            hooks: [{ event: 'post_turn', returns: { body: 'Wash up.' } }],
+            on_finish: { returns: { body: 'Dinner was served.' } },
+          },
+        ],
+      });
+      await stage.wait(1_000);
+    },
+  },
   {
     name: 'persona-step-lost',
     shows: 'a step waits for somebody who serves its persona; who runs it is killed, and another one answers',

@@ -135,12 +135,14 @@ export function createHookRegistry({ name = 'code', source }: HookRegistryOption
     const point = String(written.point ?? '').replace(/\W.*$/, '');
     const read = readRegistration({ ...written, ...(source ? { source } : {}), id: id ?? nextId(point) });
     if (!read.ok) throw new HookRegistrationError(read.problem);
-    const { deny, no_handler } = read.registration;
+    const { deny, no_handler, returns } = read.registration;
     if (isClass(handler)) throw refusal('handler', 'it is a class: give a function');
-    if (typeof handler !== 'function' && deny === undefined && !no_handler)
+    if (typeof handler !== 'function' && deny === undefined && returns === undefined && !no_handler)
       throw refusal('handler', `${read.registration.point} needs a function as its handler`);
     if (typeof handler === 'function' && deny !== undefined)
       throw refusal('deny', 'deny refuses before anybody is asked: give deny or a handler, not both');
+    if (typeof handler === 'function' && returns !== undefined)
+      throw refusal('returns', 'returns answers before anybody is asked: give returns or a handler, not both');
     return { registration: read.registration, handler: handler as AnyHandler | undefined };
   }
 
@@ -269,7 +271,10 @@ function definitionsOf(definitions: HookDefinitions): Definition[] {
         throw refusal(where, `it takes a function, an object with a handler, or a list of them`);
       const { handler, ...written } = one as HookEntry<HookPoint>;
       refuseInternal(written, where);
-      const bare = handler === undefined && written.max_output !== undefined ? { no_handler: true as const } : {};
+      const bare =
+        handler === undefined && written.max_output !== undefined && written.returns === undefined
+          ? { no_handler: true as const }
+          : {};
       return [{ ...written, ...bare, point }, handler, where];
     });
   });

@@ -5,8 +5,9 @@ import { type HookRegistrationInput, readStrictly } from '@coxswain/protocol';
 import { z } from 'zod';
 import { HookRegistrationError } from './hook-registration-error.ts';
 import { createHookRegistry } from './hook-registry.ts';
+import { loadHandler } from './load-handler.ts';
 import type { LoadedHooks } from './load-hooks.ts';
-import { type LoadedModule, loadModule } from './load-module.ts';
+import type { LoadedModule } from './load-module.ts';
 import { readLocatedYaml } from './located-yaml.ts';
 import type { AnyHandler } from './run-handler.ts';
 
@@ -35,6 +36,7 @@ const Manifest = z.strictObject({
         on_error: z.unknown().optional(),
         deny: z.unknown().optional(),
         max_output: z.unknown().optional(),
+        returns: z.unknown().optional(),
       }),
     )
     .default([]),
@@ -67,14 +69,17 @@ export async function loadManifest(path: string, name = 'manifest'): Promise<Loa
     const at = ['hooks', index];
     let found: AnyHandler | undefined;
     if (handler !== undefined) {
-      const [module, problem, loaded] = await handlerOf(handler, dirname(file), modules);
+      const [module, problem, loaded] = await loadHandler(handler, dirname(file), modules);
       if (problem !== null) throw refuse([...at, 'handler'], told([...at, 'handler'], problem));
       found = module;
       files.push(...loaded);
-    } else if (written.deny === undefined && written.max_output === undefined) {
+    } else if (written.deny === undefined && written.max_output === undefined && written.returns === undefined) {
       throw refuse(at, told(at, 'it has no handler'));
     }
-    const bare = handler === undefined && written.max_output !== undefined ? { no_handler: true as const } : {};
+    const bare =
+      handler === undefined && written.max_output !== undefined && written.returns === undefined
+        ? { no_handler: true as const }
+        : {};
     try {
       registry.register({ ...(defined(written) as Partial<HookRegistrationInput>), ...bare, point: event }, found);
     } catch (error) {
@@ -84,37 +89,6 @@ export async function loadManifest(path: string, name = 'manifest'): Promise<Loa
     }
   }
   return { hooks: registry, files: [...new Set(files)] };
-}
-
-type Found =
-  | readonly [handler: AnyHandler, problem: null, files: readonly string[]]
-  | readonly [handler: undefined, problem: string, files: readonly string[]];
-
-/** `./policy.js#rejectSecrets`: the function of that name, or the module's default where none is named. */
-async function handlerOf(spec: string, folder: string, modules: Map<string, Promise<LoadedModule>>): Promise<Found> {
-  const [path = '', name = 'default', ...rest] = spec.split('#');
-  const failed = (problem: string): Found => [undefined, problem, []];
-  if (path.trim() === '' || name === '' || rest.length > 0)
-    return failed(`write ./file.js#name, not ${JSON.stringify(spec)}`);
-  const file = resolve(folder, path);
-  const loading = modules.get(file) ?? loadModule(file);
-  modules.set(file, loading);
-  try {
-    const { exports, files } = await loading;
-    const members = { ...membersOf(exports.default), ...exports };
-    const found = Object.hasOwn(members, name) ? members[name] : undefined;
-    if (typeof found === 'function') return [found as AnyHandler, null, files];
-    const functions = Object.keys(members).filter((key) => typeof members[key] === 'function');
-    const has = functions.length > 0 ? `it exports ${functions.join(', ')}` : 'it exports no function';
-    return failed(`${file} has no function ${name}; ${has}`);
-  } catch (error) {
-    return failed((error as Error).message);
-  }
-}
-
-// A CommonJS module exports one object, which is its default here.
-function membersOf(value: unknown): Record<string, unknown> {
-  return typeof value === 'object' && value !== null ? { ...value } : {};
 }
 
 async function textOf(file: string): Promise<string> {

@@ -128,6 +128,7 @@ const packagesStay: Plugin = {
     build.onLoad({ filter: OWN, namespace: 'coxswain' }, () => ({
       contents: [
         'export const defineHooks = (hooks) => hooks;',
+        'export const definePersona = (persona) => persona;',
         'export const defineTool = (tool) => tool;',
         "export const LATER = Symbol.for('coxswain.outcome-comes-later');",
       ].join('\n'),

@@ -26,15 +26,16 @@ export function readLocatedYaml(text: string): LocatedYaml | BrokenYaml {
   const [broken] = document.errors;
   if (broken) {
     const { line = 1, col = 1 } = broken.linePos?.[0] ?? {};
-    const problem = broken.message.split('\n')[0]?.replace(/ at line \d+, column \d+:$/, '') ?? 'it is not YAML';
-    return { ok: false, at: `${line}:${col}`, problem };
+    return { ok: false, at: `${line}:${col}`, problem: problemOf(broken) };
   }
   let value: unknown;
   try {
     // The bound on aliases keeps a small file from becoming a large value.
     value = document.toJS({ maxAliasCount: 100 });
   } catch (error) {
-    return { ok: false, at: '1:1', problem: (error as Error).message };
+    const { message } = error as Error;
+    const problem = message.startsWith('Excessive alias count') ? 'its aliases make a large value of it' : message;
+    return { ok: false, at: '1:1', problem };
   }
   return {
     ok: true,
@@ -44,6 +45,13 @@ export function readLocatedYaml(text: string): LocatedYaml | BrokenYaml {
       return `${line}:${col}`;
     },
   };
+}
+
+/** In our words where the library's are for whoever writes programs with it. */
+function problemOf({ code, message }: { readonly code: string; readonly message: string }): string {
+  if (code === 'MULTIPLE_DOCS') return 'a second document begins here; the file has one';
+  if (message.startsWith('Maximum call stack')) return 'it is nested too deeply';
+  return message.split('\n')[0]?.replace(/ at line \d+, column \d+:$/, '') ?? 'it is not YAML';
 }
 
 function offsetOf(document: Document, path: Path, key?: string): number {

@@ -10,6 +10,7 @@ export {
   type Unregister,
 } from './hook-registry.ts';
 export { watchLeftBehind } from './left-behind.ts';
+export { type FoundHandler, loadHandler } from './load-handler.ts';
 export { type LoadedHooks, loadHooks } from './load-hooks.ts';
 export { loadManifest, ManifestError } from './load-manifest.ts';
 export { HookModuleError, type LoadedModule, loadModule } from './load-module.ts';

@@ -1,79 +1,14 @@
-/**
- * Runs one handler on one question.
- *
- * H1: It never rejects: what a handler throws is an answer, `hook_threw`.
- * H2: A handler has payload and context for itself, frozen: what it writes into them reaches nobody.
- * H3: What it leaves behind is known as its own.
- * H4: It bounds neither time nor what is returned: whoever asks does, for every source of hooks alike.
- */
+/** Runs handlers in this process: what one leaves behind is known as its own. */
 import type { HookQuestion, HookReply } from '@coxswain/ports';
-import { BOUNDS, type HandlerPayload, type HookContext, type HookPoint, type JsonObject } from '@coxswain/protocol';
+import { type AnyHandler, runHookHandler } from '@coxswain/protocol';
 import { runAs, runAsOurs } from './left-behind.ts';
 
-/** A handler whose point is known by its registration only. */
-export type AnyHandler = (payload: HandlerPayload<HookPoint>, context: HookContext) => unknown;
+export type { AnyHandler };
 
-/** What is kept of what a handler threw. */
-const MESSAGE_MAX_CHARS = 500;
-
-/** Asks a handler. Takes the question's payload for its own. */
-export async function runHandler(handler: AnyHandler, question: HookQuestion, signal: AbortSignal): Promise<HookReply> {
-  try {
-    const payload = deeplyFrozen(question.payload);
-    const context = contextOf(question, payload, signal);
-    return {
-      status: 'returned',
-      // Its shape is its point's: the machine has made it so.
-      raw: await runAs({ hook: question.registration.id }, () =>
-        handler(payload as unknown as HandlerPayload<HookPoint>, context as unknown as HookContext),
-      ),
-    };
-  } catch (error) {
-    return { status: 'failed', code: 'hook_threw', message: messageOf(error) };
-  }
-}
-
-function contextOf(question: HookQuestion, payload: JsonObject, signal: AbortSignal): HookContext<'transform_context'> {
-  const { ref, effectId, registration, transcript, messages, onFeedback } = question;
-  const { persona, turn, step, tool } = payload as Record<string, unknown>;
-  let said = 0;
-  return Object.freeze({
-    hook: registration.id,
-    tenant: ref.tenant,
-    session: Object.freeze({ id: ref.sessionId }),
-    persona: persona as string,
-    turn: turn as number,
-    step: step as HookContext['step'],
-    call: tool as HookContext['call'],
-    idempotencyKey: `${ref.tenant}.${ref.sessionId}.${effectId}`,
-    signal,
-    transcript: async () => deeplyFrozen(structuredClone(await runAsOurs(transcript))),
-    messages: async () => deeplyFrozen(structuredClone((messages && (await runAsOurs(messages))) ?? [])),
-    feedback: (text: string) => {
-      // Beyond it the session would only count.
-      said++;
-      const told = String(text);
-      if (said <= BOUNDS.feedbackPendingMax) runAsOurs(() => onFeedback(told));
-    },
+/** Asks a handler. Takes the question's payload for its own. Never rejects. */
+export function runHandler(handler: AnyHandler, question: HookQuestion, signal: AbortSignal): Promise<HookReply> {
+  return runHookHandler(handler, question, signal, {
+    asTheirs: (hook, work) => runAs({ hook }, work),
+    asOurs: runAsOurs,
   });
-}
-
-// Not recursive: arguments come from models and may be nested deep.
-function deeplyFrozen<T extends object>(root: T): T {
-  const open: object[] = [root];
-  for (let next = open.pop(); next; next = open.pop()) {
-    Object.freeze(next);
-    for (const member of Object.values(next)) if (typeof member === 'object' && member !== null) open.push(member);
-  }
-  return root;
-}
-
-// What is thrown may be anything, also something that cannot be told.
-function messageOf(error: unknown): string {
-  try {
-    const text = error instanceof Error ? error.message || error.name : String(error);
-    return text.length > MESSAGE_MAX_CHARS ? `${text.slice(0, MESSAGE_MAX_CHARS)}…` : text;
-  } catch {
-    return 'it threw what cannot be told';
-  }
 }

@@ -155,6 +155,18 @@ describe('what is wrong is refused when it is registered', () => {
       'deny',
     ],
     [
+      'an answer beside the handler that would give it',
+      () => registry().registerAll({ post_turn: { handler: nothing, returns: true } }),
+      'invalid_field',
+      'returns',
+    ],
+    [
+      'an answer that means nothing there',
+      () => registry().registerAll({ post_turn: { returns: { block: true } } }),
+      'invalid_field',
+      'returns',
+    ],
+    [
       'a misspelt setting',
       () => loose().registerSessionHook?.('post_turn', nothing, { timeout: 5 }),
       'unknown_field',

@@ -141,6 +141,7 @@ hooks:
   - { event: PreToolUse, pattern: rm, deny: never }
   - { event: PostToolUse, pattern: 'run_*', max_output: 4000 }
   - { event: OnBudgetThreshold(80), handler: ./policy.js }
+  - { event: session_start, returns: { body: Read AGENTS.md first. } }
 `);
     const table = hooks.table();
     expect(table).toMatchObject([
@@ -155,6 +156,7 @@ hooks:
       { point: 'PreToolUse', pattern: 'rm', deny: 'never' },
       { point: 'PostToolUse', pattern: 'run_*', max_output: 4_000, no_handler: true },
       { point: 'OnBudgetThreshold', pct: 80 },
+      { point: 'session_start', returns: { body: 'Read AGENTS.md first.' } },
     ]);
     expect(table.every(({ source }) => source === 'manifest')).toBe(true);
     expect(files.map((file) => file.replace(/.*\//, ''))).toEqual(['coxswain.yaml', 'policy.js']);

@@ -21,16 +21,16 @@ export function parseMcpConfig(text: string): McpServers | string {
   if (other !== undefined) return `the MCP configuration has the key ${other}; there is only mcpServers`;
   if (!isObject(file.mcpServers)) return 'mcpServers must be an object: server name to server';
 
-  const servers: Record<string, unknown> = {};
+  const servers: [name: string, server: unknown][] = [];
   for (const [name, server] of Object.entries(file.mcpServers)) {
     if (!/^[A-Za-z0-9_-]{1,48}$/.test(name)) {
       return `mcpServers: the name ${JSON.stringify(name)} must be 1 to 48 characters of A-Z a-z 0-9 _ -`;
     }
     const problem = problemOf(server);
     if (problem !== null) return `mcpServers.${name}${problem}`;
-    servers[name] = withoutStdioType(server as Record<string, unknown>);
+    servers.push([name, withoutStdioType(server as Record<string, unknown>)]);
   }
-  const read = readStrictly(McpServers, servers);
+  const read = readStrictly(McpServers, Object.fromEntries(servers));
   if (read.ok) return read.data;
   const [problem] = read.problems;
   return problemSentences([{ ...problem, path: ['mcpServers', ...problem.path] }]).join();

@@ -32,6 +32,7 @@ describe('an MCP configuration', () => {
     ['another key in its place', '{"servers": {}}', 'has no key mcpServers, only servers'],
     ['another key beside it', '{"mcpServers": {}, "inputs": []}', 'has the key inputs'],
     ['a list of servers', '{"mcpServers": []}', 'mcpServers must be an object'],
+    ['a name that would be lost', '{"mcpServers": {"__proto__": {"command": "x"}}}', 'mcpServers.__proto__: this name'],
     ['a server that is none', '{"mcpServers": {"a": 7}}', 'mcpServers.a must be an object'],
     ['a server without either', '{"mcpServers": {"a": {}}}', 'mcpServers.a has neither a command nor a url'],
     ['a server with both', '{"mcpServers": {"a": {"command": "x", "url": "http://y"}}}', 'has a command and a url'],

@@ -45,10 +45,10 @@ export function createMemoryJournal(
       const records = recordsOf(ref);
       return records[indexAfter(records, fence)] ?? null;
     },
-    async *read(ref, fence = 0) {
+    async *read(ref, fence = 0, upTo) {
       assertOpen();
       const records = recordsOf(ref);
-      const end = records.length;
+      const end = upTo === undefined ? records.length : Math.min(indexAfter(records, upTo - 1) + 1, records.length);
       for (let i = indexAfter(records, fence); i < end; i++) yield records[i] as StoredRecord;
     },
     async last(ref) {

@@ -1,6 +1,14 @@
 /** Personas that are served by functions of this process: for programs and tests without a bus. */
-import type { Models, PersonaStep, ServedPersonas, StepEnd } from '@coxswain/ports';
-import { type Persona, runModelStep, type TenantId } from '@coxswain/protocol';
+import type {
+  HookQuestion,
+  HookReply,
+  HookRequest,
+  Models,
+  PersonaStep,
+  ServedPersonas,
+  StepEnd,
+} from '@coxswain/ports';
+import { type AnyHandler, type Persona, runHookHandler, runModelStep, type TenantId } from '@coxswain/protocol';
 
 /** One instance. */
 export interface MemoryPersonaInstance {
@@ -13,8 +21,16 @@ export interface MemoryPersonaInstance {
 
 /** The personas of one program. */
 export interface MemoryPersonas extends ServedPersonas {
-  /** Announces a persona, which needs a version, and takes steps of it by these models. */
-  serve(tenant: TenantId, definition: Persona & { readonly version: string }, models: Models): MemoryPersonaInstance;
+  /**
+   * Announces a persona, which needs a version, and takes steps of it by these models.
+   * @param handlers code of its own hooks, by their ids.
+   */
+  serve(
+    tenant: TenantId,
+    definition: Persona & { readonly version: string },
+    models: Models,
+    handlers?: Readonly<Record<string, AnyHandler>>,
+  ): MemoryPersonaInstance;
   setPause(tenant: TenantId, name: string, pause: { readonly reason?: string | undefined } | null): void;
 }
 
@@ -22,6 +38,7 @@ interface Instance extends MemoryPersonaInstance {
   readonly id: string;
   readonly tenant: TenantId;
   readonly models: Models;
+  readonly handlers: Readonly<Record<string, AnyHandler>>;
   /** Tells those who wait for a step of it that it has gone. */
   readonly lose: Set<() => void>;
 }
@@ -74,6 +91,33 @@ export function createMemoryPersonas(): MemoryPersonas {
     return end;
   }
 
+  async function askHook(request: HookRequest, signal: AbortSignal): Promise<HookReply> {
+    const { ref, registration, transcript, messages, ...rest } = request;
+    const { persona = '', persona_version = '', id } = registration;
+    const [instance] = serving(ref.tenant, persona, persona_version);
+    const handler = instance?.handlers[id.slice(persona.length + 1)];
+    if (!instance || !handler)
+      return { status: 'failed', code: 'hook_unavailable', message: `nobody serves ${persona} ${persona_version}` };
+    const question: HookQuestion = {
+      ...rest,
+      ref,
+      registration,
+      payload: structuredClone(rest.payload),
+      transcript: async () => transcript(),
+      ...(messages ? { messages: async () => messages } : {}),
+    };
+    let lose: () => void = () => undefined;
+    const lost = new Promise<null>((resolve) => {
+      lose = () => resolve(null);
+      instance.lose.add(lose);
+    });
+    const reply = await Promise.race([runHookHandler(handler, question, signal), lost]);
+    instance.lose.delete(lose);
+    if (reply !== null) return reply;
+    if (serving(ref.tenant, persona, persona_version).length > 0 && !signal.aborted) return askHook(request, signal);
+    return { status: 'failed', code: 'hook_unavailable', message: `${instance.id} has gone` };
+  }
+
   return {
     find(tenant, name) {
       const definition = announced.get(keyOf(tenant, name));
@@ -91,7 +135,8 @@ export function createMemoryPersonas(): MemoryPersonas {
       return () => void listeners.delete(listener);
     },
     step,
-    serve(tenant, definition, models) {
+    askHook,
+    serve(tenant, definition, models, handlers = {}) {
       const { name, version } = definition;
       announced.set(keyOf(tenant, name), definition);
       const stop = () => {
@@ -104,6 +149,7 @@ export function createMemoryPersonas(): MemoryPersonas {
         name,
         version,
         models,
+        handlers,
         lose: new Set(),
         stop,
         kill() {

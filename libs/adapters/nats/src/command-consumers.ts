@@ -2,7 +2,7 @@
 import { PARTITIONS, STREAMS, subjects } from '@coxswain/protocol';
 import { type NatsConnection, nanos } from '@nats-io/nats-core';
 import { firstDifference, StreamConfigMismatchError, serverVersionOf } from './ensure-streams.ts';
-import { type ApiError, answerOf, failureOf } from './nats-status.ts';
+import { type ApiError, answerOf, failureOf, isConsumerNotFound } from './nats-status.ts';
 import { type Wire, wireOf } from './wire.ts';
 
 /** The group within which one client at a time is pinned. */
@@ -50,9 +50,19 @@ function consumer(name: string, filter: string): CommandConsumer {
   };
 }
 
+/** Where a consumer of the command stream stands. */
+export interface ConsumerState {
+  readonly name: string;
+  readonly config: object;
+  /** Deliveries so far; one that is made again counts again. */
+  readonly delivered: { readonly consumer_seq: number };
+  /** Deliveries that are not acknowledged. */
+  readonly num_ack_pending: number;
+}
+
 interface ConsumersAnswer {
   readonly total?: number;
-  readonly consumers?: ReadonlyArray<{ readonly name: string; readonly config: object }> | null;
+  readonly consumers?: readonly ConsumerState[] | null;
 }
 
 /**
@@ -65,7 +75,7 @@ export async function ensureConsumers(nc: NatsConnection, wanted: readonly Comma
   await Promise.all(
     wanted
       .filter((spec) => {
-        const config = found.get(spec.durable_name);
+        const config = found.get(spec.durable_name)?.config;
         return config === undefined || firstDifference(spec, config, spec.durable_name) !== null;
       })
       .map((spec) => ensureConsumer(nc, spec)),
@@ -87,8 +97,23 @@ export async function ensureConsumer(nc: NatsConnection, spec: CommandConsumer):
   }
 }
 
-async function listConsumers(wire: Wire): Promise<ReadonlyMap<string, object>> {
-  const found = new Map<string, object>();
+/** Ends consumers and makes them anew: what is not acknowledged is delivered again. @throws as {@link ensureConsumers}. */
+export async function renewConsumers(nc: NatsConnection, names: readonly string[]): Promise<void> {
+  const subject = (name: string) => `$JS.API.CONSUMER.DELETE.${STREAMS.commands}.${name}`;
+  const renewed = commandConsumers().filter(({ durable_name }) => names.includes(durable_name));
+  await Promise.all(
+    renewed.map(async (spec) => {
+      const { error } = answerOf<object>(await wireOf(nc).request(subject(spec.durable_name), new Uint8Array()));
+      // Another host may have been faster.
+      if (error && !isConsumerNotFound(error)) throw refused(error);
+      await ensureConsumer(nc, spec);
+    }),
+  );
+}
+
+/** All consumers of the command stream. @throws NatsUnavailableError, NatsRefusedError. */
+export async function listConsumers(wire: Wire): Promise<ReadonlyMap<string, ConsumerState>> {
+  const found = new Map<string, ConsumerState>();
   let total = 1;
   let offset = 0;
   while (offset < total) {
@@ -96,7 +121,7 @@ async function listConsumers(wire: Wire): Promise<ReadonlyMap<string, object>> {
     const answer = answerOf<ConsumersAnswer>(await wire.request(subject, json({ offset })));
     if (answer.error) throw refused(answer.error);
     const page = answer.consumers ?? [];
-    for (const { name, config } of page) found.set(name, config);
+    for (const state of page) found.set(state.name, state);
     if (page.length === 0) break;
     offset += page.length;
     total = answer.total ?? 0;

@@ -42,6 +42,7 @@ export {
 } from './serve-hooks.ts';
 export { serveLargeFields } from './serve-large-fields.ts';
 export * from './server/mod.ts';
+export { type StalledConsumers, watchForStalledConsumers } from './stalled-consumers.ts';
 export { storeAnswers } from './store-answers.ts';
 export type { StreamSettings } from './stream-configs.ts';
 export { StreamsGoneError } from './streams-gone-error.ts';

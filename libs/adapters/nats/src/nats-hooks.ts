@@ -3,36 +3,24 @@
  *
  * B1: A point without a registration costs nothing: only what the table names is asked, one request for each handler.
  * B2: What has ceased to live stays in the table, marked unavailable; only a removal in the registry takes it out.
- * B3: An answer is a stranger's: it is read once, within a bound, and counts only if it names what was asked. Its
- *     subject cannot be guessed from another question's.
  */
-import { randomUUID } from 'node:crypto';
-import type { HookReply, HookRequest, Hooks, Log } from '@coxswain/ports';
+import type { Hooks, Log } from '@coxswain/ports';
 import {
-  BOUNDS,
-  HEADERS,
-  HOOK_ENVELOPE_MAX_BYTES,
   HOOK_LIVENESS,
-  HOOK_PART_BYTES,
-  HookAnswered,
-  type HookAsked,
   HookBeat,
-  HookCallback,
   type HookTable,
-  type Message,
   parseHookService,
   STREAMS,
   subjects,
   type TenantId,
 } from '@coxswain/protocol';
-import { Kvm } from '@nats-io/kv';
-import { createInbox, headers, type Msg, type NatsConnection } from '@nats-io/nats-core';
+import { headers, type NatsConnection } from '@nats-io/nats-core';
+import { createHookQuestions } from './ask-hooks.ts';
 import { onConnectionChange } from './connection-changes.ts';
 import { ensureBuckets } from './ensure-streams.ts';
 import { type RegisteredHooks, readHookInstances, readHookServices, registeredHooksOf } from './hook-registry-key.ts';
-import { STATUS, statusOf } from './nats-status.ts';
 import { valueIn } from './read-keys.ts';
-import { inboxPrefixOf } from './wire.ts';
+import { watchRegistry } from './watch-registry.ts';
 
 /** Hooks that are served on the bus. */
 export interface NatsHooks extends Hooks {
@@ -47,13 +35,6 @@ interface Service {
   alive: boolean;
 }
 
-interface Pending {
-  readonly request: HookRequest;
-  settle(reply: HookReply): void;
-  /** What is fetched in parts, made once. */
-  readonly lists: Map<'transcript' | 'messages', Buffer>;
-}
-
 const CHECKED_EVERY_MS = 250;
 const INSTANCES_MAX = 256;
 /** Stands for whoever has announced a service. No instance is named so. */
@@ -66,9 +47,8 @@ const ANNOUNCED = '';
 export async function createNatsHooks(nc: NatsConnection, log: Log): Promise<NatsHooks> {
   await ensureBuckets(nc, [STREAMS.registry, STREAMS.hosts]);
   const services = new Map<string, Service>();
-  const pending = new Map<string, Pending>();
+  const questions = createHookQuestions(nc, log);
   const listeners = new Set<() => void>();
-  const inbox = createInbox(inboxPrefixOf(nc));
   const nameOf = ({ tenant, service }: { tenant: string; service: string }) => `${tenant}.${service}`;
   let connected = true;
   let checking = false;
@@ -120,10 +100,10 @@ export async function createNatsHooks(nc: NatsConnection, log: Log): Promise<Nat
     changed();
     if (alive) return;
     const ids = new Set(announcement.registrations.map(({ id }) => id));
-    for (const { request, settle } of [...pending.values()]) {
-      if (request.ref.tenant === tenant && ids.has(request.registration.id))
-        settle(unavailable(`the service ${name} ended while it was asked`));
-    }
+    questions.fail(
+      ({ ref, registration }) => ref.tenant === tenant && ids.has(registration.id),
+      `the service ${name} ended while it was asked`,
+    );
   }
 
   const silent = () => {
@@ -151,7 +131,6 @@ export async function createNatsHooks(nc: NatsConnection, log: Log): Promise<Nat
   const endListening = onConnectionChange(nc, {
     lost() {
       connected = false;
-      for (const { settle } of [...pending.values()]) settle(unavailable('the connection was lost'));
     },
     restored() {
       connected = true;
@@ -166,23 +145,10 @@ export async function createNatsHooks(nc: NatsConnection, log: Log): Promise<Nat
         if (!error) hear(message.subject, message.data);
       },
     }),
-    nc.subscribe(`${inbox}.r.*`, {
-      callback: (error, message) => {
-        const token = message?.subject.slice(inbox.length + 3);
-        const one = error ? undefined : pending.get(token);
-        if (one) one.settle(replyOf(message, one.request));
-      },
-    }),
-    nc.subscribe(`${inbox}.c.*`, {
-      callback: (error, message) => {
-        const one = error ? undefined : pending.get(message.subject.slice(inbox.length + 3));
-        if (one) serveCallback(message, one, log);
-      },
-    }),
   ];
 
   for (const registered of await readHookServices(nc)) take(registered, false);
-  const watch = await (await new Kvm(nc).open(STREAMS.registry)).watch({ key: 'hooks.>' });
+  const watch = await watchRegistry(nc, 'hooks.>', log);
   void (async () => {
     for await (const entry of watch) {
       const head = headers();
@@ -201,39 +167,14 @@ export async function createNatsHooks(nc: NatsConnection, log: Log): Promise<Nat
       listeners.add(listener);
       return () => void listeners.delete(listener);
     },
-    ask(request, signal) {
-      const token = randomUUID();
-      return new Promise((resolve) => {
-        const settle = (reply: HookReply) => {
-          pending.delete(token);
-          signal.removeEventListener('abort', aborted);
-          resolve(reply);
-        };
-        const aborted = () => settle(unavailable('nobody waits for it any more'));
-        pending.set(token, { request, settle, lists: new Map() });
-        try {
-          const body = JSON.stringify(asked(request, `${inbox}.c.${token}`));
-          nc.publish(subjects.hook(request.ref.tenant, request.registration.id), body, {
-            reply: `${inbox}.r.${token}`,
-          });
-        } catch (error) {
-          settle(unavailable(`it could not be asked: ${(error as Error).message}`));
-          return;
-        }
-        // What was published leaves in the first microtask from here, and need not wait for this.
-        queueMicrotask(() => {
-          if (!pending.has(token)) return;
-          if (signal.aborted) aborted();
-          else signal.addEventListener('abort', aborted, { once: true });
-        });
-      });
-    },
+    ask: (request, signal) =>
+      questions.ask(subjects.hook(request.ref.tenant, request.registration.id), request, signal),
     async stop() {
       clearInterval(timer);
       endListening();
       watch.stop();
       for (const subscription of subscriptions) subscription.unsubscribe();
-      for (const { settle } of [...pending.values()]) settle(unavailable('the host stops'));
+      questions.stop();
     },
   };
 }
@@ -255,74 +196,4 @@ function tableOf(services: readonly Service[], tenant: TenantId): HookTable {
         alive ? registration : { ...registration, unavailable: true as const },
       ),
     );
-}
-
-function asked(request: HookRequest, callback: string): HookAsked {
-  const { ref, effectId, registration, payload, messages } = request;
-  return {
-    v: 1,
-    hook: registration.id,
-    session_id: ref.sessionId,
-    effect_id: effectId,
-    point: registration.point,
-    payload,
-    timeout_ms: registration.timeout_ms,
-    callback,
-    ...(messages ? { shows_messages: true as const } : {}),
-  };
-}
-
-function replyOf(message: Msg, { ref, effectId, registration, messages }: HookRequest): HookReply {
-  if (statusOf(message) === STATUS.noResponders) return unavailable('nobody serves it');
-  const bytes = message.data.length;
-  if (bytes > BOUNDS.hookPayloadMaxBytes + HOOK_ENVELOPE_MAX_BYTES) {
-    const told = `the answer has ${bytes} bytes, at most ${BOUNDS.hookPayloadMaxBytes} are taken`;
-    return { status: 'failed', code: 'return_unreadable', message: told };
-  }
-  let value: unknown;
-  try {
-    value = message.json();
-  } catch {
-    return unavailable('what came back is not JSON');
-  }
-  const parsed = HookAnswered.safeParse(value);
-  if (!parsed.success) return unavailable('what came back is no answer of a hook service');
-  const answer = parsed.data;
-  if (answer.hook !== registration.id || answer.session_id !== ref.sessionId || answer.effect_id !== effectId)
-    return unavailable('what came back answers another question');
-  if (answer.status === 'failed') return { status: 'failed', code: answer.code, message: answer.message };
-  if (answer.status === 'returned') return { status: 'returned', raw: answer.raw };
-  const shown = answer.messages.map((one) => (typeof one === 'number' ? messages?.[one] : one));
-  if (shown.includes(undefined)) return unavailable('what came back names messages that were not shown');
-  return { status: 'returned', raw: { messages: shown } };
-}
-
-function serveCallback(message: Msg, { request, lists }: Pending, log: Log): void {
-  try {
-    const wanted = HookCallback.safeParse(message.json());
-    if (!wanted.success) return;
-    const { data } = wanted;
-    if (data.want === 'feedback') {
-      request.onFeedback(data.text);
-      return;
-    }
-    const list =
-      lists.get(data.want) ?? bytesOf(data.want === 'messages' ? (request.messages ?? []) : request.transcript());
-    lists.set(data.want, list);
-    const head = headers();
-    head.set(HEADERS.total, String(list.length));
-    message.respond(list.subarray(data.offset, data.offset + HOOK_PART_BYTES), { headers: head });
-  } catch (error) {
-    log.warn({ hook: request.registration.id, error }, 'what a handler wanted could not be given');
-  }
-}
-
-function bytesOf(messages: readonly Message[]): Buffer {
-  const bytes = Buffer.from(JSON.stringify(messages));
-  if (bytes.length <= BOUNDS.transformedViewMaxBytes) return bytes;
-  throw new Error(`the messages have ${bytes.length} bytes, at most ${BOUNDS.transformedViewMaxBytes} are sent`);
-}
-
-function unavailable(message: string): HookReply {
-  return { status: 'failed', code: 'hook_unavailable', message };
 }

@@ -1,4 +1,5 @@
 /** The inbox port on the command stream: doorbells from pinned consumers, the commands themselves by direct get. */
+import { setTimeout } from 'node:timers/promises';
 import type { CommandInbox, InboxHandlers, Log, StoredCommand } from '@coxswain/ports';
 import {
   BOUNDS,
@@ -15,6 +16,7 @@ import { commandConsumers, ensureConsumers, PIN_GROUP, partitionConsumer, strayC
 import { commandStreamIncarnation, StreamNotThereError } from './command-stream.ts';
 import { onConnectionChange } from './connection-changes.ts';
 import { type PartitionPull, startPartitionPull, tickMs } from './partition-pull.ts';
+import { type StalledConsumers, watchForStalledConsumers } from './stalled-consumers.ts';
 import { createStreamReader, type StoredMessage } from './stream-reader.ts';
 import { StreamsGoneError } from './streams-gone-error.ts';
 import { wireOf } from './wire.ts';
@@ -28,6 +30,8 @@ const NOT_STORED = JSON.stringify({
 });
 /** Commands per request while an inbox is read. */
 const readBatch = 128;
+/** Pauses before a command that has rung and is not found is looked for again, milliseconds. */
+const lookAgainMs = [10, 50];
 
 /**
  * An inbox for one host. The streams are there already ({@link ensureStreams}).
@@ -48,6 +52,7 @@ export async function createNatsInbox(
   let warned = false;
   let handlers: InboxHandlers | null = null;
   let timer: NodeJS.Timeout | null = null;
+  let stalled: StalledConsumers | null = null;
   let endListening: () => void = () => undefined;
   let connected = true;
   let gone = false;
@@ -161,6 +166,7 @@ export async function createNatsInbox(
         }, tickMs);
         // The connection keeps the process alive while it matters.
         timer.unref();
+        stalled = watchForStalledConsumers(nc, log, () => new Set([...pulls.keys()].map(consumerName)));
         endListening = onConnectionChange(nc, {
           lost() {
             connected = false;
@@ -185,8 +191,13 @@ export async function createNatsInbox(
         // Most often one command waits, and one direct get brings it.
         let found = commands.length === 0 ? listOf(await reader.next(subject, last + 1)) : [];
         if (commands.length > 0) found = await reader.batch(subject, last + 1, readBatch);
-        // The replica lags behind the doorbell, or that command is gone: the leader knows.
-        if (found.length === 0) found = listOf(await reader.leaderNext(subject, last + 1));
+        // The replica lags behind the doorbell, or that command is gone: the leader knows. Even that one may not have it
+        // yet where another server rang: what is committed is there for each of them in its own time.
+        for (const pauseMs of [0, ...lookAgainMs]) {
+          if (found.length > 0) break;
+          if (pauseMs > 0) await setTimeout(pauseMs);
+          found = listOf(await reader.leaderNext(subject, last + 1));
+        }
         for (const message of found) {
           commands.push(commandOf(ref, message));
           last = message.seq;
@@ -198,6 +209,8 @@ export async function createNatsInbox(
     async close() {
       if (timer) clearInterval(timer);
       timer = null;
+      stalled?.stop();
+      stalled = null;
       for (const subscription of misaddressed) subscription.unsubscribe();
       misaddressed = [];
       endListening();

@@ -49,7 +49,7 @@ export function createNatsJournal(nc: NatsConnection): Journal {
       const message = await readerOf(ref).leaderNext(subjects.journal(ref), fence + 1);
       return message && recordOf(message);
     },
-    read: (ref, fence = 0) => readRecords(readerOf(ref), ref, fence),
+    read: (ref, fence = 0, upTo) => readRecords(readerOf(ref), ref, fence, upTo),
     async last(ref) {
       const message = await readerOf(ref).leaderLast(subjects.journal(ref));
       return message && recordOf(message);
@@ -67,16 +67,17 @@ export function journalReaders(nc: NatsConnection): (ref: SessionRef) => StreamR
   return ({ sessionId }) => readers.get(journalStreamOf(sessionId)) as StreamReader;
 }
 
-/** The records after `fence`, in order, up to the newest at the time of the call. */
+/** The records after `fence`, in order, up to the newest at the time of the call, or to the one that stands at `upTo`. */
 export async function* readRecords(
   reader: StreamReader,
   ref: SessionRef,
   fence: number,
+  upTo?: number,
 ): AsyncGenerator<StoredRecord, void, undefined> {
   const subject = subjects.journal(ref);
   // Side by side: most sessions fit the first batch, and the leader says whether that was all.
-  const [newest, first] = await Promise.all([reader.leaderLast(subject), reader.batch(subject, fence + 1, readBatch)]);
-  const end = newest?.seq ?? 0;
+  const newest = async () => upTo ?? (await reader.leaderLast(subject))?.seq ?? 0;
+  const [end, first] = await Promise.all([newest(), reader.batch(subject, fence + 1, readBatch)]);
   let last = fence;
   let batch = first;
   while (last < end) {
@@ -87,11 +88,12 @@ export async function* readRecords(
       batch = [message];
     }
     for (const message of batch) {
-      if (message.seq > end) return;
+      if (message.seq > end && upTo === undefined) return;
       last = message.seq;
       yield recordOf(message);
+      if (last >= end) return;
     }
-    if (last < end) batch = await reader.batch(subject, last + 1, readBatch);
+    batch = await reader.batch(subject, last + 1, readBatch);
   }
 }
 

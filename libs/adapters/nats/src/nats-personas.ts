@@ -24,6 +24,7 @@ import {
   versionToken,
 } from '@coxswain/protocol';
 import { createInbox, headers, type NatsConnection } from '@nats-io/nats-core';
+import { createPersonaHookQuestions } from './ask-persona-hooks.ts';
 import { type CallRoutes, createNatsToolCalls } from './nats-tool-calls.ts';
 import { nameAndVersion, servedAs, watchPersonaPresence } from './persona-presence.ts';
 import { unavailable } from './tool-answers.ts';
@@ -56,6 +57,7 @@ const ROUTES: CallRoutes = {
 export async function createNatsPersonas(nc: NatsConnection, log: Log): Promise<NatsPersonas> {
   const presence = await watchPersonaPresence(nc, log);
   const calls = createNatsToolCalls(nc, presence, log, ROUTES);
+  const hooks = createPersonaHookQuestions(nc, log, presence);
   const inbox = createInbox(inboxPrefixOf(nc));
   /** Requests that are too long for a question, by the last token of where they are fetched. */
   const fetched = new Map<string, Buffer>();
@@ -158,6 +160,7 @@ export async function createNatsPersonas(nc: NatsConnection, log: Log): Promise<
     pause: (tenant, name) => presence.pause(tenant, name),
     onChange: (changed) => presence.onChange(changed),
     step,
+    askHook: (request, signal) => hooks.ask(request, signal),
   };
 
   const tools: ToolSource = {
@@ -184,6 +187,7 @@ export async function createNatsPersonas(nc: NatsConnection, log: Log): Promise<
     personas,
     tools,
     async stop() {
+      hooks.stop();
       subscription.unsubscribe();
       calls.close();
       presence.stop();

@@ -2,10 +2,10 @@
 import type { Log } from '@coxswain/ports';
 import { parseQuery, type SessionRef, subjects } from '@coxswain/protocol';
 import type { Msg, NatsConnection } from '@nats-io/nats-core';
+import { answerAsHost } from './answer-as-host.ts';
 
 /** Queries that are being answered at once; whoever asks beyond it is told so and may ask again. */
 const ANSWERING_MAX = 256;
-const QUEUE_GROUP = 'cox-hosts';
 
 /**
  * Answers queries until the returned function is called. An answer is JSON; a refusal is `{code, message}`.
@@ -16,7 +16,6 @@ export function serveQueries(
   log: Log,
   answer: (ref: SessionRef) => Promise<object | null>,
 ): () => void {
-  let answering = 0;
   const reply = async (message: Msg): Promise<object> => {
     const query = parseQuery(message.subject);
     if (!query) return { code: 'invalid_id', message: 'the subject names no session' };
@@ -27,7 +26,6 @@ export function serveQueries(
     return found ?? { code: 'session_not_found', message: `there is no session ${query.ref.sessionId}` };
   };
   const serve = async (message: Msg): Promise<void> => {
-    answering++;
     try {
       respond(message, await reply(message), log);
     } catch (error) {
@@ -35,19 +33,16 @@ export function serveQueries(
       if (code === 'session_deleted') return respond(message, { code, message: why }, log);
       log.warn({ subject: message.subject, error }, 'a query was not answered');
       respond(message, { code: 'query_failed', message: why }, log);
-    } finally {
-      answering--;
     }
   };
-  const subscription = nc.subscribe(subjects.queries, {
-    queue: QUEUE_GROUP,
-    callback: (error, message) => {
-      if (error) log.warn({ error }, 'queries are not served');
-      else if (answering < ANSWERING_MAX) void serve(message);
-      else respond(message, { code: 'too_many_queries', message: 'too many queries are being answered' }, log);
-    },
+  return answerAsHost(nc, {
+    subject: subjects.queries,
+    atOnce: ANSWERING_MAX,
+    answer: serve,
+    full: (message) =>
+      respond(message, { code: 'too_many_queries', message: 'too many queries are being answered' }, log),
+    failed: (error) => log.warn({ error }, 'queries are not served'),
   });
-  return () => subscription.unsubscribe();
 }
 
 function respond(message: Msg, answer: object, log: Log): void {

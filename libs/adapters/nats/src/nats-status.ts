@@ -81,6 +81,11 @@ export function isStreamNotFound(error: ApiError): boolean {
   return error.err_code === 10_059;
 }
 
+/** There is no such consumer. */
+export function isConsumerNotFound(error: ApiError): boolean {
+  return error.err_code === 10_014;
+}
+
 /** There is no such message. */
 export function isMessageNotFound(error: ApiError): boolean {
   return error.err_code === 10_037;

@@ -10,13 +10,13 @@ import {
   ToolBeat,
   type ToolDefinition,
 } from '@coxswain/protocol';
-import { Kvm } from '@nats-io/kv';
 import type { NatsConnection } from '@nats-io/nats-core';
 import { onConnectionChange } from './connection-changes.ts';
 import { ensureBuckets } from './ensure-streams.ts';
 import { readKeys, valueIn } from './read-keys.ts';
 import { isTakenBack } from './registry-keys.ts';
 import type { StoredMessage } from './stream-reader.ts';
+import { watchRegistry } from './watch-registry.ts';
 
 /** See the top of the file. */
 export interface ToolPresence {
@@ -118,7 +118,7 @@ export async function watchToolPresence(nc: NatsConnection, log: Log): Promise<T
   });
   for (const stored of (await readKeys(nc, STREAMS.registry, subjects.toolAnnouncements)).values())
     take(stored, isTakenBack(stored), false);
-  const watch = await (await new Kvm(nc).open(STREAMS.registry)).watch({ key: 'tools.>' });
+  const watch = await watchRegistry(nc, 'tools.>', log);
   void (async () => {
     for await (const { key, revision, value, operation } of watch) {
       const subject = `$KV.${STREAMS.registry}.${key}`;

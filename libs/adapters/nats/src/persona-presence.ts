@@ -10,13 +10,13 @@ import {
   type TenantId,
   TOOL_LIVENESS,
 } from '@coxswain/protocol';
-import { Kvm } from '@nats-io/kv';
 import type { NatsConnection } from '@nats-io/nats-core';
 import { onConnectionChange } from './connection-changes.ts';
 import { ensureBuckets } from './ensure-streams.ts';
 import type { CallPresence } from './nats-tool-calls.ts';
 import { readKeys, valueIn } from './read-keys.ts';
 import { isTakenBack } from './registry-keys.ts';
+import { watchRegistry } from './watch-registry.ts';
 
 /** See the top of the file. As calls see it, what is served is a version: {@link servedAs} names it. */
 export interface PersonaPresence extends CallPresence {
@@ -151,8 +151,7 @@ export async function watchPersonaPresence(nc: NatsConnection, log: Log): Promis
   for (const keys of [subjects.personaAnnouncements, subjects.personaPauses])
     for (const stored of (await readKeys(nc, STREAMS.registry, keys)).values())
       take(stored.subject, stored.seq, stored.data, isTakenBack(stored), false);
-  const registry = await new Kvm(nc).open(STREAMS.registry);
-  const watches = await Promise.all(['personas.>', 'paused-personas.>'].map((key) => registry.watch({ key })));
+  const watches = await Promise.all(['personas.>', 'paused-personas.>'].map((key) => watchRegistry(nc, key, log)));
   for (const watch of watches)
     void (async () => {
       for await (const { key, revision, value, operation } of watch)

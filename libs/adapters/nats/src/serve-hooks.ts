@@ -5,22 +5,21 @@
  * V2: Announcing replaces the whole set of the service, in one write under a fence.
  * V3: Leaving is no deregistration: what was asked is answered, and the registrations stay.
  */
-import type { HookHandlers, HookQuestion, HookReply, Log } from '@coxswain/ports';
+import type { HookHandlers, Log } from '@coxswain/ports';
 import {
-  BOUNDS,
-  canonicalJson,
+  answerHook,
   HEADERS,
   HOOK_LIVENESS,
   HOOK_QUEUE_GROUP,
+  HOOKS_ANSWERING_MAX,
   type HookAnnouncement,
-  HookAsked,
-  type HookCallback,
+  type HookAsked,
+  type HookCallbacks,
   HookServiceName,
-  isInboxSubject,
-  Message,
+  hookUnavailable,
   parseHookService,
+  readHookQuestion,
   readId,
-  returnProblem,
   STREAMS,
   subjects,
   TenantId,
@@ -50,8 +49,6 @@ export interface ServedHooks {
   stop(): Promise<void>;
 }
 
-/** Questions that are being answered at once; whoever asks beyond it is told so. */
-const ANSWERING_MAX = 256;
 /** So long hosts may still ask for what was just taken back: their sessions have to hear of it first. */
 const FORMER_SERVED_MS = 10_000;
 
@@ -64,6 +61,7 @@ export async function serveHooks(nc: NatsConnection, log: Log, options: ServeHoo
   const service = readId(HookServiceName, 'service', options.service);
   await ensureBuckets(nc, [STREAMS.registry, STREAMS.hosts]);
   const instance = nuid.next();
+  const callbacks = callbacksOver(nc);
   const subscriptions = new Map<string, Subscription>();
   const running = new Set<Promise<void>>();
   let current = options.handlers;
@@ -79,15 +77,23 @@ export async function serveHooks(nc: NatsConnection, log: Log, options: ServeHoo
   };
 
   async function answer(id: string, message: Msg): Promise<void> {
-    const question = questionIn(message, id);
+    const question = readHookQuestion(message.string(), (hook) => hook === id);
     if (!question) return log.warn({ subject: message.subject }, 'what came is no question');
     const found = served(question);
-    const busy = running.size >= ANSWERING_MAX ? 'it answers as many questions as it can' : null;
+    const busy = running.size >= HOOKS_ANSWERING_MAX ? 'it answers as many questions as it can' : null;
     const reply =
       found && !busy
-        ? await answered(nc, found.handlers, { ...question, registration: found.registration, tenant })
-        : failed('hook_unavailable', busy ?? `${service} does not serve ${question.hook} at ${question.point}`);
-    if (reply) respond(message, question, reply, log);
+        ? await answerHook(question, tenant, found.registration, callbacks, (asked, signal) =>
+            found.handlers.answer(asked, signal),
+          )
+        : hookUnavailable(question, busy ?? `${service} does not serve ${question.hook} at ${question.point}`);
+    if (reply === null) return;
+    try {
+      message.respond(reply);
+    } catch (error) {
+      // The connection has gone: whoever asked sees that for itself.
+      log.warn({ hook: id, error }, 'an answer was not sent');
+    }
   }
 
   function listen(handlers: HookHandlers): void {
@@ -173,152 +179,15 @@ export async function serveHooks(nc: NatsConnection, log: Log, options: ServeHoo
   };
 }
 
-function questionIn(message: Msg, id: string): HookAsked | null {
-  try {
-    const parsed = HookAsked.safeParse(message.json());
-    if (!parsed.success) return null;
-    const { data } = parsed;
-    return data.hook === id && isInboxSubject(data.callback) ? data : null;
-  } catch {
-    // No JSON.
-    return null;
-  }
-}
-
-type Asked = HookAsked & { readonly registration: HookQuestion['registration']; readonly tenant: TenantId };
-
-async function answered(nc: NatsConnection, handlers: HookHandlers, asked: Asked): Promise<Answer | null> {
-  const { registration, payload, callback, timeout_ms } = asked;
-  const fetched = new Map<string, Promise<readonly Message[]>>();
-  const list = (want: 'transcript' | 'messages') => async () => {
-    const known = fetched.get(want) ?? fetchList(nc, callback, want);
-    fetched.set(want, known);
-    return known;
+/** What answering asks of hosts over a connection. */
+function callbacksOver(nc: NatsConnection): HookCallbacks {
+  return {
+    async fetch(subject, wanted) {
+      const { data, headers } = await wireOf(nc).request(subject, new TextEncoder().encode(wanted));
+      return { part: data, total: Number(headers?.get(HEADERS.total)) };
+    },
+    tell: (subject, text) => nc.publish(subject, text),
   };
-  const question: HookQuestion = {
-    ref: { tenant: asked.tenant, sessionId: asked.session_id },
-    effectId: asked.effect_id,
-    registration,
-    payload,
-    transcript: list('transcript'),
-    ...(asked.shows_messages ? { messages: list('messages') } : {}),
-    onFeedback: (text) => tell(nc, callback, text),
-  };
-  const reply = await answeredWithin(timeout_ms, (signal) => handlers.answer(question, signal));
-  if (reply === null || reply.status === 'failed') return reply;
-  const problem = problemOf(reply.raw);
-  if (problem !== null) return failed('return_unreadable', `the return is not JSON: ${problem}`);
-  return shapedBy(reply.raw, await fetched.get('messages'));
-}
-
-// A return may be an object that throws when it is looked at.
-function problemOf(raw: unknown): string | null {
-  try {
-    return returnProblem(raw);
-  } catch (error) {
-    return String((error as Error)?.message ?? error).slice(0, 500);
-  }
-}
-
-/**
- * Gives a handler up with null, and tells it so, when nobody waits any more: whoever asked began to count before, and
- * says itself that it was too late. Most handlers answer at once, and need no timer.
- */
-function answeredWithin(
-  timeoutMs: number,
-  ask: (signal: AbortSignal) => Promise<HookReply>,
-): Promise<HookReply | null> {
-  const waiting = new AbortController();
-  return new Promise((resolve, reject) => {
-    let timer: NodeJS.Timeout | undefined;
-    const late = () => {
-      resolve(null);
-      waiting.abort();
-    };
-    const starting = setImmediate(() => {
-      timer = setTimeout(late, timeoutMs);
-    });
-    const settled = () => {
-      clearImmediate(starting);
-      clearTimeout(timer);
-    };
-    void ask(waiting.signal).then(resolve, reject).then(settled);
-  });
-}
-
-type Answer =
-  | Extract<HookReply, { status: 'failed' }>
-  | { readonly status: 'returned'; readonly raw: unknown }
-  | { readonly status: 'shaped'; readonly messages: readonly (number | Message)[] };
-
-// A whole view may be larger than a message may be: what was shown is told by its places.
-function shapedBy(raw: unknown, shown: readonly Message[] | undefined): Answer {
-  if (!shown) return { status: 'returned', raw };
-  try {
-    const { messages, ...rest } = raw as { messages?: unknown };
-    const isView = Array.isArray(messages) && Object.keys(rest).length === 0;
-    if (!isView || !messages.every((one) => Message.safeParse(one).success)) return { status: 'returned', raw };
-    return { status: 'shaped', messages: byPlaces(messages as Message[], shown) };
-  } catch {
-    // Nothing that has messages: it is told as it is.
-    return { status: 'returned', raw };
-  }
-}
-
-function byPlaces(returned: readonly Message[], shown: readonly Message[]): (number | Message)[] {
-  const places = new Map(shown.map((message, place) => [canonicalJson(message), place]));
-  return returned.map((message) => places.get(canonicalJson(message)) ?? message);
-}
-
-function failed(
-  code: 'hook_unavailable' | 'return_unreadable',
-  message: string,
-): Extract<Answer, { status: 'failed' }> {
-  return { status: 'failed', code, message };
-}
-
-function respond(message: Msg, asked: HookAsked, answer: Answer, log: Log): void {
-  try {
-    message.respond(replyOf(asked, answer));
-  } catch (error) {
-    // The connection has gone: whoever asked sees that for itself.
-    log.warn({ hook: asked.hook, error }, 'an answer was not sent');
-  }
-}
-
-function replyOf({ hook, session_id, effect_id }: HookAsked, answer: Answer): string {
-  const reply = (what: Answer) => JSON.stringify({ v: 1, hook, session_id, effect_id, ...what });
-  try {
-    const text = reply(answer);
-    const bytes = Buffer.byteLength(text);
-    if (bytes <= BOUNDS.hookPayloadMaxBytes) return text;
-    return reply(
-      failed('return_unreadable', `the return has ${bytes} bytes, at most ${BOUNDS.hookPayloadMaxBytes} are taken`),
-    );
-  } catch (error) {
-    return reply(failed('return_unreadable', `the return is not JSON: ${(error as Error).message.slice(0, 500)}`));
-  }
-}
-
-function tell(nc: NatsConnection, callback: string, text: string): void {
-  const said: HookCallback = { want: 'feedback', text: text.slice(0, 8_192) };
-  nc.publish(callback, JSON.stringify(said));
-}
-
-async function fetchList(nc: NatsConnection, callback: string, want: 'transcript' | 'messages'): Promise<Message[]> {
-  const parts: Uint8Array[] = [];
-  let offset = 0;
-  let total = Number.POSITIVE_INFINITY;
-  while (offset < total) {
-    const wanted: HookCallback = { want, offset };
-    const part = await wireOf(nc).request(callback, new TextEncoder().encode(JSON.stringify(wanted)));
-    total = Number(part.headers?.get(HEADERS.total));
-    if (!(total <= BOUNDS.transformedViewMaxBytes) || part.data.length === 0)
-      throw new Error('the host does not give it');
-    parts.push(part.data);
-    offset += part.data.length;
-  }
-  return Message.array().parse(JSON.parse(Buffer.concat(parts).toString('utf8')));
 }
 
 /** A hook service as it is registered. */

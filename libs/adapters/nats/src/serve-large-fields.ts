@@ -6,21 +6,19 @@
 import type { Blobs, Log } from '@coxswain/ports';
 import { HEADERS, parseLargeField, subjects } from '@coxswain/protocol';
 import { headers, type Msg, type NatsConnection } from '@nats-io/nats-core';
+import { answerAsHost } from './answer-as-host.ts';
 
 /** Large fields that are being handed out at once, each of them in memory. */
 const ANSWERING_MAX = 16;
 /** Bytes of one answer. */
 const CHUNK_BYTES = 256 * 1024;
-const QUEUE_GROUP = 'cox-hosts';
 
 /**
  * Answers until the returned function is called: the bytes in order, in messages of their own, then an empty one that says in
  * `Cox-Total` how many they were, or in `Cox-Error` why there are none (`blob_missing`, `too_many_queries`, `query_failed`).
  */
 export function serveLargeFields(nc: NatsConnection, log: Log, blobs: Pick<Blobs, 'get'>): () => void {
-  let answering = 0;
-  const serve = async (message: Msg): Promise<void> => {
-    answering++;
+  const answer = async (message: Msg): Promise<void> => {
     try {
       const sha256 = parseLargeField(message.subject);
       const bytes = sha256 === null ? null : await blobs.get(sha256);
@@ -30,19 +28,15 @@ export function serveLargeFields(nc: NatsConnection, log: Log, blobs: Pick<Blobs
     } catch (error) {
       log.warn({ subject: message.subject, error: (error as Error).message }, 'a large field was not handed out');
       if (!nc.isClosed()) end(message, HEADERS.error, 'query_failed');
-    } finally {
-      answering--;
     }
   };
-  const subscription = nc.subscribe(subjects.largeFields, {
-    queue: QUEUE_GROUP,
-    callback: (error, message) => {
-      if (error) log.warn({ error }, 'large fields are not handed out');
-      else if (answering < ANSWERING_MAX) void serve(message);
-      else end(message, HEADERS.error, 'too_many_queries');
-    },
+  return answerAsHost(nc, {
+    subject: subjects.largeFields,
+    atOnce: ANSWERING_MAX,
+    answer,
+    full: (message) => end(message, HEADERS.error, 'too_many_queries'),
+    failed: (error) => log.warn({ error }, 'large fields are not handed out'),
   });
-  return () => subscription.unsubscribe();
 }
 
 function end(message: Msg, name: string, value: string): void {

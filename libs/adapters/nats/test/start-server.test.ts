@@ -154,6 +154,20 @@ describe('a state folder', { timeout: 60_000 }, () => {
     await start(stateDir);
   });
 
+  test('names who has it, where that one has said so', async () => {
+    const stateDir = temporaryDir();
+    const passing = await start(stateDir, { holder: { title: 'cox run', passing: true } });
+    await expect(startServer({ binary, stateDir })).rejects.toMatchObject({
+      holder: { title: 'cox run', passing: true },
+      message: `${stateDir} is in use by process ${process.pid}, cox run: wait for its end, stop it, or choose another state directory`,
+    });
+    await passing.stop();
+    await start(stateDir, { holder: { title: 'cox up', passing: false } });
+    await expect(startServer({ binary, stateDir })).rejects.toMatchObject({
+      message: expect.stringContaining('cox up: stop that one'),
+    });
+  });
+
   test('goes to exactly one of many that want it at once', async () => {
     const stateDir = temporaryDir();
     const results = await Promise.allSettled(Array.from({ length: 6 }, () => start(stateDir)));

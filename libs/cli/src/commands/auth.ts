@@ -16,9 +16,15 @@ import type { CommandRun } from '../line/command-spec.ts';
 import { readWorker, WORKERS_MAX } from '../run/typed-worker.ts';
 import { standardStreams } from '../terminal/streams.ts';
 import { changeKeys } from './auth-change.ts';
+import { changeTokens } from './auth-token.ts';
 
 /** Writes who may do what on a bus: accounts for its servers, and a key for each role. */
-export const run: CommandRun = async ({ flags, env }) => {
+export const run: CommandRun = async (invocation) => {
+  const { flags, args, env } = invocation;
+  if (args[0] === 'token') return changeTokens(invocation);
+  if (args[0] !== undefined) throw usageError(`cox auth takes token or nothing, not "${args[0].slice(0, 64)}"`);
+  for (const flag of ['tokens', 'scope', 'expires'] as const)
+    if (flags.on(flag)) throw usageError(`--${flag} is for cox auth token`);
   const named = flags.text('out');
   if (named === undefined || named.trim() === '') throw usageError('cox auth needs a folder to write: --out ./auth');
   const out = resolve(typedIn(env), named);

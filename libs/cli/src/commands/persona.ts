@@ -57,9 +57,14 @@ async function act(
       if ((await showServedPersonas(nc, tenant, json)) === 0 && !json)
         standardStreams.err('no persona is served or paused\n');
       return null;
-    case 'pause':
+    case 'pause': {
       if (!(await pausePersona(nc, tenant, name, reason))) refuse('persona_paused', `${name} is paused already`);
-      return { type: 'persona_paused', text: `${name} is paused: no new step of it starts` };
+      const isServed = (await listServedPersonas(nc, tenant)).some(
+        (one) => one.name === name && one.instances.length > 0,
+      );
+      const hint = isServed ? '' : ' (nobody serves one of that name now)';
+      return { type: 'persona_paused', text: `${name} is paused: no new step of it starts${hint}` };
+    }
     case 'resume':
       if (!(await resumePersona(nc, tenant, name))) refuse('persona_not_paused', `${name} is not paused`);
       return { type: 'persona_resumed', text: `${name} goes on` };

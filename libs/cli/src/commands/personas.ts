@@ -1,10 +1,11 @@
 /** `cox personas`. */
 import { join, relative, resolve } from 'node:path';
-import { nearestWord, type Persona } from '@coxswain/protocol';
+import { type HookRegistration, nearestWord, type Persona, readPersonaHooks } from '@coxswain/protocol';
 import { personaVersion } from '@coxswain/session';
 import { typedIn } from '../instance/state-dir.ts';
 import { CliError, EXIT, type ExitCode, usageError } from '../line/cli-error.ts';
 import type { Invocation } from '../line/command-spec.ts';
+import { missingCode } from '../run/persona-code.ts';
 import {
   choosePersona,
   PERSONAS_FOLDER,
@@ -63,6 +64,17 @@ function withStrangers(found: readonly Read[]): Read[] {
   });
 }
 
+/** Two of one name in a folder: only one of them could ever go along with a session. */
+function withNamesakes(found: readonly Read[]): Read[] {
+  return found.map((one, index) => {
+    const { path, persona, among, place } = one;
+    const first = found.find((other) => other.among === among && other.persona?.name === persona?.name);
+    if (!persona || among === undefined || !first || found.indexOf(first) === index) return one;
+    const at = place?.(['name']) ?? path;
+    return { path, among, problem: `${at}: name: ${first.path} is named ${persona.name} already` };
+  });
+}
+
 async function list(folder: string, named: readonly string[], json: boolean): Promise<ExitCode> {
   const found = await readAll(folder, named);
   if (json) for (const one of found) standardStreams.out(`${JSON.stringify(rowOf('persona', one))}\n`);
@@ -76,19 +88,25 @@ async function list(folder: string, named: readonly string[], json: boolean): Pr
         ),
       ),
     );
-    if (found.length === 0) standardStreams.err(`no persona lies in ${PERSONAS_FOLDER}/\n`);
+    if (found.length === 0)
+      standardStreams.err(`no persona lies in ${named.length > 0 ? named.join(', ') : `${PERSONAS_FOLDER}/`}\n`);
   }
   return EXIT.ok;
 }
 
 async function check(folder: string, named: readonly string[], json: boolean): Promise<ExitCode> {
-  const found = withStrangers(await readAll(folder, named));
-  if (found.length === 0) throw usageError(`cox personas check needs a file or a folder: ${PERSONAS_FOLDER}/ has none`);
+  const found = withNamesakes(withStrangers(await readAll(folder, named)));
+  if (found.length === 0) {
+    const where = named.length > 0 ? named.join(', ') : `${PERSONAS_FOLDER}/`;
+    throw usageError(`cox personas check needs a file or a folder with personas: ${where} has none`);
+  }
   for (const one of found) {
     const { path, persona, problem } = one;
     if (json) standardStreams.out(`${JSON.stringify(rowOf('persona_check', one))}\n`);
     else
       standardStreams.out(persona ? `${path}: ${persona.name} ${personaVersion(persona)} is valid\n` : `${problem}\n`);
+    const hooks = persona && !json ? hookRows(persona, personaVersion(persona)) : [];
+    if (hooks.length > 0) standardStreams.out(table(hooks));
   }
   const wrong = found.filter(({ persona }) => !persona).length;
   if (wrong === 0) return EXIT.ok;
@@ -131,8 +149,9 @@ async function readAll(folder: string, named: readonly string[]): Promise<Read[]
 async function readOne(folder: string, path: string): Promise<Read> {
   const shown = relative(folder, path) || '.';
   try {
-    const { persona, place } = await readPersona(path);
-    return { path: shown, persona, place };
+    const { persona, place, folder: beside } = await readPersona(path);
+    const missing = await missingCode(persona, beside, place);
+    return missing === null ? { path: shown, persona, place } : { path: shown, problem: missing };
   } catch (error) {
     if (!(error instanceof CliError)) throw error;
     return { path: shown, problem: error.message.replace(/^persona /, '') };
@@ -148,7 +167,12 @@ function inOneLine({ description = '', handoffs = [] }: Persona): string {
 function rowOf(type: string, { path, persona, problem }: Read): object {
   if (!persona) return { type, path, valid: false, problem };
   const { name, description, handoffs } = persona;
-  const more = { ...(description ? { description } : {}), ...(handoffs?.length ? { handoffs } : {}) };
+  const hooks = (persona.hooks?.length ?? 0) + (persona.on_finish === undefined ? 0 : 1);
+  const more = {
+    ...(description ? { description } : {}),
+    ...(handoffs?.length ? { handoffs } : {}),
+    ...(hooks > 0 ? { hooks } : {}),
+  };
   return { type, path, valid: true, name, version: personaVersion(persona), ...more };
 }
 
@@ -164,5 +188,25 @@ function inWords(persona: Persona, version: string): string {
     ['hands off to', handoffs?.join(', ')],
     ['tools', tools && [...tools.allow, ...tools.deny.map((glob) => `not ${glob}`)].join(', ')],
   ].filter((row): row is [string, string] => Boolean(row[1]));
-  return `${table(rows)}${prompt.trim() === '' ? '' : `\n${prompt.trimEnd()}\n`}`;
+  const hooks = hookRows(persona, version);
+  const told = hooks.length === 0 ? '' : `\nhooks\n${table(hooks)}`;
+  return `${table(rows)}${told}${prompt.trim() === '' ? '' : `\n${prompt.trimEnd()}\n`}`;
+}
+
+/** Its hooks in the order in which they are asked at each point: id, point, when, and what they do. */
+function hookRows(persona: Persona, version: string): string[][] {
+  const read = readPersonaHooks(persona, version);
+  if ('problem' in read) return [];
+  return read.hooks.map(({ registration, handler }) => [
+    `  ${registration.id}`,
+    registration.pct === undefined ? registration.point : `${registration.point}(${registration.pct})`,
+    [registration.step, registration.pattern].filter((one) => one !== undefined).join(' '),
+    handler === undefined ? whatItSays(registration) : `asks ${handler}`,
+  ]);
+}
+
+function whatItSays({ deny, max_output, returns }: HookRegistration): string {
+  if (deny !== undefined) return `denies: ${deny}`;
+  if (returns === undefined) return `cuts to ${max_output} characters`;
+  return `returns ${JSON.stringify(returns)}`;
 }

@@ -15,23 +15,40 @@ import type { CommandRun, Invocation } from '../line/command-spec.ts';
 import { readPersona } from '../run/persona-file.ts';
 import { counted } from '../terminal/counted.ts';
 import { standardStreams } from '../terminal/streams.ts';
+import { serveGateway } from './serve-gateway.ts';
 
 /** Runs one service on a bus until it is told to stop. */
 export const run: CommandRun = (invocation) => {
   const [what, file, ...others] = invocation.args;
   if (what === 'persona') return servePersonas(invocation, [...(file === undefined ? [] : [file]), ...others]);
   if (others.length > 0) throw usageError(`cox serve ${String(what).slice(0, 64)} takes one file`);
+  if (what === 'gateway') {
+    if (file !== undefined) throw usageError('cox serve gateway takes no file; --tokens FILE says who is let in');
+    return serveGateway(invocation, () => someBus(invocation));
+  }
+  for (const flag of OF_GATEWAY) if (invocation.flags.on(flag)) throw usageError(`--${flag} is for cox serve gateway`);
   if (invocation.flags.on('at-once')) throw usageError('--at-once is for cox serve persona');
   if (what === 'hooks') return serveHooks(invocation, file);
   if (what === 'tool') return serveTool(invocation, file);
   if (what !== 'sessions')
-    throw usageError(`cox serve takes hooks, persona, tool or sessions, not "${String(what).slice(0, 64)}"`);
+    throw usageError(`cox serve takes hooks, persona, tool, sessions or gateway, not "${String(what).slice(0, 64)}"`);
   if (file !== undefined) throw usageError(`cox serve sessions takes no file; --manifest ${file} declares its hooks`);
   if (invocation.flags.on('name')) throw usageError('--name is the name of a hook service');
   if (invocation.flags.on('tenant'))
     throw usageError('--tenant is whose hooks, personas or tools are served; a host serves all tenants');
   return serveSessions(invocation);
 };
+
+const OF_GATEWAY = [
+  'listen',
+  'public-url',
+  'allow-origin',
+  'tokens',
+  'jwks',
+  'issuer',
+  'audience',
+  'tenant-claim',
+] as const;
 
 async function serveHooks(invocation: Invocation, given: string | undefined): Promise<ExitCode> {
   const { flags, env } = invocation;
@@ -93,19 +110,22 @@ async function servePersonas(invocation: Invocation, paths: readonly string[]): 
   if (flags.on('manifest')) throw usageError('--manifest belongs to sessions');
   if (flags.on('name')) throw usageError('--name is the name of a hook service; a persona is named by its definition');
   const stepsAtOnce = flags.whole('at-once', { min: 1, max: PERSONA_SERVICE_BOUNDS.stepsAtOnceMax });
-  const { startPersonaService, isPersonaModule, loadPersonaModule } = await import('@coxswain/personas');
+  const { startPersonaService, isPersonaModule, loadPersonaModule, loadPersonaHandlers } = await import(
+    '@coxswain/personas'
+  );
   const personas: PersonaToServe[] = [];
   for (const given of paths) {
     const path = resolve(typedIn(env), given);
     if (isPersonaModule(path)) personas.push(await loadPersonaModule(path));
     else {
-      const { input } = await readPersona(path);
-      personas.push({ definition: input, folder: typedIn(env) });
+      const { input, persona, place, folder } = await readPersona(path);
+      const handlers = await loadPersonaHandlers(persona, folder, place);
+      personas.push({ definition: input, handlers, folder: typedIn(env) });
     }
   }
   const { address, stateDir } = await someBus(invocation);
   const tenant = namedTenant(flags, address.credentials?.tenant);
-  const thrown = thrownByOthers('a tool of a persona');
+  const thrown = thrownByOthers('a tool or a hook of a persona');
   return serveUntilTold(
     { name: 'persona', stateDir, title: ({ personas: served }) => `the personas ${named(served)}` },
     () => startPersonaService({ personas, tenant, stepsAtOnce, stateDir, nats: address, log: logTarget() }),

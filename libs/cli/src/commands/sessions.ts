@@ -7,7 +7,7 @@ import { CliError, EXIT } from '../line/cli-error.ts';
 import type { CommandRun } from '../line/command-spec.ts';
 import { pageOf } from '../run/session-page.ts';
 import { counted } from '../terminal/counted.ts';
-import { waitsFor } from '../terminal/event-lines.ts';
+import { awaited, waitsFor } from '../terminal/event-lines.ts';
 import { standardStreams } from '../terminal/streams.ts';
 import { ago, table } from '../terminal/table.ts';
 
@@ -36,17 +36,7 @@ export const run: CommandRun = (invocation) => {
     } else if (wanted.length === 0) {
       standardStreams.err('no sessions yet: cox run "…" --model provider/name\n');
     } else {
-      const rows = listed.map(({ session_id, state, stop_reason, n, at, unreadable, suspended, wakes_at, deleted }) =>
-        unreadable === undefined
-          ? [
-              session_id,
-              `${describeState(state, stop_reason)}${waiting(suspended, wakes_at)}`,
-              ago(at),
-              `${counted(n, 'record')}${howDeleted(deleted)}`,
-            ]
-          : [session_id, 'unreadable', '', unreadable],
-      );
-      standardStreams.out(table(rows));
+      standardStreams.out(table(listed.map(rowOf)));
     }
     const last = listed.at(-1);
     if (left > 0 && last) {
@@ -71,16 +61,53 @@ async function requireStreams({ address, client }: OpenBus): Promise<void> {
   throw new CliError(EXIT.error, 'streams_missing', message);
 }
 
-/** A session's listing, with what its newest record alone does not say. */
-type Listed = SessionListing & Partial<Pick<SessionStatus, 'suspended' | 'wakes_at'>>;
+/** Records. */
+const READ_FOR_ITS_PERSONA_MAX = 256;
 
-// A command after the end of a run makes a newer record, which does not say how the run ended; and one after a
-// suspension makes one that does not say what it waits for.
+/** A session's listing, with what its newest record alone does not say; `persona` is null where nobody could be asked. */
+type Listed = SessionListing & { readonly persona: string | null } & Partial<
+    Pick<SessionStatus, 'suspended' | 'wakes_at' | 'waiting_for_persona'>
+  >;
+
+// Who has the session, how its run ended and what it waits for stand in records before the newest.
 async function completed(bus: OpenBus, listing: SessionListing): Promise<Listed> {
-  const waits = WAITS.has(topState(listing.state));
-  if (!waits && (!hasEnded(listing.state) || listing.stop_reason !== null)) return listing;
-  const { stop_reason, suspended, wakes_at } = await sessionStatus(bus, bus.client.session(listing.session_id));
-  return waits ? { ...listing, suspended, wakes_at } : { ...listing, stop_reason };
+  if (listing.deleted || listing.unreadable !== undefined) return { ...listing, persona: null };
+  const ended = hasEnded(listing.state);
+  const isPartial = WAITS.has(topState(listing.state)) || (ended && listing.stop_reason === null);
+  // Where no host can be asked the whole journal is read, which is not worth a name where it is long.
+  if (!bus.hosted && !isPartial && listing.n > READ_FOR_ITS_PERSONA_MAX) return { ...listing, persona: null };
+  const status = await statusInList(bus, listing.session_id);
+  if (!status) return { ...listing, persona: null };
+  const { persona, suspended, wakes_at, waiting_for_persona } = status;
+  return {
+    ...listing,
+    persona,
+    ...(ended ? { stop_reason: listing.stop_reason ?? status.stop_reason } : {}),
+    ...(WAITS.has(topState(listing.state)) ? { suspended, wakes_at } : {}),
+    ...(waiting_for_persona && !ended ? { waiting_for_persona } : {}),
+  };
+}
+
+/** One session that is deleted meanwhile, or whose past cannot be read, hides no other. */
+async function statusInList(bus: OpenBus, sessionId: string): Promise<SessionStatus | null> {
+  try {
+    return await sessionStatus(bus, bus.client.session(sessionId));
+  } catch (error) {
+    if (typeof (error as { readonly code?: unknown }).code !== 'string' || bus.gone.aborted) throw error;
+    return null;
+  }
+}
+
+function rowOf(one: Listed): string[] {
+  const { session_id, persona, state, stop_reason, n, at, unreadable, deleted } = one;
+  if (unreadable !== undefined) return [session_id, '', 'unreadable', '', unreadable];
+  return [
+    session_id,
+    printable(persona ?? ''),
+    `${describeState(state, stop_reason)}${waiting(one)}`,
+    ago(at),
+    `${counted(n, 'record')}${howDeleted(deleted)}`,
+  ];
 }
 
 function howDeleted(deleted: Listed['deleted']): string {
@@ -91,7 +118,8 @@ function howDeleted(deleted: Listed['deleted']): string {
 
 const WAITS: ReadonlySet<string> = new Set(['suspended', 'daemon_idle']);
 
-function waiting(suspended: Listed['suspended'], wakesAt: Listed['wakes_at']): string {
+function waiting({ suspended, wakes_at, waiting_for_persona }: Listed): string {
+  if (waiting_for_persona) return `, ${awaited(waiting_for_persona)}`;
   if (suspended) return waitsFor(suspended);
-  return wakesAt ? `, until ${wakesAt}` : '';
+  return wakes_at ? `, until ${wakes_at}` : '';
 }

@@ -6,7 +6,7 @@ import { findSession } from '../instance/resolve-session.ts';
 import { foldStatus, sessionStatus } from '../instance/session-status.ts';
 import { EXIT } from '../line/cli-error.ts';
 import type { CommandRun } from '../line/command-spec.ts';
-import { budgetLine, spent, waitsFor } from '../terminal/event-lines.ts';
+import { awaited, budgetLine, spent, waitsFor } from '../terminal/event-lines.ts';
 import { standardStreams } from '../terminal/streams.ts';
 import { ago, table } from '../terminal/table.ts';
 
@@ -28,6 +28,10 @@ function contextLine({ tokens, window, messages, compactions }: SessionStatus['c
   return `~${count(tokens)}${of} tokens in ${count(messages)} message${messages === 1 ? '' : 's'}${passes}`;
 }
 
+function personaLine({ persona, persona_version: version }: SessionStatus): string {
+  return persona === null ? 'none yet' : `${persona}${version === null ? '' : `, version ${printable(version)}`}`;
+}
+
 function forPeople(status: SessionStatus): string {
   const child = typeof status.state === 'string' ? '' : Object.values(status.state)[0];
   const rows: string[][] = [
@@ -42,7 +46,7 @@ function forPeople(status: SessionStatus): string {
           ],
         ]
       : []),
-    ['persona', status.persona ?? 'none yet'],
+    ['persona', personaLine(status)],
     ['model', status.model ?? 'none yet'],
     ['used', `${spent(status.usage, status.cost_usd)}${status.run === 1 ? '' : ', in all runs'}`],
     ...status.budgets.map((state) => ['budget', budgetLine(state)]),
@@ -54,6 +58,8 @@ function forPeople(status: SessionStatus): string {
     const how = `${by_itself ? 'by itself' : 'by command'}, ${ago(since)}${reason === null ? '' : ` (${printable(reason)})`}`;
     rows.push(['suspended', `${how}${waitsFor(status.suspended) || ', until it is resumed'}`]);
   }
+  const { waiting_for_persona: persona } = status;
+  if (persona) rows.push(['waits', `${awaited(persona)} (since ${ago(persona.since)})`]);
   if (status.wakes_at !== null && !status.suspended) rows.push(['wakes', status.wakes_at]);
   if (status.error) {
     const at = status.failed_at === null ? '' : ` (at record ${status.failed_at})`;

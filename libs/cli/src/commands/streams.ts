@@ -25,7 +25,7 @@ export const run: CommandRun = async ({ flags, env }) => {
     const message = `nothing runs on ${stateDir}; name a bus with --nats or NATS_URL: hosts of this machine make their own`;
     throw new CliError(EXIT.error, 'not_running', message);
   }
-  const client = await connectTo(address);
+  const client = await connectTo(address, env);
   try {
     const before = copiesOf((await client.busInfo()).streams);
     if (replicas !== undefined && replicas < before.most && !flags.on('yes') && !(await mayLower(before, replicas))) {

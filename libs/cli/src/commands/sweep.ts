@@ -17,7 +17,8 @@ const MAX = 1_000;
 export const run: CommandRun = async (invocation) => {
   const { flags, env } = invocation;
   const kept = flags.inOrder(['keep']).map(({ value }) => value);
-  const keptMs = keptFor(kept);
+  const times = keptTimes(kept);
+  const keptMs = (tenant: string) => times.get(tenant) ?? times.get(OF_ALL) ?? null;
   const max = flags.whole('max', { min: 1, max: 1_000_000 }) ?? MAX;
   const dryRun = flags.on('dry-run');
   const json = flags.on('json');
@@ -29,7 +30,7 @@ export const run: CommandRun = async (invocation) => {
     );
   return withBusOnce(invocation, false, (bus) =>
     withAdminPorts(bus, async (ports) => {
-      refuseUnknown(kept, await ports.purge.tenants(), sure);
+      refuseUnknown([...times.keys()], await ports.purge.tenants(), sure);
       const options = { keptMs, max, dryRun, by: whoDeletes(env) };
       if (kept.length > 0 && !sure && isInteractive() && !(await isConfirmed(ports, options))) {
         standardStreams.err('nothing was deleted\n');
@@ -63,9 +64,8 @@ export const run: CommandRun = async (invocation) => {
  * A name that is misspelled would have the sessions that it was to keep deleted by the time of all others. Whoever is sure of
  * it, and whoever only asks what would go, is told.
  */
-function refuseUnknown(kept: readonly string[], tenants: readonly string[], sure: boolean): void {
-  const named = kept.filter((text) => text.includes('=')).map((text) => text.slice(0, text.indexOf('=')));
-  const unknown = named.filter((tenant) => !tenants.includes(tenant));
+function refuseUnknown(named: readonly string[], tenants: readonly string[], sure: boolean): void {
+  const unknown = named.filter((tenant) => tenant !== OF_ALL && !tenants.includes(tenant));
   if (unknown.length === 0) return;
   const there = tenants.length === 0 ? 'there is none of any' : `there are some of ${tenants.slice(0, 16).join(', ')}`;
   const message = `--keep names ${unknown.join(', ')}, and no session is of such a tenant; ${there}`;
@@ -84,12 +84,15 @@ async function isConfirmed(ports: DeletePorts, options: SweepOptions): Promise<b
   return askYes(`Delete ${what.join(', ')} for good?`);
 }
 
-/** How long sessions of a tenant are kept, by what was given: a tenant's own time goes before that of all. */
-export function keptFor(given: readonly string[]): (tenant: string) => number | null {
+/** Stands for every tenant without a time of its own; no tenant has an empty name. */
+const OF_ALL = '';
+
+/** How long sessions are kept, milliseconds by tenant, by what was given. */
+function keptTimes(given: readonly string[]): ReadonlyMap<string, number> {
   const times = new Map<string, number>();
   for (const text of given) {
     const at = text.indexOf('=');
-    const tenant = at < 0 ? '' : text.slice(0, at);
+    const tenant = at < 0 ? OF_ALL : text.slice(0, at);
     const ms = readRetention(text.slice(at + 1));
     if (ms === null || (at >= 0 && !TenantId.safeParse(tenant).success))
       throw usageError(
@@ -98,5 +101,5 @@ export function keptFor(given: readonly string[]): (tenant: string) => number | 
     if (times.has(tenant)) throw usageError(`--keep is given twice for ${at < 0 ? 'all tenants' : tenant}`);
     times.set(tenant, ms);
   }
-  return (tenant) => times.get(tenant) ?? times.get('') ?? null;
+  return times;
 }

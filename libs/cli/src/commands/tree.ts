@@ -1,5 +1,5 @@
 /** `cox tree`. */
-import { describeState, readTree, type SessionTree, type TreeNode } from '@coxswain/client';
+import { describeState, nodesOf, readTree, type SessionTree, type TreeNode } from '@coxswain/client';
 import { type OpenBus, withBus } from '../instance/open-bus.ts';
 import { findSession } from '../instance/resolve-session.ts';
 import { stopSignal } from '../instance/stop-signal.ts';
@@ -81,8 +81,4 @@ function doing({ state, stop_reason, approvals, problem }: TreeNode): string {
   if (problem !== null) return problem;
   if (state === null) return 'not begun';
   return `${describeState(state, stop_reason)}${approvals > 0 ? `, ${approvals} to approve` : ''}`;
-}
-
-function nodesOf(node: TreeNode): TreeNode[] {
-  return [node, ...node.children.flatMap(nodesOf)];
 }

@@ -1,15 +1,22 @@
 /** `cox up`. */
 import { connectionUrl, parseConnectionUrl } from '@coxswain/adapter-nats';
-import { startEmbedded } from '../instance/embedded.ts';
+import type { GatewayService } from '@coxswain/gateway';
+import { type EmbeddedInstance, startEmbedded } from '../instance/embedded.ts';
+import { removeGatewayFile, writeGatewayFile } from '../instance/gateway-file.ts';
 import { answerHealth } from '../instance/health-socket.ts';
 import { manifestNotice, manifestOf } from '../instance/manifest.ts';
+import { gatewayLines, ownGatewayPort, startOwnGateway } from '../instance/own-gateway.ts';
 import { pastedCommand } from '../instance/pasted-command.ts';
 import { logTarget, serveUntilTold } from '../instance/serve-until-told.ts';
 import { stateDirOf } from '../instance/state-dir.ts';
 import { stopSignal } from '../instance/stop-signal.ts';
+import { whenFree } from '../instance/when-free.ts';
 import { CliError, EXIT, type ExitCode, usageError } from '../line/cli-error.ts';
 import type { CommandRun, Invocation } from '../line/command-spec.ts';
 import { standardStreams } from '../terminal/streams.ts';
+
+/** So long a command that keeps a server on the folder is waited for. */
+const FOLDER_FREE_WITHIN_MS = 60_000;
 
 /** Runs everything on this machine until it is told to stop, or its server ends. */
 export const run: CommandRun = (invocation) => {
@@ -20,21 +27,44 @@ export const run: CommandRun = (invocation) => {
   const external = flags.text('nats') ?? inherited;
   if (external !== undefined && port !== undefined)
     throw usageError('--port is for a server that is started here, and --nats names another');
+  if (external !== undefined && flags.on('wait-for-folder'))
+    throw usageError('--wait-for-folder is for a server that is started here, and another is named');
   return external === undefined ? upEmbedded(invocation, port) : upOnBus(invocation, external);
 };
 
 async function upEmbedded({ flags, env }: Invocation, port: number | undefined): Promise<ExitCode> {
+  const gatewayPort = ownGatewayPort(flags);
+  const waitMs = flags.duration('wait-for-folder', { minMs: 1, maxMs: 86_400_000 }) ?? FOLDER_FREE_WITHIN_MS;
   const stateDir = stateDirOf(flags, env);
   const manifest = manifestOf(flags, env);
   if (manifest) standardStreams.err(manifestNotice(manifest));
   const told = stopSignal();
-  const instance = await startEmbedded({ stateDir, port, services: true, env, manifest, log: logTarget() });
+  const holder = { title: 'cox up', passing: false };
+  const instance = await whenFree(
+    () => startEmbedded({ stateDir, port, services: true, env, manifest, holder, log: logTarget() }),
+    { waitMs, told: told.promise, say: standardStreams.err },
+  );
+  if (instance === null) return EXIT.ok;
   const { server } = instance;
+  const gateway = await beside(instance, () =>
+    startOwnGateway(gatewayPort, {
+      nats: { servers: server.url, token: server.token },
+      stateDir,
+      log: logTarget(),
+    }),
+  );
+  const stop = async () => {
+    await removeGatewayFile(stateDir);
+    await gateway?.stop();
+    await instance.stop();
+  };
+  if (gateway) await writeGatewayFile(stateDir, { url: gateway.url, token: String(gateway.token) }, server.pid);
   const asked = { title: 'the instance', ping: instance.ping };
   const endHealth = await answerHealth(stateDir, 'up', asked, (problem) => standardStreams.err(`${problem}\n`));
-  ready(flags.on('json'), { nats_url: server.url, token: server.token, state_dir: stateDir });
+  ready(flags.on('json'), { nats_url: server.url, token: server.token, state_dir: stateDir }, gateway);
   if (!flags.on('json')) {
     standardStreams.err(`cox is up: nats-server ${server.version} at ${server.url}, state in ${stateDir}\n`);
+    if (gateway) standardStreams.err(gatewayLines(gateway, process.stderr.isTTY === true));
     const pasted = (command: string) => pastedCommand(command, { address: null, stateDir }, env);
     standardStreams.err('in another shell:\n');
     standardStreams.err(`  ${pasted('run "…" --model provider/name')}\n  eval "$(${pasted('env')})"\n`);
@@ -43,35 +73,75 @@ async function upEmbedded({ flags, env }: Invocation, port: number | undefined):
   const ended = await Promise.race([told.promise, server.exited, instance.failed]);
   await endHealth();
   if (ended !== undefined) {
-    await instance.stop();
+    await stop();
     if (ended instanceof Error) throw ended;
     throw new CliError(EXIT.error, 'nats_server_ended', `nats-server ended by itself; its log says:\n${ended.logTail}`);
   }
   told.release();
-  await instance.stop();
+  await stop();
   return EXIT.ok;
+}
+
+/** What cannot be started takes down what was. */
+async function beside<T>(instance: EmbeddedInstance, start: () => Promise<T>): Promise<T> {
+  try {
+    return await start();
+  } catch (error) {
+    await instance.stop();
+    throw error;
+  }
 }
 
 async function upOnBus({ flags, env }: Invocation, url: string): Promise<ExitCode> {
   const { startSessionsService } = await import('@coxswain/sessions');
+  const gatewayPort = ownGatewayPort(flags);
   const stateDir = stateDirOf(flags, env);
   const manifest = manifestOf(flags, env);
   if (manifest) standardStreams.err(manifestNotice(manifest));
   return serveUntilTold(
     { name: 'up', stateDir, title: ({ hostId }) => `the session host ${hostId}` },
-    () => startSessionsService({ nats: { servers: url }, stateDir, manifest, log: logTarget() }),
-    () => {
+    async () => {
+      const nats = { servers: url };
+      const sessions = await startSessionsService({ nats, stateDir, manifest, log: logTarget() });
+      try {
+        const gateway = await startOwnGateway(gatewayPort, { nats, stateDir, log: logTarget() });
+        const stop = async () => {
+          await gateway?.stop();
+          await sessions.stop();
+        };
+        const { hostId, failed, ping } = sessions;
+        return { hostId, failed, ping, stop, gateway };
+      } catch (error) {
+        await sessions.stop();
+        throw error;
+      }
+    },
+    ({ gateway }) => {
       // No state is kept here: the folder is for the log alone.
-      ready(flags.on('json'), { nats_url: url, token: parseConnectionUrl(url).token ?? null, state_dir: null });
-      if (!flags.on('json')) standardStreams.err('cox is up on the given bus; stop with Ctrl-C\n');
+      ready(
+        flags.on('json'),
+        { nats_url: url, token: parseConnectionUrl(url).token ?? null, state_dir: null },
+        gateway,
+      );
+      if (flags.on('json')) return;
+      standardStreams.err('cox is up on the given bus; stop with Ctrl-C\n');
+      if (gateway) {
+        standardStreams.err(gatewayLines(gateway, process.stderr.isTTY === true));
+        standardStreams.err(`its token: ${gateway.token}\n`);
+      }
     },
   );
 }
 
-function ready(json: boolean, where: { nats_url: string; token: string | null; state_dir: string | null }): void {
+function ready(
+  json: boolean,
+  where: { nats_url: string; token: string | null; state_dir: string | null },
+  gateway: GatewayService | null,
+): void {
   if (!json) return;
   const { token } = where;
   const hasToken = token === null || parseConnectionUrl(where.nats_url).token !== undefined;
   const url = hasToken ? where.nats_url : connectionUrl({ url: where.nats_url, token });
-  standardStreams.out(`${JSON.stringify({ type: 'ready', ...where, nats_url: url })}\n`);
+  const over = gateway ? { gateway_url: gateway.url, gateway_token: gateway.token } : {};
+  standardStreams.out(`${JSON.stringify({ type: 'ready', ...where, nats_url: url, ...over })}\n`);
 }

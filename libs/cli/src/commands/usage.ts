@@ -4,11 +4,12 @@ import { withBus } from '../instance/open-bus.ts';
 import { findSession } from '../instance/resolve-session.ts';
 import { EXIT } from '../line/cli-error.ts';
 import type { CommandRun } from '../line/command-spec.ts';
+import { counted } from '../terminal/counted.ts';
 import { dollars, endState, tokens } from '../terminal/event-lines.ts';
 import { standardStreams } from '../terminal/streams.ts';
 import { table } from '../terminal/table.ts';
 
-/** Shows what a session has used, run by run. */
+/** Shows what a session has used, run by run, and where several personas had it by persona, too. */
 export const run: CommandRun = (invocation) =>
   withBus(invocation, false, async (bus) => {
     const session = await findSession(bus.client, invocation.args[0] as string);
@@ -20,8 +21,8 @@ export const run: CommandRun = (invocation) =>
     return EXIT.ok;
   });
 
-/** The report as people read it: a line for each run, and one for all. */
-export function usageTable({ runs, usage, cost_usd }: UsageReport): string {
+/** The report as people read it: a line for each run, one for each persona where there are several, and one for all. */
+export function usageTable({ runs, personas, usage, cost_usd }: UsageReport): string {
   const line = (name: string, used: Pick<RunUsage, 'usage' | 'cost_usd'>, ...about: string[]) => [
     name,
     `${tokens(used.usage.input_tokens)} in`,
@@ -30,13 +31,17 @@ export function usageTable({ runs, usage, cost_usd }: UsageReport): string {
     used.cost_usd === null ? 'price not known' : dollars(used.cost_usd),
     ...about,
   ];
+  const isShared = personas.length > 1;
+  const turns = (count: number) => counted(count, 'turn');
+  const turnsOn = (one: Pick<RunUsage, 'turns' | 'model'>) => `${turns(one.turns)} on ${one.model ?? 'no model'}`;
   const rows = runs.map((one) =>
     line(
       `run ${one.run}`,
       one,
-      `${one.turns} turn${one.turns === 1 ? '' : 's'} on ${one.model ?? 'no model'}`,
+      isShared ? turns(one.turns) : turnsOn(one),
       one.stop_reason === null ? 'goes on' : endState(one.stop_reason),
     ),
   );
-  return table([...rows, line('all', { usage, cost_usd })]);
+  const shared = isShared ? personas.map((one) => line(one.persona, one, turnsOn(one))) : [];
+  return table([...rows, ...shared, line('all', { usage, cost_usd })]);
 }

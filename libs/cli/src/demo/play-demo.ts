@@ -7,7 +7,7 @@ import { rmSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Session } from '@coxswain/client';
+import type { BusSession, Session } from '@coxswain/client';
 import { replayJournal } from '@coxswain/session';
 import { type OpenBus, withBusOnce } from '../instance/open-bus.ts';
 import { pastedCommand } from '../instance/pasted-command.ts';
@@ -55,7 +55,7 @@ export async function playDemo(invocation: Invocation): Promise<ExitCode> {
     // Nobody looks at a state folder of a demo that plays by itself, and several may play at once.
     if (!interactive && !hasPlace(invocation)) scratch = await mkdtemp(join(tmpdir(), 'cox-demo-state-'));
     const env = scratch === null ? invocation.env : { ...invocation.env, COX_STATE_DIR: scratch };
-    return await withBusOnce({ flags: invocation.flags, env }, true, async (bus) => {
+    return await withBusOnce({ ...invocation, env }, true, async (bus) => {
       const { session } = await bus.client.startSession(story.body, { wait: 'accepted' });
       const pasted = (command: string) => pastedCommand(command, bus, invocation.env);
       const file = await steerFromFile(invocation, bus.stateDir, session, say);
@@ -170,7 +170,7 @@ function reachable({ embedded, address }: OpenBus): { url: string; token: string
   return { url: `nats://${url.host}`, token: address?.token ?? decodeURIComponent(url.username) };
 }
 
-async function replayed(session: Session, bus: OpenBus): Promise<string> {
+async function replayed(session: BusSession, bus: OpenBus): Promise<string> {
   async function* bytes() {
     for await (const stored of session.journal()) yield stored.bytes;
   }

@@ -15,7 +15,7 @@ import {
   NatsUnavailableError,
   serverVersionAtLeast,
 } from '@coxswain/adapter-nats';
-import { type Client, NoHostError, newSessionId, SessionNotFoundError, type StreamPresence } from '@coxswain/client';
+import { type BusClient, NoHostError, newSessionId, SessionNotFoundError, type StreamPresence } from '@coxswain/client';
 import type { Flags } from '../line/flags.ts';
 import { KEY_VARIABLES, keysFound } from '../run/start-body.ts';
 import { counted } from '../terminal/counted.ts';
@@ -39,7 +39,7 @@ export async function* checks(flags: Flags, env: NodeJS.ProcessEnv): AsyncGenera
   yield await stateDirCheck(stateDir);
   const port = flags.whole('port', { min: 1, max: 65_535 });
   if (port !== undefined) yield await portCheck(port);
-  if (address) yield* busChecks(address);
+  if (address) yield* busChecks(address, env);
   else yield* serverChecks(stateDir, env);
   yield keysCheck(env);
 }
@@ -97,10 +97,10 @@ async function* serverChecks(stateDir: string, env: NodeJS.ProcessEnv): AsyncGen
   }
 }
 
-async function* busChecks(address: BusAddress): AsyncGenerator<Check> {
-  let client: Client;
+async function* busChecks(address: BusAddress, env: NodeJS.ProcessEnv): AsyncGenerator<Check> {
+  let client: BusClient;
   try {
-    client = await connectTo(address);
+    client = await connectTo(address, env);
   } catch (error) {
     yield { name: 'bus', status: 'failed', message: (error as Error).message };
     return;
@@ -139,7 +139,7 @@ export function streamCheck({ name, present, messages, copies, current }: Stream
   return { name: check, status: lacks === '' ? 'ok' : 'warning', message };
 }
 
-async function hostCheck(client: Client, address: BusAddress): Promise<Check> {
+async function hostCheck(client: BusClient, address: BusAddress): Promise<Check> {
   try {
     // A session that cannot exist: any answer shows that somebody answers.
     await client.session(newSessionId()).state();

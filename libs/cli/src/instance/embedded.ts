@@ -1,5 +1,12 @@
 /** The embedded default: a nats-server as a child process, and the services inside this one. */
-import { endOnce, findServer, type RunningServer, reportTo, startServer } from '@coxswain/adapter-nats';
+import {
+  endOnce,
+  findServer,
+  type RunningServer,
+  reportTo,
+  type StateDirHolder,
+  startServer,
+} from '@coxswain/adapter-nats';
 
 /** An instance that ends with this process. */
 export interface EmbeddedInstance {
@@ -20,6 +27,8 @@ export interface EmbeddedOptions {
   /** Whether session hosts run in this process; without them sessions can be read, and commands stored for later. */
   readonly services: boolean;
   readonly env: NodeJS.ProcessEnv;
+  /** Who starts it, for those who find the state folder taken. */
+  readonly holder: StateDirHolder;
   /** The manifest of the session hosts, if there is one. */
   readonly manifest?: string | undefined;
   /** Where the services log; a file in the state folder by default. */
@@ -28,12 +37,12 @@ export interface EmbeddedOptions {
 
 /** Starts a server on a state folder and, if asked for, the services. */
 export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedInstance> {
-  const { stateDir, port, services, env } = options;
+  const { stateDir, port, services, env, holder } = options;
   // NATS_URL names another bus, which was found not to be meant.
   const { NATS_URL: _other, ...own } = env;
   const found = await findServer({ env: own, report: reportTo(process.stderr) });
   if (found.kind !== 'binary') throw new Error('no binary although NATS_URL is not set');
-  const server = await startServer({ binary: found.path, stateDir, port });
+  const server = await startServer({ binary: found.path, stateDir, port, holder });
   if (!services) {
     return { server, stateDir, failed: new Promise(() => undefined), ping: async () => {}, stop: () => server.stop() };
   }

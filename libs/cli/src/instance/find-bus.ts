@@ -12,6 +12,8 @@ export interface BusAddress {
   readonly token: string | undefined;
   /** The key of `--nkey` or NATS_NKEY; never that of a server of our own. */
   readonly credentials?: SeedCredentials | undefined;
+  /** The process id of a server of our own. */
+  readonly pid?: number | undefined;
   /** What named it, for messages. */
   readonly source: '--nats' | 'NATS_URL' | 'state-dir';
 }
@@ -41,7 +43,8 @@ export async function findBus(flags: Flags, env: NodeJS.ProcessEnv): Promise<Fou
   const { readConnection } = await import('@coxswain/adapter-nats');
   const running = await readConnection(stateDir);
   if (!running) return { address: null, stateDir };
-  return { address: { servers: running.url, token: running.token, source: 'state-dir' }, stateDir };
+  const { url: servers, token, pid } = running;
+  return { address: { servers, token, pid, source: 'state-dir' }, stateDir };
 }
 
 async function credentialsOf(flags: Flags, env: NodeJS.ProcessEnv): Promise<SeedCredentials | undefined> {

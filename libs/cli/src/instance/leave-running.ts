@@ -26,6 +26,9 @@ export async function leaveRunning(bus: OpenBus, say: (text: string) => void): P
         bus.stateDir,
         '--manifest',
         bus.manifest ?? 'none',
+        // Another command may be quicker, and carries the sessions until it ends.
+        '--wait-for-folder',
+        '1d',
       ],
       { detached: true, stdio: ['ignore', log.fd, log.fd] },
     );

@@ -6,7 +6,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type ConnectNatsOptions, connectionTo, readConnection } from '@coxswain/adapter-nats';
-import { type Client, connect } from '@coxswain/client';
+import { type BusClient, connect } from '@coxswain/client';
 import type { TenantId } from '@coxswain/protocol';
 import { CliError, EXIT, usageError } from '../line/cli-error.ts';
 import type { Invocation } from '../line/command-spec.ts';
@@ -14,11 +14,12 @@ import type { EmbeddedInstance } from './embedded.ts';
 import { type BusAddress, findBus } from './find-bus.ts';
 import { manifestNotice, manifestOf } from './manifest.ts';
 import { namedTenant } from './named-tenant.ts';
+import { whoActs } from './who-acts.ts';
 
 /** A bus that is open. */
 export interface OpenBus {
   /** Its tenant is the one that the command speaks of. */
-  readonly client: Client;
+  readonly client: BusClient;
   readonly stateDir: string;
   /** What was joined; null where this process runs the instance. May hold credentials. */
   readonly address: BusAddress | null;
@@ -39,7 +40,7 @@ const LOOKED_AGAIN_MS = 100;
 const WATCHED_EVERY_MS = 500;
 const REOPENED_MAX = 8;
 
-type Where = Pick<Invocation, 'flags' | 'env'>;
+type Where = Pick<Invocation, 'command' | 'flags' | 'env'>;
 
 /**
  * Runs a task with an open bus and closes it, whatever happens. If the instance ends meanwhile, the task is run again
@@ -70,7 +71,7 @@ export async function withBusOnce<T>(where: Where, services: boolean, task: (bus
   }
 }
 
-async function openBus({ flags, env }: Where, services: boolean): Promise<OpenBus> {
+async function openBus({ command, flags, env }: Where, services: boolean): Promise<OpenBus> {
   const port = flags.whole('port', { min: 1, max: 65_535 });
   const manifest = services ? manifestOf(flags, env) : undefined;
   const untilMs = Date.now() + SETTLED_WITHIN_MS;
@@ -81,8 +82,8 @@ async function openBus({ flags, env }: Where, services: boolean): Promise<OpenBu
     // Not within the attempt: what is refused here would be tried again.
     if (address && manifest) refuseElsewhere(flags, manifest);
     try {
-      if (!address) return await startBus({ stateDir, port, services, env, manifest, tenant });
-      return await joinBus(address, stateDir, tenant);
+      if (!address) return await startBus({ command, stateDir, port, services, env, manifest, tenant });
+      return await joinBus(address, env, stateDir, tenant);
     } catch (error) {
       // Between two looks another process has taken the state folder, or has just left it.
       const unsettled = address ? address.source === 'state-dir' : codeOf(error) === 'state_dir_in_use';
@@ -108,8 +109,13 @@ function refuseElsewhere(flags: Where['flags'], manifest: string): void {
   );
 }
 
-async function joinBus(address: BusAddress, stateDir: string, tenant: TenantId): Promise<OpenBus> {
-  const client = await connectTo(address, tenant);
+async function joinBus(
+  address: BusAddress,
+  env: NodeJS.ProcessEnv,
+  stateDir: string,
+  tenant: TenantId,
+): Promise<OpenBus> {
+  const client = await connectTo(address, env, tenant);
   const gone = new AbortController();
   const timer = address.source === 'state-dir' ? watchInstance(stateDir, gone) : undefined;
   const close = async () => {
@@ -133,6 +139,7 @@ function watchInstance(stateDir: string, gone: AbortController): NodeJS.Timeout 
 }
 
 async function startBus(options: {
+  readonly command: string;
   readonly stateDir: string;
   readonly port: number | undefined;
   readonly services: boolean;
@@ -142,14 +149,21 @@ async function startBus(options: {
 }): Promise<OpenBus> {
   const { startEmbedded } = await import('./embedded.ts');
   if (options.manifest) process.stderr.write(manifestNotice(options.manifest));
-  const embedded = await startEmbedded(options);
+  const holder = { title: `cox ${options.command}`, passing: true };
+  const embedded = await startEmbedded({ ...options, holder });
   const gone = new AbortController();
   void embedded.server.exited.then(({ expected }) => {
     if (!expected) gone.abort(new Error('nats-server ended by itself'));
   });
   try {
     const { url, token } = embedded.server;
-    const client = await connect({ servers: url, token, tenant: options.tenant, name: 'cox' });
+    const client = await connect({
+      servers: url,
+      token,
+      tenant: options.tenant,
+      name: 'cox',
+      actor: whoActs(options.env),
+    });
     const close = async () => {
       try {
         await client.close();
@@ -174,12 +188,19 @@ export function reachedAt({ address, embedded }: Pick<OpenBus, 'address' | 'embe
 
 /**
  * Connects; what cannot be reached is told with what named it, and without its credentials.
+ * @param env may say who acts.
  * @param tenant whose sessions; the key's, else `default`, when left out.
  */
-export async function connectTo(address: BusAddress, tenant = address.credentials?.tenant): Promise<Client> {
+export async function connectTo(
+  address: BusAddress,
+  env: NodeJS.ProcessEnv,
+  tenant = address.credentials?.tenant,
+): Promise<BusClient> {
+  const actor = whoActs(env);
   try {
     const { seed, inboxPrefix } = address.credentials ?? {};
-    return await connect({ servers: address.servers, token: address.token, seed, inboxPrefix, tenant, name: 'cox' });
+    const { servers, token } = address;
+    return await connect({ servers, token, seed, inboxPrefix, tenant, name: 'cox', actor });
   } catch (error) {
     if (error instanceof TypeError) throw new CliError(EXIT.usage, 'usage', `${address.source}: ${error.message}`);
     const named = address.source === 'state-dir' ? 'the running instance' : `the server that ${address.source} names`;

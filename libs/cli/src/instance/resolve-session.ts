@@ -1,5 +1,5 @@
 /** Sessions by the beginning of their id. */
-import { type Client, isNotPermitted, type Session } from '@coxswain/client';
+import { type BusClient, type BusSession, isNotPermitted } from '@coxswain/client';
 import { SessionId } from '@coxswain/protocol';
 import { CliError, EXIT, usageError } from '../line/cli-error.ts';
 
@@ -28,12 +28,12 @@ export function matchPrefix(prefix: string, ids: readonly string[]): string {
 }
 
 /** The session that a command line names. */
-export async function findSession(client: Client, prefix: string): Promise<Session> {
+export async function findSession(client: BusClient, prefix: string): Promise<BusSession> {
   return client.session(matchPrefix(prefix, await knownIds(client, prefix)));
 }
 
 /** Whoever may not read which sessions there are gives the whole id. */
-async function knownIds(client: Client, given: string): Promise<readonly string[]> {
+async function knownIds(client: BusClient, given: string): Promise<readonly string[]> {
   try {
     return await client.sessionIds();
   } catch (error) {

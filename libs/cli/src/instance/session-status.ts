@@ -38,7 +38,7 @@ export async function foldedState(
   const memory = createMemoryBus();
   try {
     let fence = 0;
-    for await (const { record, bytes } of session.journal()) {
+    for await (const { record, bytes } of bus.client.session(session.id).journal()) {
       if (record.n > at) break;
       const stored = await memory.journal.append(session.ref, bytes, fence);
       if (stored.status === 'stored') fence = stored.fence;

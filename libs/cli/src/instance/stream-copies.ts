@@ -1,6 +1,6 @@
 /** How many copies a bus keeps of its streams, and the waiting for those that are asked for. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Client, StreamPresence } from '@coxswain/client';
+import type { BusClient, StreamPresence } from '@coxswain/client';
 import { counted } from '../terminal/counted.ts';
 
 /** Copies of the streams that are there. */
@@ -39,7 +39,7 @@ export function copiesText({ fewest, most }: Copies): string {
  * @throws what asking the bus throws.
  */
 export async function awaitCopies(
-  client: Pick<Client, 'busInfo'>,
+  client: Pick<BusClient, 'busInfo'>,
   withinMs: number,
   tell: (text: string) => void,
 ): Promise<Copies> {

@@ -11,13 +11,21 @@ const SAID_MAX_CHARS = 512;
  */
 export function thrownByOthers(whose: string): Promise<CliError> {
   const tell = (what: string) => process.stderr.write(`${whose} ${what}\n`);
-  process.on('unhandledRejection', (error) => tell(`left a failure behind: ${String(error)}`));
+  process.on('unhandledRejection', (error) => tell(`left a failure behind: ${said(error)}`));
   return new Promise((resolve) => {
     // Also those that come while it ends.
     process.on('uncaughtException', (error: unknown) => {
-      const said = String(error).slice(0, SAID_MAX_CHARS);
-      const message = `tool_crashed: ${whose} threw outside of its call: ${said}; calls under way are in doubt`;
+      const message = `tool_crashed: ${whose} threw outside of its call: ${said(error)}; calls under way are in doubt`;
       resolve(Object.assign(new CliError(EXIT.error, 'tool_crashed', message), { cause: error }));
     });
   });
+}
+
+// What is thrown may be anything, also something that cannot be told: telling it must not throw anew.
+function said(error: unknown): string {
+  try {
+    return String(error).slice(0, SAID_MAX_CHARS);
+  } catch {
+    return 'what cannot be told';
+  }
 }

@@ -13,6 +13,8 @@ export interface FlagSpec {
 
 /** What a command is handed. */
 export interface Invocation {
+  /** Its name. */
+  readonly command: string;
   readonly flags: Flags;
   /** As many as the command declares, at most; where the last may be several, those too. */
   readonly args: readonly string[];

@@ -10,6 +10,10 @@ const SERVED_DIR: FlagSpec = {
   help: 'A folder of this service’s own, for its log and for cox health (COX_STATE_DIR; ~/.local/state/coxswain)',
 };
 const JSON_LINES: FlagSpec = { help: 'One JSON object a line on stdout' };
+const GATEWAY_PORT: FlagSpec = {
+  value: 'N',
+  help: 'Port of the gateway, which listens on this machine alone (a free one)',
+};
 const PORT: FlagSpec = { value: 'N', help: 'Port of the embedded server (a free one)' };
 
 const MANIFEST: FlagSpec = {
@@ -114,6 +118,8 @@ const FORKING = {
   ...ASKING,
 } satisfies Record<string, FlagSpec>;
 
+const TOKENS: FlagSpec = { value: 'FILE', help: 'Who is let in by a gateway: a file of cox auth token' };
+
 /** What `cox serve` serves. */
 const SERVICES: readonly HelpSpec[] = [
   {
@@ -155,7 +161,60 @@ const SERVICES: readonly HelpSpec[] = [
     flags: { ...BUS, 'state-dir': SERVED_DIR, manifest: MANIFEST },
     examples: ['cox serve sessions', 'COX_HOST_NAME=two cox serve sessions --nats nats://bus:4222'],
   },
+  {
+    name: 'gateway',
+    args: [],
+    help: 'Serve sessions over HTTP: commands, events as they come, WebSockets; any number of them share a bus',
+    flags: {
+      ...BUS,
+      'state-dir': SERVED_DIR,
+      listen: { value: 'HOST:PORT', help: 'Where it listens (127.0.0.1:7707)' },
+      'public-url': {
+        value: 'URL',
+        help: 'What it is called from other machines; needed where it does not listen on loopback',
+        repeatable: true,
+      },
+      'allow-origin': { value: 'ORIGIN', help: 'Another site whose pages may use it', repeatable: true },
+      tokens: TOKENS,
+      jwks: { value: 'FILE|URL', help: 'Keys by which JSON Web Tokens are checked: a JWK Set' },
+      issuer: { value: 'TEXT', help: 'Who must have issued them' },
+      audience: { value: 'TEXT', help: 'For whom they must have been issued' },
+      'tenant-claim': { value: 'NAME', help: 'Their claim that names the tenant (tenant)' },
+    },
+    examples: [
+      'cox serve gateway --tokens ./tokens.json',
+      'NATS_NKEY=./auth/tenants/default/gateway.nk cox serve gateway --listen 0.0.0.0:7707 --public-url https://cox.example.com --tokens ./tokens.json',
+    ],
+  },
 ];
+
+const AUTH_TENANT: FlagSpec = {
+  value: 'NAME',
+  help: 'A tenant: with an account of its own, or whose the token is (default)',
+  repeatable: true,
+};
+
+/** Who is let in by a gateway. */
+const AUTH_TOKEN: HelpSpec = {
+  name: 'token',
+  args: ['add|list|remove', '[name]'],
+  help: 'Make a token that a gateway takes, list those of a file, or take one back; a token is shown once',
+  flags: {
+    tokens: TOKENS,
+    scope: {
+      value: 'SCOPE',
+      help: 'What it may: read, run, steer, approve, admin; several with commas',
+      repeatable: true,
+    },
+    tenant: AUTH_TENANT,
+    expires: { value: 'TIME', help: 'How long it is good for: 12h, 90d (until it is removed)' },
+    json: JSON_LINES,
+  },
+  examples: [
+    'cox auth token add alice --tokens ./tokens.json --scope read,steer,approve',
+    'cox auth token remove alice --tokens ./tokens.json',
+  ],
+};
 
 /** The commands, in the order of the help. */
 export const COMMANDS: readonly CommandSpec[] = [
@@ -387,6 +446,23 @@ export const COMMANDS: readonly CommandSpec[] = [
     load: () => import('../commands/replay.ts'),
   },
   {
+    name: 'inspect',
+    args: ['<session|file>'],
+    help: 'See a session’s machine at work, or go through the steps of a journal; without a terminal, as JSON lines',
+    flags: {
+      ...OF_TENANT,
+      from: { value: 'N', help: 'Begin at this record' },
+      follow: { help: 'Stay on after the session has ended' },
+      'gateway-port': GATEWAY_PORT,
+    },
+    examples: [
+      'cox inspect k3f9',
+      'cox inspect k3f9 --json --follow | jq -c \'select(.type == "@xstate.snapshot") | .snapshot.value\'',
+      'cox export k3f9 > k3f9.jsonl && cox inspect k3f9.jsonl',
+    ],
+    load: () => import('../commands/inspect.ts'),
+  },
+  {
     name: 'fork',
     args: ['<session>'],
     help: 'Start a session with the past of another, and stay with it; --at N is where it begins',
@@ -457,13 +533,20 @@ export const COMMANDS: readonly CommandSpec[] = [
     name: 'up',
     args: [],
     help: 'Run everything on this machine until stopped',
-    flags: { ...BUS, port: PORT, manifest: MANIFEST },
+    flags: {
+      ...BUS,
+      port: PORT,
+      manifest: MANIFEST,
+      'wait-for-folder': { value: 'TIME', help: 'How long to wait for a command that runs on the state folder (1m)' },
+      'gateway-port': GATEWAY_PORT,
+      'no-gateway': { help: 'Do not serve HTTP' },
+    },
     load: () => import('../commands/up.ts'),
   },
   {
     name: 'serve',
     args: ['<what>', '[file…]'],
-    help: 'Run one service on a bus until stopped: hooks FILE, persona PATH…, tool FILE, or sessions',
+    help: 'Run one service on a bus until stopped: hooks FILE, persona PATH…, tool FILE, sessions, or gateway',
     flags: Object.fromEntries(SERVICES.flatMap(({ flags }) => Object.entries(flags))),
     parts: SERVICES,
     load: () => import('../commands/serve.ts'),
@@ -511,9 +594,10 @@ export const COMMANDS: readonly CommandSpec[] = [
   },
   {
     name: 'auth',
-    args: [],
-    help: 'Write a nats-server’s accounts and the keys of every role: who may do what on a bus',
+    args: ['[token]', '[add|list|remove]', '[name]'],
+    help: 'Write a nats-server’s accounts and the keys of every role: who may do what on a bus; token: who is let in by a gateway',
     flags: {
+      ...AUTH_TOKEN.flags,
       out: {
         value: 'DIR',
         help: 'The folder to write; it must not be there yet, but with --add, --remove and --renew',
@@ -529,7 +613,6 @@ export const COMMANDS: readonly CommandSpec[] = [
         repeatable: true,
       },
       renew: { help: 'Give the keys of a folder the rights of this version: after an upgrade' },
-      tenant: { value: 'NAME', help: 'A tenant, each with an account of its own (default)', repeatable: true },
       worker: {
         value: 'NAME=TOOL,…',
         help: 'A tool worker with a key of its own, for these tools alone (TENANT/NAME=… where there are several)',
@@ -549,6 +632,7 @@ export const COMMANDS: readonly CommandSpec[] = [
       'cox auth --out ./auth --remove host',
       'cox auth --out ./auth --remove worker=stock --add worker=stock=stock_level',
     ],
+    parts: [AUTH_TOKEN],
     load: () => import('../commands/auth.ts'),
   },
   {

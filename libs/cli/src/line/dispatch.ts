@@ -20,8 +20,9 @@ export async function dispatch(argv: readonly string[], env: NodeJS.ProcessEnv):
       printHelp(COMMANDS, line, VERSION);
       return EXIT.ok;
     }
-    const { run } = await line.command.load();
-    return await run({ flags: line.flags, args: line.args, env });
+    const { command, flags, args } = line;
+    const { run } = await command.load();
+    return await run({ command: command.name, flags, args, env });
   } catch (error) {
     return await tell(error, json);
   }

@@ -22,5 +22,6 @@ export function nobody(view: SessionView, onAsk: OnAsk, own: (task: Promise<unkn
       }
       return 'go_on';
     },
+    stepWaits: () => (onAsk === 'wait' ? 'go_on' : 'stop'),
   };
 }

@@ -1,6 +1,5 @@
 /** Approvals and denials from the command line. */
-import type { Session } from '@coxswain/client';
-import { readTree, type TreeNode } from '@coxswain/client';
+import { nodesOf, readTree, type Session } from '@coxswain/client';
 import type { JsonObject } from '@coxswain/protocol';
 import type { OpenBus } from '../instance/open-bus.ts';
 import { sessionStatus } from '../instance/session-status.ts';
@@ -32,7 +31,7 @@ async function whoAsks(bus: OpenBus, session: Session, given: string | undefined
   const own = await callsOf(bus, session);
   if (own.calls.length > 0) return own;
   const { top } = await readTree((id) => bus.client.session(id).journal(), session.id);
-  const below = nodesBelow(top).filter(({ approvals }) => approvals > 0);
+  const below = top.children.flatMap(nodesOf).filter(({ approvals }) => approvals > 0);
   const asking = (
     await Promise.all(below.map(({ session_id }) => callsOf(bus, bus.client.session(session_id))))
   ).filter(({ calls }) => calls.some(({ call_id }) => call_id.startsWith(given ?? '')));
@@ -49,10 +48,6 @@ async function whoAsks(bus: OpenBus, session: Session, given: string | undefined
 async function callsOf(bus: OpenBus, session: Session): Promise<Asking> {
   const { approvals } = await sessionStatus(bus, session);
   return { asked: session, calls: approvals.map(({ call_id, tool }) => ({ call_id, tool })) };
-}
-
-function nodesBelow({ children }: TreeNode): TreeNode[] {
-  return children.flatMap((child) => [child, ...nodesBelow(child)]);
 }
 
 /**

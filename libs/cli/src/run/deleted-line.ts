@@ -1,7 +1,7 @@
 /** What is said of a deletion, and who deletes. */
-import { userInfo } from 'node:os';
 import type { Actor } from '@coxswain/protocol';
 import type { Deletion } from '@coxswain/session';
+import { whoActs } from '../instance/who-acts.ts';
 import { counted } from '../terminal/counted.ts';
 
 /** What goes to standard output, and what to the person. */
@@ -28,13 +28,8 @@ export function deletedLine(id: string, tenant: string, deletion: Deletion, json
   return { out: `${id}\n`, err: `${id}${of}: ${said}, ${counted(records, 'record')}\n` };
 }
 
-/** Whoever is logged in, as far as the machine says so; unverified, like every name on the bare bus. */
+/** Whoever acts here; unverified, like every name on the bare bus. */
 export function whoDeletes(env: NodeJS.ProcessEnv): Actor | undefined {
-  try {
-    return { name: userInfo().username, verified: false };
-  } catch {
-    // A process of no known user.
-    const name = env.USER?.trim().slice(0, 256);
-    return name ? { name, verified: false } : undefined;
-  }
+  const name = whoActs(env);
+  return name === undefined ? undefined : { name, verified: false };
 }

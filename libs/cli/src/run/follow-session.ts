@@ -8,9 +8,10 @@ import {
   ResultCollector,
   type RunResult,
   type Session,
+  topState,
   type UiEvent,
 } from '@coxswain/client';
-import type { Delta } from '@coxswain/protocol';
+import type { Delta, JournalRecord } from '@coxswain/protocol';
 import type { SessionView } from '../terminal/session-view.ts';
 import { ChildApprovals } from './child-approvals.ts';
 import { type OpenApproval, OpenApprovals } from './open-approvals.ts';
@@ -19,12 +20,15 @@ import { type OpenApproval, OpenApprovals } from './open-approvals.ts';
 export type FollowEnd =
   | { readonly kind: 'ended'; readonly result: RunResult }
   | { readonly kind: 'approval_needed'; readonly approvals: readonly OpenApproval[] }
+  | { readonly kind: 'step_waits'; readonly session: string; readonly step: string }
   | { readonly kind: 'left' };
 
 /** Who answers approvals while the session is followed. */
 export interface Participant {
   /** These wait for a decision; called when one is added or settled. `stop` ends the following. */
   approvalsOpen(approvals: readonly OpenApproval[]): 'go_on' | 'stop';
+  /** A step of one of the sessions has failed, and that is suspended until a person has the step begun again. */
+  stepWaits?(): 'go_on' | 'stop';
   /** Something was recorded. */
   saw?(event: UiEvent): void;
 }
@@ -66,6 +70,18 @@ export async function followSession(options: FollowOptions): Promise<FollowEnd> 
   const results = new ResultCollector();
   let announced = '';
   let stoppedFor: readonly OpenApproval[] | null = null;
+  let waitingStep: Extract<FollowEnd, { kind: 'step_waits' }> | null = null;
+  const escalated = new Map<string, string>();
+  const stepWaits = (id: string, { state }: JournalRecord, events: readonly UiEvent[]) => {
+    for (const event of events) {
+      if (event.type === 'step_ended' && event.error_boundary === 'escalate') escalated.set(id, event.step);
+      else if (event.type === 'session_resumed' || event.type === 'run_ended') escalated.delete(id);
+    }
+    const step = escalated.get(id);
+    if (step === undefined || topState(state) !== 'suspended') return false;
+    waitingStep = { kind: 'step_waits', session: id, step };
+    return participant.stepWaits?.() === 'stop';
+  };
   const announce = () => {
     const open = [...approvals.list, ...(children?.list ?? [])];
     const ids = open.map((approval) => `${approval.session.id}/${approval.call_id}`).join(' ');
@@ -81,6 +97,7 @@ export async function followSession(options: FollowOptions): Promise<FollowEnd> 
         saw: (record, events, child) => {
           view.child(record, events, child);
           announce();
+          if (stepWaits(child.id, record, events)) stopped.abort();
         },
         lost: ({ id }, error) => view.notice(`what session ${id} asks for is not seen here any more: ${error.message}`),
       })
@@ -114,10 +131,12 @@ export async function followSession(options: FollowOptions): Promise<FollowEnd> 
         early = [];
       }
       const result = results.add(record) ?? results.newest;
+      const isParked = stepWaits(session.id, record, events);
       if (record.n < present) continue;
       if (hasEnded(record.state) && !options.stay && result !== null && result.n >= (options.after ?? 0)) {
         return { kind: 'ended', result };
       }
+      if (isParked && waitingStep) return waitingStep;
       if (options.untilPresent) return { kind: 'left' };
       children?.begin();
       announce();
@@ -125,5 +144,7 @@ export async function followSession(options: FollowOptions): Promise<FollowEnd> 
   } finally {
     children?.close();
   }
+  // A call that waits is told first: whoever decides it comes back and hears of the step.
+  if (stoppedFor === null && stopped.signal.aborted && waitingStep) return waitingStep;
   return stoppedFor === null ? { kind: 'left' } : { kind: 'approval_needed', approvals: stoppedFor };
 }

@@ -2,7 +2,7 @@
 import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import type { Client } from '@coxswain/client';
+import type { BusClient } from '@coxswain/client';
 import { blobRefsOf, ID_PATTERN, readBlobLine } from '@coxswain/protocol';
 import { asDivergence, ExportedJournal, linesOf } from '@coxswain/session';
 import { findSession } from '../instance/resolve-session.ts';
@@ -21,10 +21,12 @@ export interface OpenJournal {
 
 /** Where a journal is. */
 export interface JournalSource {
+  /** What was named. */
+  readonly kind: 'session' | 'file' | 'pipe';
   /** Whether it can be read without a bus. */
   readonly standsAlone: boolean;
   /** Opens it. A bus is needed where it does not stand alone. */
-  open(client: Client | null): Promise<OpenJournal>;
+  open(client: BusClient | null): Promise<OpenJournal>;
 }
 
 /** Opening it by its path again does not work everywhere: not a socket, and not a second time. */
@@ -32,7 +34,8 @@ const STANDARD_INPUT: ReadonlySet<string> = new Set(['-', '/dev/stdin', '/dev/fd
 
 /** Finds out what a command line means by a journal. @throws CliError with exit code 2 where it can mean nothing. */
 export async function journalSource(asked: string, env: Invocation['env']): Promise<JournalSource> {
-  if (STANDARD_INPUT.has(asked)) return { standsAlone: true, open: async () => exported(standardInput(), null) };
+  if (STANDARD_INPUT.has(asked))
+    return { kind: 'pipe', standsAlone: true, open: async () => exported(standardInput(), null) };
   const file = resolve(typedIn(env), asked);
   const kind = await kindOf(file);
   if ((kind === null || kind === 'folder') && !ID_PATTERN.test(asked)) {
@@ -41,25 +44,26 @@ export async function journalSource(asked: string, env: Invocation['env']): Prom
     );
   }
   // It can be read but once, so nobody looks beforehand whether a bus is needed.
-  if (kind === 'pipe') return { standsAlone: true, open: async () => exported(createReadStream(file), null) };
+  if (kind === 'pipe')
+    return { kind: 'pipe', standsAlone: true, open: async () => exported(createReadStream(file), null) };
   if (kind === 'file') {
     const standsAlone = !(await lacksLargeFields(file));
-    return { standsAlone, open: async (client) => exported(createReadStream(file), standsAlone ? null : client) };
+    return { kind, standsAlone, open: async (client) => exported(createReadStream(file), standsAlone ? null : client) };
   }
-  return { standsAlone: false, open: (client) => stored(asked, client as Client) };
+  return { kind: 'session', standsAlone: false, open: (client) => stored(asked, client as BusClient) };
 }
 
-function exported(input: NodeJS.ReadableStream, client: Client | null): OpenJournal {
+function exported(input: NodeJS.ReadableStream, client: BusClient | null): OpenJournal {
   const journal = new ExportedJournal(linesOf(input), client ? blobsOf(client) : undefined);
   return { records: journal.records(), blobs: journal };
 }
 
-async function stored(asked: string, client: Client): Promise<OpenJournal> {
+async function stored(asked: string, client: BusClient): Promise<OpenJournal> {
   const session = await findSession(client, asked);
   return { records: bytesOf(session.journal()), blobs: blobsOf(client) };
 }
 
-function blobsOf(client: Client): OpenJournal['blobs'] {
+function blobsOf(client: BusClient): OpenJournal['blobs'] {
   return { get: (sha256) => client.blob(sha256) };
 }
 

@@ -7,15 +7,15 @@ import { dirname, join, resolve } from 'node:path';
 import { type LocatedYaml, readLocatedYaml } from '@coxswain/adapter-hooks/located-yaml';
 import {
   ID_PATTERN,
-  notYetInPersona,
-  Persona,
+  type Persona,
   type PersonaInput,
   pathText,
-  readStrictly,
+  readPersona as readDefinition,
   type Skill,
 } from '@coxswain/protocol';
 import { usageError } from '../line/cli-error.ts';
 import { readSkill } from './skill-folder.ts';
+import { utf8Of } from './utf8-text.ts';
 
 const FILE_MAX_BYTES = 1024 * 1024;
 /** Problems that are told of one file. */
@@ -28,7 +28,13 @@ const ENDINGS = ['', '.yaml', '.yml', '.json'];
 /** A persona by its name, for the host to find; or its definition from a file. */
 export type PersonaChoice =
   | string
-  | { readonly input: PersonaInput; readonly persona: Persona; readonly place: PlaceIn };
+  | {
+      readonly input: PersonaInput;
+      readonly persona: Persona;
+      readonly place: PlaceIn;
+      /** Where relative paths in it begin. */
+      readonly folder: string;
+    };
 
 /** Where a path of a definition stands, as `file:line:column`. */
 export type PlaceIn = (path: readonly PropertyKey[]) => string;
@@ -45,11 +51,11 @@ export async function choosePersona(given: string, folder: string): Promise<Pers
       `--persona "${given.slice(0, 64)}": a name is 1 to 64 characters of A-Z a-z 0-9 _ -; a file has a dot or a slash`,
     );
   }
-  for (const ending of ENDINGS) {
-    const path = join(folder, PERSONAS_FOLDER, `${given}${ending}`);
-    if (await exists(path)) return readPersona(path);
-  }
-  return given;
+  const paths = ENDINGS.map((ending) => join(folder, PERSONAS_FOLDER, `${given}${ending}`));
+  const kinds = await Promise.all(paths.map(whatLiesAt));
+  // A folder of that name need not be the persona: what a file beside it works with may lie there.
+  const at = kinds.includes('persona') ? kinds.indexOf('persona') : kinds.indexOf('folder of personas');
+  return at < 0 ? given : readPersona(paths[at] as string);
 }
 
 /**
@@ -105,10 +111,12 @@ export async function whatLiesAt(path: string): Promise<'persona' | 'folder of p
 export async function readPersona(path: string): Promise<Exclude<PersonaChoice, string>> {
   const inFolder = await isFolder(path);
   const file = inFolder ? join(path, 'persona.yaml') : path;
+  if (inFolder && !(await exists(file))) throw usageError(`persona ${path}: this folder has no persona.yaml`);
   const yaml = readLocatedYaml(await readText(file));
   if (!yaml.ok) throw usageError(`persona ${file}:${yaml.at}: ${yaml.problem}`);
+  if (yaml.value === undefined) throw usageError(`persona ${file}: is empty; a persona has a name at least`);
   const value = await withItsFiles(yaml, file, inFolder ? path : null);
-  const read = readStrictly(Persona, value);
+  const read = readDefinition(value);
   if (!read.ok) {
     const told = read.problems.slice(0, TOLD_MAX).map(({ path: at, kind, words }) => {
       const place = pathText(at);
@@ -117,19 +125,8 @@ export async function readPersona(path: string): Promise<Exclude<PersonaChoice, 
     });
     throw usageError(`persona ${told.join('; ')}`);
   }
-  const later = notYetInPersona(read.data);
-  if (later !== null) {
-    const [key = later] = later.split('.');
-    throw usageError(`persona ${file}:${yaml.at([], key)}: ${later} is not there yet in this release`);
-  }
   const place: PlaceIn = (at) => `${file}:${yaml.at(at)}`;
-  const { name, handoffs = [] } = read.data;
-  const itself = handoffs.indexOf(name);
-  if (itself >= 0)
-    throw usageError(
-      `persona ${place(['handoffs', itself])}: handoffs[${itself}]: a persona cannot hand off to itself`,
-    );
-  return { input: value as PersonaInput, persona: read.data, place };
+  return { input: value as PersonaInput, persona: read.data, place, folder: dirname(file) };
 }
 
 /** The value of a persona's file with what lies beside it: prompt.md of its folder, and skills, whole. */
@@ -176,12 +173,19 @@ async function skillsIn(folder: string): Promise<Skill[]> {
 
 async function readText(path: string): Promise<string> {
   try {
-    const { size } = await stat(path);
-    if (size > FILE_MAX_BYTES) throw usageError(`${path} has ${size} bytes; a persona has at most ${FILE_MAX_BYTES}`);
-    return await readFile(path, 'utf8');
+    const found = await stat(path);
+    // A pipe or a device may never come to an end.
+    if (!found.isFile()) throw usageError(`persona ${path}: is no file`);
+    const { size } = found;
+    if (size > FILE_MAX_BYTES)
+      throw usageError(`persona ${path}: has ${size} bytes; a persona has at most ${FILE_MAX_BYTES}`);
+    const text = utf8Of(await readFile(path));
+    if (text === null) throw usageError(`persona ${path}: is not UTF-8`);
+    return text;
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).syscall === undefined) throw error;
-    throw usageError(`persona ${path} cannot be read: ${(error as Error).message}`);
+    const { syscall, code, message } = error as NodeJS.ErrnoException;
+    if (syscall === undefined) throw error;
+    throw usageError(`persona ${path}: ${code === 'ENOENT' ? 'there is no such file' : `cannot be read: ${message}`}`);
   }
 }
 

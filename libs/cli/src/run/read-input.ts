@@ -2,6 +2,7 @@
 import { BOUNDS } from '@coxswain/protocol';
 import { usageError } from '../line/cli-error.ts';
 import { standardInput } from '../terminal/streams.ts';
+import { utf8Of } from './utf8-text.ts';
 
 /** The text itself, or what standard input holds where it is `-`. */
 export async function textOrInput(text: string, what: string): Promise<string> {
@@ -20,9 +21,7 @@ async function readInput(what: string): Promise<string> {
     }
     chunks.push(chunk);
   }
-  try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(Buffer.concat(chunks)).replace(/\n$/, '');
-  } catch {
-    throw usageError(`${what} on standard input is not UTF-8 text`);
-  }
+  const text = utf8Of(Buffer.concat(chunks));
+  if (text === null) throw usageError(`${what} on standard input is not UTF-8 text`);
+  return text.replace(/\n$/, '');
 }

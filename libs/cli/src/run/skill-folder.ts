@@ -7,6 +7,7 @@ import { basename, join, relative, sep } from 'node:path';
 import { readLocatedYaml } from '@coxswain/adapter-hooks/located-yaml';
 import { BOUNDS, problemSentences, readStrictly, SKILL_FILE, Skill, type SkillFile } from '@coxswain/protocol';
 import { usageError } from '../line/cli-error.ts';
+import { utf8Of } from './utf8-text.ts';
 
 // Other keys of the convention (license, metadata, …) are for other readers; a misspelt one of these is missing.
 const FrontMatter = Skill.pick({ name: true, description: true });
@@ -100,5 +101,7 @@ async function readSkillFile(root: string, path: string): Promise<string | null>
   const { size } = await stat(real);
   if (size > BOUNDS.skillsMaxBytes)
     throw usageError(`${path}: has ${size} bytes; a persona carries ${BOUNDS.skillsMaxBytes}`);
-  return readFile(real, 'utf8');
+  const text = utf8Of(await readFile(real));
+  if (text === null) throw usageError(`${path}: is not UTF-8`);
+  return text;
 }

@@ -12,6 +12,7 @@ import { nobody } from './answer-nobody.ts';
 import { AtKeyboard } from './at-keyboard.ts';
 import { exitCodeOf } from './exit-code-of.ts';
 import { type FollowEnd, followSession, type Participant } from './follow-session.ts';
+import type { OpenApproval } from './open-approvals.ts';
 
 /** From where a session is shown, and which end counts; see followSession. */
 export interface Part {
@@ -73,6 +74,26 @@ export async function takePart(
   return conclude(end, bus, session, { byHand, json, pasted });
 }
 
+/** A person who comes later finds what to type: a line for each call, and one to go on with. */
+function whatIsNeeded(
+  approvals: readonly OpenApproval[],
+  sessionId: string,
+  pasted: (command: string) => string,
+): string[] {
+  const [only, ...others] = approvals;
+  if (only && others.length === 0) {
+    const approve = `${pasted(`approve ${only.session.id}`)} && ${pasted(`attach ${sessionId}`)}`;
+    return [`${only.tool} ${only.summary} needs an approval, and nobody is there to give it:`, `  ${approve}`];
+  }
+  return [
+    `${approvals.length} calls need an approval, and nobody is there to give it:`,
+    ...approvals.map(
+      ({ session, call_id, tool, summary }) => `  ${pasted(`approve ${session.id} ${call_id}`)}   # ${tool} ${summary}`,
+    ),
+    `then: ${pasted(`attach ${sessionId}`)}`,
+  ];
+}
+
 interface Leaving {
   readonly byHand: boolean;
   readonly json: boolean;
@@ -91,17 +112,15 @@ async function conclude(
     case 'ended':
       return exitCodeOf(end.result.stopReason);
     case 'approval_needed': {
-      const [first] = end.approvals;
       if (json) return EXIT.approvalNeeded;
-      say(
-        `${end.approvals.map(({ tool, summary }) => `${tool} ${summary}`).join('; ')} needs an approval, and nobody is there to give it:`,
-      );
-      const asking = first?.session.id ?? session.id;
-      const several = end.approvals.filter((approval) => approval.session.id === asking).length > 1;
-      const approve = `approve ${asking}${several ? ` ${first?.call_id}` : ''}`;
-      say(`  ${pasted(approve)} && ${pasted(`attach ${session.id}`)}`);
+      for (const line of whatIsNeeded(end.approvals, session.id, pasted)) say(line);
       return EXIT.approvalNeeded;
     }
+    case 'step_waits':
+      if (json) return EXIT.approvalNeeded;
+      say(`the step ${end.step} has failed, and waits for a person to have it begun again:`);
+      say(`  ${pasted(`resume ${end.session}`)} && ${pasted(`attach ${session.id}`)}`);
+      return EXIT.approvalNeeded;
     case 'left':
       if (bus.embedded) say('leaving; a call that is under way may end first, for up to ten seconds');
       if (bus.embedded && byHand) await leaveRunning(bus, say);

@@ -12,6 +12,7 @@
 import { createHash } from 'node:crypto';
 import { appendFile, type FileHandle, lstat, open, rename, stat } from 'node:fs/promises';
 import { BOUNDS } from '@coxswain/protocol';
+import { utf8Of } from '../run/utf8-text.ts';
 import { readState, type SteeringState, writeState } from './steering-state.ts';
 import { advance, isTrackOf, newTrack, nextLine, readAt, type Track } from './tracked-file.ts';
 import { claimWatch, type WatchClaim } from './watch-claim.ts';
@@ -177,7 +178,7 @@ export class SteeringFile {
   }
 
   async #sendLine(handle: FileHandle, which: Which, track: Track, bytes: Buffer, end: number) {
-    const text = utf8(bytes);
+    const text = lineOf(bytes);
     if (text === null) await this.#refuse(handle, track.consumed, end, 'invalid_utf8: a line is not UTF-8 text');
     else if (text.trim() !== '') await this.#send(handle, track, text, bytes, end);
     await this.#done(handle, which, end);
@@ -303,11 +304,7 @@ function commandIdOf(sessionId: string, { generation, consumed }: Track, bytes: 
   return `file-${text.slice(0, 48)}`;
 }
 
-function utf8(bytes: Buffer): string | null {
-  try {
-    const text = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
-    return text.endsWith('\r') ? text.slice(0, -1) : text;
-  } catch {
-    return null;
-  }
+function lineOf(bytes: Buffer): string | null {
+  const text = utf8Of(bytes);
+  return text?.endsWith('\r') ? text.slice(0, -1) : text;
 }

@@ -92,11 +92,7 @@ export function eventLine(event: UiEvent, style: Style): string | null {
     case 'host_changed':
       return style.dim(`  (host ${event.host} goes on with it)`);
     case 'persona_awaited':
-      return style.yellow(
-        event.why === 'paused'
-          ? `  ! waits: ${event.persona} is paused`
-          : `  ! waits: nobody serves ${event.persona} ${event.version} at the moment`,
-      );
+      return style.yellow(`  ! waits: ${awaited(event)}`);
     case 'session_handed_over':
       return style.yellow(`  ⇥ ${event.persona} goes on in the place of ${event.from}`);
     case 'step_lost':
@@ -116,13 +112,15 @@ export function eventLine(event: UiEvent, style: Style): string | null {
   }
 }
 
-/** The line of what happens in a session below, or null for most of it: what waits there for a person, and its decision. */
+/** The line of what happens in a session below, or null for most of it: what waits there for a person, and its decision; a step that waits. */
 export function childLine(
   event: UiEvent,
   { id, persona }: { readonly id: string; readonly persona: string },
   style: Style,
 ): string | null {
   if (event.type === 'approval_needed') return `  ${approvalNeeded(event, style)} ${style.dim(`of ${persona} ${id}`)}`;
+  if (event.type === 'step_ended' && event.error_boundary === 'escalate')
+    return `  ${style.yellow(stepFailed(event))} ${style.dim(`of ${persona} ${id}`)}`;
   return event.type === 'approval_settled' ? `  ${approvalSettled(event, style)}` : null;
 }
 
@@ -148,6 +146,18 @@ export function waitsFor({ until, signal }: { readonly until: string | null; rea
   const what = [until === null ? null : `until ${until}`, signal === null ? null : `for signal ${signal}`];
   const said = what.filter((part) => part !== null).join(' or ');
   return said === '' ? '' : `, ${said}`;
+}
+
+/** `writer is paused`, `nobody serves writer 4d99980f at the moment, given up at 2030-01-31T09:00:00.000Z`. */
+export function awaited(wait: {
+  readonly persona: string;
+  readonly version: string;
+  readonly why: 'unserved' | 'paused';
+  readonly until?: string | null;
+}): string {
+  if (wait.why === 'paused') return `${wait.persona} is paused`;
+  const until = wait.until ? `, given up at ${wait.until}` : '';
+  return `nobody serves ${wait.persona} ${wait.version} at the moment${until}`;
 }
 
 /** `failed (error)`, `stopped (cancelled)`. */

@@ -17,6 +17,10 @@ export const OF_HOOKS: BoundRows = {
     const read = readRegistration({ id: 'h', point: 'post_turn', timeout_ms: ms });
     return read.ok ? 'ok' : read.problem.code;
   }),
+  hookReturnsMaxBytes: most('invalid_field', (bytes) => {
+    const read = readRegistration({ id: 'h', point: 'post_turn', returns: filling('body', bytes) });
+    return read.ok ? 'ok' : read.problem.code;
+  }),
   regexInstructionsMax: most('invalid_pattern', (size) => {
     // A counted letter is one instruction each time, and a program has two more.
     const read = readRegistration({ id: 'h', point: 'user_prompt_submit', pattern: `prompt =~ "a{${size - 2}}"` });

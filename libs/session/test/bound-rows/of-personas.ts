@@ -36,6 +36,10 @@ export const OF_PERSONAS: BoundRows = {
   }),
   stepsMax: most('refused', (size) => persona({ steps: list(size, (i) => ({ name: `step-${i}`, prompt: 'x' })) })),
   stepPromptMaxChars: most('refused', (size) => persona({ steps: [{ name: 'step', prompt: 'x'.repeat(size) }] })),
+  personaHooksMax: most('refused', (size) =>
+    persona({ hooks: list(size, () => ({ event: 'post_turn', handler: './a.js' })) }),
+  ),
+  personaHookTimeoutMaxMs: most('refused', (ms) => persona({ on_finish: { handler: './a.js', timeout_ms: ms } })),
   approvalExpiryMinMs: least('refused', (ms) => persona({ permissions: { expire_after_ms: ms } })),
   childrenMax: most('refused', (size) => persona({ limits: { children: size } })),
   depthMax: most('refused', (size) => persona({ limits: { depth: size } })),

@@ -1,6 +1,7 @@
 /**
- * Who serves personas: announces them, answers their steps and calls, and reaches nothing else. Steps are taken in the queue
- * group alone, as whoever could listen beside it would be shown every prompt.
+ * Who serves personas: announces them, answers their steps and calls and the questions to their own hooks, and reaches nothing
+ * else; no hook of a host's or of a hook service is theirs to answer. All is taken in the queue group alone, as whoever could
+ * listen beside it would be shown every prompt.
  */
 import { PERSONA_QUEUE_GROUP, STREAMS, systemSubjects, tenantSubjects } from '@coxswain/protocol';
 import type { Passage, RoleRights } from './roles.ts';
@@ -17,7 +18,7 @@ export function personaPassages(tenant: string): readonly Passage[] {
     { subject: `$JS.API.DIRECT.GET.${REGISTRY}.${announcements}`, answers: 'many' },
     { subject: announcements, answers: 'one' },
     { subject: tenantSubjects.personaBeats(tenant), answers: 'none' },
-    // Long requests are fetched from the host that asks.
+    // Long requests, and what hooks look at, are fetched from the host that asks.
     { subject: systemSubjects.callbacks, answers: 'one' },
   ];
 }
@@ -29,6 +30,7 @@ export function personaRights(tenant: string, inboxPrefix: string): RoleRights {
     subscribe: [
       `${inboxPrefix}.>`,
       `${tenantSubjects.personaSteps(tenant)} ${PERSONA_QUEUE_GROUP}`,
+      `${tenantSubjects.personaHooks(tenant)} ${PERSONA_QUEUE_GROUP}`,
       ...tenantSubjects.personaOrders(tenant),
     ],
     // A host asks again every few seconds while a step runs.

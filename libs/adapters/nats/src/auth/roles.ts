@@ -49,7 +49,8 @@ export const ROLES: Readonly<Record<SystemRole | TenantRole, string>> = {
   hooks: 'A hook service: announces and answers hooks, tells of its jobs.',
   tools:
     'A worker that may serve every tool of the tenant: announces and answers them, sends the outcomes of long calls.',
-  personas: 'Serves personas of the tenant: announces them and answers their steps and calls.',
+  personas:
+    'Serves personas of the tenant: announces them and answers their steps and calls, and the questions to their own hooks.',
 };
 
 /** All roles of a tenant. */
@@ -130,7 +131,7 @@ export function systemRights(role: SystemRole): RoleRights {
       api(`STREAM.CREATE.${HOSTS}`),
       api('STREAM.MSG.GET.*'),
       api('DIRECT.GET.>'),
-      ...['LIST.', 'CREATE.', 'MSG.NEXT.', 'UNPIN.'].map((what) =>
+      ...['LIST.', 'CREATE.', 'DELETE.', 'MSG.NEXT.', 'UNPIN.'].map((what) =>
         api(`CONSUMER.${what}${COMMANDS}${what === 'LIST.' ? '' : '.*'}`),
       ),
       `$JS.ACK.${COMMANDS}.>`,

@@ -21,6 +21,7 @@ export {
   NatsUrlInvalidError,
   PortInUseError,
   ServerOptionInvalidError,
+  type StateDirHolder,
   StateDirInUseError,
   StateDirUnusableError,
 } from './server-errors.ts';

@@ -110,18 +110,31 @@ export class FetchChecksumMismatchError extends Error {
   }
 }
 
+/** Who starts a server, for those who find its state directory taken. */
+export interface StateDirHolder {
+  /** As people know it: `cox run`. */
+  readonly title: string;
+  /** It keeps its server no longer than its own work takes: who wants the directory may wait for that. */
+  readonly passing: boolean;
+}
+
 /** Another live process holds the state directory. Two servers on one JetStream store would destroy it. */
 export class StateDirInUseError extends Error {
   readonly code = 'state_dir_in_use';
   readonly stateDir: string;
   /** The process that holds the directory. */
   readonly pid: number;
+  /** Who that is, where it has said so. */
+  readonly holder: StateDirHolder | undefined;
 
-  constructor(stateDir: string, pid: number) {
-    super(`${stateDir} is in use by process ${pid}: stop that one, or choose another state directory`);
+  constructor(stateDir: string, pid: number, holder?: StateDirHolder) {
+    const who = `process ${pid}${holder ? `, ${holder.title}` : ''}`;
+    const first = holder?.passing ? 'wait for its end, stop it' : 'stop that one';
+    super(`${stateDir} is in use by ${who}: ${first}, or choose another state directory`);
     this.name = 'StateDirInUseError';
     this.stateDir = stateDir;
     this.pid = pid;
+    this.holder = holder;
   }
 }
 

@@ -10,6 +10,7 @@ import {
   NatsServerStopFailedError,
   PortInUseError,
   ServerOptionInvalidError,
+  type StateDirHolder,
 } from './server-errors.ts';
 import { openServerLog, type ServerLog } from './server-log.ts';
 import { endServer, type ServerProcess, spawnServer } from './server-process.ts';
@@ -33,6 +34,8 @@ export interface StartServerOptions {
   readonly syncAlways?: boolean | undefined;
   /** Bound for coming up, in milliseconds; a large store is read first. Default 60,000. */
   readonly startTimeoutMs?: number | undefined;
+  /** Who starts it, for those who find its folder taken. */
+  readonly holder?: StateDirHolder | undefined;
   /** How long a stopping server may take before it is killed, in milliseconds. Default 10,000. */
   readonly stopTimeoutMs?: number | undefined;
 }
@@ -84,7 +87,7 @@ export async function startServer(options: StartServerOptions): Promise<RunningS
   const settings = settingsFrom(options);
   const version = await requireServerVersion(settings.binary);
   await makeFolder(settings.stateDir);
-  const claim = await claimStateDir(settings.stateDir);
+  const claim = await claimStateDir(settings.stateDir, options.holder);
   try {
     const log = await openServerLog(settings.stateDir);
     try {

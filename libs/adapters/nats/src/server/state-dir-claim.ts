@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { makeFolder } from './make-folder.ts';
 import { isAlive, markProcess, type ProcessMark } from './process-birth.ts';
-import { StateDirInUseError } from './server-errors.ts';
+import { type StateDirHolder, StateDirInUseError } from './server-errors.ts';
 
 /**
  * One server per state directory.
@@ -27,6 +27,8 @@ export interface StateDirClaim {
 
 interface ClaimFile {
   readonly owner: ProcessMark;
+  /** Absent in claims of processes that do not say it. */
+  readonly holder?: StateDirHolder | undefined;
   readonly server: ProcessMark | null;
 }
 
@@ -39,26 +41,26 @@ const orphanDiesMs = 10_000;
  *
  * @throws StateDirInUseError naming the process that holds it.
  */
-export async function claimStateDir(stateDir: string): Promise<StateDirClaim> {
+export async function claimStateDir(stateDir: string, holder?: StateDirHolder): Promise<StateDirClaim> {
   const dir = join(stateDir, 'lock');
   await makeFolder(dir);
   const owner = await markProcess(process.pid);
   if (!owner) throw new Error('this process does not find itself');
   for (let attempt = 1; ; attempt += 1) {
     const name = `${process.pid}-${randomBytes(6).toString('hex')}.json`;
-    await write(dir, name, { owner, server: null });
+    await write(dir, name, { owner, holder, server: null });
     let held = false;
     try {
-      const holder = await livingHolder(dir, name);
-      if (!holder) {
+      const other = await livingHolder(dir, name);
+      if (!other) {
         held = true;
         return {
-          recordServer: (server) => write(dir, name, { owner, server }),
+          recordServer: (server) => write(dir, name, { owner, holder, server }),
           release: () => rm(join(dir, name), { force: true }),
         };
       }
       // Two that start at once see each other and both stand back: a random pause decides who comes first.
-      if (holder.hasServer || attempt === attempts) throw new StateDirInUseError(stateDir, holder.pid);
+      if (other.hasServer || attempt === attempts) throw new StateDirInUseError(stateDir, other.pid, other.holder);
     } finally {
       if (!held) await rm(join(dir, name), { force: true });
     }
@@ -68,6 +70,7 @@ export async function claimStateDir(stateDir: string): Promise<StateDirClaim> {
 
 interface Holder {
   readonly pid: number;
+  readonly holder?: StateDirHolder | undefined;
   /** Otherwise it may be about to stand back itself. */
   readonly hasServer: boolean;
 }
@@ -78,7 +81,8 @@ async function livingHolder(dir: string, own: string): Promise<Holder | undefine
     if (name === own || !name.endsWith('.json')) continue;
     const claim = await read(dir, name);
     if (!claim) continue;
-    if (await isAlive(claim.owner)) return { pid: claim.owner.pid, hasServer: claim.server !== null };
+    if (await isAlive(claim.owner))
+      return { pid: claim.owner.pid, holder: claim.holder, hasServer: claim.server !== null };
     if (claim.server && !(await endOrphan(claim.server))) return { pid: claim.server.pid, hasServer: true };
     await rm(join(dir, name), { force: true });
   }

@@ -1,5 +1,5 @@
 /** Sums of tokens. */
-import type { Usage } from '@coxswain/protocol';
+import type { Usage } from './inputs.ts';
 
 /** Both together. Kinds of tokens that neither has had are not named. */
 export function addUsage(a: Usage, b: Usage): Usage {

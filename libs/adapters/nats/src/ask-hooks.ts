@@ -1,0 +1,185 @@
+/**
+ * Questions to handlers elsewhere, on one connection.
+ *
+ * B3: An answer is a stranger's: it is read once, within a bound, and counts only if it names what was asked. Its
+ *     subject cannot be guessed from another question's.
+ */
+import { randomUUID } from 'node:crypto';
+import type { HookReply, HookRequest, Log } from '@coxswain/ports';
+import {
+  BOUNDS,
+  HEADERS,
+  HOOK_ENVELOPE_MAX_BYTES,
+  HOOK_PART_BYTES,
+  HookAnswered,
+  type HookAsked,
+  HookCallback,
+  type Message,
+} from '@coxswain/protocol';
+import { createInbox, headers, type Msg, type NatsConnection } from '@nats-io/nats-core';
+import { onConnectionChange } from './connection-changes.ts';
+import { STATUS, statusOf } from './nats-status.ts';
+import { inboxPrefixOf } from './wire.ts';
+
+/** See the top of the file. */
+export interface HookQuestions {
+  /**
+   * Asks on a subject. Contract: never rejects. The caller bounds the time.
+   * @param onTaken told which instance has the question, where those who are asked say it.
+   */
+  ask(
+    subject: string,
+    request: HookRequest,
+    signal: AbortSignal,
+    onTaken?: (instance: string) => void,
+  ): Promise<HookReply>;
+  /** Ends what is being asked, as far as it is of those: nobody will answer. */
+  fail(isMeant: (request: HookRequest) => boolean, why: string): void;
+  /** Ends it; what is being asked fails. */
+  stop(): void;
+}
+
+interface Pending {
+  readonly request: HookRequest;
+  settle(reply: HookReply): void;
+  readonly onTaken: ((instance: string) => void) | undefined;
+  /** What is fetched in parts, made once. */
+  readonly lists: Map<'transcript' | 'messages', Buffer>;
+}
+
+/** Questions on this connection. */
+export function createHookQuestions(nc: NatsConnection, log: Log): HookQuestions {
+  const pending = new Map<string, Pending>();
+  const inbox = createInbox(inboxPrefixOf(nc));
+  const fail: HookQuestions['fail'] = (isMeant, why) => {
+    for (const { request, settle } of [...pending.values()]) if (isMeant(request)) settle(unavailable(why));
+  };
+  const all = () => true;
+  const endListening = onConnectionChange(nc, {
+    lost: () => fail(all, 'the connection was lost'),
+    restored: () => undefined,
+  });
+  const subscriptions = [
+    nc.subscribe(`${inbox}.r.*`, {
+      callback: (error, message) => {
+        const token = message?.subject.slice(inbox.length + 3);
+        const one = error ? undefined : pending.get(token);
+        if (one) one.settle(replyOf(message, one.request));
+      },
+    }),
+    nc.subscribe(`${inbox}.c.*`, {
+      callback: (error, message) => {
+        const one = error ? undefined : pending.get(message.subject.slice(inbox.length + 3));
+        if (one) serveCallback(message, one, log);
+      },
+    }),
+  ];
+  return {
+    fail,
+    ask(subject, request, signal, onTaken) {
+      const token = randomUUID();
+      return new Promise((resolve) => {
+        const settle = (reply: HookReply) => {
+          pending.delete(token);
+          signal.removeEventListener('abort', aborted);
+          resolve(reply);
+        };
+        const aborted = () => settle(unavailable('nobody waits for it any more'));
+        pending.set(token, { request, settle, onTaken, lists: new Map() });
+        try {
+          const body = JSON.stringify(asked(request, `${inbox}.c.${token}`));
+          nc.publish(subject, body, { reply: `${inbox}.r.${token}` });
+        } catch (error) {
+          settle(unavailable(`it could not be asked: ${(error as Error).message}`));
+          return;
+        }
+        // What was published leaves in the first microtask from here, and need not wait for this.
+        queueMicrotask(() => {
+          if (!pending.has(token)) return;
+          if (signal.aborted) aborted();
+          else signal.addEventListener('abort', aborted, { once: true });
+        });
+      });
+    },
+    stop() {
+      endListening();
+      for (const subscription of subscriptions) subscription.unsubscribe();
+      fail(all, 'the host stops');
+    },
+  };
+}
+
+function asked(request: HookRequest, callback: string): HookAsked {
+  const { ref, effectId, registration, payload, messages } = request;
+  return {
+    v: 1,
+    hook: registration.id,
+    session_id: ref.sessionId,
+    effect_id: effectId,
+    point: registration.point,
+    payload,
+    timeout_ms: registration.timeout_ms,
+    callback,
+    ...(messages ? { shows_messages: true as const } : {}),
+  };
+}
+
+function replyOf(message: Msg, { ref, effectId, registration, messages }: HookRequest): HookReply {
+  if (statusOf(message) === STATUS.noResponders) return unavailable('nobody serves it');
+  const bytes = message.data.length;
+  if (bytes > BOUNDS.hookPayloadMaxBytes + HOOK_ENVELOPE_MAX_BYTES) {
+    const told = `the answer has ${bytes} bytes, at most ${BOUNDS.hookPayloadMaxBytes} are taken`;
+    return { status: 'failed', code: 'return_unreadable', message: told };
+  }
+  let value: unknown;
+  try {
+    value = message.json();
+  } catch {
+    return unavailable('what came back is not JSON');
+  }
+  const parsed = HookAnswered.safeParse(value);
+  if (!parsed.success) return unavailable('what came back is no answer of a hook service');
+  const answer = parsed.data;
+  if (answer.hook !== registration.id || answer.session_id !== ref.sessionId || answer.effect_id !== effectId)
+    return unavailable('what came back answers another question');
+  if (answer.status === 'failed') return { status: 'failed', code: answer.code, message: answer.message };
+  if (answer.status === 'returned') return { status: 'returned', raw: answer.raw };
+  const shown = answer.messages.map((one) => (typeof one === 'number' ? messages?.[one] : one));
+  if (shown.includes(undefined)) return unavailable('what came back names messages that were not shown');
+  return { status: 'returned', raw: { messages: shown } };
+}
+
+function serveCallback(message: Msg, { request, onTaken, lists }: Pending, log: Log): void {
+  try {
+    const wanted = HookCallback.safeParse(message.json());
+    if (!wanted.success) return;
+    const { data } = wanted;
+    if (data.want === 'feedback') {
+      request.onFeedback(data.text);
+      return;
+    }
+    if (data.want === 'taken') {
+      onTaken?.(data.instance);
+      return;
+    }
+    const list =
+      lists.get(data.want) ?? bytesOf(data.want === 'messages' ? (request.messages ?? []) : request.transcript());
+    lists.set(data.want, list);
+    const head = headers();
+    head.set(HEADERS.total, String(list.length));
+    message.respond(list.subarray(data.offset, data.offset + HOOK_PART_BYTES), { headers: head });
+  } catch (error) {
+    log.warn({ hook: request.registration.id, error }, 'what a handler wanted could not be given');
+  }
+}
+
+function bytesOf(messages: readonly Message[]): Buffer {
+  const bytes = Buffer.from(JSON.stringify(messages));
+  if (bytes.length <= BOUNDS.transformedViewMaxBytes) return bytes;
+  throw new Error(`the messages have ${bytes.length} bytes, at most ${BOUNDS.transformedViewMaxBytes} are sent`);
+}
+
+/** Nobody answers, and why. */
+export function unavailable(message: string): HookReply {
+  return { status: 'failed', code: 'hook_unavailable', message };
+}

@@ -1,0 +1,89 @@
+/** `cox serve gateway`. */
+import { resolve } from 'node:path';
+import { consoleFolder } from '../instance/console-folder.ts';
+import type { BusAddress } from '../instance/find-bus.ts';
+import { logTarget, serveUntilTold } from '../instance/serve-until-told.ts';
+import { typedIn } from '../instance/state-dir.ts';
+import { type ExitCode, usageError } from '../line/cli-error.ts';
+import type { Invocation } from '../line/command-spec.ts';
+import { standardStreams } from '../terminal/streams.ts';
+
+const DEFAULT_LISTEN = '127.0.0.1:7707';
+const FOREIGN_FLAGS = ['manifest', 'name', 'tenant', 'at-once'] as const;
+
+/** Serves sessions over HTTP until told to stop. */
+export async function serveGateway(
+  { flags, env }: Invocation,
+  findBus: () => Promise<{ address: BusAddress; stateDir: string }>,
+): Promise<ExitCode> {
+  for (const flag of FOREIGN_FLAGS) if (flags.on(flag)) throw usageError(`--${flag} is not for cox serve gateway`);
+  const { host, port } = listenAddress(flags.text('listen') ?? DEFAULT_LISTEN);
+  const tokens = flags.text('tokens');
+  const jwt = jwtOptions(flags, env);
+  if (tokens === undefined && jwt === undefined)
+    throw usageError(
+      'cox serve gateway needs --tokens FILE, which cox auth token writes, or --jwks with --issuer and --audience',
+    );
+  const publicUrls = flags.inOrder(['public-url']).map(({ value }) => value);
+  const allowedOrigins = flags.inOrder(['allow-origin']).map(({ value }) => siteOf(value));
+  const { address, stateDir } = await findBus();
+  const { startGatewayService } = await import('@coxswain/gateway');
+  return serveUntilTold(
+    { name: 'gateway', stateDir, title: ({ url }) => `the gateway ${url}` },
+    () =>
+      startGatewayService({
+        nats: address,
+        stateDir,
+        log: logTarget(),
+        host,
+        port,
+        publicUrls,
+        allowedOrigins,
+        tokensFile: tokens === undefined ? undefined : resolve(typedIn(env), tokens),
+        jwt,
+        consoleFolder: consoleFolder(),
+      }),
+    (service) => {
+      if (flags.on('json'))
+        standardStreams.out(`${JSON.stringify({ type: 'ready', url: service.url, port: service.port })}\n`);
+      else
+        standardStreams.err(
+          `the gateway serves ${service.url}, its routes are at ${service.url}/docs, its console at ${service.url}/; stop with Ctrl-C\n`,
+        );
+    },
+  );
+}
+
+/** `HOST:PORT`, `:PORT` of every address, or `PORT` of loopback; an address of IPv6 in brackets. */
+export function listenAddress(text: string): { readonly host: string; readonly port: number } {
+  const [, bracketed, plain, number] = /^(?:(?:\[([0-9a-fA-F:]+)\]|([^:[\]]*)):)?(\d{1,5})$/.exec(text) ?? [];
+  const port = Number(number);
+  if (number === undefined || port > 65_535)
+    throw usageError(`--listen takes HOST:PORT, such as 0.0.0.0:7707, not "${text.slice(0, 80)}"`);
+  const host = bracketed ?? plain;
+  return { host: host === undefined ? '127.0.0.1' : host === '' ? '0.0.0.0' : host, port };
+}
+
+function jwtOptions(flags: Invocation['flags'], env: NodeJS.ProcessEnv) {
+  const [jwks, issuer, audience] = [flags.text('jwks'), flags.text('issuer'), flags.text('audience')];
+  if (jwks === undefined && issuer === undefined && audience === undefined) return undefined;
+  if (jwks === undefined || issuer === undefined || audience === undefined)
+    throw usageError(
+      '--jwks, --issuer and --audience go together: a token is taken only from whom, and for whom, it was issued',
+    );
+  const isAddress = /^https?:\/\//.test(jwks);
+  // Keys that anybody on the way could exchange would let in whomever they like.
+  if (/^http:\/\//.test(jwks) && !/^http:\/\/(127\.0\.0\.1|localhost|\[::1\])[:/]/.test(jwks))
+    throw usageError('--jwks takes an https:// address, or a file');
+  return {
+    jwks: isAddress ? jwks : resolve(typedIn(env), jwks),
+    issuer,
+    audience,
+    tenantClaim: flags.text('tenant-claim'),
+  };
+}
+
+function siteOf(text: string): string {
+  if (URL.canParse(text) && new URL(text).origin === text.replace(/\/$/, '')) return new URL(text).origin;
+  throw usageError(`--allow-origin takes a site, such as https://app.example.com, not "${text.slice(0, 120)}"`);
+}

@@ -1,0 +1,73 @@
+/** The gateway that `cox up` runs for whoever has started it: on loopback, with a token of this start. */
+import type { NamedBus } from '@coxswain/adapter-nats';
+import type { GatewayService } from '@coxswain/gateway';
+import { CliError, EXIT, usageError } from '../line/cli-error.ts';
+import type { Flags } from '../line/flags.ts';
+import { consoleAddress, consoleFolder } from './console-folder.ts';
+
+/** What is known of it before it runs. */
+export interface OwnGatewayOptions {
+  readonly nats: NamedBus;
+  readonly stateDir: string;
+  readonly log: 'file' | 'stderr';
+}
+
+/** The port that was asked for; null where no gateway was. */
+export function ownGatewayPort(flags: Flags): number | null {
+  const port = flags.whole('gateway-port', { min: 1, max: 65_535 });
+  if (!flags.on('no-gateway')) return port ?? 0;
+  if (port !== undefined) throw usageError('--gateway-port does not go beside --no-gateway');
+  return null;
+}
+
+/** Starts it; null where none was asked for. @param port 0 for a free one. */
+export async function startOwnGateway(port: number | null, options: OwnGatewayOptions): Promise<GatewayService | null> {
+  if (port === null) return null;
+  const { startGatewayService } = await import('@coxswain/gateway');
+  return startGatewayService({ ...options, port, startToken: { name: userName() }, consoleFolder: consoleFolder() });
+}
+
+/** A gateway that shows, and through which nothing can be done: for as long as somebody looks. */
+export interface ViewerOptions {
+  readonly nats: NamedBus;
+  readonly stateDir: string;
+  /** Whose sessions. */
+  readonly tenant: string;
+  /** A free one when left out. */
+  readonly port?: number | undefined;
+}
+
+/** Starts it, on loopback, with a token of this start that may read. @throws CliError `console_not_built`. */
+export async function startViewer({ nats, stateDir, tenant, port }: ViewerOptions): Promise<GatewayService> {
+  const { startGatewayService } = await import('@coxswain/gateway');
+  const viewer = await startGatewayService({
+    nats,
+    stateDir,
+    log: 'file',
+    port,
+    startToken: { tenant, name: userName(), scopes: ['read'] },
+    consoleFolder: consoleFolder(),
+  });
+  if (viewer.hasConsole) return viewer;
+  await viewer.stop();
+  throw new CliError(
+    EXIT.error,
+    'console_not_built',
+    'console_not_built: there is no console in this installation; npm run prepare builds it, and --json needs none',
+  );
+}
+
+function userName(): string {
+  return process.env.USER?.trim() || process.env.LOGNAME?.trim() || 'local';
+}
+
+/**
+ * What a person is told of it. The address that lets in whoever has it is for a terminal alone: what is written anywhere else may
+ * be kept in a log. There the page asks for the token.
+ */
+export function gatewayLines({ url, token, hasConsole }: GatewayService, isTerminal: boolean): string {
+  const routes = `over HTTP: ${url}, its routes at ${url}/docs\n`;
+  if (!hasConsole) return routes;
+  const console = isTerminal ? consoleAddress({ url, token }) : `${url}/ (asks for the token)`;
+  return `console: ${console}\n${routes}`;
+}

@@ -1,0 +1,28 @@
+/** As whom commands are given here. */
+import { userInfo } from 'node:os';
+import { BOUNDS } from '@coxswain/protocol';
+import { usageError } from '../line/cli-error.ts';
+
+/**
+ * The name that commands carry as their actor: COX_ACTOR, else the user of this machine. Whoever else decides or steers is
+ * told it, and the journal keeps it; nobody has checked it.
+ * @returns undefined where neither is known.
+ * @throws CliError with exit code 2 where COX_ACTOR cannot be a name.
+ */
+export function whoActs(env: NodeJS.ProcessEnv): string | undefined {
+  const named = env.COX_ACTOR?.trim();
+  if (!named) return userOfThisMachine(env);
+  if (named.length > BOUNDS.actorMaxChars || named.startsWith('session:'))
+    throw usageError(`COX_ACTOR takes a name of at most ${BOUNDS.actorMaxChars} characters, and none of a session`);
+  return named;
+}
+
+function userOfThisMachine(env: NodeJS.ProcessEnv): string | undefined {
+  const cut = (name: string | undefined) => name?.trim().slice(0, BOUNDS.actorMaxChars) || undefined;
+  try {
+    return cut(userInfo().username);
+  } catch {
+    // A user without an entry in the list of users, as in many containers.
+    return cut(env.USER);
+  }
+}

@@ -1,0 +1,84 @@
+/** Exported journals, read from a file and written to a bus. */
+import { createWriteStream } from 'node:fs';
+import { mkdtemp, rm, stat } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import { createSystemClock } from '@coxswain/adapter-memory';
+import {
+  type ConnectNatsOptions,
+  connectNats,
+  createNatsBlobs,
+  createNatsJournal,
+  createNatsPurge,
+  ensureStreams,
+} from '@coxswain/adapter-nats';
+import type { Purge } from '@coxswain/ports';
+import { type Imported, type ImportRequest, importJournal } from '@coxswain/session';
+import { permittedTo } from '../instance/permitted-to.ts';
+import { CliError, EXIT, usageError } from '../line/cli-error.ts';
+import { standardInput } from '../terminal/streams.ts';
+
+/**
+ * Writes a journal to a bus. Journals are written by hosts, and by whoever imports them: with a connection that may, and not as a
+ * client.
+ * @param to where the bus is.
+ * @param warn told where the tenant may be a slip of the pen.
+ */
+export async function importTo(
+  to: ConnectNatsOptions,
+  request: ImportRequest,
+  warn: (text: string) => void,
+): Promise<Imported> {
+  const nc = await connectNats(to);
+  try {
+    return await permittedTo('import sessions, as only the admin may: give the admin’s key', async () => {
+      await ensureStreams(nc);
+      await warnOfNewTenant(createNatsPurge(nc), request.tenant, warn);
+      const ports = { journal: createNatsJournal(nc), blobs: createNatsBlobs(nc), clock: createSystemClock() };
+      return importJournal(ports, request);
+    });
+  } catch (error) {
+    const { code, line, message } = error as Error & { code?: never; line?: number };
+    throw code === undefined || line === undefined ? error : new CliError(EXIT.error, code, `${code}: ${message}`);
+  } finally {
+    await nc.close();
+  }
+}
+
+/** Accounts are known to the servers alone; a tenant that has no session yet, beside others that have, may be a slip of the pen. */
+async function warnOfNewTenant(
+  purge: Pick<Purge, 'tenants'>,
+  tenant: string,
+  warn: (text: string) => void,
+): Promise<void> {
+  const tenants = await purge.tenants();
+  if (tenants.length === 0 || tenants.includes(tenant)) return;
+  warn(`this is the first session of a tenant ${tenant}; there are sessions of ${tenants.slice(0, 8).join(', ')}\n`);
+}
+
+/** A file is read twice: to check it, and to write what it says. Standard input is put into one first. */
+export async function readableFile(
+  asked: string,
+  folder: string,
+): Promise<{ readonly path: string; readonly remove: () => Promise<void> }> {
+  if (asked === '-') {
+    const spool = await mkdtemp(join(tmpdir(), 'cox-import-'));
+    const path = join(spool, 'journal.jsonl');
+    const remove = () => rm(spool, { recursive: true, force: true });
+    try {
+      await pipeline(standardInput(), createWriteStream(path, { mode: 0o600 }));
+    } catch (error) {
+      await remove();
+      throw error;
+    }
+    return { path, remove };
+  }
+  const path = resolve(folder, asked);
+  const found = await stat(path).catch(() => null);
+  if (!found?.isFile()) {
+    const what = found?.isDirectory() ? 'is a folder' : 'is no file';
+    throw usageError(`${asked} ${what}; give what cox export wrote, or - for standard input`);
+  }
+  return { path, remove: async () => undefined };
+}

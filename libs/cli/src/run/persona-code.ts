@@ -1,0 +1,24 @@
+/** Code that a persona's hooks name: whether it lies there. Nothing of it is run; whoever serves the persona does that. */
+import { stat } from 'node:fs/promises';
+import { readHandlerName } from '@coxswain/adapter-hooks/handler-name';
+import { type Persona, pathText, readPersonaHooks } from '@coxswain/protocol';
+import type { PlaceIn } from './persona-file.ts';
+
+/** The first handler of which no file is there, as `file:line:column: hooks[0].handler: …`; or null. */
+export async function missingCode(persona: Persona, folder: string, place: PlaceIn): Promise<string | null> {
+  const read = readPersonaHooks(persona, '0');
+  if ('problem' in read) return `${place(read.problem.path)}: ${read.problem.words}`;
+  for (const { handler, handlerPath } of read.hooks) {
+    if (handler === undefined) continue;
+    const refuse = (words: string) => `${place(handlerPath)}: ${pathText(handlerPath)}: ${words}`;
+    const named = readHandlerName(handler, folder);
+    if ('problem' in named) return refuse(named.problem);
+    const { file } = named;
+    const isFile = await stat(file).then(
+      (found) => found.isFile(),
+      () => false,
+    );
+    if (!isFile) return refuse(`there is no file ${file}`);
+  }
+  return null;
+}

@@ -1,0 +1,170 @@
+/** The console's drawing of a session's machine, on this machine: at the gateway that runs here, or at one of its own. */
+import { createReadStream, createWriteStream } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import { type BusSession, SessionNotFoundError } from '@coxswain/client';
+import type { GatewayService } from '@coxswain/gateway';
+import { DEFAULT_TENANT } from '@coxswain/protocol';
+import { linesOf } from '@coxswain/session';
+import { consoleAddress } from '../instance/console-folder.ts';
+import { startEmbedded } from '../instance/embedded.ts';
+import type { BusAddress } from '../instance/find-bus.ts';
+import { type GatewayAccess, readGatewayFile } from '../instance/gateway-file.ts';
+import { type OpenBus, withBusOnce } from '../instance/open-bus.ts';
+import { startViewer } from '../instance/own-gateway.ts';
+import { findSession } from '../instance/resolve-session.ts';
+import { typedIn } from '../instance/state-dir.ts';
+import { stopSignal } from '../instance/stop-signal.ts';
+import { EXIT, type ExitCode } from '../line/cli-error.ts';
+import type { Invocation } from '../line/command-spec.ts';
+import { standardStreams } from '../terminal/streams.ts';
+import { importTo, readableFile } from './import-file.ts';
+
+/** What is to be shown. */
+export interface ShownMachine {
+  /** The session, by the beginning of its id; or the file. */
+  readonly asked: string;
+  /** The record that is shown first; what happens now when left out. */
+  readonly from: number | undefined;
+  /** Of a gateway of its own. */
+  readonly port: number | undefined;
+}
+
+/**
+ * Tells where a session's machine is drawn. Where no gateway runs here, serves it until told to stop. Where nothing runs at all, what is
+ * recorded is served from a copy: whoever holds the state folder keeps others from running sessions there.
+ */
+export function showSession(invocation: Invocation, wanted: ShownMachine): Promise<ExitCode> {
+  return withScratch(async (folder) => {
+    const copy = join(folder, 'journal.jsonl');
+    const shown = await withBusOnce(invocation, false, async (bus) => {
+      const session = await present(bus, wanted.asked);
+      if (bus.address === null) {
+        await pipeline(lines(session.export()), createWriteStream(copy, { mode: 0o600 }));
+        return null;
+      }
+      return showOnBus(bus, bus.address, session.id, wanted);
+    });
+    return shown ?? showJournal(invocation, copy, wanted);
+  });
+}
+
+/** Serves the console of an exported journal. */
+export async function showFile(invocation: Invocation, wanted: ShownMachine): Promise<ExitCode> {
+  const { path, remove } = await readableFile(wanted.asked, typedIn(invocation.env));
+  try {
+    return await showJournal(invocation, path, wanted);
+  } finally {
+    await remove();
+  }
+}
+
+async function showOnBus(
+  bus: OpenBus,
+  nats: BusAddress,
+  sessionId: string,
+  { from, port }: ShownMachine,
+): Promise<ExitCode> {
+  const running = port === undefined ? await runningConsole(bus) : null;
+  if (running !== null) {
+    tell(running, sessionId, from);
+    return EXIT.ok;
+  }
+  const viewer = await startViewer({ nats, stateDir: bus.stateDir, tenant: bus.client.tenant, port });
+  return serve(viewer, sessionId, from, bus.gone);
+}
+
+/** Serves a journal on a bus that has nothing else and is gone afterwards. */
+function showJournal({ command, env }: Invocation, path: string, { from, port }: ShownMachine): Promise<ExitCode> {
+  return withScratch(async (stateDir) => {
+    const holder = { title: `cox ${command}`, passing: true };
+    const { server } = await startEmbedded({ stateDir, services: false, env, holder });
+    try {
+      const nats = { servers: server.url, token: server.token };
+      const request = { lines: () => linesOf(createReadStream(path)), tenant: DEFAULT_TENANT };
+      const { ref } = await importTo(nats, request, () => undefined);
+      const viewer = await startViewer({ nats, stateDir, tenant: DEFAULT_TENANT, port });
+      const gone = new AbortController();
+      void server.exited.then(({ expected }) => expected || gone.abort(new Error('nats-server ended by itself')));
+      return await serve(viewer, ref.sessionId, from, gone.signal);
+    } finally {
+      await server.stop();
+    }
+  });
+}
+
+async function withScratch<T>(task: (folder: string) => Promise<T>): Promise<T> {
+  const folder = await mkdtemp(join(tmpdir(), 'cox-inspect-'));
+  try {
+    return await task(folder);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+async function* lines(exported: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, void, undefined> {
+  for await (const line of exported) {
+    yield line;
+    yield BREAK;
+  }
+}
+
+const BREAK = Buffer.from('\n');
+
+async function present(bus: OpenBus, asked: string): Promise<BusSession> {
+  const session = await findSession(bus.client, asked);
+  if ((await session.lastNumber()) === 0) throw new SessionNotFoundError(session.id);
+  return session;
+}
+
+/** The gateway of the instance on this machine, where it has a console and a token for these sessions; else null. */
+async function runningConsole({ address, stateDir, client }: OpenBus): Promise<GatewayAccess | null> {
+  if (address?.pid === undefined || client.tenant !== DEFAULT_TENANT) return null;
+  const access = await readGatewayFile(stateDir, address.pid);
+  if (access === null) return null;
+  try {
+    const page = await fetch(`${access.url}/`, { signal: AbortSignal.timeout(ANSWERS_WITHIN_MS) });
+    await page.body?.cancel();
+    return page.ok && page.headers.get('content-type')?.startsWith('text/html') ? access : null;
+  } catch {
+    // It is about to end, or has ended without a word: then another one serves.
+    return null;
+  }
+}
+
+const ANSWERS_WITHIN_MS = 2_000;
+
+async function serve(
+  viewer: GatewayService,
+  sessionId: string,
+  from: number | undefined,
+  gone: AbortSignal,
+): Promise<ExitCode> {
+  const told = stopSignal();
+  try {
+    tell({ url: viewer.url, token: String(viewer.token) }, sessionId, from);
+    standardStreams.err('stop with Ctrl-C\n');
+    const lost = new Promise<Error>((resolve) => {
+      if (gone.aborted) resolve(gone.reason as Error);
+      gone.addEventListener('abort', () => resolve(gone.reason as Error), { once: true });
+    });
+    const failure = await Promise.race([told.promise, viewer.failed, lost]);
+    if (failure) throw failure;
+    return EXIT.ok;
+  } finally {
+    told.release();
+    await viewer.stop();
+  }
+}
+
+function tell(access: GatewayAccess, sessionId: string, from: number | undefined): void {
+  const place = `/sessions/${sessionId}?tab=statechart${from === undefined ? '' : `&at=${from}`}`;
+  standardStreams.out(`${consoleAddress(access, place)}\n`);
+  const socket = new URL(`/v1/sessions/${sessionId}/inspect`, access.url.replace(/^http/, 'ws'));
+  socket.username = 'inspect';
+  socket.password = access.token;
+  if (from !== undefined) socket.searchParams.set('from', String(from));
+  standardStreams.err(`for what speaks @statelyai/inspect: ${socket}\n`);
+}

@@ -1,0 +1,96 @@
+/** A client on the bus itself, and what can be done there alone: serve tools and personas, and what workers report. */
+import { type JsonObject, readId, type SessionRef, TenantId } from '@coxswain/protocol';
+import { type BusInfo, busInfo } from './bus-info.ts';
+import type { BusConnection, BusTransport } from './bus-transport.ts';
+import { Client } from './client.ts';
+import type { PersonaDefinition } from './define-persona.ts';
+import type { ArgumentSchema, ServedToolDefinition } from './define-tool.ts';
+import { RecordDecoder } from './large-fields.ts';
+import type { SendOptions, SentCommand } from './outgoing-command.ts';
+import { type JournalReading, readJournal, type StoredJournalRecord } from './read-journal.ts';
+import { type CallEnd, sendCallOutcome, type TakenUpCall } from './send-call-outcome.ts';
+import { type JobReport, sendJobReport } from './send-job-report.ts';
+import { type ServedPersonaInstance, type ServePersonaOptions, servePersonaOn } from './serve-persona.ts';
+import { type ServedTool, type ServeToolOptions, serveToolOn } from './serve-tool.ts';
+import { type ReadFrom, Session } from './session-handle.ts';
+
+/** A session on the bus. */
+export class BusSession extends Session {
+  readonly #bus: BusConnection;
+
+  /** Made by {@link BusClient}. */
+  constructor(transport: BusTransport, ref: SessionRef) {
+    super(transport, ref);
+    this.#bus = transport.bus;
+  }
+
+  /** The records that are stored now, each with its bytes as stored. */
+  override journal({
+    from = 1,
+    ...reading
+  }: Pick<ReadFrom, 'from'> & JournalReading = {}): AsyncGenerator<StoredJournalRecord, void, undefined> {
+    return readJournal(this.#bus, this.ref, from, reading);
+  }
+
+  /** Brings the outcome of a call of a `long_running` tool: for whoever has taken it up. The first one counts. */
+  endCall(call: TakenUpCall, end: CallEnd, options: SendOptions = {}): Promise<SentCommand> {
+    return sendCallOutcome(this.#bus, this.ref, call, end, options);
+  }
+
+  /**
+   * Says how far a job is that a hook of the session has begun: for whoever runs it. Its end reaches the model. Wait for
+   * `accepted` where the job may end before its receipt is recorded: then it is sent again until it is.
+   */
+  reportJob(report: JobReport, options: SendOptions = {}): Promise<SentCommand> {
+    return sendJobReport(this.#bus, this.ref, report, options);
+  }
+}
+
+/** A client with a connection to the bus. */
+export class BusClient extends Client<BusSession> {
+  readonly #transport: BusTransport;
+
+  /** Made by `connect`. */
+  constructor(transport: BusTransport) {
+    super(transport, (ref) => new BusSession(transport, ref));
+    this.#transport = transport;
+  }
+
+  /**
+   * The same connection for another tenant's sessions, where the bus lets it: closing either closes both.
+   * @throws InvalidIdError where the name is none.
+   */
+  forTenant(tenant: string): BusClient {
+    return new BusClient(this.#transport.forTenant(readId(TenantId, 'tenant', tenant)));
+  }
+
+  /** The bytes of a large field by their hash, or null: what replaying an exported journal needs. */
+  blob(sha256: string): Promise<Uint8Array | null> {
+    return new RecordDecoder(this.#transport.bus, this.tenant).blob(sha256);
+  }
+
+  /**
+   * Announces a tool and serves it on this connection until it is stopped. Any number of processes may serve the same.
+   * @throws ToolDefinitionError, BusNotPreparedError.
+   */
+  serveTool<const Schema extends ArgumentSchema | JsonObject>(
+    tool: ServedToolDefinition<Schema>,
+    options: ServeToolOptions = {},
+  ): Promise<ServedTool> {
+    return serveToolOn(this.#transport.bus, this.tenant, tool as unknown as ServedToolDefinition, options);
+  }
+
+  /**
+   * Announces a persona and serves its steps and tools on this connection until it is stopped. Any number of processes may
+   * serve the same.
+   * @throws PersonaNotServableError, PersonaVersionTakenError, ToolDefinitionError, BusNotPreparedError.
+   */
+  servePersona(definition: PersonaDefinition, options: ServePersonaOptions): Promise<ServedPersonaInstance> {
+    return servePersonaOn(this.#transport.bus, this.tenant, definition, options);
+  }
+
+  /** What the bus is: for checks and messages. */
+  busInfo(): Promise<BusInfo> {
+    return busInfo(this.#transport.bus.nc);
+  }
+}

@@ -1,0 +1,161 @@
+/** The way to sessions over the bus: commands into its stream, records out of its journals. */
+import type { Delta, JournalRecord, SessionRef, SessionStatus, TenantId, Verb } from '@coxswain/protocol';
+import { type JetStreamClient, jetstream } from '@nats-io/jetstream';
+import type { NatsConnection } from '@nats-io/nats-core';
+import { SessionNotFoundError } from './client-errors.ts';
+import { closedForGood } from './closed-for-good.ts';
+import { exportLines } from './export-journal.ts';
+import { RecordDecoder } from './large-fields.ts';
+import { deltas } from './live-deltas.ts';
+import type { BodyInput, SendOptions, SentCommand, WaitStage } from './outgoing-command.ts';
+import { pageOf } from './page-of-sessions.ts';
+import { queryState } from './query-state.ts';
+import {
+  followJournal,
+  lastNumber,
+  lastRecord,
+  newestRecords,
+  readJournal,
+  type StoredJournalRecord,
+  sessionIds,
+} from './read-journal.ts';
+import { sendCommand } from './send-command.ts';
+import { type ListQuery, listingFrom, type SessionListing, type SessionsPage } from './session-listing.ts';
+import { readTree, type SessionTree } from './session-tree.ts';
+import type { JournalStart, Transport, WatchItem } from './transport.ts';
+import { type PendingApproval, waitingApprovals } from './waiting-approvals.ts';
+import { watchSession } from './watch-session.ts';
+
+/** A connection, and where answers to its user may go. */
+export interface BusConnection {
+  readonly nc: NatsConnection;
+  readonly js: JetStreamClient;
+  readonly inboxPrefix: string | undefined;
+  /** Who acts where a command does not say it. */
+  readonly actor?: string | undefined;
+}
+
+/** See the top of the file. */
+export class BusTransport implements Transport {
+  readonly bus: BusConnection;
+  readonly tenant: TenantId;
+  /** Shared by all tenants of a connection. */
+  readonly #life: { closing: boolean };
+
+  constructor(
+    { nc, inboxPrefix, actor }: Omit<BusConnection, 'js'>,
+    tenant: TenantId,
+    life: { closing: boolean } = { closing: false },
+  ) {
+    this.bus = { nc, js: jetstream(nc), inboxPrefix, actor };
+    this.tenant = tenant;
+    this.#life = life;
+  }
+
+  /** The same connection for another tenant. */
+  forTenant(tenant: TenantId): BusTransport {
+    return new BusTransport(this.bus, tenant, this.#life);
+  }
+
+  send<V extends Verb>(
+    ref: SessionRef,
+    verb: V,
+    body: BodyInput<V>,
+    options: SendOptions<WaitStage>,
+  ): Promise<SentCommand> {
+    return sendCommand(this.bus, ref, verb, body, options);
+  }
+
+  async *follow(
+    ref: SessionRef,
+    from: JournalStart,
+    signal: AbortSignal | undefined,
+  ): AsyncGenerator<JournalRecord, void, undefined> {
+    for await (const { record } of followJournal(this.bus, ref, from, signal)) yield record;
+  }
+
+  watch(
+    ref: SessionRef,
+    from: JournalStart,
+    signal: AbortSignal | undefined,
+  ): AsyncGenerator<WatchItem, void, undefined> {
+    return watchSession(this.bus, ref, from, signal);
+  }
+
+  deltas(ref: SessionRef, signal: AbortSignal | undefined): AsyncGenerator<Delta, void, undefined> {
+    return deltas(this.bus.nc, ref, signal);
+  }
+
+  journal(ref: SessionRef, from: number): AsyncGenerator<StoredJournalRecord, void, undefined> {
+    return readJournal(this.bus, ref, from);
+  }
+
+  async *exportLines(ref: SessionRef, recordsOnly: boolean): AsyncGenerator<Uint8Array, void, undefined> {
+    const decoder = new RecordDecoder(this.bus, ref.tenant);
+    yield* exportLines(this.journal(ref, 1), async (sha256) => (recordsOnly ? null : decoder.blob(sha256)));
+  }
+
+  newest(ref: SessionRef): Promise<JournalRecord | null> {
+    return lastRecord(this.bus, ref);
+  }
+
+  lastNumber(ref: SessionRef): Promise<number> {
+    return lastNumber(this.bus, ref);
+  }
+
+  state(ref: SessionRef, timeoutMs: number | undefined): Promise<SessionStatus> {
+    return queryState(this.bus.nc, ref, timeoutMs);
+  }
+
+  tree({ tenant, sessionId }: SessionRef): Promise<SessionTree> {
+    return readTree((id) => this.journal({ tenant, sessionId: id as SessionRef['sessionId'] }, 1), sessionId);
+  }
+
+  async listings(): Promise<SessionListing[]> {
+    // A reset of the consumer may bring a session again, newer: the last one counts.
+    const newest = new Map<string, SessionListing>();
+    for await (const { ref, bytes } of newestRecords(this.bus, this.tenant)) {
+      newest.delete(ref.sessionId);
+      newest.set(ref.sessionId, listingFrom(ref.sessionId, bytes));
+    }
+    return [...newest.values()];
+  }
+
+  async listSessions(query: ListQuery): Promise<SessionsPage> {
+    return pageOf(await this.listings(), query, (id) => this.#stateOf(id));
+  }
+
+  async approvals(): Promise<PendingApproval[]> {
+    return waitingApprovals(await this.listings(), (id) => whereThere(this.#stateOf(id)));
+  }
+
+  #stateOf(id: string): Promise<SessionStatus> {
+    return this.state({ tenant: this.tenant, sessionId: id as SessionRef['sessionId'] }, undefined);
+  }
+
+  sessionIds(): Promise<string[]> {
+    return sessionIds(this.bus, this.tenant);
+  }
+
+  roundTripMs(): Promise<number> {
+    return this.bus.nc.rtt();
+  }
+
+  async close(): Promise<void> {
+    this.#life.closing = true;
+    await this.bus.nc.close();
+  }
+
+  async closed(): Promise<Error | null> {
+    const why = await closedForGood(this.bus.nc);
+    return this.#life.closing ? null : why;
+  }
+}
+
+/** One that was deleted between two looks waits for nobody. */
+async function whereThere(status: Promise<SessionStatus>): Promise<SessionStatus | null> {
+  return status.catch((error: unknown) => {
+    if (error instanceof SessionNotFoundError) return null;
+    throw error;
+  });
+}

@@ -1,0 +1,50 @@
+/**
+ * The typed client over HTTP: connect to a gateway, start sessions, steer them, follow them. Runs wherever there is a `fetch`,
+ * in browsers, too; bundlers for browsers are given this for `@coxswain/client`.
+ */
+export { hasEnded, topState } from '@coxswain/protocol';
+export { printable, printableJson, summarizeArgs, summarizeResult } from './args-summary.ts';
+export { Client } from './client.ts';
+export {
+  BusNotPreparedError,
+  ClientError,
+  CommandBlockedError,
+  CommandNotStoredError,
+  CommandRejectedError,
+  CommandRevokedError,
+  GatewayUnreachableError,
+  JournalGapError,
+  NoHostError,
+  ReadRefusedError,
+  ReceiptTimeoutError,
+  SessionNotFoundError,
+} from './client-errors.ts';
+export { createEventTranslator, type EventTranslator } from './event-translator.ts';
+export { newCommandId, newSessionId } from './fresh-ids.ts';
+export { connect } from './http/connect.ts';
+export type { GatewayOptions } from './http/gateway-options.ts';
+export { type ChartNode, HttpClient, HttpSession, type Statechart, type TokenHolder } from './http/http-client.ts';
+export type { BodyInput, SendOptions, SentCommand, WaitStage } from './outgoing-command.ts';
+export { ResultCollector, type RunResult } from './run-result.ts';
+export {
+  type Forked,
+  type ForkOptions,
+  type InjectOptions,
+  type ReadFrom,
+  type RemindOptions,
+  Session,
+} from './session-handle.ts';
+export {
+  describeState,
+  type ListedDetails,
+  type ListedSession,
+  type ListQuery,
+  SESSIONS_PAGE,
+  type SessionListing,
+  type SessionsPage,
+} from './session-listing.ts';
+export { nodesOf, type SessionTree, TREE_SESSIONS_MAX, type TreeNode } from './session-tree.ts';
+export type { JournalEntry, JournalStart, Transport, WatchItem } from './transport.ts';
+export type { DeliveredInjection, FromRecord, UiEvent, UiEventOf } from './ui-events.ts';
+export { type PersonaUsage, type RunUsage, UsageCollector, type UsageReport } from './usage-report.ts';
+export type { PendingApproval } from './waiting-approvals.ts';

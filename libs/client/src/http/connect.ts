@@ -1,0 +1,25 @@
+/** Connects to a gateway. */
+import { readId, TenantId } from '@coxswain/protocol';
+import { ClientError } from '../client-errors.ts';
+import type { GatewayOptions } from './gateway-options.ts';
+import { GatewayRequests } from './gateway-requests.ts';
+import { HttpClient } from './http-client.ts';
+import { HttpTransport, readHolder } from './http-transport.ts';
+
+const CONNECT_TIMEOUT_MS = 5_000;
+
+/**
+ * Connects to a gateway. Nothing stays open between requests: "connected" means that it has answered, and knows the token.
+ * @throws GatewayUnreachableError when it does not answer in time, ReadRefusedError `unauthorized` when the token is none,
+ *   TypeError where the address or the token cannot be one.
+ */
+export async function connect(options: GatewayOptions): Promise<HttpClient> {
+  if (options?.gateway === undefined)
+    throw new ClientError(
+      'transport_unavailable',
+      'here a client reaches sessions by a gateway alone: give `gateway` and `token`',
+    );
+  const requests = new GatewayRequests(options);
+  const { tenant } = await readHolder(requests, options.connectTimeoutMs ?? CONNECT_TIMEOUT_MS);
+  return new HttpClient(new HttpTransport(requests, readId(TenantId, 'tenant', tenant)));
+}

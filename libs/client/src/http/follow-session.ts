@@ -1,0 +1,185 @@
+/**
+ * A session's events over HTTP, however often the connection is lost.
+ *
+ * E1  Records are dense: one that was seen is left out, one that is missing is an error. It goes on behind the last one.
+ * E2  Nothing is read ahead: while whoever asked is busy, the connection waits, and the gateway may cut it off.
+ * E3  Before the first connection nobody may answer for ten seconds on end. Later it is tried for as long as it takes, with pauses.
+ * E4  Whoever leaves does so at once: by the signal, by ending the loop, or by closing the client.
+ */
+import { Delta, decodeRecord, type JournalRecord, type SessionRef } from '@coxswain/protocol';
+import { ClientError, JournalGapError } from '../client-errors.ts';
+import type { JournalStart, WatchItem } from '../transport.ts';
+import { EventStreamParser, type ServerSentEvent } from './event-stream.ts';
+import { type GatewayRequests, linked, mayPass, READ_WITHIN_MS, retryAfterOf, unreached } from './gateway-requests.ts';
+import { Pauses, pause } from './pauses.ts';
+import { errorOf, ProblemError, problemOf } from './problem-errors.ts';
+
+/** The gateway says every fifteen seconds that it is there. */
+const SILENCE_MAX_MS = 45_000;
+
+/** Where reading begins, and what is left out. */
+export interface FollowOptions {
+  readonly from: JournalStart;
+  readonly deltas: boolean;
+  readonly signal: AbortSignal | undefined;
+}
+
+/** See the top of the file. A session that is not there yet is waited for. */
+export async function* followSession(
+  requests: GatewayRequests,
+  ref: SessionRef,
+  { from, deltas, signal }: FollowOptions,
+): AsyncGenerator<WatchItem, void, undefined> {
+  const leaving = new AbortController();
+  const unlink = linked(leaving, [signal, requests.closing]);
+  const pauses = new Pauses();
+  const place: Place = { next: from, seen: false, retryMs: 0 };
+  let answeredAtMs: number | null = null;
+  const startedAtMs = performance.now();
+  try {
+    while (!leaving.signal.aborted) {
+      let asksForMs = 0;
+      try {
+        for await (const item of connected(requests, ref, place, deltas, leaving.signal)) {
+          answeredAtMs = performance.now();
+          if (item === null) continue;
+          pauses.reset();
+          yield item;
+        }
+      } catch (error) {
+        if (leaving.signal.aborted) return;
+        const passes = mayPass(error);
+        if (!passes && !isNotThereYet(error) && !isOtherToken(error, requests)) throw told(error);
+        if (passes && answeredAtMs === null && performance.now() - startedAtMs >= READ_WITHIN_MS) throw told(error);
+        if (isNotThereYet(error)) answeredAtMs = performance.now();
+        asksForMs = retryAfterOf(error);
+      }
+      // As the gateway asks: all who have lost it come back, and not all at once.
+      await pause(pauses.next(Math.max(asksForMs, Math.random() * place.retryMs)), leaving.signal);
+    }
+  } finally {
+    unlink();
+    leaving.abort();
+  }
+}
+
+interface Place {
+  next: JournalStart;
+  /** Whether a record was seen: then the connection goes on behind it. */
+  seen: boolean;
+  /** Within which time whoever has lost the connection is to come back. */
+  retryMs: number;
+}
+
+/** One connection, until it is lost. Null where it was made. */
+async function* connected(
+  requests: GatewayRequests,
+  ref: SessionRef,
+  place: Place,
+  deltas: boolean,
+  leaving: AbortSignal,
+): AsyncGenerator<WatchItem | null, void, undefined> {
+  const connection = new AbortController();
+  const unlink = linked(connection, [leaving]);
+  try {
+    const answer = await requests.open(
+      {
+        path: `/v1/sessions/${ref.sessionId}/events`,
+        query: { from: place.next, ...(deltas ? {} : { deltas: 'false' }) },
+        headers: {
+          accept: 'text/event-stream',
+          ...(place.seen && typeof place.next === 'number' ? { 'last-event-id': String(place.next - 1) } : {}),
+        },
+      },
+      connection,
+    );
+    yield null;
+    for await (const event of eventsOf(answer, connection, place)) {
+      const item = itemOf(event, ref, place);
+      if (item) yield item;
+    }
+  } finally {
+    unlink();
+    // Also where the caller has left in the middle: what is on its way is not waited for.
+    connection.abort();
+  }
+}
+
+async function* eventsOf(
+  answer: Response,
+  connection: AbortController,
+  place: Place,
+): AsyncGenerator<ServerSentEvent, void, undefined> {
+  if (answer.body === null) return;
+  const reader = answer.body.getReader();
+  const parser = new EventStreamParser();
+  const decoder = new TextDecoder();
+  let silence: ReturnType<typeof setTimeout> | undefined;
+  try {
+    for (;;) {
+      silence = setTimeout(() => connection.abort(), SILENCE_MAX_MS);
+      const { done, value } = await reader.read().catch((error: unknown) => {
+        throw unreached(error);
+      });
+      clearTimeout(silence);
+      if (done) return;
+      const events = parser.take(decoder.decode(value, { stream: true }));
+      place.retryMs = parser.retryMs ?? place.retryMs;
+      yield* events;
+    }
+  } finally {
+    clearTimeout(silence);
+    // Where it is over already there is nothing to end.
+    reader.cancel().catch(() => undefined);
+  }
+}
+
+function itemOf({ event, data }: ServerSentEvent, ref: SessionRef, place: Place): WatchItem | null {
+  if (event === 'record') {
+    const record = decodeRecord(new TextEncoder().encode(data));
+    if (!isNext(record, ref, place)) return null;
+    return { record };
+  }
+  if (event === 'delta') {
+    const delta = Delta.safeParse(jsonOf(data));
+    // Nothing depends on deltas; a newer gateway's may have another shape.
+    return delta.success ? { delta: delta.data } : null;
+  }
+  if (event === 'problem') {
+    const problem = jsonOf(data);
+    const { status } = (problem ?? {}) as { readonly status?: unknown };
+    throw new ProblemError(problemOf(typeof status === 'number' ? status : 500, problem), { inStream: true });
+  }
+  return null;
+}
+
+function isNext({ n }: JournalRecord, ref: SessionRef, place: Place): boolean {
+  if (typeof place.next === 'number') {
+    if (n < place.next) return false;
+    if (n > place.next) throw new JournalGapError(ref.sessionId, place.next, n);
+  }
+  place.next = n + 1;
+  place.seen = true;
+  return true;
+}
+
+function jsonOf(data: string): unknown {
+  try {
+    return JSON.parse(data) as unknown;
+  } catch (error) {
+    throw new ClientError('answer_unreadable', `an event of the gateway is no JSON: ${(error as Error).message}`);
+  }
+}
+
+function isNotThereYet(error: unknown): boolean {
+  return error instanceof ProblemError && error.problem.code === 'session_not_found';
+}
+
+/** A token that was over while the connection lasted is no reason to end, where there is a newer one to be had. */
+function isOtherToken(error: unknown, { renewsToken }: GatewayRequests): boolean {
+  return renewsToken && error instanceof ProblemError && error.problem.code === 'unauthorized' && error.inStream;
+}
+
+function told(error: unknown): unknown {
+  return error instanceof ProblemError ? errorOf(error.problem) : error;
+}

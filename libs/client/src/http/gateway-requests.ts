@@ -1,0 +1,211 @@
+/**
+ * Requests to a gateway, sent as often as it takes within a bound: reads change nothing, and commands have ids of their own, so
+ * that all of them may be sent twice.
+ */
+import { ClientError, GatewayUnreachableError } from '../client-errors.ts';
+import { bearerHeader, type GatewayOptions, gatewayAddress } from './gateway-options.ts';
+import { Pauses, pause } from './pauses.ts';
+import { isPassing, ProblemError, problemOf } from './problem-errors.ts';
+
+/** What one answer may have, but for streams. */
+const ANSWER_MAX_BYTES = 64 * 1024 * 1024;
+/** What is read of a problem. */
+const PROBLEM_MAX_BYTES = 64 * 1024;
+/** How long one answer may take to begin, beside what the gateway was asked to wait. */
+const ANSWERED_WITHIN_MS = 20_000;
+/** How long a read is tried while nobody answers. */
+export const READ_WITHIN_MS = 10_000;
+
+/** One request. */
+export interface GatewayRequest {
+  readonly method?: 'GET' | 'POST' | 'PUT' | 'DELETE';
+  /** Behind the gateway's address: `/v1/…`. */
+  readonly path: string;
+  readonly query?: Readonly<Record<string, string | number | undefined>>;
+  readonly body?: unknown;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Gives it up, with the signal's reason. */
+  readonly signal?: AbortSignal | undefined;
+  /** How long the gateway was asked to wait before it answers. */
+  readonly waitsMs?: number;
+}
+
+/** See the top of the file. */
+export class GatewayRequests {
+  readonly #address: string;
+  readonly #token: GatewayOptions['token'];
+  readonly #fetch: typeof globalThis.fetch;
+  readonly #closing = new AbortController();
+  /** Whether the token may be another one the next time. */
+  readonly renewsToken: boolean;
+
+  /** @throws TypeError where the address is none. */
+  constructor({ gateway, token, fetch }: GatewayOptions) {
+    this.#address = gatewayAddress(gateway);
+    this.#token = token;
+    this.renewsToken = typeof token === 'function';
+    // A browser's fetch is called on the window, and on nothing else.
+    this.#fetch = fetch ?? ((input, init) => globalThis.fetch(input, init));
+  }
+
+  /** Aborts when the client is closed. */
+  get closing(): AbortSignal {
+    return this.#closing.signal;
+  }
+
+  /** Ends what is under way. */
+  close(): void {
+    this.#closing.abort(new ClientError('gateway_unreachable', 'the client was closed'));
+  }
+
+  /**
+   * A JSON answer. @throws ProblemError where the gateway says no; GatewayUnreachableError where nobody has answered in time; the
+   * signal's reason.
+   */
+  json(request: GatewayRequest): Promise<unknown> {
+    return this.persist(request.signal, READ_WITHIN_MS, () => this.once(request));
+  }
+
+  /** The same with one try. */
+  async once(request: GatewayRequest): Promise<unknown> {
+    const connection = new AbortController();
+    const unlink = linked(connection, [request.signal, this.closing]);
+    try {
+      return await readJson(await this.open(request, connection));
+    } finally {
+      unlink();
+    }
+  }
+
+  /**
+   * Sends a request once. Its answer is read as it comes, and given up with the connection. @throws as {@link json}.
+   * @param connection aborts where the answer does not begin in time.
+   */
+  async open(
+    { method = 'GET', path, query = {}, body, headers = {}, waitsMs = 0 }: GatewayRequest,
+    connection: AbortController,
+  ): Promise<Response> {
+    const asked = new URLSearchParams();
+    for (const [name, value] of Object.entries(query)) if (value !== undefined) asked.set(name, String(value));
+    const url = `${this.#address}${path}${asked.size === 0 ? '' : `?${asked}`}`;
+    const authorization = await bearerHeader(this.#token);
+    const withinMs = waitsMs + ANSWERED_WITHIN_MS;
+    let isLate = false;
+    const late = setTimeout(() => {
+      isLate = true;
+      connection.abort();
+    }, withinMs);
+    try {
+      const answer = await this.#fetch(url, {
+        method,
+        headers: { authorization, ...(body === undefined ? {} : { 'content-type': 'application/json' }), ...headers },
+        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+        signal: connection.signal,
+        credentials: 'omit',
+        // Whoever sends a token elsewhere has not been asked to.
+        redirect: 'error',
+      });
+      if (answer.ok) return answer;
+      // In seconds; a date is what no gateway of ours says.
+      const retryAfterMs = Math.max(0, Number(answer.headers.get('retry-after')) || 0) * 1_000;
+      throw new ProblemError(problemOf(answer.status, await readProblem(answer)), { retryAfterMs });
+    } catch (error) {
+      throw error instanceof ProblemError ? error : unreached(error, isLate ? withinMs : null);
+    } finally {
+      clearTimeout(late);
+    }
+  }
+
+  /**
+   * Tries, and again with pauses while nobody answers or whoever answers says that it passes, for so long on end.
+   * @throws what the last try threw; the signal's reason.
+   */
+  async persist<T>(signal: AbortSignal | undefined, withinMs: number, attempt: () => Promise<T>): Promise<T> {
+    const pauses = new Pauses();
+    let giveUpAtMs: number | null = null;
+    for (;;) {
+      signal?.throwIfAborted();
+      this.closing.throwIfAborted();
+      let wait: number;
+      try {
+        return await attempt();
+      } catch (error) {
+        signal?.throwIfAborted();
+        this.closing.throwIfAborted();
+        if (!mayPass(error)) throw error;
+        // From the first trouble on: before it, whoever answered may have waited for long, as it was asked to.
+        giveUpAtMs ??= performance.now() + withinMs;
+        wait = pauses.next(retryAfterOf(error));
+        if (performance.now() + wait >= giveUpAtMs) throw error;
+      }
+      await pause(wait, signal);
+    }
+  }
+}
+
+/** Whether the same request may be answered in a moment. */
+export function mayPass(error: unknown): boolean {
+  return error instanceof ProblemError ? isPassing(error) : error instanceof GatewayUnreachableError;
+}
+
+/** When whoever answered asks to be asked again, milliseconds; 0 where it does not say. */
+export function retryAfterOf(error: unknown): number {
+  return error instanceof ProblemError ? error.retryAfterMs : 0;
+}
+
+/** Ends a connection with whatever it belongs to. @returns what parts them. */
+export function linked(connection: AbortController, signals: readonly (AbortSignal | undefined)[]): () => void {
+  const leave = () => connection.abort();
+  for (const signal of signals) {
+    if (signal?.aborted) leave();
+    signal?.addEventListener('abort', leave, { once: true });
+  }
+  return () => {
+    for (const signal of signals) signal?.removeEventListener('abort', leave);
+  };
+}
+
+/** Why nothing was answered. What is in a network's error nobody can branch on; browsers do not even say. */
+export function unreached(cause: unknown, lateMs: number | null = null): GatewayUnreachableError {
+  const why = cause instanceof Error ? ((cause.cause as Error | undefined)?.message ?? cause.message) : String(cause);
+  const message = lateMs === null ? `no gateway answers: ${why}` : `the gateway has not answered within ${lateMs} ms`;
+  return new GatewayUnreachableError(message, { cause });
+}
+
+async function readJson(answer: Response): Promise<unknown> {
+  const text = await readText(answer, ANSWER_MAX_BYTES);
+  try {
+    return JSON.parse(text) as unknown;
+  } catch (error) {
+    throw new ClientError('answer_unreadable', `the gateway’s answer is no JSON: ${(error as Error).message}`);
+  }
+}
+
+async function readProblem(answer: Response): Promise<unknown> {
+  try {
+    return JSON.parse(await readText(answer, PROBLEM_MAX_BYTES)) as unknown;
+  } catch {
+    // Then its status says what it is.
+    return null;
+  }
+}
+
+async function readText(answer: Response, maxBytes: number): Promise<string> {
+  if (answer.body === null) return '';
+  const reader = answer.body.getReader();
+  const decoder = new TextDecoder();
+  let text = '';
+  let bytes = 0;
+  for (;;) {
+    const { done, value } = await reader.read().catch((error: unknown) => {
+      throw unreached(error);
+    });
+    if (done) return text + decoder.decode();
+    bytes += value.length;
+    if (bytes > maxBytes) {
+      await reader.cancel();
+      throw new ClientError('answer_unreadable', `the gateway’s answer has more than ${maxBytes} bytes`);
+    }
+    text += decoder.decode(value, { stream: true });
+  }
+}

@@ -1,0 +1,70 @@
+/** A client of a gateway, and what a gateway alone can say. */
+import type { SessionRef, StateValue } from '@coxswain/protocol';
+import { Client } from '../client.ts';
+import { Session } from '../session-handle.ts';
+import type { HttpTransport } from './http-transport.ts';
+
+/** Whose a token is, and what it may. */
+export interface TokenHolder {
+  /** Recorded as the actor of commands. */
+  readonly name: string;
+  readonly tenant: string;
+  /** `read`, `run`, `steer`, `approve`, `admin`. */
+  readonly scopes: readonly string[];
+  /** When it is over, ISO 8601; null where it is not. */
+  readonly expires_at: string | null;
+}
+
+/** One state of the machine. */
+export interface ChartNode {
+  /** As in a state's value, with dots. */
+  readonly path: string;
+  readonly tags: readonly string[];
+  readonly initial: string | null;
+  readonly transitions: readonly {
+    readonly event: string;
+    readonly guard: string | null;
+    readonly target: string | null;
+  }[];
+  readonly states: readonly ChartNode[];
+}
+
+/** The machine, and the state that a session is in. */
+export interface Statechart {
+  readonly machine: { readonly id: string; readonly version: string; readonly root: ChartNode };
+  readonly active: StateValue;
+  /** The record after which it is active. */
+  readonly n: number;
+}
+
+/** A session behind a gateway. */
+export class HttpSession extends Session {
+  readonly #gateway: HttpTransport;
+
+  /** Made by {@link HttpClient}. */
+  constructor(transport: HttpTransport, ref: SessionRef) {
+    super(transport, ref);
+    this.#gateway = transport;
+  }
+
+  /** The machine as a tree of states, and the state that the session is in. @throws SessionNotFoundError. */
+  statechart(): Promise<Statechart> {
+    return this.#gateway.statechart(this.ref);
+  }
+}
+
+/** A client that speaks to a gateway. Runs in browsers, too. */
+export class HttpClient extends Client<HttpSession> {
+  readonly #gateway: HttpTransport;
+
+  /** Made by `connect`. */
+  constructor(transport: HttpTransport) {
+    super(transport, (ref) => new HttpSession(transport, ref));
+    this.#gateway = transport;
+  }
+
+  /** Whose the token is, and what it may: for pages that show what can be done. Asked anew each time. */
+  whoami(): Promise<TokenHolder> {
+    return this.#gateway.whoami();
+  }
+}

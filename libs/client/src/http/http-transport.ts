@@ -1,0 +1,243 @@
+/** The way to sessions by a gateway: requests, and events that are followed as they come. */
+import {
+  BOUNDS,
+  type Delta,
+  decodeRecord,
+  type JournalRecord,
+  type SessionRef,
+  SessionStatus,
+  type TenantId,
+  type Verb,
+} from '@coxswain/protocol';
+import { ClientError, JournalGapError } from '../client-errors.ts';
+import type { BodyInput, SendOptions, SentCommand, WaitStage } from '../outgoing-command.ts';
+import { type ListQuery, SESSIONS_PAGE, type SessionListing, type SessionsPage } from '../session-listing.ts';
+import type { SessionTree } from '../session-tree.ts';
+import type { JournalEntry, JournalStart, Transport, WatchItem } from '../transport.ts';
+import type { PendingApproval } from '../waiting-approvals.ts';
+import { sendOverHttp } from './command-requests.ts';
+import { followSession } from './follow-session.ts';
+import { type GatewayRequest, type GatewayRequests, linked, READ_WITHIN_MS, unreached } from './gateway-requests.ts';
+import type { Statechart, TokenHolder } from './http-client.ts';
+import { linesOf } from './lines.ts';
+import { errorOf, ProblemError } from './problem-errors.ts';
+import { StartedSessions } from './started-sessions.ts';
+
+const PAGE_RECORDS = 500;
+
+/** See the top of the file. */
+export class HttpTransport implements Transport {
+  readonly requests: GatewayRequests;
+  readonly tenant: TenantId;
+  readonly #started = new StartedSessions();
+
+  constructor(requests: GatewayRequests, tenant: TenantId) {
+    this.requests = requests;
+    this.tenant = tenant;
+  }
+
+  send<V extends Verb>(
+    ref: SessionRef,
+    verb: V,
+    body: BodyInput<V>,
+    options: SendOptions<WaitStage>,
+  ): Promise<SentCommand> {
+    return sendOverHttp({ requests: this.requests, started: this.#started }, ref, verb, body, options);
+  }
+
+  async *follow(
+    ref: SessionRef,
+    from: JournalStart,
+    signal: AbortSignal | undefined,
+  ): AsyncGenerator<JournalRecord, void, undefined> {
+    for await (const { record } of followSession(this.requests, ref, { from, deltas: false, signal }))
+      if (record) yield record;
+  }
+
+  watch(
+    ref: SessionRef,
+    from: JournalStart,
+    signal: AbortSignal | undefined,
+  ): AsyncGenerator<WatchItem, void, undefined> {
+    return followSession(this.requests, ref, { from, deltas: true, signal });
+  }
+
+  async *deltas(ref: SessionRef, signal: AbortSignal | undefined): AsyncGenerator<Delta, void, undefined> {
+    for await (const { delta } of followSession(this.requests, ref, { from: 'newest', deltas: true, signal }))
+      if (delta) yield delta;
+  }
+
+  async *journal(ref: SessionRef, from: number): AsyncGenerator<JournalEntry, void, undefined> {
+    let next = from;
+    for (;;) {
+      const page = await this.#page(ref, { from: next, limit: PAGE_RECORDS });
+      for (const record of page?.records ?? []) {
+        if (record.n !== next) throw new JournalGapError(ref.sessionId, next, record.n);
+        next++;
+        yield { record };
+      }
+      if (page?.more !== true) return;
+    }
+  }
+
+  async *exportLines(ref: SessionRef, recordsOnly: boolean): AsyncGenerator<Uint8Array, void, undefined> {
+    const connection = new AbortController();
+    const unlink = linked(connection, [this.requests.closing]);
+    try {
+      const path = `/v1/sessions/${ref.sessionId}/export`;
+      const request = { path, query: recordsOnly ? { records_only: 'true' } : {} };
+      const answer = await this.requests
+        .persist(undefined, READ_WITHIN_MS, () => this.requests.open(request, connection))
+        .catch(nullWhereNone);
+      if (answer?.body) yield* linesOf(answer.body, BOUNDS.exportLineMaxBytes, unreached);
+    } finally {
+      unlink();
+      connection.abort();
+    }
+  }
+
+  async newest(ref: SessionRef): Promise<JournalRecord | null> {
+    return (await this.#page(ref, { from: 'newest' }))?.records.at(-1) ?? null;
+  }
+
+  async lastNumber(ref: SessionRef): Promise<number> {
+    return (await this.newest(ref))?.n ?? 0;
+  }
+
+  async state(ref: SessionRef, timeoutMs: number | undefined): Promise<SessionStatus> {
+    const signal = timeoutMs === undefined ? undefined : AbortSignal.timeout(timeoutMs);
+    const answer = await this.#read({ path: `/v1/sessions/${ref.sessionId}`, signal }).catch((error: unknown) => {
+      throw signal?.aborted ? unreached(error, timeoutMs) : error;
+    });
+    const status = SessionStatus.safeParse(answer);
+    if (status.success) return status.data;
+    throw unreadable('no state of a session');
+  }
+
+  async tree(ref: SessionRef): Promise<SessionTree> {
+    const tree = (await this.#read({ path: `/v1/sessions/${ref.sessionId}/tree` })) as SessionTree | null;
+    if (typeof tree?.top?.session_id === 'string') return tree;
+    throw unreadable('no tree of sessions');
+  }
+
+  async listings(): Promise<SessionListing[]> {
+    // Deleted ones are listed by their state alone, and a session may be written to between two pages: the newest counts.
+    const found = new Map<string, SessionListing>();
+    for (const state of [undefined, 'deleted'])
+      await everyPage(async (cursor) => {
+        const page = await this.listSessions({ state, limit: SESSIONS_PAGE.sessionsMax, cursor });
+        for (const listing of page.sessions) found.set(listing.session_id, listing);
+        return page.next_cursor;
+      });
+    return [...found.values()].sort((one, other) => (one.at < other.at ? -1 : Number(one.at > other.at)));
+  }
+
+  async approvals(): Promise<PendingApproval[]> {
+    const found: PendingApproval[] = [];
+    await everyPage(async (cursor) => {
+      const page = (await this.#read({ path: '/v1/approvals', query: { cursor } })) as ApprovalsPage | null;
+      if (!Array.isArray(page?.approvals)) throw unreadable('no page of approvals');
+      found.push(...page.approvals);
+      return page.next_cursor;
+    });
+    return found;
+  }
+
+  async listSessions({ state, persona, details, limit, cursor }: ListQuery): Promise<SessionsPage> {
+    const query = { state, persona, limit, cursor, ...(details === true ? { details: 'true' } : {}) };
+    const page = (await this.#read({ path: '/v1/sessions', query })) as SessionsPage | null;
+    if (Array.isArray(page?.sessions)) return page;
+    throw unreadable('no page of sessions');
+  }
+
+  async sessionIds(): Promise<string[]> {
+    return (await this.listings()).map(({ session_id }) => session_id);
+  }
+
+  async roundTripMs(): Promise<number> {
+    const startedAtMs = performance.now();
+    await this.whoami();
+    return performance.now() - startedAtMs;
+  }
+
+  /** Whose the token is. */
+  whoami(): Promise<TokenHolder> {
+    return readHolder(this.requests);
+  }
+
+  async statechart(ref: SessionRef): Promise<Statechart> {
+    const chart = (await this.#read({ path: `/v1/sessions/${ref.sessionId}/statechart` })) as Statechart | null;
+    if (typeof chart?.machine?.root?.path === 'string') return chart;
+    throw unreadable('no statechart');
+  }
+
+  async close(): Promise<void> {
+    this.requests.close();
+  }
+
+  /** A gateway that refuses one request may take the next: only the client itself ends it. */
+  closed(): Promise<Error | null> {
+    const { closing } = this.requests;
+    if (closing.aborted) return Promise.resolve(null);
+    return new Promise((resolve) => closing.addEventListener('abort', () => resolve(null), { once: true }));
+  }
+
+  #read(request: GatewayRequest): Promise<unknown> {
+    return read(this.requests, request);
+  }
+
+  async #page(ref: SessionRef, query: { from: JournalStart; limit?: number }): Promise<RecordsPage | null> {
+    const path = `/v1/sessions/${ref.sessionId}/events`;
+    const answer = await this.requests.json({ path, query }).catch(nullWhereNone);
+    if (answer === null) return null;
+    const { records, more } = answer as { readonly records?: unknown; readonly more?: unknown };
+    if (!Array.isArray(records) || typeof more !== 'boolean') throw unreadable('no page of records');
+    const encoder = new TextEncoder();
+    return { records: records.map((record) => decodeRecord(encoder.encode(JSON.stringify(record)))), more };
+  }
+}
+
+/** Whose the token of these requests is. @param withinMs how long nobody may answer. */
+export async function readHolder(requests: GatewayRequests, withinMs?: number): Promise<TokenHolder> {
+  const late = withinMs === undefined ? undefined : AbortSignal.timeout(withinMs);
+  const holder = (await read(requests, { path: '/v1/whoami', signal: late }).catch((error: unknown) => {
+    throw late?.aborted ? unreached(error, withinMs) : error;
+  })) as TokenHolder | null;
+  if (typeof holder?.tenant === 'string' && Array.isArray(holder.scopes)) return holder;
+  throw unreadable('no token’s holder');
+}
+
+/** A JSON answer. @throws the error that a problem is. */
+async function read(requests: GatewayRequests, request: GatewayRequest): Promise<unknown> {
+  return requests.json(request).catch((error: unknown) => {
+    throw error instanceof ProblemError ? errorOf(error.problem) : error;
+  });
+}
+
+interface ApprovalsPage {
+  readonly approvals: readonly PendingApproval[];
+  readonly next_cursor: string | null;
+}
+
+/** Reads page after page. @param read gives the next one's cursor; null on the last. */
+async function everyPage(read: (cursor: string | undefined) => Promise<string | null>): Promise<void> {
+  let cursor: string | undefined;
+  do cursor = (await read(cursor)) ?? undefined;
+  while (cursor !== undefined);
+}
+
+interface RecordsPage {
+  readonly records: readonly JournalRecord[];
+  readonly more: boolean;
+}
+
+/** Of a session that is not there nothing is read, as over the bus. */
+function nullWhereNone(error: unknown): null {
+  if (!(error instanceof ProblemError)) throw error;
+  if (error.problem.code === 'session_not_found') return null;
+  throw errorOf(error.problem);
+}
+
+function unreadable(what: string): ClientError {
+  return new ClientError('answer_unreadable', `what answered is no gateway of this version: its answer is ${what}`);
+}

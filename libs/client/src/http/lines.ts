@@ -1,0 +1,48 @@
+/** Lines out of the bytes of an answer. */
+import { ClientError } from '../client-errors.ts';
+
+const LINE_FEED = 10;
+
+/**
+ * The lines, without their breaks; what stands behind the last break is one too.
+ * @param failed what a connection that was lost in the middle is thrown as.
+ * @throws ClientError `answer_unreadable` for a line beyond the bound.
+ */
+export async function* linesOf(
+  body: ReadableStream<Uint8Array>,
+  maxBytes: number,
+  failed: (cause: unknown) => Error,
+): AsyncGenerator<Uint8Array, void, undefined> {
+  const reader = body.getReader();
+  let pieces: Uint8Array[] = [];
+  let bytes = 0;
+  for (;;) {
+    const { done, value } = await reader.read().catch((error: unknown) => {
+      throw failed(error);
+    });
+    if (done) break;
+    let start = 0;
+    for (let end = value.indexOf(LINE_FEED); end >= 0; end = value.indexOf(LINE_FEED, start)) {
+      pieces.push(value.subarray(start, end));
+      yield joined(pieces);
+      pieces = [];
+      bytes = 0;
+      start = end + 1;
+    }
+    pieces.push(value.subarray(start));
+    bytes += value.length - start;
+    if (bytes > maxBytes) throw new ClientError('answer_unreadable', `a line has more than ${maxBytes} bytes`);
+  }
+  const last = joined(pieces);
+  if (last.length > 0) yield last;
+}
+
+function joined(pieces: readonly Uint8Array[]): Uint8Array {
+  const whole = new Uint8Array(pieces.reduce((sum, { length }) => sum + length, 0));
+  let at = 0;
+  for (const piece of pieces) {
+    whole.set(piece, at);
+    at += piece.length;
+  }
+  return whole;
+}

@@ -1,0 +1,27 @@
+/**
+ * Sessions that this client has just started. Their start is stored, but a gateway that was not told of it, and finds no record of
+ * theirs yet, says that there are none: behind one address there may be several.
+ */
+
+/** How long a host may take to record a start. */
+const NEW_FOR_MS = 15_000;
+const REMEMBERED_MAX = 256;
+
+/** See the top of the file. */
+export class StartedSessions {
+  readonly #startedAtMs = new Map<string, number>();
+
+  /** Its start is stored. */
+  note(sessionId: string): void {
+    this.#startedAtMs.delete(sessionId);
+    this.#startedAtMs.set(sessionId, performance.now());
+    const [oldest] = this.#startedAtMs.keys();
+    if (this.#startedAtMs.size > REMEMBERED_MAX && oldest !== undefined) this.#startedAtMs.delete(oldest);
+  }
+
+  /** Whether it may be there without anybody's finding it. */
+  isNew(sessionId: string): boolean {
+    const at = this.#startedAtMs.get(sessionId);
+    return at !== undefined && performance.now() - at < NEW_FOR_MS;
+  }
+}

@@ -1,0 +1,87 @@
+/** A command before it is sent: how it is to be sent, and whether it is one at all. The same over every transport. */
+import { type COMMAND_BODIES, CommandId, parseCommand, type Receipt, type Verb } from '@coxswain/protocol';
+import { CommandRejectedError } from './client-errors.ts';
+
+/** What a verb's body may look like as a caller writes it, before defaults. */
+export type BodyInput<V extends Verb> = (typeof COMMAND_BODIES)[V]['_zod']['input'];
+
+/** How far a command is followed. */
+export type WaitStage = 'stored' | 'accepted' | 'delivered';
+
+/** How a command is sent. */
+export interface SendOptions<Stage extends WaitStage = 'stored' | 'accepted'> {
+  /** The command's id; sending the same again changes nothing. Default: a new UUIDv7. */
+  readonly id?: string | undefined;
+  /** Who sends it, as the sender says. Default: whom the connection names. Over the bus alone: a gateway names the actor by the token, and refuses this one (`unknown_field`). */
+  readonly actor?: string | undefined;
+  /**
+   * `stored` (the default): the bus has it durably. `accepted`: the session has recorded it; a rejection throws.
+   * `delivered`: it stands in the transcript, which may take as long as the running turn does; where the run has ended
+   * or ends before, the receipt says `accepted` and `pending_for_next_run`.
+   */
+  readonly wait?: Stage | undefined;
+  /** How long a receipt is waited for, after the command is stored. Default 30,000. */
+  readonly timeoutMs?: number | undefined;
+  /** How long the session may take to accept what is to be `delivered`. Default: as long as `timeoutMs`. */
+  readonly acceptedWithinMs?: number | undefined;
+  /** Ends the waiting for a receipt; what was sent stays sent. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** A command that is stored. */
+export interface SentCommand {
+  readonly commandId: CommandId;
+  /** Its position in the command stream. */
+  readonly seq: number;
+  /** The bus had this command already; nothing was stored a second time. A receipt tells what became of the first. */
+  readonly duplicate: boolean;
+  /** The receipt that was waited for; absent with `wait: 'stored'`. */
+  readonly receipt?: Receipt;
+}
+
+/** How long whoever sends a command tries to have it stored: longer than a cluster takes to choose a leader, which is six seconds. */
+export const STORED_WITHIN_MS = 15_000;
+/** How long a receipt is waited for where the caller does not say. */
+export const RECEIPT_TIMEOUT_MS = 30_000;
+
+/** An id as a command’s. @throws CommandRejectedError `invalid_id`. */
+export function checkedCommandId(id: string): CommandId {
+  const parsed = CommandId.safeParse(id);
+  if (parsed.success) return parsed.data;
+  throw new CommandRejectedError('invalid_id', 'a command id is 1 to 64 characters of A-Z a-z 0-9 _ -', {
+    field: 'id',
+  });
+}
+
+/**
+ * A body as it is sent. Checked here by the same parser as the host's, so that a mistake is told at once and nothing is stored for
+ * it.
+ * @throws CommandRejectedError naming the field.
+ */
+export function checkedPayload(verb: Verb, body: unknown, actor: string | undefined): Uint8Array {
+  const payload = new TextEncoder().encode(written(actor === undefined ? body : { ...(body as object), actor }));
+  const parsed = parseCommand(verb, payload);
+  if (parsed.ok) return payload;
+  throw new CommandRejectedError(parsed.problem.code, parsed.problem.message, { field: parsed.problem.field });
+}
+
+/** A body as JSON. What cannot be written is the caller's to mend: a circle, a bigint, lists within lists without end. */
+function written(body: unknown): string {
+  try {
+    return JSON.stringify(body);
+  } catch (error) {
+    const [field] = Object.entries(body as object).find(([, member]) => !isWritable(member)) ?? ['body'];
+    const why = error instanceof RangeError ? 'is nested too deep' : (error as Error).message.split('\n', 1)[0];
+    throw new CommandRejectedError('invalid_field', `${field}: ${why}`, { field });
+  }
+}
+
+function isWritable(value: unknown): boolean {
+  try {
+    JSON.stringify(value);
+    return true;
+  } catch {
+    // Which is all that was asked.
+    return false;
+  }
+}

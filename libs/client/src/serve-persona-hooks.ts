@@ -1,0 +1,93 @@
+/**
+ * Answers questions to a persona's own hooks, in the queue group of its instances. They come only to those who serve the
+ * version that the asking session has pinned.
+ */
+import {
+  type AnyHandler,
+  answerHook,
+  HEADERS,
+  HOOKS_ANSWERING_MAX,
+  type HookCallback,
+  type HookCallbacks,
+  type HookRegistration,
+  hookUnavailable,
+  PERSONA_QUEUE_GROUP,
+  readHookQuestion,
+  runHookHandler,
+  type TenantId,
+} from '@coxswain/protocol';
+import type { Msg, NatsConnection } from '@nats-io/nats-core';
+
+/** A hook, and its code. */
+export interface ServedHook {
+  readonly registration: HookRegistration;
+  readonly handler: AnyHandler;
+}
+
+/** What is answered. */
+export interface ServingHooks {
+  /** Takes no more questions, and resolves when those that it has are answered. */
+  stop(): Promise<void>;
+}
+
+const FETCH_TIMEOUT_MS = 10_000;
+
+/** Answers until it is stopped, and says first which instance does. A persona without code costs no subscription. */
+export function servePersonaHooks(
+  nc: NatsConnection,
+  tenant: TenantId,
+  subject: string,
+  instance: string,
+  hooks: readonly ServedHook[],
+  problem: (message: string) => void,
+): ServingHooks {
+  if (hooks.length === 0) return { stop: async () => undefined };
+  const running = new Set<Promise<void>>();
+  const callbacks = callbacksOver(nc);
+
+  async function answer(message: Msg): Promise<void> {
+    const asked = readHookQuestion(message.string(), (id) => hooks.some(({ registration }) => registration.id === id));
+    if (!asked) return problem(`what came on ${message.subject} is no question`);
+    const found = hooks.find(({ registration: { id, point } }) => id === asked.hook && point === asked.point);
+    const isBusy = running.size >= HOOKS_ANSWERING_MAX;
+    if (found && !isBusy)
+      callbacks.tell(asked.callback, JSON.stringify({ want: 'taken', instance } satisfies HookCallback));
+    const reply =
+      found && !isBusy
+        ? await answerHook(asked, tenant, found.registration, callbacks, (question, signal) =>
+            runHookHandler(found.handler, question, signal),
+          )
+        : hookUnavailable(asked, isBusy ? 'it answers as many questions as it can' : `it has no ${asked.hook} there`);
+    try {
+      if (reply !== null) message.respond(reply);
+    } catch (error) {
+      // The connection is gone: whoever asked sees that for itself.
+      problem(`an answer was not sent: ${(error as Error).message}`);
+    }
+  }
+
+  const subscription = nc.subscribe(subject, {
+    queue: PERSONA_QUEUE_GROUP,
+    callback: (error, message) => {
+      if (error) return problem(`its hooks cannot be served: ${error.message}`);
+      const one = answer(message).finally(() => running.delete(one));
+      running.add(one);
+    },
+  });
+  return {
+    async stop() {
+      if (!subscription.isClosed()) await subscription.drain();
+      await Promise.allSettled([...running]);
+    },
+  };
+}
+
+function callbacksOver(nc: NatsConnection): HookCallbacks {
+  return {
+    async fetch(subject, wanted) {
+      const { data, headers } = await nc.request(subject, wanted, { timeout: FETCH_TIMEOUT_MS });
+      return { part: data, total: Number(headers?.get(HEADERS.total)) };
+    },
+    tell: (subject, text) => nc.publish(subject, text),
+  };
+}

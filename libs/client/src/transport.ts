@@ -1,0 +1,88 @@
+/** How sessions are reached: over the bus, or over HTTP by way of a gateway. Everything above it is the same for both. */
+import type { Delta, JournalRecord, SessionRef, SessionStatus, TenantId, Verb } from '@coxswain/protocol';
+import type { BodyInput, SendOptions, SentCommand, WaitStage } from './outgoing-command.ts';
+import type { ListQuery, SessionListing, SessionsPage } from './session-listing.ts';
+import type { SessionTree } from './session-tree.ts';
+import type { PendingApproval } from './waiting-approvals.ts';
+
+/** Where reading begins: at a record by its number, or at the newest that there is. */
+export type JournalStart = number | 'newest';
+
+/** A record, durable and in order, or a delta, which may be lost or late. */
+export type WatchItem =
+  | { readonly record: JournalRecord; readonly delta?: undefined }
+  | { readonly delta: Delta; readonly record?: undefined };
+
+/** A record of those that are stored. */
+export interface JournalEntry {
+  readonly record: JournalRecord;
+}
+
+/**
+ * The way to one tenant's sessions. What it throws are errors with a code; the same trouble has the same code whichever way is
+ * taken, but for the way itself (`nats_unreachable`, `gateway_unreachable`).
+ */
+export interface Transport {
+  readonly tenant: TenantId;
+
+  /** Sends a command whose body has not been checked yet, durably, and as often as it takes within a bound. */
+  send<V extends Verb>(
+    ref: SessionRef,
+    verb: V,
+    body: BodyInput<V>,
+    options: SendOptions<WaitStage>,
+  ): Promise<SentCommand>;
+
+  /** Records from a start on and then live: no gap, no repeat. Ends when the signal aborts, the caller leaves, or {@link close}. */
+  follow(
+    ref: SessionRef,
+    from: JournalStart,
+    signal: AbortSignal | undefined,
+  ): AsyncGenerator<JournalRecord, void, undefined>;
+
+  /** The same with deltas in between. */
+  watch(
+    ref: SessionRef,
+    from: JournalStart,
+    signal: AbortSignal | undefined,
+  ): AsyncGenerator<WatchItem, void, undefined>;
+
+  /** Deltas alone, from now on. */
+  deltas(ref: SessionRef, signal: AbortSignal | undefined): AsyncGenerator<Delta, void, undefined>;
+
+  /** The records that are stored now; none where there is no such session. */
+  journal(ref: SessionRef, from: number): AsyncGenerator<JournalEntry, void, undefined>;
+
+  /** The lines of an export without their breaks; none where there is no such session. */
+  exportLines(ref: SessionRef, recordsOnly: boolean): AsyncGenerator<Uint8Array, void, undefined>;
+
+  /** Null where there is no such session. */
+  newest(ref: SessionRef): Promise<JournalRecord | null>;
+
+  /** Of the newest record; 0 where there is no such session. */
+  lastNumber(ref: SessionRef): Promise<number>;
+
+  /** Asked of a host. */
+  state(ref: SessionRef, timeoutMs: number | undefined): Promise<SessionStatus>;
+
+  tree(ref: SessionRef): Promise<SessionTree>;
+
+  /** All sessions, the one that was written to last coming last. */
+  listings(): Promise<SessionListing[]>;
+
+  /** A page of sessions, the newest first. */
+  listSessions(query: ListQuery): Promise<SessionsPage>;
+
+  sessionIds(): Promise<string[]>;
+
+  /** Across sessions, the one that has waited longest first. */
+  approvals(): Promise<PendingApproval[]>;
+
+  /** Asks whoever is at the other end for nothing. @returns how long that takes. */
+  roundTripMs(): Promise<number>;
+
+  close(): Promise<void>;
+
+  /** Resolves when it is over for good: with null after {@link close}, else with why. */
+  closed(): Promise<Error | null>;
+}

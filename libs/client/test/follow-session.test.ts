@@ -1,0 +1,130 @@
+/** Events over HTTP from a gateway that is a function: connections that break anywhere, repeat, skip, or end with a word. */
+import { readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { connect } from '../src/http.ts';
+
+const RECORDS = readFileSync(
+  resolve(import.meta.dirname, '../../../tests/traces/approval-allowed-and-denied.jsonl'),
+  'utf8',
+)
+  .trimEnd()
+  .split('\n')
+  .map((line) => JSON.parse(line) as { readonly n: number; readonly session_id: string });
+const ALL = RECORDS.map(({ n }) => n);
+const frame = (record: object & { n: number }) => `id: ${record.n}\nevent: record\ndata: ${JSON.stringify(record)}\n\n`;
+const said = (problem: object) =>
+  `event: problem\ndata: ${JSON.stringify({ title: '', detail: 'over', ...problem })}\n\n`;
+const journal = RECORDS.map(frame).join('');
+
+interface Asked {
+  readonly from: string | null;
+  readonly lastEventId: string | null;
+  readonly authorization: string | null;
+}
+
+/** A session behind a gateway: what a connection is answered with, by what it asks for. */
+async function sessionOf(
+  answer: (asked: Asked, index: number) => Response | string | ReadableStream<Uint8Array>,
+  token: string | (() => string) = 't',
+) {
+  const asked: Asked[] = [];
+  const fetch = (async (input: string, init: RequestInit) => {
+    const url = new URL(input);
+    if (url.pathname === '/v1/whoami')
+      return Response.json({ name: 'tester', tenant: 'default', scopes: ['read'], expires_at: null });
+    const headers = new Headers(init.headers);
+    asked.push({
+      from: url.searchParams.get('from'),
+      lastEventId: headers.get('last-event-id'),
+      authorization: headers.get('authorization'),
+    });
+    const given = answer(asked.at(-1) as Asked, asked.length - 1);
+    return given instanceof Response ? given : new Response(given);
+  }) as typeof globalThis.fetch;
+  const client = await connect({ gateway: 'http://gw.test', token, fetch });
+  return { session: client.session('s'), asked, client };
+}
+
+/** Reads until the last record of the trace was seen. */
+async function numbersOf(session: { events(): AsyncIterable<{ readonly n: number }> }): Promise<number[]> {
+  const numbers: number[] = [];
+  for await (const { n } of session.events()) {
+    numbers.push(n);
+    if (n === RECORDS.length) break;
+  }
+  return numbers;
+}
+
+const behind = ({ lastEventId }: Asked) =>
+  RECORDS.slice(Number(lastEventId ?? 0))
+    .map(frame)
+    .join('');
+
+test('wherever connections break, each record comes once and in order', async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(fc.integer({ min: 0, max: journal.length }), { maxLength: 4 }), async (cuts) => {
+      const { session, asked } = await sessionOf((one, index) => behind(one).slice(0, cuts[index]));
+      expect(await numbersOf(session)).toEqual(ALL);
+      for (const { from, lastEventId } of asked)
+        expect(lastEventId ?? 0).toEqual((lastEventId && String(Number(from) - 1)) || 0);
+    }),
+    { numRuns: 12 },
+  );
+});
+
+test('what was seen is left out when it comes again; what is missing is told', async () => {
+  const repeating = await sessionOf(() => journal + journal);
+  expect(await numbersOf(repeating.session)).toEqual(ALL);
+  const skipping = await sessionOf(() => frame(RECORDS[0] as never) + frame(RECORDS[2] as never));
+  await expect(numbersOf(skipping.session)).rejects.toMatchObject({ name: 'JournalGapError', code: 'chain_broken' });
+});
+
+test('a gateway that stops is come back to; a session that is deleted is not', async () => {
+  const stopping = said({ code: 'gateway_stopping', status: 503 });
+  const first = frame(RECORDS[0] as never);
+  const { session, asked } = await sessionOf((one, index) => (index === 0 ? first + stopping : behind(one)));
+  expect(await numbersOf(session)).toEqual(ALL);
+  expect(asked).toMatchObject([{ lastEventId: null }, { lastEventId: '1', from: '2' }]);
+  const deleted = await sessionOf(() => first + said({ code: 'session_deleted', status: 410 }));
+  await expect(numbersOf(deleted.session)).rejects.toMatchObject({ code: 'session_deleted' });
+  expect(deleted.asked).toHaveLength(1);
+});
+
+test('a token that is over ends it, unless there is a newer one to be had', async () => {
+  const over = frame(RECORDS[0] as never) + said({ code: 'unauthorized', status: 401 });
+  const fixed = await sessionOf(() => over);
+  await expect(numbersOf(fixed.session)).rejects.toMatchObject({ name: 'ReadRefusedError', code: 'unauthorized' });
+  let renewed = 0;
+  const { session, asked } = await sessionOf(
+    (one, index) => (index === 0 ? over : behind(one)),
+    () => `t${renewed++}`,
+  );
+  expect(await numbersOf(session)).toEqual(ALL);
+  expect(asked.map(({ authorization }) => authorization)).toEqual(['Bearer t1', 'Bearer t2']);
+});
+
+test('nothing is read ahead of whoever asks, and leaving ends the connection', async () => {
+  let pulled = 0;
+  let cancelled = false;
+  const endless = new ReadableStream<Uint8Array>(
+    {
+      pull(out) {
+        const record = RECORDS[pulled++];
+        if (record) out.enqueue(new TextEncoder().encode(frame(record)));
+      },
+      cancel() {
+        cancelled = true;
+      },
+    },
+    { highWaterMark: 0 },
+  );
+  const { session } = await sessionOf(() => endless);
+  for await (const { n } of session.events()) {
+    expect(pulled).toBe(n);
+    if (n === 3) break;
+  }
+  expect(pulled).toBe(3);
+  expect(cancelled).toBe(true);
+});

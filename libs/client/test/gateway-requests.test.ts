@@ -1,0 +1,174 @@
+/** Requests of a client, against a gateway that is a function: what is tried again, what is not, and what is never kept. */
+import { expect, test } from 'vitest';
+import { connect } from '../src/http.ts';
+
+interface Asked {
+  readonly url: URL;
+  readonly method: string;
+  readonly headers: Headers;
+  readonly body: Record<string, unknown>;
+}
+
+type Answer = Response | Error | ((asked: Asked) => Response);
+
+const json = (value: unknown, status = 200, headers: Record<string, string> = {}) =>
+  new Response(JSON.stringify(value), { status, headers: { 'content-type': 'application/json', ...headers } });
+const problem = (code: string, status: number, more: object = {}, headers: Record<string, string> = {}) =>
+  json(
+    { type: `urn:coxswain:problem:${code}`, title: '', status, detail: `it is ${code}`, code, ...more },
+    status,
+    headers,
+  );
+const HOLDER = { name: 'tester', tenant: 'team', scopes: ['admin'], expires_at: null };
+const stored = ({ body }: Asked, more: object = {}) =>
+  json({ session_id: 's', command_id: body.id, seq: 7, duplicate: false, ...more }, 202);
+
+/** A client of a gateway that gives these answers, one after the other. */
+async function clientOf(answers: Answer[], gateway = 'https://gw.test/behind/') {
+  const asked: Asked[] = [];
+  const fetch = (async (input: string, init: RequestInit) => {
+    const body = init.body === undefined ? {} : (JSON.parse(init.body as string) as Record<string, unknown>);
+    const one = { url: new URL(input), method: init.method ?? 'GET', headers: new Headers(init.headers), body };
+    asked.push(one);
+    const answer = asked.length === 1 ? json(HOLDER) : answers.shift();
+    if (answer === undefined) throw new Error('asked more often than was thought of');
+    if (answer instanceof Error) throw answer;
+    return typeof answer === 'function' ? answer(one) : answer;
+  }) as typeof globalThis.fetch;
+  const client = await connect({ gateway, token: 'cox_token', fetch });
+  return { client, asked };
+}
+
+test('whose sessions these are, the gateway says; its address may have a path', async () => {
+  const { client, asked } = await clientOf([]);
+  expect(client.tenant).toBe('team');
+  expect(asked[0]?.url.href).toBe('https://gw.test/behind/v1/whoami');
+  expect(asked[0]?.headers.get('authorization')).toBe('Bearer cox_token');
+});
+
+test('a command is tried again under its id while nobody takes it, and is one', async () => {
+  const away = [
+    new TypeError('fetch failed'),
+    problem('gateway_stopping', 503),
+    new Response('bad gateway', { status: 502 }),
+  ];
+  const { client, asked } = await clientOf([...away, stored]);
+  const sent = await client.session('s').steer('x');
+  expect(sent).toMatchObject({ seq: 7, duplicate: false });
+  const attempts = asked.slice(1);
+  expect(attempts).toHaveLength(4);
+  expect(new Set(attempts.map(({ body }) => body.id))).toEqual(new Set([sent.commandId]));
+});
+
+test('what is refused is not tried again', async () => {
+  const refusals = [
+    [problem('session_busy', 409), { name: 'CommandRejectedError', code: 'session_busy' }],
+    [problem('scope_missing', 403), { name: 'CommandRejectedError', code: 'scope_missing' }],
+    [problem('not_yet_available', 501, { field: 'x' }), { name: 'CommandRejectedError', field: 'x' }],
+    [problem('a_newer_hosts', 422), { name: 'CommandRejectedError', code: 'a_newer_hosts' }],
+    [problem('prompt_blocked', 422), { name: 'CommandBlockedError' }],
+    [problem('session_not_found', 404, { session_id: 's' }), { name: 'SessionNotFoundError', sessionId: 's' }],
+    [problem('bus_not_prepared', 503), { name: 'BusNotPreparedError' }],
+    [problem('internal', 500), { name: 'ClientError', code: 'internal' }],
+    [json({ hello: 'world' }), { name: 'ClientError', code: 'answer_unreadable' }],
+    [new Response('<html>'), { name: 'ClientError', code: 'answer_unreadable' }],
+    [new Response('<html>', { status: 404 }), { code: 'answer_unreadable' }],
+  ] as const;
+  for (const [answer, error] of refusals) {
+    const { client, asked } = await clientOf([answer]);
+    await expect(client.session('s').steer('x')).rejects.toMatchObject(error);
+    expect(asked).toHaveLength(2);
+  }
+});
+
+test('a wrong body never leaves, nor does an actor: who acts is whose token it is', async () => {
+  const { client, asked } = await clientOf([]);
+  await expect(client.session('s').send('steer', { boddy: 'x' } as never)).rejects.toMatchObject({ field: 'boddy' });
+  await expect(client.session('s').steer('x', { actor: 'me' })).rejects.toMatchObject({
+    code: 'unknown_field',
+    field: 'actor',
+  });
+  await expect(client.session('s').cancelCall('..')).rejects.toMatchObject({ field: 'call_id' });
+  expect(asked).toHaveLength(1);
+});
+
+test('what the address says does not stand in the body again', async () => {
+  const { client, asked } = await clientOf([stored, stored, stored, stored, stored]);
+  const session = client.session('s');
+  await session.approve({ callId: 'a/b', decision: 'allow', args: { x: 1 } });
+  await session.cancelCall('c', { reason: 'r' });
+  await session.revoke('one');
+  await session.replace('two', 'text');
+  await session.delete();
+  const sent = asked.slice(1).map(({ method, url, body: { id: _, ...body } }) => [method, url.pathname.slice(7), body]);
+  expect(sent).toEqual([
+    ['POST', '/v1/sessions/s/approvals/a%2Fb', { decision: 'allow', args: { x: 1 } }],
+    ['POST', '/v1/sessions/s/calls/c/cancel', { reason: 'r' }],
+    ['DELETE', '/v1/sessions/s/pending/one', {}],
+    ['PUT', '/v1/sessions/s/pending/two', { body: 'text' }],
+    ['DELETE', '/v1/sessions/s', {}],
+  ]);
+});
+
+test('a receipt is waited for beyond what a gateway waits for one', async () => {
+  const receipt = (asked: Asked) => ({
+    type: 'receipt',
+    session_id: 's',
+    command_id: asked.body.id,
+    n: 3,
+    stage: 'accepted',
+  });
+  const repeated = (asked: Asked) =>
+    stored(asked, { duplicate: true, receipt: { ...receipt(asked), message: 'repeated: nothing changed' } });
+  const { client, asked } = await clientOf([problem('receipt_timeout', 504), repeated]);
+  const sent = await client.session('s').steer('x', { wait: 'accepted', timeoutMs: 100_000 });
+  expect(asked[1]?.url.searchParams.get('timeout_ms')).toBe('60000');
+  // It was sent once, and waited on twice.
+  expect(sent).toMatchObject({ duplicate: false, receipt: { stage: 'accepted', n: 3 } });
+  expect(sent.receipt).not.toHaveProperty('message');
+});
+
+test('a session that was just started is not gone because another gateway has not heard of it', async () => {
+  const { client, asked } = await clientOf([stored, problem('session_not_found', 404), stored]);
+  const { session } = await client.startSession({ prompt: 'go' });
+  await session.steer('x');
+  expect(asked).toHaveLength(4);
+});
+
+test('whoever has enough is let go, and nothing is tried again', async () => {
+  const leaving = new AbortController();
+  const { client, asked } = await clientOf([
+    () => {
+      leaving.abort(new Error('enough'));
+      return problem('gateway_stopping', 503);
+    },
+  ]);
+  await expect(client.session('s').steer('x', { signal: leaving.signal })).rejects.toThrow('enough');
+  expect(asked).toHaveLength(2);
+});
+
+test('a deleted session is one, with what stays of it', async () => {
+  const tombstone = {
+    tombstone: 1,
+    session_id: 's',
+    deleted_at: '2026-01-01T00:00:00.000Z',
+    records: 3,
+    last_hash: '0'.repeat(64),
+  };
+  const { client } = await clientOf([problem('session_deleted', 410, { more: { tombstone } })]);
+  await expect(client.session('s').newest()).rejects.toMatchObject({ code: 'session_deleted', tombstone });
+});
+
+test('an answer without end is not read to it', async () => {
+  const endless = new ReadableStream<Uint8Array>({ pull: (out) => out.enqueue(new Uint8Array(4 * 1024 * 1024)) });
+  const { client } = await clientOf([new Response(endless)]);
+  await expect(client.session('s').tree()).rejects.toMatchObject({ code: 'answer_unreadable' });
+});
+
+test('no token stands in an address, and none is quoted', async () => {
+  const refused = connect({ gateway: 'https://user:secret@gw.test', token: 'x' });
+  await expect(refused).rejects.toThrow(TypeError);
+  await expect(refused).rejects.not.toThrow('secret');
+  await expect(connect({ gateway: 'https://gw.test', token: 'line\nbreak' })).rejects.toThrow('the token is empty');
+  await expect(connect({ servers: 'nats://host' } as never)).rejects.toMatchObject({ code: 'transport_unavailable' });
+});

@@ -1,0 +1,15 @@
+/** Where the page begins. */
+import './zod-without-eval.ts';
+import { render } from 'preact';
+import { App } from './page/app.tsx';
+import { chosenTheme, showTheme } from './page/theme.ts';
+import { takeToken } from './sign-in/token-storage.ts';
+import './styles/page.css';
+import './styles/session.css';
+import './styles/statechart.css';
+
+// Before anything else looks at the address.
+const token = takeToken(window);
+showTheme(document.documentElement, chosenTheme(localStorage));
+const root = document.getElementById('app');
+if (root) render(<App token={token} />, root);

@@ -1,0 +1,226 @@
+/** The whole page: who is signed in, where one is, and the keys. */
+import type { VNode } from 'preact';
+import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
+import { connect, type SessionsClient } from '../browser-client.ts';
+import { type SessionKeys, SessionPage } from '../session/session-page.tsx';
+import { NewSession } from '../sessions/new-session.tsx';
+import { SessionList } from '../sessions/session-list.tsx';
+import { useSessions } from '../sessions/use-sessions.ts';
+import { Scopes, useMay } from '../sign-in/scopes.ts';
+import { SignIn } from '../sign-in/sign-in.tsx';
+import { Token } from '../sign-in/token.ts';
+import { bringsToken, forgetToken, keepToken, takeToken } from '../sign-in/token-storage.ts';
+import { Boundary } from './boundary.tsx';
+import { Help } from './help.tsx';
+import { problemText } from './outcome.tsx';
+import { hashOf, type Place, placeOf, sessionPlace } from './place.ts';
+import { type ShortcutKey, shortcutOf, takesLetters } from './shortcuts.ts';
+import { chooseTheme, chosenTheme, nextTheme } from './theme.ts';
+
+/** The page, with the token that this tab has. */
+export function App({ token: given }: { readonly token: string | null }): VNode {
+  const [token, setToken] = useState(given);
+  const [signedIn, setSignedIn] = useState<{ client: SessionsClient; scopes: readonly string[] } | null>(null);
+  const [problem, setProblem] = useState<string | null>(null);
+  useEffect(() => {
+    if (token === null) return;
+    let left = false;
+    let connected: SessionsClient | undefined;
+    const signIn = async () => {
+      connected = await connect({ gateway: location.origin, token });
+      return { client: connected, scopes: (await connected.whoami()).scopes };
+    };
+    signIn().then(
+      (made) => {
+        if (left) return void made.client.close();
+        keepToken(window, token);
+        setProblem(null);
+        setSignedIn(made);
+      },
+      (error) => {
+        if (left) return;
+        if ((error as { code?: unknown }).code === 'unauthorized') forgetToken(window);
+        setProblem(problemText(error));
+        setToken(null);
+      },
+    );
+    return () => {
+      left = true;
+      setSignedIn(null);
+      void connected?.close();
+    };
+  }, [token]);
+  useEffect(() => {
+    // Pasted where the page is open already, the address of another start changes its fragment, and loads nothing.
+    const onHash = () => {
+      if (bringsToken(location)) setToken(takeToken(window));
+    };
+    addEventListener('hashchange', onHash);
+    return () => removeEventListener('hashchange', onHash);
+  }, []);
+  const refused = useCallback(() => {
+    forgetToken(window);
+    setProblem('The token is not valid any more.');
+    setToken(null);
+  }, []);
+  if (token === null) return <SignIn problem={problem} onToken={setToken} />;
+  if (signedIn === null) return <p class="empty">Connects …</p>;
+  return (
+    <Token.Provider value={token}>
+      <Scopes.Provider value={signedIn.scopes}>
+        <SignedIn client={signedIn.client} onRefused={refused} />
+      </Scopes.Provider>
+    </Token.Provider>
+  );
+}
+
+const KEYS_OFF = 'coxswain.keys-off';
+
+function SignedIn({ client, onRefused }: { readonly client: SessionsClient; readonly onRefused: () => void }) {
+  const [place, goTo] = usePlace();
+  const [theme, setTheme] = useState(() => chosenTheme(localStorage));
+  const [helpOpen, setHelpOpen] = useState(false);
+  const [keysOn, setKeysOn] = useState(() => localStorage.getItem(KEYS_OFF) === null);
+  const keys = useRef<SessionKeys>({ onKey: null });
+  const now = useNow();
+  const may = useMay();
+  const feed = useSessions(client, onRefused);
+  const onKey = useCallback(
+    (key: ShortcutKey) => {
+      if (key === '?') return setHelpOpen(true);
+      if (key === 'n') return goTo({ page: 'new' });
+      if (key === 'g') {
+        const row =
+          document.querySelector<HTMLElement>('.session-row[aria-current]') ??
+          document.querySelector<HTMLElement>('.session-row');
+        goTo({ page: 'sessions' });
+        // On a phone it is not there before the list is.
+        requestAnimationFrame(() => row?.focus());
+        return;
+      }
+      if (key === 't') return setTheme(nextTheme);
+      keys.current.onKey?.(key);
+    },
+    [goTo],
+  );
+  useKeys(keysOn, onKey);
+  useEffect(() => chooseTheme(localStorage, document.documentElement, theme), [theme]);
+  const current = place.page === 'session' ? place.sessionId : null;
+  useEffect(() => {
+    // Whoever has gone to a session goes on from there, and readers of the screen are told.
+    if (current !== null) document.getElementById('main')?.focus();
+    document.title = current === null ? 'Coxswain' : `${current.slice(-12)} · Coxswain`;
+  }, [current]);
+  return (
+    <div class={`app at-${place.page}`}>
+      <button type="button" class="skip" onClick={() => document.getElementById('main')?.focus()}>
+        Skip to the content
+      </button>
+      <header class="top">
+        <a class="brand" href={hashOf({ page: 'sessions' })}>
+          Coxswain
+        </a>
+        <nav aria-label="Console">
+          {may('run') && (
+            <a class="button" href={hashOf({ page: 'new' })} aria-keyshortcuts="n">
+              New session
+            </a>
+          )}
+          <button type="button" class="quiet" onClick={() => setTheme(nextTheme)} aria-label={`Theme: ${theme}`}>
+            {theme === 'system' ? '◐' : theme === 'light' ? '☀' : '☾'}
+          </button>
+          <button type="button" class="quiet" aria-label="Keys" onClick={() => setHelpOpen(true)}>
+            ?
+          </button>
+        </nav>
+      </header>
+      <nav class="side" aria-label="Sessions">
+        <SessionList feed={feed} current={current} now={now} />
+      </nav>
+      <main id="main" tabIndex={-1}>
+        {place.page === 'session' && (
+          <Boundary key={place.sessionId}>
+            <SessionPage client={client} place={place} goTo={goTo} keys={keys.current} now={now} />
+          </Boundary>
+        )}
+        {place.page === 'new' && (
+          <NewSession client={client} sessions={feed.sessions} onStarted={(id) => goTo(sessionPlace(id))} />
+        )}
+        {place.page === 'sessions' && (
+          <div class="empty welcome">
+            <h1 class="visually-hidden">Sessions</h1>
+            Choose a session
+            {may('run') && (
+              <>
+                , or <a href={hashOf({ page: 'new' })}>start one</a>
+              </>
+            )}
+            .
+          </div>
+        )}
+      </main>
+      <Help
+        isOpen={helpOpen}
+        onClose={() => setHelpOpen(false)}
+        keysOn={keysOn}
+        onKeys={(on) => {
+          if (on) localStorage.removeItem(KEYS_OFF);
+          else localStorage.setItem(KEYS_OFF, 'true');
+          setKeysOn(on);
+        }}
+      />
+    </div>
+  );
+}
+
+function usePlace(): [Place, (place: Place) => void] {
+  const [place, setPlace] = useState(() => placeOf(location.hash));
+  useEffect(() => {
+    const onHash = () => setPlace(placeOf(location.hash));
+    addEventListener('hashchange', onHash);
+    return () => removeEventListener('hashchange', onHash);
+  }, []);
+  const goTo = useCallback((next: Place) => {
+    const before = placeOf(location.hash);
+    const isSlide =
+      before.page === 'session' &&
+      next.page === 'session' &&
+      before.sessionId === next.sessionId &&
+      before.tab === next.tab;
+    // A slide over a hundred records is not a hundred steps back.
+    if (isSlide) history.replaceState(null, '', hashOf(next));
+    else history.pushState(null, '', hashOf(next));
+    setPlace(next);
+  }, []);
+  return [place, goTo];
+}
+
+function useKeys(on: boolean, onKey: (key: ShortcutKey) => void): void {
+  useEffect(() => {
+    if (!on) return;
+    const listen = (event: KeyboardEvent) => {
+      // Above the page only its own keys count; it is asked when a key is pressed, as closing it is drawn later.
+      if (document.querySelector('dialog[open]')) return;
+      const key = shortcutOf(event, takesLetters(document.activeElement));
+      if (key === null) return;
+      event.preventDefault();
+      onKey(key);
+    };
+    addEventListener('keydown', listen);
+    return () => removeEventListener('keydown', listen);
+  }, [on, onKey]);
+}
+
+const TICK_MS = 1_000;
+
+/** The time, by the second: how long ago things were. */
+function useNow(): number {
+  const [now, setNow] = useState(() => Date.now());
+  useEffect(() => {
+    const ticking = setInterval(() => {
+      if (!document.hidden) setNow(Date.now());
+    }, TICK_MS);
+    return () => clearInterval(ticking);
+  }, []);
+  return now;
+}

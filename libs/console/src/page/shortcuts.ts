@@ -1,0 +1,59 @@
+/** Keys that work wherever nothing is being typed. */
+
+/** What a key does. */
+export interface Shortcut {
+  readonly key: string;
+  readonly does: string;
+}
+
+/** All of them, as the help lists them. */
+export const SHORTCUTS = [
+  { key: '?', does: 'show these keys' },
+  { key: 'n', does: 'start a session' },
+  { key: 'g', does: 'go to the list of sessions' },
+  { key: 's', does: 'write to the session' },
+  { key: 'a', does: 'go to the first call that waits for you' },
+  { key: '1', does: 'transcript' },
+  { key: '2', does: 'timeline' },
+  { key: '3', does: 'statechart' },
+  { key: '4', does: 'tree' },
+  { key: '5', does: 'usage and budgets' },
+  { key: '[', does: 'one record back' },
+  { key: ']', does: 'one record on' },
+  { key: ',', does: 'in the statechart, one step back' },
+  { key: '.', does: 'in the statechart, one step on' },
+  { key: 'l', does: 'back to what happens now' },
+  { key: 'f', does: 'fork from the record that is shown' },
+  { key: 't', does: 'dark, light, or as the system' },
+] as const satisfies readonly Shortcut[];
+
+/** A key of the list. */
+export type ShortcutKey = (typeof SHORTCUTS)[number]['key'];
+
+/** What is known of a key that was pressed. */
+export interface Pressed {
+  readonly key: string;
+  readonly ctrlKey: boolean;
+  readonly metaKey: boolean;
+  readonly altKey: boolean;
+  readonly defaultPrevented: boolean;
+  readonly repeat: boolean;
+}
+
+const MAY_REPEAT: ReadonlySet<string> = new Set(['[', ']', ',', '.']);
+
+/** The shortcut that was pressed, or null: where something is typed, and with keys of the browser's, it is none. */
+export function shortcutOf(pressed: Pressed, isTyping: boolean): ShortcutKey | null {
+  if (isTyping || pressed.defaultPrevented || pressed.ctrlKey || pressed.metaKey || pressed.altKey) return null;
+  if (pressed.repeat && !MAY_REPEAT.has(pressed.key)) return null;
+  return SHORTCUTS.find(({ key }) => key === pressed.key)?.key ?? null;
+}
+
+/** Whether what is focused takes letters. */
+export function takesLetters(element: Pick<Element, 'tagName' | 'getAttribute'> | null): boolean {
+  if (element === null) return false;
+  if (/^(TEXTAREA|SELECT)$/.test(element.tagName)) return true;
+  if (element.tagName === 'INPUT')
+    return !/^(checkbox|radio|range|button)$/.test(element.getAttribute('type') ?? 'text');
+  return element.getAttribute('contenteditable') === 'true';
+}

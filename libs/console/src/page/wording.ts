@@ -1,0 +1,50 @@
+/** Numbers and times as people read them. */
+
+/** `$0.0123`; a dash where a price is not known. */
+export function costText(usd: number | null): string {
+  if (usd === null) return '–';
+  if (usd === 0) return '$0';
+  return usd >= 1 ? `$${usd.toFixed(2)}` : `$${usd.toPrecision(2)}`;
+}
+
+/** `1,234`. */
+export function countText(count: number): string {
+  return count.toLocaleString('en-US');
+}
+
+/** `340 ms`, `12.3 s`, `4 min 5 s`, `2 h 3 min`. */
+export function durationText(ms: number): string {
+  if (ms < 1_000) return `${Math.round(ms)} ms`;
+  if (ms < 60_000) return `${(ms / 1_000).toFixed(1)} s`;
+  const seconds = Math.round(ms / 1_000);
+  if (seconds < 3_600) return `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
+  return `${Math.floor(seconds / 3_600)} h ${Math.floor((seconds % 3_600) / 60)} min`;
+}
+
+/** How long ago: `now`, `5 s`, `3 min`, `2 h`, `4 d`. */
+export function agoText(at: string, now: number): string {
+  const seconds = Math.max(0, Math.round((now - Date.parse(at)) / 1_000));
+  if (Number.isNaN(seconds)) return '';
+  if (seconds < 2) return 'now';
+  if (seconds < 60) return `${seconds} s`;
+  if (seconds < 3_600) return `${Math.floor(seconds / 60)} min`;
+  if (seconds < 86_400) return `${Math.floor(seconds / 3_600)} h`;
+  return `${Math.floor(seconds / 86_400)} d`;
+}
+
+/** The time of day, with seconds. */
+export function clockText(at: string): string {
+  const time = new Date(at);
+  return Number.isNaN(time.getTime()) ? '' : time.toLocaleTimeString('en-GB');
+}
+
+/** An amount of a budget: tokens, USD or milliseconds, as its name says. */
+export function budgetText(budget: string, amount: number): string {
+  if (budget === 'usd') return costText(amount);
+  return budget === 'wall_time_ms' ? durationText(amount) : countText(amount);
+}
+
+/** An id that is too long for a line, by its end: ids of one time begin alike. */
+export function shortId(id: string): string {
+  return id.length > 14 ? `…${id.slice(-12)}` : id;
+}

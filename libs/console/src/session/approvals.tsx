@@ -1,0 +1,151 @@
+/** Calls that wait for a person: allow, deny, or allow with other arguments. */
+import type { JsonObject } from '@coxswain/protocol';
+import type { VNode } from 'preact';
+import { useId, useState } from 'preact/hooks';
+import { printableJson, type SessionHandle } from '../browser-client.ts';
+import type { Ask } from '../page/outcome.tsx';
+import { agoText } from '../page/wording.ts';
+import type { OpenApproval } from '../story/entries.ts';
+import { readArguments } from './read-arguments.ts';
+
+/** All that wait, in the order in which they were asked. */
+export function Approvals({
+  approvals,
+  session,
+  ask,
+  now,
+}: {
+  readonly approvals: readonly OpenApproval[];
+  /** Null where the past is shown. */
+  readonly session: SessionHandle | null;
+  readonly ask: Ask;
+  readonly now: number;
+}): VNode | null {
+  if (approvals.length === 0) return null;
+  return (
+    <section class="panel approvals" aria-label="Waiting for you">
+      <h2>
+        Waiting for you <span class="count">{approvals.length}</span>
+      </h2>
+      {approvals.map((approval) => (
+        <Approval key={approval.callId} approval={approval} session={session} ask={ask} now={now} />
+      ))}
+    </section>
+  );
+}
+
+function Approval({
+  approval,
+  session,
+  ask,
+  now,
+}: {
+  readonly approval: OpenApproval;
+  readonly session: SessionHandle | null;
+  readonly ask: Ask;
+  readonly now: number;
+}) {
+  const { callId, tool, args, requestedBy, question, at } = approval;
+  const [edited, setEdited] = useState<string | null>(null);
+  const [reason, setReason] = useState('');
+  const [remember, setRemember] = useState(false);
+  const [busy, setBusy] = useState(false);
+  const id = useId();
+  const read = edited === null ? null : readArguments(edited);
+  const problem = read !== null && 'problem' in read ? read.problem : null;
+  const decide = async (decision: 'allow' | 'deny') => {
+    if (!session || busy) return;
+    const given: JsonObject | undefined =
+      decision === 'allow' && read !== null && 'args' in read ? read.args : undefined;
+    setBusy(true);
+    await ask(`${tool} ${decision === 'allow' ? 'allowed' : 'denied'}${given ? ' with edited arguments' : ''}`, () =>
+      session.approve(
+        {
+          callId,
+          decision,
+          args: given,
+          reason: reason.trim() === '' ? undefined : reason.trim(),
+          remember: remember ? 'session' : undefined,
+        },
+        { wait: 'accepted' },
+      ),
+    );
+    setBusy(false);
+  };
+  return (
+    <form
+      class="approval"
+      id={`approval-${callId}`}
+      aria-label={`Approval of ${tool}`}
+      // Enter in a reason or on a box sends a form by its first button, and would allow what somebody is about to deny.
+      onSubmit={(event) => event.preventDefault()}
+    >
+      <p>
+        <code class="tool">{tool}</code>{' '}
+        <span class="faint">
+          {requestedBy} · {agoText(at, now)}
+        </span>
+      </p>
+      {question !== null && <p>{question}</p>}
+      {edited === null ? (
+        <pre class="plain">{printableJson(args)}</pre>
+      ) : (
+        <>
+          <label for={`${id}-args`}>Arguments, as JSON</label>
+          <textarea
+            id={`${id}-args`}
+            class="code"
+            rows={Math.min(14, edited.split('\n').length + 1)}
+            value={edited}
+            spellcheck={false}
+            aria-invalid={problem !== null}
+            aria-describedby={`${id}-problem`}
+            onInput={({ currentTarget }) => setEdited(currentTarget.value)}
+          />
+          <p id={`${id}-problem`} class="field-problem" role="status">
+            {problem ?? ''}
+          </p>
+        </>
+      )}
+      {session && (
+        <>
+          <div class="buttons">
+            <button
+              type="button"
+              class="primary"
+              disabled={busy || problem !== null}
+              onClick={() => void decide('allow')}
+            >
+              {edited === null ? 'Allow' : 'Allow as edited'}
+            </button>
+            <button type="button" class="danger" disabled={busy} onClick={() => void decide('deny')}>
+              Deny
+            </button>
+            <button type="button" onClick={() => setEdited(edited === null ? printableJson(args ?? {}) : null)}>
+              {edited === null ? 'Edit arguments' : 'Leave as asked'}
+            </button>
+          </div>
+          <details>
+            <summary>a reason, or for later calls, too</summary>
+            <label for={`${id}-reason`}>Reason (the model is told when you deny)</label>
+            <input
+              id={`${id}-reason`}
+              type="text"
+              value={reason}
+              maxLength={1_000}
+              onInput={({ currentTarget }) => setReason(currentTarget.value)}
+            />
+            <label class="check">
+              <input
+                type="checkbox"
+                checked={remember}
+                onChange={({ currentTarget }) => setRemember(currentTarget.checked)}
+              />{' '}
+              decide later calls like it the same way in this session
+            </label>
+          </details>
+        </>
+      )}
+    </form>
+  );
+}

@@ -1,0 +1,97 @@
+/** One call: what was asked for, how it stands, what came back. */
+import type { Json } from '@coxswain/protocol';
+import type { VNode } from 'preact';
+import { printableJson } from '../browser-client.ts';
+import { Markdown } from '../markdown/markdown.tsx';
+import { hashOf, sessionPlace } from '../page/place.ts';
+import { clockText, durationText, shortId } from '../page/wording.ts';
+import type { CallEntry, CallStanding } from '../story/entries.ts';
+
+/** What can be done to calls from here. */
+export interface CallControls {
+  /** Ends one; null where the past is shown, or nothing may be done. */
+  readonly cancelCall: ((callId: string) => void) | null;
+  /** Brings the approval of one into view. */
+  readonly showApproval: (callId: string) => void;
+}
+
+const STANDINGS: Readonly<Record<CallStanding, string>> = {
+  waiting: 'waits for you',
+  running: 'running',
+  ok: 'done',
+  error: 'error',
+  denied: 'denied',
+  skipped: 'skipped',
+  cancelled: 'cancelled',
+  interrupted: 'interrupted',
+  aborted: 'aborted',
+};
+
+/** Longer results are folded. */
+const OPEN_RESULT_CHARS = 1_200;
+
+/** The card. */
+export function CallCard({ call, controls }: { readonly call: CallEntry; readonly controls: CallControls }): VNode {
+  const { cancelCall } = controls;
+  return (
+    <article class={`entry call ${call.standing}`} data-n={call.n} data-call={call.callId}>
+      <header class="call-head">
+        <span class="call-name">
+          <code class="tool">{call.tool}</code> <span class="summary">{call.summary}</span>
+        </span>
+        <span class="call-standing">
+          <span class={`standing ${call.standing}`}>{STANDINGS[call.standing]}</span>
+          {call.durationMs !== null && <span class="faint">{durationText(call.durationMs)}</span>}
+          {call.standing === 'waiting' && (
+            <button type="button" class="small" onClick={() => controls.showApproval(call.callId)}>
+              Decide
+            </button>
+          )}
+          {call.standing === 'running' && cancelCall && (
+            <button
+              type="button"
+              class="small"
+              aria-label={`Cancel call ${call.tool} ${call.callId}`}
+              onClick={() => cancelCall(call.callId)}
+            >
+              Cancel call
+            </button>
+          )}
+        </span>
+      </header>
+      {call.decision !== null && <p class="faint">{call.decision}</p>}
+      {call.children.map((child) => (
+        <p class="faint" key={child}>
+          works in <a href={hashOf(sessionPlace(child))}>{shortId(child)}</a>
+        </p>
+      ))}
+      {!isEmpty(call.args) && (
+        <details>
+          <summary>arguments</summary>
+          <pre class="plain">{printableJson(call.args)}</pre>
+        </details>
+      )}
+      {call.progress !== '' && <pre class="plain progress">{call.progress}</pre>}
+      {call.result !== null && call.result !== '' && (
+        <details open={call.result.length <= OPEN_RESULT_CHARS}>
+          <summary>
+            result <span class="faint">{clockText(call.at)}</span>
+          </summary>
+          <CallResult call={call} />
+        </details>
+      )}
+      {call.files.length > 0 && <p class="faint">files: {call.files.join(', ')}</p>}
+    </article>
+  );
+}
+
+/** Delegated work answers in prose; what tools print is shown as they printed it. */
+function CallResult({ call }: { readonly call: CallEntry }) {
+  const text = call.result ?? '';
+  if (call.tool === 'delegate') return <Markdown text={text} />;
+  return <pre class={call.isError ? 'plain error' : 'plain'}>{text}</pre>;
+}
+
+function isEmpty(args: Json): boolean {
+  return args === null || (typeof args === 'object' && !Array.isArray(args) && Object.keys(args).length === 0);
+}

@@ -1,0 +1,64 @@
+/** The steps of a session's machine as the gateway's inspection tells them: none is guessed. */
+import type { StateValue } from '@coxswain/protocol';
+import type { ChartStep } from '../statechart/chart-path.ts';
+import { stateName } from '../story/state-name.ts';
+
+/** What is read of an inspection's message. */
+type Message =
+  | {
+      readonly type: '@xstate.actor';
+      readonly snapshot: { readonly value: StateValue };
+      readonly coxswain: { readonly n: number };
+    }
+  | {
+      readonly type: '@xstate.snapshot';
+      readonly event: { readonly type: string };
+      readonly coxswain: { readonly n: number; readonly entered: readonly string[]; readonly last: boolean };
+    }
+  | { readonly type: '@xstate.event' };
+
+/** Steps as far as they were told. */
+export interface ToldSteps {
+  readonly steps: readonly ChartStep[];
+  /** All steps up to this record are there; 0 before the first. */
+  readonly upTo: number;
+  /** The state after them; null before anything was told. */
+  readonly state: string | null;
+}
+
+/** Collects them, over any number of connections. */
+export class InspectedSteps {
+  readonly #steps: ChartStep[] = [];
+  /** Of a record that is not whole: told again where the connection is lost. */
+  #open: ChartStep[] = [];
+  #at: string | null = null;
+  #settled: string | null = null;
+  #upTo = 0;
+
+  /** What is known now. */
+  get told(): ToldSteps {
+    return { steps: this.#steps, upTo: this.#upTo, state: this.#settled };
+  }
+
+  /** Takes a message, as text. @throws SyntaxError where it is no JSON. */
+  take(text: string): void {
+    const message = JSON.parse(text) as Message;
+    if (message.type === '@xstate.actor') {
+      this.#open = [];
+      this.#at = this.#settled = stateName(message.snapshot.value);
+      this.#upTo = message.coxswain.n;
+    } else if (message.type === '@xstate.snapshot') this.#snapshot(message);
+  }
+
+  #snapshot({ event, coxswain: { n, entered, last } }: Extract<Message, { type: '@xstate.snapshot' }>): void {
+    for (const [index, to] of entered.entries()) {
+      this.#open.push({ from: this.#at ?? to, to, event: event.type, atOnce: index > 0, n });
+      this.#at = to;
+    }
+    if (!last) return;
+    this.#steps.push(...this.#open);
+    this.#open = [];
+    this.#settled = this.#at;
+    this.#upTo = n;
+  }
+}

@@ -1,0 +1,92 @@
+/** What a session is and costs, and what can be done to the whole of it. */
+import type { SessionStatus } from '@coxswain/protocol';
+import type { VNode } from 'preact';
+import { hasEnded, type SessionHandle, topState } from '../browser-client.ts';
+import type { Ask } from '../page/outcome.tsx';
+import { hashOf, sessionPlace } from '../page/place.ts';
+import { costText, countText, shortId } from '../page/wording.ts';
+import type { Story } from '../story/storyteller.ts';
+import { StateBadge } from './state-badge.tsx';
+
+/** The head. @param acting null where the past is shown */
+export function SessionHead({
+  session,
+  story,
+  status,
+  acting,
+  ask,
+}: {
+  readonly session: SessionHandle;
+  readonly story: Story;
+  readonly status: SessionStatus | null;
+  readonly acting: SessionHandle | null;
+  readonly ask: Ask;
+}): VNode {
+  const { state, persona, model, turn, usage, origin } = story;
+  const run = usage.runs.at(-1);
+  const ended = state !== null && hasEnded(state);
+  const isSuspended = state !== null && topState(state) === 'suspended';
+  const parent = status?.parent ?? null;
+  return (
+    <header class="session-head">
+      <a class="back" href={hashOf({ page: 'sessions' })} aria-label="All sessions">
+        ‹
+      </a>
+      <div class="session-title">
+        <h1>
+          {persona ?? 'Session'} <code title={session.id}>{shortId(session.id)}</code>
+        </h1>
+        <p class="faint facts">
+          <span class="cut" title={model ?? undefined}>
+            {model ?? 'no model yet'}
+          </span>
+          <span>
+            turn {turn} · {countText(usage.usage.input_tokens)} in, {countText(usage.usage.output_tokens)} out ·{' '}
+            <span class="cost">{costText(usage.cost_usd)}</span>
+          </span>
+          {parent !== null && (
+            <span>
+              child of <a href={hashOf(sessionPlace(parent.session))}>{shortId(parent.session)}</a>
+            </span>
+          )}
+          {origin !== null && (
+            <span>
+              from record {origin.n} of <a href={hashOf(sessionPlace(origin.session))}>{shortId(origin.session)}</a>
+            </span>
+          )}
+        </p>
+      </div>
+      <div class="session-state" aria-live="polite">
+        {state !== null && <StateBadge state={state} stopReason={run?.stop_reason ?? null} />}
+      </div>
+      {acting && state !== null && !ended && (
+        <div class="buttons">
+          {isSuspended ? (
+            <button
+              type="button"
+              onClick={() => void ask('the session goes on', () => acting.resume({ wait: 'accepted' }))}
+            >
+              Resume
+            </button>
+          ) : (
+            <button
+              type="button"
+              onClick={() =>
+                void ask('it is suspended at the end of this turn', () => acting.suspend({}, { wait: 'accepted' }))
+              }
+            >
+              Suspend
+            </button>
+          )}
+          <button
+            type="button"
+            class="danger"
+            onClick={() => void ask('the run is cancelled', () => acting.cancel(undefined, { wait: 'accepted' }))}
+          >
+            Cancel run
+          </button>
+        </div>
+      )}
+    </header>
+  );
+}

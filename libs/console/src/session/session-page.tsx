@@ -1,0 +1,206 @@
+/** One session: what it does, and what can be done about it. */
+import type { VNode } from 'preact';
+import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { hasEnded, type SessionHandle, type SessionsClient } from '../browser-client.ts';
+import { Boundary } from '../page/boundary.tsx';
+import { OutcomeLine, useOutcome } from '../page/outcome.tsx';
+import { hashOf, type Place, sessionPlace, TABS, type Tab } from '../page/place.ts';
+import type { ShortcutKey } from '../page/shortcuts.ts';
+import { useMay } from '../sign-in/scopes.ts';
+import { stateName } from '../story/state-name.ts';
+import { Approvals } from './approvals.tsx';
+import { PendingList } from './pending-list.tsx';
+import { SessionHead } from './session-head.tsx';
+import { sliderStep } from './slider-step.ts';
+import { StatechartView, type StepKeys } from './statechart-view.tsx';
+import { STEERING_BOX, SteeringBox } from './steering-box.tsx';
+import { TimeSlider } from './time-slider.tsx';
+import { Timeline } from './timeline.tsx';
+import { Transcript } from './transcript.tsx';
+import { TreeView } from './tree-view.tsx';
+import { UsageView } from './usage-view.tsx';
+import { useSession } from './use-session.ts';
+
+type SessionPlace = Extract<Place, { page: 'session' }>;
+
+const TAB_NAMES: Readonly<Record<Tab, string>> = {
+  transcript: 'Transcript',
+  timeline: 'Timeline',
+  statechart: 'Statechart',
+  tree: 'Tree',
+  usage: 'Usage',
+};
+
+/** The state in which a model is waited for. */
+const ANSWERING = 'assistant_streaming.streaming';
+
+/** Hands shortcuts to whichever session is shown. */
+export interface SessionKeys {
+  onKey: ((key: ShortcutKey) => void) | null;
+}
+
+/** The page. */
+export function SessionPage({
+  client,
+  place,
+  goTo,
+  keys,
+  now,
+}: {
+  readonly client: SessionsClient;
+  readonly place: SessionPlace;
+  readonly goTo: (place: Place) => void;
+  readonly keys: SessionKeys;
+  readonly now: number;
+}): VNode {
+  const { sessionId, tab, at } = place;
+  const session = useMemo(() => client.session(sessionId), [client, sessionId]);
+  const { story, records, newest, status, problem } = useSession(session, at);
+  const { outcome, ask } = useOutcome();
+  const may = useMay();
+  const mayRun = may('run');
+  const [forking, setForking] = useState(false);
+  const stepKeys = useRef<StepKeys>({ onStep: null }).current;
+  const isLive = at === null || at >= newest;
+  const ended = story.state !== null && hasEnded(story.state);
+  const setAt = useCallback((next: number | null) => goTo({ ...place, at: next }), [goTo, place]);
+  const setTab = useCallback((next: Tab) => goTo({ ...place, tab: next }), [goTo, place]);
+
+  const fork = useCallback(async () => {
+    if (forking || newest === 0 || !mayRun) return;
+    setForking(true);
+    const from = isLive ? newest : (at ?? newest);
+    await ask(`forked at record ${from}`, async () => {
+      const forked = await session.fork({ at: from, wait: 'accepted' });
+      goTo(sessionPlace(forked.session.id));
+    });
+    setForking(false);
+  }, [forking, newest, mayRun, isLive, at, ask, session, goTo]);
+
+  const showApproval = useCallback((callId: string) => {
+    const card = document.getElementById(`approval-${callId}`);
+    card?.scrollIntoView({ block: 'nearest' });
+    card?.querySelector<HTMLElement>('button.primary')?.focus();
+  }, []);
+
+  useEffect(() => {
+    keys.onKey = (key) => {
+      const shown = TABS[Number(key) - 1];
+      if (shown) setTab(shown);
+      if (key === '[') setAt(sliderStep(isLive ? null : at, newest, -1));
+      if (key === ']') setAt(sliderStep(isLive ? null : at, newest, 1));
+      if (key === ',') stepKeys.onStep?.(-1);
+      if (key === '.') stepKeys.onStep?.(1);
+      if (key === 'l') setAt(null);
+      if (key === 'f') void fork();
+      if (key === 's') document.getElementById(STEERING_BOX)?.focus();
+      if (key === 'a' && story.approvals[0]) showApproval(story.approvals[0].callId);
+    };
+    return () => {
+      keys.onKey = null;
+    };
+  }, [keys, stepKeys, setTab, setAt, isLive, at, newest, fork, story.approvals, showApproval]);
+
+  const acting: SessionHandle | null = isLive ? session : null;
+  const controls = {
+    cancelCall:
+      acting && may('steer')
+        ? (callId: string) =>
+            void ask('the call is cancelled', () => session.cancelCall(callId, {}, { wait: 'accepted' }))
+        : null,
+    showApproval,
+  };
+  return (
+    <div class="session">
+      <SessionHead session={session} story={story} status={status} acting={mayRun ? acting : null} ask={ask} />
+      <TimeSlider
+        at={isLive ? null : at}
+        newest={newest}
+        time={story.at}
+        onChange={setAt}
+        onFork={mayRun ? () => void fork() : null}
+      />
+      {problem !== null && (
+        <p class="notice error" role="alert">
+          {problem} <a href={hashOf({ page: 'sessions' })}>All sessions</a>
+        </p>
+      )}
+      <Tabs tab={tab} onTab={setTab} />
+      <div class="session-body">
+        <div class="session-main" id="session-view" role="tabpanel" aria-labelledby={`tab-${tab}`}>
+          <Boundary key={tab}>
+            {tab === 'transcript' && (
+              <Transcript
+                key={sessionId}
+                entries={story.entries}
+                isLive={isLive}
+                isAnswering={isLive && story.state !== null && stateName(story.state) === ANSWERING}
+                controls={controls}
+              />
+            )}
+            {tab === 'timeline' && <Timeline moments={story.moments} onGoTo={setAt} />}
+            {tab === 'statechart' && (
+              <StatechartView
+                session={session}
+                story={story}
+                records={records}
+                newest={newest}
+                keys={stepKeys}
+                onGoTo={setAt}
+              />
+            )}
+            {tab === 'tree' && <TreeView session={session} hasEnded={ended} />}
+            {tab === 'usage' && <UsageView usage={story.usage} status={isLive ? status : null} />}
+          </Boundary>
+        </div>
+        <aside class="session-side" aria-label="To decide and pending">
+          <Approvals approvals={story.approvals} session={may('approve') ? acting : null} ask={ask} now={now} />
+          <PendingList pending={story.pending} session={may('steer') ? acting : null} ask={ask} now={now} />
+        </aside>
+      </div>
+      <OutcomeLine outcome={outcome} />
+      {isLive && may(ended ? 'run' : 'steer') && <SteeringBox session={session} hasEnded={ended} ask={ask} />}
+      {!isLive && (
+        <p class="past-note">
+          This is the session after record {at}.{' '}
+          <button type="button" class="small" onClick={() => setAt(null)}>
+            Back to now
+          </button>
+        </p>
+      )}
+    </div>
+  );
+}
+
+/** Arrow keys go from one to the next, as in every list of tabs. */
+function Tabs({ tab, onTab }: { readonly tab: Tab; readonly onTab: (tab: Tab) => void }) {
+  const move = (by: number) => {
+    const next = TABS[(TABS.indexOf(tab) + by + TABS.length) % TABS.length];
+    if (!next) return;
+    onTab(next);
+    document.getElementById(`tab-${next}`)?.focus();
+  };
+  return (
+    <div class="tabs" role="tablist" aria-label="Views">
+      {TABS.map((one, index) => (
+        <button
+          key={one}
+          id={`tab-${one}`}
+          type="button"
+          role="tab"
+          aria-selected={one === tab}
+          aria-controls="session-view"
+          aria-keyshortcuts={String(index + 1)}
+          tabIndex={one === tab ? 0 : -1}
+          onClick={() => onTab(one)}
+          onKeyDown={({ key }) => {
+            if (key === 'ArrowRight') move(1);
+            if (key === 'ArrowLeft') move(-1);
+          }}
+        >
+          {TAB_NAMES[one]}
+        </button>
+      ))}
+    </div>
+  );
+}

@@ -1,0 +1,120 @@
+/** The machine of a session, as of the record that is shown. */
+import type { JournalRecord } from '@coxswain/protocol';
+import type { VNode } from 'preact';
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import type { SessionHandle } from '../browser-client.ts';
+import { problemText } from '../page/outcome.tsx';
+import { type Chart, entered, indexChart } from '../statechart/chart.ts';
+import { type ChartStep, pathThrough } from '../statechart/chart-path.ts';
+import { Statechart } from '../statechart/statechart.tsx';
+import { momentAt, positionAfter, recordAt } from '../statechart/step-cursor.ts';
+import { chartEvent } from '../story/chart-event.ts';
+import { stateName } from '../story/state-name.ts';
+import type { Story } from '../story/storyteller.ts';
+import type { ToldSteps } from './inspected-steps.ts';
+import { useInspectedSteps } from './use-inspected-steps.ts';
+
+/** Hands the keys for steps to the machine that is shown. */
+export interface StepKeys {
+  onStep: ((by: 1 | -1) => void) | null;
+}
+
+/** The view. */
+export function StatechartView({
+  session,
+  story,
+  records,
+  newest,
+  keys,
+  onGoTo,
+}: {
+  readonly session: SessionHandle;
+  readonly story: Story;
+  readonly records: readonly JournalRecord[];
+  /** The newest record that has come. */
+  readonly newest: number;
+  readonly keys: StepKeys;
+  /** Shows a record; null shows what happens now. */
+  readonly onGoTo: (n: number | null) => void;
+}): VNode {
+  const [chart, setChart] = useState<Chart | null>(null);
+  const [problem, setProblem] = useState<string | null>(null);
+  useEffect(() => {
+    let left = false;
+    session.statechart().then(
+      ({ machine }) => left || setChart(knownChart(machine)),
+      (error: unknown) => left || setProblem(problemText(error)),
+    );
+    return () => {
+      left = true;
+    };
+  }, [session]);
+  const told = useInspectedSteps(session.id);
+  const path = useMemo(
+    () => (chart === null ? [] : pathOf(chart, records, newest, told)),
+    [chart, records, newest, told],
+  );
+  const [cursor, setCursor] = useState<number | null>(null);
+  const end = positionAfter(path, story.n);
+  // Whoever has gone to another record meanwhile is shown that.
+  const isStepping = cursor !== null && cursor < path.length && recordAt(path, cursor) === story.n;
+  const position = isStepping ? cursor : end;
+  const shownPath = useMemo(() => path.slice(0, position), [path, position]);
+  // Keys may come quicker than the page is drawn.
+  const latest = useRef(position);
+  latest.current = position;
+  const goToStep = (to: number) => {
+    const next = Math.max(0, Math.min(to, path.length));
+    latest.current = next;
+    setCursor(next);
+    onGoTo(next === path.length ? null : recordAt(path, next));
+  };
+  useEffect(() => {
+    keys.onStep = (by) => goToStep(latest.current + by);
+    return () => {
+      keys.onStep = null;
+    };
+  });
+  if (problem !== null) return <p class="notice error">{problem}</p>;
+  if (chart === null) return <p class="empty">Reads the machine …</p>;
+  const now = { state: story.state === null ? null : stateName(story.state), event: story.lastEvent };
+  const shown = isStepping ? momentAt(path, position) : now;
+  return (
+    <Statechart
+      chart={chart}
+      active={shown.state}
+      path={shownPath}
+      lastEvent={shown.event}
+      stepping={{ position, of: path.length, onGoTo: goToStep }}
+      guessedFrom={(told?.upTo ?? 0) + 1}
+      onGoTo={onGoTo}
+    />
+  );
+}
+
+/** Machines by what they are called: sessions of one gateway have the same one, and what is drawn of it is drawn once. */
+const charts = new Map<string, Chart>();
+
+function knownChart(machine: Chart): Chart {
+  const name = `${machine.id} ${machine.version}`;
+  const known = charts.get(name) ?? machine;
+  charts.set(name, known);
+  return known;
+}
+
+/** The steps that were told, and behind them the likeliest: of records that have come by another way before them. */
+function pathOf(
+  chart: Chart,
+  records: readonly JournalRecord[],
+  newest: number,
+  told: ToldSteps | null,
+): readonly ChartStep[] {
+  const index = indexChart(chart);
+  const { steps, upTo, state } = told ?? { steps: [], upTo: 0, state: null };
+  // Records are dense: the one with number n stands at n - 1.
+  const behind = records
+    .slice(upTo, newest)
+    .map(({ n, events, state: after }) => ({ n, events: events.map(chartEvent), state: stateName(after) }));
+  const known = upTo > newest ? steps.slice(0, positionAfter(steps, newest)) : steps;
+  return [...known, ...pathThrough(index, state ?? entered(index, ''), behind)];
+}

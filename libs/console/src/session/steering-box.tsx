@@ -1,0 +1,131 @@
+/** Says something to a session: a steer, a reminder or a follow-up while it works, a prompt once it has ended. */
+import type { VNode } from 'preact';
+import { useId, useState } from 'preact/hooks';
+import type { SessionHandle } from '../browser-client.ts';
+import type { Ask } from '../page/outcome.tsx';
+
+const KINDS = ['steer', 'remind', 'followup'] as const;
+type Kind = (typeof KINDS)[number];
+const KIND_NAMES: Readonly<Record<Kind, string>> = { steer: 'Steer', remind: 'Remind', followup: 'Follow up' };
+
+const MODES = {
+  finish_step: 'after this step',
+  interrupt_immediate: 'before the next call',
+  preempt: 'at once: ends what runs',
+  audit_only: 'for the record only',
+} as const;
+type When = keyof typeof MODES;
+
+/** Where shortcuts lead. */
+export const STEERING_BOX = 'steering-text';
+
+/** The box. */
+export function SteeringBox({
+  session,
+  hasEnded,
+  ask,
+}: {
+  readonly session: SessionHandle;
+  readonly hasEnded: boolean;
+  readonly ask: Ask;
+}): VNode {
+  const [text, setText] = useState('');
+  const [kind, setKind] = useState<Kind>('steer');
+  const [when, setWhen] = useState<When>('finish_step');
+  const [busy, setBusy] = useState(false);
+  const id = useId();
+  const submit = async () => {
+    if (text.trim() === '' || busy) return;
+    setBusy(true);
+    if (await send(session, hasEnded ? 'prompt' : kind, text, when, ask)) setText('');
+    setBusy(false);
+  };
+  return (
+    <form
+      class="steering"
+      aria-label={hasEnded ? 'Next prompt' : 'Steering'}
+      onSubmit={(event) => {
+        event.preventDefault();
+        void submit();
+      }}
+    >
+      <label class="visually-hidden" for={STEERING_BOX}>
+        {hasEnded ? 'Prompt of the next run' : 'Say something to the session'}
+      </label>
+      <textarea
+        id={STEERING_BOX}
+        rows={2}
+        value={text}
+        placeholder={hasEnded ? 'The run has ended. A prompt starts the next one.' : 'Say something while it works.'}
+        aria-keyshortcuts="s"
+        onInput={({ currentTarget }) => setText(currentTarget.value)}
+        onKeyDown={(event) => {
+          if (event.key === 'Escape') event.currentTarget.blur();
+          // Of an input method, Enter takes what it offers.
+          if (event.key !== 'Enter' || event.shiftKey || event.isComposing) return;
+          event.preventDefault();
+          void submit();
+        }}
+      />
+      <div class="steering-how">
+        {!hasEnded && (
+          <>
+            <label class="visually-hidden" for={`${id}-kind`}>
+              As what
+            </label>
+            <select
+              id={`${id}-kind`}
+              value={kind}
+              onChange={({ currentTarget }) => setKind(currentTarget.value as Kind)}
+            >
+              {KINDS.map((one) => (
+                <option key={one} value={one}>
+                  {KIND_NAMES[one]}
+                </option>
+              ))}
+            </select>
+            {kind !== 'followup' && (
+              <>
+                <label class="visually-hidden" for={`${id}-when`}>
+                  When
+                </label>
+                <select
+                  id={`${id}-when`}
+                  value={when}
+                  onChange={({ currentTarget }) => setWhen(currentTarget.value as When)}
+                >
+                  {Object.entries(MODES).map(([mode, words]) => (
+                    <option key={mode} value={mode}>
+                      {words}
+                    </option>
+                  ))}
+                </select>
+              </>
+            )}
+          </>
+        )}
+        <button type="submit" class="primary" disabled={busy || text.trim() === ''}>
+          {hasEnded ? 'Prompt' : KIND_NAMES[kind]}
+        </button>
+      </div>
+    </form>
+  );
+}
+
+function send(session: SessionHandle, kind: Kind | 'prompt', text: string, when: When, ask: Ask): Promise<boolean> {
+  const accepted = { wait: 'accepted' } as const;
+  const timed =
+    when === 'preempt'
+      ? { ...accepted, mode: 'interrupt_immediate' as const, preempt: true }
+      : { ...accepted, mode: when };
+  switch (kind) {
+    case 'prompt':
+      return ask('prompt accepted', () => session.prompt(text, accepted));
+    case 'followup':
+      return ask('follow-up accepted: it waits for the end of the run', () => session.followup(text, accepted));
+    case 'remind':
+      return ask('reminder accepted', () => session.remind(text, timed));
+    case 'steer':
+      return ask('steer accepted', () => session.steer(text, timed));
+  }
+}

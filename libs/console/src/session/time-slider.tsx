@@ -1,0 +1,69 @@
+/** Goes back over the journal, record by record. */
+import type { VNode } from 'preact';
+import { clockText } from '../page/wording.ts';
+import { sliderStep } from './slider-step.ts';
+
+/** The slider. */
+export function TimeSlider({
+  at,
+  newest,
+  time,
+  onChange,
+  onFork,
+}: {
+  /** The record that is shown; null for what happens now. */
+  readonly at: number | null;
+  readonly newest: number;
+  readonly time: string;
+  readonly onChange: (at: number | null) => void;
+  /** Null where nothing may be forked. */
+  readonly onFork: (() => void) | null;
+}): VNode {
+  const shown = at === null ? newest : Math.min(at, newest);
+  const what = at === null ? `live, record ${newest}` : `record ${shown} of ${newest}`;
+  return (
+    <div class={at === null ? 'slider' : 'slider past'}>
+      <button
+        type="button"
+        class="small"
+        aria-label="One record back"
+        disabled={shown <= 1}
+        onClick={() => onChange(sliderStep(at, newest, -1))}
+      >
+        ‹
+      </button>
+      <input
+        type="range"
+        min={1}
+        max={Math.max(1, newest)}
+        value={shown}
+        aria-label="Record that is shown"
+        aria-valuetext={what}
+        onInput={({ currentTarget }) => {
+          const chosen = Number(currentTarget.value);
+          onChange(chosen >= newest ? null : chosen);
+        }}
+      />
+      <button
+        type="button"
+        class="small"
+        aria-label="One record on"
+        disabled={at === null}
+        onClick={() => onChange(sliderStep(at, newest, 1))}
+      >
+        ›
+      </button>
+      <span class="slider-where">
+        {what} {time !== '' && <time dateTime={time}>{clockText(time)}</time>}
+      </span>
+      <button type="button" class="small" disabled={at === null} onClick={() => onChange(null)}>
+        Live
+      </button>
+      {onFork && (
+        <button type="button" class="small" disabled={newest === 0} onClick={onFork}>
+          Fork from here
+        </button>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,92 @@
+/** What a session has used, run by run, and what is left of its budgets. */
+import type { SessionStatus } from '@coxswain/protocol';
+import type { VNode } from 'preact';
+import type { UsageReport } from '../browser-client.ts';
+import { budgetText, costText, countText } from '../page/wording.ts';
+
+const BUDGETS = { tokens: 'Tokens', usd: 'Cost', wall_time_ms: 'Time' } as const;
+
+/** The view. @param status null where no host has answered: budgets are a host's to tell. */
+export function UsageView({
+  usage,
+  status,
+}: {
+  readonly usage: UsageReport;
+  readonly status: SessionStatus | null;
+}): VNode {
+  return (
+    <div class="usage-view">
+      <section aria-label="Budgets">
+        <h2>Budgets of the run</h2>
+        {status === null || status.budgets.length === 0 ? (
+          <p class="empty">{status === null ? 'No host has answered.' : 'This run has none.'}</p>
+        ) : (
+          status.budgets.map(({ budget, used, limit }) => (
+            <div class="budget" key={budget}>
+              <span>{BUDGETS[budget]}</span>
+              <meter min={0} max={limit} high={0.8 * limit} value={used} aria-label={`Budget: ${BUDGETS[budget]}`} />
+              <span class="faint">
+                {budgetText(budget, used)} of {budgetText(budget, limit)} ({Math.round((100 * used) / limit)} %)
+              </span>
+            </div>
+          ))
+        )}
+      </section>
+      {status !== null && (
+        <section aria-label="Context">
+          <h2>Context</h2>
+          <p>
+            about {countText(status.context.tokens)} tokens
+            {status.context.window !== null && ` of ${countText(status.context.window)}`} in{' '}
+            {countText(status.context.messages)} messages; compacted {countText(status.context.compactions)} times
+          </p>
+        </section>
+      )}
+      <section aria-label="Usage">
+        <h2>Used</h2>
+        {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by the keyboard */}
+        <div class="scrolls" tabIndex={0}>
+          <table>
+            <thead>
+              <tr>
+                <th scope="col">Run</th>
+                <th scope="col">Persona</th>
+                <th scope="col">Model</th>
+                <th scope="col">Turns</th>
+                <th scope="col">In</th>
+                <th scope="col">Out</th>
+                <th scope="col">Cost</th>
+                <th scope="col">Ended</th>
+              </tr>
+            </thead>
+            <tbody>
+              {usage.runs.map((run) => (
+                <tr key={run.run}>
+                  <td>{run.run}</td>
+                  <td>{run.persona ?? '–'}</td>
+                  <td>{run.model ?? '–'}</td>
+                  <td>{run.turns}</td>
+                  <td>{countText(run.usage.input_tokens)}</td>
+                  <td>{countText(run.usage.output_tokens)}</td>
+                  <td>{costText(run.cost_usd)}</td>
+                  <td>{run.stop_reason ?? 'goes on'}</td>
+                </tr>
+              ))}
+            </tbody>
+            <tfoot>
+              <tr>
+                <th scope="row" colSpan={4}>
+                  All
+                </th>
+                <td>{countText(usage.usage.input_tokens)}</td>
+                <td>{countText(usage.usage.output_tokens)}</td>
+                <td>{costText(usage.cost_usd)}</td>
+                <td />
+              </tr>
+            </tfoot>
+          </table>
+        </div>
+      </section>
+    </div>
+  );
+}

@@ -1,0 +1,85 @@
+/** Follows one session for as long as it is looked at. */
+import type { JournalRecord, SessionStatus } from '@coxswain/protocol';
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import type { SessionHandle } from '../browser-client.ts';
+import { problemText } from '../page/outcome.tsx';
+import { type Story, Storyteller, storyUpTo } from '../story/storyteller.ts';
+
+/** What is known of a session. */
+export interface FollowedSession {
+  /** As of the chosen record, or of the newest. */
+  readonly story: Story;
+  readonly records: readonly JournalRecord[];
+  /** The newest record that has come; 0 before the first. */
+  readonly newest: number;
+  /** What a host says beside the journal: budgets, context, children. Null where none has answered. */
+  readonly status: SessionStatus | null;
+  /** Why nothing more comes; null while it does. */
+  readonly problem: string | null;
+}
+
+const STATUS_AFTER_MS = 200;
+
+/** Follows it. @param at the record up to which it is told; null for all, and what comes. */
+export function useSession(session: SessionHandle, at: number | null): FollowedSession {
+  const [live, setLive] = useState<Story>(() => new Storyteller().story);
+  const [status, setStatus] = useState<SessionStatus | null>(null);
+  const [problem, setProblem] = useState<string | null>(null);
+  const records = useRef<JournalRecord[]>([]);
+
+  useEffect(() => {
+    const leaving = new AbortController();
+    const teller = new Storyteller();
+    records.current = [];
+    // However much comes, the page is drawn once a frame.
+    let frame = 0;
+    const draw = () => {
+      frame ||= requestAnimationFrame(() => {
+        frame = 0;
+        setLive(teller.story);
+      });
+    };
+    let asked: ReturnType<typeof setTimeout> | undefined;
+    const askStatus = () => {
+      asked ??= setTimeout(async () => {
+        asked = undefined;
+        const answer = await session.state().catch(() => null);
+        if (!leaving.signal.aborted) setStatus((before) => answer ?? before);
+      }, STATUS_AFTER_MS);
+    };
+    const follow = async () => {
+      for await (const item of session.watch({ signal: leaving.signal })) {
+        if (item.record) {
+          if (records.current.length === 0) setProblem(null);
+          records.current.push(item.record);
+          teller.record(item.record);
+          askStatus();
+        } else if (item.delta) teller.delta(item.delta);
+        draw();
+      }
+    };
+    // One that is not there is waited for, which looks like one that says nothing.
+    session.newest().then(
+      (record) => {
+        if (record === null && records.current.length === 0 && !leaving.signal.aborted)
+          setProblem(`There is no session ${session.id}. Should it be started, it will show here.`);
+      },
+      // What is wrong with reading it is told by following it.
+      () => undefined,
+    );
+    follow().then(
+      () => leaving.signal.aborted || setProblem('the gateway has ended the stream'),
+      (error) => leaving.signal.aborted || setProblem(problemText(error)),
+    );
+    return () => {
+      leaving.abort();
+      cancelAnimationFrame(frame);
+      clearTimeout(asked);
+    };
+  }, [session]);
+
+  const isPast = at !== null && at < live.n;
+  // Told anew for each record that is chosen, and not for what comes meanwhile.
+  const past = useMemo(() => (isPast ? storyUpTo(records.current, at) : null), [isPast, at]);
+  return { story: past ?? live, records: records.current, newest: live.n, status, problem };
+}

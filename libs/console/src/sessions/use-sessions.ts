@@ -1,0 +1,111 @@
+/** The list of sessions, kept up to date while it is looked at. */
+import { useEffect, useState } from 'preact/hooks';
+import type { ListedSession, SessionsClient } from '../browser-client.ts';
+import { problemText } from '../page/outcome.tsx';
+
+/** The list as far as it was read. */
+export interface SessionsFeed {
+  readonly sessions: readonly ListedSession[];
+  readonly loaded: boolean;
+  /** There are older ones. */
+  readonly more: boolean;
+  readonly showMore: () => void;
+  readonly problem: string | null;
+}
+
+const READ_AGAIN_MS = 2_000;
+/** A list that nobody looks at is read as seldom as this. */
+const HIDDEN_MS = 30_000;
+/** How much longer than reading the list took it is left alone. */
+const REST = 5;
+/** Hosts that are asked at a time. */
+const ASKED = 16;
+const PAGE = 50;
+const SESSIONS_MAX = 500;
+
+/** Reads the list again and again. @param onRefused is told where the token is not taken any more */
+export function useSessions(client: SessionsClient, onRefused: () => void): SessionsFeed {
+  const [limit, setLimit] = useState(PAGE);
+  const [read, setRead] = useState<Pick<SessionsFeed, 'sessions' | 'more' | 'problem' | 'loaded'>>({
+    sessions: [],
+    more: false,
+    problem: null,
+    loaded: false,
+  });
+  useEffect(() => {
+    let left = false;
+    let waiting: ReturnType<typeof setTimeout> | undefined;
+    let known: readonly ListedSession[] = [];
+    const readAgain = async () => {
+      clearTimeout(waiting);
+      const begun = performance.now();
+      try {
+        const page = await client.listSessions({ details: known.length === 0, limit });
+        known = await withDetails(client, page.sessions, known);
+        if (left) return;
+        setRead({
+          sessions: known,
+          more: page.next_cursor !== null && limit < SESSIONS_MAX,
+          problem: null,
+          loaded: true,
+        });
+      } catch (error) {
+        if (left) return;
+        if ((error as { readonly code?: unknown }).code === 'unauthorized') return onRefused();
+        setRead((before) => ({ ...before, problem: problemText(error) }));
+      }
+      // A list that takes long is asked for less often.
+      const soon = Math.max(READ_AGAIN_MS, REST * (performance.now() - begun));
+      waiting = setTimeout(readAgain, document.hidden ? HIDDEN_MS : soon);
+    };
+    const onSeen = () => {
+      if (!document.hidden) void readAgain();
+    };
+    document.addEventListener('visibilitychange', onSeen);
+    void readAgain();
+    return () => {
+      left = true;
+      clearTimeout(waiting);
+      document.removeEventListener('visibilitychange', onSeen);
+    };
+  }, [client, limit, onRefused]);
+  return { ...read, showMore: () => setLimit(Math.min(SESSIONS_MAX, limit * 2)) };
+}
+
+/** Hosts are asked for those that were written to since, and no others. */
+async function withDetails(
+  client: SessionsClient,
+  listed: readonly ListedSession[],
+  known: readonly ListedSession[],
+): Promise<ListedSession[]> {
+  const before = new Map(known.map((session) => [session.session_id, session]));
+  let asked = 0;
+  return Promise.all(
+    listed.map(async (session) => {
+      if (session.details !== undefined) return session;
+      const old = before.get(session.session_id);
+      if (old?.n === session.n && old.details) return old;
+      if (session.unreadable !== undefined) return { ...session, details: null };
+      asked += 1;
+      // The others stay as they were, and are asked for the next time.
+      if (asked > ASKED) return old ?? { ...session, details: null };
+      return detailed(client, session, old);
+    }),
+  );
+}
+
+async function detailed(
+  client: SessionsClient,
+  session: ListedSession,
+  old: ListedSession | undefined,
+): Promise<ListedSession> {
+  try {
+    const status = await client.session(session.session_id).state();
+    const { persona, model, turn, cost_usd, usage, parent, approvals, stop_reason } = status;
+    const details = { persona, model, turn, cost_usd, usage, parent, approvals: approvals.length };
+    return { ...session, stop_reason: session.stop_reason ?? stop_reason, details };
+  } catch {
+    // No host has answered: the list is a list all the same.
+    return { ...session, details: old?.details ?? null };
+  }
+}

@@ -1,0 +1,139 @@
+/** What of a chart is drawn: some states open, others closed, and each way between two that can be seen once. */
+import { around, type ChartIndex, entered, shortName } from './chart.ts';
+
+/** One box. */
+export interface ViewNode {
+  readonly id: string;
+  readonly label: string;
+  /** `any` stands for wherever the machine is, `initial` for where it begins. */
+  readonly kind: 'state' | 'any' | 'initial';
+  readonly tags: readonly string[];
+  /** Has states within it that are not drawn. */
+  readonly closed: boolean;
+  /** May be opened or closed. */
+  readonly compound: boolean;
+  readonly children: readonly ViewNode[];
+}
+
+/** One arrow. */
+export interface ViewEdge {
+  readonly id: string;
+  readonly from: string;
+  readonly to: string;
+  /** What leads along it: `event [guard]`, each once. */
+  readonly reasons: readonly string[];
+}
+
+/** What is drawn. */
+export interface ChartView {
+  readonly nodes: readonly ViewNode[];
+  readonly edges: readonly ViewEdge[];
+}
+
+/** Of the box that stands for wherever the machine is. */
+export const ANYWHERE = '*';
+
+/** Paths of all states that have states within them. */
+export function compoundPaths({ states }: ChartIndex): string[] {
+  return [...states.values()]
+    .filter(({ path, states: within }) => path !== '' && within.length > 0)
+    .map(({ path }) => path);
+}
+
+/** The view with these states open; those within a closed one are not drawn. */
+export function viewOf(index: ChartIndex, open: ReadonlySet<string>): ChartView {
+  const { root } = index.chart;
+  const edges = new Map<string, { from: string; to: string; reasons: string[] }>();
+  for (const state of index.states.values()) {
+    for (const { event, guard, target } of state.transitions) {
+      if (target === null) continue;
+      const from = state.path === '' ? ANYWHERE : drawnFor(index, open, state.path);
+      const to = drawnFor(index, open, target);
+      // Within a closed state nothing moves that could be seen.
+      if (from === to) continue;
+      const id = edgeId(from, to);
+      const edge = edges.get(id) ?? { from, to, reasons: [] };
+      edges.set(id, edge);
+      const reason = `${event === '' ? 'at once' : event}${guard === null ? '' : ` [${guard}]`}`;
+      if (!edge.reasons.includes(reason)) edge.reasons.push(reason);
+    }
+  }
+  const nodes: ViewNode[] = root.states.map(({ path }) => nodeOf(index, open, path));
+  const initials = [root, ...index.states.values()].filter(({ path }, at) => at === 0 || open.has(path));
+  const drawnEdges: ViewEdge[] = [...edges].map(([id, edge]) => ({ id, ...edge }));
+  for (const { path, initial } of initials) {
+    if (initial === null || (path !== '' && drawnFor(index, open, path) !== path)) continue;
+    const dot = initialId(path);
+    if (path === '') nodes.push(initialNode(dot));
+    drawnEdges.push({ id: edgeId(dot, initial), from: dot, to: initial, reasons: [] });
+  }
+  if (drawnEdges.some(({ from }) => from === ANYWHERE))
+    nodes.push({
+      id: ANYWHERE,
+      label: 'from anywhere',
+      kind: 'any',
+      tags: [],
+      closed: false,
+      compound: false,
+      children: [],
+    });
+  return { nodes, edges: drawnEdges };
+}
+
+/** The box that a state is seen in: itself, or the outermost closed one around it. */
+export function drawnFor(index: ChartIndex, open: ReadonlySet<string>, path: string): string {
+  let drawn = path;
+  for (const one of around(index, path)) if (one !== '' && one !== path && !open.has(one)) drawn = one;
+  return drawn;
+}
+
+/** How the arrow between two boxes is called. */
+export function edgeId(from: string, to: string): string {
+  return `${from}→${to}`;
+}
+
+/** The arrow along which a step is seen; null where it stays within one box. */
+export function edgeFor(
+  index: ChartIndex,
+  open: ReadonlySet<string>,
+  { from, to }: { readonly from: string; readonly to: string },
+  drawn: ReadonlySet<string>,
+): string | null {
+  const target = drawnFor(index, open, to);
+  // A way may belong to a state around the one that it was taken from.
+  for (const path of around(index, from)) {
+    const source = path === '' ? ANYWHERE : drawnFor(index, open, path);
+    // A way to a state with others within it ends at its edge.
+    for (const around1 of around(index, target)) {
+      if (around1 !== target && entered(index, around1) !== to) continue;
+      const id = edgeId(source, around1);
+      if (drawn.has(id)) return id;
+    }
+  }
+  return null;
+}
+
+function initialId(path: string): string {
+  return `(${path})`;
+}
+
+function initialNode(id: string): ViewNode {
+  return { id, label: '', kind: 'initial', tags: [], closed: false, compound: false, children: [] };
+}
+
+function nodeOf(index: ChartIndex, open: ReadonlySet<string>, path: string): ViewNode {
+  const state = index.states.get(path);
+  const within = state?.states ?? [];
+  const isOpen = within.length > 0 && open.has(path);
+  const children = isOpen ? within.map((child) => nodeOf(index, open, child.path)) : [];
+  if (isOpen && state?.initial != null) children.push(initialNode(initialId(path)));
+  return {
+    id: path,
+    label: shortName(path),
+    kind: 'state',
+    tags: state?.tags ?? [],
+    closed: within.length > 0 && !isOpen,
+    compound: within.length > 0,
+    children,
+  };
+}

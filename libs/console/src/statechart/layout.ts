@@ -1,0 +1,133 @@
+/** Where everything of a view is drawn: what elk is asked, and what it answers, flat. */
+import type { ELK, ElkExtendedEdge, ElkNode } from 'elkjs/lib/elk-api.js';
+import type { ChartView, ViewEdge, ViewNode } from './chart-view.ts';
+
+/** A box with its place, in pixels from the top left of the drawing. */
+export interface PlacedNode {
+  readonly node: ViewNode;
+  readonly x: number;
+  readonly y: number;
+  readonly width: number;
+  readonly height: number;
+}
+
+/** An arrow with its way. */
+export interface PlacedEdge {
+  readonly edge: ViewEdge;
+  readonly points: readonly (readonly [x: number, y: number])[];
+  readonly label: { readonly text: string; readonly x: number; readonly y: number } | null;
+}
+
+/** A drawing. Boxes come before those within them. */
+export interface Drawing {
+  readonly width: number;
+  readonly height: number;
+  readonly nodes: readonly PlacedNode[];
+  readonly edges: readonly PlacedEdge[];
+}
+
+/** Of the fonts in which states and arrows are labelled; see statechart.css. */
+const STATE_CHAR_PX = 7.3;
+const LABEL_CHAR_PX = 6;
+const LABEL_MAX_CHARS = 28;
+
+/** Asks for a layout. @throws what the layouter throws for a view that it cannot lay out. */
+export async function layOut(elk: Pick<ELK, 'layout'>, view: ChartView): Promise<Drawing> {
+  return drawingOf(view, await elk.layout(elkGraph(view)));
+}
+
+/** What elk is asked. */
+export function elkGraph(view: ChartView): ElkNode {
+  return {
+    id: 'chart',
+    layoutOptions: {
+      'elk.algorithm': 'layered',
+      'elk.direction': 'DOWN',
+      'elk.hierarchyHandling': 'INCLUDE_CHILDREN',
+      'elk.edgeRouting': 'ORTHOGONAL',
+      'elk.json.shapeCoords': 'ROOT',
+      'elk.json.edgeCoords': 'ROOT',
+      'elk.spacing.nodeNode': '22',
+      'elk.spacing.edgeNode': '14',
+      'elk.spacing.edgeEdge': '10',
+      'elk.spacing.edgeLabel': '4',
+      'elk.layered.spacing.nodeNodeBetweenLayers': '30',
+      'elk.layered.spacing.edgeNodeBetweenLayers': '14',
+      'elk.layered.spacing.edgeEdgeBetweenLayers': '10',
+      'elk.layered.considerModelOrder.strategy': 'NODES_AND_EDGES',
+      'elk.layered.cycleBreaking.strategy': 'MODEL_ORDER',
+      'elk.layered.nodePlacement.strategy': 'NETWORK_SIMPLEX',
+    },
+    children: view.nodes.map(elkNode),
+    edges: view.edges.map(elkEdge),
+  };
+}
+
+/** What an arrow says in short. */
+export function edgeLabel({ reasons }: ViewEdge): string {
+  const events = [...new Set(reasons.map((reason) => reason.replace(/ \[.*$/, '')))];
+  const [first = ''] = events;
+  const more = events.length > 1 ? ` +${events.length - 1}` : '';
+  const room = LABEL_MAX_CHARS - more.length;
+  return `${first.length > room ? `${first.slice(0, room - 1)}…` : first}${more}`;
+}
+
+function elkNode(node: ViewNode): ElkNode {
+  if (node.kind === 'initial') return { id: node.id, width: 10, height: 10 };
+  const width = Math.round(node.label.length * STATE_CHAR_PX + (node.compound ? 44 : 28));
+  if (node.children.length === 0) return { id: node.id, width, height: 30 };
+  return {
+    id: node.id,
+    layoutOptions: {
+      'elk.padding': '[top=40,left=14,bottom=14,right=14]',
+      'elk.nodeSize.constraints': 'MINIMUM_SIZE',
+      'elk.nodeSize.minimum': `(${width},60)`,
+    },
+    children: node.children.map(elkNode),
+  };
+}
+
+function elkEdge(edge: ViewEdge): ElkExtendedEdge {
+  const text = edgeLabel(edge);
+  return {
+    id: edge.id,
+    sources: [edge.from],
+    targets: [edge.to],
+    ...(text === '' ? {} : { labels: [{ text, width: Math.round(text.length * LABEL_CHAR_PX) + 4, height: 14 }] }),
+  };
+}
+
+function drawingOf(view: ChartView, laidOut: ElkNode): Drawing {
+  const placed = new Map<string, ElkNode>();
+  const visit = (node: ElkNode): void => {
+    placed.set(node.id, node);
+    for (const child of node.children ?? []) visit(child);
+  };
+  visit(laidOut);
+  const nodes: PlacedNode[] = [];
+  const place = (node: ViewNode): void => {
+    const { x = 0, y = 0, width = 0, height = 0 } = placed.get(node.id) ?? {};
+    nodes.push({ node, x, y, width, height });
+    for (const child of node.children) place(child);
+  };
+  for (const node of view.nodes) place(node);
+  const edges = new Map((laidOut.edges ?? []).map((edge) => [edge.id, edge]));
+  return {
+    width: Math.ceil(laidOut.width ?? 0),
+    height: Math.ceil(laidOut.height ?? 0),
+    nodes,
+    edges: view.edges.map((edge) => placedEdge(edge, edges.get(edge.id))),
+  };
+}
+
+function placedEdge(edge: ViewEdge, laidOut: ElkExtendedEdge | undefined): PlacedEdge {
+  const points = (laidOut?.sections ?? []).flatMap(({ startPoint, bendPoints = [], endPoint }) =>
+    [startPoint, ...bendPoints, endPoint].map(({ x, y }) => [x, y] as const),
+  );
+  const label = laidOut?.labels?.[0];
+  return {
+    edge,
+    points,
+    label: label ? { text: label.text ?? '', x: label.x ?? 0, y: label.y ?? 0 } : null,
+  };
+}

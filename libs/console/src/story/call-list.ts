@@ -1,0 +1,131 @@
+/** The calls of a transcript: each has one entry, which changes until the call has ended. */
+import type { Json } from '@coxswain/protocol';
+import type { UiEvent } from '../browser-client.ts';
+import type { CallEntry, Entry } from './entries.ts';
+
+/** What is told of calls. */
+export type CallEvent = Extract<
+  UiEvent,
+  {
+    type: 'call_started' | 'approval_needed' | 'approval_settled' | 'call_progressed' | 'call_ended' | 'child_started';
+  }
+>;
+
+interface Result {
+  readonly text: string;
+  readonly files: readonly string[];
+}
+
+const PROGRESS_MAX_CHARS = 4_000;
+
+/** Follows the calls of one session. */
+export class CallList {
+  readonly #places = new Map<string, number>();
+  readonly #results = new Map<string, Result>();
+  readonly #args = new Map<string, Json>();
+  readonly #edited = new Set<string>();
+  #running: ReadonlySet<string> = new Set();
+
+  /** Calls that run now. */
+  get running(): ReadonlySet<string> {
+    return this.#running;
+  }
+
+  /** The whole result of a call that is about to be told as ended. */
+  result(callId: string, text: string, files: readonly string[]): void {
+    this.#results.set(callId, { text, files });
+  }
+
+  /** A call's arguments were changed. */
+  args(callId: string, args: Json): void {
+    this.#args.set(callId, args);
+  }
+
+  /** Whoever has allowed a call has changed its arguments. */
+  edited(callId: string, args: Json): void {
+    this.#args.set(callId, args);
+    this.#edited.add(callId);
+  }
+
+  /** Changes the call's entry, or puts a new one at the end. */
+  tell(event: CallEvent, entries: Entry[], place: () => Pick<Entry, 'key' | 'n' | 'at'>): void {
+    const known = this.#places.get(event.call_id);
+    const old = known === undefined ? undefined : entries[known];
+    if (old?.kind === 'call') {
+      const changed = this.#changed(old, event);
+      if (known !== undefined) entries[known] = changed;
+    } else {
+      // Word of a call that was never begun here says nothing yet.
+      if (event.type === 'call_progressed' || event.type === 'approval_settled') return;
+      this.#places.set(event.call_id, entries.length);
+      const tool = event.type === 'child_started' ? 'delegate' : event.tool;
+      entries.push(this.#changed({ ...NEW, ...place(), callId: event.call_id, tool }, event));
+    }
+  }
+
+  #changed(call: CallEntry, event: CallEvent): CallEntry {
+    switch (event.type) {
+      case 'approval_needed':
+        return { ...call, standing: 'waiting', args: event.args, summary: event.summary };
+      case 'approval_settled': {
+        const by = event.by === null ? '' : ` by ${event.by}`;
+        const reason = event.reason === null ? '' : `: ${event.reason}`;
+        const edited = this.#args.get(event.call_id);
+        const how = this.#edited.has(event.call_id) ? ', with edited arguments' : '';
+        const decision = `${DECIDED[event.decision]}${by}${how}${reason}`;
+        return { ...call, decision, ...(edited === undefined ? {} : { args: edited }) };
+      }
+      case 'call_started':
+        this.#running = new Set([...this.#running, event.call_id]);
+        return {
+          ...call,
+          standing: 'running',
+          args: event.args,
+          summary: event.summary,
+          startedAt: event.at,
+        };
+      case 'call_progressed':
+        return { ...call, progress: (call.progress + event.text).slice(-PROGRESS_MAX_CHARS) };
+      case 'child_started':
+        return { ...call, children: [...call.children, event.session] };
+      case 'call_ended': {
+        this.#running = new Set([...this.#running].filter((id) => id !== event.call_id));
+        const { text, files } = this.#results.get(event.call_id) ?? { text: event.result, files: [] };
+        this.#results.delete(event.call_id);
+        return {
+          ...call,
+          standing: event.status,
+          summary: call.summary === '' ? event.summary : call.summary,
+          progress: '',
+          result: text,
+          files,
+          isError: event.is_error,
+          durationMs: event.duration_ms,
+        };
+      }
+    }
+  }
+}
+
+const NEW: Omit<CallEntry, 'key' | 'n' | 'at' | 'callId' | 'tool'> = {
+  kind: 'call',
+  args: null,
+  summary: '',
+  standing: 'running',
+  progress: '',
+  result: null,
+  files: [],
+  isError: false,
+  startedAt: null,
+  durationMs: null,
+  decision: null,
+  children: [],
+};
+
+const DECIDED = {
+  allow: 'allowed',
+  deny: 'denied',
+  superseded: 'no longer asked',
+  aborted: 'aborted',
+  expired: 'expired',
+} as const;

@@ -1,0 +1,97 @@
+/** A session's story: told by its records, at any of them. */
+import { describe, expect, test } from 'vitest';
+import { journal, journalNames } from '../../../tests/traces/golden-journals.ts';
+import type { CallEntry, Entry } from '../src/story/entries.ts';
+import { Storyteller, storyUpTo } from '../src/story/storyteller.ts';
+
+describe('a session told up to a record is the session as it was then:', () => {
+  test.each(journalNames)('%s', (name) => {
+    const records = journal(name);
+    const teller = new Storyteller();
+    for (const record of records) {
+      teller.record(record);
+      expect(storyUpTo(records, record.n)).toEqual(teller.story);
+    }
+  });
+});
+
+test.each(journalNames)('what waits at the end of %s is what its last record says waits', (name) => {
+  const records = journal(name);
+  const ends = records.flatMap(({ events }) => events.filter((event) => event.type === 'agent_end'));
+  const last = records.at(-1)?.events.at(-1);
+  if (last?.type !== 'agent_end' || ends.at(-1) !== last) return;
+  expect(storyUpTo(records, records.length).pending).toHaveLength(last.pending);
+});
+
+test('a record that comes twice is told once', () => {
+  const records = journal('approval-allowed-and-denied');
+  const teller = new Storyteller();
+  for (const record of records) {
+    teller.record(record);
+    teller.record(record);
+  }
+  expect(teller.story).toEqual(storyUpTo(records, records.length));
+});
+
+test('a call waits, is decided, runs and ends in one entry', () => {
+  const records = journal('approval-allowed-and-denied');
+  const asked = records.find(({ events }) => events.some(({ type }) => type === 'approval_requested'))?.n ?? 0;
+  const before = storyUpTo(records, asked);
+  expect(before.approvals.map(({ tool, args }) => ({ tool, args }))).toEqual([{ tool: 'haul', args: { ms: 100 } }]);
+  expect(calls(before.entries)[0]).toMatchObject({ standing: 'waiting', tool: 'haul', result: null });
+  const after = storyUpTo(records, records.length);
+  expect(after.approvals).toEqual([]);
+  expect(new Set(calls(after.entries).map(({ callId }) => callId)).size).toBe(calls(after.entries).length);
+  expect(calls(after.entries)[0]).toMatchObject({ standing: 'ok', callId: 'c1_1' });
+  expect(calls(after.entries)[0]?.decision).toMatch(/^allowed/);
+});
+
+test('a steer waits until it is delivered, and then stands in the transcript', () => {
+  const name = journalNames.find((one) =>
+    journal(one).some(({ events }) =>
+      events.some((event) => event.type === 'message_injected' && event.origin === 'steer'),
+    ),
+  );
+  const records = journal(name ?? '');
+  const received = records.find(({ events }) => events.some(({ type }) => type === 'steering_received'));
+  const steer = received?.events.find((event) => event.type === 'steering_received');
+  const delivered = records.find(({ events }) => events.some(({ type }) => type === 'message_injected'));
+  if (!received || steer?.type !== 'steering_received' || !delivered) throw new Error('no journal with a steer');
+  if (received.n < delivered.n)
+    expect(storyUpTo(records, received.n).pending).toContainEqual(
+      expect.objectContaining({ commandId: steer.command_id, kind: 'steer', text: steer.body }),
+    );
+  const after = storyUpTo(records, delivered.n);
+  expect(after.pending.map(({ commandId }) => commandId)).not.toContain(steer.command_id);
+  expect(after.entries).toContainEqual(expect.objectContaining({ kind: 'injection', commandId: steer.command_id }));
+});
+
+test('pieces of an answer are shown at once, and its record changes nothing about them', () => {
+  const records = journal('plain-answer');
+  const answered = records.find(({ events }) => events.some(({ type }) => type === 'message_complete'));
+  const message = answered?.events.find((event) => event.type === 'message_complete');
+  if (!answered || message?.type !== 'message_complete' || !('effect_id' in answered.input))
+    throw new Error('no answer in it');
+  const text = message.message.content.map((part) => (part.type === 'text' ? part.text : '')).join('');
+  const teller = new Storyteller();
+  for (const record of records.filter(({ n }) => n < answered.n)) teller.record(record);
+  teller.delta({
+    type: 'message_update',
+    session_id: answered.session_id,
+    effect_id: answered.input.effect_id,
+    epoch: 1,
+    turn: message.turn,
+    index: 0,
+    kind: 'text',
+    text: text.slice(0, 3),
+  });
+  expect(teller.story.entries.at(-1)).toMatchObject({ kind: 'answer', live: true, text: text.slice(0, 3) });
+  teller.record(answered);
+  expect(teller.story.entries.filter(({ kind }) => kind === 'answer')).toEqual([
+    expect.objectContaining({ live: false, text }),
+  ]);
+});
+
+function calls(entries: readonly Entry[]): CallEntry[] {
+  return entries.filter((entry): entry is CallEntry => entry.kind === 'call');
+}

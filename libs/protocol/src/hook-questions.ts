@@ -1,0 +1,29 @@
+/** One question to one handler, and what comes back: the same whoever asks, and wherever the handler runs. */
+import type { HookRegistration } from './hook-registrations.ts';
+import type { SessionRef } from './ids.ts';
+import type { JsonObject } from './json.ts';
+import type { Message } from './messages.ts';
+
+/** One question as whoever answers it sees it: what may be long is fetched when it is looked at. */
+export interface HookQuestion {
+  readonly ref: SessionRef;
+  /** The consult that it is a part of: unique in the session, and the same when it is asked again after a crash. */
+  readonly effectId: string;
+  readonly registration: HookRegistration;
+  readonly payload: JsonObject;
+  /** What models are shown now. */
+  readonly transcript: () => Promise<readonly Message[]>;
+  /** At `transform_context` only: what the request would show, as the handlers before this one have left it. */
+  readonly messages?: () => Promise<readonly Message[]>;
+  /** Inbox feedback for the model, durable. At most 2 KiB; the rest is cut. */
+  readonly onFeedback: (text: string) => void;
+}
+
+/** What came back: the handler's return as it is, or why there is none. */
+export type HookReply =
+  | { readonly status: 'returned'; readonly raw: unknown }
+  | {
+      readonly status: 'failed';
+      readonly code: 'hook_threw' | 'hook_unavailable' | 'return_unreadable';
+      readonly message: string;
+    };

@@ -1,0 +1,132 @@
+/** Taking a session up: what its next owner reads before it owns the session, and what only afterwards. */
+import type { StoredRecord } from '@coxswain/ports';
+import { decodeRecord } from '@coxswain/protocol';
+import { expect, test } from 'vitest';
+import { ChainBrokenError, loadSession, readTranscript } from '../src/mod.ts';
+import { ask, call, say } from './fake-model.ts';
+import { taking } from './fake-tools.ts';
+import { refOf, type TestBed, testBed } from './test-bed.ts';
+
+/** A session of some records, whose host dies while a call runs. */
+async function orphaned(bed: TestBed, snapshotEvery: number) {
+  bed.tools = { read: {}, slow: { run: taking(1_000) } };
+  bed.models.answers = [
+    ...Array.from({ length: 8 }, (_, i) => ask(call(`c${i}`, 'read'))),
+    ask(call('last', 'slow')),
+    say('done'),
+  ];
+  const host = await bed.host({ snapshotEvery });
+  await bed.start();
+  host.abandon();
+  return (await bed.bytes()).length;
+}
+
+/** What the store is asked for of the session, in order: reads by the first record that they bring. */
+function watched(bed: TestBed): string[] {
+  const asked: string[] = [];
+  const { journal } = bed;
+  const read = journal.read.bind(journal);
+  journal.read = async function* (ref, fence): AsyncGenerator<StoredRecord, void, undefined> {
+    let isFirst = true;
+    for await (const stored of read(ref, fence)) {
+      if (isFirst) asked.push(`read from ${decodeRecord(stored.bytes).n}`);
+      isFirst = false;
+      yield stored;
+    }
+  };
+  journal.always = async (append, { bytes }) => {
+    asked.push(`append ${decodeRecord(bytes).input.type}`);
+    return append();
+  };
+  return asked;
+}
+
+test('the next host owns a session from its snapshot, and reads what was said in it only then', async () => {
+  const bed = testBed();
+  const n = await orphaned(bed, 5);
+  const asked = watched(bed);
+  await bed.host();
+  await bed.time.advance(2_000);
+  const last = n - (n % 5);
+  expect(asked.slice(0, 4)).toEqual([`read from ${last}`, 'append owned', 'read from 1', 'append call_outcome']);
+  expect((await bed.lines()).at(-1)).toBe('agent_end end_turn');
+  // The model was shown the whole of it.
+  const results = bed.models.requests.at(-1)?.messages.filter(({ role }) => role === 'tool');
+  expect(results).toHaveLength(9);
+});
+
+test('without a snapshot it reads the journal once', async () => {
+  const bed = testBed();
+  await orphaned(bed, 1_000);
+  const asked = watched(bed);
+  await bed.host();
+  await bed.time.advance(2_000);
+  expect(asked.filter((line) => line.startsWith('read'))).toEqual(['read from 1']);
+  expect((await bed.lines()).at(-1)).toBe('agent_end end_turn');
+});
+
+test('what is said to it while its transcript is read follows', async () => {
+  const bed = testBed();
+  await orphaned(bed, 5);
+  let reads = 0;
+  const read = bed.journal.read.bind(bed.journal);
+  bed.journal.read = async function* (ref, fence): AsyncGenerator<StoredRecord, void, undefined> {
+    if (++reads === 2) await bed.time.clock('store').sleep(500);
+    yield* read(ref, fence);
+  };
+  await bed.host();
+  expect((await bed.lines()).at(-1)).toMatch(/^owned/);
+  const id = await bed.send('steer', 'think');
+  expect((await bed.lines()).at(-1)).toMatch(/^owned/);
+  await bed.time.advance(3_000);
+  expect(bed.told(id)).toEqual(['accepted', expect.stringMatching(/^delivered/)]);
+  expect((await bed.lines()).at(-1)).toBe('agent_end end_turn');
+});
+
+test('a journal that cannot be read just then is tried again, ever more seldom', async () => {
+  const bed = testBed();
+  await orphaned(bed, 5);
+  const read = bed.journal.read.bind(bed.journal);
+  let isAway = true;
+  bed.journal.read = async function* (ref, fence = 0): AsyncGenerator<StoredRecord, void, undefined> {
+    if (isAway && fence === 0) throw new Error('the store is away');
+    yield* read(ref, fence);
+  };
+  await bed.host();
+  await bed.time.advance(600_000);
+  const owned = async () => (await bed.lines()).filter((line) => line.startsWith('owned')).length;
+  const tries = await owned();
+  expect(tries).toBeGreaterThan(5);
+  expect(tries).toBeLessThan(30);
+  isAway = false;
+  await bed.time.advance(60_000);
+  expect(await owned()).toBe(tries + 1);
+  expect((await bed.lines()).at(-1)).toBe('agent_end end_turn');
+});
+
+test('a transcript is read from a journal that leads to the newest record, or not at all', async () => {
+  const bed = testBed();
+  await orphaned(bed, 5);
+  const session = await loadSession(bed.ports(), refOf(), false);
+  expect(session.transcript).toBeNull();
+  const whole = await loadSession(bed.ports(), refOf(), true);
+  const transcript = await readTranscript(bed.ports(), refOf(), session);
+  expect([transcript.view(), transcript.frame]).toEqual([whole.transcript?.view(), whole.transcript?.frame]);
+
+  const records: StoredRecord[] = [];
+  for await (const stored of bed.bus.journal.read(refOf())) records.push(stored);
+  const journalOf = (stands: readonly StoredRecord[]) => ({
+    ...bed.ports(),
+    journal: {
+      ...bed.bus.journal,
+      async *read() {
+        yield* stands;
+      },
+    },
+  });
+  const broken = [records.slice(0, -1), records.slice(1), [...records.slice(0, 3), ...records.slice(4)]];
+  for (const stands of broken)
+    await expect(readTranscript(journalOf(stands), refOf(), session)).rejects.toThrow(ChainBrokenError);
+  const other = { ...session, hash: '0'.repeat(64) };
+  await expect(readTranscript(bed.ports(), refOf(), other)).rejects.toThrow('does not lead to');
+});

@@ -1,0 +1,55 @@
+/** Who a request is from, and what it may. */
+import { z } from 'zod';
+
+/** What a token may be allowed. `admin` is allowed everything. */
+export const SCOPES = ['read', 'run', 'steer', 'approve', 'admin'] as const;
+/** See {@link SCOPES}. */
+export const Scope = z.enum(SCOPES);
+/** See {@link SCOPES}. */
+export type Scope = z.infer<typeof Scope>;
+
+/** What each scope is for, as the reference says it. */
+export const SCOPE_MEANINGS: Readonly<Record<Scope, string>> = {
+  read: 'See sessions: lists, states, journals, live events, trees, exports; metrics.',
+  run: 'Start, prompt, fork, cancel, suspend, resume and signal sessions.',
+  steer: 'Say something to sessions: steer, remind, follow up, revoke and replace what waits; cancel single calls.',
+  approve: 'Allow and deny calls that wait for a person.',
+  admin: 'All of these, and delete sessions.',
+};
+
+/** Somebody who was let in. */
+export interface Principal {
+  /** Recorded as the actor of commands. */
+  readonly name: string;
+  readonly tenant: string;
+  readonly scopes: ReadonlySet<Scope>;
+  /** When what let them in is over, milliseconds since the epoch; null where it is not. */
+  readonly expiresAt: number | null;
+}
+
+/** Whether somebody may do what a scope is for. */
+export function isAllowed({ scopes }: Principal, scope: Scope): boolean {
+  return scopes.has(scope) || scopes.has('admin');
+}
+
+/** Lets people in by what they show. */
+export interface Authenticator {
+  /**
+   * Who holds this token, or null where nobody does.
+   * @throws Problem `auth_unavailable` where it cannot be told at the moment.
+   */
+  authenticate(token: string): Promise<Principal | null>;
+}
+
+/** The first that knows the token. */
+export function anyOf(authenticators: readonly Authenticator[]): Authenticator {
+  return {
+    async authenticate(token) {
+      for (const one of authenticators) {
+        const principal = await one.authenticate(token);
+        if (principal) return principal;
+      }
+      return null;
+    },
+  };
+}

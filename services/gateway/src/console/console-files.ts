@@ -1,0 +1,61 @@
+/** The console's files: read once when the gateway starts, served from memory. */
+import { readdir, readFile } from 'node:fs/promises';
+import { extname, join, relative, sep } from 'node:path';
+import { gzipSync } from 'node:zlib';
+
+/** One file, as it is served. */
+export interface ConsoleFile {
+  /** Its address: `/` for the page, `/assets/…` for what it loads. */
+  readonly path: string;
+  readonly type: string;
+  readonly bytes: Buffer;
+  /** Null where it would be no smaller. */
+  readonly gzipped: Buffer | null;
+  /** Its name says what is in it: it never changes. */
+  readonly immutable: boolean;
+}
+
+const TYPES: Readonly<Record<string, string>> = {
+  '.html': 'text/html; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+  '.css': 'text/css; charset=utf-8',
+  '.svg': 'image/svg+xml',
+};
+const PAGE = 'index.html';
+const FILES_MAX = 200;
+const BYTES_MAX = 32 * 1024 * 1024;
+
+/**
+ * Reads the folder that the console was built into; empty where it was not built.
+ * @throws where it is none: more files, or larger ones, than a console has.
+ */
+export async function readConsole(folder: string): Promise<readonly ConsoleFile[]> {
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true }).catch(emptyWhereMissing);
+  const names = entries
+    .filter((entry) => entry.isFile() && extname(entry.name) in TYPES)
+    .map((entry) => join(entry.parentPath, entry.name));
+  if (!names.includes(join(folder, PAGE))) return [];
+  if (names.length > FILES_MAX) throw new Error(`${folder} has ${names.length} files: it is not the console's`);
+  const files: ConsoleFile[] = [];
+  let total = 0;
+  for (const name of names) {
+    const bytes = await readFile(name);
+    total += bytes.length;
+    if (total > BYTES_MAX) throw new Error(`${folder} has more than ${BYTES_MAX} bytes: it is not the console's`);
+    const gzipped = gzipSync(bytes);
+    const path = `/${relative(folder, name).split(sep).join('/')}`;
+    files.push({
+      path: path === `/${PAGE}` ? '/' : path,
+      type: TYPES[extname(name)] as string,
+      bytes,
+      gzipped: gzipped.length < bytes.length ? gzipped : null,
+      immutable: path.startsWith('/assets/'),
+    });
+  }
+  return files;
+}
+
+function emptyWhereMissing(error: unknown): never[] {
+  if ((error as { readonly code?: unknown }).code === 'ENOENT') return [];
+  throw error;
+}

@@ -1,0 +1,83 @@
+/**
+ * A journal in pages. A page is read whole before any of it is handed on: whoever takes it slowly holds up no reading, and
+ * there is a bound on what waits for them.
+ */
+import type { BusSession, JournalPlace } from '@coxswain/client';
+import type { JournalRecord } from '@coxswain/protocol';
+import { GATEWAY_BOUNDS } from '../gateway-bounds.ts';
+import type { LimitedReads } from '../limited-reads.ts';
+
+/** What a page is to have. */
+export interface PageRequest {
+  readonly session: BusSession;
+  /** The first record, by its number. */
+  readonly from: number;
+  readonly recordsMax: number;
+  /** The page ends after the record that passes it. */
+  readonly maxBytes: number;
+}
+
+/** Some records of a session, in order. */
+export interface JournalPage {
+  readonly records: readonly JournalRecord[];
+  /** Whether there are records behind this page now. */
+  readonly more: boolean;
+}
+
+/** Reads pages, so many at once, and remembers where they ended: the next one does not count from the beginning. */
+export class JournalPages {
+  readonly #reads: LimitedReads;
+  readonly #seqs = new Map<string, number>();
+
+  constructor(reads: LimitedReads) {
+    this.#reads = reads;
+  }
+
+  /** @throws what reading the journal throws. */
+  read({ session, from, recordsMax, maxBytes }: PageRequest): Promise<JournalPage> {
+    return this.#reads.run(async () => {
+      const records: JournalRecord[] = [];
+      let bytes = 0;
+      let last: JournalPlace | null = null;
+      let more = false;
+      const after = this.#before(session, from);
+      const stored = session.journal({ from, after, atOnce: Math.min(recordsMax + 1, GATEWAY_BOUNDS.pageReadAhead) });
+      for await (const { record, bytes: text, seq } of stored) {
+        if (records.length >= recordsMax || bytes >= maxBytes) {
+          more = true;
+          break;
+        }
+        records.push(record);
+        bytes += text.length;
+        last = { n: record.n, seq };
+      }
+      if (last) this.#remember(session, last);
+      return { records, more };
+    });
+  }
+
+  #before(session: BusSession, from: number): JournalPlace | undefined {
+    const seq = this.#seqs.get(key(session, from - 1));
+    return seq === undefined ? undefined : { n: from - 1, seq };
+  }
+
+  #remember(session: BusSession, { n, seq }: JournalPlace): void {
+    const at = key(session, n);
+    this.#seqs.delete(at);
+    this.#seqs.set(at, seq);
+    if (this.#seqs.size > GATEWAY_BOUNDS.placesMax) {
+      const [oldest] = this.#seqs.keys();
+      if (oldest !== undefined) this.#seqs.delete(oldest);
+    }
+  }
+}
+
+function key({ ref }: BusSession, n: number): string {
+  return `${ref.tenant}/${ref.sessionId}/${n}`;
+}
+
+/** For a watcher: the next page that it is behind. */
+export function catchUpPages(pages: JournalPages, session: BusSession): (from: number) => Promise<JournalPage> {
+  const { catchUpRecordsMax: recordsMax, catchUpMaxBytes: maxBytes } = GATEWAY_BOUNDS;
+  return (from) => pages.read({ session, from, recordsMax, maxBytes });
+}

@@ -1,0 +1,136 @@
+/**
+ * One session as this process follows it, for any number of watchers.
+ *
+ * F1  The journal is read once, however many watch: each record and each delta is made into text once.
+ * F2  What is kept is bounded in items and in bytes. Whoever is further behind than that reads the journal.
+ * F3  A watcher asks for what comes next when it has written what came before: nothing waits for it here.
+ * F4  Records are dense: a watcher that goes by their numbers misses none and sees none twice, wherever it reads them.
+ */
+import type { Session, WatchItem } from '@coxswain/client';
+import { GATEWAY_BOUNDS } from '../gateway-bounds.ts';
+
+/** A record or a delta, as text. */
+export interface FeedItem {
+  /** The record's number; null for a delta. */
+  readonly n: number | null;
+  readonly json: string;
+  /** The same as a server-sent event: one text for all who listen. */
+  readonly frame: Buffer;
+}
+
+/** Makes an item. The line breaks of JSON are escaped, so its text is one line. */
+export function feedItem({ record, delta }: WatchItem): FeedItem {
+  const json = JSON.stringify(record ?? delta);
+  const head = record ? `id: ${record.n}\nevent: record\n` : 'event: delta\n';
+  return { n: record?.n ?? null, json, frame: Buffer.from(`${head}data: ${json}\n\n`) };
+}
+
+/** See the top of the file. */
+export class SessionFeed {
+  readonly #items: FeedItem[] = [];
+  readonly #bytesMax: () => number;
+  readonly #leaving = new AbortController();
+  readonly #waiting = new Set<() => void>();
+  /** The place of the first item that is kept, counted from the first there ever was. */
+  #base = 0;
+  #bytes = 0;
+  #newest = 0;
+  #failure: unknown = null;
+  #ended = false;
+  /** Resolves when it has ended. Never rejects: see {@link failure}. */
+  readonly done: Promise<void>;
+
+  /** @param bytesMax what it may keep at the moment. */
+  constructor(session: Session, bytesMax: () => number = () => GATEWAY_BOUNDS.feedMaxBytes) {
+    this.#bytesMax = bytesMax;
+    this.done = this.#follow(session);
+  }
+
+  /** The number of the newest record; 0 before the first was read. */
+  get newest(): number {
+    return this.#newest;
+  }
+
+  /** Why it has ended, where it did not end because it was stopped; null else. */
+  get failure(): unknown {
+    return this.#failure;
+  }
+
+  get ended(): boolean {
+    return this.#ended;
+  }
+
+  /** The place behind the newest item. */
+  get end(): number {
+    return this.#base + this.#items.length;
+  }
+
+  /**
+   * Where a watcher goes on that wants record `n` next; null where records before it are not kept any more and have to be
+   * read from the journal.
+   */
+  placeOf(n: number): number | null {
+    if (this.#newest === 0) return null;
+    if (n > this.#newest) return this.end;
+    const index = this.#items.findIndex((item) => item.n !== null && item.n >= n);
+    return index >= 0 && this.#items[index]?.n === n ? this.#base + index : null;
+  }
+
+  /** The item at a place; null where it is not kept any more, undefined where it has not come yet. */
+  at(place: number): FeedItem | null | undefined {
+    return place < this.#base ? null : this.#items[place - this.#base];
+  }
+
+  /** Resolves when something has come, or the feed has ended, or the signal aborts. */
+  async changed(place: number, signal: AbortSignal): Promise<void> {
+    if (this.#ended || this.end > place || signal.aborted) return;
+    await new Promise<void>((resolve) => {
+      const wake = () => {
+        this.#waiting.delete(wake);
+        signal.removeEventListener('abort', wake);
+        resolve();
+      };
+      this.#waiting.add(wake);
+      signal.addEventListener('abort', wake);
+    });
+  }
+
+  /** Follows no more. */
+  stop(): void {
+    this.#leaving.abort();
+  }
+
+  async #follow(session: Session): Promise<void> {
+    try {
+      // From the newest record on: whoever wants older ones reads them where they are.
+      for await (const item of session.watch({ from: 'newest', signal: this.#leaving.signal })) this.#push(item);
+      if (!this.#leaving.signal.aborted) this.#failure = new Error('the connection to the bus was closed');
+    } catch (error) {
+      this.#failure = error;
+    } finally {
+      this.#ended = true;
+      this.#wake();
+    }
+  }
+
+  #push(item: WatchItem): void {
+    // Before the first record nobody has joined, and a delta says nothing without its beginning.
+    if (!item.record && this.#newest === 0) return;
+    const kept = feedItem(item);
+    this.#items.push(kept);
+    this.#bytes += kept.frame.length;
+    if (kept.n !== null) this.#newest = kept.n;
+    while (
+      this.#items.length > 1 &&
+      (this.#items.length > GATEWAY_BOUNDS.feedItemsMax || this.#bytes > this.#bytesMax())
+    ) {
+      this.#bytes -= this.#items.shift()?.frame.length ?? 0;
+      this.#base++;
+    }
+    this.#wake();
+  }
+
+  #wake(): void {
+    for (const wake of [...this.#waiting]) wake();
+  }
+}

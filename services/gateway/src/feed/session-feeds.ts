@@ -1,0 +1,127 @@
+/** The sessions that this process follows, each once. */
+import type { Session } from '@coxswain/client';
+import type { Principal } from '../auth/principal.ts';
+import { GATEWAY_BOUNDS } from '../gateway-bounds.ts';
+import type { GatewayMetrics } from '../gateway-metrics.ts';
+import { Problem } from '../problem.ts';
+import type { SocketKind } from '../socket/held-socket.ts';
+import { SessionFeed } from './session-feed.ts';
+
+interface Followed {
+  feed: SessionFeed;
+  watchers: number;
+  leaving: NodeJS.Timeout | undefined;
+}
+
+/** A place among a session's watchers. */
+export interface Seat {
+  readonly feed: SessionFeed;
+  /** Gives it back; to be called once. */
+  leave(): void;
+}
+
+/** How many may watch, and how long a session is followed without watchers. */
+export interface FeedBounds {
+  readonly perSession: number;
+  readonly perPrincipal: number;
+  readonly all: number;
+  readonly lingersMs: number;
+}
+
+/** Bounds as they are shipped. */
+export const FEED_BOUNDS: FeedBounds = {
+  perSession: GATEWAY_BOUNDS.watchersPerSessionMax,
+  perPrincipal: GATEWAY_BOUNDS.watchersPerPrincipalMax,
+  all: GATEWAY_BOUNDS.watchersMax,
+  lingersMs: GATEWAY_BOUNDS.feedLingersMs,
+};
+
+/** What all feeds keep together; each has its part of it. */
+const ALL_FEEDS_MAX_BYTES = 256 * 1024 * 1024;
+
+/** See the top of the file. */
+export class SessionFeeds {
+  readonly #bounds: FeedBounds;
+  readonly #metrics: GatewayMetrics;
+  readonly #followed = new Map<string, Followed>();
+  readonly #byPrincipal = new Map<string, number>();
+  #watchers = 0;
+
+  constructor(metrics: GatewayMetrics, bounds: FeedBounds = FEED_BOUNDS) {
+    this.#metrics = metrics;
+    this.#bounds = bounds;
+  }
+
+  /** Takes a place. @throws Problem `too_many_watchers`. */
+  join(session: Session, principal: Principal, kind: 'sse' | SocketKind): Seat {
+    const { tenant, sessionId } = session.ref;
+    const key = `${tenant}/${sessionId}`;
+    const who = `${principal.tenant}/${principal.name}`;
+    const ofPrincipal = this.#byPrincipal.get(who) ?? 0;
+    const full = (whose: string, most: number) => {
+      const message = `${most} connections follow ${whose} already, which is as many as this gateway takes`;
+      return new Problem('too_many_watchers', message, { headers: { 'retry-after': '5' } });
+    };
+    if (this.#watchers >= this.#bounds.all) throw full('sessions', this.#bounds.all);
+    if (ofPrincipal >= this.#bounds.perPrincipal) throw full('sessions with this token', this.#bounds.perPrincipal);
+    let followed = this.#followed.get(key);
+    if (followed && followed.watchers >= this.#bounds.perSession) throw full('this session', this.#bounds.perSession);
+    if (!followed || followed.feed.ended) {
+      const feed = new SessionFeed(session, () => this.#bytesEach);
+      // Those of one that has ended keep it until they have gone.
+      followed = { feed, watchers: 0, leaving: undefined };
+      this.#followed.set(key, followed);
+    }
+    const joined = followed;
+    clearTimeout(joined.leaving);
+    joined.watchers++;
+    this.#watchers++;
+    this.#byPrincipal.set(who, ofPrincipal + 1);
+    this.#metrics.watchers.inc({ kind });
+    this.#metrics.feeds.set(this.#followed.size);
+    let seated = true;
+    return {
+      feed: joined.feed,
+      leave: () => {
+        if (!seated) return;
+        seated = false;
+        joined.watchers--;
+        this.#watchers--;
+        this.#metrics.watchers.dec({ kind });
+        const left = (this.#byPrincipal.get(who) ?? 1) - 1;
+        if (left > 0) this.#byPrincipal.set(who, left);
+        else this.#byPrincipal.delete(who);
+        if (joined.watchers === 0) this.#abandon(key, joined);
+      },
+    };
+  }
+
+  /** Follows nothing any more. */
+  async stop(): Promise<void> {
+    const all = [...this.#followed.values()];
+    this.#followed.clear();
+    for (const { feed, leaving } of all) {
+      clearTimeout(leaving);
+      feed.stop();
+    }
+    await Promise.all(all.map(({ feed }) => feed.done));
+  }
+
+  /** Whoever lost the connection comes back within moments, and finds what it missed. */
+  #abandon(key: string, followed: Followed): void {
+    const drop = () => {
+      followed.feed.stop();
+      if (this.#followed.get(key) === followed) this.#followed.delete(key);
+      this.#metrics.feeds.set(this.#followed.size);
+    };
+    if (followed.feed.ended) drop();
+    else {
+      followed.leaving = setTimeout(drop, this.#bounds.lingersMs);
+      followed.leaving.unref();
+    }
+  }
+
+  get #bytesEach(): number {
+    return Math.min(GATEWAY_BOUNDS.feedMaxBytes, ALL_FEEDS_MAX_BYTES / Math.max(1, this.#followed.size));
+  }
+}

@@ -1,0 +1,106 @@
+/** What every route works with. */
+import type { BusClient } from '@coxswain/client';
+import type { Log } from '@coxswain/ports';
+import type { FastifyRequest } from 'fastify';
+import type { Authenticator, Principal, Scope } from './auth/principal.ts';
+import type { JournalPages } from './feed/journal-pages.ts';
+import type { SessionFeeds } from './feed/session-feeds.ts';
+import type { GatewayMetrics } from './gateway-metrics.ts';
+import type { KnownSessions } from './known-sessions.ts';
+import type { LimitedReads } from './limited-reads.ts';
+import { Problem } from './problem.ts';
+import type { RequestRates } from './request-rates.ts';
+import type { InspectorSeats } from './socket/inspector-seats.ts';
+
+/** The client as the gateway uses it. */
+export type GatewayClient = Pick<BusClient, 'session' | 'startSession' | 'listSessions' | 'approvals' | 'roundTripMs'>;
+
+/** See the top of the file. */
+export interface GatewayContext {
+  readonly authenticator: Authenticator;
+  /** The sessions of a tenant; null where this gateway has no key for it. */
+  readonly clientOf: (tenant: string) => GatewayClient | null;
+  /** Contract: rejects, with why, while the bus does not answer. */
+  readonly ping: () => Promise<void>;
+  readonly feeds: SessionFeeds;
+  readonly inspectors: InspectorSeats;
+  readonly known: KnownSessions;
+  /** Lists, trees and exports. */
+  readonly expensiveReads: LimitedReads;
+  /** Journals, a page at a time: for readers, and for watchers who are behind. */
+  readonly pages: JournalPages;
+  /** Requests, and commands of WebSockets, by whose token it is. */
+  readonly rates: RequestRates;
+  readonly metrics: GatewayMetrics;
+  readonly log: Log;
+  readonly now: () => number;
+  /** Aborts when the gateway is about to end. */
+  readonly stopping: AbortSignal;
+  readonly times: GatewayTimes;
+}
+
+/** How long watchers are waited for, how often they are told that the connection is there, and how soon waiting ends at a stop. */
+export interface GatewayTimes {
+  readonly heartbeatMs: number;
+  readonly stallMs: number;
+  readonly waitsEndMs: number;
+}
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Who was let in; null on open addresses. */
+    principal: Principal | null;
+    /** What they have shown, to be looked at again while they watch. */
+    bearer: string | null;
+  }
+  interface FastifyContextConfig {
+    /** What a token must be allowed, `any` where every token will do; null on an address that is open to all. */
+    scope?: Scope | 'any' | null;
+    /** A page that people are led to by links, also from other sites. */
+    page?: boolean;
+  }
+}
+
+/** Who a request is from. On an address that needs a token there is somebody. */
+export function principalOf({ principal }: FastifyRequest): Principal {
+  if (principal === null) throw new Error('an address that needs a token has let nobody in');
+  return principal;
+}
+
+/** The sessions that a request is about. @throws Problem `not_permitted`. */
+export function clientFor(context: GatewayContext, principal: Principal): GatewayClient {
+  const client = context.clientOf(principal.tenant);
+  if (client) return client;
+  throw new Problem('not_permitted', `this gateway does not serve the tenant ${principal.tenant}`);
+}
+
+const BUS_ANSWERS_WITHIN_MS = 2_000;
+
+/** Asks the bus for nothing. @throws Problem `nats_unreachable` where it does not answer in time. */
+export async function expectBus({ ping }: Pick<GatewayContext, 'ping'>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`no answer within ${BUS_ANSWERS_WITHIN_MS} ms`)), BUS_ANSWERS_WITHIN_MS);
+  });
+  try {
+    await Promise.race([ping(), late]);
+  } catch (error) {
+    const message = `the bus does not answer: ${(error as Error).message}`;
+    throw new Problem('nats_unreachable', message, { headers: { 'retry-after': '2' } });
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** Takes one of the requests that somebody has. @throws Problem `rate_limited` where more has come from them than is taken. */
+export function takeTurn({ rates }: GatewayContext, { tenant, name }: Principal): void {
+  const seconds = rates.take(`${tenant}/${name}`);
+  if (seconds > 0) throw rateLimited(seconds);
+}
+
+/** More than is taken. */
+export function rateLimited(seconds: number): Problem {
+  return new Problem('rate_limited', `more requests than are taken; the next one in ${seconds} s`, {
+    headers: { 'retry-after': String(seconds) },
+  });
+}

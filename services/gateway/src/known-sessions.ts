@@ -1,0 +1,49 @@
+/** Sessions that were there a moment ago: who steers one twenty times has its journal looked for once. */
+import type { Session } from '@coxswain/client';
+import { GATEWAY_BOUNDS } from './gateway-bounds.ts';
+import { Problem } from './problem.ts';
+
+/** See the top of the file. */
+export class KnownSessions {
+  readonly #seen = new Map<string, number>();
+  readonly #now: () => number;
+
+  constructor(now: () => number) {
+    this.#now = now;
+  }
+
+  /** @throws Problem `session_not_found`; SessionDeletedError. What was deleted within the last minute passes. */
+  async expect(session: Session): Promise<void> {
+    const key = `${session.ref.tenant}/${session.ref.sessionId}`;
+    const seen = this.#seen.get(key);
+    if (seen !== undefined && this.#now() - seen < GATEWAY_BOUNDS.knownSessionMs) return;
+    if ((await session.lastNumber()) === 0) throw noSuchSession(session.id);
+    this.note(session);
+  }
+
+  /** It is there no more. */
+  forget({ ref }: Pick<Session, 'ref'>): void {
+    this.#seen.delete(`${ref.tenant}/${ref.sessionId}`);
+  }
+
+  /** Whether it was there a moment ago, or is about to be. */
+  has({ ref }: Pick<Session, 'ref'>): boolean {
+    return this.#seen.has(`${ref.tenant}/${ref.sessionId}`);
+  }
+
+  /** It is there, or is about to be: its start is stored. */
+  note({ ref }: Pick<Session, 'ref'>): void {
+    const key = `${ref.tenant}/${ref.sessionId}`;
+    this.#seen.delete(key);
+    this.#seen.set(key, this.#now());
+    if (this.#seen.size > GATEWAY_BOUNDS.knownSessionsMax) {
+      const [oldest] = this.#seen.keys();
+      if (oldest !== undefined) this.#seen.delete(oldest);
+    }
+  }
+}
+
+/** There is none of this id. Of another tenant's the same is said. */
+export function noSuchSession(sessionId: string): Problem {
+  return new Problem('session_not_found', `there is no session ${sessionId}`, { sessionId });
+}

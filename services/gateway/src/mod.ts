@@ -1,0 +1,16 @@
+/** The gateway, for programs that run it inside their own process. */
+export { SCOPE_MEANINGS, SCOPES, type Scope } from './auth/principal.ts';
+export { newToken, readTokens, StoredToken, TokensUnreadableError, writeTokens } from './auth/token-file.ts';
+export {
+  type OpenApiDocument,
+  type OpenApiOperation,
+  type OpenApiParameter,
+  openApiDocument,
+} from './open-api-document.ts';
+export { ProblemDocument } from './problem.ts';
+export {
+  GatewayOptionError,
+  type GatewayService,
+  type GatewayServiceOptions,
+  startGatewayService,
+} from './start-gateway-service.ts';

@@ -1,0 +1,78 @@
+/** The document of all routes, without a gateway that runs: for references and for clients that are generated. */
+import { createApp } from './create-app.ts';
+import { JournalPages } from './feed/journal-pages.ts';
+import { SessionFeeds } from './feed/session-feeds.ts';
+import type { GatewayContext } from './gateway-context.ts';
+import { createMetrics } from './gateway-metrics.ts';
+import { KnownSessions } from './known-sessions.ts';
+import { LimitedReads } from './limited-reads.ts';
+import { createGuard } from './request-guard.ts';
+import { RequestRates } from './request-rates.ts';
+import { InspectorSeats } from './socket/inspector-seats.ts';
+
+/** One operation, as far as readers of the document need it. */
+export interface OpenApiOperation {
+  readonly operationId: string;
+  readonly summary: string;
+  readonly description?: string;
+  readonly tags: readonly string[];
+  readonly parameters?: readonly OpenApiParameter[];
+  readonly requestBody?: { readonly content: Readonly<Record<string, { readonly schema: object }>> };
+  readonly responses: Readonly<
+    Record<
+      string,
+      { readonly description?: string; readonly content?: Readonly<Record<string, { readonly schema: object }>> }
+    >
+  >;
+  readonly security: readonly object[];
+  /** What the token must be allowed. */
+  readonly 'x-scope'?: string;
+}
+
+/** A part of an address, of its query or of the headers. */
+export interface OpenApiParameter {
+  readonly name: string;
+  readonly in: 'path' | 'query' | 'header';
+  readonly required?: boolean;
+  readonly description?: string;
+  readonly schema: { readonly description?: string } & Readonly<Record<string, unknown>>;
+}
+
+/** The document. */
+export interface OpenApiDocument {
+  readonly openapi: string;
+  readonly info: { readonly title: string; readonly version: string; readonly description: string };
+  readonly paths: Readonly<Record<string, Readonly<Record<string, OpenApiOperation>>>>;
+}
+
+/** The same as at /openapi.json. */
+export async function openApiDocument(): Promise<OpenApiDocument> {
+  const now = () => 0;
+  const metrics = createMetrics();
+  const unasked = () => {
+    throw new Error('the document is made without a bus');
+  };
+  const context: GatewayContext = {
+    authenticator: { authenticate: async () => null },
+    clientOf: unasked,
+    ping: unasked,
+    feeds: new SessionFeeds(metrics),
+    inspectors: new InspectorSeats(),
+    known: new KnownSessions(now),
+    expensiveReads: new LimitedReads(1, 1),
+    pages: new JournalPages(new LimitedReads(1, 1)),
+    rates: new RequestRates(1, 1, 1, now),
+    metrics,
+    log: { debug() {}, info() {}, warn() {}, error() {} },
+    now,
+    stopping: new AbortController().signal,
+    times: { heartbeatMs: 1, stallMs: 1, waitsEndMs: 1 },
+  };
+  const app = await createApp({ context, guard: createGuard(() => ({ ownOrigins: [], allowedOrigins: [] })) });
+  await app.ready();
+  try {
+    return app.swagger() as unknown as OpenApiDocument;
+  } finally {
+    await app.close();
+  }
+}

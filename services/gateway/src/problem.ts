@@ -1,0 +1,131 @@
+/** Problem documents (RFC 9457): every refusal and failure that the gateway answers with, by its catalogued code. */
+import { ERROR_CATALOGUE, httpStatusOf, isErrorCode, type JsonObject } from '@coxswain/protocol';
+import type { FastifyReply } from 'fastify';
+import { z } from 'zod';
+
+/** A problem document. */
+export const ProblemDocument = z.strictObject({
+  type: z.string().meta({ description: 'urn:coxswain:problem:<code>' }),
+  title: z.string().meta({ description: 'What the code means.' }),
+  status: z.number().int().min(400).max(599),
+  detail: z.string().meta({ description: 'What is wrong here.' }),
+  code: z.string().meta({ description: 'The code, as in the reference of errors. Stable: branch on it.' }),
+  advice: z.string().optional().meta({ description: 'What the caller can do.' }),
+  field: z.string().optional().meta({ description: 'The field that is wrong, where one is.' }),
+  session_id: z.string().optional(),
+  command_id: z
+    .string()
+    .optional()
+    .meta({ description: 'The command that was refused, or that was stored and may still take effect.' }),
+  more: z.looseObject({}).optional().meta({ description: 'More about it, for programs.' }),
+});
+/** See {@link ProblemDocument}. */
+export type ProblemDocument = z.infer<typeof ProblemDocument>;
+
+/** What a problem may say beside its code and its sentence. */
+export interface ProblemMore {
+  readonly field?: string | undefined;
+  readonly sessionId?: string | undefined;
+  readonly commandId?: string | undefined;
+  readonly detail?: Readonly<Record<string, unknown>> | undefined;
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+}
+
+/** A request is answered with a problem. Thrown by routes and guards; the app makes the document of it. */
+export class Problem extends Error {
+  override readonly name = 'Problem';
+  readonly code: string;
+  readonly more: ProblemMore;
+
+  constructor(code: string, message: string, more: ProblemMore = {}) {
+    super(message);
+    this.code = code;
+    this.more = more;
+  }
+
+  get status(): number {
+    return httpStatusOf(this.code);
+  }
+
+  get document(): ProblemDocument {
+    const { field, sessionId, commandId, detail } = this.more;
+    const known = isErrorCode(this.code) ? ERROR_CATALOGUE[this.code] : null;
+    return {
+      type: `urn:coxswain:problem:${this.code}`,
+      title: known?.meaning ?? 'The session host refused it, for a reason that this release does not know.',
+      status: this.status,
+      detail: this.message,
+      code: this.code,
+      ...(known ? { advice: known.caller } : {}),
+      ...(field === undefined ? {} : { field }),
+      ...(sessionId === undefined ? {} : { session_id: sessionId }),
+      ...(commandId === undefined ? {} : { command_id: commandId }),
+      ...(detail === undefined ? {} : { more: detail as JsonObject }),
+    };
+  }
+}
+
+/** What was thrown, as a problem: those of the client and the protocol by their codes, Fastify's by theirs. */
+export function problemFrom(error: unknown): Problem {
+  if (error instanceof Problem) return error;
+  const { code, message, field, commandId, sessionId, tombstone, ...more } = error as {
+    readonly code?: unknown;
+    readonly message?: string;
+    readonly tombstone?: unknown;
+  } & ProblemMore;
+  // What stays of a deleted session, for programs that look who has deleted it, and when.
+  const detail = more.detail ?? (tombstone === undefined ? undefined : { tombstone });
+  if (typeof code === 'string') {
+    const ours = FASTIFY_CODES[code];
+    if (ours) return new Problem(ours.code, ours.message);
+    if (/^[a-z][a-z0-9_]*$/.test(code))
+      return new Problem(code, message ?? code, { field, commandId, sessionId, detail, headers: retryAfter(code) });
+  }
+  if (isUnanswered(error))
+    return new Problem('nats_unreachable', 'the bus does not answer', { headers: { 'retry-after': '2' } });
+  return new Problem('internal', 'something failed that has no code; the gateway has written it to its log');
+}
+
+function retryAfter(code: string): Readonly<Record<string, string>> | undefined {
+  const status = httpStatusOf(code);
+  return status === 503 || status === 429 ? { 'retry-after': '2' } : undefined;
+}
+
+/** The client's library names its errors; what is behind them is a bus that is away. */
+function isUnanswered(error: unknown): boolean {
+  const { name, cause } = (error ?? {}) as { readonly name?: unknown; readonly cause?: unknown };
+  if (typeof name === 'string' && UNANSWERED.has(name)) return true;
+  return cause !== undefined && cause !== error && isUnanswered(cause);
+}
+
+const UNANSWERED: ReadonlySet<string> = new Set([
+  'TimeoutError',
+  'RequestError',
+  'NoRespondersError',
+  'ConnectionError',
+  'ClosedConnectionError',
+  'DrainingConnectionError',
+]);
+
+const FASTIFY_CODES: Readonly<Record<string, { readonly code: string; readonly message: string }>> = {
+  FST_ERR_CTP_BODY_TOO_LARGE: { code: 'body_too_large', message: 'the body is over 256 KiB' },
+  FST_ERR_CTP_INVALID_MEDIA_TYPE: {
+    code: 'unsupported_media_type',
+    message: 'a body is application/json (curl: --json); prompt, steer, remind and followup also take text/plain',
+  },
+  FST_ERR_CTP_INVALID_CONTENT_LENGTH: {
+    code: 'invalid_field',
+    message: 'the body has another length than content-length says',
+  },
+  FST_ERR_BAD_URL: { code: 'route_not_found', message: 'the address cannot be read' },
+  FST_ERR_MAX_PARAM_LENGTH: { code: 'invalid_id', message: 'an id in the address is too long' },
+};
+
+/** Answers with a problem. */
+export function sendProblem(reply: FastifyReply, problem: Problem): FastifyReply {
+  return reply
+    .code(problem.status)
+    .headers(problem.more.headers ?? {})
+    .type('application/problem+json')
+    .send(JSON.stringify(problem.document));
+}

@@ -1,0 +1,64 @@
+/** Bodies: JSON, and plain text where a route takes it. By the same rules as on the bus. */
+import type { FastifyRequest } from 'fastify';
+import type { App } from './create-app.ts';
+import { Problem } from './problem.ts';
+
+/** A body that came as plain text. */
+export class TextBody {
+  readonly text: string;
+
+  constructor(text: string) {
+    this.text = text;
+  }
+}
+
+/** Teaches the app to read them. Everything else is refused, forms of web pages among it. */
+export function readBodies(app: App): void {
+  app.removeAllContentTypeParsers();
+  app.addHook('preParsing', async ({ headers }) => {
+    const encoding = headers['content-encoding'];
+    if (encoding !== undefined && encoding.toLowerCase() !== 'identity')
+      throw new Problem('unsupported_media_type', 'content-encoding: bodies are taken as they are, not packed', {
+        field: 'content-encoding',
+      });
+  });
+  app.addContentTypeParser(
+    'application/json',
+    { parseAs: 'buffer' },
+    async (_request: FastifyRequest, bytes: Buffer) => {
+      const text = utf8(bytes);
+      return text.trim() === '' ? {} : parsed(text);
+    },
+  );
+  app.addContentTypeParser(
+    'text/plain',
+    { parseAs: 'buffer' },
+    async (_request: FastifyRequest, bytes: Buffer) => new TextBody(utf8(bytes)),
+  );
+}
+
+/**
+ * What a text says: itself, under `body`, or, as on the bus, the JSON object that it begins like. What is half of one is taken for
+ * neither.
+ * @throws Problem `invalid_json`.
+ */
+export function saidInText({ text }: TextBody): unknown {
+  return text.trimStart().startsWith('{') ? parsed(text) : { body: text };
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw new Problem('invalid_json', `the body is not valid JSON: ${(error as Error).message}`, { field: 'body' });
+  }
+}
+
+function utf8(bytes: Buffer): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  } catch {
+    // Told with a code.
+    throw new Problem('invalid_utf8', 'the body is not UTF-8', { field: 'body' });
+  }
+}

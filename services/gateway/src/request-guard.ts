@@ -1,0 +1,70 @@
+/**
+ * Who may reach the gateway from a browser: a page of another site may not, nor one whose name was made to lead here (DNS
+ * rebinding). Both are told by headers that a page cannot forge.
+ */
+import type { IncomingHttpHeaders } from 'node:http';
+import { Problem } from './problem.ts';
+
+/** What the gateway is called, and which sites may speak to it. */
+export interface GuardOptions {
+  /** Its own addresses: `https://gw.example.com`, `http://127.0.0.1:7707`. */
+  readonly ownOrigins: readonly string[];
+  /** Sites beside its own whose pages may use it. */
+  readonly allowedOrigins: readonly string[];
+}
+
+/** What a request's headers say of where it comes from. */
+export interface RequestGuard {
+  /** @throws Problem `host_not_allowed`. */
+  checkHost(headers: IncomingHttpHeaders): void;
+  /**
+   * @returns the site to name in `access-control-allow-origin`; null for the gateway's own, and for programs.
+   * @throws Problem `origin_not_allowed`.
+   */
+  checkOrigin(headers: IncomingHttpHeaders): string | null;
+}
+
+/** A guard for a gateway that listens. `options` may grow until the first request: the port is known late. */
+export function createGuard(options: () => GuardOptions): RequestGuard {
+  return {
+    checkHost({ host }) {
+      const hosts = options().ownOrigins.map((origin) => new URL(origin).host);
+      if (host !== undefined && hosts.includes(withoutDefaultPort(host.toLowerCase(), hosts))) return;
+      const told = host === undefined ? 'no host' : `the host ${JSON.stringify(host.slice(0, 128))}`;
+      throw new Problem('host_not_allowed', `the request names ${told}, and this gateway is ${hosts.join(', ')}`);
+    },
+    checkOrigin({ origin, 'sec-fetch-site': site }) {
+      const { ownOrigins, allowedOrigins } = options();
+      if (origin === undefined) {
+        // Pages send an origin with all but plain reads, and those say at least that they come from elsewhere.
+        if (site === 'cross-site' || site === 'same-site')
+          throw new Problem('origin_not_allowed', 'a page of another site has sent the request');
+        return null;
+      }
+      if (ownOrigins.includes(origin)) return null;
+      if (allowedOrigins.includes(origin)) return origin;
+      throw new Problem('origin_not_allowed', `a page of ${JSON.stringify(origin.slice(0, 128))} has sent the request`);
+    },
+  };
+}
+
+/** Whether somebody goes to this address with their browser, rather than a page asking for it in their name. */
+export function isVisit({ origin, 'sec-fetch-mode': mode, 'sec-fetch-dest': what }: IncomingHttpHeaders): boolean {
+  return origin === undefined && mode === 'navigate' && what === 'document';
+}
+
+/** A URL leaves the port of its scheme out; a header may name it. */
+function withoutDefaultPort(host: string, hosts: readonly string[]): string {
+  if (hosts.includes(host)) return host;
+  return host.replace(/:(80|443)$/, '');
+}
+
+/** Names that this machine has for itself, for a gateway that listens on loopback. */
+export function loopbackOrigins(port: number): readonly string[] {
+  return [`http://127.0.0.1:${port}`, `http://localhost:${port}`, `http://[::1]:${port}`];
+}
+
+/** Whether an address to listen on can be reached from this machine alone. */
+export function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '::1' || /^127(\.\d{1,3}){3}$/.test(host);
+}

@@ -1,0 +1,61 @@
+/** What waits for a person, in all sessions. */
+import { type ApprovalPlace, cursorOf, longestFirst, partsOfCursor } from '@coxswain/client';
+import { SessionStatus } from '@coxswain/protocol';
+import { z } from 'zod';
+import type { App } from '../create-app.ts';
+import { GATEWAY_BOUNDS } from '../gateway-bounds.ts';
+import { clientFor, type GatewayContext, principalOf } from '../gateway-context.ts';
+import { Cursor } from './list-schemas.ts';
+import { PROBLEMS } from './route-schemas.ts';
+
+const Query = z.strictObject({
+  limit: z.coerce
+    .number()
+    .int()
+    .min(1)
+    .max(GATEWAY_BOUNDS.pageApprovalsMax)
+    .default(GATEWAY_BOUNDS.pageApprovalsDefault),
+  cursor: Cursor,
+});
+
+const Approval = SessionStatus.shape.approvals.element.extend({
+  session_id: z.string(),
+  persona: z.string().nullable(),
+});
+const ApprovalsPage = z.strictObject({
+  approvals: z.array(Approval),
+  next_cursor: z.string().nullable().meta({ description: 'Gives the next page; null on the last.' }),
+});
+
+/** Adds it. */
+export function approvalRoutes(app: App, context: GatewayContext): void {
+  app.get(
+    '/v1/approvals',
+    {
+      config: { scope: 'read' },
+      schema: {
+        operationId: 'listApprovals',
+        summary: 'Lists what waits for a person in all sessions, the longest first.',
+        tags: ['sessions'],
+        querystring: Query,
+        response: { 200: ApprovalsPage, ...PROBLEMS },
+      },
+    },
+    async (request) => {
+      const { limit, cursor } = request.query;
+      const behind = cursor === undefined ? null : placeOf(cursor);
+      const client = clientFor(context, principalOf(request));
+      const all = await context.expensiveReads.run(() => client.approvals());
+      const rest = behind === null ? all : all.filter((one) => longestFirst(one, behind) > 0);
+      const approvals = rest.slice(0, limit);
+      const last = approvals.at(-1);
+      const more = last !== undefined && rest.length > limit;
+      return { approvals, next_cursor: more ? cursorOf([last.since, last.session_id, last.call_id]) : null };
+    },
+  );
+}
+
+function placeOf(cursor: string): ApprovalPlace {
+  const [since, session_id, call_id] = partsOfCursor(cursor, 3);
+  return { since, session_id, call_id } as ApprovalPlace;
+}

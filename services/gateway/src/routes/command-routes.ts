@@ -1,0 +1,166 @@
+/** Commands: what a request asks of a session. */
+import type { Verb } from '@coxswain/protocol';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { VERB_SCOPES } from '../auth/verb-scopes.ts';
+import type { App } from '../create-app.ts';
+import type { GatewayContext } from '../gateway-context.ts';
+import { handleCommand, takesText } from '../send-command.ts';
+import { PLAIN_TEXT } from './open-api.ts';
+import {
+  bodyOf,
+  IdempotencyHeader,
+  OfCall,
+  OfPending,
+  OfSession,
+  PROBLEMS,
+  StoredCommand,
+  Waiting,
+} from './route-schemas.ts';
+
+/** The verbs that stand at the end of an address, with what they do. */
+const VERB_ROUTES = {
+  prompt: 'Starts the next run of a session that has ended.',
+  steer: 'Says something to the session while it works.',
+  remind: 'Reminds the session of something, not in a user’s voice.',
+  followup: 'Queues what is to be done once the session would otherwise end its run.',
+  cancel: 'Ends the run; the session stays.',
+  suspend: 'Parks the session at its next turn boundary.',
+  resume: 'Lets a suspended session go on.',
+  signal: 'Gives the session a signal: it wakes one that waits for it.',
+} as const satisfies Partial<Record<Verb, string>>;
+
+/** The words that a session's address may end with, to be sent to. */
+export const AT_THE_END: readonly string[] = [...Object.keys(VERB_ROUTES), 'fork'];
+
+const TAKES_TEXT = {
+  description: 'Also takes `text/plain`: the text is the body’s `body`, or JSON where it begins with `{`.',
+  consumes: ['application/json', PLAIN_TEXT],
+};
+const ANSWER = { 202: StoredCommand, ...PROBLEMS };
+
+type ByAddress = FastifyRequest & { readonly query: Waiting; readonly params: { readonly session_id: string } };
+
+/** Adds them. */
+export function commandRoutes(app: App, context: GatewayContext): void {
+  for (const [verb, summary] of Object.entries(VERB_ROUTES) as [keyof typeof VERB_ROUTES, string][]) {
+    app.post(
+      `/v1/sessions/:session_id/${verb}`,
+      {
+        config: { scope: VERB_SCOPES[verb] },
+        schema: {
+          operationId: verb,
+          summary,
+          ...(takesText(verb) ? TAKES_TEXT : {}),
+          tags: ['commands'],
+          params: OfSession,
+          querystring: Waiting,
+          headers: IdempotencyHeader,
+          body: bodyOf(verb),
+          response: ANSWER,
+        },
+      },
+      (request: FastifyRequest, reply: FastifyReply) => handleCommand(context, request as ByAddress, reply, verb),
+    );
+  }
+
+  app.post(
+    '/v1/sessions/:session_id/approvals/:call_id',
+    {
+      config: { scope: VERB_SCOPES.approve },
+      schema: {
+        operationId: 'approve',
+        summary: 'Allows or denies a call that waits for a person. The first decision stands.',
+        tags: ['commands'],
+        params: OfCall,
+        querystring: Waiting,
+        headers: IdempotencyHeader,
+        body: bodyOf('approve', ['call_id']),
+        response: ANSWER,
+      },
+    },
+    (request: FastifyRequest, reply: FastifyReply) =>
+      handleCommand(context, request as ByAddress, reply, 'approve', { call_id: callOf(request) }),
+  );
+
+  app.post(
+    '/v1/sessions/:session_id/calls/:call_id/cancel',
+    {
+      config: { scope: VERB_SCOPES.cancel_call },
+      schema: {
+        operationId: 'cancelCall',
+        summary: 'Ends one call; the session goes on.',
+        tags: ['commands'],
+        params: OfCall,
+        querystring: Waiting,
+        headers: IdempotencyHeader,
+        body: bodyOf('cancel_call', ['call_id']),
+        response: ANSWER,
+      },
+    },
+    (request: FastifyRequest, reply: FastifyReply) =>
+      handleCommand(context, request as ByAddress, reply, 'cancel_call', { call_id: callOf(request) }),
+  );
+
+  app.delete(
+    '/v1/sessions/:session_id/pending/:command_id',
+    {
+      config: { scope: VERB_SCOPES.revoke },
+      schema: {
+        operationId: 'revoke',
+        summary: 'Takes back what waits, or clears a reminder that is shown.',
+        tags: ['pending'],
+        params: OfPending,
+        querystring: Waiting,
+        headers: IdempotencyHeader,
+        response: ANSWER,
+      },
+    },
+    (request: FastifyRequest, reply: FastifyReply) =>
+      handleCommand(context, request as ByAddress, reply, 'revoke', { command_id: pendingOf(request) }),
+  );
+
+  app.put(
+    '/v1/sessions/:session_id/pending/:command_id',
+    {
+      config: { scope: VERB_SCOPES.replace },
+      schema: {
+        operationId: 'replace',
+        summary: 'Gives what waits another text; it keeps its place.',
+        tags: ['pending'],
+        params: OfPending,
+        querystring: Waiting,
+        headers: IdempotencyHeader,
+        body: bodyOf('replace', ['command_id']),
+        response: ANSWER,
+      },
+    },
+    (request: FastifyRequest, reply: FastifyReply) =>
+      handleCommand(context, request as ByAddress, reply, 'replace', { command_id: pendingOf(request) }),
+  );
+
+  app.delete(
+    '/v1/sessions/:session_id',
+    {
+      config: { scope: VERB_SCOPES.delete },
+      schema: {
+        operationId: 'delete',
+        summary: 'Deletes a session that has ended. Its id is never used again.',
+        tags: ['commands'],
+        params: OfSession,
+        querystring: Waiting,
+        headers: IdempotencyHeader,
+        body: bodyOf('delete'),
+        response: ANSWER,
+      },
+    },
+    (request: FastifyRequest, reply: FastifyReply) => handleCommand(context, request as ByAddress, reply, 'delete'),
+  );
+}
+
+function callOf({ params }: FastifyRequest): string {
+  return (params as { readonly call_id: string }).call_id;
+}
+
+function pendingOf({ params }: FastifyRequest): string {
+  return (params as { readonly command_id: string }).command_id;
+}

@@ -1,0 +1,128 @@
+/** A session's records: as pages, and as server-sent events that go on where a connection was lost. */
+import { Delta, JournalRecord } from '@coxswain/protocol';
+import type { FastifyRequest } from 'fastify';
+import { z } from 'zod';
+import type { App } from '../create-app.ts';
+import { serveEvents } from '../feed/serve-events.ts';
+import { GATEWAY_BOUNDS } from '../gateway-bounds.ts';
+import type { GatewayContext } from '../gateway-context.ts';
+import { Problem } from '../problem.ts';
+import { FIRST_RECORD_SCHEMA, FirstRecord, OfSession, PROBLEMS } from './route-schemas.ts';
+import { sessionOf } from './session-routes.ts';
+
+const Query = z.strictObject({
+  from: FirstRecord.meta({
+    ...FIRST_RECORD_SCHEMA,
+    description: 'The first record, by its number, or `newest`. As server-sent events, `last-event-id` goes before it.',
+  }),
+  limit: z.coerce
+    .number()
+    .int()
+    .min(1)
+    .max(GATEWAY_BOUNDS.pageRecordsMax)
+    .optional()
+    .meta({
+      description: `Records of a page (${GATEWAY_BOUNDS.pageRecordsDefault}).`,
+    }),
+  deltas: z.enum(['true', 'false']).optional().meta({
+    description: 'Whether server-sent events have pieces of running answers between records (true). They have no id.',
+  }),
+});
+
+const Page = z.strictObject({
+  records: z.array(z.unknown().meta(schemaOf(JournalRecord))),
+  next_from: z.number().int().positive().meta({ description: 'Where the next page begins.' }),
+  more: z.boolean().meta({ description: 'Whether there are records behind this page now.' }),
+});
+
+const Headers = z.looseObject({
+  'last-event-id': z
+    .string()
+    .optional()
+    .meta({ description: 'The record that was seen last: what follows it is sent.' }),
+  accept: z.string().optional().meta({ description: '`text/event-stream` for server-sent events; else a page.' }),
+});
+
+/** Adds them. */
+export function eventRoutes(app: App, context: GatewayContext): void {
+  app.get(
+    '/v1/sessions/:session_id/events',
+    {
+      config: { scope: 'read' },
+      schema: {
+        operationId: 'events',
+        summary: 'A session’s records: a page, or all from one on and then live.',
+        description:
+          'As server-sent events: `record` with the record’s number as its id, `delta` without one, and at the end `problem` with a ' +
+          'problem document. A client that connects again with `last-event-id` misses no record and sees none twice.',
+        tags: ['events'],
+        params: OfSession,
+        querystring: Query,
+        headers: Headers,
+        response: {
+          200: {
+            description: 'A page, or events.',
+            content: {
+              'application/json': { schema: Page },
+              'text/event-stream': {
+                schema: z.string().meta({
+                  description: `Data is JSON: a record, or ${Object.keys(Delta.shape).length} members of a delta.`,
+                }),
+              },
+            },
+          },
+          ...PROBLEMS,
+        },
+      },
+    },
+    async (request, reply) => {
+      const session = sessionOf(context, request);
+      const { from, limit, deltas } = request.query;
+      if (!accepts(request, 'text/event-stream')) {
+        if (deltas !== undefined) throw misplaced('deltas', 'is for server-sent events: accept text/event-stream');
+        await context.known.expect(session);
+        if (from === 'newest') return newestPage(await session.newest());
+        const { records, more } = await context.pages.read({
+          session,
+          from,
+          recordsMax: limit ?? GATEWAY_BOUNDS.pageRecordsDefault,
+          maxBytes: GATEWAY_BOUNDS.pageMaxBytes,
+        });
+        return { records: [...records], next_from: (records.at(-1)?.n ?? from - 1) + 1, more };
+      }
+      if (limit !== undefined) throw misplaced('limit', 'is for pages: accept application/json');
+      await context.known.expect(session);
+      await serveEvents(context, session, request, reply, {
+        from: firstWanted(request) ?? from,
+        deltas: deltas !== 'false',
+      });
+      return reply;
+    },
+  );
+}
+
+function misplaced(field: string, words: string): Problem {
+  return new Problem('invalid_field', `${field}: ${words}`, { field });
+}
+
+/** A browser that comes back says what it has seen; its address is the one that it began with. */
+function firstWanted({ headers }: FastifyRequest): number | null {
+  const seen = headers['last-event-id'];
+  // Browsers send an empty one where the last event had none.
+  if (seen === undefined || seen === '') return null;
+  if (typeof seen === 'string' && /^(0|[1-9]\d{0,14})$/.test(seen)) return Number(seen) + 1;
+  throw misplaced('last-event-id', 'must be the number of a record');
+}
+
+function accepts({ headers }: FastifyRequest, type: string): boolean {
+  return (headers.accept ?? '').split(',').some((one) => one.split(';', 1)[0]?.trim().toLowerCase() === type);
+}
+
+function newestPage(record: JournalRecord | null) {
+  return { records: record ? [record] : [], next_from: (record?.n ?? 0) + 1, more: false };
+}
+
+function schemaOf(schema: z.ZodType): Record<string, unknown> {
+  const { $schema: _, ...rest } = z.toJSONSchema(schema, { io: 'output', unrepresentable: 'any' });
+  return rest as Record<string, unknown>;
+}

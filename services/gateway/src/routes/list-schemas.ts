@@ -1,0 +1,52 @@
+/** Lists of sessions, as requests ask for them and as they are answered. */
+import { SESSIONS_PAGE } from '@coxswain/client';
+import { ID_PATTERN, SessionStatus, StateValue } from '@coxswain/protocol';
+import { turnChart } from '@coxswain/session';
+import { z } from 'zod';
+
+/** Where a page begins. */
+export const Cursor = z.string().max(512).optional().meta({ description: 'The `next_cursor` of the page before.' });
+
+/** A list of a state that there is not would be empty, and say that nothing runs. */
+const STATES = [...turnChart().root.states.map(({ path }) => path), 'deleted', 'unreadable'] as const;
+
+/** What a request for a list may say. */
+export const ListQuery = z.strictObject({
+  state: z.enum(STATES).optional().meta({
+    description: 'Only sessions whose top-level state has this name. Deleted ones are listed with `deleted` only.',
+  }),
+  persona: z
+    .string()
+    .regex(ID_PATTERN, { error: 'must be a persona’s name' })
+    .optional()
+    .meta({ description: 'Only sessions of this persona. A page may then be short, and another follow.' }),
+  details: z
+    .enum(['true', 'false'])
+    .default('false')
+    .meta({ description: 'Asks hosts what the list alone does not say: persona, model, cost, open approvals.' }),
+  limit: z.coerce.number().int().min(1).max(SESSIONS_PAGE.sessionsMax).default(SESSIONS_PAGE.sessionsDefault),
+  cursor: Cursor,
+});
+/** See {@link ListQuery}. */
+export type ListQuery = z.infer<typeof ListQuery>;
+
+const ListedSession = z.strictObject({
+  session_id: z.string(),
+  n: z.number().int().nonnegative().meta({ description: 'Its newest record.' }),
+  at: z.string().meta({ description: 'When that was written, ISO 8601.' }),
+  state: StateValue,
+  stop_reason: z.string().nullable(),
+  unreadable: z.string().optional().meta({ description: 'Why the newest record cannot be read.' }),
+  deleted: z.strictObject({ by: z.string().nullable(), reason: z.string().nullable() }).optional(),
+  details: SessionStatus.pick({ persona: true, model: true, turn: true, cost_usd: true, usage: true, parent: true })
+    .extend({ approvals: z.number().int().nonnegative() })
+    .nullable()
+    .optional()
+    .meta({ description: 'With `details` and `persona`; null where no host has answered.' }),
+});
+
+/** A page of sessions. */
+export const SessionsPage = z.strictObject({
+  sessions: z.array(ListedSession),
+  next_cursor: z.string().nullable().meta({ description: 'Gives the next page; null on the last.' }),
+});

@@ -1,0 +1,129 @@
+/** Reads of whole sessions: the tree below one, its statechart, its export. */
+import { Readable } from 'node:stream';
+import { readTree } from '@coxswain/client';
+import { StateValue } from '@coxswain/protocol';
+import { turnChart } from '@coxswain/session';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { z } from 'zod';
+import type { App } from '../create-app.ts';
+import { clientFor, type GatewayContext, principalOf } from '../gateway-context.ts';
+import { noSuchSession } from '../known-sessions.ts';
+import { NoQuery, OfSession, PROBLEMS } from './route-schemas.ts';
+import { sessionOf } from './session-routes.ts';
+
+const Tree = z.strictObject({
+  parent: z.strictObject({ session: z.string(), root: z.string() }).nullable(),
+  top: z.looseObject({ session_id: z.string(), children: z.array(z.unknown()) }),
+  left_out: z.number().int().nonnegative().meta({ description: 'Sessions that are not shown, as there are too many.' }),
+});
+
+const ChartNode = z.looseObject({
+  path: z.string().meta({ description: 'As in a state’s value, with dots.' }),
+  tags: z.array(z.string()),
+  initial: z.string().nullable(),
+  transitions: z.array(
+    z.strictObject({ event: z.string(), guard: z.string().nullable(), target: z.string().nullable() }),
+  ),
+  states: z.array(z.unknown()),
+});
+const Chart = z.strictObject({
+  machine: z.strictObject({ id: z.string(), version: z.string(), root: ChartNode }),
+  active: StateValue,
+  n: z.number().int().positive().meta({ description: 'The record after which it is active.' }),
+});
+
+const ExportQuery = z.strictObject({
+  records_only: z
+    .enum(['true', 'false'])
+    .default('false')
+    .meta({ description: 'Leaves out large fields that lie apart.' }),
+});
+
+/** Adds them. */
+export function readRoutes(app: App, context: GatewayContext): void {
+  app.get(
+    '/v1/sessions/:session_id/tree',
+    {
+      config: { scope: 'read' },
+      schema: {
+        operationId: 'tree',
+        summary: 'The session and all that were started below it.',
+        tags: ['sessions'],
+        params: OfSession,
+        querystring: NoQuery,
+        response: { 200: Tree, ...PROBLEMS },
+      },
+    },
+    async (request: FastifyRequest, reply: FastifyReply) => {
+      const session = sessionOf(context, request);
+      const client = clientFor(context, principalOf(request));
+      await context.known.expect(session);
+      const tree = await context.expensiveReads.run(() => readTree((id) => client.session(id).journal(), session.id));
+      return reply.send(tree);
+    },
+  );
+
+  app.get(
+    '/v1/sessions/:session_id/statechart',
+    {
+      config: { scope: 'read' },
+      schema: {
+        operationId: 'statechart',
+        summary: 'The machine, and the state that the session is in.',
+        tags: ['sessions'],
+        params: OfSession,
+        querystring: NoQuery,
+        response: { 200: Chart, ...PROBLEMS },
+      },
+    },
+    async (request: FastifyRequest, reply: FastifyReply) => {
+      const session = sessionOf(context, request);
+      const newest = await session.newest();
+      if (newest === null) throw noSuchSession(session.id);
+      return reply.send({ machine: turnChart(), active: newest.state, n: newest.n });
+    },
+  );
+
+  app.get(
+    '/v1/sessions/:session_id/export',
+    {
+      config: { scope: 'read' },
+      schema: {
+        operationId: 'export',
+        summary: 'The journal as lines that stand by themselves, for cox import and cox replay.',
+        tags: ['sessions'],
+        params: OfSession,
+        querystring: ExportQuery,
+        response: {
+          200: {
+            description: 'One JSON document a line.',
+            content: { 'application/x-ndjson': { schema: z.string() } },
+          },
+          ...PROBLEMS,
+        },
+      },
+    },
+    async (request: FastifyRequest, reply: FastifyReply) => {
+      const session = sessionOf(context, request);
+      const { records_only } = request.query as z.infer<typeof ExportQuery>;
+      await context.known.expect(session);
+      const release = await context.expensiveReads.acquire();
+      // Lines are read as they are taken: who reads slowly is waited for, within the bound of a stalled connection.
+      const lines = Readable.from(withBreaks(session.export({ recordsOnly: records_only === 'true' })), {
+        objectMode: false,
+        highWaterMark: 64 * 1024,
+      });
+      lines.once('close', release);
+      reply.raw.setTimeout(context.times.stallMs, () => reply.raw.destroy());
+      reply.type('application/x-ndjson; charset=utf-8');
+      reply.header('content-disposition', `attachment; filename="${session.id}.jsonl"`);
+      return reply.send(lines);
+    },
+  );
+}
+
+const BREAK = Buffer.from('\n');
+
+async function* withBreaks(lines: AsyncIterable<Uint8Array>): AsyncGenerator<Buffer, void, undefined> {
+  for await (const line of lines) yield Buffer.concat([line, BREAK]);
+}

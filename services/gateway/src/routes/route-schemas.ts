@@ -1,0 +1,120 @@
+/** What routes share: the parts of addresses, what is waited for, what is answered. */
+import type { JournalStart } from '@coxswain/client';
+import { COMMAND_BODIES, CommandId, JsonObject, Receipt, SessionId, type Verb } from '@coxswain/protocol';
+import { z } from 'zod';
+import { GATEWAY_BOUNDS } from '../gateway-bounds.ts';
+import { ProblemDocument } from '../problem.ts';
+
+/** The session that an address names. */
+export const OfSession = z.strictObject({ session_id: SessionId });
+/** A call of a session. */
+export const OfCall = z.strictObject({ session_id: SessionId, call_id: z.string().min(1).max(256) });
+/** Something that waits in a session. */
+export const OfPending = z.strictObject({
+  session_id: SessionId,
+  command_id: z
+    .union([CommandId, z.string().regex(/^hook:\d{1,15}-\d{1,15}:\d{1,4}$/)])
+    .meta({ description: 'The command that brought it; of a reminder that a hook has given, its id.' }),
+});
+
+/** Where records are read from: the first one, by its number, or the newest that there is. */
+export const FirstRecord = z
+  .string()
+  .optional()
+  .transform((written, { addIssue }): JournalStart => {
+    if (written === undefined) return 1;
+    if (written === 'newest') return written;
+    const n = /^[1-9]\d{0,15}$/.test(written) ? Number(written) : Number.NaN;
+    if (Number.isSafeInteger(n)) return n;
+    addIssue({ code: 'custom', message: 'must be a record’s number, from 1 on, or newest' });
+    return z.NEVER;
+  });
+/** The same, for the document. */
+export const FIRST_RECORD_SCHEMA = {
+  anyOf: [
+    { const: 'newest', type: 'string' },
+    { type: 'integer', minimum: 1, maximum: Number.MAX_SAFE_INTEGER },
+  ],
+  default: 1,
+};
+
+/** Of an address that takes no questions. */
+export const NoQuery = z.strictObject({});
+
+/** How long a request waits for what becomes of its command. */
+export const Waiting = z.strictObject({
+  wait: z.enum(['accepted', 'delivered']).optional().meta({
+    description: 'Answers once the session has accepted the command, or delivered what it brings to the model.',
+  }),
+  timeout_ms: z.coerce.number().int().min(1).max(GATEWAY_BOUNDS.waitMaxMs).default(GATEWAY_BOUNDS.waitDefaultMs).meta({
+    description: 'How long it waits at most; then the answer is a 504, and the command may still take effect.',
+  }),
+});
+/** See {@link Waiting}. */
+export type Waiting = z.infer<typeof Waiting>;
+
+/** A request's key; the schema is for the document, and idempotency.ts reads it. */
+export const IdempotencyHeader = z.looseObject({
+  'idempotency-key': z.string().optional().meta({
+    description:
+      'The same request under the same key changes nothing the second time. 1 to 255 visible ASCII characters.',
+  }),
+});
+
+/** A command that is stored. */
+export const StoredCommand = z.strictObject({
+  session_id: z.string(),
+  command_id: z.string(),
+  seq: z.number().int().positive().meta({ description: 'Its position in the command stream.' }),
+  duplicate: z.boolean().meta({ description: 'The bus had it already; nothing was stored a second time.' }),
+  receipt: Receipt.optional().meta({ description: 'What became of it; with `wait`.' }),
+});
+/** See {@link StoredCommand}. */
+export type StoredCommand = z.infer<typeof StoredCommand>;
+
+/** Problems that every route may answer with. */
+export const PROBLEMS = {
+  '4xx': problem('What is wrong with the request: the code says it.'),
+  '5xx': problem('What the gateway cannot do at the moment, or has failed to do.'),
+} as const;
+
+function problem(description: string) {
+  return { description, content: { 'application/problem+json': { schema: ProblemDocument } } };
+}
+
+/**
+ * A verb's body over HTTP: as on the bus, without what the address or the token says. It is checked when it is sent, by the
+ * schema of the verb itself; this one is for the document.
+ */
+export function bodyOf(verb: Verb, without: readonly string[] = [], more: Readonly<Record<string, object>> = {}) {
+  const { $schema: _, properties = {}, required = [], ...rest } = z.toJSONSchema(COMMAND_BODIES[verb], AS_WRITTEN);
+  const left = Object.entries(properties).filter(([name]) => name !== 'actor' && !without.includes(name));
+  const schema = {
+    ...rest,
+    properties: { ...Object.fromEntries(left), ...more },
+    ...(required.some((name) => !without.includes(name))
+      ? { required: required.filter((name) => !without.includes(name)) }
+      : {}),
+  };
+  return z.unknown().meta(schema as Record<string, unknown>);
+}
+
+/** The members that a verb's body has over HTTP. */
+export function membersOf(verb: Verb): readonly string[] {
+  const known = MEMBERS.get(verb);
+  if (known) return known;
+  const { properties = {} } = z.toJSONSchema(COMMAND_BODIES[verb], AS_WRITTEN);
+  const members = Object.keys(properties).filter((name) => name !== 'actor');
+  MEMBERS.set(verb, members);
+  return members;
+}
+
+const MEMBERS = new Map<Verb, readonly string[]>();
+
+const AS_WRITTEN = {
+  io: 'input',
+  unrepresentable: 'any',
+  override: ({ zodSchema, jsonSchema }: { zodSchema: unknown; jsonSchema: { type?: unknown } }) => {
+    if (zodSchema === JsonObject) jsonSchema.type = 'object';
+  },
+} as const satisfies Parameters<typeof z.toJSONSchema>[1];

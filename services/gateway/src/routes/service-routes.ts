@@ -1,0 +1,65 @@
+/** What is asked of the service itself: whether it lives, whether it can do its work, its meters. */
+import { VERSION } from '@coxswain/protocol';
+import { z } from 'zod';
+import type { App } from '../create-app.ts';
+import { expectBus, type GatewayContext } from '../gateway-context.ts';
+import { PROBLEMS } from './route-schemas.ts';
+
+const Health = z.strictObject({ status: z.literal('ok'), version: z.string() });
+
+/** Adds them. */
+export function serviceRoutes(app: App, context: GatewayContext): void {
+  app.get(
+    '/healthz',
+    {
+      config: { scope: null },
+      exposeHeadRoute: true,
+      schema: {
+        operationId: 'healthz',
+        summary: 'Answers as long as the process lives. Open to all.',
+        tags: ['service'],
+        response: { 200: Health, ...PROBLEMS },
+      },
+    },
+    async () => ({ status: 'ok' as const, version: VERSION }),
+  );
+
+  app.get(
+    '/readyz',
+    {
+      config: { scope: null },
+      exposeHeadRoute: true,
+      schema: {
+        operationId: 'readyz',
+        summary: 'Whether the bus answers. Open to all.',
+        tags: ['service'],
+        response: { 200: Health, ...PROBLEMS },
+      },
+    },
+    async () => {
+      await expectBus(context);
+      return { status: 'ok' as const, version: VERSION };
+    },
+  );
+
+  app.get(
+    '/metrics',
+    {
+      config: { scope: 'read' },
+      schema: {
+        operationId: 'metrics',
+        summary: 'Prometheus metrics of this process. They name no tenant and no session.',
+        tags: ['service'],
+        response: {
+          200: { description: 'The text format of Prometheus.', content: { 'text/plain': { schema: z.string() } } },
+          ...PROBLEMS,
+        },
+      },
+    },
+    async (_request, reply) => {
+      const text = await context.metrics.registry.metrics();
+      reply.type(context.metrics.registry.contentType).serializer((body: unknown) => String(body));
+      return text;
+    },
+  );
+}

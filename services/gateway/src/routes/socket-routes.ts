@@ -1,0 +1,97 @@
+/** WebSockets: a session's records and deltas one way, commands the other; and its machine, for inspectors. */
+import type { Duplex } from 'node:stream';
+import websocket from '@fastify/websocket';
+import type { FastifyRequest } from 'fastify';
+import { SOCKET_PROTOCOL } from '../auth/bearer.ts';
+import type { App } from '../create-app.ts';
+import { GATEWAY_BOUNDS } from '../gateway-bounds.ts';
+import type { GatewayContext } from '../gateway-context.ts';
+import { Problem } from '../problem.ts';
+import { InspectQuery, serveInspector } from '../socket/serve-inspector.ts';
+import { SocketQuery, serveSocket } from '../socket/serve-socket.ts';
+import { OfSession, PROBLEMS } from './route-schemas.ts';
+import { sessionOf } from './session-routes.ts';
+
+/** Prepares the app for them: before any route is added. */
+export async function prepareSockets(app: App, refuseUpgrade: (socket: Duplex) => void): Promise<void> {
+  await app.register(websocket, {
+    options: {
+      maxPayload: GATEWAY_BOUNDS.bodyMaxBytes,
+      perMessageDeflate: false,
+      // What a page shows its token by is no protocol: it is not answered.
+      handleProtocols: (offered: ReadonlySet<string>) => (offered.has(SOCKET_PROTOCOL) ? SOCKET_PROTOCOL : false),
+    },
+    // They are told and ended before the app is closed.
+    preClose: (done: () => void) => done(),
+  });
+  // It takes every upgrade for a WebSocket: of clients that would rather speak HTTP/2, too.
+  const [takeSocket] = app.server.listeners('upgrade');
+  if (!takeSocket) throw new Error('nobody takes WebSockets');
+  app.server.removeAllListeners('upgrade');
+  app.server.on('upgrade', (request, socket, head) => {
+    if (request.headers.upgrade?.toLowerCase() === 'websocket') takeSocket.call(app.server, request, socket, head);
+    else refuseUpgrade(socket);
+  });
+}
+
+/** Adds them. */
+export function socketRoutes(app: App, context: GatewayContext): void {
+  app.route({
+    method: 'GET',
+    url: '/v1/sessions/:session_id/ws',
+    config: { scope: 'read' },
+    schema: {
+      operationId: 'socket',
+      summary: 'A WebSocket: records and deltas one way, commands the other.',
+      description:
+        'Messages are JSON. Sent: `{type: "record", n, record}`, `{type: "delta", delta}`, `{type: "sent", ref, …}` and ' +
+        '`{type: "problem", ref?, problem}`. Taken: `{type: "command", ref?, verb, body?, wait?, timeout_ms?}`. A page offers the ' +
+        `protocols \`${SOCKET_PROTOCOL}\` and \`bearer.TOKEN\`, as it can send no header.`,
+      tags: ['events'],
+      params: OfSession,
+      querystring: SocketQuery,
+      response: PROBLEMS,
+    },
+    preHandler: expectSession(context),
+    handler: onlyUpgraded,
+    wsHandler: (socket, request) => {
+      void serveSocket(context, sessionOf(context, request), request, socket, request.query as SocketQuery);
+    },
+  });
+  app.route({
+    method: 'GET',
+    url: '/v1/sessions/:session_id/inspect',
+    config: { scope: 'read' },
+    schema: {
+      operationId: 'inspect',
+      summary: 'A WebSocket: the session’s machine, for what speaks the protocol of XState’s inspector.',
+      description:
+        'Messages are JSON, those of the library `@statelyai/inspect`: `@xstate.actor` with the machine’s definition and its first ' +
+        'snapshot, then for each event of the journal `@xstate.event` and `@xstate.snapshot`, first what was, then what comes. ' +
+        '`coxswain: {n, index}` says where in the journal that is. What is sent to it is not read. A token is offered as for ' +
+        'the other WebSocket, or as the password of Basic credentials. The reason of the close is a code.',
+      tags: ['events'],
+      params: OfSession,
+      querystring: InspectQuery,
+      response: PROBLEMS,
+    },
+    preHandler: expectSession(context),
+    handler: onlyUpgraded,
+    wsHandler: (socket, request) => {
+      void serveInspector(context, sessionOf(context, request), request, socket, request.query as InspectQuery);
+    },
+  });
+}
+
+/** What the app would answer once the socket is there is answered before it is. */
+function expectSession(context: GatewayContext) {
+  return async (request: FastifyRequest): Promise<void> => {
+    if (request.ws) await context.known.expect(sessionOf(context, request));
+  };
+}
+
+async function onlyUpgraded(): Promise<never> {
+  throw new Problem('upgrade_required', 'this is a WebSocket’s address', {
+    headers: { upgrade: 'websocket', connection: 'upgrade' },
+  });
+}

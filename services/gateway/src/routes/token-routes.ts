@@ -1,0 +1,35 @@
+/** Whoever has a token is told whose it is, and what it may: pages show what can be done, and programs know at once. */
+import { z } from 'zod';
+import { Scope } from '../auth/principal.ts';
+import type { App } from '../create-app.ts';
+import { principalOf } from '../gateway-context.ts';
+import { NoQuery, PROBLEMS } from './route-schemas.ts';
+
+const Holder = z.strictObject({
+  name: z.string().meta({ description: 'Recorded as the actor of commands.' }),
+  tenant: z.string(),
+  scopes: z.array(Scope),
+  expires_at: z.string().nullable().meta({ description: 'When the token is over, ISO 8601; null where it is not.' }),
+});
+
+/** Adds them. */
+export function tokenRoutes(app: App): void {
+  app.get(
+    '/v1/whoami',
+    {
+      config: { scope: 'any' },
+      schema: {
+        operationId: 'whoami',
+        summary: 'Whose the token is, and what it may.',
+        tags: ['service'],
+        querystring: NoQuery,
+        response: { 200: Holder, ...PROBLEMS },
+      },
+    },
+    async (request) => {
+      const { name, tenant, scopes, expiresAt } = principalOf(request);
+      const expires_at = expiresAt === null ? null : new Date(expiresAt).toISOString();
+      return { name, tenant, scopes: [...scopes], expires_at };
+    },
+  );
+}

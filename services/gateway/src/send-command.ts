@@ -1,0 +1,162 @@
+/** Commands from requests: whose they are, under which id, and what is waited for. */
+import { type BodyInput, CommandRejectedError, type SentCommand, type Session } from '@coxswain/client';
+import { type JsonObject, nearestWord, type Verb } from '@coxswain/protocol';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Principal } from './auth/principal.ts';
+import { clientFor, type GatewayContext, principalOf } from './gateway-context.ts';
+import { idsOfKey, type KeyedIds, refuseOtherCommand } from './idempotency.ts';
+import { Problem } from './problem.ts';
+import { saidInText, TextBody } from './read-bodies.ts';
+import { membersOf, type StoredCommand, type Waiting } from './routes/route-schemas.ts';
+
+const TEXT_VERBS: ReadonlySet<Verb> = new Set(['prompt', 'steer', 'remind', 'followup']);
+/** Whether a verb's body may be plain text. */
+export function takesText(verb: Verb): boolean {
+  return TEXT_VERBS.has(verb);
+}
+
+/** What is delivered to the model later than it is accepted. */
+const DELIVERED_VERBS: ReadonlySet<Verb> = new Set(['steer', 'remind', 'followup']);
+
+/** A request's body as an object. @throws Problem. */
+export function objectBody(request: FastifyRequest, verb: Verb | null): Record<string, unknown> {
+  const { body } = request;
+  if (body instanceof TextBody && (verb === null || !takesText(verb)))
+    throw new Problem('unsupported_media_type', 'this takes a JSON object, not plain text');
+  const value = body instanceof TextBody ? saidInText(body) : (body ?? {});
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    throw new Problem('invalid_field', 'body: must be an object', { field: 'body' });
+  if ('actor' in value)
+    throw new Problem('unknown_field', 'unknown field "actor": who acts is whose token it is', { field: 'actor' });
+  return value as Record<string, unknown>;
+}
+
+/**
+ * Refuses what a verb does not have before anything else does: who acts is not for a body to say, so it is not offered either.
+ * @param without what the address says.
+ * @param beside what the body says and the verb does not have.
+ * @throws Problem `unknown_field`.
+ */
+export function refuseUnknown(
+  body: object,
+  verb: Verb,
+  without: readonly string[] = [],
+  beside: readonly string[] = [],
+): void {
+  const members = [...membersOf(verb).filter((name) => !without.includes(name)), ...beside];
+  const unknown = Object.keys(body).find((name) => !members.includes(name));
+  if (unknown === undefined) return;
+  const meant = nearestWord(unknown, members);
+  const hint = meant === null ? '' : `; did you mean ${JSON.stringify(meant)}?`;
+  const field = unknown.slice(0, 128);
+  const message = `unknown field ${JSON.stringify(field)}${hint}; ${verb} takes ${members.join(', ')}`;
+  throw new Problem('unknown_field', message, { field });
+}
+
+/** The ids that a request's key stands for; null where it has none. */
+export function keyedIds(request: FastifyRequest, principal: Principal, body: unknown): KeyedIds | null {
+  const key = request.headers['idempotency-key'];
+  if (key === undefined) return null;
+  const address = `${request.method} ${request.url.split('?', 1)[0]}`;
+  return idsOfKey(String(key), principal, { address, body });
+}
+
+/**
+ * Aborts when whoever has sent the request does not listen any more; and when the gateway is about to end and what is waited for
+ * does not come soon, so that they are told: the command is stored, and another gateway can be asked.
+ */
+export function whileListened({ stopping, times }: GatewayContext, { raw }: FastifyReply): AbortSignal {
+  const gone = new AbortController();
+  const leave = () => gone.abort(new Error('the request was closed'));
+  const tell = () => gone.abort(stoppedWaiting());
+  let telling: NodeJS.Timeout | undefined;
+  const stop = () => {
+    telling = setTimeout(tell, times.waitsEndMs);
+  };
+  if (raw.destroyed) leave();
+  else
+    raw.once('close', () => {
+      clearTimeout(telling);
+      stopping.removeEventListener('abort', stop);
+      leave();
+    });
+  stopping.addEventListener('abort', stop, { once: true });
+  return gone.signal;
+}
+
+function stoppedWaiting(): Problem {
+  return new Problem(
+    'gateway_stopping',
+    'this gateway is about to end; the command is stored and may still take effect: ask another for its receipt, under its id',
+    { headers: { 'retry-after': '1', connection: 'close' } },
+  );
+}
+
+/** How a command is sent for a request. */
+export interface SendAs {
+  readonly principal: Principal;
+  readonly id: string | undefined;
+  readonly waiting: Waiting;
+  readonly signal: AbortSignal;
+}
+
+/** For the client. @throws Problem where the verb has no such stage. */
+export function sendOptions(verb: Verb, { principal, id, waiting, signal }: SendAs) {
+  const { wait, timeout_ms } = waiting;
+  if (wait === 'delivered' && !DELIVERED_VERBS.has(verb))
+    throw new Problem('invalid_field', `wait: ${verb} is accepted, and not delivered later`, { field: 'wait' });
+  return { id, actor: principal.name, wait: wait ?? ('stored' as const), timeoutMs: timeout_ms, signal };
+}
+
+/** Sends the command of a request and answers 202. */
+export async function handleCommand<V extends Verb>(
+  context: GatewayContext,
+  request: FastifyRequest & { readonly query: Waiting; readonly params: { readonly session_id: string } },
+  reply: FastifyReply,
+  verb: V,
+  ofAddress: JsonObject = {},
+): Promise<StoredCommand> {
+  const principal = principalOf(request);
+  const session = clientFor(context, principal).session(request.params.session_id);
+  const written = withoutAddress(objectBody(request, verb), ofAddress);
+  refuseUnknown(written, verb, Object.keys(ofAddress));
+  const body = { ...written, ...ofAddress };
+  const keyed = keyedIds(request, principal, body)?.commandId;
+  const id = (body as { readonly id?: string }).id ?? keyed;
+  await context.known.expect(session);
+  const options = sendOptions(verb, { principal, id, waiting: request.query, signal: whileListened(context, reply) });
+  const sent = await told(context, verb, () => session.send(verb, body as BodyInput<V>, options));
+  // Whether it is there the next command asks anew.
+  if (verb === 'delete') context.known.forget(session);
+  if (sent.duplicate && keyed !== undefined && id === keyed) await refuseOtherCommand(session, keyed, verb, body);
+  reply.code(202);
+  return storedCommand(session, sent);
+}
+
+/** What the address says, the body does not say again. */
+function withoutAddress(body: Record<string, unknown>, ofAddress: JsonObject): Record<string, unknown> {
+  const twice = Object.keys(ofAddress).find((name) => name in body);
+  if (twice === undefined) return body;
+  throw new Problem('unknown_field', `unknown field "${twice}": the address says it`, { field: twice });
+}
+
+/** What became of a command, for the metrics. */
+export async function told(
+  context: GatewayContext,
+  verb: Verb,
+  send: () => Promise<SentCommand>,
+): Promise<SentCommand> {
+  try {
+    const sent = await send();
+    context.metrics.commands.inc({ verb, outcome: sent.receipt?.stage ?? 'stored' });
+    return sent;
+  } catch (error) {
+    context.metrics.commands.inc({ verb, outcome: error instanceof CommandRejectedError ? 'rejected' : 'failed' });
+    throw error;
+  }
+}
+
+/** As it is answered. */
+export function storedCommand(session: Session, { commandId, seq, duplicate, receipt }: SentCommand): StoredCommand {
+  return { session_id: session.id, command_id: commandId, seq, duplicate, ...(receipt ? { receipt } : {}) };
+}

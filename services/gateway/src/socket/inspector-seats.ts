@@ -1,0 +1,39 @@
+/** How many inspect at once: each of them has the machine of a session, folded for them alone. */
+import type { Principal } from '../auth/principal.ts';
+import { GATEWAY_BOUNDS } from '../gateway-bounds.ts';
+import { Problem } from '../problem.ts';
+
+/** See the top of the file. */
+export class InspectorSeats {
+  readonly #all: number;
+  readonly #each: number;
+  readonly #byPrincipal = new Map<string, number>();
+  #taken = 0;
+
+  /** @param all of this process. @param each of one token. */
+  constructor(all: number = GATEWAY_BOUNDS.inspectorsMax, each: number = GATEWAY_BOUNDS.inspectorsPerPrincipalMax) {
+    this.#all = all;
+    this.#each = each;
+  }
+
+  /** Takes a place. @returns what gives it back, to be called once. @throws Problem `too_many_watchers`. */
+  take({ tenant, name }: Pick<Principal, 'tenant' | 'name'>): () => void {
+    const who = `${tenant}/${name}`;
+    const own = this.#byPrincipal.get(who) ?? 0;
+    if (this.#taken >= this.#all) throw full('sessions', this.#all);
+    if (own >= this.#each) throw full('sessions with this token', this.#each);
+    this.#taken++;
+    this.#byPrincipal.set(who, own + 1);
+    return () => {
+      this.#taken--;
+      const left = (this.#byPrincipal.get(who) ?? 1) - 1;
+      if (left > 0) this.#byPrincipal.set(who, left);
+      else this.#byPrincipal.delete(who);
+    };
+  }
+}
+
+function full(whose: string, most: number): Problem {
+  const message = `${most} connections inspect ${whose} already, which is as many as this gateway takes`;
+  return new Problem('too_many_watchers', message, { headers: { 'retry-after': '5' } });
+}

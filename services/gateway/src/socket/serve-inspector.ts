@@ -1,0 +1,91 @@
+/**
+ * One inspector on a session: a WebSocket on which XState's inspection messages are sent, and nothing else. What it sends is
+ * not looked at: inspectors have nothing to say to a session.
+ */
+import { setImmediate as turn } from 'node:timers/promises';
+import type { BusSession } from '@coxswain/client';
+import type { JournalRecord } from '@coxswain/protocol';
+import { SessionInspector } from '@coxswain/session';
+import type { FastifyRequest } from 'fastify';
+import type { WebSocket } from 'ws';
+import { z } from 'zod';
+import { catchUpPages } from '../feed/journal-pages.ts';
+import type { FeedItem } from '../feed/session-feed.ts';
+import { watchFeed } from '../feed/watch-feed.ts';
+import { type GatewayContext, principalOf } from '../gateway-context.ts';
+import { problemFrom } from '../problem.ts';
+import { HeldSocket } from './held-socket.ts';
+
+/** What is inspected. */
+export const InspectQuery = z.strictObject({
+  from: z
+    .union([z.literal('newest'), z.coerce.number().int().min(1).max(Number.MAX_SAFE_INTEGER)], {
+      error: 'must be a record’s number, or newest',
+    })
+    .default(1)
+    .meta({
+      description:
+        'The first record whose events are told, by its number, or `newest`. What came before is in the first snapshot.',
+    }),
+  context: z.enum(['true', 'false']).default('true').meta({
+    description: 'Whether snapshots have the machine’s context; without it they are a few hundred bytes each.',
+  }),
+});
+/** See {@link InspectQuery}. */
+export type InspectQuery = z.infer<typeof InspectQuery>;
+
+/** Records that are folded without being told before others have their turn. */
+const FOLDED_AT_ONCE = 64;
+
+/** Serves it until either side ends it. Never rejects. The reason of the close is the code of what ended it. */
+export async function serveInspector(
+  context: GatewayContext,
+  session: BusSession,
+  request: FastifyRequest,
+  socket: WebSocket,
+  query: InspectQuery,
+): Promise<void> {
+  const held = new HeldSocket(context, request, socket, 'inspector');
+  let leave: (() => void) | undefined;
+  let seat: ReturnType<GatewayContext['feeds']['join']> | undefined;
+  try {
+    leave = context.inspectors.take(principalOf(request));
+    seat = context.feeds.join(session, principalOf(request), 'inspector');
+    const from = query.from === 'newest' ? Math.max(1, await session.lastNumber()) : query.from;
+    const inspector = new SessionInspector(session.id, { from, context: query.context === 'true' });
+    await watchFeed(
+      seat.feed,
+      { write: (item) => write(context, held, inspector, item) },
+      // The machine is folded from the first record, whichever is told first.
+      { from: 1, deltas: false, signal: held.signal, readPage: catchUpPages(context.pages, session) },
+    );
+    held.end(held.signal.reason, false);
+  } catch (error) {
+    const problem = problemFrom(error);
+    if (problem.status === 500) context.log.error({ error, session: session.id }, 'a session could not be inspected');
+    held.end(problem, false);
+  } finally {
+    held.release();
+    seat?.leave();
+    leave?.();
+  }
+}
+
+/** Folds a record and writes what is told of it, each message when the one before it is written. */
+async function write(
+  { metrics }: GatewayContext,
+  held: HeldSocket,
+  inspector: SessionInspector,
+  { json }: FeedItem,
+): Promise<boolean> {
+  // It was read as a record before it became text.
+  const record = JSON.parse(json) as JournalRecord;
+  let told = false;
+  for (const message of inspector.take(record)) {
+    told = true;
+    metrics.sent.inc({ what: 'inspection' });
+    if (!(await held.write(JSON.stringify(message)))) return false;
+  }
+  if (!told && record.n % FOLDED_AT_ONCE === 0) await turn();
+  return true;
+}

@@ -1,0 +1,120 @@
+/** Commands that come over a WebSocket: each is answered under the `ref` that it came with. */
+import type { BodyInput, Session } from '@coxswain/client';
+import { nearestWord, problemOf, readStrictly, VERBS, type Verb } from '@coxswain/protocol';
+import type { FastifyRequest } from 'fastify';
+import type { RawData, WebSocket } from 'ws';
+import { z } from 'zod';
+import { isAllowed } from '../auth/principal.ts';
+import { VERB_SCOPES } from '../auth/verb-scopes.ts';
+import { GATEWAY_BOUNDS } from '../gateway-bounds.ts';
+import { type GatewayContext, principalOf, takeTurn } from '../gateway-context.ts';
+import { Problem, problemFrom } from '../problem.ts';
+import { Waiting } from '../routes/route-schemas.ts';
+import { refuseUnknown, sendOptions, storedCommand, told } from '../send-command.ts';
+
+/** A start makes a session, and this socket is one's that is there. */
+const TAKEN: readonly Verb[] = VERBS.filter((verb) => verb !== 'start');
+const Ref = z.union([z.string().max(256), z.number()]);
+const Command = z.strictObject({
+  type: z.literal('command'),
+  ref: Ref.optional(),
+  verb: z.string().max(64),
+  body: z.looseObject({}).optional(),
+  wait: Waiting.shape.wait,
+  // In JSON a number is one already.
+  timeout_ms: z.number().int().min(1).max(GATEWAY_BOUNDS.waitMaxMs).default(GATEWAY_BOUNDS.waitDefaultMs),
+});
+
+/** See the top of the file. */
+export class SocketCommands {
+  readonly #context: GatewayContext;
+  readonly #session: Session;
+  readonly #request: FastifyRequest;
+  readonly #socket: WebSocket;
+  readonly #leaving: AbortSignal;
+  #underWay = 0;
+
+  constructor(
+    context: GatewayContext,
+    session: Session,
+    request: FastifyRequest,
+    socket: WebSocket,
+    leaving: AbortSignal,
+  ) {
+    this.#context = context;
+    this.#session = session;
+    this.#request = request;
+    this.#socket = socket;
+    this.#leaving = leaving;
+  }
+
+  /** Takes a message. What is wrong with it is answered. */
+  take(data: RawData, isBinary: boolean): void {
+    let ref: z.infer<typeof Ref> | undefined;
+    this.#underWay++;
+    void (async () => {
+      try {
+        if (this.#underWay > GATEWAY_BOUNDS.socketCommandsMax)
+          throw new Problem('rate_limited', `${GATEWAY_BOUNDS.socketCommandsMax} commands of this socket wait already`);
+        const value = parsed(data, isBinary);
+        const named = Ref.safeParse((value as { readonly ref?: unknown } | null)?.ref);
+        if (named.success) ref = named.data;
+        this.#answer({ type: 'sent', ...(ref === undefined ? {} : { ref }), ...(await this.#send(value)) });
+      } catch (error) {
+        const problem = problemFrom(error);
+        if (problem.status === 500) this.#context.log.error({ error }, 'a command of a socket failed');
+        this.#answer({ type: 'problem', ...(ref === undefined ? {} : { ref }), problem: problem.document });
+      } finally {
+        this.#underWay--;
+      }
+    })();
+  }
+
+  async #send(value: unknown) {
+    const read = readStrictly(Command, value);
+    if (!read.ok) {
+      const members = `; there are ${Object.keys(Command.shape).join(', ')}`;
+      const { code, message, field } = problemOf(read.problems, undefined, members);
+      throw new Problem(code, message, { field });
+    }
+    const { verb: named, body = {}, wait, timeout_ms } = read.data;
+    const verb = verbOf(named);
+    const principal = principalOf(this.#request);
+    takeTurn(this.#context, principal);
+    const scope = VERB_SCOPES[verb];
+    if (!isAllowed(principal, scope)) throw new Problem('scope_missing', `${verb} needs the scope ${scope}`);
+    if ('actor' in body)
+      throw new Problem('unknown_field', 'unknown field "actor": who acts is whose token it is', { field: 'actor' });
+    refuseUnknown(body, verb);
+    const { id } = body as { readonly id?: string };
+    const options = sendOptions(verb, { principal, id, waiting: { wait, timeout_ms }, signal: this.#leaving });
+    const sent = await told(this.#context, verb, () => this.#session.send(verb, body as BodyInput<Verb>, options));
+    return storedCommand(this.#session, sent);
+  }
+
+  #answer(message: object): void {
+    // Whoever sends and does not read is cut off by what they do not read.
+    if (this.#socket.readyState === this.#socket.OPEN) this.#socket.send(JSON.stringify(message));
+    if (this.#socket.bufferedAmount > GATEWAY_BOUNDS.socketWaitingMaxBytes) this.#socket.terminate();
+  }
+}
+
+function verbOf(named: string): Verb {
+  const verb = TAKEN.find((one) => one === named);
+  if (verb) return verb;
+  const meant = nearestWord(named, TAKEN);
+  const hint = meant === null ? `there are ${TAKEN.join(', ')}` : `the nearest is "${meant}"`;
+  throw new Problem('unknown_command', `there is no command ${JSON.stringify(named)} here; ${hint}`, { field: 'verb' });
+}
+
+function parsed(data: RawData, isBinary: boolean): unknown {
+  if (isBinary) throw new Problem('invalid_json', 'messages are text: JSON');
+  const text = Array.isArray(data)
+    ? Buffer.concat(data).toString('utf8')
+    : Buffer.from(data as Buffer).toString('utf8');
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw new Problem('invalid_json', `the message is not valid JSON: ${(error as Error).message}`);
+  }
+}

@@ -1,0 +1,229 @@
+/** The gateway: sessions over HTTP. It keeps nothing of its own: any number of them serve the same bus. */
+import { setMaxListeners } from 'node:events';
+import { createServiceLog, type LogTarget } from '@coxswain/adapter-log';
+import { connectionTo, endOnce, type NamedBus } from '@coxswain/adapter-nats';
+import { type BusClient, connect } from '@coxswain/client';
+import { DEFAULT_TENANT } from '@coxswain/protocol';
+import { type JwtOptions, openJsonWebTokens } from './auth/json-web-tokens.ts';
+import { type Authenticator, anyOf, type Scope } from './auth/principal.ts';
+import { newToken, openTokenFile, TokenTable } from './auth/token-file.ts';
+import { readConsole } from './console/console-files.ts';
+import { createApp } from './create-app.ts';
+import { JournalPages } from './feed/journal-pages.ts';
+import { FEED_BOUNDS, type FeedBounds, SessionFeeds } from './feed/session-feeds.ts';
+import { GATEWAY_BOUNDS } from './gateway-bounds.ts';
+import type { GatewayContext, GatewayTimes } from './gateway-context.ts';
+import { createMetrics } from './gateway-metrics.ts';
+import { KnownSessions } from './known-sessions.ts';
+import { LimitedReads } from './limited-reads.ts';
+import { createGuard, isLoopback, loopbackOrigins } from './request-guard.ts';
+import { RequestRates } from './request-rates.ts';
+import { InspectorSeats } from './socket/inspector-seats.ts';
+import { UnusedConnections } from './unused-connections.ts';
+
+/** What the gateway is started with. */
+export interface GatewayServiceOptions {
+  /** The bus; with keys of tenants, once for each: a gateway serves the tenants whose keys it has. */
+  readonly nats: NamedBus | readonly NamedBus[];
+  /** Where the log file lies. */
+  readonly stateDir: string;
+  /** Default `stdout`. */
+  readonly log?: LogTarget | undefined;
+  readonly env?: NodeJS.ProcessEnv | undefined;
+  /** Where it listens. Default 127.0.0.1, and a free port. */
+  readonly host?: string | undefined;
+  readonly port?: number | undefined;
+  /** What it is called from outside: `https://gw.example.com`. On loopback this machine's own names are known. */
+  readonly publicUrls?: readonly string[] | undefined;
+  /** Other sites whose pages may use it. */
+  readonly allowedOrigins?: readonly string[] | undefined;
+  /** A file of tokens; see `cox auth token`. */
+  readonly tokensFile?: string | undefined;
+  readonly jwt?: Omit<JwtOptions, 'now'> | undefined;
+  /** Makes a token for this start alone, of this tenant, which may do everything, or what is said. On loopback only. */
+  readonly startToken?:
+    | {
+        readonly tenant?: string | undefined;
+        readonly name: string;
+        readonly scopes?: readonly Scope[] | undefined;
+      }
+    | undefined;
+  /** The folder that the console was built into. Without it none is served. */
+  readonly consoleFolder?: string | undefined;
+  readonly times?: Partial<GatewayTimes> | undefined;
+  readonly feedBounds?: Partial<FeedBounds> | undefined;
+}
+
+/** A gateway that runs. */
+export interface GatewayService {
+  /** Where it is reached. */
+  readonly url: string;
+  readonly port: number;
+  /** The token of this start, where one was asked for. */
+  readonly token: string | null;
+  /** Whether the console is at its address. */
+  readonly hasConsole: boolean;
+  /** Resolves where the bus lets the gateway in no more. Stop it then. */
+  readonly failed: Promise<Error>;
+  /** Contract: rejects, with why, while the bus does not answer. */
+  ping(): Promise<void>;
+  /** Tells and ends who watches, lets requests end within a bound, and closes. */
+  stop(): Promise<void>;
+}
+
+/** What a gateway cannot be started with. */
+export class GatewayOptionError extends Error {
+  override readonly name = 'GatewayOptionError';
+  readonly code = 'gateway_option_invalid';
+}
+
+/**
+ * Starts a gateway and resolves when it listens.
+ * @throws GatewayOptionError, TokensUnreadableError, and what the bus throws where it cannot be reached.
+ */
+export async function startGatewayService(options: GatewayServiceOptions): Promise<GatewayService> {
+  const { host = '127.0.0.1', port = 0, allowedOrigins = [], stateDir } = options;
+  const publicUrls = (options.publicUrls ?? []).map(originOf);
+  if (!isLoopback(host) && publicUrls.length === 0)
+    throw new GatewayOptionError(
+      `${host} is reached from other machines: say what the gateway is called there with --public-url https://NAME`,
+    );
+  if (!isLoopback(host) && options.startToken)
+    throw new GatewayOptionError(`a token of a start is made on loopback only, not on ${host}`);
+  const buses = Array.isArray(options.nats) ? (options.nats as readonly NamedBus[]) : [options.nats as NamedBus];
+  const addresses = buses.map(connectionTo);
+  const start = startTokenOf(options);
+  const log = createServiceLog('gateway', options.log ?? 'stdout', stateDir, options.env ?? process.env, [
+    start?.token,
+    ...addresses.flatMap(({ token, password, seed }) => [token, password, seed]),
+  ]);
+  const now = () => Date.now();
+  const authenticators: Authenticator[] = [];
+  if (start) authenticators.push(new TokenTable([start.stored], now));
+  if (options.tokensFile !== undefined) authenticators.push(await openTokenFile(options.tokensFile, log, now));
+  if (options.jwt) authenticators.push(await openJsonWebTokens({ ...options.jwt, now }));
+  if (authenticators.length === 0)
+    throw new GatewayOptionError(
+      'nobody could come in: give a file of tokens, or where the keys of JSON Web Tokens are',
+    );
+
+  const consoleFiles = options.consoleFolder === undefined ? [] : await readConsole(options.consoleFolder);
+  if (options.consoleFolder !== undefined && consoleFiles.length === 0)
+    log.warn({ folder: options.consoleFolder }, 'the console is not built, and not served');
+  const clients = await connectAll(buses);
+  const stopping = new AbortController();
+  // Each watcher listens, and their number has a bound of its own.
+  setMaxListeners(0, stopping.signal);
+  const metrics = createMetrics();
+  const feeds = new SessionFeeds(metrics, { ...FEED_BOUNDS, ...options.feedBounds });
+  const { requestsBurst, requestsPerSecond, ratesRemembered } = GATEWAY_BOUNDS;
+  const context: GatewayContext = {
+    authenticator: anyOf(authenticators),
+    clientOf: clients.of,
+    ping: clients.ping,
+    feeds,
+    inspectors: new InspectorSeats(),
+    known: new KnownSessions(now),
+    expensiveReads: new LimitedReads(GATEWAY_BOUNDS.expensiveReadsMax, GATEWAY_BOUNDS.readsWaitingMax),
+    pages: new JournalPages(new LimitedReads(GATEWAY_BOUNDS.pageReadsMax, GATEWAY_BOUNDS.watchersMax)),
+    rates: new RequestRates(requestsBurst, requestsPerSecond, ratesRemembered, now),
+    metrics,
+    log,
+    now,
+    stopping: stopping.signal,
+    times: {
+      heartbeatMs: GATEWAY_BOUNDS.heartbeatMs,
+      stallMs: GATEWAY_BOUNDS.watcherStallMs,
+      waitsEndMs: GATEWAY_BOUNDS.waitsEndMs,
+      ...options.times,
+    },
+  };
+  let ownOrigins: readonly string[] = publicUrls;
+  const guard = createGuard(() => ({ ownOrigins, allowedOrigins }));
+  const app = await createApp({ context, guard, consoleFiles });
+  const unused = new UnusedConnections(app.server);
+  try {
+    await app.listen({ host, port });
+    const bound = app.server.address();
+    if (bound === null || typeof bound === 'string') throw new Error('the server listens on no port');
+    if (isLoopback(host)) ownOrigins = [...publicUrls, ...loopbackOrigins(bound.port)];
+    const url = ownOrigins[0] as string;
+    log.info({ url, host, port: bound.port }, 'gateway is up');
+    const stop = endOnce(async () => {
+      log.info({ url }, 'gateway stops');
+      stopping.abort();
+      // A connection that a request has just left is kept for the next one, which does not come any more.
+      const left = setInterval(() => unused.close(), 50);
+      const tooLong = setTimeout(() => app.server.closeAllConnections(), GATEWAY_BOUNDS.stopWithinMs);
+      await app.close();
+      clearTimeout(tooLong);
+      clearInterval(left);
+      await feeds.stop();
+      await clients.close();
+    });
+    return {
+      url,
+      port: bound.port,
+      token: start?.token ?? null,
+      hasConsole: consoleFiles.length > 0,
+      failed: clients.failed,
+      ping: clients.ping,
+      stop,
+    };
+  } catch (error) {
+    await app.close();
+    await clients.close();
+    throw error;
+  }
+}
+
+function originOf(url: string): string {
+  if (URL.canParse(url)) {
+    const { origin, pathname, protocol } = new URL(url);
+    if (/^https?:$/.test(protocol) && pathname === '/') return origin;
+  }
+  throw new GatewayOptionError(`${url.slice(0, 200)} is no address of a gateway: https://NAME, without a path`);
+}
+
+function startTokenOf({ startToken }: GatewayServiceOptions) {
+  if (!startToken) return null;
+  return newToken({
+    name: startToken.name,
+    tenant: startToken.tenant ?? DEFAULT_TENANT,
+    scopes: [...(startToken.scopes ?? (['admin'] as const))],
+    created_at: new Date().toISOString(),
+  });
+}
+
+interface Clients {
+  of(tenant: string): BusClient | null;
+  ping(): Promise<void>;
+  readonly failed: Promise<Error>;
+  close(): Promise<void>;
+}
+
+/** A connection for each key. One without a tenant of its own is every other tenant's. */
+async function connectAll(buses: readonly NamedBus[]): Promise<Clients> {
+  const connected: { readonly client: BusClient; readonly tenant: string | undefined }[] = [];
+  const close = async () => void (await Promise.all(connected.map(({ client }) => client.close())));
+  try {
+    for (const { servers, token, credentials } of buses) {
+      const { seed, inboxPrefix, tenant } = credentials ?? {};
+      const client = await connect({ servers, token, seed, inboxPrefix, tenant, name: 'cox-gateway' });
+      connected.push({ client, tenant });
+    }
+  } catch (error) {
+    await close();
+    throw error;
+  }
+  const anyTenants = connected.find(({ tenant }) => tenant === undefined)?.client ?? null;
+  const failed = Promise.race(
+    connected.map(async ({ client }) => (await client.closed()) ?? new Promise<never>(() => undefined)),
+  );
+  return {
+    of: (named) => connected.find(({ tenant }) => tenant === named)?.client ?? anyTenants?.forTenant(named) ?? null,
+    ping: async () => void (await Promise.all(connected.map(({ client }) => client.roundTripMs()))),
+    failed,
+    close,
+  };
+}

@@ -1,0 +1,52 @@
+/** What comes on a connection and never becomes a request: answered with a problem document all the same, and the end. */
+import { STATUS_CODES } from 'node:http';
+import type { Duplex } from 'node:stream';
+import { Problem } from './problem.ts';
+
+/** A client asks for another protocol than WebSockets on a connection. */
+export const NO_UPGRADE = 'NO_UPGRADE';
+
+/**
+ * Answers and ends the connection.
+ * @param headers what every answer has.
+ * @returns the code that was told; null where nobody is there to be told.
+ */
+export function answerUnreadable(
+  error: { readonly code?: string },
+  socket: Duplex,
+  headers: Readonly<Record<string, string>>,
+): string | null {
+  if (error.code === 'ECONNRESET' || socket.destroyed || !socket.writable) {
+    socket.destroy();
+    return null;
+  }
+  const problem = problemOf(error.code);
+  const body = JSON.stringify(problem.document);
+  const head = {
+    ...headers,
+    'content-type': 'application/problem+json',
+    'content-length': String(Buffer.byteLength(body)),
+    connection: 'close',
+  };
+  const lines = Object.entries(head).map(([name, value]) => `${name}: ${value}\r\n`);
+  socket.end(`HTTP/1.1 ${problem.status} ${STATUS_CODES[problem.status]}\r\n${lines.join('')}\r\n${body}`, () =>
+    socket.destroy(),
+  );
+  return problem.code;
+}
+
+function problemOf(code: string | undefined): Problem {
+  switch (code) {
+    case 'HPE_HEADER_OVERFLOW':
+      return new Problem('headers_too_large', 'the headers of the request are over 16 KiB');
+    case 'ERR_HTTP_REQUEST_TIMEOUT':
+      return new Problem('request_too_slow', 'the request did not come whole in time');
+    case NO_UPGRADE:
+      return new Problem(
+        'request_unreadable',
+        'the request asks for another protocol, and HTTP/1.1 and WebSockets are spoken here (curl: --http1.1)',
+      );
+    default:
+      return new Problem('request_unreadable', 'what came is not HTTP that can be read');
+  }
+}

@@ -1,0 +1,220 @@
+/** What the app decides before anything is asked of the bus. */
+import { connect } from 'node:net';
+import { NoHostError, type Session } from '@coxswain/client';
+import { expect, test, vi } from 'vitest';
+import { SessionFeeds } from '../src/feed/session-feeds.ts';
+import type { GatewayClient } from '../src/gateway-context.ts';
+import { createMetrics } from '../src/gateway-metrics.ts';
+import { Problem } from '../src/problem.ts';
+import { RequestRates } from '../src/request-rates.ts';
+import { appOnNothing, connected } from './app-on-nothing.ts';
+
+const host = 'gateway.test';
+
+test('every answer keeps itself from caches, guesses and frames', async () => {
+  const { app, authorization } = await appOnNothing();
+  for (const url of ['/healthz', '/v1/sessions', '/nowhere']) {
+    const { headers } = await app.inject({ url, headers: { host, authorization } });
+    expect(headers, url).toMatchObject({
+      'x-content-type-options': 'nosniff',
+      'cache-control': 'no-store',
+      'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
+    });
+  }
+});
+
+test('whoever has a token is told whose it is, whatever it may; nobody else is', async () => {
+  const end = Date.parse('2026-02-01T00:00:00Z');
+  const holder = { name: 'alice', tenant: 'team', scopes: new Set(['steer' as const]), expiresAt: end };
+  const { app } = await appOnNothing({
+    authenticator: { authenticate: async (token) => (token === 't' ? holder : null) },
+  });
+  const ask = (headers: Record<string, string>) => app.inject({ url: '/v1/whoami', headers: { host, ...headers } });
+  expect((await ask({ authorization: 'Bearer t' })).json()).toEqual({
+    name: 'alice',
+    tenant: 'team',
+    scopes: ['steer'],
+    expires_at: '2026-02-01T00:00:00.000Z',
+  });
+  expect((await ask({ authorization: 'Bearer other' })).json()).toMatchObject({ status: 401, code: 'unauthorized' });
+  expect((await ask({})).json()).toMatchObject({ status: 401, code: 'unauthorized' });
+});
+
+test('more requests than are taken are told when the next will be', async () => {
+  const { app, authorization } = await appOnNothing({ rates: new RequestRates(2, 0.1, 10, () => 0) });
+  const statuses = [];
+  for (let i = 0; i < 3; i++)
+    statuses.push(await app.inject({ url: '/v1/sessions', headers: { host, authorization } }));
+  expect(statuses.map(({ statusCode }) => statusCode)).toEqual([200, 200, 429]);
+  expect(statuses.at(-1)?.headers['retry-after']).toBe('10');
+  expect(statuses.at(-1)?.json()).toMatchObject({ code: 'rate_limited' });
+});
+
+test('a gateway that is about to end takes nothing new', async () => {
+  const { app, authorization, stopping } = await appOnNothing();
+  stopping.abort();
+  const answer = await app.inject({ url: '/v1/sessions', headers: { host, authorization } });
+  expect(answer.statusCode).toBe(503);
+  expect(answer.json()).toMatchObject({ code: 'gateway_stopping' });
+  expect(answer.headers['retry-after']).toBe('1');
+});
+
+test('a bus that is away makes it unready, and not dead', async () => {
+  const { app } = await appOnNothing();
+  expect((await app.inject({ url: '/healthz', headers: { host } })).statusCode).toBe(200);
+  const ready = await app.inject({ url: '/readyz', headers: { host } });
+  expect(ready.statusCode).toBe(503);
+  expect(ready.json()).toMatchObject({ code: 'nats_unreachable' });
+});
+
+test('what fails without a code is a 500 that says nothing of how', async () => {
+  const { app, authorization } = await appOnNothing({
+    clientOf: () => {
+      throw new Error('secret: the colour of the safe');
+    },
+  });
+  const answer = await app.inject({ url: '/v1/sessions', headers: { host, authorization } });
+  expect(answer.statusCode).toBe(500);
+  expect(answer.json()).toMatchObject({ code: 'internal' });
+  expect(answer.body).not.toContain('safe');
+});
+
+test('keys for tokens that cannot be had are not the token’s fault', async () => {
+  const { app } = await appOnNothing({
+    authenticator: { authenticate: () => Promise.reject(new Problem('auth_unavailable', 'no keys')) },
+  });
+  const answer = await app.inject({ url: '/v1/sessions', headers: { host, authorization: 'Bearer x' } });
+  expect(answer.statusCode).toBe(503);
+});
+
+test('a tenant whose key the gateway does not have is not served', async () => {
+  const { app, authorization } = await appOnNothing({ clientOf: () => null });
+  const answer = await app.inject({ url: '/v1/sessions', headers: { host, authorization } });
+  expect(answer.statusCode).toBe(403);
+  expect(answer.json()).toMatchObject({ code: 'not_permitted' });
+});
+
+test('a token in an address is no token', async () => {
+  const { app, authorization } = await appOnNothing();
+  const token = authorization.slice('Bearer '.length);
+  for (const query of [`access_token=${token}`, `token=${token}`]) {
+    const answer = await app.inject({ url: `/v1/sessions?${query}`, headers: { host } });
+    expect(answer.statusCode).toBe(401);
+  }
+});
+
+test('a page of a site that is allowed may ask first, and is answered by its name alone', async () => {
+  const site = 'https://app.example.com';
+  const { app, authorization } = await appOnNothing({}, { allowedOrigins: [site] });
+  const asked = await app.inject({
+    method: 'OPTIONS',
+    url: '/v1/sessions',
+    headers: { host, origin: site, 'access-control-request-method': 'POST' },
+  });
+  expect(asked.statusCode).toBe(204);
+  expect(asked.headers).toMatchObject({ 'access-control-allow-origin': site, vary: 'origin' });
+  expect(asked.headers['access-control-allow-credentials']).toBeUndefined();
+  const read = await app.inject({ url: '/v1/sessions', headers: { host, origin: site, authorization } });
+  expect(read.headers['access-control-allow-origin']).toBe(site);
+  const other = await app.inject({
+    method: 'OPTIONS',
+    url: '/v1/sessions',
+    headers: { host, origin: 'https://evil.example', 'access-control-request-method': 'POST' },
+  });
+  expect(other.statusCode).toBe(403);
+  expect(other.headers['access-control-allow-origin']).toBeUndefined();
+});
+
+test.each([
+  ['what is no HTTP', 'GARBAGE\r\n\r\n', 400, 'request_unreadable'],
+  ['a TLS hello', '\x16\x03\x01\x02\x00', 400, 'request_unreadable'],
+  [
+    'headers without end',
+    `GET / HTTP/1.1\r\nhost: gateway.test\r\nx: ${'x'.repeat(20_000)}\r\n\r\n`,
+    431,
+    'headers_too_large',
+  ],
+  [
+    'an upgrade to HTTP/2',
+    'GET /healthz HTTP/1.1\r\nhost: gateway.test\r\nconnection: upgrade, http2-settings\r\nupgrade: h2c\r\nhttp2-settings: AAMAAABk\r\n\r\n',
+    400,
+    'request_unreadable',
+  ],
+  [
+    'an address that cannot be read',
+    'GET /v1/sessions/%zz HTTP/1.1\r\nhost: gateway.test\r\nconnection: close\r\n\r\n',
+    404,
+    'route_not_found',
+  ],
+])('%s is answered with a problem, and the end', async (_what, sent, status, code) => {
+  const { app } = await appOnNothing();
+  const told = await connected(app, sent);
+  expect(told).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
+  expect(told).toMatch(/^content-type: application\/problem\+json/im);
+  expect(told).toMatch(/^x-content-type-options: nosniff\r$/m);
+  expect(JSON.parse(told.slice(told.indexOf('\r\n\r\n')))).toMatchObject({ status, code });
+  await app.close();
+});
+
+test('what nobody may say is not offered either', async () => {
+  const { app, authorization } = await appOnNothing();
+  const { body } = await app.inject({
+    method: 'POST',
+    url: '/v1/sessions/x/cancel',
+    headers: { host, authorization },
+    payload: { acto: 'me' },
+  });
+  const { detail } = JSON.parse(body) as { detail: string };
+  expect(detail).toBe('unknown field "acto"; cancel takes id, reason');
+});
+
+test('who has gone while a session is looked for takes no place among those who watch it', async () => {
+  let found: (n: number) => void = () => undefined;
+  const looked = new Promise<number>((resolve) => {
+    found = resolve;
+  });
+  let asked = false;
+  const session = {
+    id: 's',
+    ref: { tenant: 'default', sessionId: 's' },
+    lastNumber: () => {
+      asked = true;
+      return looked;
+    },
+  } as unknown as Session;
+  const metrics = createMetrics();
+  const feeds = new SessionFeeds(metrics);
+  const join = vi.spyOn(feeds, 'join');
+  const { app, authorization } = await appOnNothing({
+    feeds,
+    clientOf: () => ({ session: () => session }) as unknown as GatewayClient,
+  });
+  const url = new URL(await app.listen({ host: '127.0.0.1', port: 0 }));
+  const gone = new Promise((resolve) => {
+    app.server.once('request', (_request, answer) => answer.once('close', resolve));
+  });
+  const socket = connect({ host: url.hostname, port: Number(url.port) });
+  socket.write(
+    `GET /v1/sessions/s/events HTTP/1.1\r\nhost: ${host}\r\nauthorization: ${authorization}\r\naccept: text/event-stream\r\n\r\n`,
+  );
+  await vi.waitFor(() => expect(asked).toBe(true));
+  socket.destroy();
+  await gone;
+  found(1);
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(join).not.toHaveBeenCalled();
+  await app.close();
+});
+
+test('where the bus is away, it is not the hosts that are said to be', async () => {
+  const session = { ref: { tenant: 'default', sessionId: 's' }, state: () => Promise.reject(new NoHostError()) };
+  const client = { session: () => session } as unknown as GatewayClient;
+  const answered = async (ping: () => Promise<void>) => {
+    const { app, authorization } = await appOnNothing({ clientOf: () => client, ping });
+    return (await app.inject({ url: '/v1/sessions/s/pending', headers: { host, authorization } })).json();
+  };
+  expect(await answered(() => Promise.reject(new Error('disconnected')))).toMatchObject({
+    status: 503,
+    code: 'nats_unreachable',
+  });
+});

@@ -1,0 +1,212 @@
+/** One session for many watchers: each record once and in order, whatever is kept and however slow they are. */
+import type { BusSession, JournalStart, WatchItem } from '@coxswain/client';
+import type { Delta, JournalRecord } from '@coxswain/protocol';
+import { expect, test } from 'vitest';
+import { catchUpPages, JournalPages } from '../src/feed/journal-pages.ts';
+import { type FeedItem, SessionFeed } from '../src/feed/session-feed.ts';
+import { watchFeed } from '../src/feed/watch-feed.ts';
+import { LimitedReads } from '../src/limited-reads.ts';
+
+/** A journal that grows when it is told to, and what a session's handle reads of it. */
+class GrowingSession {
+  readonly stored: JournalRecord[] = [];
+  readonly #live: WatchItem[] = [];
+  #wake: () => void = () => undefined;
+  readsOfJournal = 0;
+
+  readonly session = {
+    ref: { tenant: 'default', sessionId: 's' },
+    watch: ({ signal }: { signal: AbortSignal }) => this.#watch(signal),
+    journal: ({ from = 1 }: { from?: number }) => this.#journal(from),
+  } as unknown as BusSession;
+
+  record(): void {
+    const record = { n: this.stored.length + 1 } as JournalRecord;
+    this.stored.push(record);
+    this.#live.push({ record });
+    this.#wake();
+  }
+
+  delta(text: string): void {
+    this.#live.push({ delta: { text } as Delta });
+    this.#wake();
+  }
+
+  async *#watch(signal: AbortSignal): AsyncGenerator<WatchItem> {
+    const newest = this.stored.at(-1);
+    this.#live.length = 0;
+    if (newest) yield { record: newest };
+    while (!signal.aborted) {
+      const item = this.#live.shift();
+      if (item) yield item;
+      else
+        await new Promise<void>((resolve) => {
+          this.#wake = resolve;
+          signal.addEventListener('abort', () => resolve(), { once: true });
+        });
+    }
+  }
+
+  async *#journal(from: number) {
+    this.readsOfJournal++;
+    for (const record of this.stored.slice(from - 1)) yield { record, bytes: new Uint8Array(500), seq: record.n * 3 };
+  }
+}
+
+function sink() {
+  const items: FeedItem[] = [];
+  let gate: Promise<void> | null = null;
+  let open: () => void = () => undefined;
+  return {
+    items,
+    get numbers() {
+      return items.flatMap(({ n }) => (n === null ? [] : [n]));
+    },
+    stall() {
+      gate = new Promise((resolve) => {
+        open = resolve;
+      });
+    },
+    go() {
+      open();
+      gate = null;
+    },
+    async write(item: FeedItem) {
+      await gate;
+      items.push(item);
+      return true;
+    },
+  };
+}
+
+const upTo = (count: number, from = 1) => Array.from({ length: count - from + 1 }, (_, i) => from + i);
+const settled = async () => {
+  for (let i = 0; i < 50; i++) await new Promise((resolve) => setImmediate(resolve));
+};
+
+function watching(feed: SessionFeed, growing: GrowingSession, from: JournalStart, deltas = true) {
+  const leaving = new AbortController();
+  const out = sink();
+  const readPage = catchUpPages(new JournalPages(new LimitedReads(1, 10)), growing.session);
+  const request = { from, deltas, signal: leaving.signal, readPage };
+  return { out, leave: () => leaving.abort(), done: watchFeed(feed, out, request) };
+}
+
+test('a watcher reads what it has missed, then what comes; the journal is followed once for all', async () => {
+  const growing = new GrowingSession();
+  for (let i = 0; i < 5; i++) growing.record();
+  const feed = new SessionFeed(growing.session);
+  const [one, other] = [watching(feed, growing, 1), watching(feed, growing, 4)];
+  await settled();
+  growing.delta('a');
+  growing.record();
+  await settled();
+  expect(one.out.numbers).toEqual(upTo(6));
+  expect(other.out.numbers).toEqual(upTo(6, 4));
+  expect(one.out.items.at(-2)).toMatchObject({ n: null, json: '{"text":"a"}' });
+  expect(growing.readsOfJournal).toBe(2);
+  one.leave();
+  other.leave();
+  await Promise.all([one.done, other.done]);
+  feed.stop();
+  await feed.done;
+});
+
+test('from the newest on nothing older is read', async () => {
+  const growing = new GrowingSession();
+  for (let i = 0; i < 5; i++) growing.record();
+  const feed = new SessionFeed(growing.session);
+  const first = watching(feed, growing, 'newest');
+  await settled();
+  growing.record();
+  await settled();
+  const later = watching(feed, growing, 'newest');
+  await settled();
+  expect(first.out.numbers).toEqual([5, 6]);
+  expect(later.out.numbers).toEqual([6]);
+  expect(growing.readsOfJournal).toBe(0);
+  first.leave();
+  later.leave();
+  await Promise.all([first.done, later.done]);
+  feed.stop();
+  await feed.done;
+});
+
+test('who comes back within what is kept reads no journal', async () => {
+  const growing = new GrowingSession();
+  growing.record();
+  const feed = new SessionFeed(growing.session);
+  const first = watching(feed, growing, 1);
+  await settled();
+  for (let i = 0; i < 20; i++) growing.record();
+  await settled();
+  first.leave();
+  await first.done;
+  const reads = growing.readsOfJournal;
+  const again = watching(feed, growing, 11);
+  await settled();
+  expect(again.out.numbers).toEqual(upTo(21, 11));
+  expect(growing.readsOfJournal).toBe(reads);
+  again.leave();
+  feed.stop();
+  await Promise.all([again.done, feed.done]);
+});
+
+test('who is slower than what is kept goes on in the journal: no record is missed, none comes twice', async () => {
+  const growing = new GrowingSession();
+  growing.record();
+  // Room for little more than one record.
+  const feed = new SessionFeed(growing.session, () => 100);
+  const slow = watching(feed, growing, 1);
+  await settled();
+  slow.out.stall();
+  for (let i = 0; i < 200; i++) {
+    growing.record();
+    growing.delta('x');
+  }
+  await settled();
+  slow.out.go();
+  await settled();
+  growing.record();
+  await settled();
+  expect(slow.out.numbers).toEqual(upTo(202));
+  slow.leave();
+  feed.stop();
+  await Promise.all([slow.done, feed.done]);
+});
+
+test('who asks for what is not there yet waits for it; deltas are for those who want them', async () => {
+  const growing = new GrowingSession();
+  growing.record();
+  const feed = new SessionFeed(growing.session);
+  const ahead = watching(feed, growing, 4, false);
+  await settled();
+  for (let i = 0; i < 4; i++) {
+    growing.delta('x');
+    growing.record();
+  }
+  await settled();
+  expect(ahead.out.items.map(({ n }) => n)).toEqual([4, 5]);
+  ahead.leave();
+  feed.stop();
+  await Promise.all([ahead.done, feed.done]);
+});
+
+test('what ends the feed is told to those who watch', async () => {
+  const broken = {
+    async *watch(): AsyncGenerator<WatchItem> {
+      yield { record: { n: 1 } as JournalRecord };
+      throw new Error('the journal has a hole');
+    },
+    async *journal() {},
+  } as unknown as BusSession;
+  const feed = new SessionFeed(broken);
+  const out = sink();
+  const request = {
+    from: 1,
+    deltas: true,
+    signal: new AbortController().signal,
+    readPage: async () => ({ records: [], more: false }),
+  };
+  await expect(watchFeed(feed, out, request)).rejects.toThrow('the journal has a hole');
+});

@@ -1,0 +1,55 @@
+/** A reader whose request for messages is lost, as it may be at a change of leaders, asks again and sees every record. */
+import { readFile } from 'node:fs/promises';
+import { createNatsJournal } from '@coxswain/adapter-nats';
+import type { SessionRef } from '@coxswain/protocol';
+import { jetstream } from '@nats-io/jetstream';
+import { expect, test } from 'vitest';
+import { followJournal, type JournalBus, readJournal } from '../../libs/client/src/read-journal.ts';
+import { busOfFile, withFault } from './contract-bus.ts';
+import { bytes, freshSession } from './fresh-session.ts';
+
+const bus = busOfFile();
+const recorded = new URL('../traces/approval-for-good.jsonl', import.meta.url);
+
+/** A session with some records. */
+async function stored(): Promise<{ ref: SessionRef; records: number }> {
+  const ref = freshSession();
+  const journal = createNatsJournal(bus.nc);
+  const lines = (await readFile(recorded, 'utf8')).trimEnd().split('\n');
+  let fence = 0;
+  for (const line of lines) {
+    const appended = await journal.append(ref, bytes(line), fence);
+    if (appended.status !== 'stored') throw new Error(`a record was not stored: ${appended.status}`);
+    fence = appended.fence;
+  }
+  return { ref, records: lines.length };
+}
+
+/** The bus, where the first request for messages never reaches the server. */
+function losingOne(): { readonly bus: JournalBus; lost(): number } {
+  let lost = 0;
+  const nc = withFault(bus.nc, (method, [subject]) => {
+    if (lost > 0 || method !== 'publish' || !String(subject).startsWith('$JS.API.CONSUMER.MSG.NEXT.')) return;
+    lost++;
+    return () => undefined;
+  });
+  return { bus: { nc, js: jetstream(nc) }, lost: () => lost };
+}
+
+test('whoever reads what is stored', { timeout: 20_000 }, async () => {
+  const { ref, records } = await stored();
+  const losing = losingOne();
+  const read = [];
+  for await (const { record } of readJournal(losing.bus, ref)) read.push(record.n);
+  expect(read).toEqual(Array.from({ length: records }, (_, i) => i + 1));
+  expect(losing.lost()).toBe(1);
+});
+
+test('whoever follows it', { timeout: 40_000 }, async () => {
+  const { ref, records } = await stored();
+  const losing = losingOne();
+  const read = [];
+  for await (const { record } of followJournal(losing.bus, ref)) if (read.push(record.n) === records) break;
+  expect(read).toEqual(Array.from({ length: records }, (_, i) => i + 1));
+  expect(losing.lost()).toBe(1);
+});

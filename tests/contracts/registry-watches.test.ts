@@ -1,0 +1,39 @@
+/** Whoever starts while the bus loses an answer asks again, and need not end: of the hooks, tools and personas that are announced. */
+import { createNatsHooks, createNatsPersonas, createNatsTools } from '@coxswain/adapter-nats';
+import { errors, type NatsConnection } from '@nats-io/nats-core';
+import { expect, test } from 'vitest';
+import { busOfFile, withFault } from './contract-bus.ts';
+
+const bus = busOfFile();
+
+/** The connection, where the first request for a consumer ends with an error. */
+function failingOnce(error: Error): NatsConnection {
+  let failed = false;
+  return withFault(bus.nc, (method, [subject]) => {
+    if (failed || method !== 'request' || !String(subject).startsWith('$JS.API.CONSUMER.CREATE.')) return;
+    failed = true;
+    return () => Promise.reject(error);
+  });
+}
+
+function keptLog() {
+  const warnings: string[] = [];
+  const warn = (_: object, said: string) => void warnings.push(said);
+  return { warnings, log: { debug() {}, info() {}, warn, error() {} } };
+}
+
+const announced = { hooks: createNatsHooks, tools: createNatsTools, personas: createNatsPersonas };
+
+test.each(Object.entries(announced))('%s: an answer that is lost is asked for again', async (_, open) => {
+  const { warnings, log } = keptLog();
+  const opened = await open(failingOnce(new errors.TimeoutError()), log);
+  expect(warnings).toEqual(['the bus does not answer now; it is asked again']);
+  await opened.stop();
+});
+
+test.each(Object.entries(announced))('%s: a refusal is told at once', async (_, open) => {
+  const { warnings, log } = keptLog();
+  const refusal = new errors.PermissionViolationError('no', 'publish', '$JS.API.CONSUMER.CREATE.KV_cox_registry');
+  await expect(open(failingOnce(refusal), log)).rejects.toThrow(refusal);
+  expect(warnings).toEqual([]);
+});

@@ -1,0 +1,41 @@
+/** docs/guides/client.md: every program in it is run as it stands. */
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { busAndHost } from './kit/fixture.ts';
+import { type GatewayUnderTest, startGateway } from './kit/gateway.ts';
+import { guidePrograms } from './kit/guide-programs.ts';
+import { scripted } from './kit/scripts.ts';
+
+vi.setConfig({ testTimeout: 120_000 });
+
+/** What each program says, in order. */
+const SAYS = [
+  /admin[\s\S]*default \d+ sessions/,
+  /hello\nend_turn, \d+ tokens/,
+  /true accepted\nnot_running/,
+  /that is all/,
+];
+
+const programs = await guidePrograms('client.md');
+const fixture = busAndHost();
+let gateway: GatewayUnderTest;
+
+beforeAll(async () => {
+  gateway = await startGateway(fixture.bus);
+});
+afterAll(async () => {
+  await gateway?.stop();
+  await programs.remove();
+});
+
+test('has as many programs as are looked at here', () => expect(programs.texts).toHaveLength(SAYS.length));
+
+test.each(SAYS.map((says, index) => [index + 1, says] as const))('program %i runs', async (number, says) => {
+  const child = await programs.start(number, {
+    COX_GATEWAY_URL: gateway.url,
+    COX_GATEWAY_TOKEN: gateway.token,
+    NATS_URL: fixture.bus.natsUrl,
+    COX_MODEL: await scripted([{ text: 'hello' }, { text: 'goodbye' }]),
+  });
+  expect(await child.exited, child.stderr).toEqual({ code: 0, signal: null });
+  expect(child.stdout).toMatch(says);
+});

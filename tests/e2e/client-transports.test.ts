@@ -1,0 +1,361 @@
+/**
+ * One client, two ways: whatever stands here holds over the bus and over HTTP, word by word. A program does not notice which it
+ * was given.
+ */
+import {
+  type Client,
+  type CommandRejectedError,
+  createEventTranslator,
+  newCommandId,
+  newSessionId,
+  type Session,
+  topState,
+} from '@coxswain/client';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { type ConnectedClient, connectOver, TRANSPORTS } from './kit/client-transports.ts';
+import { busAndHost } from './kit/fixture.ts';
+import { scratchFolder } from './kit/scratch.ts';
+import { type ScriptTurn, scripted } from './kit/scripts.ts';
+import { until } from './kit/until.ts';
+
+vi.setConfig({ testTimeout: 60_000 });
+
+const fixture = busAndHost();
+
+describe.each(TRANSPORTS)('over %s', (transport) => {
+  let connected: ConnectedClient;
+  let client: Client;
+
+  beforeAll(async () => {
+    connected = await connectOver(transport, fixture.bus);
+    client = connected.client;
+  });
+  afterAll(() => connected?.close());
+
+  async function start(turns: readonly ScriptTurn[], sessionId?: string): Promise<Session> {
+    const permissions = { rules: [{ tool: 'run_command', action: 'allow' as const }] };
+    const body = { prompt: 'go', model: await scripted(turns), root: await scratchFolder('root'), permissions };
+    return (await client.startSession(body, { sessionId, wait: 'accepted' })).session;
+  }
+
+  const QUICK: readonly ScriptTurn[] = [{ text: 'quick' }, { text: 'again' }];
+  const STREAMS: readonly ScriptTurn[] = [{ text: 'one two three four five six seven', chunk_ms: 20 }];
+  const MUTE: readonly ScriptTurn[] = [{ text: 'one two', chunk_ms: 86_400_000 }];
+  const WAITS: readonly ScriptTurn[] = [
+    { calls: [{ tool: 'run_command', args: { command: 'sleep 20' } }] },
+    { text: 'heard' },
+  ];
+  const ASKS: readonly ScriptTurn[] = [
+    { calls: [{ tool: 'write_file', args: { path: 'a.txt', content: 'a' } }] },
+    { text: 'done' },
+  ];
+
+  const asking = (session: Session) => until('an approval', async () => (await session.state()).approvals[0]);
+  const calling = (session: Session) =>
+    until('a call that runs', async () => (await session.state()).calls.find(({ status }) => status === 'running'));
+
+  describe('a run', () => {
+    test('is started, and its result is waited for; a prompt starts the next', async () => {
+      const session = await start(QUICK);
+      expect(await session.result()).toMatchObject({ run: 1, stopReason: 'end_turn', text: 'quick' });
+      const { receipt } = await session.prompt('more', { wait: 'accepted' });
+      expect(await session.result({ after: receipt?.n as number })).toMatchObject({ run: 2, text: 'again' });
+    });
+
+    test('under an id of the caller’s, started twice, is one', async () => {
+      const body = { prompt: 'go', model: await scripted(QUICK) };
+      const [id, sessionId] = [newCommandId(), newSessionId()];
+      const first = await client.startSession(body, { id, sessionId, wait: 'accepted' });
+      expect(first.sent).toMatchObject({ commandId: id, duplicate: false, receipt: { stage: 'accepted', n: 1 } });
+      await first.session.result();
+      const again = await client.startSession(body, { id, sessionId, wait: 'accepted' });
+      expect(again.sent).toMatchObject({ duplicate: true, receipt: { stage: 'accepted', n: 1 } });
+      const records = [];
+      for await (const { record } of again.session.journal()) records.push(record);
+      expect(records.flatMap(({ events }) => events).filter(({ type }) => type === 'agent_start')).toHaveLength(1);
+    });
+
+    test('is cancelled, and says so', async () => {
+      const session = await start(WAITS);
+      await calling(session);
+      expect((await session.cancel('enough', { wait: 'accepted' })).receipt).toMatchObject({ stage: 'accepted' });
+      expect(await session.result()).toMatchObject({ stopReason: 'cancelled' });
+    });
+  });
+
+  test('a call is approved with other arguments, and a second decision is refused', async () => {
+    const session = await start(ASKS);
+    const { call_id: callId } = await asking(session);
+    expect(await client.approvals()).toMatchObject([{ session_id: session.id, call_id: callId }]);
+    const args = { path: 'b.txt', content: 'b' };
+    await session.approve({ callId, decision: 'allow', args }, { wait: 'accepted' });
+    await session.result();
+    const late = session.approve({ callId, decision: 'deny' }, { wait: 'accepted' });
+    await expect(late).rejects.toMatchObject({ name: 'CommandRejectedError', code: 'not_pending' });
+    const written: unknown[] = [];
+    for await (const { record } of session.journal())
+      for (const event of record.events) if (event.type === 'call_started') written.push(event.args);
+    expect(written).toEqual([args]);
+  });
+
+  describe('events', () => {
+    test('come from the beginning and then live: every one once, in order, also of a session that is not there yet', async () => {
+      const session = client.session(newSessionId());
+      const numbers: number[] = [];
+      const following = (async () => {
+        for await (const record of session.events()) {
+          numbers.push(record.n);
+          if (record.events.some(({ type }) => type === 'agent_end')) return;
+        }
+      })();
+      await start(STREAMS, session.id);
+      await following;
+      expect(numbers).toEqual(numbers.map((_, index) => index + 1));
+      const later: number[] = [];
+      for await (const { n } of session.events({ from: 2 })) {
+        later.push(n);
+        if (n === numbers.length) break;
+      }
+      expect(later).toEqual(numbers.slice(1));
+      for await (const { record } of session.watch({ from: 'newest' })) {
+        expect(record?.n).toBe(numbers.length);
+        break;
+      }
+    });
+
+    test('with deltas give a text once, whether it was streamed or not', async () => {
+      const session = await start(STREAMS);
+      const translator = createEventTranslator();
+      let shown = '';
+      for await (const item of session.watch()) {
+        const events = item.delta ? translator.delta(item.delta) : translator.record(item.record);
+        for (const event of events) if (event.type === 'text_appended') shown += event.text;
+        if (events.some(({ type }) => type === 'run_ended')) break;
+      }
+      expect(shown).toBe('one two three four five six seven');
+    });
+
+    test('are left at once, however long nothing more comes', async () => {
+      const session = await start(MUTE);
+      for await (const { record } of session.watch())
+        if (record && topState(record.state) === 'assistant_streaming') break;
+      for await (const _record of session.events()) break;
+      const leaving = new AbortController();
+      const reading = (async () => {
+        for await (const { n } of session.events({ signal: leaving.signal })) if (n >= 1) leaving.abort();
+      })();
+      await reading;
+      const deltas = session.deltas(leaving.signal);
+      expect(await deltas.next()).toEqual({ done: true, value: undefined });
+      await session.cancel();
+    });
+
+    test('end with the client', async () => {
+      const another = await connectOver(transport, fixture.bus);
+      const session = await start(MUTE);
+      const following = (async () => {
+        const seen: number[] = [];
+        for await (const { n } of another.client.session(session.id).events()) {
+          seen.push(n);
+          if (n === 1) void another.client.close();
+        }
+        return seen;
+      })();
+      expect((await following)[0]).toBe(1);
+      expect(await another.client.closed()).toBeNull();
+      await another.close();
+      await session.cancel();
+    });
+  });
+
+  describe('controls', () => {
+    test('a steer is followed to its delivery, past a call that is cancelled', async () => {
+      const session = await start(WAITS);
+      const { call_id: callId } = await calling(session);
+      const delivered = session.steer('look', { wait: 'delivered', acceptedWithinMs: 30_000, timeoutMs: 50_000 });
+      await until('the steer to wait', async () => (await session.pending()).length === 1);
+      const cancelled = await session.cancelCall(callId, { reason: 'enough' }, { wait: 'accepted' });
+      expect(cancelled.receipt).toMatchObject({ stage: 'accepted', session_id: session.id });
+      expect((await delivered).receipt).toMatchObject({ stage: 'delivered', seam: 'post_tool_dispatch', turn: 1 });
+      expect(await session.receiptOf((await delivered).commandId)).toMatchObject({ stage: 'delivered' });
+      expect(await session.result()).toMatchObject({ text: 'heard' });
+    });
+
+    test('what waits is replaced, and revoked; whoever waits for its delivery is told', async () => {
+      const session = await start(WAITS);
+      await calling(session);
+      const id = newCommandId();
+      const told = expect(session.followup('later', { id, wait: 'delivered' })).rejects.toMatchObject({
+        name: 'CommandRevokedError',
+        code: 'revoked',
+        commandId: id,
+      });
+      await until('the follow-up to wait', async () => (await session.pending()).length === 1);
+      await session.replace(id, 'sooner', { wait: 'accepted' });
+      expect(await session.pending()).toMatchObject([{ command_id: id, body: 'sooner' }]);
+      await session.revoke(id, { wait: 'accepted' });
+      await told;
+      expect(await session.pending()).toEqual([]);
+      await expect(session.revoke(id, { wait: 'accepted' })).rejects.toMatchObject({ code: 'already_revoked' });
+      await session.cancel(undefined, { wait: 'accepted' });
+    });
+
+    test('a reminder brings all that it says of itself', async () => {
+      const session = await start(WAITS);
+      await calling(session);
+      const options = {
+        tags: ['style'],
+        ttlTurns: 2,
+        preserveOnCompact: true,
+        dedupeKey: 'k',
+        wait: 'accepted',
+      } as const;
+      await session.remind('be brief', options);
+      expect((await session.newest())?.events).toContainEqual(
+        expect.objectContaining({ type: 'reminder_injected', body: 'be brief', tags: ['style'], ttl_turns: 2 }),
+      );
+      await session.cancel(undefined, { wait: 'accepted' });
+    });
+
+    test('a session is suspended until a signal comes, or until it is resumed', async () => {
+      const session = await start([WAITS[0] as ScriptTurn, WAITS[0] as ScriptTurn, { text: 'awake' }]);
+      for (const wake of [() => session.signal('ready', { by: 'test' }), () => session.resume()]) {
+        const { call_id: callId } = await calling(session);
+        await session.suspend({ reason: 'lunch', signal: 'ready' }, { wait: 'accepted' });
+        await session.cancelCall(callId, {}, { wait: 'accepted' });
+        await until('it to sleep', async () => (await session.state()).suspended);
+        await wake();
+      }
+      expect(await session.result()).toMatchObject({ text: 'awake' });
+    });
+  });
+
+  describe('sessions', () => {
+    test('are forked at a record, and both stand beside each other', async () => {
+      const session = await start(QUICK);
+      await session.result();
+      const { session: fork, n, sent } = await session.fork({ wait: 'accepted' });
+      expect(n).toBe(await session.lastNumber());
+      expect(sent.receipt).toMatchObject({ stage: 'accepted' });
+      await fork.prompt('more', { wait: 'accepted' });
+      expect(await fork.result({ after: n + 1 })).toMatchObject({ text: 'again' });
+      await expect(client.session('nobody').fork()).rejects.toMatchObject({ code: 'session_not_found' });
+    });
+
+    test('stand in a tree, a list, and pages of it', async () => {
+      const session = await start(QUICK);
+      const other = await start(QUICK);
+      await session.result();
+      await other.result();
+      expect(await session.tree()).toMatchObject({
+        parent: null,
+        top: { session_id: session.id, state: 'stopped', stop_reason: 'end_turn', children: [] },
+      });
+      const all = await client.sessions();
+      expect(all.map(({ session_id }) => session_id)).toEqual(expect.arrayContaining([session.id, other.id]));
+      expect(all.map(({ at }) => at)).toEqual(all.map(({ at }) => at).sort());
+      expect((await client.sessionIds()).sort()).toEqual(all.map(({ session_id }) => session_id).sort());
+      const paged: string[] = [];
+      let cursor: string | undefined;
+      do {
+        const page = await client.listSessions({ state: 'stopped', limit: 2, cursor });
+        paged.push(...page.sessions.map(({ session_id }) => session_id));
+        cursor = page.next_cursor ?? undefined;
+      } while (cursor !== undefined);
+      const stopped = all.filter(({ state }) => state === 'stopped').map(({ session_id }) => session_id);
+      expect(paged.sort()).toEqual(stopped.sort());
+      const [detailed] = (await client.listSessions({ details: true, limit: 1 })).sessions;
+      expect(detailed?.details).toMatchObject({ turn: 1, approvals: 0 });
+      const forged = client.listSessions({ cursor: 'forged' });
+      await expect(forged).rejects.toMatchObject({ name: 'ReadRefusedError', code: 'invalid_field', field: 'cursor' });
+    });
+
+    test('are exported, line by line as they are stored', async () => {
+      const session = await start(QUICK);
+      await session.result();
+      const stored: string[] = [];
+      for await (const { bytes } of fixture.bus.client.session(session.id).journal())
+        stored.push(Buffer.from(bytes).toString());
+      const lines: string[] = [];
+      for await (const line of session.export()) lines.push(Buffer.from(line).toString());
+      expect(lines).toEqual(stored);
+    });
+
+    test('are deleted, and every way to them says so', async () => {
+      const session = await start(QUICK);
+      await session.result();
+      await session.delete('done with', { wait: 'accepted' });
+      const deleted = { code: 'session_deleted', tombstone: { reason: 'done with' } };
+      await expect(session.newest()).rejects.toMatchObject(deleted);
+      const read = async () => {
+        // Until it is swept, its records may come before the word that it is deleted.
+        for await (const _record of session.events());
+      };
+      await expect(read()).rejects.toMatchObject(deleted);
+      await expect(session.journal().next()).rejects.toMatchObject(deleted);
+      const { sessions } = await client.listSessions({ limit: 500 });
+      expect(sessions.map(({ session_id }) => session_id)).not.toContain(session.id);
+      expect((await client.sessions()).find(({ session_id }) => session_id === session.id)).toMatchObject({
+        state: 'deleted',
+        deleted: { reason: 'done with' },
+      });
+    });
+  });
+
+  describe('what is wrong', () => {
+    test('is told by the same codes and fields', async () => {
+      const session = await start(WAITS);
+      await calling(session);
+      const accepted = { wait: 'accepted' } as const;
+      const refusals: Record<string, () => Promise<unknown>> = {
+        'invalid_mode mode': () => session.send('steer', { body: 'x', mode: 'sideways' } as never),
+        'unknown_field boddy': () => session.send('steer', { boddy: 'x' } as never),
+        'empty_body body': () => session.steer('', accepted),
+        'invalid_id id': () => session.steer('x', { id: 'a b' }),
+        'session_busy undefined': () => session.send('start', { prompt: 'x' }, accepted),
+        'not_suspended undefined': () => session.resume(accepted),
+        'unknown_command_id command_id': () => session.revoke('never-sent', accepted),
+        'call_unknown call_id': () => session.approve({ callId: 'never-made', decision: 'allow' }, accepted),
+      };
+      const told: string[] = [];
+      for (const refused of Object.values(refusals)) {
+        const error: unknown = await refused().catch((reason: unknown) => reason);
+        const { name, code, field } = error as CommandRejectedError;
+        told.push(name === 'CommandRejectedError' ? `${code} ${field}` : String(name));
+      }
+      expect(told).toEqual(Object.keys(refusals));
+      await session.cancel(undefined, accepted);
+    });
+
+    test('also of a session of which nothing is known', async () => {
+      const session = client.session('unknown');
+      const unknown = { name: 'SessionNotFoundError', code: 'session_not_found', sessionId: 'unknown' };
+      await expect(session.state()).rejects.toMatchObject(unknown);
+      await expect(session.steer('x', { wait: 'accepted' })).rejects.toMatchObject(unknown);
+      expect(await session.newest()).toBeNull();
+      expect(await session.lastNumber()).toBe(0);
+      expect(await session.receiptOf('x')).toBeNull();
+      expect(await session.journal().next()).toEqual({ done: true, value: undefined });
+      expect(await session.export().next()).toEqual({ done: true, value: undefined });
+      expect(() => client.session('a.b')).toThrow(expect.objectContaining({ code: 'invalid_id' }));
+    });
+
+    test('a receipt that does not come in time is one, and the command stands', async () => {
+      const session = await start(WAITS);
+      await calling(session);
+      const sent = session.steer('later', { wait: 'delivered', timeoutMs: 300 });
+      await expect(sent).rejects.toMatchObject({
+        name: 'ReceiptTimeoutError',
+        code: 'receipt_timeout',
+        awaited: 'delivered',
+      });
+      expect(await session.pending()).toMatchObject([{ body: 'later' }]);
+      await session.cancel(undefined, { wait: 'accepted' });
+    });
+  });
+
+  test('whose sessions these are, and how far away they live', async () => {
+    expect(client.tenant).toBe('default');
+    expect(await client.roundTripMs()).toBeGreaterThanOrEqual(0);
+  });
+});

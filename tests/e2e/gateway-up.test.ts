@@ -1,0 +1,86 @@
+/** The gateway of `cox up`: on loopback, with a token of this start, found by `cox env`. */
+import { execFile } from 'node:child_process';
+import { readFile, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { CoxBed, jsonLines } from './cox-process.ts';
+import { builtConsole } from './kit/built-console.ts';
+import { clientOf } from './kit/gateway.ts';
+import { until } from './kit/until.ts';
+
+let bed: CoxBed;
+let up: ReturnType<CoxBed['start']>;
+let ready: { gateway_url: string; gateway_token: string };
+
+beforeAll(async () => {
+  await builtConsole();
+  bed = await CoxBed.make();
+  await bed.file('quick.yaml', 'turns: [{text: quick}]');
+  up = bed.start(['up', '--json'], { withinMs: 300_000 });
+  await up.seen(/"type":"ready"/);
+  ready = jsonLines(up.stdout())[0] as typeof ready;
+}, 120_000);
+afterAll(() => bed?.remove());
+
+test('a session is started over HTTP by what cox env gives', async () => {
+  const { stdout } = await bed.run(['env']);
+  const shell = await promisify(execFile)('/bin/sh', [
+    '-c',
+    `${stdout.trim()}; printf '%s %s' "$COX_GATEWAY_URL" "$COX_GATEWAY_TOKEN"`,
+  ]);
+  expect(shell.stdout).toBe(`${ready.gateway_url} ${ready.gateway_token}`);
+  const gateway = clientOf(ready.gateway_url, ready.gateway_token);
+  const model = `scripted/${join(bed.folder, 'quick.yaml')}`;
+  const started = await gateway.post('/v1/sessions?wait=accepted', { prompt: 'go', model });
+  expect(started).toMatchObject({ status: 202 });
+  await until(
+    'its end',
+    async () => (await gateway.get(`/v1/sessions/${started.body.session_id}`)).body.state === 'stopped',
+  );
+});
+
+test('nobody else on the machine comes in: the token is this user’s, and another start has another', async () => {
+  const file = join(bed.stateDir, 'gateway.json');
+  expect((await stat(file)).mode & 0o077).toBe(0);
+  expect(JSON.parse(await readFile(file, 'utf8'))).toMatchObject({ token: ready.gateway_token });
+  expect(await clientOf(ready.gateway_url, 'cox_guess').get('/v1/sessions')).toMatchObject({ status: 401 });
+  const other = bed.start(['up', '--json', '--state-dir', 'other']);
+  await other.seen(/"type":"ready"/);
+  const second = jsonLines(other.stdout())[0] as typeof ready;
+  expect(second.gateway_token).not.toBe(ready.gateway_token);
+  expect(await clientOf(ready.gateway_url, second.gateway_token).get('/v1/sessions')).toMatchObject({ status: 401 });
+  other.child.kill('SIGTERM');
+  expect((await other.end).code).toBe(0);
+});
+
+test('its console is there; the address that lets one in is not written where it may be kept', async () => {
+  const { origin } = new URL(ready.gateway_url);
+  const page = await fetch(`${origin}/`);
+  expect(page.headers.get('content-type')).toBe('text/html; charset=utf-8');
+  expect(await page.text()).toContain('<div id="app"></div>');
+  const other = bed.start(['up', '--state-dir', 'logged']);
+  await other.seen(/stop with Ctrl-C/);
+  expect(other.stderr()).toMatch(/console: http:\S+\/ \(asks for the token\)/);
+  expect(other.stdout() + other.stderr()).not.toMatch(/token=|cox_[\w-]{20}/);
+  other.child.kill('SIGTERM');
+  expect((await other.end).code).toBe(0);
+});
+
+test('without a gateway nothing listens', async () => {
+  const none = bed.start(['up', '--json', '--no-gateway', '--state-dir', 'none']);
+  await none.seen(/"type":"ready"/);
+  expect(jsonLines(none.stdout())[0]).not.toHaveProperty('gateway_url');
+  expect((await bed.run(['env', '--state-dir', 'none'])).stdout).not.toContain('COX_GATEWAY');
+  none.child.kill('SIGTERM');
+  expect((await none.end).code).toBe(0);
+  const both = await bed.run(['up', '--no-gateway', '--gateway-port', '7707', '--state-dir', 'none']);
+  expect(both.code).toBe(2);
+});
+
+test('it ends with the instance, and takes its file along', async () => {
+  up.child.kill('SIGTERM');
+  expect((await up.end).code).toBe(0);
+  await expect(stat(join(bed.stateDir, 'gateway.json'))).rejects.toThrow();
+  await expect(fetch(`${ready.gateway_url}/healthz`)).rejects.toThrow();
+});

@@ -1,0 +1,17 @@
+/** `cox` at a terminal: a pseudo-terminal that the test types at and reads. */
+import { spawn, spawnSync } from 'node:child_process';
+import { COX_MAIN } from './child.ts';
+import { cleanEnv } from './clean-env.ts';
+
+/** `script` of util-linux gives a command a terminal and passes on what it is sent; that of other systems does not. */
+export const hasTerminal = /util-linux/.test(spawnSync('script', ['--version'], { encoding: 'utf8' }).stdout ?? '');
+
+const quoted = (word: string) => `'${word.replaceAll("'", `'\\''`)}'`;
+
+/** Starts `cox` at one. */
+export function atTerminal(cox: readonly string[], cwd: string, env: NodeJS.ProcessEnv) {
+  return spawn('script', ['-qefc', [process.execPath, COX_MAIN, ...cox].map(quoted).join(' '), '/dev/null'], {
+    cwd,
+    env: cleanEnv({ TERM: 'xterm-256color', LANG: 'C.UTF-8', ...env }),
+  });
+}
