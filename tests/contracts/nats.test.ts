@@ -24,6 +24,7 @@ import { headers, type NatsConnection } from '@nats-io/nats-core';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { activeSessionsContract } from './active-sessions-contract.ts';
 import { blobsContract } from './blobs-contract.ts';
+import { withFault } from './contract-bus.ts';
 import { deletionContract } from './deletion-contract.ts';
 import { eventually } from './eventually.ts';
 import { bytes, freshSession, text } from './fresh-session.ts';
@@ -143,6 +144,19 @@ describe('NATS', { timeout: 60_000 }, () => {
       await update({ ...(await configOf(registry)), allow_rollup_hdrs: true });
       await ensureStreams(nc);
       expect((await configOf(registry)).allow_rollup_hdrs).toBe(false);
+    });
+
+    test('are made where a cluster that elects lost the request', async () => {
+      const bucket = `KV_${STREAMS.registry}`;
+      await nc.request(`$JS.API.STREAM.DELETE.${bucket}`, '', { timeout: 5_000 });
+      let lost = 0;
+      const losing = withFault(nc, (method, [subject]) => {
+        if (method !== 'publish' || subject !== `$JS.API.STREAM.CREATE.${bucket}` || lost > 0) return undefined;
+        return () => void (lost += 1);
+      });
+      await ensureStreams(losing);
+      expect(lost).toBe(1);
+      expect(await configOf(bucket)).toMatchObject({ name: bucket });
     });
 
     test('are not made on a server that would ignore half of their configuration', async () => {

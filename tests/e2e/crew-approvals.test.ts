@@ -1,19 +1,17 @@
 /** Calls of children that wait for a person, where the run of their parent is followed: told, decided and denied there. */
-import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { childIdOf } from '@coxswain/protocol';
 import { beforeAll, expect, test } from 'vitest';
-import { COX_MAIN, cox } from './kit/child.ts';
-import { cleanEnv } from './kit/clean-env.ts';
+import { cox } from './kit/child.ts';
 import { busAndHost } from './kit/fixture.ts';
 import { endOf, eventOf, journalOf } from './kit/journal.ts';
 import { scratchFolder } from './kit/scratch.ts';
 import { scripted } from './kit/scripts.ts';
+import { atTerminal, hasTerminal } from './kit/terminal.ts';
 
 const fixture = busAndHost();
-const hasTerminal = /util-linux/.test(spawnSync('script', ['--version'], { encoding: 'utf8' }).stdout ?? '');
 
 const delegate = (persona: string) => ({ tool: 'delegate', args: { persona, prompt: `Work, ${persona}.` } });
 const ALLOW = '\npermissions: {rules: [{tool: delegate, action: allow}]}\n';
@@ -94,11 +92,7 @@ test('--on-ask deny denies in the child, and JSON lines say so with its id', asy
 });
 
 test.skipIf(!hasTerminal)('y at the keyboard decides the call of a child (needs util-linux’ script)', async () => {
-  const line = [process.execPath, COX_MAIN, ...runOf('typed')].map((word) => `'${word}'`).join(' ');
-  const terminal = spawn('script', ['-qefc', line, '/dev/null'], {
-    cwd: folder,
-    env: cleanEnv({ ...env(), TERM: 'xterm-256color', LANG: 'C.UTF-8' }),
-  });
+  const terminal = atTerminal(runOf('typed'), folder, env());
   let shown = '';
   terminal.stdout.setEncoding('utf8').on('data', (text: string) => {
     if (!shown.includes('allow write_file?') && `${shown}${text}`.includes('allow write_file?'))

@@ -8,9 +8,10 @@ export const hasTerminal = /util-linux/.test(spawnSync('script', ['--version'], 
 
 const quoted = (word: string) => `'${word.replaceAll("'", `'\\''`)}'`;
 
-/** Starts `cox` at one. */
+/** Starts `cox` at one; its exit code is that of `cox`, not of a shell that got the same Ctrl-C. */
 export function atTerminal(cox: readonly string[], cwd: string, env: NodeJS.ProcessEnv) {
-  return spawn('script', ['-qefc', [process.execPath, COX_MAIN, ...cox].map(quoted).join(' '), '/dev/null'], {
+  const command = `exec ${[process.execPath, COX_MAIN, ...cox].map(quoted).join(' ')}`;
+  return spawn('script', ['-qefc', command, '/dev/null'], {
     cwd,
     env: cleanEnv({ TERM: 'xterm-256color', LANG: 'C.UTF-8', ...env }),
   });

@@ -9,6 +9,7 @@ import {
   failureOf,
   isStreamNameInUse,
   isStreamNotFound,
+  NatsUnavailableError,
   NotPermittedError,
 } from './nats-status.ts';
 import { NatsServerTooOldError } from './server/server-errors.ts';
@@ -124,13 +125,19 @@ async function update(wire: Wire, name: string, config: object): Promise<Awaited
   }
 }
 
+/** A cluster that is electing may lose a request. It is asked again: the same stream once more is the same stream. */
 async function create(wire: Wire, spec: StreamSpec): ReturnType<typeof ask> {
-  try {
-    return await ask(wire, 'CREATE', spec.name, spec);
-  } catch (error) {
-    throw error instanceof NotPermittedError ? new StreamsMissingError(spec.name) : error;
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await ask(wire, 'CREATE', spec.name, spec);
+    } catch (error) {
+      if (error instanceof NotPermittedError) throw new StreamsMissingError(spec.name);
+      if (!(error instanceof NatsUnavailableError) || attempt === CREATE_ATTEMPTS) throw error;
+    }
   }
 }
+
+const CREATE_ATTEMPTS = 3;
 
 async function ask(
   wire: Wire,
