@@ -152,7 +152,9 @@ describe('NATS', { timeout: 60_000 }, () => {
       let lost = 0;
       const losing = withFault(nc, (method, [subject]) => {
         if (method !== 'publish' || subject !== `$JS.API.STREAM.CREATE.${bucket}` || lost > 0) return undefined;
-        return () => void (lost += 1);
+        return () => {
+          lost += 1;
+        };
       });
       await ensureStreams(losing);
       expect(lost).toBe(1);
