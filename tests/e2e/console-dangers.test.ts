@@ -1,11 +1,9 @@
 /** The console where people could be misled: by a key too much, by what is not seen, by a session that is not there. */
-import type { Browser, Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { NO_BROWSER, startBrowser } from './kit/browser.ts';
-import { builtConsole } from './kit/built-console.ts';
-import { openConsole } from './kit/console-page.ts';
+import type { Page } from 'playwright-core';
+import { describe, expect, test } from 'vitest';
+import { NO_BROWSER } from './kit/browser.ts';
+import { consoleOfFile } from './kit/console-page.ts';
 import { busAndHost } from './kit/fixture.ts';
-import { type GatewayUnderTest, startGateway } from './kit/gateway.ts';
 import { BROWSER } from './kit/headless-page.ts';
 import { scratchFolder } from './kit/scratch.ts';
 import { scripted } from './kit/scripts.ts';
@@ -27,29 +25,16 @@ if (BROWSER === null) {
 
 function inBrowser(): void {
   const fixture = busAndHost();
-  let gateway: GatewayUnderTest;
-  let browser: Browser;
-  const trouble: string[] = [];
-
-  beforeAll(async () => {
-    gateway = await startGateway(fixture.bus, { consoleFolder: await builtConsole() });
-    browser = await startBrowser();
-  }, 120_000);
-  afterAll(async () => {
-    await browser?.close();
-    await gateway?.stop();
-  });
-
-  const open = () => openConsole(browser, gateway, trouble);
+  const served = consoleOfFile(fixture);
 
   async function asks(path: string): Promise<{ readonly page: Page; readonly id: string }> {
-    const { body } = await gateway.post('/v1/sessions?wait=accepted', {
+    const { body } = await served.gateway.post('/v1/sessions?wait=accepted', {
       prompt: 'go',
       model: await scripted([{ calls: [{ tool: 'write_file', args: { path, content: 'x' } }] }, { text: 'done' }]),
       root: await scratchFolder('root'),
     });
-    const page = await open();
-    await page.goto(`${gateway.url}/#/sessions/${body.session_id}`);
+    const page = await served.open();
+    await page.goto(`${served.gateway.url}/#/sessions/${body.session_id}`);
     await page.locator('.approval').waitFor();
     return { page, id: body.session_id as string };
   }
@@ -62,10 +47,12 @@ function inBrowser(): void {
     await page.getByLabel(/decide later calls/).press('Enter');
     await page.getByRole('button', { name: 'Deny' }).click();
     await page.locator('.call').getByText('denied by tester: not this file', { exact: true }).waitFor();
-    const { records } = (await gateway.get(`/v1/sessions/${id}/events`)).body as { records: { events: object[] }[] };
+    const { records } = (await served.gateway.get(`/v1/sessions/${id}/events`)).body as {
+      records: { events: object[] }[];
+    };
     const decisions = records.flatMap(({ events }) => events).filter((event) => 'decision' in event);
     expect(decisions).toMatchObject([{ decision: 'deny', reason: 'not this file' }]);
-    expect(trouble).toEqual([]);
+    expect(served.trouble).toEqual([]);
   }, 60_000);
 
   test('what would not be seen of arguments is written out, and what is edited is what was asked', async () => {
@@ -76,21 +63,21 @@ function inBrowser(): void {
     expect(await page.getByLabel('Arguments, as JSON').inputValue()).toContain(shown);
     await page.locator('.call summary', { hasText: 'arguments' }).click();
     expect(await page.locator('.call pre').first().textContent()).toContain(shown);
-    await gateway.post(`/v1/sessions/${id}/cancel?wait=accepted`);
-    expect(trouble).toEqual([]);
+    await served.gateway.post(`/v1/sessions/${id}/cancel?wait=accepted`);
+    expect(served.trouble).toEqual([]);
   }, 60_000);
 
   test('what waits for somebody can be seen and pressed on the smallest screen', async () => {
     const { id } = await asks('small.txt');
-    const page = await openConsole(browser, gateway, trouble, { viewport: { width: 320, height: 568 } });
-    await page.goto(`${gateway.url}/#/sessions/${id}`);
+    const page = await served.open({ viewport: { width: 320, height: 568 } });
+    await page.goto(`${served.gateway.url}/#/sessions/${id}`);
     await page.locator('.approval').waitFor();
     await page.locator('.approval').scrollIntoViewIfNeeded();
     const seen = await page.evaluate<number>(HOW_MUCH_IS_SEEN);
     expect(seen).toBeGreaterThan(0.9);
     expect(await page.evaluate<string[]>(TOO_SMALL)).toEqual([]);
-    await gateway.post(`/v1/sessions/${id}/cancel?wait=accepted`);
-    expect(trouble).toEqual([]);
+    await served.gateway.post(`/v1/sessions/${id}/cancel?wait=accepted`);
+    expect(served.trouble).toEqual([]);
   }, 60_000);
 
   test('g leads into the list, and Enter on to the session', async () => {
@@ -101,23 +88,23 @@ function inBrowser(): void {
     await page.locator('.session-row:focus').waitFor();
     await page.keyboard.press('Enter');
     await page.waitForURL((url) => url.hash === `#/sessions/${id}`);
-    await gateway.post(`/v1/sessions/${id}/cancel?wait=accepted`);
+    await served.gateway.post(`/v1/sessions/${id}/cancel?wait=accepted`);
   }, 60_000);
 
   test('an address with a token is taken where the page is open already, and leaves no token in it', async () => {
-    const page = await (await browser.newContext()).newPage();
-    await page.goto(`${gateway.url}/#token=cox_over`);
+    const page = await (await served.browser.newContext()).newPage();
+    await page.goto(`${served.gateway.url}/#token=cox_over`);
     await page.getByRole('alert').getByText('unauthorized').waitFor();
-    await page.goto(`${gateway.url}/#token=${gateway.token}`);
+    await page.goto(`${served.gateway.url}/#token=${served.gateway.token}`);
     await page.getByRole('navigation', { name: 'Console' }).waitFor();
     expect(page.url()).not.toContain('token');
   }, 60_000);
 
   test('a session that is not there is said to be none, and shown once it is', async () => {
-    const page = await open();
-    await page.goto(`${gateway.url}/#/sessions/comes-later`);
+    const page = await served.open();
+    await page.goto(`${served.gateway.url}/#/sessions/comes-later`);
     await page.getByText('There is no session comes-later.').waitFor();
-    await gateway.post('/v1/sessions?wait=accepted', {
+    await served.gateway.post('/v1/sessions?wait=accepted', {
       session_id: 'comes-later',
       prompt: 'go',
       model: await scripted([{ text: 'Here I am.' }]),
@@ -125,7 +112,7 @@ function inBrowser(): void {
     await page.locator('.answer', { hasText: 'Here I am.' }).waitFor();
     await page.getByText('There is no session comes-later.').waitFor({ state: 'detached' });
     // The browser itself tells of the answer 404.
-    expect(trouble.filter((text) => !text.includes('404'))).toEqual([]);
-    trouble.length = 0;
+    expect(served.trouble.filter((text) => !text.includes('404'))).toEqual([]);
+    served.trouble.length = 0;
   }, 60_000);
 }

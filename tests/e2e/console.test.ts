@@ -3,13 +3,13 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { newToken, writeTokens } from '@coxswain/gateway';
 import { SessionInspector } from '@coxswain/session';
-import type { Browser, Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { NO_BROWSER, picturesFolder, startBrowser } from './kit/browser.ts';
+import type { Page } from 'playwright-core';
+import { describe, expect, test } from 'vitest';
+import { NO_BROWSER, picturesFolder } from './kit/browser.ts';
 import { builtConsole } from './kit/built-console.ts';
-import { openConsole } from './kit/console-page.ts';
+import { consoleOfFile } from './kit/console-page.ts';
 import { busAndHost } from './kit/fixture.ts';
-import { type GatewayUnderTest, startGateway } from './kit/gateway.ts';
+import { startGateway } from './kit/gateway.ts';
 import { BROWSER } from './kit/headless-page.ts';
 import { endOf } from './kit/journal.ts';
 import { scratchFolder } from './kit/scratch.ts';
@@ -39,23 +39,7 @@ if (BROWSER === null) {
 
 function inBrowser(): void {
   const fixture = busAndHost();
-  let gateway: GatewayUnderTest;
-  let browser: Browser;
-  /** What no page of ours may cause: refused by its policy, asked of others, thrown. */
-  const trouble: string[] = [];
-
-  beforeAll(async () => {
-    const consoleFolder = await builtConsole();
-    gateway = await startGateway(fixture.bus, { consoleFolder });
-    browser = await startBrowser();
-  }, 120_000);
-  afterAll(async () => {
-    await browser?.close();
-    await gateway?.stop();
-  });
-
-  const open = (options: Parameters<Browser['newContext']>[0] = {}): Promise<Page> =>
-    openConsole(browser, gateway, trouble, options);
+  const served = consoleOfFile(fixture);
 
   const picture = (page: Page, name: string) => page.screenshot({ path: join(picturesFolder, `${name}.png`) });
   const state = (page: Page) => page.locator('.session-state .badge');
@@ -96,8 +80,8 @@ function inBrowser(): void {
   }
 
   test('a session is started, watched, steered, decided, cancelled, slid back and forked, by the keyboard alone', async () => {
-    const page = await open();
-    expect(page.url()).toBe(`${gateway.url}/#/`);
+    const page = await served.open();
+    expect(page.url()).toBe(`${served.gateway.url}/#/`);
     const root = await scratchFolder('root');
 
     await page.keyboard.press('n');
@@ -174,7 +158,7 @@ function inBrowser(): void {
 
     // Back in time: state and transcript as they were after every record.
     const id = /sessions\/([\w-]+)/.exec(page.url())?.[1] ?? '';
-    const { records } = (await gateway.get(`/v1/sessions/${id}/events`)).body as {
+    const { records } = (await served.gateway.get(`/v1/sessions/${id}/events`)).body as {
       records: { n: number; state: string | Record<string, string> }[];
     };
     await page.keyboard.press('3');
@@ -199,11 +183,11 @@ function inBrowser(): void {
     await page.keyboard.press('f');
     await page.waitForURL((url) => !url.hash.includes(id));
     await page.getByText(`from record ${at} of`).waitFor();
-    expect(trouble).toEqual([]);
+    expect(served.trouble).toEqual([]);
   }, 240_000);
 
   test('the whole path of a session is gone through step by step, each step the machine’s own', async () => {
-    const { body } = await gateway.post('/v1/sessions?wait=accepted', {
+    const { body } = await served.gateway.post('/v1/sessions?wait=accepted', {
       prompt: 'go',
       model: await scripted([{ calls: [{ tool: 'list_files' }] }, { text: 'done' }]),
       root: await scratchFolder('root'),
@@ -216,8 +200,8 @@ function inBrowser(): void {
     // More than one of a record: the slider alone would pass over most.
     expect(states.length).toBeGreaterThan(2 * records.length);
 
-    const page = await open();
-    await page.goto(`${gateway.url}/#/sessions/${id}?tab=statechart`);
+    const page = await served.open();
+    await page.goto(`${served.gateway.url}/#/sessions/${id}?tab=statechart`);
     const where = page.locator('.step-where');
     await where.filter({ hasText: `step ${states.length} of ${states.length}` }).waitFor();
     expect(await page.locator('.path').textContent()).not.toContain('the likeliest');
@@ -233,24 +217,24 @@ function inBrowser(): void {
     await picture(page, 'statechart-stepped-light');
     await page.keyboard.press('.');
     await page.getByText(`live, record ${records.length}`).waitFor();
-    expect(trouble).toEqual([]);
+    expect(served.trouble).toEqual([]);
   }, 120_000);
 
   test('what is pending is revoked and replaced; a session is suspended, resumed and cancelled', async () => {
-    const page = await open();
+    const page = await served.open();
     const model = await scripted([
       { calls: [{ tool: 'run_command', args: { command: 'sleep 30' } }] },
       { text: 'Heard.', delay_ms: 200 },
       { text: 'Never said.', delay_ms: 60_000 },
     ]);
     const permissions = { rules: [{ tool: 'run_command', action: 'allow' }] };
-    const { body } = await gateway.post('/v1/sessions?wait=accepted', {
+    const { body } = await served.gateway.post('/v1/sessions?wait=accepted', {
       prompt: 'go',
       model,
       permissions,
       root: await scratchFolder('root'),
     });
-    await page.goto(`${gateway.url}/#/sessions/${body.session_id}`);
+    await page.goto(`${served.gateway.url}/#/sessions/${body.session_id}`);
     await page.locator('.call').getByText('running').waitFor();
     for (const text of ['take this back', 'say it better']) {
       await page.keyboard.press('s');
@@ -292,16 +276,16 @@ function inBrowser(): void {
       await page.locator('.moment, .tree-row, .usage-view table').first().waitFor();
       await picture(page, `${name}-light`);
     }
-    expect(trouble).toEqual([]);
+    expect(served.trouble).toEqual([]);
   }, 120_000);
 
   test('what a model and a tool have written is shown, and never run', async () => {
-    const page = await open();
+    const page = await served.open();
     const root = await scratchFolder('root');
     await writeFile(join(root, 'evil.html'), HOSTILE);
     const model = await scripted([{ calls: [{ tool: 'read_file', args: { path: 'evil.html' } }] }, { text: HOSTILE }]);
-    const { body } = await gateway.post('/v1/sessions?wait=accepted', { prompt: HOSTILE, model, root });
-    await page.goto(`${gateway.url}/#/sessions/${body.session_id}`);
+    const { body } = await served.gateway.post('/v1/sessions?wait=accepted', { prompt: HOSTILE, model, root });
+    await page.goto(`${served.gateway.url}/#/sessions/${body.session_id}`);
     await seesState(page, 'stopped (end_turn)');
     for (const place of ['.prompt', '.call', '.answer'])
       expect(await page.locator(place).first().textContent()).toContain('<script>window.pwned = "script"</script>');
@@ -310,23 +294,23 @@ function inBrowser(): void {
     await page.locator('.answer').getByText('press me').click();
     expect(await page.evaluate<unknown>('window.pwned')).toBeUndefined();
     await picture(page, 'hostile-light');
-    expect(trouble).toEqual([]);
+    expect(served.trouble).toEqual([]);
   }, 60_000);
 
   test('whoever has no token, or a wrong one, is asked for it; another tab of the same browser has none', async () => {
-    const page = await open();
+    const page = await served.open();
     const beside = await page.context().newPage();
-    await beside.goto(gateway.url);
+    await beside.goto(served.gateway.url);
     await beside.getByLabel('Token').fill('cox_wrong');
     await picture(beside, 'sign-in-light');
     await beside.getByRole('button', { name: 'Sign in' }).click();
     await beside.getByRole('alert').getByText('unauthorized').waitFor();
-    await beside.getByLabel('Token').fill(gateway.token);
+    await beside.getByLabel('Token').fill(served.gateway.token);
     await beside.getByRole('button', { name: 'Sign in' }).click();
     await beside.getByRole('navigation', { name: 'Console' }).waitFor();
     // The browser itself tells of the answer 401.
-    expect(trouble.filter((text) => !text.includes('401'))).toEqual([]);
-    trouble.length = 0;
+    expect(served.trouble.filter((text) => !text.includes('401'))).toEqual([]);
+    served.trouble.length = 0;
   }, 60_000);
 
   test('what a token may not is not offered', async () => {
@@ -338,14 +322,14 @@ function inBrowser(): void {
     });
     const tokensFile = join(await scratchFolder('tokens'), 'tokens.json');
     await writeTokens(tokensFile, [reader.stored]);
-    const { body } = await gateway.post('/v1/sessions?wait=accepted', {
+    const { body } = await served.gateway.post('/v1/sessions?wait=accepted', {
       prompt: 'go',
       model: await scripted([{ calls: [{ tool: 'write_file', args: { path: 'a', content: 'b' } }] }, { text: 'x' }]),
       root: await scratchFolder('root'),
     });
     const other = await startGateway(fixture.bus, { consoleFolder: await builtConsole(), tokensFile });
     try {
-      const page = await (await browser.newContext()).newPage();
+      const page = await (await served.browser.newContext()).newPage();
       await page.goto(`${other.url}/#token=${reader.token}`);
       await page.goto(`${other.url}/#/sessions/${body.session_id}`);
       await page.locator('.approval').waitFor();
@@ -354,14 +338,18 @@ function inBrowser(): void {
       expect(await page.getByText('New session').count()).toBe(0);
     } finally {
       await other.stop();
-      await gateway.post(`/v1/sessions/${body.session_id}/cancel?wait=accepted`, {});
+      await served.gateway.post(`/v1/sessions/${body.session_id}/cancel?wait=accepted`, {});
     }
   }, 60_000);
 
   test('in the dark, on a phone, and both', async () => {
     const model = await sessionModel();
     const root = await scratchFolder('root');
-    const { body } = await gateway.post('/v1/sessions?wait=accepted', { prompt: 'Look at the harbour.', model, root });
+    const { body } = await served.gateway.post('/v1/sessions?wait=accepted', {
+      prompt: 'Look at the harbour.',
+      model,
+      root,
+    });
     const phone = { viewport: { width: 390, height: 844 }, deviceScaleFactor: 2, hasTouch: true };
     const looks = [
       ['dark', { colorScheme: 'dark' }],
@@ -369,14 +357,14 @@ function inBrowser(): void {
       ['phone-dark', { colorScheme: 'dark', ...phone }],
     ] as const;
     for (const [name, options] of looks) {
-      const page = await open(options);
+      const page = await served.open(options);
       await page.locator('.session-row').first().waitFor();
       await picture(page, `sessions-${name}`);
-      await page.goto(`${gateway.url}/#/sessions/${body.session_id}`);
+      await page.goto(`${served.gateway.url}/#/sessions/${body.session_id}`);
       await seesState(page, 'function_awaiting_approval');
       await picture(page, `approval-${name}`);
       for (const tab of ['timeline', 'statechart', 'usage']) {
-        await page.goto(`${gateway.url}/#/sessions/${body.session_id}?tab=${tab}`);
+        await page.goto(`${served.gateway.url}/#/sessions/${body.session_id}?tab=${tab}`);
         await page.locator('.moment, svg.chart .node.active, .usage-view').first().waitFor();
         await picture(page, `${tab}-${name}`);
         const wide = await page.evaluate<number>(HOW_MUCH_TOO_WIDE);
@@ -384,7 +372,7 @@ function inBrowser(): void {
       }
       await page.context().close();
     }
-    const page = await open({ colorScheme: 'light' });
+    const page = await served.open({ colorScheme: 'light' });
     await page.keyboard.press('?');
     await page.getByRole('dialog', { name: 'Keys' }).waitFor();
     await picture(page, 'keys-light');
@@ -395,7 +383,7 @@ function inBrowser(): void {
       await page.keyboard.press('t');
       await expect.poll(theme).toBe(next);
     }
-    await gateway.post(`/v1/sessions/${body.session_id}/cancel?wait=accepted`, {});
-    expect(trouble).toEqual([]);
+    await served.gateway.post(`/v1/sessions/${body.session_id}/cancel?wait=accepted`, {});
+    expect(served.trouble).toEqual([]);
   }, 120_000);
 }

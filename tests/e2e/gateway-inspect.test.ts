@@ -10,6 +10,7 @@ import { busAndHost } from './kit/fixture.ts';
 import { type GatewayUnderTest, startGateway } from './kit/gateway.ts';
 import { guidePrograms } from './kit/guide-programs.ts';
 import { endOf, journalOf } from './kit/journal.ts';
+import { openSocket } from './kit/page-socket.ts';
 import { scratchFolder } from './kit/scratch.ts';
 import { scripted } from './kit/scripts.ts';
 import { until } from './kit/until.ts';
@@ -48,24 +49,6 @@ function received(on: GatewayUnderTest, path: string): readonly StatelyInspectio
   const server = `ws://inspector:${on.token}@127.0.0.1:${on.port}${path}`;
   createWebSocketReceiver({ server }).subscribe((event) => void events.push(event));
   return events;
-}
-
-/** A connection of which the end is seen, as a page opens one. */
-function open(on: GatewayUnderTest, path: string, { token = on.token, origin = on.url } = {}) {
-  const socket = new WebSocket(`ws://127.0.0.1:${on.port}${path}`, ['coxswain.v1', `bearer.${token}`], { origin });
-  const messages: InspectionMessage[] = [];
-  let closed: { code: number; reason: string } | null = null;
-  let refused: number | null = null;
-  socket.on('message', (data) => messages.push(JSON.parse(String(data)) as InspectionMessage));
-  socket.on('close', (code, reason) => {
-    closed = { code, reason: String(reason) };
-  });
-  socket.on('error', () => undefined);
-  socket.on('unexpected-response', (_request, answer) => {
-    refused = answer.statusCode ?? 0;
-    socket.terminate();
-  });
-  return { socket, messages, closed: () => closed, refused: () => refused };
 }
 
 const placeOf = (message: InspectionMessage | undefined) => (message as SnapshotMessage | undefined)?.coxswain;
@@ -145,7 +128,7 @@ test('the program of the guide lists the machine, and follows it to its end', as
 test('after each record the state is the one that the record says', async () => {
   const id = await ended();
   const { records } = await journalOf(fixture.bus, id);
-  const { messages, socket } = open(gateway, inspectPath(id));
+  const { messages, socket } = openSocket<InspectionMessage>(gateway, inspectPath(id));
   await until('all', () => messages.find(isLastOf(records.length)));
   const said = new Map<number, unknown>();
   for (const message of messages)
@@ -162,13 +145,13 @@ test('it begins where it is asked to, and what was is in its first snapshot', as
     ['?from=3', 3],
     ['?from=newest', records.length],
   ] as const) {
-    const { messages, socket } = open(gateway, inspectPath(id, query));
+    const { messages, socket } = openSocket<InspectionMessage>(gateway, inspectPath(id, query));
     await until('all', () => messages.find(isLastOf(records.length)));
     expect(messages).toEqual(JSON.parse(JSON.stringify(await foldOf(id, from))));
     expect((messages[0] as ActorMessage).snapshot.value).toEqual(records[from - 2]?.state);
     socket.close();
   }
-  const bare = open(gateway, inspectPath(id, '?context=false'));
+  const bare = openSocket<InspectionMessage>(gateway, inspectPath(id, '?context=false'));
   await until('all', () => bare.messages.find(isLastOf(records.length)));
   for (const message of bare.messages) if ('snapshot' in message) expect(message.snapshot.context).toEqual({});
   bare.socket.close();
@@ -177,7 +160,7 @@ test('it begins where it is asked to, and what was is in its first snapshot', as
 test('who asks for what is yet to come sees the machine, and then what comes', async () => {
   const id = await ended();
   const { length } = (await journalOf(fixture.bus, id)).records;
-  const { messages, socket } = open(gateway, inspectPath(id, `?from=${length + 1}`));
+  const { messages, socket } = openSocket<InspectionMessage>(gateway, inspectPath(id, `?from=${length + 1}`));
   await until('the machine', () => messages[0]);
   expect(messages).toMatchObject([{ type: '@xstate.actor', snapshot: { value: 'stopped' }, coxswain: { n: length } }]);
   await gateway.post(`/v1/sessions/${id}/prompt?wait=accepted`, { body: 'again' });
@@ -188,12 +171,12 @@ test('who asks for what is yet to come sees the machine, and then what comes', a
 
 test('what an inspector sends changes nothing', async () => {
   const id = await ended();
-  const { messages, socket, closed } = open(gateway, inspectPath(id));
+  const { messages, socket, closed } = openSocket<InspectionMessage>(gateway, inspectPath(id));
   await until('the machine', () => messages[0]);
   const { length } = (await journalOf(fixture.bus, id)).records;
   socket.send(JSON.stringify({ type: 'command', verb: 'prompt', body: { body: 'more' } }));
   socket.send('@statelyai.connected');
-  const other = open(gateway, inspectPath(id));
+  const other = openSocket<InspectionMessage>(gateway, inspectPath(id));
   await until('all', () => other.messages.find(isLastOf(length)));
   expect(closed()).toBeNull();
   expect((await journalOf(fixture.bus, id)).records).toHaveLength(length);
@@ -213,18 +196,18 @@ test('no token, a wrong one, one that may not read, another tenant’s, another 
   const own = await startGateway(fixture.bus, { tokensFile });
   try {
     const path = inspectPath(id);
-    const ok = open(own, path, { token: reader.token });
+    const ok = openSocket<InspectionMessage>(own, path, { token: reader.token });
     await until('the machine', () => ok.messages[0]);
     ok.socket.close();
     for (const [page, status] of [
-      [open(own, path, { token: '' }), 401],
-      [open(own, path, { token: 'cox_wrong' }), 401],
-      [open(own, path, { token: steerer.token }), 403],
-      [open(own, path, { token: stranger.token }), 404],
-      [open(own, path, { token: reader.token, origin: 'https://evil.example' }), 403],
-      [open(own, inspectPath('nobody'), { token: reader.token }), 404],
-      [open(own, inspectPath(id, '?from=0'), { token: reader.token }), 400],
-      [open(own, inspectPath(id, '?form=1'), { token: reader.token }), 400],
+      [openSocket<InspectionMessage>(own, path, { token: '' }), 401],
+      [openSocket<InspectionMessage>(own, path, { token: 'cox_wrong' }), 401],
+      [openSocket<InspectionMessage>(own, path, { token: steerer.token }), 403],
+      [openSocket<InspectionMessage>(own, path, { token: stranger.token }), 404],
+      [openSocket<InspectionMessage>(own, path, { token: reader.token, origin: 'https://evil.example' }), 403],
+      [openSocket<InspectionMessage>(own, inspectPath('nobody'), { token: reader.token }), 404],
+      [openSocket<InspectionMessage>(own, inspectPath(id, '?from=0'), { token: reader.token }), 400],
+      [openSocket<InspectionMessage>(own, inspectPath(id, '?form=1'), { token: reader.token }), 400],
     ] as const)
       expect(await until('the refusal', () => page.refused())).toBe(status);
     // The name of an address cannot be forged by a page, and a page cannot be by another name.
@@ -245,7 +228,7 @@ test('no token, a wrong one, one that may not read, another tenant’s, another 
 
 test('a gateway that stops says so by the close alone', async () => {
   const own = await startGateway(fixture.bus);
-  const { messages, closed } = open(own, inspectPath(await ended()));
+  const { messages, closed } = openSocket<InspectionMessage>(own, inspectPath(await ended()));
   await until('the machine', () => messages[0]);
   await own.stop();
   expect(await until('the end', () => closed())).toEqual({ code: 1001, reason: 'gateway_stopping' });
@@ -260,7 +243,7 @@ test('a token that is taken back ends it', async () => {
   await writeTokens(tokensFile, [stored, keeper.stored]);
   const own = await startGateway(fixture.bus, { tokensFile, times: { heartbeatMs: 500 } });
   try {
-    const { messages, closed } = open(own, inspectPath(await ended()), { token });
+    const { messages, closed } = openSocket<InspectionMessage>(own, inspectPath(await ended()), { token });
     await until('the machine', () => messages[0]);
     await writeTokens(tokensFile, [keeper.stored]);
     expect(await until('the end', () => closed())).toEqual({ code: 4000, reason: 'unauthorized' });
@@ -282,7 +265,7 @@ test('who never reads is cut off, and not buffered', async () => {
     await endOf(fixture.bus, id);
     const bytes = (await foldOf(id)).reduce((sum, message) => sum + JSON.stringify(message).length, 0);
     expect(bytes, 'more than connections keep on their way').toBeGreaterThan(20 * 1024 * 1024);
-    const { socket, messages, closed } = open(own, inspectPath(id));
+    const { socket, messages, closed } = openSocket<InspectionMessage>(own, inspectPath(id));
     await until('the machine', () => messages[0]);
     socket.pause();
     await until('the end of who does not read', async () => {

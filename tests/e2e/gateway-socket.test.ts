@@ -2,9 +2,9 @@
 import { join } from 'node:path';
 import { newToken, writeTokens } from '@coxswain/gateway';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { WebSocket } from 'ws';
 import { busAndHost } from './kit/fixture.ts';
 import { type GatewayUnderTest, startGateway } from './kit/gateway.ts';
+import { openSocket } from './kit/page-socket.ts';
 import { scratchFolder } from './kit/scratch.ts';
 import { scripted } from './kit/scripts.ts';
 import { until } from './kit/until.ts';
@@ -32,34 +32,9 @@ async function waiting(): Promise<string> {
   return body.session_id as string;
 }
 
-/** As a page opens one: it can send no header of its own. */
-function open(on: GatewayUnderTest, path: string, { token = on.token, origin = on.url } = {}) {
-  const socket = new WebSocket(`ws://127.0.0.1:${on.port}${path}`, ['coxswain.v1', `bearer.${token}`], { origin });
-  const messages: Message[] = [];
-  let closed: { code: number; reason: string } | null = null;
-  let refused: number | null = null;
-  socket.on('message', (data) => messages.push(JSON.parse(String(data)) as Message));
-  socket.on('close', (code, reason) => {
-    closed = { code, reason: String(reason) };
-  });
-  socket.on('error', () => undefined);
-  socket.on('unexpected-response', (_request, answer) => {
-    refused = answer.statusCode ?? 0;
-    socket.terminate();
-  });
-  return {
-    socket,
-    messages,
-    closed: () => closed,
-    refused: () => refused,
-    send: (message: object) => socket.send(JSON.stringify(message)),
-    seen: (what: string, is: (message: Message) => boolean) => until(what, () => messages.find(is)),
-  };
-}
-
 test('a session is followed and steered over one connection', async () => {
   const id = await waiting();
-  const page = open(gateway, `/v1/sessions/${id}/ws`);
+  const page = openSocket<Message>(gateway, `/v1/sessions/${id}/ws`);
   await page.seen(
     'the call',
     ({ type, record }) => type === 'record' && JSON.stringify(record).includes('call_started'),
@@ -84,7 +59,7 @@ test('a session is followed and steered over one connection', async () => {
   const [steered] = page.messages.filter(({ record }) => JSON.stringify(record ?? '').includes('steering_received'));
   expect(steered?.record).toMatchObject({ input: { actor: { name: 'tester' } } });
 
-  const again = open(gateway, `/v1/sessions/${id}/ws?from=3&deltas=false`);
+  const again = openSocket<Message>(gateway, `/v1/sessions/${id}/ws?from=3&deltas=false`);
   await again.seen('the last record', ({ n }) => n === numbers.length);
   expect(again.messages.map(({ n }) => n)).toEqual(numbers.slice(2));
   page.socket.close();
@@ -99,7 +74,7 @@ test.each([
   [{ type: 'command', ref: 'r', verb: 'steer', bdoy: {} }, 'unknown_field', 'body'],
   [{ type: 'comand', ref: 'r' }, 'invalid_field', 'type'],
 ])('what is wrong with a message is answered under its ref: %j', async (message, code, words) => {
-  const page = open(gateway, `/v1/sessions/${await waiting()}/ws`);
+  const page = openSocket<Message>(gateway, `/v1/sessions/${await waiting()}/ws`);
   await page.seen('the first record', ({ n }) => n === 1);
   page.send(message);
   const { problem } = await page.seen('the problem', ({ ref }) => ref === 'r');
@@ -108,7 +83,7 @@ test.each([
 });
 
 test('what is no JSON is answered, and the connection goes on', async () => {
-  const page = open(gateway, `/v1/sessions/${await waiting()}/ws`);
+  const page = openSocket<Message>(gateway, `/v1/sessions/${await waiting()}/ws`);
   await page.seen('the first record', ({ n }) => n === 1);
   page.socket.send('{');
   await page.seen('the problem', ({ type }) => type === 'problem');
@@ -119,7 +94,7 @@ test('what is no JSON is answered, and the connection goes on', async () => {
 });
 
 test('a message that is too large ends it', async () => {
-  const page = open(gateway, `/v1/sessions/${await waiting()}/ws`);
+  const page = openSocket<Message>(gateway, `/v1/sessions/${await waiting()}/ws`);
   await page.seen('the first record', ({ n }) => n === 1);
   page.socket.send('x'.repeat(300_000));
   expect(await until('the end', () => page.closed())).toMatchObject({ code: 1009 });
@@ -129,9 +104,9 @@ test('no token, another site, no such session: refused before there is a connect
   const id = await waiting();
   const path = `/v1/sessions/${id}/ws`;
   for (const [page, status] of [
-    [open(gateway, path, { token: 'cox_wrong' }), 401],
-    [open(gateway, path, { origin: 'https://evil.example' }), 403],
-    [open(gateway, '/v1/sessions/nobody/ws'), 404],
+    [openSocket<Message>(gateway, path, { token: 'cox_wrong' }), 401],
+    [openSocket<Message>(gateway, path, { origin: 'https://evil.example' }), 403],
+    [openSocket<Message>(gateway, '/v1/sessions/nobody/ws'), 404],
   ] as const)
     expect(await until('the refusal', () => page.refused())).toBe(status);
   expect(await gateway.get(path)).toMatchObject({ status: 426, body: { code: 'upgrade_required' } });
@@ -139,7 +114,7 @@ test('no token, another site, no such session: refused before there is a connect
 
 test('a gateway that stops says so', async () => {
   const own = await startGateway(fixture.bus);
-  const page = open(own, `/v1/sessions/${await waiting()}/ws`);
+  const page = openSocket<Message>(own, `/v1/sessions/${await waiting()}/ws`);
   await page.seen('the first record', ({ n }) => n === 1);
   await own.stop();
   expect(await until('the end', () => page.closed())).toEqual({ code: 1001, reason: 'gateway_stopping' });
@@ -152,7 +127,7 @@ test('a token that may do less now may do less on a connection that it has', asy
   await writeTokens(tokensFile, [stored]);
   const own = await startGateway(fixture.bus, { tokensFile, times: { heartbeatMs: 2_000 } });
   try {
-    const page = open(own, `/v1/sessions/${await waiting()}/ws`, { token });
+    const page = openSocket<Message>(own, `/v1/sessions/${await waiting()}/ws`, { token });
     await page.seen('the first record', ({ n }) => n === 1);
     page.send({ type: 'command', ref: 0, verb: 'steer', body: { body: 'x' }, wait: 'accepted' });
     expect(await page.seen('the answer', ({ ref }) => ref === 0)).toMatchObject({ type: 'sent' });
@@ -186,7 +161,7 @@ test('who never reads is cut off', async () => {
       permissions: { rules: [{ tool: 'run_command', action: 'allow' }] },
       root: fixture.bus.stateDir,
     });
-    const page = open(own, `/v1/sessions/${body.session_id}/ws?deltas=false`);
+    const page = openSocket<Message>(own, `/v1/sessions/${body.session_id}/ws?deltas=false`);
     await page.seen('the first record', ({ n }) => n === 1);
     page.socket.pause();
     await until('the end of who does not read', async () => {

@@ -47,8 +47,8 @@ export async function askStore<T>(ask: () => Promise<T>): Promise<T> {
 }
 
 /**
- * What follows within forty seconds of what was before, each time. The library asks anew by itself where it has not heard of its
- * consumer for thirty; then the store has lost whoever answered.
+ * What follows within forty seconds of what was before, each time. Readers ask anew within a few seconds where they have not heard
+ * of their consumer; who is silent for so much longer has lost the store.
  */
 export async function* answeredInTime<T>(
   items: AsyncGenerator<T, void, undefined>,

@@ -1,10 +1,10 @@
 /** The way through a chart, told from a journal alone. */
-import type { JournalRecord } from '@coxswain/protocol';
+import type { Chart, JournalRecord } from '@coxswain/protocol';
 import { turnChart } from '@coxswain/session';
 import { applyEvent, emptyState, leafOf } from '@coxswain/turn';
 import { describe, expect, test } from 'vitest';
 import { journal, journalNames } from '../../../tests/traces/golden-journals.ts';
-import { type Chart, entered, indexChart } from '../src/statechart/chart.ts';
+import { entered, indexChart } from '../src/statechart/chart.ts';
 import { type ChartRecord, type ChartStep, pathThrough, stepsOf } from '../src/statechart/chart-path.ts';
 import { chartEvent } from '../src/story/chart-event.ts';
 import { stateName } from '../src/story/state-name.ts';

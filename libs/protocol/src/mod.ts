@@ -65,6 +65,7 @@ export * from './seams.ts';
 export * from './session-status.ts';
 export * from './skills.ts';
 export * from './state-names.ts';
+export * from './statechart.ts';
 export * from './steps.ts';
 export * from './stop-conditions.ts';
 export * from './stored-blobs.ts';

@@ -8,7 +8,6 @@ import {
   type DelegateArgs,
   type JsonObject,
   type MessageBody,
-  messageText,
   type SessionEvent,
   type StartChildBody,
   sessionActor,
@@ -20,6 +19,7 @@ import { decideInjection } from './decide-injections.ts';
 import { type Decision, events, why } from './decision.ts';
 import { shareOf } from './delegation.ts';
 import { counted, type OpenChild } from './open-children.ts';
+import { promptOfMessage } from './prompt-of-message.ts';
 import * as q from './queries.ts';
 import { reject } from './rejection.ts';
 import { isEnded, type SessionState, topStateOf } from './state.ts';
@@ -119,14 +119,7 @@ export function decideMessage(state: SessionState, input: CommandInput, atMs: nu
   const from = { session, hops };
   const actor = sessionActor(session);
   if (mode === 'prompt' && isEnded(state) && !context.notice) {
-    return events({
-      type: 'prompt_received',
-      command_id: input.command_id,
-      run: context.run + 1,
-      messages: [userText(messageText(body, from))],
-      actor,
-      from,
-    });
+    return events(promptOfMessage(context, { command_id: input.command_id, body, actor, from }));
   }
   const said: JsonObject = { body, from };
   // What a run takes no more must not wait for somebody else to begin the next.

@@ -35,6 +35,7 @@ import { guardConsult } from './guard.ts';
 import { emitsHandoff, handoffArgs, owedBrief, personaOfTurn } from './handoff.ts';
 import { reminderMessage } from './hook-reminders.ts';
 import { MACHINE_VERSION } from './machine-versions.ts';
+import { promptOfMessage } from './prompt-of-message.ts';
 import * as q from './queries.ts';
 import { nextExpiry, supersededBy } from './reminders.ts';
 import { returnedEnd } from './rewrite-result.ts';
@@ -394,16 +395,7 @@ function takeFollowup(context: SessionContext): SessionEvent | null {
 function awaitedRun(context: SessionContext): SessionEvent | null {
   const message = context.followups.find(({ begins_run }) => begins_run);
   if (!message || context.notice || context.consult) return null;
-  const { command_id, body, from, actor, replaced_by } = message;
-  return {
-    type: 'prompt_received',
-    command_id,
-    run: context.run + 1,
-    messages: [userText(messageText(body, from))],
-    ...(actor ? { actor } : {}),
-    ...(from ? { from } : {}),
-    ...(replaced_by === undefined ? {} : { replaced_by }),
-  };
+  return promptOfMessage(context, message);
 }
 
 /** A run that ended before its surroundings were known still begins and ends once. */

@@ -1,6 +1,10 @@
 /** The console in a browser, as somebody who has its token opens it. */
 import type { Browser, Page } from 'playwright-core';
-import type { GatewayUnderTest } from './gateway.ts';
+import { afterAll, beforeAll } from 'vitest';
+import { startBrowser } from './browser.ts';
+import { builtConsole } from './built-console.ts';
+import type { Fixture } from './fixture.ts';
+import { type GatewayUnderTest, startGateway } from './gateway.ts';
 
 const WAIT_MS = 30_000;
 
@@ -31,4 +35,31 @@ export async function openConsole(
   await page.goto(`${url}/#token=${token}`);
   await page.getByRole('navigation', { name: 'Console' }).waitFor();
   return page;
+}
+
+/** A console that lives as long as the file of tests that asks for it. Its members are there from `beforeAll` on. */
+export interface ServedConsole {
+  readonly gateway: GatewayUnderTest;
+  readonly browser: Browser;
+  /** What no page of ours may cause, of all that were opened. */
+  readonly trouble: string[];
+  open(options?: Parameters<Browser['newContext']>[0]): Promise<Page>;
+}
+
+/** Serves the console of a file's bus, and has a browser for it. */
+export function consoleOfFile(fixture: Fixture): ServedConsole {
+  const trouble: string[] = [];
+  const served = {
+    trouble,
+    open: (options = {}) => openConsole(served.browser, served.gateway, trouble, options),
+  } as { -readonly [member in keyof ServedConsole]: ServedConsole[member] };
+  beforeAll(async () => {
+    served.gateway = await startGateway(fixture.bus, { consoleFolder: await builtConsole() });
+    served.browser = await startBrowser();
+  }, 120_000);
+  afterAll(async () => {
+    await served.browser?.close();
+    await served.gateway?.stop();
+  });
+  return served;
 }

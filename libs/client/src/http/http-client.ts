@@ -1,5 +1,5 @@
 /** A client of a gateway, and what a gateway alone can say. */
-import type { SessionRef, StateValue } from '@coxswain/protocol';
+import type { Chart, SessionRef, StateValue } from '@coxswain/protocol';
 import { Client } from '../client.ts';
 import { Session } from '../session-handle.ts';
 import type { HttpTransport } from './http-transport.ts';
@@ -15,23 +15,9 @@ export interface TokenHolder {
   readonly expires_at: string | null;
 }
 
-/** One state of the machine. */
-export interface ChartNode {
-  /** As in a state's value, with dots. */
-  readonly path: string;
-  readonly tags: readonly string[];
-  readonly initial: string | null;
-  readonly transitions: readonly {
-    readonly event: string;
-    readonly guard: string | null;
-    readonly target: string | null;
-  }[];
-  readonly states: readonly ChartNode[];
-}
-
 /** The machine, and the state that a session is in. */
 export interface Statechart {
-  readonly machine: { readonly id: string; readonly version: string; readonly root: ChartNode };
+  readonly machine: Chart;
   readonly active: StateValue;
   /** The record after which it is active. */
   readonly n: number;

@@ -1,10 +1,10 @@
 /** The machine of a session, as of the record that is shown. */
-import type { JournalRecord } from '@coxswain/protocol';
+import type { Chart, JournalRecord } from '@coxswain/protocol';
 import type { VNode } from 'preact';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type { SessionHandle } from '../browser-client.ts';
 import { problemText } from '../page/outcome.tsx';
-import { type Chart, entered, indexChart } from '../statechart/chart.ts';
+import { entered, indexChart } from '../statechart/chart.ts';
 import { type ChartStep, pathThrough } from '../statechart/chart-path.ts';
 import { Statechart } from '../statechart/statechart.tsx';
 import { momentAt, positionAfter, recordAt } from '../statechart/step-cursor.ts';

@@ -3,7 +3,8 @@
  * several guarded ways was taken is not in the events; of all ways that lead to the state that is known, the one that
  * explains most of the events is shown, and of those the one whose guards are asked first.
  */
-import { around, type ChartIndex, type ChartTransition, entered, shortName } from './chart.ts';
+import type { ChartTransition } from '@coxswain/protocol';
+import { around, type ChartIndex, entered, shortName } from './chart.ts';
 
 /** One transition that was taken. */
 export interface ChartStep {

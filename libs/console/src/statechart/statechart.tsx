@@ -2,9 +2,10 @@
  * Draws a machine: nested states, the active one lit, the way that led there, the last step of it. It is given a chart and a
  * path, and knows nothing of sessions.
  */
+import type { Chart } from '@coxswain/protocol';
 import type { VNode } from 'preact';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
-import { around, type Chart, type ChartIndex, indexChart } from './chart.ts';
+import { around, type ChartIndex, indexChart } from './chart.ts';
 import { ChartDrawing } from './chart-drawing.tsx';
 import type { ChartStep } from './chart-path.ts';
 import { type ChartView, compoundPaths, viewOf } from './chart-view.ts';
