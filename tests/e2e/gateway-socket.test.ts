@@ -152,8 +152,8 @@ test('who never reads is cut off', async () => {
     const { body } = await own.post('/v1/sessions?wait=accepted', {
       prompt: 'go',
       model: await scripted([
-        ...Array.from({ length: 80 }, () => ({
-          text: 'x'.repeat(200_000),
+        ...Array.from({ length: 18 }, () => ({
+          text: 'x'.repeat(900_000),
           calls: [{ tool: 'run_command', args: { command: 'true' } }],
         })),
         { text: 'done' },
