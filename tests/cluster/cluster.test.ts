@@ -4,7 +4,7 @@ import { JOURNAL_STREAMS, sessionRef, subjects } from '@coxswain/protocol';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { type Cluster, startCluster } from './cluster.ts';
 
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 300_000 });
+vi.setConfig({ testTimeout: 180_000, hookTimeout: 300_000 });
 
 const [STREAM] = JOURNAL_STREAMS as [string];
 

@@ -4,7 +4,7 @@ import { type Client, connect } from '@coxswain/client';
 import { it, type TestContext, vi } from 'vitest';
 import { type Cluster, startCluster } from './cluster.ts';
 
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 300_000 });
+vi.setConfig({ testTimeout: 180_000, hookTimeout: 300_000 });
 
 /** A server for each, so that none waits for the other's time-outs. */
 async function oneServer(onTestFinished: TestContext['onTestFinished']): Promise<{ cluster: Cluster; client: Client }> {

@@ -5,7 +5,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest
 import { natsOptions } from '../../libs/client/src/connection-options.ts';
 import { type Cluster, startCluster } from './cluster.ts';
 
-vi.setConfig({ testTimeout: 90_000, hookTimeout: 300_000 });
+vi.setConfig({ testTimeout: 180_000, hookTimeout: 300_000 });
 
 describe('a server that stands still', () => {
   let cluster: Cluster;

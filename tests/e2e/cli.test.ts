@@ -11,7 +11,7 @@ import { CoxBed, type CoxProcess, jsonLines } from './cox-process.ts';
 import { until } from './kit/until.ts';
 
 // Each test starts processes, several of them one after another.
-vi.setConfig({ testTimeout: 60_000 });
+vi.setConfig({ testTimeout: 180_000 });
 
 let bed: CoxBed;
 let up: CoxProcess;
@@ -62,7 +62,7 @@ tools: [read_file]
 
 afterAll(async () => {
   await bed?.remove();
-}, 60_000);
+}, 180_000);
 
 const model = (name: string) => ['--model', `scripted/${name}.yaml`];
 

@@ -6,7 +6,7 @@ import { type GatewayUnderTest, startGateway } from './kit/gateway.ts';
 import { BROWSER, type HeadlessPage, headlessPage } from './kit/headless-page.ts';
 import { scripted } from './kit/scripts.ts';
 
-vi.setConfig({ testTimeout: 120_000 });
+vi.setConfig({ testTimeout: 180_000 });
 
 const fixture = busAndHost();
 let page: HeadlessPage | undefined;

@@ -5,7 +5,7 @@ import { type GatewayUnderTest, startGateway } from './kit/gateway.ts';
 import { guidePrograms } from './kit/guide-programs.ts';
 import { scripted } from './kit/scripts.ts';
 
-vi.setConfig({ testTimeout: 120_000 });
+vi.setConfig({ testTimeout: 180_000 });
 
 /** What each program says, in order. */
 const SAYS = [

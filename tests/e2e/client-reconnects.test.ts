@@ -7,7 +7,7 @@ import { type GatewayUnderTest, startGateway } from './kit/gateway.ts';
 import { scripted } from './kit/scripts.ts';
 import { until } from './kit/until.ts';
 
-vi.setConfig({ testTimeout: 120_000 });
+vi.setConfig({ testTimeout: 180_000 });
 
 const fixture = busAndHost();
 let gateways: GatewayUnderTest[];

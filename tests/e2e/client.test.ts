@@ -9,7 +9,7 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { startBus, type TestBus } from './kit/bus.ts';
 import { removeScratch } from './kit/scratch.ts';
 
-vi.setConfig({ testTimeout: 30_000 });
+vi.setConfig({ testTimeout: 180_000 });
 
 let folder: string;
 let bus: TestBus;
@@ -35,7 +35,7 @@ afterAll(async () => {
   await bus?.stop();
   await removeScratch();
   await rm(folder, { recursive: true, force: true });
-}, 60_000);
+}, 180_000);
 
 async function script(name: string, yaml: string): Promise<void> {
   await writeFile(join(folder, `${name}.yaml`), yaml);

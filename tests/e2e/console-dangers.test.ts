@@ -53,7 +53,7 @@ function inBrowser(): void {
     const decisions = records.flatMap(({ events }) => events).filter((event) => 'decision' in event);
     expect(decisions).toMatchObject([{ decision: 'deny', reason: 'not this file' }]);
     expect(served.trouble).toEqual([]);
-  }, 60_000);
+  }, 180_000);
 
   test('what would not be seen of arguments is written out, and what is edited is what was asked', async () => {
     const { page, id } = await asks('invoice\u202Efdp.sh\u200b');
@@ -65,7 +65,7 @@ function inBrowser(): void {
     expect(await page.locator('.call pre').first().textContent()).toContain(shown);
     await served.gateway.post(`/v1/sessions/${id}/cancel?wait=accepted`);
     expect(served.trouble).toEqual([]);
-  }, 60_000);
+  }, 180_000);
 
   test('what waits for somebody can be seen and pressed on the smallest screen', async () => {
     const { id } = await asks('small.txt');
@@ -78,7 +78,7 @@ function inBrowser(): void {
     expect(await page.evaluate<string[]>(TOO_SMALL)).toEqual([]);
     await served.gateway.post(`/v1/sessions/${id}/cancel?wait=accepted`);
     expect(served.trouble).toEqual([]);
-  }, 60_000);
+  }, 180_000);
 
   test('g leads into the list, and Enter on to the session', async () => {
     const { page, id } = await asks('keys.txt');
@@ -89,7 +89,7 @@ function inBrowser(): void {
     await page.keyboard.press('Enter');
     await page.waitForURL((url) => url.hash === `#/sessions/${id}`);
     await served.gateway.post(`/v1/sessions/${id}/cancel?wait=accepted`);
-  }, 60_000);
+  }, 180_000);
 
   test('an address with a token is taken where the page is open already, and leaves no token in it', async () => {
     const page = await (await served.browser.newContext()).newPage();
@@ -98,7 +98,7 @@ function inBrowser(): void {
     await page.goto(`${served.gateway.url}/#token=${served.gateway.token}`);
     await page.getByRole('navigation', { name: 'Console' }).waitFor();
     expect(page.url()).not.toContain('token');
-  }, 60_000);
+  }, 180_000);
 
   test('a session that is not there is said to be none, and shown once it is', async () => {
     const page = await served.open();
@@ -114,5 +114,5 @@ function inBrowser(): void {
     // The browser itself tells of the answer 404.
     expect(served.trouble.filter((text) => !text.includes('404'))).toEqual([]);
     served.trouble.length = 0;
-  }, 60_000);
+  }, 180_000);
 }

@@ -295,7 +295,7 @@ function inBrowser(): void {
     expect(await page.evaluate<unknown>('window.pwned')).toBeUndefined();
     await picture(page, 'hostile-light');
     expect(served.trouble).toEqual([]);
-  }, 60_000);
+  }, 180_000);
 
   test('whoever has no token, or a wrong one, is asked for it; another tab of the same browser has none', async () => {
     const page = await served.open();
@@ -311,7 +311,7 @@ function inBrowser(): void {
     // The browser itself tells of the answer 401.
     expect(served.trouble.filter((text) => !text.includes('401'))).toEqual([]);
     served.trouble.length = 0;
-  }, 60_000);
+  }, 180_000);
 
   test('what a token may not is not offered', async () => {
     const reader = newToken({
@@ -340,7 +340,7 @@ function inBrowser(): void {
       await other.stop();
       await served.gateway.post(`/v1/sessions/${body.session_id}/cancel?wait=accepted`, {});
     }
-  }, 60_000);
+  }, 180_000);
 
   test('in the dark, on a phone, and both', async () => {
     const model = await sessionModel();

@@ -13,8 +13,8 @@ beforeEach(async () => {
   - {text: Done.}
 `,
   );
-}, 30_000);
-afterEach(() => bed.remove(), 60_000);
+}, 180_000);
+afterEach(() => bed.remove(), 180_000);
 
 const slow = ['--model', 'scripted/slow.yaml', '--allow', 'run_command'];
 

@@ -7,8 +7,8 @@ import { CoxBed } from './cox-process.ts';
 let bed: CoxBed;
 beforeEach(async () => {
   bed = await CoxBed.make();
-}, 30_000);
-afterEach(() => bed.remove(), 60_000);
+}, 180_000);
+afterEach(() => bed.remove(), 180_000);
 
 async function write(files: Readonly<Record<string, string>>): Promise<void> {
   for (const [name, text] of Object.entries(files)) {
@@ -179,4 +179,4 @@ test('a mode that the persona has not is named with those that it has, before an
   const { code, stderr } = await bed.run(['run', 'go', '--persona', 'reviewer', '--persona-mode', 'stric']);
   expect(code).toBe(2);
   expect(stderr).toContain('the persona reviewer has no mode stric; it has: strict; did you mean "strict"?');
-}, 60_000);
+}, 180_000);

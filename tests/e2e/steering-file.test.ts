@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { CoxBed, jsonLines } from './cox-process.ts';
 
-vi.setConfig({ testTimeout: 60_000 });
+vi.setConfig({ testTimeout: 180_000 });
 
 let bed: CoxBed;
 
@@ -26,7 +26,7 @@ beforeAll(async () => {
 `,
   );
 });
-afterAll(() => bed?.remove(), 60_000);
+afterAll(() => bed?.remove(), 180_000);
 
 const run = (id: string, script: string) => [
   ...['run', 'go', '--id', id, '--json'],

@@ -5,7 +5,7 @@ import { expect } from 'vitest';
 import type { TestBus } from './bus.ts';
 import { until } from './until.ts';
 
-const END_PATIENCE_MS = 60_000;
+const END_PATIENCE_MS = 120_000;
 
 /** One event, with the record that holds it. */
 export type JournalEvent = SessionEvent & { readonly n: number };
