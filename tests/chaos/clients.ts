@@ -38,6 +38,8 @@ async function waiting(manager: JetStreamManager): Promise<string> {
   return told.join('; ');
 }
 
+const LOOKED_AT_ONCE = 20;
+
 /** Connects the clients and lets them begin. */
 export async function startClients({ servers, history, folder }: World, plan: LoadPlan): Promise<Clients> {
   const patience = { maxReconnectAttempts: -1, reconnectTimeWait: 250 };
@@ -98,6 +100,13 @@ export async function startClients({ servers, history, folder }: World, plan: Lo
     loaded,
     async settle(withinMs) {
       const untilMs = monotonicMs() + withinMs;
+      await sender.settled();
+      // What was missed of a session that had ended, nobody has looked for.
+      const toLookAt = clients.values();
+      const looker = async () => {
+        for (const one of toLookAt) await one.look();
+      };
+      await Promise.all(Array.from({ length: LOOKED_AT_ONCE }, looker));
       for (;;) {
         await sender.settled();
         const told = await unsettled().catch((error: Error) => [`the store does not answer: ${error.message}`]);

@@ -90,6 +90,8 @@ export class SessionClient {
 
   /** To be called now and then. */
   mind(): void {
+    // Of a long load, sessions that are over are the most: reading all of them again and again would be the load.
+    if (this.hasEnded && this.#ports.sinceBegan() > this.plan.promptsUntilMs) return;
     const silentMs = this.#ports.sinceBegan() - this.#heardMs;
     if (this.#heardMs === 0 || silentMs < LOOK_AFTER_MS) return;
     void this.look();
