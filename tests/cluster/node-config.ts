@@ -45,7 +45,7 @@ export function nodeConfig(
     ...(all.length === 1
       ? []
       : [`cluster { name: "coxswain", listen: "${node.host}:${node.routePort}", routes: ${JSON.stringify(routes)} }`]),
-    ...(token === null ? [] : [`authorization { token: ${JSON.stringify(token)} }`]),
+    ...(token === null ? [] : [`authorization { token: ${JSON.stringify(token)}, timeout: 30 }`]),
     ...(include === null ? [] : [`include ${JSON.stringify(include)}`]),
     '',
   ].join('\n');

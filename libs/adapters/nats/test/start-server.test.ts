@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
+import { createConnection, createServer } from 'node:net';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { jetstream, jetstreamManager } from '@nats-io/jetstream';
 import { connect } from '@nats-io/transport-node';
 import { beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
@@ -60,6 +61,21 @@ describe('a started server', { timeout: 60_000 }, () => {
     await expect(connect({ servers: server.url, reconnect: false })).rejects.toThrow(/Authorization Violation/);
     await expect(connect({ servers: server.url, token: 'guess', reconnect: false })).rejects.toThrow();
     expect(server.token).toMatch(/^[\w-]{43}$/);
+  });
+
+  test('waits for a client that takes its time to say who it is', async () => {
+    const server = await start(temporaryDir());
+    const socket = createConnection({ host: '127.0.0.1', port: server.port });
+    onTestFinished(() => void socket.destroy());
+    let said = '';
+    socket.setEncoding('utf8').on('data', (text: string) => {
+      said += text;
+    });
+    await eventually('the greeting', () => said.startsWith('INFO '));
+    // More than the 2 s after which a server of its own mind ends the connection.
+    await sleep(3_000);
+    socket.write(`CONNECT ${JSON.stringify({ auth_token: server.token, verbose: false })}\r\nPING\r\n`);
+    await eventually('the answer', () => said.endsWith('PONG\r\n'));
   });
 
   test('keeps what was stored over a restart, under a new token', async () => {

@@ -75,6 +75,8 @@ const SERVER = `# A server that takes these users and nobody else: nats-server -
 listen: "127.0.0.1:4222"
 max_payload: 2097152
 max_control_line: 65536
+# Who is too busy to say who it is in the 2 s that are usual would be refused, and after a second time give up for good.
+authorization { timeout: 30 }
 jetstream {
   store_dir: "./jetstream"
 }

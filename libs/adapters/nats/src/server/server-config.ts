@@ -16,6 +16,11 @@ export interface ServerConfig {
 const maxPayloadBytes = 2 * 1024 * 1024;
 /** The server's own 4 KiB would end the connection of whoever sends a longer subject; so a host can say what is wrong. */
 const maxControlLineBytes = 64 * 1024;
+/**
+ * A client that is too busy to say who it is within the server's own 2 s is refused, and NATS clients take a second refusal for the
+ * end of their credentials: they close for good.
+ */
+const authTimeoutSeconds = 30;
 const logFileBytes = 16 * 1024 * 1024;
 const logFilesKept = 3;
 
@@ -31,6 +36,7 @@ max_payload: ${maxPayloadBytes}
 max_control_line: ${maxControlLineBytes}
 authorization {
   token: ${quoted(token)}
+  timeout: ${authTimeoutSeconds}
 }
 jetstream {
   store_dir: ${quoted(stateDir)}
