@@ -54,10 +54,11 @@ export interface ServerProcess {
 }
 
 /**
- * From here on the server's collector gives memory back rather than letting it grow: each of the journals' streams keeps
- * the block that it writes in memory, and without a limit as much again is garbage. https://pkg.go.dev/runtime
+ * The server's collector: half as much garbage as there is data, and memory given back from a limit on rather than let grow. Sessions
+ * that do nothing are most of what a server holds, and each of the journals' streams keeps the block that it writes in memory.
+ * https://pkg.go.dev/runtime
  */
-const DEFAULT_MEMORY_LIMIT = '768MiB';
+const COLLECTOR = { GOGC: '50', GOMEMLIMIT: '768MiB' };
 
 /** What to run. */
 export interface ServerCommand {
@@ -81,7 +82,7 @@ export async function spawnServer(command: ServerCommand): Promise<ServerProcess
   const child = spawn(file, args, {
     cwd: command.cwd,
     // The server needs none of this process's settings, which hold keys of model providers.
-    env: { GOMEMLIMIT: DEFAULT_MEMORY_LIMIT, ...onlyNeeded(process.env) },
+    env: { ...COLLECTOR, ...onlyNeeded(process.env) },
     stdio: [gated ? 'pipe' : 'ignore', command.outputFd, command.outputFd],
     detached: gated,
     windowsHide: true,
