@@ -136,7 +136,7 @@ describe('a started server', { timeout: 60_000 }, () => {
       const set = ({ pid }: RunningServer) =>
         readFileSync(`/proc/${pid}/environ`, 'utf8')
           .split('\0')
-          .filter((one) => /^GO/.test(one))
+          .filter((one) => /^GO(GC|MEMLIMIT)=/.test(one))
           .sort();
       for (const name of ['GOGC', 'GOMEMLIMIT']) vi.stubEnv(name, undefined);
       onTestFinished(() => void vi.unstubAllEnvs());
