@@ -247,6 +247,7 @@ export function createMemoryCommands(clock: Clock, assertOpen: () => void): Memo
         commandId: headers[HEADERS.commandId],
         receiptTo: headers[HEADERS.receiptTo],
         actor: headers[HEADERS.actor],
+        traceparent: headers[HEADERS.traceparent],
       });
     },
     storeTimer(ref, payload) {
