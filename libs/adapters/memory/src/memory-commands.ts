@@ -29,6 +29,7 @@ interface Headers {
   readonly commandId?: string | undefined;
   readonly receiptTo?: string | undefined;
   readonly actor?: string | undefined;
+  readonly traceparent?: string | undefined;
   readonly isTimer?: true;
 }
 
