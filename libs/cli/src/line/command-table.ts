@@ -469,6 +469,18 @@ export const COMMANDS: readonly CommandSpec[] = [
     load: () => import('../commands/inspect.ts'),
   },
   {
+    name: 'trace',
+    args: ['<session|file>'],
+    help: 'Where the time of a session went: its turns, answers, calls and child sessions as a waterfall; with --json as OTLP lines',
+    flags: { ...OF_TENANT, run: { value: 'N', help: 'This run alone' } },
+    examples: [
+      'cox trace k3f9',
+      'cox trace k3f9 --run 2',
+      'cox trace k3f9 --json | while read -r line; do curl -s -d "$line" -H "content-type: application/json" http://127.0.0.1:4318/v1/traces; done',
+    ],
+    load: () => import('../commands/trace.ts'),
+  },
+  {
     name: 'fork',
     args: ['<session>'],
     help: 'Start a session with the past of another, and stay with it; --at N is where it begins',

@@ -50,7 +50,12 @@ export class SessionObserver {
 
   /** A record is durable. */
   recorded(record: JournalRecord, step: Step, command: TakenCommand | null): void {
-    const { telemetry, clock } = this.#ports;
+    const { telemetry, clock, log } = this.#ports;
+    for (const event of record.events) {
+      if (event.type !== 'agent_end') continue;
+      const { stop_reason, turns, error } = event;
+      log.info({ stop_reason, turns, ...(error ? { code: error.code } : {}) }, 'a run has ended');
+    }
     if (!telemetry) return;
     const consumed = record.cursor ? command : null;
     const waitedMs = consumed ? Math.max(0, clock.nowMs() - consumed.storedAtMs) : null;

@@ -400,5 +400,7 @@ function errorOf(failure: { readonly code: string; readonly message: string } | 
 }
 
 function modelName(model: string | null): string {
-  return model === null ? 'model' : model.slice(model.indexOf('/') + 1);
+  if (model === null) return 'model';
+  // A scripted one is named by a path of its host, which says nothing elsewhere.
+  return model.startsWith('scripted/') ? model.slice(model.lastIndexOf('/') + 1) : model.slice(model.indexOf('/') + 1);
 }
