@@ -8,6 +8,7 @@ import { coverageReference } from './reference/coverage.ts';
 import { errorReference } from './reference/errors.ts';
 import { hookReference } from './reference/hooks.ts';
 import { httpReference } from './reference/http.ts';
+import { metricReference } from './reference/metrics.ts';
 import { roleReference } from './reference/roles.ts';
 import { schemaFiles } from './reference/schemas.ts';
 import { seamReference } from './reference/seams.ts';
@@ -20,6 +21,7 @@ const PAGES: Readonly<Record<string, () => string | Promise<string>>> = {
   'docs/reference/errors.md': errorReference,
   'docs/reference/hooks.md': hookReference,
   'docs/reference/http.md': httpReference,
+  'docs/reference/metrics.md': metricReference,
   'docs/reference/roles.md': roleReference,
   'docs/reference/seams.md': seamReference,
   'docs/reference/states.md': stateReference,

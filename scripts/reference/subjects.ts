@@ -102,6 +102,8 @@ const HEADER_MEANING: Readonly<Record<keyof typeof HEADERS, string>> = {
   error: 'Why there is no answer, in an empty one that ends it: a code of the error catalogue.',
   total: 'How many bytes the whole has of which an answer brings a part.',
   actor: 'Who sends, where the body has no `actor`. What the sender says, not what anyone has checked.',
+  traceparent:
+    'where the sender stands in a trace, as W3C Trace Context writes it; a `start` that names no `trace` keeps it',
 };
 
 function rangeOf(index: number): string {

@@ -26,6 +26,8 @@ export interface SendOptions<Stage extends WaitStage = 'stored' | 'accepted'> {
   readonly acceptedWithinMs?: number | undefined;
   /** Ends the waiting for a receipt; what was sent stays sent. */
   readonly signal?: AbortSignal | undefined;
+  /** Where the sender stands in a trace, as W3C Trace Context writes it: a start is told below it. What is none is left out. */
+  readonly traceparent?: string | undefined;
 }
 
 /** A command that is stored. */

@@ -2,7 +2,9 @@
 import {
   BOUNDS,
   type CommandId,
+  formatTraceparent,
   HEADERS,
+  parseTraceparent,
   Receipt,
   SessionDeletedError,
   type SessionRef,
@@ -86,7 +88,7 @@ export async function sendPayload(
 ): Promise<SentCommand> {
   const commandId = options.id === undefined ? newCommandId() : checkedCommandId(options.id);
   const wait = options.wait ?? 'stored';
-  if (wait === 'stored') return store(bus, ref, verb, payload, commandId, undefined);
+  if (wait === 'stored') return store(bus, ref, verb, payload, commandId, { traceparent: options.traceparent });
 
   // The inbox listens before the command goes out: the receipt may be quicker than the store's acknowledgement.
   const inbox = createInbox(bus.inboxPrefix);
@@ -95,7 +97,10 @@ export async function sendPayload(
   let fate: Promise<Receipt | null> = Promise.resolve(null);
   try {
     const before = wait === 'delivered' ? await whereReadable(lastNumber(bus, ref)) : 0;
-    const sent = await store(bus, ref, verb, payload, commandId, inbox);
+    const sent = await store(bus, ref, verb, payload, commandId, {
+      receiptTo: inbox,
+      traceparent: options.traceparent,
+    });
     const told = Promise.race([
       receipts.settled(options.timeoutMs ?? RECEIPT_TIMEOUT_MS, options.signal, options.acceptedWithinMs),
       deletedWhenSilent(bus, ref, leaving.signal),
@@ -173,8 +178,9 @@ async function store(
   verb: string,
   payload: Uint8Array,
   commandId: CommandId,
-  receiptTo: string | undefined,
+  { receiptTo, traceparent }: { readonly receiptTo?: string | undefined; readonly traceparent?: string | undefined },
 ): Promise<SentCommand> {
+  const traced = parseTraceparent(traceparent);
   const giveUpAtMs = performance.now() + STORED_WITHIN_MS;
   try {
     const publish = (msgID?: string) =>
@@ -183,6 +189,7 @@ async function store(
         const head = headers();
         head.set(HEADERS.commandId, commandId);
         if (receiptTo !== undefined) head.set(HEADERS.receiptTo, receiptTo);
+        if (traced) head.set(HEADERS.traceparent, formatTraceparent(traced));
         const options = { headers: head, timeout, ...(msgID === undefined ? {} : { msgID }) };
         return bus.js.publish(subjects.command(ref, verb), payload, options);
       });

@@ -7,6 +7,7 @@
  * V3: Leaving is no deregistration: what it was asked is answered, and the announcement stays.
  */
 import {
+  HEADERS,
   isAnswerSubject,
   isKeyOf,
   type TenantId,
@@ -83,19 +84,20 @@ export async function serveCalls({ nc }: CommandBus, served: ServedCalls): Promi
   };
   const hear = <T extends ToolAsked | ToolOrder>(
     schema: Schema<T>,
-    take: (data: T, answer: (what: object) => void) => void,
+    take: (data: T, answer: (what: object) => void, traceparent: string | undefined) => void,
   ) => ({
     callback: (error: Error | null, message: Msg) => {
       if (error) return problem(`${name} cannot be served: ${error.message}`);
       const data = questionIn(message, schema);
-      if (data && isKeyOf(data.key, tenant, data.session_id)) take(data, answerTo(message, data.key));
+      if (data && isKeyOf(data.key, tenant, data.session_id))
+        take(data, answerTo(message, data.key), message.headers?.get(HEADERS.traceparent) || undefined);
       else problem(`what came on ${message.subject} is no question`);
     },
   });
 
   const questions = nc.subscribe(served.asked.subject, {
     queue: served.asked.queue,
-    ...hear(ToolAsked, (asked, answer) => calls.ask(asked, answer)),
+    ...hear(ToolAsked, (asked, answer, traceparent) => calls.ask(asked, answer, traceparent)),
   });
   const orders = served.orders.map((subject) =>
     nc.subscribe(

@@ -11,10 +11,12 @@ import {
   type HookCallbacks,
   type HookRegistration,
   hookUnavailable,
+  observedHook,
   PERSONA_QUEUE_GROUP,
   readHookQuestion,
   runHookHandler,
   type TenantId,
+  type WorkObserver,
 } from '@coxswain/protocol';
 import type { Msg, NatsConnection } from '@nats-io/nats-core';
 
@@ -40,6 +42,7 @@ export function servePersonaHooks(
   instance: string,
   hooks: readonly ServedHook[],
   problem: (message: string) => void,
+  observer?: WorkObserver,
 ): ServingHooks {
   if (hooks.length === 0) return { stop: async () => undefined };
   const running = new Set<Promise<void>>();
@@ -55,7 +58,9 @@ export function servePersonaHooks(
     const reply =
       found && !isBusy
         ? await answerHook(asked, tenant, found.registration, callbacks, (question, signal) =>
-            runHookHandler(found.handler, question, signal),
+            observedHook(observer, question, message.headers?.get(HEADERS.traceparent), () =>
+              runHookHandler(found.handler, question, signal),
+            ),
           )
         : hookUnavailable(asked, isBusy ? 'it answers as many questions as it can' : `it has no ${asked.hook} there`);
     try {

@@ -24,6 +24,7 @@ import {
   ToolDefinition,
   type ToolResult,
   versionToken,
+  type WorkObserver,
 } from '@coxswain/protocol';
 import { jetstream } from '@nats-io/jetstream';
 import { nuid } from '@nats-io/nats-core';
@@ -62,6 +63,8 @@ export interface ServePersonaOptions {
   readonly stepsAtOnce?: number | undefined;
   /** How long steps and calls may still take when it stops; those that have not ended then go elsewhere. Default 20,000. */
   readonly drainMs?: number | undefined;
+  /** Told of each step, call and hook that runs here. */
+  readonly observer?: WorkObserver | undefined;
   /** Told what went wrong beside a step. */
   readonly onProblem?: ((message: string) => void) | undefined;
 }
@@ -230,6 +233,8 @@ async function serveCheckedPersona(
   const calls = new ToolCalls(({ tool }) => (tool === undefined ? step : (tools.get(tool) ?? null)), {
     tenant,
     nowMs: () => performance.now(),
+    observer: options.observer,
+    servedAs: (tool) => (tool === undefined ? { kind: 'step', name } : { kind: 'tool', name: tool }),
     // None of its tools is long_running.
     bring: async () => false,
   });
@@ -242,7 +247,15 @@ async function serveCheckedPersona(
     conflict: (before: PersonaAnnouncement) => versionConflict(announced, before),
   };
   // They can be asked as soon as it is announced.
-  const hooked = servePersonaHooks(nc, tenant, subjects.personaHooks(tenant, name, token), instance, hooks, problem);
+  const hooked = servePersonaHooks(
+    nc,
+    tenant,
+    subjects.personaHooks(tenant, name, token),
+    instance,
+    hooks,
+    problem,
+    options.observer,
+  );
   const serving = await serveCalls(bus, {
     tenant,
     name,

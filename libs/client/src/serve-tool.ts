@@ -9,6 +9,7 @@ import {
   TOOL_QUEUE_GROUP,
   type ToolBeat,
   toolDigest,
+  type WorkObserver,
 } from '@coxswain/protocol';
 import { jetstream } from '@nats-io/jetstream';
 import { nuid } from '@nats-io/nats-core';
@@ -28,6 +29,8 @@ import { watchToolVersions } from './tool-versions.ts';
 export interface ServeToolOptions {
   /** How long calls may still take when it stops; those that have not ended then are told to stop. Default 600,000. */
   readonly drainMs?: number | undefined;
+  /** Told of each call that runs here. */
+  readonly observer?: WorkObserver | undefined;
   /** Told what went wrong beside a call: an outcome that could not be sent, a message that is no question. */
   readonly onProblem?: ((message: string) => void) | undefined;
 }
@@ -95,6 +98,8 @@ export async function serveToolOn(
   const calls = new ToolCalls(tool, {
     tenant,
     nowMs: () => performance.now(),
+    observer: options.observer,
+    servedAs: () => ({ kind: 'tool', name }),
     bring: (ref, call, ending) => bring(bus, ref, call, ending, problem),
   });
   const versions = watchToolVersions(bus, tenant, { name, instance, tool: () => tool, problem });

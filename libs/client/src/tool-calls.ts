@@ -3,6 +3,7 @@
  * nothing of the bus.
  */
 import {
+  type BegunWork,
   type JsonObject,
   problemSentences,
   readStrictly,
@@ -13,6 +14,7 @@ import {
   type ToolOrder,
   ToolResult,
   type ToolSaid,
+  type WorkObserver,
 } from '@coxswain/protocol';
 import { type CheckedTool, LATER } from './define-tool.ts';
 import type { TakenUpCall } from './send-call-outcome.ts';
@@ -31,6 +33,10 @@ export type ToolFinder = (asked: ToolAsked) => CheckedTool | null;
 export interface ToolCallsPorts {
   readonly tenant: string;
   nowMs(): number;
+  /** Told of each call that runs. */
+  readonly observer?: WorkObserver | undefined;
+  /** What a question is for, as it is told: by the member `tool` of the question. */
+  servedAs?(tool: string | undefined): Pick<BegunWork, 'kind' | 'name'>;
   /** Sends the outcome of a `long_running` call. Never rejects. @returns whether it is durable; if not, it was given up. */
   bring(ref: SessionRef, call: TakenUpCall, ending: CallEnding): Promise<boolean>;
 }
@@ -64,8 +70,8 @@ export class ToolCalls {
     this.#find = () => tool;
   }
 
-  /** A call: runs it, or says what became of it. */
-  ask(asked: ToolAsked, answer: Answer): void {
+  /** A call: runs it, or says what became of it. @param traceparent under which span it stands, where somebody traces. */
+  ask(asked: ToolAsked, answer: Answer, traceparent?: string): void {
     const { key, session_id, epoch } = asked;
     const refusal = this.#refusal(asked);
     if (refusal) {
@@ -85,7 +91,7 @@ export class ToolCalls {
       tellBy(answer, () => entry.ending),
     );
     answer({ type: 'running' });
-    const work = this.#run(entry, tool, asked, sessionRef(session_id, this.#ports.tenant)).finally(() =>
+    const work = this.#run(entry, tool, asked, sessionRef(session_id, this.#ports.tenant), traceparent).finally(() =>
       this.#atWork.delete(work),
     );
     this.#atWork.add(work);
@@ -147,19 +153,29 @@ export class ToolCalls {
     else answer({ type: 'running' });
   }
 
-  async #run(entry: LedgerEntry, tool: CheckedTool, asked: ToolAsked, ref: SessionRef): Promise<void> {
+  async #run(entry: LedgerEntry, tool: CheckedTool, asked: ToolAsked, ref: SessionRef, above?: string): Promise<void> {
     const callId = asked.call_id;
     const { epoch } = entry;
     const isLongRunning = tool.announced.traits.long_running;
+    const { observer, servedAs } = this.#ports;
+    const work = observer?.begin({
+      ...(servedAs?.(asked.tool) ?? { kind: 'tool', name: tool.announced.name }),
+      tenant: ref.tenant,
+      sessionId: ref.sessionId,
+      callId,
+      traceparent: above,
+    });
     const returned = await outcomeOf(tool, asked.args, {
       signal: entry.stop.signal,
       callId,
       idempotencyKey: entry.key,
       epoch,
       ref,
+      traceparent: work?.traceparent ?? above,
       progress: (text) => entry.tell({ type: 'progress', text: String(text) }),
       feedback: (text) => entry.tell({ type: 'feedback', text: String(text) }),
     });
+    work?.end(returned === LATER ? { status: 'ok' } : { status: returned.status, code: codeOf(returned) });
     if (returned === LATER && isLongRunning) {
       this.#ledger.end(entry, failed('its outcome comes from elsewhere'));
       // It may be told to stop still, as long as the ledger keeps it.
@@ -183,6 +199,11 @@ export class ToolCalls {
     entry.accepted = epoch;
     entry.tell({ type: 'accepted', epoch, asked: entry.epoch });
   }
+}
+
+function codeOf({ status, result }: CallEnding): string | undefined {
+  const code = status === 'error' ? result.detail?.code : undefined;
+  return typeof code === 'string' ? code : undefined;
 }
 
 function acceptedWith(epoch: number, asked: number): Words {

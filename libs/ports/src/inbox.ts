@@ -20,6 +20,8 @@ export interface StoredCommand {
   readonly receiptTo?: string | undefined;
   /** `Cox-Actor`, unchecked. */
   readonly actor?: string | undefined;
+  /** `traceparent`, unchecked. */
+  readonly traceparent?: string | undefined;
 }
 
 /** A command has arrived for a session. Says where, not what: read the inbox for that. */
@@ -79,6 +81,11 @@ export interface CommandSender {
     ref: SessionRef,
     verb: string,
     payload: Uint8Array,
-    options?: { readonly commandId?: string; readonly receiptTo?: string; readonly actor?: string },
+    options?: {
+      readonly commandId?: string;
+      readonly receiptTo?: string;
+      readonly actor?: string;
+      readonly traceparent?: string;
+    },
   ): Promise<{ readonly seq: number; readonly commandId: string }>;
 }

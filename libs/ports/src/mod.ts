@@ -12,4 +12,5 @@ export type * from './purge.ts';
 export type * from './served-personas.ts';
 export type * from './stop-predicates.ts';
 export type * from './storage.ts';
+export type * from './telemetry.ts';
 export type * from './tools.ts';

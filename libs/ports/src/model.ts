@@ -19,6 +19,8 @@ export interface ModelRequest {
   readonly answered?: { readonly count: number; readonly last: AssistantMessage | null };
   /** Set where a compaction asks: which of the session's it is, from 1. */
   readonly compaction?: number;
+  /** Under which span the answer stands, where somebody traces. */
+  readonly traceparent?: string | undefined;
 }
 
 /** One piece of a streaming answer. */

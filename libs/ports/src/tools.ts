@@ -28,6 +28,8 @@ export interface ToolCall {
    * next one learns by `probe` what becomes of it. Never called by tools that run in this process, or that it would end.
    */
   readonly onTaken?: ((instance?: string) => void) | undefined;
+  /** The call's place in a trace, where somebody traces. */
+  readonly traceparent?: string | undefined;
 }
 
 /**

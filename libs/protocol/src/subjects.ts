@@ -307,6 +307,8 @@ export const HEADERS = {
   actor: 'Cox-Actor',
   total: 'Cox-Total',
   error: 'Cox-Error',
+  /** W3C Trace Context, on commands and on what is asked of workers. */
+  traceparent: 'traceparent',
 } as const;
 
 /** What a published command's subject says; `ref` is null where an id is hostile. */

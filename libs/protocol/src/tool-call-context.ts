@@ -11,6 +11,8 @@ export interface ToolCallContext {
   /** The epoch that the call was sent with: the outcome of a call that is taken up has to name it. */
   readonly epoch: number;
   readonly ref: SessionRef;
+  /** The call's place in a trace, as W3C Trace Context writes it, for whatever it calls; undefined where nobody traces. */
+  readonly traceparent?: string | undefined;
   /** Shows a line to watchers; ephemeral. From another process it is cut at 4,096 characters. */
   readonly progress: (text: string) => void;
   /** Tells the model something that is not the call's result; it is shown before the next answer. */

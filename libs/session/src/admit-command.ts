@@ -5,6 +5,7 @@ import {
   BOUNDS,
   type CommandInput,
   type CommandProblem,
+  formatTraceparent,
   HEADERS,
   ID_PATTERN,
   INTERNAL_VERBS,
@@ -18,6 +19,7 @@ import {
   parseCommand,
   parseCrewCommand,
   parseFeedback,
+  parseTraceparent,
   pathText,
   personaProblem,
   positionalCommandId,
@@ -61,11 +63,18 @@ export function admitCommand(command: StoredCommand, incarnation: CommandInbox['
     type: 'command',
     verb: command.verb.slice(0, 64),
     command_id: asked === undefined || hostileId ? position : asked,
-    body: parsed.ok && !problem ? parsed.body : {},
+    body: parsed.ok && !problem ? withTrace(parsed.body, command) : {},
     ...(actor ? { actor } : {}),
     ...(receiptTo !== undefined && !refusedReceipt ? { receipt_to: receiptTo } : {}),
     ...(problem ? { problem } : {}),
   };
+}
+
+/** A start keeps where its sender stands in a trace, as nobody would know it after a takeover; what its body says holds. */
+function withTrace(body: JsonObject, { verb, traceparent }: StoredCommand): JsonObject {
+  const sent =
+    verb === 'start' && body.trace === undefined && body.fork === undefined ? parseTraceparent(traceparent) : null;
+  return sent ? { ...body, trace: formatTraceparent(sent) } : body;
 }
 
 function parsedBody({ verb, payload }: StoredCommand): ReturnType<typeof parseCommand> {

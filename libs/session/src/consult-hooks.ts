@@ -42,6 +42,8 @@ export interface Consult {
   readonly transcript: () => readonly Message[];
   /** At `transform_context`: what the request would show. */
   readonly messages?: readonly Message[] | undefined;
+  /** Under which span handlers stand, where somebody traces. */
+  readonly traceparent?: string | undefined;
   /** Takes what a handler tells the model beside its verdict. */
   readonly onFeedback: (hook: string, text: string) => void;
 }
@@ -118,9 +120,9 @@ async function askOne(
   const onFeedback = (text: string) => {
     if (!waiting.signal.aborted) consult.onFeedback(registration.id, text);
   };
-  const { ref, effectId, transcript } = consult;
+  const { ref, effectId, transcript, traceparent } = consult;
   const shown = messages ? { messages } : {};
-  const request = { ref, effectId, registration, payload, transcript, onFeedback, ...shown };
+  const request = { ref, effectId, registration, payload, transcript, onFeedback, traceparent, ...shown };
   const answer = hooks.ask(request, waiting.signal).catch(broken);
   const reply = await boundedBy(clock, registration.timeout_ms, answer, waiting, signal);
   if (reply === 'timeout') {

@@ -38,6 +38,8 @@ import { type KnownPersonas, namedPersona, personaNames } from './find-persona.t
 import { readRecord } from './load-session.ts';
 import { sha256Hex } from './seal-record.ts';
 import type { WorkerPorts } from './session-worker.ts';
+import { traceForChild } from './trace/trace-ids.ts';
+import { tracedSession } from './trace/work-context.ts';
 import type { Transcript } from './transcript.ts';
 
 /** What crews need of a host. */
@@ -55,12 +57,13 @@ export interface CrewSession {
 
 type Of<K extends WorkEffect['kind']> = Extract<WorkEffect, { kind: K }>;
 
-/** Puts the start of a child into its inbox. */
+/** Puts the start of a child into its inbox. @param traceparent of the call that it is the work of. */
 export async function startChild(
   ports: WorkerPorts,
   session: CrewSession,
   effect: Of<'start_child'>,
   signal: AbortSignal,
+  traceparent?: string,
 ): Promise<CallAccepted | CallOutcome> {
   const { id: effect_id, callId: call_id, child } = effect;
   const { ref, state } = session;
@@ -78,7 +81,7 @@ export async function startChild(
   const to = sessionRef(child.session, ref.tenant);
   const other = await strangerAt(ports, to, body.parent, signal);
   if (other) return failed(other);
-  const refused = await store(ports, ref, to, 'start_child', payload, `start-${effect_id}`, signal);
+  const refused = await store(ports, ref, to, 'start_child', payload, `start-${effect_id}`, signal, traceparent);
   if (refused) return failed({ code: 'child_not_started', message: `the child was not started: ${refused.message}` });
   return { type: 'call_accepted', effect_id, call_id, epoch: state.context.epoch };
 }
@@ -146,7 +149,7 @@ function startOf(
     ...(Object.keys(limits).length > 0 ? { limits } : {}),
     ...(settings?.personas ? { personas: settings.personas } : {}),
     ...(frame ? { root: frame.root } : {}),
-    trace: settings?.trace ?? link.root,
+    trace: traceForChild(tracedSession(ref, state), context.run),
     parent: link,
     reminders: [...handedOn(context).reminders],
   };
@@ -337,10 +340,11 @@ async function store(
   payload: Uint8Array,
   commandId: string,
   signal: AbortSignal,
+  traceparent?: string,
 ): Promise<Failure | null> {
   for (let delayMs: number = BOUNDS.crewResendMs; !signal.aborted; delayMs = later(delayMs)) {
     try {
-      await ports.sender.send(to, verb, payload, { commandId });
+      await ports.sender.send(to, verb, payload, { commandId, ...(traceparent === undefined ? {} : { traceparent }) });
       return null;
     } catch (error) {
       const { code = '', message } = error as Error & { code?: string };

@@ -47,5 +47,6 @@ export {
 export { statusOf } from './session-status.ts';
 export type { ShownSnapshot } from './shown-state.ts';
 export { type SweepOptions, type SweptBlobs, type SweptSession, sweepBlobs, sweepSessions } from './sweep.ts';
+export { SessionSpans } from './trace/session-spans.ts';
 export { Transcript, type TranscriptFrame } from './transcript.ts';
 export { turnChart } from './turn-chart.ts';

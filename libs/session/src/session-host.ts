@@ -23,7 +23,7 @@ import { LeftBehind } from './left-behind.ts';
 import { loadSession, readRecord } from './load-session.ts';
 import { LoadTurns } from './load-turns.ts';
 import { SessionNotes } from './session-notes.ts';
-import { type Dropped, type RunnerPorts, SessionRunner } from './session-runner.ts';
+import { type Dropped, type DropReason, type RunnerPorts, SessionRunner } from './session-runner.ts';
 import { statusOf } from './session-status.ts';
 import { sideBySide } from './side-by-side.ts';
 
@@ -78,6 +78,8 @@ export interface SessionHost {
 const HAND_OVER_MS = 10_000;
 /** What lies behind a snapshot is held against its schema and fed to the machine at a recovery, a tenth of a millisecond each: it is to be little. */
 const SNAPSHOT_EVERY = 16;
+/** Journals that are read only for the spans that they have left open. */
+const TRACES_AT_ONCE = 2;
 /** Long journals that are read through at a time: few, or those that have to be owned yet would wait for them. */
 const TRANSCRIPTS_AT_ONCE = 8;
 const DRAINED_EVERY_MS = 20;
@@ -110,6 +112,7 @@ class Host implements SessionHost, PartitionedSessions {
   readonly #retries = new Map<string, number>();
   readonly #loads: LoadTurns;
   readonly #transcripts: LoadTurns;
+  readonly #traces: LoadTurns;
   readonly #ended = new AbortController();
   #unwatchHooks: () => void = () => {};
   #generation = 0;
@@ -123,6 +126,8 @@ class Host implements SessionHost, PartitionedSessions {
     this.#options = options;
     this.#loads = new LoadTurns(ports.clock);
     this.#transcripts = new LoadTurns(ports.clock, TRANSCRIPTS_AT_ONCE);
+    this.#traces = new LoadTurns(ports.clock, TRACES_AT_ONCE);
+    ports.telemetry?.meters.census('coxswain_sessions', () => this.#census());
     this.id = `${readId(HostName, 'hostName', options.name ?? 'host')}-${ports.ids.next()}`;
     this.#partitions = new HostPartitions(
       ports,
@@ -141,6 +146,16 @@ class Host implements SessionHost, PartitionedSessions {
 
   get live(): number {
     return this.#runners.size;
+  }
+
+  /** How many sessions are in which state. */
+  #census(): ReadonlyMap<string, number> {
+    const counted = new Map<string, number>();
+    for (const runner of this.#runners.values()) {
+      const state = runner.stateName ?? 'loading';
+      counted.set(state, (counted.get(state) ?? 0) + 1);
+    }
+    return counted;
   }
 
   async start(): Promise<{ readonly found: number }> {
@@ -331,6 +346,7 @@ class Host implements SessionHost, PartitionedSessions {
         noted: () => this.#notes.noted(ref),
         loads: this.#loads,
         transcripts: this.#transcripts,
+        traces: this.#traces,
         mayBegin: () => this.#partitions.mayBegin,
       },
       (dropped) => this.#dropped(ref, dropped),
@@ -356,6 +372,8 @@ class Host implements SessionHost, PartitionedSessions {
       this.#ports.log.info({ session_id: ref.sessionId }, `session left: ${dropped.message}`);
       return;
     }
+    if (OWNERSHIP_LOST.has(dropped.reason))
+      this.#ports.telemetry?.meters.add('coxswain_ownership_changes_total', { change: dropped.reason });
     this.#leftBehind.keep(ref, dropped.carried);
     if (dropped.reason === 'foreign_writer' || this.#partitions.isOthers(ref)) this.lost((one) => keyOf(one) === key);
     if (dropped.reason === 'passivated') {
@@ -413,6 +431,9 @@ class Host implements SessionHost, PartitionedSessions {
     }
   }
 }
+
+/** Another host has the session from then on, or may have it. */
+const OWNERSHIP_LOST: ReadonlySet<string> = new Set<DropReason>(['foreign_writer', 'handed_over', 'abandoned']);
 
 /** A name for the line between hosts, in which a host's own may have anything. */
 function peerName(id: string, no: number): string {

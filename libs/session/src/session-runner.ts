@@ -63,6 +63,8 @@ import { SessionWorker, type WorkerPorts } from './session-worker.ts';
 import { areSpent } from './spent-timers.ts';
 import { TimerTable } from './timer-table.ts';
 import { tombstoneOf } from './tombstone-of.ts';
+import { SessionObserver } from './trace/observe-session.ts';
+import { sessionLog } from './trace/session-log.ts';
 
 /** The ports that a runner uses. */
 export interface RunnerPorts extends WorkerPorts {
@@ -87,6 +89,8 @@ export interface RunnerOptions {
   readonly loads: LoadTurns;
   /** And so are the transcripts of those that were taken up without. */
   readonly transcripts: LoadTurns;
+  /** And the journals of those whose spans began elsewhere. */
+  readonly traces: LoadTurns;
   /** Whether effects may begin: whether the host still has its lease. */
   readonly mayBegin: () => boolean;
 }
@@ -195,17 +199,22 @@ export class SessionRunner {
   #sinceSnapshot = 0;
   #hasWritten = false;
   #left: Promise<void> = Promise.resolve();
+  readonly #observer: SessionObserver;
+  /** The command that is being taken in. */
+  #taking: StoredCommand | null = null;
 
   constructor(
-    ports: RunnerPorts,
+    given: RunnerPorts,
     ref: SessionRef,
     options: RunnerOptions,
     onDropped: (dropped: Dropped) => void,
     carried: Carried = { outcomes: new Map(), feedback: new FeedbackBuffer() },
   ) {
+    const ports = { ...given, log: sessionLog(given.log, ref, () => this.#committedState) };
     this.#ports = ports;
     this.#feedback = carried.feedback;
     this.#ref = ref;
+    this.#observer = new SessionObserver(ports, ref, options.traces);
     this.#options = options;
     this.#onDropped = onDropped;
     const feedback = (source: string, text: string) => this.#takeFeedback(source, text);
@@ -233,6 +242,13 @@ export class SessionRunner {
       leave: (message) => this.#drop('journal_unavailable', message),
     });
     this.#mailbox = new Mailbox(ports.clock, (job) => this.#work(job));
+  }
+
+  /** The outermost state that it is in, for meters; null while that is not known. */
+  get stateName(): string | null {
+    if (!this.#committedState) return null;
+    const { value } = this.#committedState;
+    return typeof value === 'string' ? value : (Object.keys(value)[0] ?? null);
   }
 
   /** The session this runner works for. */
@@ -559,6 +575,7 @@ export class SessionRunner {
     if (!session || this.#dropped) return false;
     if (command.isTimer) return this.#takeTimer(session, command, cursor);
     const input = admitCommand(command, this.#ports.inbox.incarnation);
+    this.#taking = command;
     try {
       return await this.#take(session, input, cursor);
     } catch (error) {
@@ -576,7 +593,9 @@ export class SessionRunner {
             field: 'body',
           }
         : { code: 'session_failed', message: (error as Error).message };
-      return this.#step(refolded, { ...input, body: {}, problem }, cursor);
+      return await this.#step(refolded, { ...input, body: {}, problem }, cursor);
+    } finally {
+      this.#taking = null;
     }
   }
 
@@ -659,7 +678,8 @@ export class SessionRunner {
       at,
       cursor,
     };
-    const sealed = sealRecord(buildRecord(frame, input, events, session.actor.state));
+    const record = buildRecord(frame, input, events, session.actor.state);
+    const sealed = sealRecord(record);
     const fence = await this.#append(session, sealed);
     if (fence === null) return false;
     const { actor, transcript, receipts } = session;
@@ -675,7 +695,7 @@ export class SessionRunner {
       writer: this.#options.host,
       copy: copyAfter(session.copy, { n, input }, this.#ref.sessionId),
     };
-    this.#acknowledged(after, input, events);
+    this.#acknowledged(after, record);
     return true;
   }
 
@@ -683,7 +703,13 @@ export class SessionRunner {
   async #append(session: Live, sealed: SealedRecord): Promise<number | null> {
     const isLeft = () => this.#dropped;
     const bounds = this.#options.commitBounds ?? COMMIT_BOUNDS;
+    const { telemetry, clock } = this.#ports;
+    const beganMs = telemetry ? clock.monotonicMs() : 0;
     const result = await appendRecord(this.#ports, this.#ref, sealed, session.fence, isLeft, bounds);
+    const { status } = result;
+    telemetry?.meters.observe('coxswain_append_seconds', { outcome: status }, (clock.monotonicMs() - beganMs) / 1_000);
+    if (status === 'foreign' || status === 'deleted')
+      telemetry?.meters.add('coxswain_fence_rejections_total', { by: status });
     if (this.#dropped) return null;
     if (result.status === 'stored') {
       // That it can be owned says nothing of whether it can be read.
@@ -721,8 +747,10 @@ export class SessionRunner {
   }
 
   /** Everything that others may see, and everything that is to be done, comes after the acknowledgement (R3, R4). */
-  #acknowledged(session: Live, input: Input, events: readonly SessionEvent[]): void {
+  #acknowledged(session: Live, record: JournalRecord): void {
+    const { input, events } = record;
     const { state } = session.actor;
+    const before = this.#committedState;
     this.#session = session;
     this.#committedState = state;
     for (const event of events) session.transcript?.push(event);
@@ -732,6 +760,7 @@ export class SessionRunner {
       tellParent(this.#ports.publisher, this.#ref, state, session.n, events);
       this.#reconcile();
     }
+    this.#observer.recorded(record, { before, after: state }, this.#taking);
     if (++this.#sinceSnapshot >= this.#options.snapshotEvery) void this.#snapshot(session);
   }
 

@@ -10,6 +10,7 @@ import type {
   ModelRequest,
   Models,
   Publisher,
+  Telemetry,
   Toolset,
 } from '@coxswain/ports';
 import {
@@ -47,6 +48,8 @@ import { readOutcome } from './read-outcome.ts';
 import { waitForPersonaMs } from './run-limits.ts';
 import { type FileCache, withFiles } from './shown-files.ts';
 import { stepModels } from './step-models.ts';
+import { measure } from './trace/measure-work.ts';
+import { traceparentOf } from './trace/work-context.ts';
 import type { Transcript } from './transcript.ts';
 
 /** The ports that effects use. */
@@ -60,6 +63,8 @@ export interface WorkerPorts extends ProvisionPorts {
   readonly journal: Journal;
   /** Puts into other sessions' inboxes what this one does to them. */
   readonly sender: CommandSender;
+  /** Who looks on from outside; nobody where it is left out. */
+  readonly telemetry?: Telemetry | undefined;
 }
 
 /** What an effect needs to know of its session at the moment it begins. */
@@ -107,7 +112,17 @@ export class SessionWorker implements EffectWorker {
   }
 
   async perform(effect: WorkEffect, signal: AbortSignal, taken: () => void = () => {}): Promise<Outcome> {
-    return readOutcome(await this.#perform(effect, signal, taken));
+    const { telemetry, clock } = this.#ports;
+    if (!telemetry) return readOutcome(await this.#perform(effect, signal, taken));
+    const beganMs = clock.monotonicMs();
+    const outcome = readOutcome(await this.#perform(effect, signal, taken));
+    measure(telemetry.meters, effect, outcome, this.#view().state, (clock.monotonicMs() - beganMs) / 1_000);
+    return outcome;
+  }
+
+  /** For whoever carries the effect's work out elsewhere. */
+  #traceparent(effect: WorkEffect, state: SessionState): string | undefined {
+    return this.#ports.telemetry?.spans ? traceparentOf(this.#ref, state, effect) : undefined;
   }
 
   async #perform(effect: WorkEffect, signal: AbortSignal, taken: () => void): Promise<Outcome> {
@@ -151,6 +166,7 @@ export class SessionWorker implements EffectWorker {
           },
           tools,
           answered: transcript.answered,
+          traceparent: this.#traceparent(effect, state),
         };
         if (transcript.hasStoredFiles) {
           this.#files ??= new Map();
@@ -172,7 +188,13 @@ export class SessionWorker implements EffectWorker {
       case 'stop_call':
         return this.#stopCall(effect, state, transcript, signal);
       case 'start_child':
-        return startChild(ports, { ref: this.#ref, state, transcript }, effect, signal);
+        return startChild(
+          ports,
+          { ref: this.#ref, state, transcript },
+          effect,
+          signal,
+          this.#traceparent(effect, state),
+        );
       case 'stop_child':
         await stopChild(ports, { ref: this.#ref, state, transcript }, effect, signal);
         return this.stopped(effect, effect.order.reason, true);
@@ -206,6 +228,7 @@ export class SessionWorker implements EffectWorker {
           payload: effect.payload,
           tool,
           transcript: () => transcript.view(),
+          traceparent: this.#traceparent(effect, state),
           ...(effect.point === 'transform_context' ? { messages: transcript.view() } : {}),
           onFeedback: (hook: string, text: string) => this.#feedback(`hook:${hook}`, text),
         };
@@ -364,6 +387,7 @@ export class SessionWorker implements EffectWorker {
         }),
       onFeedback: (text: string) => this.#feedbackOfCall(effect, text),
       onTaken,
+      traceparent: this.#traceparent(effect, state),
     };
     const tool = transcript.frame.tools.find((candidate) => candidate.name === effect.tool);
     const readsOn = transcript.frame.tools.some(({ name }) => name === READ_ON_TOOL);

@@ -542,6 +542,7 @@ describe('a crash', () => {
         noted: async () => undefined,
         loads: new LoadTurns(bed.time.clock(host)),
         transcripts: new LoadTurns(bed.time.clock(host)),
+        traces: new LoadTurns(bed.time.clock(host)),
         mayBegin: () => true,
       };
       return new SessionRunner(bed.ports(), refOf('f1'), options, ({ reason }) => left.push(reason));

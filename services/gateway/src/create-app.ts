@@ -24,6 +24,7 @@ import { sessionRoutes } from './routes/session-routes.ts';
 import { prepareSockets, socketRoutes } from './routes/socket-routes.ts';
 import { tokenRoutes } from './routes/token-routes.ts';
 import { strictValidation } from './strict-validation.ts';
+import { traceRequests } from './trace-requests.ts';
 import { answerUnreadable, NO_UPGRADE } from './unreadable-requests.ts';
 
 /** How the app is made. */
@@ -84,6 +85,7 @@ export async function createApp({ context, guard, consoleFiles = [] }: AppOption
   letIn(app, context, guard);
   tellTrouble(app, context, methods);
   measure(app, context);
+  traceRequests(app, context.spans ?? null, context.now);
   await openApi(app);
   documentRoutes(app);
   sessionRoutes(app, context);
@@ -167,7 +169,7 @@ function forSite(site: string): Record<string, string> {
 
 const PREFLIGHT = {
   'access-control-allow-methods': 'GET, POST, PUT, DELETE',
-  'access-control-allow-headers': 'authorization, content-type, idempotency-key, last-event-id',
+  'access-control-allow-headers': 'authorization, content-type, idempotency-key, last-event-id, traceparent',
   'access-control-max-age': '600',
 } as const;
 

@@ -1,6 +1,6 @@
 /** What every route works with. */
 import type { BusClient } from '@coxswain/client';
-import type { Log } from '@coxswain/ports';
+import type { Log, SpanSink } from '@coxswain/ports';
 import type { FastifyRequest } from 'fastify';
 import type { Authenticator, Principal, Scope } from './auth/principal.ts';
 import type { JournalPages } from './feed/journal-pages.ts';
@@ -32,6 +32,8 @@ export interface GatewayContext {
   /** Requests, and commands of WebSockets, by whose token it is. */
   readonly rates: RequestRates;
   readonly metrics: GatewayMetrics;
+  /** Whoever takes spans; nobody where it is left out. */
+  readonly spans?: SpanSink | null | undefined;
   readonly log: Log;
   readonly now: () => number;
   /** Aborts when the gateway is about to end. */

@@ -8,6 +8,7 @@ import { idsOfKey, type KeyedIds, refuseOtherCommand } from './idempotency.ts';
 import { Problem } from './problem.ts';
 import { saidInText, TextBody } from './read-bodies.ts';
 import { membersOf, type StoredCommand, type Waiting } from './routes/route-schemas.ts';
+import { traceparentOf } from './trace-requests.ts';
 
 const TEXT_VERBS: ReadonlySet<Verb> = new Set(['prompt', 'steer', 'remind', 'followup']);
 /** Whether a verb's body may be plain text. */
@@ -98,14 +99,15 @@ export interface SendAs {
   readonly id: string | undefined;
   readonly waiting: Waiting;
   readonly signal: AbortSignal;
+  readonly traceparent?: string | undefined;
 }
 
 /** For the client. @throws Problem where the verb has no such stage. */
-export function sendOptions(verb: Verb, { principal, id, waiting, signal }: SendAs) {
+export function sendOptions(verb: Verb, { principal, id, waiting, signal, traceparent }: SendAs) {
   const { wait, timeout_ms } = waiting;
   if (wait === 'delivered' && !DELIVERED_VERBS.has(verb))
     throw new Problem('invalid_field', `wait: ${verb} is accepted, and not delivered later`, { field: 'wait' });
-  return { id, actor: principal.name, wait: wait ?? ('stored' as const), timeoutMs: timeout_ms, signal };
+  return { id, actor: principal.name, wait: wait ?? ('stored' as const), timeoutMs: timeout_ms, signal, traceparent };
 }
 
 /** Sends the command of a request and answers 202. */
@@ -124,7 +126,13 @@ export async function handleCommand<V extends Verb>(
   const keyed = keyedIds(request, principal, body)?.commandId;
   const id = (body as { readonly id?: string }).id ?? keyed;
   await context.known.expect(session);
-  const options = sendOptions(verb, { principal, id, waiting: request.query, signal: whileListened(context, reply) });
+  const options = sendOptions(verb, {
+    principal,
+    id,
+    waiting: request.query,
+    signal: whileListened(context, reply),
+    traceparent: traceparentOf(request),
+  });
   const sent = await told(context, verb, () => session.send(verb, body as BodyInput<V>, options));
   // Whether it is there the next command asks anew.
   if (verb === 'delete') context.known.forget(session);

@@ -1,7 +1,8 @@
 /** The gateway: sessions over HTTP. It keeps nothing of its own: any number of them serve the same bus. */
 import { setMaxListeners } from 'node:events';
-import { createServiceLog, type LogTarget } from '@coxswain/adapter-log';
+import { createServiceLog, type LogTarget, secretMask } from '@coxswain/adapter-log';
 import { connectionTo, endOnce, type NamedBus } from '@coxswain/adapter-nats';
+import { startTelemetry } from '@coxswain/adapter-telemetry';
 import { type BusClient, connect } from '@coxswain/client';
 import { DEFAULT_TENANT } from '@coxswain/protocol';
 import { type JwtOptions, openJsonWebTokens } from './auth/json-web-tokens.ts';
@@ -93,10 +94,9 @@ export async function startGatewayService(options: GatewayServiceOptions): Promi
   const buses = Array.isArray(options.nats) ? (options.nats as readonly NamedBus[]) : [options.nats as NamedBus];
   const addresses = buses.map(connectionTo);
   const start = startTokenOf(options);
-  const log = createServiceLog('gateway', options.log ?? 'stdout', stateDir, options.env ?? process.env, [
-    start?.token,
-    ...addresses.flatMap(({ token, password, seed }) => [token, password, seed]),
-  ]);
+  const env = options.env ?? process.env;
+  const secrets = [start?.token, ...addresses.flatMap(({ token, password, seed }) => [token, password, seed])];
+  const log = createServiceLog('gateway', options.log ?? 'stdout', stateDir, env, secrets);
   const now = () => Date.now();
   const authenticators: Authenticator[] = [];
   if (start) authenticators.push(new TokenTable([start.stored], now));
@@ -110,11 +110,18 @@ export async function startGatewayService(options: GatewayServiceOptions): Promi
   const consoleFiles = options.consoleFolder === undefined ? [] : await readConsole(options.consoleFolder);
   if (options.consoleFolder !== undefined && consoleFiles.length === 0)
     log.warn({ folder: options.consoleFolder }, 'the console is not built, and not served');
-  const clients = await connectAll(buses);
+  const metrics = createMetrics();
+  const masked = secretMask(env, secrets);
+  // Its meters are a route of its own.
+  const mine = { registry: metrics.registry, metrics: null } as const;
+  const telemetry = await startTelemetry({ service: 'gateway', of: 'gateway', env, log, masked, ...mine });
+  const clients = await connectAll(buses).catch(async (error: Error) => {
+    await telemetry.close();
+    throw error;
+  });
   const stopping = new AbortController();
   // Each watcher listens, and their number has a bound of its own.
   setMaxListeners(0, stopping.signal);
-  const metrics = createMetrics();
   const feeds = new SessionFeeds(metrics, { ...FEED_BOUNDS, ...options.feedBounds });
   const { requestsBurst, requestsPerSecond, ratesRemembered } = GATEWAY_BOUNDS;
   const context: GatewayContext = {
@@ -128,6 +135,7 @@ export async function startGatewayService(options: GatewayServiceOptions): Promi
     pages: new JournalPages(new LimitedReads(GATEWAY_BOUNDS.pageReadsMax, GATEWAY_BOUNDS.watchersMax)),
     rates: new RequestRates(requestsBurst, requestsPerSecond, ratesRemembered, now),
     metrics,
+    spans: telemetry.spans,
     log,
     now,
     stopping: stopping.signal,
@@ -160,6 +168,7 @@ export async function startGatewayService(options: GatewayServiceOptions): Promi
       clearInterval(left);
       await feeds.stop();
       await clients.close();
+      await telemetry.close();
     });
     return {
       url,
@@ -173,6 +182,7 @@ export async function startGatewayService(options: GatewayServiceOptions): Promi
   } catch (error) {
     await app.close();
     await clients.close();
+    await telemetry.close();
     throw error;
   }
 }

@@ -1,7 +1,7 @@
 /** The hook service: a module of handlers served on the bus, loaded again when one of its files changes. */
 import { basename, extname, resolve } from 'node:path';
 import { type LoadedHooks, loadHooks, watchLeftBehind } from '@coxswain/adapter-hooks';
-import { createServiceLog, type LogTarget } from '@coxswain/adapter-log';
+import { createServiceLog, type LogTarget, secretMask } from '@coxswain/adapter-log';
 import {
   connectionTo,
   connectNats,
@@ -11,6 +11,7 @@ import {
   type NamedBus,
   serveHooks,
 } from '@coxswain/adapter-nats';
+import { type MetricsAddress, observeWork, startTelemetry } from '@coxswain/adapter-telemetry';
 import { DEFAULT_TENANT } from '@coxswain/protocol';
 import { watchFiles } from './watch-files.ts';
 
@@ -28,12 +29,16 @@ export interface HooksServiceOptions {
   /** Default `stdout`. */
   readonly log?: LogTarget | undefined;
   readonly env?: NodeJS.ProcessEnv | undefined;
+  /** Where its meters are served; without it, where `COX_METRICS_PORT` says. Null: nowhere. */
+  readonly metrics?: MetricsAddress | null | undefined;
 }
 
 /** A service that runs. */
 export interface HooksService {
   readonly name: string;
   readonly instance: string;
+  /** Where its meters are served; null where they are not. */
+  readonly metricsUrl: string | null;
   /** Registrations at the moment. */
   readonly count: number;
   /** Resolves where the bus lets the service in no more. Stop it then. */
@@ -53,12 +58,18 @@ export async function startHooksService(options: HooksServiceOptions): Promise<H
   const name = options.name ?? nameOf(file);
   const bus = connectionTo(options.nats);
   const env = options.env ?? process.env;
-  const log = createServiceLog('hooks', options.log ?? 'stdout', options.stateDir, env, [
-    bus.token,
-    bus.password,
-    bus.seed,
-  ]);
+  const secrets = [bus.token, bus.password, bus.seed];
+  const log = createServiceLog('hooks', options.log ?? 'stdout', options.stateDir, env, secrets);
   const endWatching = watchLeftBehind(log);
+  const masked = secretMask(env, secrets);
+  const telemetry = await startTelemetry({
+    service: 'hooks',
+    of: 'worker',
+    env,
+    log,
+    masked,
+    metrics: options.metrics,
+  });
   let connected: Awaited<ReturnType<typeof connectNats>> | undefined;
   try {
     let loaded = await loadHooks(file, name);
@@ -66,7 +77,12 @@ export async function startHooksService(options: HooksServiceOptions): Promise<H
     logConnection(nc, log);
     connected = nc;
     const tenant = options.tenant ?? options.nats.credentials?.tenant ?? DEFAULT_TENANT;
-    const served = await serveHooks(nc, log, { tenant, service: name, handlers: loaded.hooks });
+    const served = await serveHooks(nc, log, {
+      tenant,
+      service: name,
+      handlers: loaded.hooks,
+      observer: observeWork(telemetry, log),
+    });
     const watch = watchFiles(loaded.files, log, async () => {
       const next = await loadHooks(file, name);
       await served.update(next.hooks);
@@ -80,11 +96,13 @@ export async function startHooksService(options: HooksServiceOptions): Promise<H
       await watch.end();
       await served.stop();
       await nc.close();
+      await telemetry.close();
       endWatching();
     });
     return {
       name,
       instance: served.instance,
+      metricsUrl: telemetry.metricsUrl,
       get count() {
         return loaded.hooks.table().length;
       },
@@ -94,6 +112,7 @@ export async function startHooksService(options: HooksServiceOptions): Promise<H
     };
   } catch (error) {
     await connected?.close();
+    await telemetry.close();
     endWatching();
     throw error;
   }

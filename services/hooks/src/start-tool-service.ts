@@ -1,8 +1,9 @@
 /** The tool service: a module of tools served on the bus, loaded again when one of its files changes. */
 import { basename, resolve } from 'node:path';
 import { HookModuleError, loadModule } from '@coxswain/adapter-hooks';
-import { createServiceLog, type LogTarget } from '@coxswain/adapter-log';
+import { createServiceLog, type LogTarget, secretMask } from '@coxswain/adapter-log';
 import { connectionTo, connectNats, endOnce, ensureBuckets, type NamedBus } from '@coxswain/adapter-nats';
+import { type MetricsAddress, observeWork, startTelemetry } from '@coxswain/adapter-telemetry';
 import { connect, type ServedTool, type ServedToolDefinition } from '@coxswain/client';
 import { DEFAULT_TENANT, STREAMS } from '@coxswain/protocol';
 import { watchFiles } from './watch-files.ts';
@@ -19,12 +20,16 @@ export interface ToolServiceOptions {
   /** Default `stdout`. */
   readonly log?: LogTarget | undefined;
   readonly env?: NodeJS.ProcessEnv | undefined;
+  /** Where its meters are served; without it, where `COX_METRICS_PORT` says. Null: nowhere. */
+  readonly metrics?: MetricsAddress | null | undefined;
 }
 
 /** A service that runs. */
 export interface ToolService {
   /** The tools that it serves at the moment, by name. */
   readonly tools: readonly string[];
+  /** Where its meters are served; null where they are not. */
+  readonly metricsUrl: string | null;
   /** Resolves where the bus lets the service in no more. Stop it then. */
   readonly failed: Promise<Error>;
   /** Contract: rejects, with why, while the bus does not answer. */
@@ -51,13 +56,20 @@ export async function startToolService(options: ToolServiceOptions): Promise<Too
   const file = resolve(options.file);
   const bus = connectionTo(options.nats);
   const env = options.env ?? process.env;
-  const log = createServiceLog('tools', options.log ?? 'stdout', options.stateDir, env, [
-    bus.token,
-    bus.password,
-    bus.seed,
-  ]);
+  const secrets = [bus.token, bus.password, bus.seed];
+  const log = createServiceLog('tools', options.log ?? 'stdout', options.stateDir, env, secrets);
   const loaded = await loadTools(file);
   await makeBuckets(bus);
+  const masked = secretMask(env, secrets);
+  const telemetry = await startTelemetry({
+    service: 'tools',
+    of: 'worker',
+    env,
+    log,
+    masked,
+    metrics: options.metrics,
+  });
+  const observer = observeWork(telemetry, log);
   const client = await connect({
     servers: bus.servers,
     token: bus.token,
@@ -67,13 +79,20 @@ export async function startToolService(options: ToolServiceOptions): Promise<Too
     inboxPrefix: bus.inboxPrefix,
     tenant: options.tenant ?? options.nats.credentials?.tenant ?? DEFAULT_TENANT,
     name: `cox-tool-${basename(file)}`,
+  }).catch(async (error: Error) => {
+    await telemetry.close();
+    throw error;
   });
   const served = new Map<string, ServedTool>();
   const take = async (tools: readonly ServedToolDefinition[]) => {
     for (const tool of tools) {
       const known = served.get(tool.name);
       if (known) await known.update(tool);
-      else served.set(tool.name, await client.serveTool(tool, { onProblem: (problem) => log.warn({ file }, problem) }));
+      else
+        served.set(
+          tool.name,
+          await client.serveTool(tool, { observer, onProblem: (problem) => log.warn({ file }, problem) }),
+        );
     }
     const names = new Set(tools.map(({ name }) => name));
     const dropped = [...served].filter(([name]) => !names.has(name));
@@ -87,6 +106,7 @@ export async function startToolService(options: ToolServiceOptions): Promise<Too
   } catch (error) {
     await Promise.all([...served.values()].map((tool) => tool.stop()));
     await client.close();
+    await telemetry.close();
     throw error;
   }
   const watch = watchFiles(loaded.files, log, async () => {
@@ -101,8 +121,10 @@ export async function startToolService(options: ToolServiceOptions): Promise<Too
     await watch.end();
     await Promise.all([...served.values()].map((tool) => tool.stop()));
     await client.close();
+    await telemetry.close();
   });
   return {
+    metricsUrl: telemetry.metricsUrl,
     get tools() {
       return [...served.keys()];
     },
@@ -117,6 +139,7 @@ export async function startToolService(options: ToolServiceOptions): Promise<Too
       const late = new Promise((resolve) => setTimeout(resolve, FLUSHED_WITHIN_MS).unref());
       await Promise.race([client.roundTripMs().catch(() => undefined), late]);
       await client.close();
+      await telemetry.close();
     },
   };
 }

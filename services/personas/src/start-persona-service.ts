@@ -1,7 +1,8 @@
 /** The persona service: the model steps and tools of one or several personas, in a process of their own. */
-import { createServiceLog, type LogTarget } from '@coxswain/adapter-log';
+import { createServiceLog, type LogTarget, secretMask } from '@coxswain/adapter-log';
 import { createModels } from '@coxswain/adapter-models';
 import { connectionTo, connectNats, endOnce, ensureBuckets, type NamedBus } from '@coxswain/adapter-nats';
+import { type MetricsAddress, observeWork, startTelemetry } from '@coxswain/adapter-telemetry';
 import {
   connect,
   namedHandlers,
@@ -40,11 +41,15 @@ export interface PersonaServiceOptions {
   /** Default `stdout`. */
   readonly log?: LogTarget | undefined;
   readonly env?: NodeJS.ProcessEnv | undefined;
+  /** Where its meters are served; without it, where `COX_METRICS_PORT` says. Null: nowhere. */
+  readonly metrics?: MetricsAddress | null | undefined;
 }
 
 /** A service that runs. */
 export interface PersonaService {
   readonly personas: readonly Pick<ServedPersonaInstance, 'name' | 'version' | 'instance' | 'tools'>[];
+  /** Where its meters are served; null where they are not. */
+  readonly metricsUrl: string | null;
   /** Resolves where the bus lets the service in no more. Stop it then. */
   readonly failed: Promise<Error>;
   /** Contract: rejects, with why, while the bus does not answer. */
@@ -72,6 +77,16 @@ export async function startPersonaService(options: PersonaServiceOptions): Promi
   const twice = names.find((name, index) => names.indexOf(name) < index);
   if (twice !== undefined) throw new PersonaNotServableError(`two of the personas are named ${twice}`);
   await makeBuckets(bus);
+  const masked = secretMask(env, secrets);
+  const telemetry = await startTelemetry({
+    service: 'personas',
+    of: 'worker',
+    env,
+    log,
+    masked,
+    metrics: options.metrics,
+  });
+  const observer = observeWork(telemetry, log);
   const client = await connect({
     servers: bus.servers,
     token: bus.token,
@@ -81,6 +96,9 @@ export async function startPersonaService(options: PersonaServiceOptions): Promi
     inboxPrefix: bus.inboxPrefix,
     tenant,
     name: `cox-persona-${names.join('-').slice(0, 64)}`,
+  }).catch(async (error: Error) => {
+    await telemetry.close();
+    throw error;
   });
   const open: McpOfPersona[] = [];
   const served: ServedPersonaInstance[] = [];
@@ -89,6 +107,7 @@ export async function startPersonaService(options: PersonaServiceOptions): Promi
     await Promise.all(served.map((one) => one.stop()));
     await Promise.all(open.map((one) => one.close()));
     await client.close();
+    await telemetry.close();
   });
   try {
     for (const { persona, handlers, tools, folder } of personas) {
@@ -102,6 +121,7 @@ export async function startPersonaService(options: PersonaServiceOptions): Promi
           foreignTools: mcp.tools,
           stepsAtOnce: options.stepsAtOnce,
           drainMs: options.drainMs,
+          observer,
           onProblem: (problem) => log.warn({ persona: persona.name }, problem),
         }),
       );
@@ -114,6 +134,7 @@ export async function startPersonaService(options: PersonaServiceOptions): Promi
     log.info({ persona: name, version, instance, tools }, 'persona service is up');
   return {
     personas: served.map(({ name, version, instance, tools }) => ({ name, version, instance, tools })),
+    metricsUrl: telemetry.metricsUrl,
     // A connection that was closed by stopping has not failed.
     failed: client.closed().then((why) => why ?? new Promise<never>(() => undefined)),
     ping: async () => void (await client.roundTripMs()),

@@ -1,7 +1,7 @@
 /** The sessions service: a session host wired to NATS, models, MCP servers and the built-in tools. Wiring only. */
 import { resolve } from 'node:path';
 import { combineHooks, loadManifest, watchLeftBehind } from '@coxswain/adapter-hooks';
-import { createServiceLog, type LogTarget } from '@coxswain/adapter-log';
+import { createServiceLog, type LogTarget, secretMask } from '@coxswain/adapter-log';
 import { createMcpTools } from '@coxswain/adapter-mcp';
 import { createIds, createSystemClock } from '@coxswain/adapter-memory';
 import { createModels, KNOWN_PRICES, readPrices } from '@coxswain/adapter-models';
@@ -32,6 +32,7 @@ import {
   tellApproval,
   whenAnswered,
 } from '@coxswain/adapter-nats';
+import { type MetricsAddress, startTelemetry } from '@coxswain/adapter-telemetry';
 import { combineToolSources, createBuiltInTools, createCrewTools } from '@coxswain/adapter-tools';
 import type { Hooks, HostLine, Personas, StopPredicates, ToolSource } from '@coxswain/ports';
 import { HostName, type PriceTable, readId } from '@coxswain/protocol';
@@ -60,6 +61,8 @@ export interface SessionsServiceOptions {
   readonly manifest?: string | undefined;
   /** Stop conditions in code, for personas that name them in stop_when. */
   readonly stopPredicates?: StopPredicates | undefined;
+  /** Where its meters are served; without it, where `COX_METRICS_PORT` says. Null: nowhere. */
+  readonly metrics?: MetricsAddress | null | undefined;
   /** In place of the line between hosts on the bus: what this host hears of others, and they of it. */
   readonly hostLine?: HostLine | undefined;
 }
@@ -68,6 +71,8 @@ export interface SessionsServiceOptions {
 export interface SessionsService {
   /** This host's incarnation. */
   readonly hostId: string;
+  /** Where its meters are served; null where they are not. */
+  readonly metricsUrl: string | null;
   /** Sessions that were found at the start, may have something to do, and are being taken up. */
   readonly found: number;
   /** Resolves where the service can do no more, with why: the streams were deleted, or the bus lets it in no more. Stop it then. */
@@ -88,17 +93,23 @@ export async function startSessionsService(options: SessionsServiceOptions): Pro
   const ownPrices = env.COX_PRICES ? await readPrices(resolve(options.defaultRoot ?? '.', env.COX_PRICES)) : [];
   const webhook = await webhookFrom(env);
   const bus = connectionTo(options.nats);
-  const log = createServiceLog('sessions', options.log ?? 'file', options.stateDir, env, [
-    bus.token,
-    bus.password,
-    bus.seed,
-  ]);
+  const secrets = [bus.token, bus.password, bus.seed];
+  const log = createServiceLog('sessions', options.log ?? 'file', options.stateDir, env, secrets);
   let fail: (error: Error) => void = () => undefined;
   const failed = new Promise<Error>((resolve) => {
     fail = resolve;
   });
   // Without handlers in this process there is nothing that they could leave behind.
   const endWatching = options.manifest !== undefined || options.hooks ? watchLeftBehind(log) : () => undefined;
+  const masked = secretMask(env, secrets);
+  const telemetry = await startTelemetry({
+    service: 'sessions',
+    of: 'host',
+    env,
+    log,
+    masked,
+    metrics: options.metrics,
+  });
   let connected: Awaited<ReturnType<typeof connectNats>> | undefined;
   try {
     const declared = options.manifest === undefined ? null : await loadManifest(options.manifest);
@@ -145,6 +156,7 @@ export async function startSessionsService(options: SessionsServiceOptions): Pro
         clock,
         ids,
         log,
+        telemetry,
         defaultRoot,
         defaultModel: env.COX_MODEL || undefined,
         stopPredicates: options.stopPredicates,
@@ -165,10 +177,12 @@ export async function startSessionsService(options: SessionsServiceOptions): Pro
       await busTools.stop();
       await servedPersonas.stop();
       await nc.close();
+      await telemetry.close();
       endWatching();
     });
     return {
       hostId: host.id,
+      metricsUrl: telemetry.metricsUrl,
       found,
       failed,
       async ping() {
@@ -179,6 +193,7 @@ export async function startSessionsService(options: SessionsServiceOptions): Pro
     };
   } catch (error) {
     await connected?.close();
+    await telemetry.close();
     endWatching();
     throw error;
   }

@@ -1,2 +1,2 @@
 /** Services' logs: JSON lines without secrets. */
-export { createServiceLog, type LogTarget } from './service-log.ts';
+export { createServiceLog, type LogTarget, secretMask } from './service-log.ts';

@@ -24,7 +24,7 @@ export function createServiceLog(
   secrets: readonly (string | undefined)[],
 ): Log {
   if (target === 'silent') return { debug() {}, info() {}, warn() {}, error() {} };
-  const masked = maskFor([...secrets, ...secretsIn(env)]);
+  const masked = secretMask(env, secrets);
   const fd = target === 'file' ? openLogFile(stateDir, name) : target === 'stdout' ? 1 : 2;
   const write = (line: string) => {
     try {
@@ -46,11 +46,32 @@ function levelOf(env: NodeJS.ProcessEnv): string {
   return Object.hasOwn(pino.levels.values, asked) ? asked : 'info';
 }
 
-/** Values of variables whose names say that they are secret. */
+/**
+ * What takes the secrets of a process out of a text: those that are given, and those of its environment.
+ * @param secrets texts that never appear, as they stand and as JSON writes them. Short ones would take ordinary words with them.
+ */
+export function secretMask(
+  env: NodeJS.ProcessEnv,
+  secrets: readonly (string | undefined)[] = [],
+): (text: string) => string {
+  return maskFor([...secrets, ...secretsIn(env)]);
+}
+
+/** Values of variables whose names say that they are secret, headers that are sent along, and who logs in by an address. */
 function secretsIn(env: NodeJS.ProcessEnv): string[] {
-  return Object.entries(env).flatMap(([name, value]) =>
-    value && /(KEY|TOKEN|SECRET|PASSWORD|CREDENTIALS?)$/i.test(name) ? [value.trim()] : [],
-  );
+  return Object.entries(env).flatMap(([name, given]) => {
+    const value = given?.trim();
+    if (!value) return [];
+    if (/(KEY|TOKEN|SECRET|PASSWORD|CREDENTIALS?)$/i.test(name)) return [value];
+    if (/_HEADERS$/i.test(name)) return value.split(',').map((pair) => pair.slice(pair.indexOf('=') + 1).trim());
+    return value.split(',').flatMap(loginIn);
+  });
+}
+
+/** `user:password` of an address; a token stands in the user's place. */
+function loginIn(text: string): string[] {
+  const [, user = '', password] = /^[a-z][a-z0-9+.-]*:\/\/([^:@/\s]*)(?::([^@/\s]*))?@/i.exec(text.trim()) ?? [];
+  return [password ?? user];
 }
 
 /** Replaces secrets, as they stand and as JSON writes them. Short ones would take ordinary words with them. */

@@ -29,6 +29,7 @@ interface Headers {
   readonly commandId?: string | undefined;
   readonly receiptTo?: string | undefined;
   readonly actor?: string | undefined;
+  readonly traceparent?: string | undefined;
   readonly isTimer?: true;
 }
 
@@ -247,6 +248,7 @@ export function createMemoryCommands(clock: Clock, assertOpen: () => void): Memo
         commandId: headers[HEADERS.commandId],
         receiptTo: headers[HEADERS.receiptTo],
         actor: headers[HEADERS.actor],
+        traceparent: headers[HEADERS.traceparent],
       });
     },
     storeTimer(ref, payload) {

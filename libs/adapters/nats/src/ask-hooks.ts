@@ -19,6 +19,7 @@ import {
 import { createInbox, headers, type Msg, type NatsConnection } from '@nats-io/nats-core';
 import { onConnectionChange } from './connection-changes.ts';
 import { STATUS, statusOf } from './nats-status.ts';
+import { tracedBy } from './traced-by.ts';
 import { inboxPrefixOf } from './wire.ts';
 
 /** See the top of the file. */
@@ -88,7 +89,7 @@ export function createHookQuestions(nc: NatsConnection, log: Log): HookQuestions
         pending.set(token, { request, settle, onTaken, lists: new Map() });
         try {
           const body = JSON.stringify(asked(request, `${inbox}.c.${token}`));
-          nc.publish(subject, body, { reply: `${inbox}.r.${token}` });
+          nc.publish(subject, body, { reply: `${inbox}.r.${token}`, ...tracedBy(request.traceparent) });
         } catch (error) {
           settle(unavailable(`it could not be asked: ${(error as Error).message}`));
           return;

@@ -241,5 +241,6 @@ function commandOf(ref: SessionRef, { subject, seq, timeMs, data, headers }: Sto
     commandId: headers.get(HEADERS.commandId) || undefined,
     receiptTo: headers.get(HEADERS.receiptTo) || undefined,
     actor: headers.get(HEADERS.actor) || undefined,
+    traceparent: headers.get(HEADERS.traceparent) || undefined,
   };
 }

@@ -113,6 +113,7 @@ export async function createNatsPersonas(nc: NatsConnection, log: Log): Promise<
           args,
           epoch,
           isRepeatable: true,
+          traceparent: request.traceparent,
           onProgress: (text) => parts.take(text),
           onFeedback: () => undefined,
           onTaken(instance) {

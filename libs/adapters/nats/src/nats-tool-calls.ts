@@ -26,6 +26,7 @@ import { onConnectionChange } from './connection-changes.ts';
 import { STATUS, statusOf } from './nats-status.ts';
 import type { ToolPresence } from './nats-tool-presence.ts';
 import { type CallName, lost, named, reasonOf, saidIn, textOf, unavailable } from './tool-answers.ts';
+import { tracedBy } from './traced-by.ts';
 import { inboxPrefixOf } from './wire.ts';
 
 /** A call, and how those who serve it are addressed: by `tool`, in {@link CallRoutes}. */
@@ -147,9 +148,12 @@ export function createNatsToolCalls(
     },
   });
 
-  function publish(subject: string, what: ToolAsked | ToolOrder, reply?: string): void {
+  function publish(subject: string, what: ToolAsked | ToolOrder, reply?: string, traceparent?: string): void {
     try {
-      nc.publish(subject, JSON.stringify(what), reply === undefined ? {} : { reply });
+      nc.publish(subject, JSON.stringify(what), {
+        ...(reply === undefined ? {} : { reply }),
+        ...tracedBy(traceparent),
+      });
     } catch (error) {
       // The connection is closed, and with it everything that is under way.
       log.debug({ subject, error }, 'a message about a call was not sent');
@@ -209,7 +213,12 @@ export function createNatsToolCalls(
     one.sendings++;
     one.askedMs = performance.now();
     const member = call.member === undefined ? {} : { tool: call.member };
-    publish(one.subject, { ...named(call), call_id: call.callId, ...member, args: call.args }, `${inbox}.${token}.q`);
+    publish(
+      one.subject,
+      { ...named(call), call_id: call.callId, ...member, args: call.args },
+      `${inbox}.${token}.q`,
+      call.traceparent,
+    );
   }
 
   function look(): void {

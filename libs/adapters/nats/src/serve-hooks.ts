@@ -17,12 +17,14 @@ import {
   type HookCallbacks,
   HookServiceName,
   hookUnavailable,
+  observedHook,
   parseHookService,
   readHookQuestion,
   readId,
   STREAMS,
   subjects,
   TenantId,
+  type WorkObserver,
 } from '@coxswain/protocol';
 import { type Msg, type NatsConnection, nuid, type Subscription } from '@nats-io/nats-core';
 import { announce, idsOf, keepAnnounced, refuseTaken } from './announce-hooks.ts';
@@ -37,6 +39,8 @@ export interface ServeHooksOptions {
   readonly tenant: string;
   readonly service: string;
   readonly handlers: HookHandlers;
+  /** Told of each question that is answered. */
+  readonly observer?: WorkObserver | undefined;
 }
 
 /** Handlers that are served. */
@@ -84,7 +88,9 @@ export async function serveHooks(nc: NatsConnection, log: Log, options: ServeHoo
     const reply =
       found && !busy
         ? await answerHook(question, tenant, found.registration, callbacks, (asked, signal) =>
-            found.handlers.answer(asked, signal),
+            observedHook(options.observer, asked, message.headers?.get(HEADERS.traceparent), () =>
+              found.handlers.answer(asked, signal),
+            ),
           )
         : hookUnavailable(question, busy ?? `${service} does not serve ${question.hook} at ${question.point}`);
     if (reply === null) return;

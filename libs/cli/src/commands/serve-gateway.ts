@@ -9,7 +9,7 @@ import type { Invocation } from '../line/command-spec.ts';
 import { standardStreams } from '../terminal/streams.ts';
 
 const DEFAULT_LISTEN = '127.0.0.1:7707';
-const FOREIGN_FLAGS = ['manifest', 'name', 'tenant', 'at-once'] as const;
+const FOREIGN_FLAGS = ['manifest', 'name', 'tenant', 'at-once', 'metrics-port'] as const;
 
 /** Serves sessions over HTTP until told to stop. */
 export async function serveGateway(

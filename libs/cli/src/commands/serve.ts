@@ -5,6 +5,7 @@ import type { PersonaToServe } from '@coxswain/personas';
 import { HookServiceName, HostName, PERSONA_SERVICE_BOUNDS, readId } from '@coxswain/protocol';
 import { type BusAddress, findBus } from '../instance/find-bus.ts';
 import { manifestNotice, manifestOf } from '../instance/manifest.ts';
+import { metricsAddressOf, metricsLine, metricsMember } from '../instance/metrics-address.ts';
 import { namedTenant } from '../instance/named-tenant.ts';
 import { permittedTo } from '../instance/permitted-to.ts';
 import { logTarget, serveUntilTold } from '../instance/serve-until-told.ts';
@@ -61,20 +62,23 @@ async function serveHooks(invocation: Invocation, given: string | undefined): Pr
   const file = resolve(typedIn(env), given);
   const { address, stateDir } = await someBus(invocation);
   const tenant = namedTenant(flags, address.credentials?.tenant);
+  const metrics = await metricsAddressOf(invocation);
   const { startHooksService } = await import('@coxswain/hooks');
   return serveUntilTold(
     { name: 'hooks', stateDir, title: ({ name }) => `the hook service ${name}` },
     () =>
       permittedTo('serve hooks: give a key of hooks', () =>
-        startHooksService({ file, name, tenant, stateDir, nats: address, log: logTarget() }),
+        startHooksService({ file, name, tenant, stateDir, nats: address, log: logTarget(), metrics }),
       ),
     (service) => {
       const { name: served, instance, count } = service;
       if (flags.on('json'))
-        standardStreams.out(`${JSON.stringify({ type: 'ready', service: served, instance, hooks: count })}\n`);
+        standardStreams.out(
+          `${JSON.stringify({ type: 'ready', service: served, instance, hooks: count, ...metricsMember(service) })}\n`,
+        );
       else
         standardStreams.err(
-          `the hook service ${served} serves ${counted(count, 'hook')} of ${file}; stop with Ctrl-C\n`,
+          `the hook service ${served} serves ${counted(count, 'hook')} of ${file}; stop with Ctrl-C\n${metricsLine(service)}`,
         );
     },
   );
@@ -88,17 +92,20 @@ async function serveTool(invocation: Invocation, given: string | undefined): Pro
   const file = resolve(typedIn(env), given);
   const { address, stateDir } = await someBus(invocation);
   const tenant = namedTenant(flags, address.credentials?.tenant);
+  const metrics = await metricsAddressOf(invocation);
   const { startToolService } = await import('@coxswain/hooks');
   const thrown = thrownByOthers('a tool');
   return serveUntilTold(
     { name: 'tool', stateDir, title: () => `the tool service of ${basename(file)}` },
     () =>
       permittedTo('serve tools: give a key of tools, or a worker’s own,', () =>
-        startToolService({ file, tenant, stateDir, nats: address, log: logTarget() }),
+        startToolService({ file, tenant, stateDir, nats: address, log: logTarget(), metrics }),
       ),
-    ({ tools }) => {
-      if (flags.on('json')) standardStreams.out(`${JSON.stringify({ type: 'ready', tools })}\n`);
-      else standardStreams.err(`serves ${tools.join(', ')} of ${file}; stop with Ctrl-C\n`);
+    ({ tools, metricsUrl }) => {
+      const more = metricsMember({ metricsUrl });
+      if (flags.on('json')) standardStreams.out(`${JSON.stringify({ type: 'ready', tools, ...more })}\n`);
+      else
+        standardStreams.err(`serves ${tools.join(', ')} of ${file}; stop with Ctrl-C\n${metricsLine({ metricsUrl })}`);
     },
     thrown,
   );
@@ -125,13 +132,15 @@ async function servePersonas(invocation: Invocation, paths: readonly string[]): 
   }
   const { address, stateDir } = await someBus(invocation);
   const tenant = namedTenant(flags, address.credentials?.tenant);
+  const metrics = await metricsAddressOf(invocation);
   const thrown = thrownByOthers('a tool or a hook of a persona');
   return serveUntilTold(
     { name: 'persona', stateDir, title: ({ personas: served }) => `the personas ${named(served)}` },
-    () => startPersonaService({ personas, tenant, stepsAtOnce, stateDir, nats: address, log: logTarget() }),
-    ({ personas: served }) => {
-      if (flags.on('json')) standardStreams.out(`${JSON.stringify({ type: 'ready', personas: served })}\n`);
-      else standardStreams.err(`serves ${named(served)}; stop with Ctrl-C\n`);
+    () => startPersonaService({ personas, tenant, stepsAtOnce, stateDir, nats: address, log: logTarget(), metrics }),
+    ({ personas: served, metricsUrl }) => {
+      const more = metricsMember({ metricsUrl });
+      if (flags.on('json')) standardStreams.out(`${JSON.stringify({ type: 'ready', personas: served, ...more })}\n`);
+      else standardStreams.err(`serves ${named(served)}; stop with Ctrl-C\n${metricsLine({ metricsUrl })}`);
     },
     thrown,
   );
@@ -147,16 +156,18 @@ async function serveSessions(invocation: Invocation): Promise<ExitCode> {
   const hostName = env.COX_HOST_NAME ? readId(HostName, 'COX_HOST_NAME', env.COX_HOST_NAME) : undefined;
   const { address, stateDir } = await someBus(invocation);
   if (manifest) standardStreams.err(manifestNotice(manifest));
+  const metrics = await metricsAddressOf(invocation);
   const { startSessionsService } = await import('@coxswain/sessions');
   return serveUntilTold(
     { name: 'sessions', stateDir, title: ({ hostId }) => `the session host ${hostId}` },
     () =>
       permittedTo('host sessions: give a key of hosts', () =>
-        startSessionsService({ nats: address, stateDir, hostName, manifest, log: logTarget() }),
+        startSessionsService({ nats: address, stateDir, hostName, manifest, log: logTarget(), metrics }),
       ),
-    ({ hostId }) => {
-      if (flags.on('json')) standardStreams.out(`${JSON.stringify({ type: 'ready', host: hostId })}\n`);
-      else standardStreams.err(`the session host ${hostId} serves; stop with Ctrl-C\n`);
+    ({ hostId, metricsUrl }) => {
+      const more = metricsMember({ metricsUrl });
+      if (flags.on('json')) standardStreams.out(`${JSON.stringify({ type: 'ready', host: hostId, ...more })}\n`);
+      else standardStreams.err(`the session host ${hostId} serves; stop with Ctrl-C\n${metricsLine({ metricsUrl })}`);
     },
   );
 }

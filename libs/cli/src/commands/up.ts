@@ -5,6 +5,7 @@ import { type EmbeddedInstance, startEmbedded } from '../instance/embedded.ts';
 import { removeGatewayFile, writeGatewayFile } from '../instance/gateway-file.ts';
 import { answerHealth } from '../instance/health-socket.ts';
 import { manifestNotice, manifestOf } from '../instance/manifest.ts';
+import { metricsAddressOf, metricsLine, metricsMember } from '../instance/metrics-address.ts';
 import { gatewayLines, ownGatewayPort, startOwnGateway } from '../instance/own-gateway.ts';
 import { pastedCommand } from '../instance/pasted-command.ts';
 import { logTarget, serveUntilTold } from '../instance/serve-until-told.ts';
@@ -32,7 +33,9 @@ export const run: CommandRun = (invocation) => {
   return external === undefined ? upEmbedded(invocation, port) : upOnBus(invocation, external);
 };
 
-async function upEmbedded({ flags, env }: Invocation, port: number | undefined): Promise<ExitCode> {
+async function upEmbedded(invocation: Invocation, port: number | undefined): Promise<ExitCode> {
+  const { flags, env } = invocation;
+  const metrics = await metricsAddressOf(invocation);
   const gatewayPort = ownGatewayPort(flags);
   const waitMs = flags.duration('wait-for-folder', { minMs: 1, maxMs: 86_400_000 }) ?? FOLDER_FREE_WITHIN_MS;
   const stateDir = stateDirOf(flags, env);
@@ -41,7 +44,7 @@ async function upEmbedded({ flags, env }: Invocation, port: number | undefined):
   const told = stopSignal();
   const holder = { title: 'cox up', passing: false };
   const instance = await whenFree(
-    () => startEmbedded({ stateDir, port, services: true, env, manifest, holder, log: logTarget() }),
+    () => startEmbedded({ stateDir, port, services: true, env, manifest, holder, log: logTarget(), metrics }),
     { waitMs, told: told.promise, say: standardStreams.err },
   );
   if (instance === null) return EXIT.ok;
@@ -61,10 +64,15 @@ async function upEmbedded({ flags, env }: Invocation, port: number | undefined):
   if (gateway) await writeGatewayFile(stateDir, { url: gateway.url, token: String(gateway.token) }, server.pid);
   const asked = { title: 'the instance', ping: instance.ping };
   const endHealth = await answerHealth(stateDir, 'up', asked, (problem) => standardStreams.err(`${problem}\n`));
-  ready(flags.on('json'), { nats_url: server.url, token: server.token, state_dir: stateDir }, gateway);
+  ready(
+    flags.on('json'),
+    { nats_url: server.url, token: server.token, state_dir: stateDir, ...metricsMember(instance) },
+    gateway,
+  );
   if (!flags.on('json')) {
     standardStreams.err(`cox is up: nats-server ${server.version} at ${server.url}, state in ${stateDir}\n`);
     if (gateway) standardStreams.err(gatewayLines(gateway, process.stderr.isTTY === true));
+    standardStreams.err(metricsLine(instance));
     const pasted = (command: string) => pastedCommand(command, { address: null, stateDir }, env);
     standardStreams.err('in another shell:\n');
     standardStreams.err(`  ${pasted('run "…" --model provider/name')}\n  eval "$(${pasted('env')})"\n`);
@@ -92,7 +100,9 @@ async function beside<T>(instance: EmbeddedInstance, start: () => Promise<T>): P
   }
 }
 
-async function upOnBus({ flags, env }: Invocation, url: string): Promise<ExitCode> {
+async function upOnBus(invocation: Invocation, url: string): Promise<ExitCode> {
+  const { flags, env } = invocation;
+  const metrics = await metricsAddressOf(invocation);
   const { startSessionsService } = await import('@coxswain/sessions');
   const gatewayPort = ownGatewayPort(flags);
   const stateDir = stateDirOf(flags, env);
@@ -102,25 +112,30 @@ async function upOnBus({ flags, env }: Invocation, url: string): Promise<ExitCod
     { name: 'up', stateDir, title: ({ hostId }) => `the session host ${hostId}` },
     async () => {
       const nats = { servers: url };
-      const sessions = await startSessionsService({ nats, stateDir, manifest, log: logTarget() });
+      const sessions = await startSessionsService({ nats, stateDir, manifest, log: logTarget(), metrics });
       try {
         const gateway = await startOwnGateway(gatewayPort, { nats, stateDir, log: logTarget() });
         const stop = async () => {
           await gateway?.stop();
           await sessions.stop();
         };
-        const { hostId, failed, ping } = sessions;
-        return { hostId, failed, ping, stop, gateway };
+        const { hostId, metricsUrl, failed, ping } = sessions;
+        return { hostId, metricsUrl, failed, ping, stop, gateway };
       } catch (error) {
         await sessions.stop();
         throw error;
       }
     },
-    ({ gateway }) => {
+    ({ gateway, metricsUrl }) => {
       // No state is kept here: the folder is for the log alone.
       ready(
         flags.on('json'),
-        { nats_url: url, token: parseConnectionUrl(url).token ?? null, state_dir: null },
+        {
+          nats_url: url,
+          token: parseConnectionUrl(url).token ?? null,
+          state_dir: null,
+          ...metricsMember({ metricsUrl }),
+        },
         gateway,
       );
       if (flags.on('json')) return;
@@ -129,6 +144,7 @@ async function upOnBus({ flags, env }: Invocation, url: string): Promise<ExitCod
         standardStreams.err(gatewayLines(gateway, process.stderr.isTTY === true));
         standardStreams.err(`its token: ${gateway.token}\n`);
       }
+      standardStreams.err(metricsLine({ metricsUrl }));
     },
   );
 }

@@ -1,4 +1,5 @@
 /** The embedded default: a nats-server as a child process, and the services inside this one. */
+
 import {
   endOnce,
   findServer,
@@ -7,11 +8,14 @@ import {
   type StateDirHolder,
   startServer,
 } from '@coxswain/adapter-nats';
+import type { MetricsAddress } from '@coxswain/adapter-telemetry';
 
 /** An instance that ends with this process. */
 export interface EmbeddedInstance {
   readonly server: RunningServer;
   readonly stateDir: string;
+  /** Where the services' meters are served; null where they are not. */
+  readonly metricsUrl: string | null;
   /** Resolves where the services can do no more, with why. */
   readonly failed: Promise<Error>;
   /** Contract: rejects, with why, while the services cannot do their work. */
@@ -33,6 +37,8 @@ export interface EmbeddedOptions {
   readonly manifest?: string | undefined;
   /** Where the services log; a file in the state folder by default. */
   readonly log?: 'file' | 'stderr' | undefined;
+  /** Where the services' meters are served; nowhere by default: what the environment names is for those that stay. */
+  readonly metrics?: MetricsAddress | null | undefined;
 }
 
 /** Starts a server on a state folder and, if asked for, the services. */
@@ -44,7 +50,14 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedI
   if (found.kind !== 'binary') throw new Error('no binary although NATS_URL is not set');
   const server = await startServer({ binary: found.path, stateDir, port, holder });
   if (!services) {
-    return { server, stateDir, failed: new Promise(() => undefined), ping: async () => {}, stop: () => server.stop() };
+    return {
+      server,
+      stateDir,
+      metricsUrl: null,
+      failed: new Promise(() => undefined),
+      ping: async () => {},
+      stop: () => server.stop(),
+    };
   }
   try {
     const { startSessionsService } = await import('@coxswain/sessions');
@@ -53,6 +66,7 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedI
       stateDir,
       manifest: options.manifest,
       log: options.log ?? 'file',
+      metrics: options.metrics ?? null,
     });
     const stop = endOnce(async () => {
       try {
@@ -61,7 +75,7 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedI
         await server.stop();
       }
     });
-    return { server, stateDir, failed: service.failed, ping: service.ping, stop };
+    return { server, stateDir, metricsUrl: service.metricsUrl, failed: service.failed, ping: service.ping, stop };
   } catch (error) {
     await server.stop();
     throw error;

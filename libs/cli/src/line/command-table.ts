@@ -14,6 +14,10 @@ const GATEWAY_PORT: FlagSpec = {
   value: 'N',
   help: 'Port of the gateway, which listens on this machine alone (a free one)',
 };
+const METRICS_PORT: FlagSpec = {
+  value: '[HOST:]PORT',
+  help: 'Serve metrics for Prometheus there, on this machine alone unless a host is named (COX_METRICS_PORT)',
+};
 const PORT: FlagSpec = { value: 'N', help: 'Port of the embedded server (a free one)' };
 
 const MANIFEST: FlagSpec = {
@@ -129,6 +133,7 @@ const SERVICES: readonly HelpSpec[] = [
     flags: {
       ...OF_TENANT,
       'state-dir': SERVED_DIR,
+      'metrics-port': METRICS_PORT,
       name: { value: 'NAME', help: 'The hook service’s name (the file’s); instances of one name share the work' },
     },
     examples: ['cox serve hooks ./policy.ts', 'cox serve hooks coxswain.yaml --name policy'],
@@ -140,6 +145,7 @@ const SERVICES: readonly HelpSpec[] = [
     flags: {
       ...OF_TENANT,
       'state-dir': SERVED_DIR,
+      'metrics-port': METRICS_PORT,
       'at-once': { value: 'N', help: 'Steps of one persona that run at once (16)' },
     },
     examples: ['cox serve persona ./personas/reviewer.yaml', 'cox serve persona ./reviewer ./writer.ts --at-once 4'],
@@ -148,7 +154,7 @@ const SERVICES: readonly HelpSpec[] = [
     name: 'tool',
     args: ['<file>'],
     help: 'Take the calls of the tools that a module defines; any number of processes share them',
-    flags: { ...OF_TENANT, 'state-dir': SERVED_DIR },
+    flags: { ...OF_TENANT, 'state-dir': SERVED_DIR, 'metrics-port': METRICS_PORT },
     examples: [
       'cox serve tool ./my-tool.ts',
       'NATS_NKEY=./auth/tenants/default/workers/stock.nk cox serve tool ./stock.ts',
@@ -158,7 +164,7 @@ const SERVICES: readonly HelpSpec[] = [
     name: 'sessions',
     args: [],
     help: 'Host sessions, of all tenants; any number of hosts share them (COX_HOST_NAME names this one)',
-    flags: { ...BUS, 'state-dir': SERVED_DIR, manifest: MANIFEST },
+    flags: { ...BUS, 'state-dir': SERVED_DIR, manifest: MANIFEST, 'metrics-port': METRICS_PORT },
     examples: ['cox serve sessions', 'COX_HOST_NAME=two cox serve sessions --nats nats://bus:4222'],
   },
   {
@@ -463,6 +469,18 @@ export const COMMANDS: readonly CommandSpec[] = [
     load: () => import('../commands/inspect.ts'),
   },
   {
+    name: 'trace',
+    args: ['<session|file>'],
+    help: 'Where the time of a session went: its turns, answers, calls and child sessions as a waterfall; with --json as OTLP lines',
+    flags: { ...OF_TENANT, run: { value: 'N', help: 'This run alone' } },
+    examples: [
+      'cox trace k3f9',
+      'cox trace k3f9 --run 2',
+      'cox trace k3f9 --json | while read -r line; do curl -s -d "$line" -H "content-type: application/json" http://127.0.0.1:4318/v1/traces; done',
+    ],
+    load: () => import('../commands/trace.ts'),
+  },
+  {
     name: 'fork',
     args: ['<session>'],
     help: 'Start a session with the past of another, and stay with it; --at N is where it begins',
@@ -540,6 +558,7 @@ export const COMMANDS: readonly CommandSpec[] = [
       'wait-for-folder': { value: 'TIME', help: 'How long to wait for a command that runs on the state folder (1m)' },
       'gateway-port': GATEWAY_PORT,
       'no-gateway': { help: 'Do not serve HTTP' },
+      'metrics-port': METRICS_PORT,
     },
     load: () => import('../commands/up.ts'),
   },

@@ -1,5 +1,13 @@
 /** Commands as requests to a gateway: which address a verb has, and how its receipt is waited for. */
-import { type CommandId, type JsonObject, Receipt, type SessionRef, type Verb } from '@coxswain/protocol';
+import {
+  type CommandId,
+  formatTraceparent,
+  type JsonObject,
+  parseTraceparent,
+  Receipt,
+  type SessionRef,
+  type Verb,
+} from '@coxswain/protocol';
 import {
   ClientError,
   CommandNotStoredError,
@@ -37,7 +45,15 @@ export async function sendOverHttp<V extends Verb>(
   ref: SessionRef,
   verb: V,
   body: BodyInput<V>,
-  { id, actor, wait = 'stored', timeoutMs = RECEIPT_TIMEOUT_MS, acceptedWithinMs, signal }: SendOptions<WaitStage>,
+  {
+    id,
+    actor,
+    wait = 'stored',
+    timeoutMs = RECEIPT_TIMEOUT_MS,
+    acceptedWithinMs,
+    signal,
+    traceparent,
+  }: SendOptions<WaitStage>,
 ): Promise<SentCommand> {
   const given = body as JsonObject & { readonly id?: string };
   if (actor !== undefined || 'actor' in given)
@@ -47,7 +63,9 @@ export async function sendOverHttp<V extends Verb>(
   checkedPayload(verb, given, undefined);
   const chosenId = given.id ?? id;
   const commandId = checkedCommandId(chosenId ?? newCommandId());
-  const request = { ...requestOf(ref, verb, { ...given, id: commandId }), signal };
+  const traced = parseTraceparent(traceparent);
+  const headers = traced ? { headers: { traceparent: formatTraceparent(traced) } } : {};
+  const request = { ...requestOf(ref, verb, { ...given, id: commandId }), signal, ...headers };
   const sending = new Sending(gateway, request, ref, commandId, chosenId === undefined);
   // The same command again changes nothing, so that each stage may be waited for by itself.
   const startedAtMs = performance.now();

@@ -16,6 +16,7 @@ import {
   told,
   whileListened,
 } from '../send-command.ts';
+import { traceparentOf } from '../trace-requests.ts';
 import { ListQuery, SessionsPage } from './list-schemas.ts';
 import { bodyOf, IdempotencyHeader, NoQuery, OfSession, PROBLEMS, StoredCommand, Waiting } from './route-schemas.ts';
 
@@ -140,6 +141,7 @@ export function sessionRoutes(app: App, context: GatewayContext): void {
         id: id ?? ids?.startId,
         waiting: request.query,
         signal: whileListened(context, reply),
+        traceparent: traceparentOf(request),
       });
       // A start is not delivered later: that was refused.
       const wait = options.wait === 'delivered' ? 'accepted' : options.wait;
@@ -212,7 +214,13 @@ async function start(context: GatewayContext, request: FastifyRequest, reply: Fa
   const id = (body as { readonly id?: string }).id ?? ids?.startId;
   if (ids && named === undefined) await refuseOtherStart(client.session(sessionId), id);
   const waiting = request.query as Waiting;
-  const options = sendOptions('start', { principal, id, waiting, signal: whileListened(context, reply) });
+  const options = sendOptions('start', {
+    principal,
+    id,
+    waiting,
+    signal: whileListened(context, reply),
+    traceparent: traceparentOf(request),
+  });
   const session = client.session(sessionId);
   const sent = await told(context, 'start', () => session.send('start', body as BodyInput<'start'>, options));
   context.known.note(session);

@@ -1,0 +1,82 @@
+/** Where Prometheus finds the meters of a process that serves no HTTP otherwise. Open to whoever reaches it: they name nobody. */
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Registry } from 'prom-client';
+
+/** Where meters are served. */
+export interface MetricsAddress {
+  readonly host: string;
+  /** 0 for a free one. */
+  readonly port: number;
+}
+
+/** What was given is no address. */
+export class MetricsAddressError extends Error {
+  override readonly name = 'MetricsAddressError';
+  readonly code = 'invalid_field';
+}
+
+/** Meters that are served. */
+export interface MetricsServer {
+  readonly url: string;
+  close(): Promise<void>;
+}
+
+const CONNECTIONS_MAX = 32;
+const REQUEST_TIMEOUT_MS = 10_000;
+
+/**
+ * Reads `[HOST:]PORT`; without a host this machine alone can ask.
+ * @param said what it was given as: a flag or a variable.
+ * @throws MetricsAddressError
+ */
+export function metricsAddress(text: string, said: string): MetricsAddress {
+  const [, bracketed, plain, number] = /^(?:(?:\[([0-9a-fA-F:]+)\]|([^:[\]]*)):)?(\d{1,5})$/.exec(text.trim()) ?? [];
+  const port = Number(number);
+  if (number === undefined || port > 65_535)
+    throw new MetricsAddressError(
+      `${said} takes [HOST:]PORT, such as 9464 or 0.0.0.0:9464, not "${text.slice(0, 80)}"`,
+    );
+  const host = bracketed ?? plain;
+  return { host: host === undefined ? '127.0.0.1' : host === '' ? '0.0.0.0' : host, port };
+}
+
+/** Serves `/metrics` until it is closed. @throws what listening throws: the port is taken. */
+export async function serveMetrics(registry: Registry, { host, port }: MetricsAddress): Promise<MetricsServer> {
+  const server = createServer((request, response) => {
+    const path = request.url?.split('?', 1)[0];
+    if (request.method !== 'GET' && request.method !== 'HEAD')
+      return void response.writeHead(405, { allow: 'GET' }).end();
+    if (path !== '/metrics') return void response.writeHead(404).end('the meters are at /metrics\n');
+    registry.metrics().then(
+      (text) =>
+        response.writeHead(200, { 'content-type': registry.contentType, 'cache-control': 'no-store' }).end(text),
+      (error: Error) => response.writeHead(500).end(`${error.message}\n`),
+    );
+  });
+  server.maxConnections = CONNECTIONS_MAX;
+  server.requestTimeout = REQUEST_TIMEOUT_MS;
+  await listening(server, host, port);
+  // It must not keep alive what has ended otherwise.
+  server.unref();
+  const bound = server.address() as AddressInfo;
+  const shown = bound.family === 'IPv6' ? `[${bound.address}]` : bound.address;
+  return {
+    url: `http://${shown}:${bound.port}/metrics`,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}
+
+function listening(server: Server, host: string, port: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(port, host, () => {
+      server.off('error', reject);
+      resolve();
+    });
+  });
+}

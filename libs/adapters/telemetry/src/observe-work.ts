@@ -1,0 +1,58 @@
+/** What a worker's pieces of work look like from outside: a meter, a span below the session's, and a line in the log. */
+import type { Log, Telemetry } from '@coxswain/ports';
+import { type BegunWork, formatTraceparent, parseTraceparent, type WorkObserver } from '@coxswain/protocol';
+import { newSpanId } from './trace-ids.ts';
+
+const NAMES = { tool: 'serve_tool', step: 'serve_step', hook: 'serve_hook' } as const;
+
+/** Observes the work of a process. */
+export function observeWork({ meters, spans }: Telemetry, log: Log): WorkObserver {
+  return {
+    begin(work) {
+      const { kind, name } = work;
+      const beganMs = performance.now();
+      const startMs = Date.now();
+      const above = parseTraceparent(work.traceparent);
+      const context = above && spans ? { ...above, spanId: newSpanId() } : null;
+      meters.add('coxswain_served_running', { kind }, 1);
+      return {
+        // Who does not trace hands on what it was given.
+        traceparent: context ? formatTraceparent(context) : above ? work.traceparent : undefined,
+        end({ status, code }) {
+          const tookMs = performance.now() - beganMs;
+          meters.add('coxswain_served_running', { kind }, -1);
+          meters.observe('coxswain_served_seconds', { kind, name, outcome: status }, tookMs / 1_000);
+          const ids = { session_id: work.sessionId, call_id: work.callId };
+          log.debug(
+            { tenant: work.tenant, ...ids, kind, name, status, code, ms: Math.round(tookMs), trace_id: above?.traceId },
+            'work was served',
+          );
+          if (!context || !spans) return;
+          spans.take({
+            context,
+            parent: above,
+            name: `${NAMES[kind]} ${name}`,
+            kind: 'server',
+            startMs,
+            endMs: startMs + tookMs,
+            error: status === 'error' ? { type: code ?? 'tool_failed' } : null,
+            attributes: attributesOf(work, status),
+            moments: [],
+            links: [],
+          });
+        },
+      };
+    },
+  };
+}
+
+function attributesOf({ kind, name, sessionId, callId }: BegunWork, status: string) {
+  return {
+    'gen_ai.conversation.id': sessionId,
+    'coxswain.status': status,
+    'messaging.system': 'nats',
+    ...(kind === 'tool' ? { 'gen_ai.tool.name': name, 'gen_ai.tool.call.id': callId } : {}),
+    ...(kind === 'step' ? { 'gen_ai.agent.name': name } : {}),
+    ...(kind === 'hook' ? { 'coxswain.hook.id': name } : {}),
+  };
+}

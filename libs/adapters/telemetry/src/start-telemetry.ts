@@ -1,0 +1,74 @@
+/** The telemetry of one service: its meters, served where that was asked for, and its spans, exported where the environment says so. */
+import { randomUUID } from 'node:crypto';
+import type { Log, Telemetry } from '@coxswain/ports';
+import { VERSION } from '@coxswain/protocol';
+import type { Registry } from 'prom-client';
+import { createRegistry, registryMeters } from './meters.ts';
+import { type MetricsAddress, metricsAddress, serveMetrics } from './metrics-server.ts';
+import type { SpanExport } from './span-export.ts';
+import { readTraceSettings } from './trace-settings.ts';
+
+/** What telemetry is started with. */
+export interface TelemetryOptions {
+  /** The last word of its name in traces: `coxswain-sessions`. */
+  readonly service: string;
+  readonly of: 'host' | 'gateway' | 'worker';
+  readonly env: NodeJS.ProcessEnv;
+  readonly log: Log;
+  /** Takes the secrets of the process out of a text. */
+  readonly masked: (text: string) => string;
+  /** Where meters are served; without it, where `COX_METRICS_PORT` says, if it says anything. Null: nowhere. */
+  readonly metrics?: MetricsAddress | null | undefined;
+  /** The registry to make them in; by default a new one. */
+  readonly registry?: Registry | undefined;
+}
+
+/** Telemetry that runs. */
+export interface RunningTelemetry extends Telemetry {
+  readonly registry: Registry;
+  /** Where meters are served; null where they are not. */
+  readonly metricsUrl: string | null;
+  /** Sends the spans that wait, within a bound, and ends. Never rejects. */
+  close(): Promise<void>;
+}
+
+/**
+ * Starts it.
+ * @throws MetricsAddressError, TraceSettingsError naming the variable; and what listening throws where the port is taken.
+ */
+export async function startTelemetry(options: TelemetryOptions): Promise<RunningTelemetry> {
+  const { service, of, env, log, masked } = options;
+  const settings = readTraceSettings(env);
+  const asked = env.COX_METRICS_PORT?.trim();
+  const address =
+    options.metrics === undefined && asked ? metricsAddress(asked, 'COX_METRICS_PORT') : (options.metrics ?? null);
+  const registry = options.registry ?? createRegistry();
+  const meters = registryMeters(registry, of);
+  const server = address ? await serveMetrics(registry, address) : null;
+  if (server) log.info({ url: server.url }, 'metrics are served');
+  let spans: SpanExport | null = null;
+  if (settings) {
+    // Nobody who does not trace pays for what exports.
+    const { exportSpans } = await import('./span-export.ts');
+    const as = { service: `coxswain-${service}`, version: VERSION, instance: randomUUID(), masked };
+    spans = await exportSpans(settings, as, meters, log);
+    log.info({ url: masked(withoutUser(settings.url)), protocol: settings.protocol }, 'spans are exported');
+  }
+  return {
+    meters,
+    spans,
+    registry,
+    metricsUrl: server?.url ?? null,
+    async close() {
+      await Promise.all([spans?.close(), server?.close()]);
+    },
+  };
+}
+
+function withoutUser(text: string): string {
+  const url = new URL(text);
+  url.username = '';
+  url.password = '';
+  url.search = '';
+  return url.href;
+}

@@ -1,0 +1,93 @@
+/** Whether and where spans go, from the variables that OpenTelemetry has named. */
+
+/** Where spans go. */
+export interface TraceSettings {
+  /** The address of a collector's traces. */
+  readonly url: string;
+  readonly protocol: 'http/json' | 'http/protobuf';
+  /** Sent with each export: keys of a collector, mostly. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly serviceName: string | undefined;
+  /** `OTEL_RESOURCE_ATTRIBUTES` */
+  readonly resource: Readonly<Record<string, string>>;
+  readonly capturesContent: boolean;
+  readonly timeoutMs: number;
+  readonly queueMax: number;
+  readonly batchMax: number;
+  readonly delayMs: number;
+}
+
+/** A variable that says something that cannot be done. */
+export class TraceSettingsError extends Error {
+  override readonly name = 'TraceSettingsError';
+  readonly code = 'invalid_field';
+}
+
+/**
+ * Reads them; null where nobody traces: no endpoint is named, or `OTEL_SDK_DISABLED` or `OTEL_TRACES_EXPORTER=none` says so.
+ * @throws TraceSettingsError naming the variable.
+ */
+export function readTraceSettings(env: NodeJS.ProcessEnv): TraceSettings | null {
+  const off = env.OTEL_SDK_DISABLED?.trim().toLowerCase() === 'true' || env.OTEL_TRACES_EXPORTER?.trim() === 'none';
+  const own = env.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT?.trim();
+  const common = env.OTEL_EXPORTER_OTLP_ENDPOINT?.trim();
+  if (off || (!own && !common)) return null;
+  // As the specification has it: the common one is a base, its own is taken as it is.
+  const url = own
+    ? addressOf('OTEL_EXPORTER_OTLP_TRACES_ENDPOINT', own)
+    : `${addressOf('OTEL_EXPORTER_OTLP_ENDPOINT', common as string).replace(/\/$/, '')}/v1/traces`;
+  return {
+    url,
+    protocol: protocolOf(env),
+    headers: pairsIn(env.OTEL_EXPORTER_OTLP_TRACES_HEADERS ?? env.OTEL_EXPORTER_OTLP_HEADERS),
+    serviceName: env.OTEL_SERVICE_NAME?.trim() || undefined,
+    resource: pairsIn(env.OTEL_RESOURCE_ATTRIBUTES),
+    capturesContent: env.OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT?.trim().toLowerCase() === 'true',
+    timeoutMs: whole(env, 'OTEL_EXPORTER_OTLP_TIMEOUT', 10_000, 60_000),
+    queueMax: whole(env, 'OTEL_BSP_MAX_QUEUE_SIZE', 2_048, 65_536),
+    batchMax: whole(env, 'OTEL_BSP_MAX_EXPORT_BATCH_SIZE', 512, 8_192),
+    delayMs: whole(env, 'OTEL_BSP_SCHEDULE_DELAY', 1_000, 60_000),
+  };
+}
+
+function addressOf(name: string, text: string): string {
+  const url = URL.parse(text);
+  if (url && /^https?:$/.test(url.protocol)) return text;
+  throw new TraceSettingsError(`${name} is no http or https address`);
+}
+
+function protocolOf(env: NodeJS.ProcessEnv): TraceSettings['protocol'] {
+  const name = env.OTEL_EXPORTER_OTLP_TRACES_PROTOCOL?.trim()
+    ? 'OTEL_EXPORTER_OTLP_TRACES_PROTOCOL'
+    : 'OTEL_EXPORTER_OTLP_PROTOCOL';
+  const asked = env[name]?.trim() || 'http/protobuf';
+  if (asked === 'http/json' || asked === 'http/protobuf') return asked;
+  throw new TraceSettingsError(`${name} takes http/json or http/protobuf, not "${asked.slice(0, 40)}"`);
+}
+
+/** `key=value,key2=value2`, the values percent-encoded, as in W3C Baggage. */
+function pairsIn(text = ''): Record<string, string> {
+  return Object.fromEntries(
+    text.split(',').flatMap((pair) => {
+      const at = pair.indexOf('=');
+      return at > 0 ? [[pair.slice(0, at).trim(), decoded(pair.slice(at + 1).trim())]] : [];
+    }),
+  );
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    // A lone percent sign stands for itself.
+    return text;
+  }
+}
+
+function whole(env: NodeJS.ProcessEnv, name: string, otherwise: number, max: number): number {
+  const text = env[name]?.trim();
+  if (!text) return otherwise;
+  const value = Number(text);
+  if (Number.isSafeInteger(value) && value >= 1 && value <= max) return value;
+  throw new TraceSettingsError(`${name} takes a whole number from 1 to ${max}, not "${text.slice(0, 40)}"`);
+}

@@ -1,0 +1,32 @@
+/** Where a service of this command serves its meters. */
+import type { MetricsAddress } from '@coxswain/adapter-telemetry';
+import { usageError } from '../line/cli-error.ts';
+import type { Invocation } from '../line/command-spec.ts';
+
+/** `--metrics-port`, else `COX_METRICS_PORT`; null where neither is given. @throws CliError with exit code 2 for what is no address. */
+export async function metricsAddressOf({
+  flags,
+  env,
+}: Pick<Invocation, 'flags' | 'env'>): Promise<MetricsAddress | null> {
+  const flag = flags.text('metrics-port');
+  const asked = flag ?? env.COX_METRICS_PORT?.trim();
+  if (!asked) return null;
+  const { metricsAddress } = await import('@coxswain/adapter-telemetry');
+  try {
+    return metricsAddress(asked, flag === undefined ? 'COX_METRICS_PORT' : '--metrics-port');
+  } catch (error) {
+    throw usageError((error as Error).message);
+  }
+}
+
+/** What is told of it once it serves; nothing where it does not. */
+export function metricsLine({ metricsUrl }: { readonly metricsUrl: string | null }): string {
+  return metricsUrl === null ? '' : `metrics: ${metricsUrl}\n`;
+}
+
+/** The same for programs. */
+export function metricsMember({ metricsUrl }: { readonly metricsUrl: string | null }): {
+  readonly metrics_url?: string;
+} {
+  return metricsUrl === null ? {} : { metrics_url: metricsUrl };
+}

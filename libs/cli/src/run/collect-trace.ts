@@ -1,0 +1,94 @@
+/** The spans of a session and of all that it has started, made from their journals alone: no collector is needed. */
+import type { BusClient } from '@coxswain/client';
+import { type EndedSpan, type JournalRecord, SessionId, type SessionRef } from '@coxswain/protocol';
+import { readRecord, SessionSpans } from '@coxswain/session';
+import { CliError, EXIT } from '../line/cli-error.ts';
+import type { OpenJournal } from './journal-source.ts';
+
+/** A session's spans, and those below them. */
+export interface CollectedTrace {
+  readonly sessionId: string;
+  /** Those that have ended, and those that are still going on, as far as they have come. */
+  readonly spans: readonly EndedSpan[];
+  /** Sessions whose journals are not there, or are too many to be read. */
+  readonly leftOut: number;
+}
+
+/** Sessions that one trace shows. */
+const SESSIONS_MAX = 256;
+const SIDE_BY_SIDE = 8;
+
+/** Reads a session and all below it. @throws what reading the topmost journal throws. */
+export async function traceOfSession(client: BusClient, sessionId: string): Promise<CollectedTrace> {
+  const seen = new Set([sessionId]);
+  const top = await spansOf(client, sessionId);
+  const spans = [...top.spans];
+  let generation = top.children;
+  let leftOut = 0;
+  while (generation.length > 0) {
+    const fresh = [...new Set(generation)].filter((id) => !seen.has(id));
+    const wanted = fresh.slice(0, Math.max(0, SESSIONS_MAX - seen.size));
+    leftOut += fresh.length - wanted.length;
+    const next: string[] = [];
+    for (let start = 0; start < wanted.length; start += SIDE_BY_SIDE) {
+      const some = wanted.slice(start, start + SIDE_BY_SIDE);
+      // A child of which nothing can be read is missing from the picture, which is no reason to show none.
+      const found = await Promise.all(some.map((id) => spansOf(client, id).catch(() => null)));
+      for (const one of found) {
+        if (!one) leftOut++;
+        spans.push(...(one?.spans ?? []));
+        next.push(...(one?.children ?? []));
+      }
+    }
+    for (const id of wanted) seen.add(id);
+    generation = next;
+  }
+  return { sessionId, spans, leftOut };
+}
+
+/** Reads an exported journal. Sessions that it has started are not in it. */
+export async function traceOfJournal(
+  { records, blobs }: OpenJournal,
+  tenant: SessionRef['tenant'],
+): Promise<CollectedTrace> {
+  let fold: Fold | null = null;
+  for await (const bytes of records) {
+    const record = await readRecord(bytes, blobs);
+    fold ??= new Fold({ tenant, sessionId: SessionId.parse(record.session_id) });
+    fold.take(record);
+  }
+  if (!fold) throw new CliError(EXIT.error, 'record_unreadable', 'record_unreadable: it holds no record');
+  return { sessionId: fold.ref.sessionId, spans: fold.all(), leftOut: fold.children.length };
+}
+
+async function spansOf(client: BusClient, sessionId: string) {
+  const { ref } = client.session(sessionId);
+  const fold = new Fold(ref);
+  for await (const { record } of client.session(sessionId).journal()) fold.take(record);
+  return { spans: fold.all(), children: fold.children };
+}
+
+class Fold {
+  readonly ref: SessionRef;
+  readonly #spans: SessionSpans;
+  readonly #ended: EndedSpan[] = [];
+  #atMs = 0;
+
+  constructor(ref: SessionRef) {
+    this.ref = ref;
+    this.#spans = new SessionSpans(ref);
+  }
+
+  take(record: JournalRecord): void {
+    this.#ended.push(...this.#spans.take(record));
+    this.#atMs = Date.parse(record.at);
+  }
+
+  get children(): readonly string[] {
+    return this.#spans.children;
+  }
+
+  all(): readonly EndedSpan[] {
+    return [...this.#ended, ...this.#spans.open(this.#atMs)];
+  }
+}

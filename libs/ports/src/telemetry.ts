@@ -1,0 +1,30 @@
+/** Telemetry as ports: meters, and whoever takes spans. Neither may hold anything up, or throw. */
+import type { EndedSpan, MetricLabel, MetricName } from '@coxswain/protocol';
+
+/** The labels of a meter. */
+export type LabelsOf<N extends MetricName> = Readonly<Record<MetricLabel<N>, string>>;
+
+/** The meters of a process. Contract: return at once and do not throw. */
+export interface Meters {
+  /** Adds to a counter, or to a gauge, which may also go down. */
+  add<N extends MetricName>(name: N, labels: LabelsOf<N>, by?: number): void;
+  /** Puts a value into a histogram. */
+  observe<N extends MetricName>(name: N, labels: LabelsOf<N>, value: number): void;
+  /** Has a gauge of one label filled in whenever somebody looks: with a value for each value of its label. */
+  census(name: 'coxswain_sessions', take: () => ReadonlyMap<string, number>): void;
+}
+
+/** Whoever takes spans. */
+export interface SpanSink {
+  /** Takes a span that has ended. Contract: returns at once and does not throw. */
+  take(span: EndedSpan): void;
+  /** Whether what was said and done may stand in spans, too: bounded, and without what looks like a secret. */
+  readonly capturesContent: boolean;
+}
+
+/** What a host is given to be looked at with. */
+export interface Telemetry {
+  readonly meters: Meters;
+  /** Null where nobody traces. */
+  readonly spans: SpanSink | null;
+}

@@ -1,0 +1,27 @@
+/** Where a piece of work stands in a trace, as W3C Trace Context (https://www.w3.org/TR/trace-context/) writes it. */
+
+/** A span that others may be below. */
+export interface TraceContext {
+  /** 32 hexadecimal digits, not all of them 0. */
+  readonly traceId: string;
+  /** 16 hexadecimal digits, not all of them 0. */
+  readonly spanId: string;
+  /** Whether somebody keeps the trace; spans of one that nobody keeps are not exported. */
+  readonly sampled: boolean;
+}
+
+const TRACEPARENT = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})$/;
+
+/** Reads a `traceparent`; null where it is none. What a later version has behind it is not looked at. */
+export function parseTraceparent(text: string | undefined): TraceContext | null {
+  const [, version, traceId = '', spanId = '', flags = '00'] = TRACEPARENT.exec(text?.slice(0, 55) ?? '') ?? [];
+  const longer = text !== undefined && text.length > 55;
+  if (version === undefined || version === 'ff' || (longer && (version === '00' || text[55] !== '-'))) return null;
+  if (/^0+$/.test(traceId) || /^0+$/.test(spanId)) return null;
+  return { traceId, spanId, sampled: (Number.parseInt(flags, 16) & 1) === 1 };
+}
+
+/** A `traceparent`, of version 00. It also has the form of an id, as the member `trace` of a start takes it. */
+export function formatTraceparent({ traceId, spanId, sampled }: TraceContext): string {
+  return `00-${traceId}-${spanId}-${sampled ? '01' : '00'}`;
+}

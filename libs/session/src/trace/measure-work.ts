@@ -1,0 +1,22 @@
+/** How long the work of an effect took, on the meters. */
+import type { Meters } from '@coxswain/ports';
+import type { Outcome } from '@coxswain/protocol';
+import type { SessionState, WorkEffect } from '@coxswain/turn';
+
+/** Observes answers of models and of hooks; calls are measured by their records, as some outlive who began them. */
+export function measure(
+  meters: Meters,
+  effect: WorkEffect,
+  outcome: Outcome,
+  { context }: SessionState,
+  seconds: number,
+): void {
+  if (outcome.type === 'model_outcome' || outcome.type === 'compact_outcome') {
+    const model = context.pinned?.model ?? 'none';
+    meters.observe('coxswain_model_seconds', { model, outcome: outcome.status }, seconds);
+  } else if (effect.kind === 'consult' && outcome.type === 'consult_outcome') {
+    const failed = outcome.answers.some(({ failure }) => failure !== undefined);
+    const how = failed ? 'failed' : outcome.status;
+    meters.observe('coxswain_hook_seconds', { point: effect.point, outcome: how }, seconds);
+  }
+}

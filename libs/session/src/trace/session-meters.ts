@@ -1,0 +1,69 @@
+/** What a record moves on the meters of its host. */
+import type { Meters } from '@coxswain/ports';
+import { isDelivery, type JournalRecord, type SessionEvent, usdOf, VERBS } from '@coxswain/protocol';
+import type { SessionState } from '@coxswain/turn';
+
+/** The state that a record was made in, and the one that it led to. */
+export interface Step {
+  readonly before: SessionState | null;
+  readonly after: SessionState;
+}
+
+/** Counts what a record says. @param waitedMs how long its command had waited in the stream. */
+export function countRecord(meters: Meters, record: JournalRecord, step: Step, waitedMs: number | null): void {
+  const { input, events } = record;
+  if (input.type === 'command') {
+    const verb = verbOf(input.verb);
+    const outcome = events.some(({ type }) => type === 'command_rejected') ? 'rejected' : 'accepted';
+    meters.add('coxswain_commands_total', { verb, outcome });
+    if (waitedMs !== null) meters.observe('coxswain_queue_age_seconds', { verb }, waitedMs / 1_000);
+  }
+  if (input.type === 'owned') meters.add('coxswain_ownership_changes_total', { change: 'taken_over' });
+  countSpending(meters, step);
+  const atMs = Date.parse(record.at);
+  for (const event of events) countEvent(meters, event, step.before, atMs);
+}
+
+function countEvent(meters: Meters, event: SessionEvent, before: SessionState | null, atMs: number): void {
+  if (event.type === 'agent_end') meters.add('coxswain_runs_total', { stop_reason: event.stop_reason });
+  else if (event.type === 'turn_end') meters.add('coxswain_turns_total', {});
+  else if (event.type === 'loop_checkpoint') meters.add('coxswain_seams_total', { seam: event.kind });
+  else if (event.type === 'call_ended') {
+    // By the journal's time, so that what waited for a worker elsewhere is measured as what ran here.
+    const { tool, status: outcome } = event;
+    meters.observe('coxswain_tool_seconds', { tool, outcome }, event.duration_ms / 1_000);
+  }
+  if (!isDelivery(event) || before === null) return;
+  const { pending, followups } = before.context;
+  const waited = [...pending, ...followups].find(({ command_id }) => command_id === event.command_id);
+  // What is delivered by the record that took it in has not waited.
+  const sinceMs = waited ? Date.parse(waited.at) : atMs;
+  meters.observe('coxswain_seam_delivery_seconds', { seam: event.seam }, Math.max(0, atMs - sinceMs) / 1_000);
+}
+
+function countSpending(meters: Meters, { before, after }: Step): void {
+  const { total_usage: used, total_cost: cost, pinned } = after.context;
+  const model = pinned?.model ?? 'none';
+  const { total_usage: had = { input_tokens: 0, output_tokens: 0 }, total_cost: paid = 0 } = before?.context ?? {};
+  const input = used.input_tokens - had.input_tokens;
+  const output = used.output_tokens - had.output_tokens;
+  if (input > 0) meters.add('coxswain_tokens_total', { model, direction: 'input' }, input);
+  if (output > 0) meters.add('coxswain_tokens_total', { model, direction: 'output' }, output);
+  if (cost !== null && paid !== null && cost > paid)
+    meters.add('coxswain_cost_usd_total', { model }, usdOf(cost - paid));
+}
+
+const KNOWN_VERBS: ReadonlySet<string> = new Set([
+  ...VERBS,
+  'call_outcome',
+  'feedback',
+  'start_child',
+  'cancel_child',
+  'child_ended',
+  'message',
+]);
+
+/** Anybody can publish under any verb. */
+function verbOf(verb: string): string {
+  return KNOWN_VERBS.has(verb) ? verb : 'other';
+}

@@ -1,0 +1,406 @@
+/**
+ * The spans of a session, folded from its records alone: by the host as they become durable, and by whoever reads the
+ * journal afterwards. Nothing of them is kept beside the journal.
+ *
+ * A run is `invoke_agent`, below it each turn; below a turn its answers (`chat`), calls (`execute_tool`), the hooks that were
+ * consulted, and how long approvals waited. A child's first run stands below the call that it works for.
+ */
+import {
+  type CopyOrigin,
+  type EndedSpan,
+  type Failure,
+  type Input,
+  type JournalRecord,
+  type ParentLink,
+  type SessionEvent,
+  type SessionRef,
+  type TraceContext,
+  textOf,
+} from '@coxswain/protocol';
+import { copyAfter } from '../copy-state.ts';
+import { contentText, modelAttributes, outputMessages, usageAttributes } from './gen-ai-attributes.ts';
+import { OpenSpan } from './open-spans.ts';
+import { callSpanId, type TracedSession, traceOfRun, turnSpanId, workSpanId } from './trace-ids.ts';
+
+interface Run {
+  readonly run: number;
+  readonly span: OpenSpan;
+}
+
+/** See the top of the file. */
+export class SessionSpans {
+  readonly #ref: SessionRef;
+  readonly #content: boolean;
+  #n = 0;
+  #trace: string | undefined;
+  #parent: (ParentLink & { readonly detached?: true }) | null = null;
+  #copy: CopyOrigin | null = null;
+  #persona: string | null = null;
+  #version: string | null = null;
+  #model: string | null = null;
+  #run: Run | null = null;
+  #turn: { readonly turn: number; readonly span: OpenSpan } | null = null;
+  #turnNumber = 0;
+  #suspension: OpenSpan | null = null;
+  readonly #calls = new Map<string, OpenSpan>();
+  readonly #approvals = new Map<string, OpenSpan>();
+  readonly #consults = new Map<
+    string,
+    { readonly point: string; readonly hooks: string[]; callId: string | undefined }
+  >();
+  /** When what is waited for was asked for, by the effect's id. */
+  readonly #asked = new Map<string, number>();
+  /** What the record that is being taken in has ended. */
+  #ended: EndedSpan[] = [];
+  readonly #children: string[] = [];
+
+  /** @param content whether what was said may stand in spans. */
+  constructor(ref: SessionRef, content = false) {
+    this.#ref = ref;
+    this.#content = content;
+  }
+
+  /** The newest record that was taken in. */
+  get n(): number {
+    return this.#n;
+  }
+
+  /** The run that is under way or was the last; 0 before the first. */
+  get run(): number {
+    return this.#run?.run ?? 0;
+  }
+
+  /** Sessions that this one has started, in order. */
+  get children(): readonly string[] {
+    return this.#children;
+  }
+
+  /** What the ids of its spans follow from. */
+  get traced(): TracedSession {
+    return { ref: this.#ref, trace: this.#trace, parent: this.#parent };
+  }
+
+  /**
+   * Takes in the next record.
+   * @param cause under which span its command was sent, where that is known: only who has just taken it in knows it.
+   * @returns the spans that have ended with it, children before their parents.
+   */
+  take(record: JournalRecord, cause: TraceContext | null = null): readonly EndedSpan[] {
+    const atMs = Date.parse(record.at);
+    this.#n = record.n;
+    this.#ended = [];
+    const wasCopied = this.#copy !== null;
+    this.#copy = copyAfter(this.#copy, record, this.#ref.sessionId);
+    this.#outcome(record.input, atMs);
+    for (const event of record.events) this.#event(event, atMs, cause);
+    this.#remember(record.effects_open, atMs);
+    if (!wasCopied && !this.#copy) return this.#ended;
+    // What was copied is another session's work; what of it goes on here begins here.
+    for (const span of this.#open()) span.startMs = atMs;
+    return [];
+  }
+
+  /** What is still going on, as if it ended now: for whoever draws it. The outermost first. */
+  open(nowMs: number): readonly EndedSpan[] {
+    return [...this.#open()].map((open) => {
+      const span = open.ended(nowMs);
+      return { ...span, attributes: { ...span.attributes, 'coxswain.open': true } };
+    });
+  }
+
+  *#open(): Generator<OpenSpan> {
+    if (this.#run && !this.#runEnded) yield this.#run.span;
+    if (this.#suspension) yield this.#suspension;
+    if (this.#turn) yield this.#turn.span;
+    yield* this.#calls.values();
+    yield* this.#approvals.values();
+  }
+
+  #runEnded = false;
+
+  #remember(open: readonly string[], atMs: number): void {
+    const waited = new Set(open);
+    for (const id of this.#asked.keys()) if (!waited.has(id)) this.#asked.delete(id);
+    for (const id of open) if (!this.#asked.has(id)) this.#asked.set(id, atMs);
+  }
+
+  #place(spanId: string): { readonly context: TraceContext; readonly parent: TraceContext | null } {
+    const above = this.#turn?.span.context ?? this.#run?.span.context ?? null;
+    const { traceId, sampled } = above ?? traceOfRun(this.traced, Math.max(1, this.run)).context;
+    return { context: { traceId, spanId, sampled }, parent: above };
+  }
+
+  /** Where what stands in no turn goes. */
+  get #around(): OpenSpan | null {
+    return this.#turn?.span ?? this.#run?.span ?? null;
+  }
+
+  #end(span: OpenSpan, endMs: number, error: EndedSpan['error'] = null): void {
+    this.#ended.push(span.ended(endMs, error));
+  }
+
+  /** Work that was waited for and has come back. */
+  #outcome(input: Input, atMs: number): void {
+    if (!('effect_id' in input)) return;
+    const { type, effect_id: id } = input;
+    const startMs = this.#asked.get(id) ?? atMs;
+    const begin = (name: string, kind?: EndedSpan['kind']) =>
+      new OpenSpan(this.#place(workSpanId(this.#ref, 'effect', id)), name, startMs, kind).with({
+        'gen_ai.conversation.id': this.#ref.sessionId,
+      });
+    if (type === 'provision_outcome') {
+      if (!this.#run) return;
+      const failure = input.status === 'failed' ? input.error : undefined;
+      this.#end(begin('provision').with({ 'coxswain.status': input.status }), atMs, errorOf(failure));
+    } else if (type === 'model_outcome' || type === 'compact_outcome') {
+      const said =
+        type === 'model_outcome'
+          ? {
+              'gen_ai.response.finish_reasons': [input.finish_reason],
+              ...(this.#content
+                ? { 'gen_ai.output.messages': outputMessages(input.message, input.finish_reason) }
+                : {}),
+            }
+          : { 'coxswain.purpose': 'compaction' };
+      const span = begin(`chat ${modelName(this.#model)}`, 'client').with({
+        'gen_ai.operation.name': 'chat',
+        ...modelAttributes(this.#model),
+        'gen_ai.agent.name': this.#persona,
+        ...usageAttributes(input.usage),
+        ...said,
+        'coxswain.status': input.status,
+        'coxswain.attempts': input.attempts,
+      });
+      this.#end(span, atMs, errorOf(input.error));
+    } else if (type === 'consult_outcome') {
+      const consult = this.#consults.get(id);
+      this.#consults.delete(id);
+      const failed = input.answers.find(({ failure }) => failure !== undefined)?.failure;
+      const span = begin(`hook ${consult?.point ?? 'unknown'}`).with({
+        'coxswain.hook.point': consult?.point,
+        'coxswain.hook.ids': consult?.hooks,
+        'gen_ai.tool.call.id': consult?.callId,
+        'coxswain.hook.verdicts': input.answers.flatMap(({ verdict }) => (verdict ? [verdict.kind] : [])),
+        'coxswain.status': input.status,
+      });
+      this.#end(span, atMs, errorOf(failed));
+    }
+  }
+
+  #event(event: SessionEvent, atMs: number, cause: TraceContext | null): void {
+    switch (event.type) {
+      case 'prompt_received':
+        this.#beginRun(event, atMs, cause);
+        return;
+      case 'persona_changed':
+        this.#know(event.provision.persona, event.provision.model.name);
+        return;
+      case 'agent_start':
+        this.#know({ name: event.persona, version: this.#version }, event.model);
+        return;
+      case 'turn_start':
+        this.#beginTurn(event.turn, atMs);
+        return;
+      case 'turn_end':
+        this.#endTurn(event, atMs);
+        return;
+      case 'call_started':
+        this.#calls.set(event.call_id, this.#call(event.call_id, event.tool, atMs).with(this.#args(event.args)));
+        return;
+      case 'child_started':
+        this.#children.push(event.session);
+        this.#calls.get(event.call_id)?.moment('child_started', atMs, {
+          'coxswain.child.session': event.session,
+          'gen_ai.agent.name': event.persona,
+        });
+        return;
+      case 'call_ended':
+        this.#endCall(event, atMs);
+        return;
+      case 'hook_call': {
+        const known = this.#consults.get(event.effect_id);
+        if (known) known.hooks.push(event.hook);
+        else this.#consults.set(event.effect_id, { point: event.point, hooks: [event.hook], callId: event.call_id });
+        return;
+      }
+      case 'approval_requested': {
+        const place = this.#place(workSpanId(this.#ref, `approval-${this.run}-${this.#turnNumber}`, event.call_id));
+        const span = new OpenSpan(place, `approval ${event.tool}`, atMs).with({
+          'gen_ai.conversation.id': this.#ref.sessionId,
+          'gen_ai.tool.name': event.tool,
+          'gen_ai.tool.call.id': event.call_id,
+          'coxswain.approval.requested_by': event.requested_by,
+        });
+        this.#approvals.set(event.call_id, span);
+        return;
+      }
+      case 'approval_decided': {
+        const span = this.#approvals.get(event.call_id);
+        this.#approvals.delete(event.call_id);
+        if (span) this.#end(span.with({ 'coxswain.approval.decision': event.decision }), atMs);
+        return;
+      }
+      case 'suspended':
+        this.#suspension = new OpenSpan(
+          this.#place(workSpanId(this.#ref, 'suspended', String(this.#n))),
+          'suspended',
+          atMs,
+        );
+        return;
+      case 'resumed':
+        if (this.#suspension) this.#end(this.#suspension.with({ 'coxswain.resumed_by': event.cause }), atMs);
+        this.#suspension = null;
+        return;
+      case 'agent_end':
+        this.#endRun(event, atMs);
+        return;
+      default:
+        if (event.type === 'owned' && event.after_copy && this.#parent)
+          this.#parent = { ...this.#parent, detached: true };
+        this.#moment(event, atMs);
+    }
+  }
+
+  /** What takes no time. */
+  #moment(event: SessionEvent, atMs: number): void {
+    const span = this.#around;
+    if (!span || this.#runEnded) return;
+    switch (event.type) {
+      case 'loop_checkpoint':
+        if (event.delivered > 0 || event.inbox_delivered > 0 || event.dispatch_skipped)
+          span.moment('seam', atMs, {
+            'coxswain.seam': event.kind,
+            'coxswain.delivered': event.delivered + event.inbox_delivered,
+            'coxswain.dispatch_skipped': event.dispatch_skipped || undefined,
+          });
+        return;
+      case 'steering_received':
+      case 'reminder_injected':
+      case 'followup_received':
+        span.moment(event.type, atMs, { 'coxswain.command.id': event.command_id });
+        return;
+      case 'owned':
+        span.moment('owned', atMs, { 'coxswain.epoch': event.epoch, 'coxswain.host': event.host });
+        return;
+      case 'waiting_for_persona':
+      case 'persona_wait_ended':
+      case 'persona_step_lost':
+        span.moment(event.type, atMs, { 'gen_ai.agent.name': event.persona });
+        return;
+      case 'budget_threshold':
+        span.moment('budget_threshold', atMs, { 'coxswain.budget': event.budget, 'coxswain.percent': event.percent });
+    }
+  }
+
+  #know(persona: { readonly name: string | null; readonly version: string | null }, model: string | null): void {
+    this.#persona = persona.name;
+    this.#version = persona.version;
+    this.#model = model;
+  }
+
+  #beginRun(event: Extract<SessionEvent, { type: 'prompt_received' }>, atMs: number, cause: TraceContext | null): void {
+    if (event.settings) this.#trace = event.settings.trace;
+    if (event.parent) this.#parent = event.parent;
+    const { context, parent, before } = traceOfRun(this.traced, event.run);
+    const caused = cause && cause.spanId !== parent?.spanId ? [cause] : [];
+    const links = before ? [before, ...caused] : [];
+    const span = new OpenSpan({ context, parent, links }, 'invoke_agent', atMs).with({
+      'gen_ai.operation.name': 'invoke_agent',
+      'gen_ai.conversation.id': this.#ref.sessionId,
+      'coxswain.run': event.run,
+      'coxswain.tenant': this.#ref.tenant,
+      ...(this.#content
+        ? {
+            'gen_ai.input.messages': contentText(
+              event.messages.map((message) => ({ role: 'user', content: textOf(message) })),
+            ),
+          }
+        : {}),
+    });
+    this.#run = { run: event.run, span };
+    this.#runEnded = false;
+    this.#turnNumber = 0;
+  }
+
+  #endRun(event: Extract<SessionEvent, { type: 'agent_end' }>, atMs: number): void {
+    if (!this.#run) return;
+    // A run ends all that is below it; a journal that left something open is drawn all the same.
+    for (const span of [...this.#calls.values(), ...this.#approvals.values()]) this.#end(span, atMs);
+    this.#calls.clear();
+    this.#approvals.clear();
+    if (this.#suspension) this.#end(this.#suspension, atMs);
+    this.#suspension = null;
+    if (this.#turn) this.#end(this.#turn.span, atMs);
+    this.#turn = null;
+    const { span } = this.#run;
+    if (this.#persona !== null) span.name = `invoke_agent ${this.#persona}`;
+    span.with({
+      'gen_ai.agent.name': this.#persona,
+      'gen_ai.agent.version': this.#version,
+      ...modelAttributes(this.#model),
+      ...usageAttributes(event.usage),
+      'coxswain.stop_reason': event.stop_reason,
+      'coxswain.turns': event.turns,
+      'coxswain.cost_usd': event.cost_usd,
+    });
+    this.#runEnded = true;
+    this.#end(span, atMs, event.stop_reason === 'error' ? errorOf(event.error ?? FAILED) : null);
+  }
+
+  #beginTurn(turn: number, atMs: number): void {
+    this.#turn = null;
+    this.#turnNumber = turn;
+    const span = new OpenSpan(this.#place(turnSpanId(this.#ref, this.run, turn)), `turn ${turn}`, atMs);
+    this.#turn = { turn, span: span.with({ 'gen_ai.conversation.id': this.#ref.sessionId, 'coxswain.turn': turn }) };
+    // Until it has ended: who looks at it meanwhile sees whose it is.
+    if (this.#run && this.#persona !== null) this.#run.span.name = `invoke_agent ${this.#persona}`;
+  }
+
+  #endTurn(event: Extract<SessionEvent, { type: 'turn_end' }>, atMs: number): void {
+    if (!this.#turn) return;
+    this.#end(this.#turn.span.with({ ...usageAttributes(event.usage), 'coxswain.cost_usd': event.cost_usd }), atMs);
+    this.#turn = null;
+  }
+
+  #call(callId: string, tool: string, atMs: number): OpenSpan {
+    const place = this.#place(callSpanId(this.#ref, this.#turnNumber, callId));
+    return new OpenSpan(place, `execute_tool ${tool}`, atMs).with({
+      'gen_ai.operation.name': 'execute_tool',
+      'gen_ai.conversation.id': this.#ref.sessionId,
+      'gen_ai.tool.name': tool,
+      'gen_ai.tool.call.id': callId,
+      'gen_ai.tool.type': 'function',
+      'gen_ai.agent.name': this.#persona,
+    });
+  }
+
+  #args(args: unknown): Record<string, string> {
+    return this.#content ? { 'gen_ai.tool.call.arguments': contentText(args) } : {};
+  }
+
+  #endCall(event: Extract<SessionEvent, { type: 'call_ended' }>, atMs: number): void {
+    // One that was refused or skipped has never begun.
+    const span = this.#calls.get(event.call_id) ?? this.#call(event.call_id, event.tool, atMs);
+    this.#calls.delete(event.call_id);
+    span.with({
+      'coxswain.status': event.status,
+      ...(this.#content ? { 'gen_ai.tool.call.result': contentText(event.result.content) } : {}),
+    });
+    const { code } = event.result.detail ?? {};
+    const isError = event.is_error && event.status !== 'cancelled' && event.status !== 'skipped';
+    this.#end(span, atMs, isError ? { type: typeof code === 'string' ? code : event.status } : null);
+  }
+}
+
+const FAILED: Failure = { code: 'session_failed', message: 'the run failed' };
+const MESSAGE_MAX = 500;
+
+function errorOf(failure: { readonly code: string; readonly message: string } | undefined): EndedSpan['error'] {
+  return failure ? { type: failure.code, message: failure.message.slice(0, MESSAGE_MAX) } : null;
+}
+
+function modelName(model: string | null): string {
+  if (model === null) return 'model';
+  // A scripted one is named by a path of its host, which says nothing elsewhere.
+  return model.startsWith('scripted/') ? model.slice(model.lastIndexOf('/') + 1) : model.slice(model.indexOf('/') + 1);
+}

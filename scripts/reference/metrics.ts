@@ -1,0 +1,34 @@
+/** The reference of metrics, from the catalogue that the meters themselves are made from. */
+import { METRIC_CATALOGUE, METRIC_LABEL_VALUES_MAX, type MetricEntry } from '@coxswain/protocol';
+import { code, generatedFrom, table } from './markdown.ts';
+
+const OF = { host: 'session hosts', gateway: 'gateways', worker: 'services of tools, personas and hooks' } as const;
+
+/** docs/reference/metrics.md */
+export function metricReference(): string {
+  return [
+    generatedFrom('libs/protocol/src/metric-catalogue.ts'),
+    '# Metrics\n',
+    'What each process tells Prometheus; how to have them served: [observability](../guides/observability.md). No label names a',
+    `tenant or a session. A label has at most ${METRIC_LABEL_VALUES_MAX} values in a process; what comes beyond is counted as \`other\`.`,
+    'Beside these are those of every Node process (`process_…`, `nodejs_…`).\n',
+    ...Object.entries(OF).flatMap(([of, title]) => [
+      `## Of ${title}\n`,
+      table(
+        ['Metric', 'Type', 'Unit', 'Labels', 'What it says'],
+        rowsOf(of as keyof typeof OF).map(([name, { type, unit, labels, help }]) => [
+          code(name),
+          type,
+          unit,
+          labels.map(code).join(', '),
+          help,
+        ]),
+      ),
+      '',
+    ]),
+  ].join('\n');
+}
+
+function rowsOf(of: keyof typeof OF): [string, MetricEntry][] {
+  return Object.entries(METRIC_CATALOGUE).filter(([, entry]) => entry.of.includes(of));
+}
