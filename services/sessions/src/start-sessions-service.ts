@@ -33,8 +33,8 @@ import {
   whenAnswered,
 } from '@coxswain/adapter-nats';
 import { combineToolSources, createBuiltInTools, createCrewTools } from '@coxswain/adapter-tools';
-import type { Hooks, HostLine, Personas, StopPredicates, ToolSource } from '@coxswain/ports';
-import { HostName, type PriceTable, readId } from '@coxswain/protocol';
+import type { Hooks, HostLine, Personas, ServedPersonas, StopPredicates, ToolSource } from '@coxswain/ports';
+import { type HookTable, HostName, type PriceTable, readId, type TenantId } from '@coxswain/protocol';
 import { createSessionHost } from '@coxswain/session';
 import { createApprovalNotices, webhookFrom } from './approval-notices.ts';
 
@@ -64,8 +64,18 @@ export interface SessionsServiceOptions {
   readonly hostLine?: HostLine | undefined;
 }
 
+/** What a host has heard of by now: whoever serves something is not known to it at once. */
+export interface HeardOnBus {
+  /** The hooks that sessions of the tenant see. */
+  hooks(tenant: TenantId): HookTable;
+  /** The tools that are announced, by name. */
+  tools(tenant: TenantId): readonly string[];
+  readonly personas: Pick<ServedPersonas, 'names' | 'find' | 'isServed'>;
+}
+
 /** A service that runs. */
 export interface SessionsService {
+  readonly heard: HeardOnBus;
   /** This host's incarnation. */
   readonly hostId: string;
   /** Sessions that were found at the start, may have something to do, and are being taken up. */
@@ -115,6 +125,7 @@ export async function startSessionsService(options: SessionsServiceOptions): Pro
     const busTools = await createNatsTools(nc, log);
     const servedPersonas = await createNatsPersonas(nc, log);
     const own = [declared?.hooks, options.hooks].filter((hooks) => hooks !== undefined);
+    const hooks = combineHooks([...own, served], log);
     const blobs = createNatsBlobs(nc);
     const host = createSessionHost(
       {
@@ -141,7 +152,7 @@ export async function startSessionsService(options: SessionsServiceOptions): Pro
           clock,
           log,
         ),
-        hooks: combineHooks([...own, served], log),
+        hooks,
         clock,
         ids,
         log,
@@ -170,6 +181,11 @@ export async function startSessionsService(options: SessionsServiceOptions): Pro
     return {
       hostId: host.id,
       found,
+      heard: {
+        hooks: (tenant) => hooks.table(tenant),
+        tools: (tenant) => busTools.names(tenant),
+        personas: servedPersonas.personas,
+      },
       failed,
       async ping() {
         await storeAnswers(nc);
