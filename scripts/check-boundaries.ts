@@ -42,6 +42,13 @@ const LAYERS: Readonly<Record<string, LayerRule>> = {
     nodeBuiltins: true,
     computedImports: true,
   },
+  // Nothing of ours stands on it but tests; it wires what users have written as the services do.
+  testing: {
+    layers: ['protocol', 'ports', 'session', 'adapter', 'client', 'service'],
+    vendors: [],
+    nodeBuiltins: true,
+    computedImports: false,
+  },
   cli: {
     layers: ['protocol', 'ports', 'session', 'adapter', 'client', 'service'],
     vendors: null,

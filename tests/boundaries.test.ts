@@ -98,6 +98,12 @@ describe('a planted import is caught', () => {
       'layer client may not import @coxswain/session (layer session)',
     ],
     [
+      'from the command line to the testing kit',
+      'libs/cli',
+      "import '@coxswain/testing';",
+      'layer cli may not import @coxswain/testing (layer testing)',
+    ],
+    [
       'from adapter to adapter',
       'libs/adapters/nats',
       "import '@coxswain/adapter-memory';",

@@ -7,7 +7,7 @@ import type { StoredJournalRecord } from './read-journal.ts';
  * @param blob finds what lies in the object store; null where it is not there any more.
  */
 export async function* exportLines(
-  records: AsyncIterable<StoredJournalRecord>,
+  records: AsyncIterable<Pick<StoredJournalRecord, 'record' | 'bytes'>>,
   blob: (sha256: string) => Promise<Uint8Array | null>,
 ): AsyncGenerator<Uint8Array, void, undefined> {
   const given = new Set<string>();

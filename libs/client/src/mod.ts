@@ -15,6 +15,8 @@ export {
 export {
   type ArgumentSchema,
   type ArgumentsOf,
+  type CheckedTool,
+  checkTool,
   defineTool,
   LATER,
   type ServedToolDefinition,
@@ -22,6 +24,7 @@ export {
   type ToolCallContext,
   ToolDefinitionError,
 } from './define-tool.ts';
+export { exportLines } from './export-journal.ts';
 // All of it; `connect` is the one above, which knows both ways.
 export * from './http.ts';
 export { isNotPermitted } from './not-permitted.ts';

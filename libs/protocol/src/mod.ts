@@ -79,5 +79,6 @@ export * from './tool-call-context.ts';
 export * from './tool-selection.ts';
 export * from './tool-services.ts';
 export * from './trace-context.ts';
+export * from './utf8-text.ts';
 export * from './verdicts.ts';
 export * from './version.ts';

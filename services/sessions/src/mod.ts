@@ -7,4 +7,9 @@ export {
   WebhookSettingsError,
   webhookFrom,
 } from './approval-notices.ts';
-export { type SessionsService, type SessionsServiceOptions, startSessionsService } from './start-sessions-service.ts';
+export {
+  type HeardOnBus,
+  type SessionsService,
+  type SessionsServiceOptions,
+  startSessionsService,
+} from './start-sessions-service.ts';

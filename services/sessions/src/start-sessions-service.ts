@@ -34,8 +34,8 @@ import {
 } from '@coxswain/adapter-nats';
 import { type MetricsAddress, startTelemetry } from '@coxswain/adapter-telemetry';
 import { combineToolSources, createBuiltInTools, createCrewTools } from '@coxswain/adapter-tools';
-import type { Hooks, HostLine, Personas, StopPredicates, ToolSource } from '@coxswain/ports';
-import { HostName, type PriceTable, readId } from '@coxswain/protocol';
+import type { Hooks, HostLine, Personas, ServedPersonas, StopPredicates, ToolSource } from '@coxswain/ports';
+import { type HookTable, HostName, type PriceTable, readId, type TenantId } from '@coxswain/protocol';
 import { createSessionHost } from '@coxswain/session';
 import { createApprovalNotices, webhookFrom } from './approval-notices.ts';
 
@@ -67,8 +67,18 @@ export interface SessionsServiceOptions {
   readonly hostLine?: HostLine | undefined;
 }
 
+/** What a host has heard of by now: whoever serves something is not known to it at once. */
+export interface HeardOnBus {
+  /** The hooks that sessions of the tenant see. */
+  hooks(tenant: TenantId): HookTable;
+  /** The tools that are announced, by name. */
+  tools(tenant: TenantId): readonly string[];
+  readonly personas: Pick<ServedPersonas, 'names' | 'find' | 'isServed'>;
+}
+
 /** A service that runs. */
 export interface SessionsService {
+  readonly heard: HeardOnBus;
   /** This host's incarnation. */
   readonly hostId: string;
   /** Where its meters are served; null where they are not. */
@@ -126,6 +136,7 @@ export async function startSessionsService(options: SessionsServiceOptions): Pro
     const busTools = await createNatsTools(nc, log);
     const servedPersonas = await createNatsPersonas(nc, log);
     const own = [declared?.hooks, options.hooks].filter((hooks) => hooks !== undefined);
+    const hooks = combineHooks([...own, served], log);
     const blobs = createNatsBlobs(nc);
     const host = createSessionHost(
       {
@@ -152,7 +163,7 @@ export async function startSessionsService(options: SessionsServiceOptions): Pro
           clock,
           log,
         ),
-        hooks: combineHooks([...own, served], log),
+        hooks,
         clock,
         ids,
         log,
@@ -184,6 +195,11 @@ export async function startSessionsService(options: SessionsServiceOptions): Pro
       hostId: host.id,
       metricsUrl: telemetry.metricsUrl,
       found,
+      heard: {
+        hooks: (tenant) => hooks.table(tenant),
+        tools: (tenant) => busTools.names(tenant),
+        personas: servedPersonas.personas,
+      },
       failed,
       async ping() {
         await storeAnswers(nc);

@@ -7,7 +7,7 @@ import { connect } from './providers/connect.ts';
 import { type Endpoint, type Environment, endpointOf, type HttpProvider } from './providers/endpoint.ts';
 import { JOURNAL_FILE, type Journals, readJournals } from './replay/journals.ts';
 import { replayModel } from './replay/replay-model.ts';
-import { SCRIPT_FILE } from './scripted/script.ts';
+import { readScripts, SCRIPT_FILE, type Scripts } from './scripted/script.ts';
 import { scriptedModel } from './scripted/scripted-model.ts';
 import { providerModel } from './stream/provider-model.ts';
 import { wallClock } from './wall-clock.ts';
@@ -25,6 +25,11 @@ export interface ModelsOptions {
    * default the name is a file's, and is read again when the file changes.
    */
   readonly readJournal?: (name: string) => Promise<string>;
+  /**
+   * The YAML of the script that a `scripted/<name>` names. It is asked once per name; by default the name is a file's, and is
+   * read again when the file changes.
+   */
+  readonly readScript?: (name: string) => Promise<string>;
   /** How long a provider may send nothing before its answer has begun; 120,000 ms by default. */
   readonly firstByteTimeoutMs?: number;
   /** How long a provider may send nothing in the middle of its answer; 60,000 ms by default. */
@@ -56,7 +61,7 @@ export function createModels(options: ModelsOptions = {}): Models {
   const clock = options.clock ?? wallClock;
   const env = options.env ?? process.env;
   const pathOf = (file: string) => (isAbsolute(file) ? file : resolve(options.baseFolder ?? process.cwd(), file));
-  const scripts = new KeptFiles(SCRIPT_FILE, clock);
+  const scripts: Scripts = options.readScript ? readScripts(options.readScript) : new KeptFiles(SCRIPT_FILE, clock);
   const journalFiles = new KeptFiles(JOURNAL_FILE, clock);
   const journals: Journals = options.readJournal
     ? readJournals(options.readJournal)

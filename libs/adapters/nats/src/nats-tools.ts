@@ -1,6 +1,6 @@
 /** The tool port on the bus: the tools that processes of a tenant serve. */
 import type { Log, ToolSource } from '@coxswain/ports';
-import { isKeyOf } from '@coxswain/protocol';
+import { isKeyOf, type TenantId } from '@coxswain/protocol';
 import type { NatsConnection } from '@nats-io/nats-core';
 import { createNatsToolCalls } from './nats-tool-calls.ts';
 import { watchToolPresence } from './nats-tool-presence.ts';
@@ -8,6 +8,8 @@ import { unavailable } from './tool-answers.ts';
 
 /** Tools that are served on the bus. */
 export interface NatsTools extends ToolSource {
+  /** The names of those that are announced to a tenant. */
+  names(tenant: TenantId): readonly string[];
   /** Ends it. Calls go on where they run. */
   stop(): Promise<void>;
 }
@@ -21,6 +23,7 @@ export async function createNatsTools(nc: NatsConnection, log: Log): Promise<Nat
   const calls = createNatsToolCalls(nc, presence, log);
   return {
     yields: true,
+    names: (tenant) => presence.tools(tenant).map(({ name }) => name),
     async open({ ref }) {
       const named = (idempotencyKey: string, tool: string, epoch: number) => ({ idempotencyKey, ref, tool, epoch });
       return {

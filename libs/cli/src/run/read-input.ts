@@ -1,8 +1,7 @@
 /** Texts that come from standard input: a prompt or a message given as `-`. */
-import { BOUNDS } from '@coxswain/protocol';
+import { BOUNDS, utf8Of } from '@coxswain/protocol';
 import { usageError } from '../line/cli-error.ts';
 import { standardInput } from '../terminal/streams.ts';
-import { utf8Of } from './utf8-text.ts';
 
 /** The text itself, or what standard input holds where it is `-`. */
 export async function textOrInput(text: string, what: string): Promise<string> {

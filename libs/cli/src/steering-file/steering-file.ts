@@ -11,8 +11,7 @@
  */
 import { createHash } from 'node:crypto';
 import { appendFile, type FileHandle, lstat, open, rename, stat } from 'node:fs/promises';
-import { BOUNDS } from '@coxswain/protocol';
-import { utf8Of } from '../run/utf8-text.ts';
+import { BOUNDS, utf8Of } from '@coxswain/protocol';
 import { readState, type SteeringState, writeState } from './steering-state.ts';
 import { advance, isTrackOf, newTrack, nextLine, readAt, type Track } from './tracked-file.ts';
 import { claimWatch, type WatchClaim } from './watch-claim.ts';

@@ -116,6 +116,37 @@ export const SCRIPT_FILE: FileKind<Script> = {
   unreadable: scriptInvalid,
 };
 
+/** Where scripts are found, by the path under which each is kept and the name that messages have for it. */
+export interface Scripts {
+  /** A script that was read before. */
+  kept(path: string): Script | undefined;
+  /** Never rejects. */
+  load(path: string, name: string): Promise<Script | Failure>;
+}
+
+const SCRIPTS_KEPT_MAX = 256;
+
+/** Scripts that `read` finds, each read once. */
+export function readScripts(read: (name: string) => Promise<string>): Scripts {
+  const kept = new Map<string, Script>();
+  return {
+    kept: (path) => kept.get(path),
+    async load(path, name) {
+      const before = kept.get(path);
+      if (before) return before;
+      try {
+        const script = parseScript(name, await read(name));
+        if ('code' in script) return script;
+        if (kept.size >= SCRIPTS_KEPT_MAX) kept.clear();
+        kept.set(path, script);
+        return script;
+      } catch (error) {
+        return scriptInvalid(name, `it cannot be read: ${(error as Error).message}`);
+      }
+    },
+  };
+}
+
 function scriptInvalid(file: string, why: string): Failure {
   return { code: 'script_invalid', message: `script ${file}: ${why}`, retryable: false };
 }

@@ -2,16 +2,15 @@
 import type { Clock, Model, ModelPart, ModelResult } from '@coxswain/ports';
 import type { AssistantMessage, Failure, ProviderMetadata, Usage } from '@coxswain/protocol';
 import { checkArguments, readArguments } from '../call-arguments.ts';
-import type { KeptFiles } from '../kept-files.ts';
 import { type Marker, writeMarker } from './marker.ts';
 import { nextTurn } from './next-turn.ts';
-import type { FaultKind, Script, ScriptedTurn } from './script.ts';
+import type { FaultKind, Script, ScriptedTurn, Scripts } from './script.ts';
 import { type Timeline, timelineOf } from './timeline.ts';
 
 const NO_USAGE: Usage = { input_tokens: 0, output_tokens: 0 };
 
 /** The model of one script. `path` is where the file lies, `file` how the model's name calls it. */
-export function scriptedModel(scripts: KeptFiles<Script>, path: string, file: string, clock: Clock): Model {
+export function scriptedModel(scripts: Scripts, path: string, file: string, clock: Clock): Model {
   return {
     async stream(request, onPart, signal) {
       const script = scripts.kept(path) ?? (await scripts.load(path, file));

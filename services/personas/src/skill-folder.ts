@@ -5,9 +5,8 @@
 import { lstat, readdir, readFile, realpath, stat } from 'node:fs/promises';
 import { basename, join, relative, sep } from 'node:path';
 import { readLocatedYaml } from '@coxswain/adapter-hooks/located-yaml';
-import { BOUNDS, problemSentences, readStrictly, SKILL_FILE, Skill, type SkillFile } from '@coxswain/protocol';
-import { usageError } from '../line/cli-error.ts';
-import { utf8Of } from './utf8-text.ts';
+import { BOUNDS, problemSentences, readStrictly, SKILL_FILE, Skill, type SkillFile, utf8Of } from '@coxswain/protocol';
+import { PersonaFileError } from './persona-file-error.ts';
 
 // Other keys of the convention (license, metadata, …) are for other readers; a misspelt one of these is missing.
 const FrontMatter = Skill.pick({ name: true, description: true });
@@ -15,36 +14,40 @@ const FRONT_MATTER = /^---[ \t]*\r?\n([\s\S]*?)^---[ \t]*(?:\r?\n|$)/m;
 
 /**
  * Reads the folder of one skill.
- * @throws CliError with exit code 2 naming the file, and for front matter line and column.
+ * @throws PersonaFileError naming the file, and for front matter line and column.
  */
 export async function readSkill(folder: string): Promise<Skill> {
   const path = join(folder, SKILL_FILE);
   const root = await realpath(folder).catch(() => null);
-  if (root === null || !(await stat(root)).isDirectory()) throw usageError(`${folder}: there is no such folder`);
+  if (root === null || !(await stat(root)).isDirectory())
+    throw new PersonaFileError(`${folder}: there is no such folder`);
   const text = await readSkillFile(root, path);
-  if (text === null) throw usageError(`${path}: a skill needs this file`);
+  if (text === null) throw new PersonaFileError(`${path}: a skill needs this file`);
   const { name, description, body } = parseSkill(path, text);
   if (basename(root) !== name && basename(folder) !== name)
-    throw usageError(
+    throw new PersonaFileError(
       `${path}: the name is ${name}, and the folder is called ${basename(folder)}: they must be the same`,
     );
   const files = await filesBeside(root, folder);
   const read = readStrictly(Skill, { name, description, body, ...(files.length > 0 ? { files } : {}) });
-  if (!read.ok) throw usageError(`${path}: ${problemSentences(read.problems).join('; ')}`);
+  if (!read.ok) throw new PersonaFileError(`${path}: ${problemSentences(read.problems).join('; ')}`);
   return read.data;
 }
 
 function parseSkill(path: string, text: string): Pick<Skill, 'name' | 'description' | 'body'> {
   const match = text.startsWith('---') ? FRONT_MATTER.exec(text) : null;
-  if (match?.index !== 0) throw usageError(`${path}:1:1: must begin with front matter: --- name: … description: … ---`);
+  if (match?.index !== 0)
+    throw new PersonaFileError(`${path}:1:1: must begin with front matter: --- name: … description: … ---`);
   const [whole, front = ''] = match;
   const yaml = readLocatedYaml(front);
   const below = (at: string) => at.replace(/^\d+/, (line) => String(Number(line) + 1));
-  if (!yaml.ok) throw usageError(`${path}:${below(yaml.at)}: ${yaml.problem}`);
+  if (!yaml.ok) throw new PersonaFileError(`${path}:${below(yaml.at)}: ${yaml.problem}`);
   const { name, description } = (yaml.value ?? {}) as Record<string, unknown>;
   const read = readStrictly(FrontMatter, { name, description });
   if (!read.ok)
-    throw usageError(`${path}:${below(yaml.at(read.problems[0].path))}: ${problemSentences(read.problems)[0]}`);
+    throw new PersonaFileError(
+      `${path}:${below(yaml.at(read.problems[0].path))}: ${problemSentences(read.problems)[0]}`,
+    );
   return { ...read.data, body: text.slice(whole.length).trim() };
 }
 
@@ -53,27 +56,28 @@ async function filesBeside(root: string, shown: string): Promise<SkillFile[]> {
   const files: SkillFile[] = [];
   let bytes = 0;
   const walk = async (folder: string, depth: number): Promise<void> => {
-    if (depth > DEPTH_MAX) throw usageError(`${folder}: a skill has at most ${DEPTH_MAX} folders in one another`);
+    if (depth > DEPTH_MAX)
+      throw new PersonaFileError(`${folder}: a skill has at most ${DEPTH_MAX} folders in one another`);
     for (const name of (await readdir(folder)).sort()) {
       const path = join(folder, name);
       if (name.startsWith('.') || path === join(root, SKILL_FILE)) continue;
       const said = join(shown, relative(root, path));
       const real = await realpath(path).catch(() => null);
-      if (real === null) throw usageError(`${said}: this link leads nowhere`);
+      if (real === null) throw new PersonaFileError(`${said}: this link leads nowhere`);
       // A link that stays inside would bring the same file twice, or walk in a circle.
       if ((await lstat(path)).isSymbolicLink())
-        throw usageError(`${said}: is a link; what a skill needs must lie in its folder`);
+        throw new PersonaFileError(`${said}: is a link; what a skill needs must lie in its folder`);
       const found = await stat(real);
       if (found.isDirectory()) {
         await walk(path, depth + 1);
         continue;
       }
-      if (!found.isFile()) throw usageError(`${said}: is no file`);
+      if (!found.isFile()) throw new PersonaFileError(`${said}: is no file`);
       if (files.length >= BOUNDS.skillFilesMax)
-        throw usageError(`${shown}: has more than ${BOUNDS.skillFilesMax} files beside ${SKILL_FILE}`);
+        throw new PersonaFileError(`${shown}: has more than ${BOUNDS.skillFilesMax} files beside ${SKILL_FILE}`);
       bytes += found.size;
       if (bytes > BOUNDS.skillsMaxBytes)
-        throw usageError(
+        throw new PersonaFileError(
           `${said}: with this file the skill has ${bytes} bytes; a persona carries ${BOUNDS.skillsMaxBytes}`,
         );
       files.push(fileOf(relative(root, path).split(sep).join('/'), await readFile(path)));
@@ -97,11 +101,11 @@ async function readSkillFile(root: string, path: string): Promise<string | null>
   const real = await realpath(path).catch(() => null);
   if (real === null) return null;
   if (real !== join(root, SKILL_FILE))
-    throw usageError(`${path}: is a link; what a skill needs must lie in its folder`);
+    throw new PersonaFileError(`${path}: is a link; what a skill needs must lie in its folder`);
   const { size } = await stat(real);
   if (size > BOUNDS.skillsMaxBytes)
-    throw usageError(`${path}: has ${size} bytes; a persona carries ${BOUNDS.skillsMaxBytes}`);
+    throw new PersonaFileError(`${path}: has ${size} bytes; a persona carries ${BOUNDS.skillsMaxBytes}`);
   const text = utf8Of(await readFile(real));
-  if (text === null) throw usageError(`${path}: is not UTF-8`);
+  if (text === null) throw new PersonaFileError(`${path}: is not UTF-8`);
   return text;
 }

@@ -1,0 +1,114 @@
+/** Expectations of events: what a test says of a journal, held against it, and told with both where it does not hold. */
+import type { EventType, SessionEvent } from '@coxswain/protocol';
+import { EVENT_TYPES, nearestWord } from '@coxswain/protocol';
+import { journalLine } from './journal-line.ts';
+import { shapeDifference, shown } from './match-shape.ts';
+import { ExpectationError, SceneError } from './testing-errors.ts';
+
+/** One event, with the record that holds it; of a call every event has the name of its tool. */
+export type JournalEvent = SessionEvent & { readonly n: number; readonly tool?: string | undefined };
+
+/**
+ * What a test says of one event: its type alone, or its type and some of its members. See {@link shapeDifference} for what may
+ * stand in the place of a member.
+ */
+export type EventPattern = EventType | ({ readonly type: EventType } & Readonly<Record<string, unknown>>);
+
+/**
+ * Holds that these events happened in this order; others may lie between them.
+ * @throws ExpectationError naming the first that did not, the nearest that did, and the journal.
+ */
+export function expectInOrder(events: readonly JournalEvent[], patterns: readonly EventPattern[]): void {
+  checkPatterns(patterns);
+  let from = 0;
+  for (const [index, pattern] of patterns.entries()) {
+    const at = events.findIndex((event, place) => place >= from && differenceOf(pattern, event) === null);
+    if (at >= 0) {
+      from = at + 1;
+      continue;
+    }
+    const told = patterns.map((one, place) => `  ${place < index ? '✓' : place === index ? '✗' : ' '} ${named(one)}`);
+    const message = [
+      `expected these events, in this order (others may lie between them):`,
+      ...told,
+      whyMissing(pattern, events, from),
+      ...journalText(events),
+    ].join('\n');
+    throw new ExpectationError(message, patterns, events.filter((event) => !isIdleSeam(event)).map(lineOf));
+  }
+}
+
+/** Holds that no event is like one of these. @throws ExpectationError naming the event that is. */
+export function expectNone(events: readonly JournalEvent[], patterns: readonly EventPattern[]): void {
+  checkPatterns(patterns);
+  for (const pattern of patterns) {
+    const found = events.find((event) => differenceOf(pattern, event) === null);
+    if (!found) continue;
+    const message = [
+      `expected no ${named(pattern)}, and record ${found.n} holds one:`,
+      `  ${lineOf(found)}`,
+      ...journalText(events),
+    ].join('\n');
+    throw new ExpectationError(message, [], [lineOf(found)]);
+  }
+}
+
+/** The line of an event as failures show it. */
+export function lineOf(event: JournalEvent): string {
+  const line = journalLine(event);
+  return event.tool === undefined || line.includes(event.tool) ? line : `${line} (${event.tool})`;
+}
+
+/** A journal as failures show it, its end where it is long. */
+export function journalText(events: readonly JournalEvent[]): string[] {
+  if (events.length === 0) return ['the journal holds no event'];
+  const shownEvents = events.filter((event) => !isIdleSeam(event));
+  const left = shownEvents.slice(-LINES_MAX);
+  const before = shownEvents.length - left.length;
+  return [
+    'the journal:',
+    ...(before > 0 ? [`  … ${before} before`] : []),
+    ...left.map((event) => `  ${String(event.n).padStart(3)}  ${lineOf(event)}`),
+  ];
+}
+
+const LINES_MAX = 80;
+
+/** A seam that delivers nothing is passed several times a turn, and says nothing to a person. */
+export function isIdleSeam(event: JournalEvent): boolean {
+  return event.type === 'loop_checkpoint' && event.delivered === 0 && event.inbox_delivered === 0;
+}
+
+function differenceOf(pattern: EventPattern, event: JournalEvent) {
+  return shapeDifference(typeof pattern === 'string' ? { type: pattern } : pattern, event);
+}
+
+function named(pattern: EventPattern): string {
+  if (typeof pattern === 'string') return pattern;
+  const { type, ...rest } = pattern;
+  return Object.keys(rest).length === 0 ? type : `${type} ${shown(rest)}`;
+}
+
+function whyMissing(pattern: EventPattern, events: readonly JournalEvent[], from: number): string {
+  const type = typeof pattern === 'string' ? pattern : pattern.type;
+  const same = events.map((event, place) => ({ event, place })).filter(({ event }) => event.type === type);
+  const after = same.filter(({ place }) => place >= from);
+  const earlier = same.find(({ event, place }) => place < from && differenceOf(pattern, event) === null);
+  if (earlier) return `there is none there; one stands earlier, in record ${earlier.event.n}: ${lineOf(earlier.event)}`;
+  const [nearest] = after;
+  if (!nearest) return `there is no ${type}${same.length > 0 ? ' any more by then' : ''}`;
+  const { path, why } = differenceOf(pattern, nearest.event) ?? { path: '', why: '' };
+  return `the nearest is in record ${nearest.event.n}: ${lineOf(nearest.event)}; its ${path}: ${why}`;
+}
+
+// A misspelt type would never be found, and of what must not happen that would be a test that cannot fail.
+function checkPatterns(patterns: readonly EventPattern[]): void {
+  for (const pattern of patterns) {
+    const type: unknown = typeof pattern === 'object' && pattern !== null ? pattern.type : pattern;
+    if ((EVENT_TYPES as readonly unknown[]).includes(type)) continue;
+    const meant = typeof type === 'string' ? nearestWord(type, EVENT_TYPES) : null;
+    throw new SceneError(
+      `no event is called ${shown(type)}${meant === null ? '' : `; did you mean "${meant}"?`} They are listed in docs/reference/subjects.md`,
+    );
+  }
+}

@@ -1,0 +1,197 @@
+/**
+ * Given a persona, a scripted model, tools and hooks, or a journal that was recorded; when prompts, steering and approvals
+ * arrive; then the journal. In memory: no server, no disk, no time that is spent.
+ */
+import { createReadStream } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import { createModels } from '@coxswain/adapter-models';
+import type { BodyInput } from '@coxswain/client';
+import type { Models } from '@coxswain/ports';
+import type { JsonObject } from '@coxswain/protocol';
+import { linesOf } from '@coxswain/session';
+import type { Journal } from './journal.ts';
+import type { CommandMove, MomentMove, Move } from './moves.ts';
+import { PendingMoments } from './pending-moments.ts';
+import { type SceneHooks, sceneHooks } from './scene-hooks.ts';
+import { type ReadScenePersona, readScenePersona, type ScenePersona } from './scene-persona.ts';
+import { type SceneTools, sceneTools } from './scene-tools.ts';
+import { type Script, type ScriptedAnswer, scriptText } from './scripted-answers.ts';
+import { QUIET, Stage } from './stage.ts';
+import { SceneError } from './testing-errors.ts';
+import { VirtualTime } from './virtual-time.ts';
+
+/** What a scene begins with. */
+export interface SceneSetup {
+  /** Left out, the session has the plain persona of every session that names none. */
+  readonly persona?: ScenePersona | undefined;
+  /**
+   * What the model answers: a list of answers, a whole script, or the path of one in YAML. It answers whichever model the persona
+   * names. Left out, the persona's own model has to be a scripted one.
+   */
+  readonly model?: Script | readonly ScriptedAnswer[] | string | undefined;
+  /** In place of every tool that is not built in. Servers of MCP are not started: name their tools `server__tool` here. */
+  readonly tools?: SceneTools | undefined;
+  readonly hooks?: SceneHooks | readonly SceneHooks[] | undefined;
+  /** Personas that the session may delegate to and hand over to. They answer from the same script; `match_system` tells them apart. */
+  readonly crew?: readonly ScenePersona[] | undefined;
+  /** With it the built-in tools are there, and work on this folder. */
+  readonly root?: string | undefined;
+  /** What the start of the session says besides: `permissions`, `limits`, `max_turns`, … */
+  readonly start?:
+    | Omit<BodyInput<'start'>, 'prompt' | 'messages' | 'persona' | 'personas' | 'model' | 'root' | 'fork'>
+    | undefined;
+  /** A recorded journal that the session goes on from, as `journal.save` or `cox export` writes it. */
+  readonly journal?: string | undefined;
+  /** Only its records up to this one. */
+  readonly upTo?: number | undefined;
+  /** The session's id. Default `test`. */
+  readonly session?: string | undefined;
+  /** How long a tool or a handler of the test may be at work, milliseconds of the machine's time. Default 30,000. */
+  readonly patienceMs?: number | undefined;
+  /** How long the session may take to come to rest, milliseconds of its own time. Default an hour. */
+  readonly withinMs?: number | undefined;
+}
+
+/** A session under test. Nothing of it has to be ended. */
+export interface Scene {
+  /**
+   * Lets these happen one after another, and after each plays until the session rests: its run has ended, or it waits for a
+   * person, a signal or a time. What is to happen while it works ({@link atSeam}, `during`, `duringAnswer`) is known from the beginning.
+   * @returns the whole journal; `added` is what this has added.
+   * @throws SceneError where something cannot be sent, never was, or was delivered elsewhere.
+   */
+  when(...moves: readonly Move[]): Promise<Journal>;
+  /** The journal as it stands. */
+  journal(): Promise<Journal>;
+}
+
+/** See the top of the file. What is wrong with the setup is thrown by the first `when`. */
+export function given(setup: SceneSetup): Scene {
+  checkKeys(setup);
+  let opening: Promise<OpenScene> | null = null;
+  let playing: Promise<unknown> = Promise.resolve();
+  const open = () => {
+    opening ??= openScene(setup);
+    return opening;
+  };
+  return {
+    when(...moves) {
+      const before = playing.catch(() => undefined);
+      const played = before.then(async () => playAll(await open(), moves));
+      playing = played;
+      return played;
+    },
+    journal: async () => (await open()).stage.journal(0),
+  };
+}
+
+interface OpenScene {
+  readonly stage: Stage;
+  readonly start: JsonObject;
+}
+
+async function playAll({ stage, start }: OpenScene, moves: readonly Move[]): Promise<Journal> {
+  const before = (await stage.journal(0)).records.length;
+  const moments = new PendingMoments(moves.filter((move): move is MomentMove => move.kind === 'moment'));
+  stage.arm(moments);
+  for (const move of moves) {
+    if (move.kind === 'wait') await stage.wait(move.ms);
+    else if (move.kind === 'command') await stage.play(move satisfies CommandMove, start);
+  }
+  const journal = await stage.journal(before);
+  moments.check(journal.added.records);
+  return journal;
+}
+
+async function openScene(setup: SceneSetup): Promise<OpenScene> {
+  const lead = setup.persona === undefined ? null : await readScenePersona(setup.persona);
+  const crew = await Promise.all((setup.crew ?? []).map(readScenePersona));
+  const time = new VirtualTime();
+  const tools = setup.tools ?? [];
+  const root = setup.root === undefined ? undefined : resolve(setup.root);
+  const beside = lead?.tools ?? [];
+  if (beside.length > 0 && !Array.isArray(tools) && Object.keys(tools).length > 0)
+    throw new SceneError('the persona exports tools of its own: give further ones as a list of definitions');
+  const stage = new Stage({
+    session: setup.session ?? 'test',
+    root,
+    models: await modelsOf(setup, lead, time),
+    tools: await sceneTools({
+      tools: beside.length > 0 ? [...beside, ...(tools as [])] : tools,
+      root,
+      withCrew: crew.length > 0,
+    }),
+    hooks: await sceneHooks(setup.hooks, QUIET),
+    personas: [...(lead ? [lead] : []), ...crew],
+    defaultModel: setup.model === undefined ? undefined : SCENE_MODEL,
+    time,
+    patienceMs: setup.patienceMs ?? 30_000,
+    withinMs: setup.withinMs ?? 3_600_000,
+  });
+  if (setup.journal !== undefined) await stage.import(() => recorded(setup.journal as string, setup.upTo));
+  await stage.start();
+  const start = {
+    ...setup.start,
+    ...(lead ? { persona: lead.persona.name } : {}),
+    ...(root === undefined ? {} : { root }),
+  };
+  return { stage, start: start as JsonObject };
+}
+
+const SCENE_MODEL = 'scripted/scene';
+
+/** Whatever model is named, the scene's answers, where it has some. */
+async function modelsOf(setup: SceneSetup, lead: ReadScenePersona | null, time: VirtualTime): Promise<Models> {
+  const { model } = setup;
+  // Time stands still while a script is looked for: it is read once.
+  const clock = { ...time.clock(), monotonicMs: () => 0 };
+  if (model === undefined) {
+    const named = lead?.persona.model?.name;
+    if (setup.journal === undefined && !(named ?? '').startsWith('scripted/'))
+      throw new SceneError(
+        named === undefined
+          ? 'the scene has no model: give({ model: [says("…")] })'
+          : `the persona asks ${named}, and a scene asks nobody: give({ model: [says("…")] })`,
+      );
+    return createModels({ env: {}, clock });
+  }
+  const text = typeof model === 'string' ? await readFile(resolve(model), 'utf8') : scriptText(model);
+  const models = createModels({ env: {}, clock, readScript: async () => text });
+  const name = typeof model === 'string' ? `scripted/${model}` : SCENE_MODEL;
+  const problem = await models.check({ name });
+  if (problem) throw new SceneError(problem.message);
+  return { check: async () => null, resolve: () => models.resolve({ name }) };
+}
+
+async function* recorded(path: string, upTo = Number.POSITIVE_INFINITY): AsyncGenerator<Uint8Array> {
+  let records = 0;
+  for await (const line of linesOf(createReadStream(path))) {
+    const isRecord =
+      line.length > 0 && !/^\{"b(lob|ase64)":/.test(Buffer.from(line.subarray(0, 12)).toString('latin1'));
+    if (isRecord && ++records > upTo) return;
+    yield line;
+  }
+}
+
+const KEYS: Readonly<Record<keyof SceneSetup, true>> = {
+  persona: true,
+  model: true,
+  tools: true,
+  hooks: true,
+  crew: true,
+  root: true,
+  start: true,
+  journal: true,
+  upTo: true,
+  session: true,
+  patienceMs: true,
+  withinMs: true,
+};
+
+// Many tests are JavaScript: a misspelt key would be silently without effect.
+function checkKeys(setup: SceneSetup): void {
+  const unknown = Object.keys(setup).find((key) => !(key in KEYS));
+  if (unknown !== undefined)
+    throw new SceneError(`given({ … }) has no "${unknown}"; it has: ${Object.keys(KEYS).join(', ')}`);
+}

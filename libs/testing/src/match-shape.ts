@@ -1,0 +1,69 @@
+/** Partial shapes: what a test says of a value, and where the value is otherwise. */
+
+/** A first difference between a shape and a value. */
+export interface ShapeDifference {
+  /** As in code: `result.content[0].text`; empty for the value itself. */
+  readonly path: string;
+  readonly why: string;
+}
+
+/**
+ * Where a value is not as a shape says, or null where it is. Of an object only the members of the shape are looked at; a list
+ * has as many members as its shape. In the place of a text a regular expression is searched in it; a function is asked about the value.
+ */
+export function shapeDifference(shape: unknown, value: unknown, path = ''): ShapeDifference | null {
+  if (shape instanceof RegExp) {
+    if (typeof value !== 'string') return { path, why: `${shown(value)} is no text to search for ${shape}` };
+    // A search with a global expression would begin where the last one ended.
+    return new RegExp(shape.source, shape.flags.replace(/[gy]/g, '')).test(value)
+      ? null
+      : { path, why: `${shown(value)} does not match ${shape}` };
+  }
+  if (typeof shape === 'function') {
+    const holds: unknown = shape(value);
+    return holds === true
+      ? null
+      : { path, why: `${shown(value)} is not what ${shape.name || 'the function'} looks for` };
+  }
+  if (Array.isArray(shape)) {
+    if (!Array.isArray(value)) return { path, why: `${shown(value)} is no list` };
+    if (value.length !== shape.length)
+      return { path, why: `it has ${value.length} members, expected ${shape.length}: ${shown(value)}` };
+    return first(shape.map((member, index) => () => shapeDifference(member, value[index], `${path}[${index}]`)));
+  }
+  if (typeof shape === 'object' && shape !== null) {
+    if (typeof value !== 'object' || value === null) return { path, why: `${shown(value)} is no object` };
+    const members = value as Readonly<Record<string, unknown>>;
+    return first(
+      Object.entries(shape).map(
+        ([key, member]) =>
+          () =>
+            shapeDifference(member, members[key], path === '' ? key : `${path}.${key}`),
+      ),
+    );
+  }
+  return Object.is(shape, value) ? null : { path, why: `${shown(value)} is not ${shown(shape)}` };
+}
+
+/** A value on one line, cut where it is long. */
+export function shown(value: unknown): string {
+  if (value === undefined) return 'nothing';
+  const text = JSON.stringify(value, (_key, member: unknown) =>
+    member instanceof RegExp
+      ? String(member)
+      : typeof member === 'function'
+        ? `[${member.name || 'function'}]`
+        : member,
+  );
+  return text === undefined ? String(value) : text.length > SHOWN_MAX ? `${text.slice(0, SHOWN_MAX)}…` : text;
+}
+
+const SHOWN_MAX = 300;
+
+function first(looks: readonly (() => ShapeDifference | null)[]): ShapeDifference | null {
+  for (const look of looks) {
+    const found = look();
+    if (found !== null) return found;
+  }
+  return null;
+}

@@ -1,0 +1,31 @@
+/** Tests of personas, tools and hooks, for any test runner: in memory, and on a bus of their own. */
+export type { EventPattern, JournalEvent } from './expect-events.ts';
+export { expectReplay } from './expect-replay.ts';
+export { given, type Scene, type SceneSetup } from './given.ts';
+export type { CallSeen, Journal } from './journal.ts';
+export {
+  approve,
+  atSeam,
+  cancel,
+  cancelCall,
+  command,
+  deny,
+  during,
+  duringAnswer,
+  followup,
+  type Move,
+  prompt,
+  remind,
+  resume,
+  signal,
+  steer,
+  suspend,
+  type WhichCall,
+  wait,
+} from './moves.ts';
+export type { SceneHooks } from './scene-hooks.ts';
+export type { ScenePersona } from './scene-persona.ts';
+export type { SceneTools, ToolFunction } from './scene-tools.ts';
+export { calls, type Script, type ScriptedAnswer, says } from './scripted-answers.ts';
+export { type RunOptions, type StartBusOptions, startBus, type TestBus } from './start-bus.ts';
+export { ExpectationError, SceneError } from './testing-errors.ts';

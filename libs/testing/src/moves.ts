@@ -1,0 +1,175 @@
+/** What happens to a session in a test: what a person, a program or the clock does to it. */
+import type { BodyInput } from '@coxswain/client';
+import { type Json, SEAMS, type SeamKind, type Verb } from '@coxswain/protocol';
+import { SceneError } from './testing-errors.ts';
+
+/** Which call is meant: by its tool, by its id, or the only one where nothing is said. */
+export interface WhichCall {
+  readonly tool?: string | undefined;
+  readonly callId?: string | undefined;
+}
+
+/** A body that is known when the command is sent: whoever approves names the call that waits then. */
+export type CommandBody = Readonly<Record<string, unknown>>;
+
+/** A command to a session. */
+export interface CommandMove {
+  readonly kind: 'command';
+  readonly verb: Verb | 'say';
+  readonly body: CommandBody;
+  /** The call that `call_id` is to name, among those that wait for a person or that run. */
+  readonly call?: { readonly among: 'waiting' | 'running'; readonly which: WhichCall } | undefined;
+}
+
+/** Time that passes. */
+export interface WaitMove {
+  readonly kind: 'wait';
+  readonly ms: number;
+}
+
+/** When something happens while the session works. */
+export type Moment =
+  | { readonly at: 'seam'; readonly seam: SeamKind }
+  | { readonly at: 'answer'; readonly number: number }
+  | { readonly at: 'call'; readonly tool: string };
+
+/** A command that is sent while the session works. */
+export interface MomentMove {
+  readonly kind: 'moment';
+  readonly moment: Moment;
+  readonly move: CommandMove;
+}
+
+/** One thing that happens. Made by the functions of this file. */
+export type Move = CommandMove | WaitMove | MomentMove;
+
+/** A prompt: it starts the session, and where that has ended its next run. */
+export function prompt(text: string): Move & CommandMove {
+  return { kind: 'command', verb: 'say', body: { body: text } };
+}
+
+/** Steering. Without a mode it is delivered where the step ends; inside {@link atSeam}, as that seam takes it. */
+export function steer(body: string, options: Omit<BodyInput<'steer'>, 'body'> = {}): Move & CommandMove {
+  return { kind: 'command', verb: 'steer', body: { ...options, body } };
+}
+
+/** A reminder, not in a user's voice. */
+export function remind(body: string, options: Omit<BodyInput<'remind'>, 'body'> = {}): Move & CommandMove {
+  return { kind: 'command', verb: 'remind', body: { ...options, body } };
+}
+
+/** What is to be done once the run would otherwise end. */
+export function followup(body: string): Move & CommandMove {
+  return { kind: 'command', verb: 'followup', body: { body } };
+}
+
+/** A person allows a call that waits; `args` in place of what the model asked for, `remember` for later ones like it. */
+export function approve(
+  which: WhichCall = {},
+  options: Pick<BodyInput<'approve'>, 'args' | 'remember' | 'reason'> = {},
+): Move & CommandMove {
+  return decision('allow', which, options);
+}
+
+/** A person refuses a call that waits. */
+export function deny(
+  which: WhichCall = {},
+  options: Pick<BodyInput<'approve'>, 'remember' | 'reason'> = {},
+): Move & CommandMove {
+  return decision('deny', which, options);
+}
+
+/** Ends the run. */
+export function cancel(reason?: string): Move & CommandMove {
+  return { kind: 'command', verb: 'cancel', body: reason === undefined ? {} : { reason } };
+}
+
+/** Ends one call that runs. Inside {@link during} it is the one that is being made. */
+export function cancelCall(which: WhichCall = {}, reason?: string): Move & CommandMove {
+  const body = reason === undefined ? {} : { reason };
+  return { kind: 'command', verb: 'cancel_call', body, call: { among: 'running', which } };
+}
+
+/** A signal, for a session that waits for it. */
+export function signal(name: string, data?: Json): Move & CommandMove {
+  return { kind: 'command', verb: 'signal', body: { name, ...(data === undefined ? {} : { data }) } };
+}
+
+/** Parks the session at its next turn boundary. */
+export function suspend(request: BodyInput<'suspend'> = {}): Move & CommandMove {
+  return { kind: 'command', verb: 'suspend', body: { ...request } };
+}
+
+/** Lets a suspended session go on. */
+export function resume(): Move & CommandMove {
+  return { kind: 'command', verb: 'resume', body: {} };
+}
+
+/** Any command, by its verb and its whole body. */
+export function command<V extends Verb>(verb: V, body: BodyInput<V>): Move & CommandMove {
+  return { kind: 'command', verb, body: body as CommandBody };
+}
+
+/** Lets time pass, of which none is spent: timers, approvals that expire, daemons that wake by themselves. Milliseconds. */
+export function wait(ms: number): Move {
+  if (!Number.isFinite(ms) || ms < 0) throw new SceneError(`wait(${ms}): give milliseconds, 0 or more`);
+  return { kind: 'wait', ms };
+}
+
+/**
+ * Sends a steer or a reminder so that this seam is the next that takes it, the first time that the session comes there. The
+ * scene fails where it is delivered elsewhere, or never.
+ * @throws SceneError for a seam that takes none of its mode, naming those that do.
+ */
+export function atSeam(seam: SeamKind, move: CommandMove): Move {
+  const known: (typeof SEAMS)[SeamKind] | undefined = SEAMS[seam];
+  if (known === undefined)
+    throw new SceneError(`no seam is called "${seam}"; there are ${Object.keys(SEAMS).join(', ')}`);
+  if (move.verb !== 'steer' && move.verb !== 'remind')
+    throw new SceneError(`atSeam("${seam}", …) takes steer or remind: seams deliver nothing else`);
+  if (!(seam in BEFORE_SEAM))
+    throw new SceneError(
+      `atSeam("${seam}", …): nothing that is sent can be made to wait for this seam; use ${Object.keys(BEFORE_SEAM).join(', ')}`,
+    );
+  const [byDefault = 'finish_step'] = known.drains.includes('finish_step') ? ['finish_step' as const] : known.drains;
+  const said = move.body.preempt === true ? 'interrupt_immediate' : (move.body.mode ?? byDefault);
+  const mode = said === 'interrupt' ? 'interrupt_immediate' : said === 'steer' ? 'finish_step' : said;
+  if (!(known.drains as readonly unknown[]).includes(mode))
+    throw new SceneError(`atSeam("${seam}", …): this seam takes ${known.drains.join(' and ')}, not ${String(mode)}`);
+  return { kind: 'moment', moment: { at: 'seam', seam }, move: { ...move, body: { ...move.body, mode } } };
+}
+
+/** Sends a command while a call of this tool is being made, the first time that one is. */
+export function during(tool: string, move: CommandMove): Move {
+  return { kind: 'moment', moment: { at: 'call', tool }, move };
+}
+
+/** Sends a command while the model's answer of this number is being made, counted from 1 in the session. */
+export function duringAnswer(number: number, move: CommandMove): Move {
+  if (!Number.isInteger(number) || number < 1) throw new SceneError(`duringAnswer(${number}, …): answers count from 1`);
+  return { kind: 'moment', moment: { at: 'answer', number }, move };
+}
+
+/** By what the session is kept busy just before it comes to a seam. */
+export const BEFORE_SEAM: Readonly<
+  Partial<Record<SeamKind, 'start' | 'answer with calls' | 'plain answer' | 'calls'>>
+> = {
+  iteration_start: 'start',
+  pre_tool_dispatch: 'answer with calls',
+  post_tool_dispatch: 'calls',
+  iteration_end: 'plain answer',
+  loop_exit: 'start',
+};
+
+function decision(
+  decided: 'allow' | 'deny',
+  which: WhichCall,
+  options: Pick<BodyInput<'approve'>, 'args' | 'remember' | 'reason'>,
+): Move & CommandMove {
+  return {
+    kind: 'command',
+    verb: 'approve',
+    body: { ...options, decision: decided },
+    call: { among: 'waiting', which },
+  };
+}

@@ -1,0 +1,21 @@
+/** How tests of this kit fail. */
+
+/** What was expected did not happen. Test runners show `expected` and `actual` beside each other. */
+export class ExpectationError extends Error {
+  override readonly name = 'ExpectationError';
+  readonly code = 'ERR_ASSERTION';
+  readonly expected: unknown;
+  readonly actual: unknown;
+  readonly operator = 'expect';
+
+  constructor(message: string, expected: unknown, actual: unknown) {
+    super(message);
+    this.expected = expected;
+    this.actual = actual;
+  }
+}
+
+/** What was to be tested could not be played: the test is written wrongly, or what it is given cannot be started. */
+export class SceneError extends Error {
+  override readonly name = 'SceneError';
+}
