@@ -50,33 +50,43 @@ const Answer = z.strictObject({
   remember: RememberScope.optional(),
 });
 
-/** Answers interrupts. @throws Problem. */
-export async function answerInterrupts(sending: Sending, { runId, resume }: RunRequest): Promise<Sent[]> {
-  // All of them are read before the first is sent.
-  const answers = resume.flatMap((entry, index) => {
-    const answer = answerOf(entry, index);
-    return answer === null ? [] : [{ ...answer, interruptId: entry.interruptId }];
-  });
-  for (const { verb } of answers) mayWith(sending.principal, verb);
+/** The commands that answer interrupts. @throws Problem for what is no answer, or may not be given. */
+export function readAnswers(principal: Principal, { resume }: RunRequest): readonly Answered[] {
+  const answers = resume.flatMap((entry, index) => answerOf(entry, index) ?? []);
+  for (const { verb } of answers) mayWith(principal, verb);
+  return answers;
+}
+
+/** Answers interrupts. @throws what sending throws. */
+export async function sendAnswers(
+  sending: Sending,
+  runId: string,
+  answers: readonly Answered[],
+): Promise<readonly Sent[]> {
   const sent: Sent[] = [];
   for (const { verb, body, interruptId } of answers)
     sent.push(await send(sending, verb, body, commandOfAnswer(sending.session.id, runId, interruptId), SETTLED));
   return sent;
 }
 
-type Answered = { readonly verb: 'approve' | 'resume'; readonly body: BodyInput<'approve'> | BodyInput<'resume'> };
+/** See {@link readAnswers}. */
+export interface Answered {
+  readonly verb: 'approve' | 'resume';
+  readonly body: BodyInput<'approve'> | BodyInput<'resume'>;
+  readonly interruptId: string;
+}
 
 function answerOf({ interruptId, status, payload }: ResumeEntry, index: number): Answered | null {
   const at = `resume[${index}]`;
   // Who leaves a suspended session alone lets it sleep.
-  if (interruptId === SUSPENDED_ID) return status === 'resolved' ? { verb: 'resume', body: {} } : null;
+  if (interruptId === SUSPENDED_ID) return status === 'resolved' ? { verb: 'resume', body: {}, interruptId } : null;
   if (!interruptId.startsWith(APPROVAL_PREFIX)) {
     const message = `${at}.interruptId: there are ${APPROVAL_PREFIX}CALL and ${SUSPENDED_ID}, as interrupts name them`;
     throw new Problem('invalid_field', message, { field: `${at}.interruptId` });
   }
   const call_id = interruptId.slice(APPROVAL_PREFIX.length);
   if (status === 'cancelled')
-    return { verb: 'approve', body: { call_id, decision: 'deny', reason: 'left unanswered' } };
+    return { verb: 'approve', body: { call_id, decision: 'deny', reason: 'left unanswered' }, interruptId };
   const read = readStrictly(Answer, payload);
   if (!read.ok) {
     const { code, message, field = 'body' } = problemOf(read.problems);
@@ -89,7 +99,11 @@ function answerOf({ interruptId, status, payload }: ResumeEntry, index: number):
       field: `${at}.payload.args`,
     });
   const changed = args === undefined ? {} : { args };
-  return { verb: 'approve', body: { call_id, decision: approved ? 'allow' : 'deny', ...changed, ...more } };
+  return {
+    verb: 'approve',
+    body: { call_id, decision: approved ? 'allow' : 'deny', ...changed, ...more },
+    interruptId,
+  };
 }
 
 /**
@@ -115,8 +129,19 @@ export async function bringMessage(sending: Sending, request: RunRequest, person
     if (sent.stage === 'accepted') return sent;
     return send(sending, 'followup', { body: message.text }, `${id}-f`);
   }
-  if (mode === 'follow_up') return send(sending, 'followup', { body: message.text }, id);
+  if (mode === 'follow_up') {
+    const sent = await send(sending, 'followup', { body: message.text }, id);
+    return sent.pending_for_next_run ? promptInstead(sending, sent, message.text) : sent;
+  }
   return send(sending, 'steer', { body: message.text, mode, ...(preempt ? { preempt } : {}) }, id);
+}
+
+/** The run ended just before the follow-up came: it is taken back, and begins the next run. */
+async function promptInstead(sending: Sending, kept: Sent, body: string): Promise<Sent> {
+  const tolerated = new Set(['already_delivered', 'already_revoked', 'unknown_command_id', 'session_busy']);
+  const revoked = await send(sending, 'revoke', { command_id: kept.command_id }, `${kept.command_id}-r`, tolerated);
+  if (revoked.stage === 'rejected') return kept;
+  return send(sending, 'prompt', { body }, `${kept.command_id}-p`);
 }
 
 /** What a start may say in `forwardedProps.start`: whatever is not said elsewhere. */

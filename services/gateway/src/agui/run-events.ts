@@ -27,6 +27,8 @@ export class RunEvents {
   /** Messages that the client has itself. */
   readonly #known: ReadonlySet<string>;
   readonly #translator = createEventTranslator();
+  /** The answer that streams. */
+  #streaming: string | null = null;
   #text: string | null = null;
   #reasoning: string | null = null;
   #step: string | null = null;
@@ -41,9 +43,19 @@ export class RunEvents {
 
   /** What the client is told of a record or a delta. */
   of({ record, delta }: WatchItem): Event[] {
-    if (delta) return this.#shown(this.#translator.delta(delta), delta.effect_id, null);
+    if (delta) {
+      if (delta.kind !== 'progress') this.#streaming = delta.effect_id;
+      return this.#shown(this.#translator.delta(delta), delta.effect_id, null);
+    }
     const effect = 'effect_id' in record.input ? record.input.effect_id : `n${record.n}`;
-    return [...this.#shown(this.#translator.record(record), effect, record), ...this.#callsIn(record, effect)];
+    const shown = this.#translator.record(record);
+    // What has streamed ahead of the record that asked for it comes behind that: it is the next answer's.
+    const at = shown.findIndex(({ type }) => type === 'state_changed');
+    return [
+      ...this.#shown(shown.slice(0, at), effect, record),
+      ...this.#callsIn(record, effect),
+      ...this.#shown(shown.slice(at), this.#streaming ?? effect, record),
+    ];
   }
 
   /** Closes what is open. */

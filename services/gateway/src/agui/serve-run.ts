@@ -1,6 +1,6 @@
 /** One AG-UI run: what the request does to its session, and the session's events until it waits for somebody. */
 import { type Event, EventType, type Message, PROTOCOL_VERSION } from '@ag-ui/core';
-import { type BusSession, ResultCollector, SessionNotFoundError, type WatchItem } from '@coxswain/client';
+import { type BusSession, ResultCollector, SessionNotFoundError, stateAfter, type WatchItem } from '@coxswain/client';
 import { type Delta, hasEnded, type JournalRecord } from '@coxswain/protocol';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { openEventStream } from '../feed/event-stream.ts';
@@ -10,13 +10,13 @@ import { watchFeed } from '../feed/watch-feed.ts';
 import { clientFor, type GatewayContext, principalOf } from '../gateway-context.ts';
 import type { Problem } from '../problem.ts';
 import { whileListened } from '../send-command.ts';
-import { answerInterrupts, bringMessage, type Sent } from './run-commands.ts';
+import { bringMessage, readAnswers, type Sent, sendAnswers } from './run-commands.ts';
 import { type RunIds, runEnd, waitsForSomebody } from './run-end.ts';
 import { RunEvents } from './run-events.ts';
 import type { RunRequest } from './run-input.ts';
 import { messageIds, SessionMessages } from './session-messages.ts';
 import { changesBetween, type SharedState, sharedState } from './shared-state.ts';
-import { commandOfMessage, sessionOfThread } from './thread-ids.ts';
+import { commandsOfMessage, sessionOfThread } from './thread-ids.ts';
 
 /** So many records that the client has not been told of are told one by one; more are told as a snapshot. */
 const RETOLD_MAX = 500;
@@ -38,8 +38,10 @@ export async function serveRun(
   const sending = { context, session, principal, signal: whileListened(context, reply) };
   // What can be wrong is told by a status, before there is a stream.
   if (run.message === null || run.resume.length > 0) await context.known.expect(session);
-  const sent = await answerInterrupts(sending, run);
-  if (run.message !== null) sent.push(await bringMessage(sending, run, persona));
+  const answers = readAnswers(principal, run);
+  // Before the answers, with which the session may come to its end.
+  const brought = run.message === null ? [] : [await bringMessage(sending, run, persona)];
+  const sent = [...brought, ...(await sendAnswers(sending, run.runId, answers))];
   const last = await session.lastNumber();
   const asError = ({ code, message }: Problem) => frame({ type: EventType.RUN_ERROR, code, message });
   await openEventStream(context, session, request, reply, asError, async ({ feed, sink, signal }) => {
@@ -88,7 +90,7 @@ class RunTeller {
     this.#session = session;
     this.#ids = { threadId, runId };
     this.#tell = tell;
-    const own = new Map([...known].map((id) => [commandOfMessage(session.id, id), id]));
+    const own = new Map([...known].flatMap((id) => commandsOfMessage(session.id, id).map((command) => [command, id])));
     this.#messageOf = messageIds(session.id, own);
     this.#events = new RunEvents(session.id, this.#messageOf, known);
   }
@@ -110,7 +112,7 @@ class RunTeller {
   async catchUp(from: number | null): Promise<number> {
     const past = from === null ? await this.#context.expensiveReads.run(() => this.#readPast()) : null;
     const told = past?.newest.n ?? (from ?? 1) - 1;
-    this.#state = sharedState(await this.#session.state(), told);
+    this.#state = sharedState(await stateAfter(this.#session, told), told);
     await this.#tell({ type: EventType.STATE_SNAPSHOT, snapshot: this.#state });
     if (past) {
       await this.#tell({ type: EventType.MESSAGES_SNAPSHOT, messages: [...past.messages] });
@@ -149,7 +151,7 @@ class RunTeller {
     const before = this.#state;
     if (!before) return;
     const changed = waitsForSomebody(state) || events.some(({ type }) => CHANGES_STATE.test(type));
-    const after = changed ? sharedState(await this.#session.state(), n) : { ...before, n };
+    const after = changed ? sharedState(await stateAfter(this.#session, n), n) : { ...before, n };
     this.#state = after;
     await this.#tell({ type: EventType.STATE_DELTA, delta: changesBetween(before, after) });
   }

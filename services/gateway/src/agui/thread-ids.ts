@@ -12,6 +12,12 @@ export function commandOfMessage(sessionId: string, messageId: string): string {
   return `agui-${digest('message', sessionId, messageId)}`;
 }
 
+/** All commands that may have brought a message: where another run had begun, or one had just ended, a second one has. */
+export function commandsOfMessage(sessionId: string, messageId: string): readonly string[] {
+  const first = commandOfMessage(sessionId, messageId);
+  return [first, `${first}-f`, `${first}-p`];
+}
+
 /** The command by which an interrupt is answered, by a run. */
 export function commandOfAnswer(sessionId: string, runId: string, interruptId: string): string {
   return `agui-${digest('answer', sessionId, runId, interruptId)}`;

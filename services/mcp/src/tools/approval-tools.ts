@@ -1,4 +1,5 @@
 /** Tools for calls that wait for a decision. */
+import { stateAfter } from '@coxswain/client';
 import { COMMAND_BODIES } from '@coxswain/protocol';
 import { z } from 'zod';
 import { MCP_SERVER_BOUNDS } from '../mcp-server-bounds.ts';
@@ -34,8 +35,8 @@ export const listApprovals = mcpTool({
       return (await client.approvals()).map((one) => shownApproval(one, one));
     }
     async function ofOne(id: string) {
-      const { session } = await existingSession(client, id);
-      const status = await session.state();
+      const { session, newest } = await existingSession(client, id);
+      const status = await stateAfter(session, newest.n);
       return status.approvals.map((one) => shownApproval(status, one));
     }
   },

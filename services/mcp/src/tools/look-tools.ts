@@ -1,5 +1,5 @@
 /** Tools that look at sessions: lists, one session, its result. */
-import { hasEnded, SESSIONS_PAGE, topState } from '@coxswain/client';
+import { hasEnded, SESSIONS_PAGE, stateAfter, topState } from '@coxswain/client';
 import { type SessionStatus, Usage } from '@coxswain/protocol';
 import { z } from 'zod';
 import { cutText } from '../cut-text.ts';
@@ -106,10 +106,10 @@ export const getSession = mcpTool({
   scope: 'read',
   input: z.strictObject(OfSession),
   output: SessionShown,
-  run: async ({ session_id }, { client }) => {
+  run: async ({ session_id }, { client, signal }) => {
     // Of a session that is not there no host would answer.
-    const { session } = await existingSession(client, session_id);
-    return shownSession(await session.state());
+    const { session, newest } = await existingSession(client, session_id);
+    return shownSession(await stateAfter(session, newest.n, signal));
   },
 });
 

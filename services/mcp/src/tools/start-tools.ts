@@ -49,7 +49,10 @@ export const followUp = mcpTool({
     const { session, newest } = await existingSession(use.client, session_id);
     const prompted = hasEnded(newest.state) ? await promptUnlessBusy(session, body, use) : null;
     if (prompted) return { ...taken(session, prompted), became: 'prompt' as const };
-    return { ...taken(session, await session.followup(body, sending(use))), became: 'followup' as const };
+    const queued = await session.followup(body, sending(use));
+    const instead = queued.receipt?.pending_for_next_run ? await promptInstead(session, queued, body, use) : null;
+    if (instead) return { ...taken(session, instead), became: 'prompt' as const };
+    return { ...taken(session, queued), became: 'followup' as const };
   },
 });
 
@@ -61,6 +64,22 @@ async function promptUnlessBusy(session: Session, body: string, use: ToolUse): P
     if (error instanceof CommandRejectedError && error.code === 'session_busy') return null;
     throw error;
   }
+}
+
+/** The run ended just before the follow-up came: it is taken back, and begins the next run. Null where that is under way already. */
+async function promptInstead(
+  session: Session,
+  { commandId }: SentCommand,
+  body: string,
+  use: ToolUse,
+): Promise<SentCommand | null> {
+  try {
+    await session.revoke(commandId, sending(use));
+  } catch (error) {
+    if (error instanceof CommandRejectedError) return null;
+    throw error;
+  }
+  return session.prompt(body, sending(use));
 }
 
 /** `list_personas`. */
