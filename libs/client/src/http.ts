@@ -44,6 +44,7 @@ export {
   type SessionsPage,
 } from './session-listing.ts';
 export { nodesOf, type SessionTree, TREE_SESSIONS_MAX, type TreeNode } from './session-tree.ts';
+export { stateAfter } from './state-after.ts';
 export type { JournalEntry, JournalStart, Transport, WatchItem } from './transport.ts';
 export type { DeliveredInjection, FromRecord, UiEvent, UiEventOf } from './ui-events.ts';
 export { type PersonaUsage, type RunUsage, UsageCollector, type UsageReport } from './usage-report.ts';

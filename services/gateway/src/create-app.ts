@@ -14,6 +14,7 @@ import { Problem, problemFrom, sendProblem } from './problem.ts';
 import { readBodies } from './read-bodies.ts';
 import { isVisit, type RequestGuard } from './request-guard.ts';
 import { RequestRates } from './request-rates.ts';
+import { aguiRoutes } from './routes/agui-routes.ts';
 import { approvalRoutes } from './routes/approval-routes.ts';
 import { AT_THE_END, commandRoutes } from './routes/command-routes.ts';
 import { eventRoutes } from './routes/event-routes.ts';
@@ -93,6 +94,7 @@ export async function createApp({ context, guard, consoleFiles = [] }: AppOption
   commandRoutes(app, context);
   eventRoutes(app, context);
   socketRoutes(app, context);
+  aguiRoutes(app, context);
   readRoutes(app, context);
   tokenRoutes(app);
   serviceRoutes(app, context);

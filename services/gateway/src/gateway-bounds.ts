@@ -4,6 +4,8 @@ export const GATEWAY_BOUNDS = {
   connectionsMax: 8_192,
   /** One body, as a command on the bus. */
   bodyMaxBytes: 256 * 1024,
+  /** One request of AG-UI, whose clients send the whole conversation each time. */
+  aguiBodyMaxBytes: 4 * 1024 * 1024,
   /** All headers of one request. */
   headersMaxBytes: 16 * 1024,
   /** How long a client may take to send its headers, and its whole request. */

@@ -108,7 +108,10 @@ const UNANSWERED: ReadonlySet<string> = new Set([
 ]);
 
 const FASTIFY_CODES: Readonly<Record<string, { readonly code: string; readonly message: string }>> = {
-  FST_ERR_CTP_BODY_TOO_LARGE: { code: 'body_too_large', message: 'the body is over 256 KiB' },
+  FST_ERR_CTP_BODY_TOO_LARGE: {
+    code: 'body_too_large',
+    message: 'the body is over 256 KiB, or 4 MiB of a request of AG-UI',
+  },
   FST_ERR_CTP_INVALID_MEDIA_TYPE: {
     code: 'unsupported_media_type',
     message: 'a body is application/json (curl: --json); prompt, steer, remind and followup also take text/plain',

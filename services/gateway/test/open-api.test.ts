@@ -50,6 +50,8 @@ test('every route of the gateway is in it, each with an id of its own', () => {
       "GET /v1/sessions/{session_id}/tree",
       "GET /v1/sessions/{session_id}/ws",
       "GET /v1/whoami",
+      "POST /v1/agui",
+      "POST /v1/agui/{persona}",
       "POST /v1/sessions",
       "POST /v1/sessions/{session_id}/approvals/{call_id}",
       "POST /v1/sessions/{session_id}/calls/{call_id}/cancel",

@@ -20,6 +20,7 @@ export const OWN_SERVER_FILES: Readonly<Record<string, string>> = {
   'gateway-up.test.ts': 'cox starts its embedded server',
   'health.test.ts': 'its server is stopped',
   'main-job.test.ts': 'cox starts its embedded server, which is killed',
+  'mcp-embedded.test.ts': 'cox mcp starts its embedded server',
   'on-a-cluster.test.ts': 'starts a cluster of its own',
   'own-keys.test.ts': 'a server that knows the users of cox auth',
   'roles.test.ts': 'a server that knows the users of cox auth',

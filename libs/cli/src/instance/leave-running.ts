@@ -12,7 +12,6 @@ const LOOKED_EVERY_MS = 100;
 
 /** Stops what runs in this process and starts `cox up` on the same state folder, which goes on with every session. */
 export async function leaveRunning(bus: OpenBus, say: (text: string) => void): Promise<void> {
-  await bus.close();
   const logFile = join(bus.stateDir, 'up.log');
   const log = await open(logFile, 'a', 0o600);
   try {
@@ -39,6 +38,8 @@ export async function leaveRunning(bus: OpenBus, say: (text: string) => void): P
     child.once('error', () => {
       ended = true;
     });
+    // After the start of what takes the folder over: whoever runs this process may end it at any moment.
+    await bus.close();
     const untilMs = Date.now() + UP_WITHIN_MS;
     while (!(await readConnection(bus.stateDir))) {
       if (ended || Date.now() > untilMs) {

@@ -37,6 +37,9 @@ const TENANT: FlagSpec = { value: 'NAME', help: 'Whose: a tenant (the key’s, e
 /** What speaks of one tenant: the admin's key, and a bus without keys, go with any. */
 const OF_TENANT = { ...BUS, tenant: TENANT } satisfies Record<string, FlagSpec>;
 
+/** Standard output is the protocol's: no other lines are written there. */
+const { json: _json, ...OF_MCP } = OF_TENANT;
+
 const ASKING = {
   'on-ask': { value: 'deny|wait', help: 'What to do with an approval that nobody can answer (exit 6)' },
 } satisfies Record<string, FlagSpec>;
@@ -569,6 +572,30 @@ export const COMMANDS: readonly CommandSpec[] = [
     flags: Object.fromEntries(SERVICES.flatMap(({ flags }) => Object.entries(flags))),
     parts: SERVICES,
     load: () => import('../commands/serve.ts'),
+  },
+  {
+    name: 'mcp',
+    args: [],
+    help: 'Serve sessions as tools of an MCP server, on standard input and output: another agent starts, watches and steers them',
+    flags: {
+      ...OF_MCP,
+      port: PORT,
+      manifest: MANIFEST,
+      model: RUNNING.model,
+      'base-url': RUNNING['base-url'],
+      root: { value: 'DIR', help: 'The folder in which sessions have their roots (the current one)' },
+      scope: {
+        value: 'SCOPE',
+        help: 'What the client may do: read, run, steer, approve (all of it); several with commas',
+        repeatable: true,
+      },
+    },
+    examples: [
+      'cox mcp --model anthropic/claude-sonnet-4-5',
+      'cox mcp --scope read,steer',
+      'NATS_NKEY=./auth/tenants/default/operator.nk cox mcp --nats nats://bus:4222',
+    ],
+    load: () => import('../commands/mcp.ts'),
   },
   {
     name: 'hooks',

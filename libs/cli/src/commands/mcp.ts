@@ -1,0 +1,67 @@
+/** `cox mcp`. */
+import { type Client, hasEnded } from '@coxswain/client';
+import { MCP_SCOPES, type McpScope, startMcpService } from '@coxswain/mcp';
+import { leaveRunning } from '../instance/leave-running.ts';
+import { type OpenBus, withBusOnce } from '../instance/open-bus.ts';
+import { stopSignal } from '../instance/stop-signal.ts';
+import { EXIT, type ExitCode, usageError } from '../line/cli-error.ts';
+import type { CommandRun, Invocation } from '../line/command-spec.ts';
+import { McpAccess } from '../run/mcp-access.ts';
+import { standardStreams } from '../terminal/streams.ts';
+
+/** Serves sessions as tools to the MCP client on standard input and output, until it has gone. */
+export const run: CommandRun = async (invocation) => {
+  const scopes = scopesOf(invocation.flags);
+  const access = McpAccess.of(invocation);
+  const told = stopSignal();
+  const service = await startMcpService({
+    access,
+    scopes,
+    input: process.stdin,
+    output: process.stdout,
+    say: (problem) => standardStreams.err(`${problem}\n`),
+  });
+  let isLeft = false;
+  const left = Promise.race([service.closed, told.promise]).then(() => {
+    isLeft = true;
+  });
+  try {
+    // An instance may end while the client stays: the next one is opened.
+    while (!isLeft) await withBusOnce(invocation, true, (bus) => serveOn(bus, access, left, () => isLeft));
+    return EXIT.ok;
+  } finally {
+    await service.stop();
+    told.release();
+  }
+};
+
+/** Until the client has gone, or the instance has. @throws what the bus does not let this user in any more for. */
+async function serveOn(bus: OpenBus, access: McpAccess, left: Promise<void>, isLeft: () => boolean): Promise<ExitCode> {
+  access.has(bus);
+  try {
+    const ended = new Promise<void>((resolve) => {
+      if (bus.gone.aborted) resolve();
+      else bus.gone.addEventListener('abort', () => resolve(), { once: true });
+    });
+    const refused = await Promise.race([left, ended, bus.client.closed()]);
+    if (refused instanceof Error) throw refused;
+    if (isLeft() && bus.embedded && (await isAtWork(bus.client)))
+      await leaveRunning(bus, (text) => standardStreams.err(`${text}\n`));
+    return EXIT.ok;
+  } finally {
+    access.hasNone();
+  }
+}
+
+/** Whether a session would stand still without a host. */
+async function isAtWork(client: Client): Promise<boolean> {
+  const ids = await client.sessions();
+  return ids.some(({ state }) => state !== 'deleted' && state !== 'unreadable' && !hasEnded(state));
+}
+
+function scopesOf(flags: Invocation['flags']): ReadonlySet<McpScope> {
+  const given = flags.inOrder(['scope']).flatMap(({ value }) => value.split(',').map((word) => word.trim()));
+  const wrong = given.find((word) => !(MCP_SCOPES as readonly string[]).includes(word));
+  if (wrong !== undefined) throw usageError(`--scope takes ${MCP_SCOPES.join(', ')}, not "${wrong.slice(0, 64)}"`);
+  return new Set(given.length === 0 ? MCP_SCOPES : (given as McpScope[]));
+}

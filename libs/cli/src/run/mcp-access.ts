@@ -1,0 +1,205 @@
+/** What `cox mcp` gives the tools that it serves: the bus of the moment, and what its folder and its flags say. */
+import { realpathSync } from 'node:fs';
+import { isAbsolute, join, relative, resolve, sep } from 'node:path';
+import { connectNats, listServedPersonas } from '@coxswain/adapter-nats';
+import { type BodyInput, type BusClient, type Client, isNotPermitted } from '@coxswain/client';
+import type { ListedPersona, SessionsAccess, StartWanted } from '@coxswain/mcp';
+import { BOUNDS } from '@coxswain/protocol';
+import { personaVersion } from '@coxswain/session';
+import { type OpenBus, reachedAt } from '../instance/open-bus.ts';
+import { typedIn } from '../instance/state-dir.ts';
+import { whoActs } from '../instance/who-acts.ts';
+import { CliError, EXIT } from '../line/cli-error.ts';
+import type { Invocation } from '../line/command-spec.ts';
+import { crewOf } from './crew-of.ts';
+import {
+  choosePersona,
+  PERSONAS_FOLDER,
+  type PersonaChoice,
+  personaPaths,
+  readPersona,
+  whatLiesAt,
+} from './persona-file.ts';
+import { baseUrlOf, modelOf } from './start-body.ts';
+
+/** An instance that is just being opened is waited for so long: its server may have to be fetched first. */
+const BUS_WITHIN_MS = 60_000;
+
+/** See the top of the file. */
+export class McpAccess implements SessionsAccess {
+  #bus: OpenBus | null = null;
+  readonly #waiting = new Set<(bus: OpenBus) => void>();
+  readonly #folder: string;
+  readonly #root: string;
+  readonly #model: string | undefined;
+  readonly #baseUrl: string | undefined;
+  readonly #env: NodeJS.ProcessEnv;
+
+  private constructor({ flags, env }: Invocation) {
+    this.#folder = typedIn(env);
+    this.#root = realPath(resolve(this.#folder, flags.text('root') ?? '.'));
+    this.#model = modelOf(flags.text('model') ?? (env.COX_MODEL || undefined), this.#folder);
+    this.#baseUrl = baseUrlOf(flags.text('base-url'));
+    this.#env = env;
+  }
+
+  /** @throws CliError with exit code 2 naming the flag that is wrong. */
+  static of(invocation: Invocation): McpAccess {
+    whoActs(invocation.env);
+    return new McpAccess(invocation);
+  }
+
+  /** A bus is open. */
+  has(bus: OpenBus): void {
+    this.#bus = bus;
+    for (const resolve of this.#waiting) resolve(bus);
+    this.#waiting.clear();
+  }
+
+  /** It is not any more. */
+  hasNone(): void {
+    this.#bus = null;
+  }
+
+  async client(signal: AbortSignal): Promise<BusClient> {
+    return (await this.#open(signal)).client;
+  }
+
+  actorOf(clientName: string | undefined): string | undefined {
+    // Whoever has said who acts is taken at their word; an agent is not the user of this machine.
+    if (this.#env.COX_ACTOR?.trim()) return undefined;
+    const name = (clientName ?? '').replace(/[\p{Cc}\p{Cf}]/gu, '').trim();
+    return `mcp:${name === '' ? 'unnamed' : name}`.slice(0, BOUNDS.actorMaxChars);
+  }
+
+  async startBody(wanted: StartWanted): Promise<BodyInput<'start'>> {
+    const { persona: name, model: named, base_url, root, ...more } = wanted;
+    const persona = name === undefined ? undefined : await inWordsOfTools(() => choosePersona(name, this.#folder));
+    const crew = await inWordsOfTools(() => crewOf(persona, [], this.#folder));
+    const model = modelOf(named, this.#folder) ?? this.#model;
+    if (model === undefined && !namesModel(persona)) {
+      const message =
+        'model: is missing: give provider/name, such as anthropic/claude-sonnet-4-5, or start the server with --model';
+      throw new CliError(EXIT.usage, 'invalid_field', message);
+    }
+    const baseUrl = base_url ?? this.#baseUrl;
+    return {
+      ...more,
+      root: this.#rootOf(root),
+      ...(persona === undefined ? {} : { persona: typeof persona === 'string' ? persona : persona.input }),
+      ...(crew.length === 0 ? {} : { personas: crew.map(({ input }) => input) }),
+      ...(model === undefined ? {} : { model }),
+      ...(baseUrl === undefined ? {} : { base_url: baseUrl }),
+    };
+  }
+
+  async personas(client: Client): Promise<readonly ListedPersona[]> {
+    const [inFolder, served] = await Promise.all([this.#personasInFolder(), this.#servedPersonas(client)]);
+    // A file goes before what is served under its name, as it does at a start.
+    return [...inFolder, ...served.filter((one) => !inFolder.some(({ name }) => name === one.name))];
+  }
+
+  async #personasInFolder(): Promise<ListedPersona[]> {
+    const folder = join(this.#folder, PERSONAS_FOLDER);
+    if ((await whatLiesAt(folder)) !== 'folder of personas') return [];
+    const listed: ListedPersona[] = [];
+    for (const path of await personaPaths(folder)) {
+      const read = await readPersona(path).catch(notValid);
+      if (read === null) continue;
+      const { name, description, modes } = read.persona;
+      listed.push({
+        name,
+        description: description?.trim() ?? null,
+        version: personaVersion(read.persona),
+        modes: Object.keys(modes ?? {}),
+        source: 'folder',
+        available: true,
+      });
+    }
+    return listed;
+  }
+
+  async #servedPersonas(client: Client): Promise<ListedPersona[]> {
+    const nc = await connectNats({ ...reachedAt(await this.#open(AbortSignal.timeout(BUS_WITHIN_MS))), name: 'cox' });
+    try {
+      const served = await listServedPersonas(nc, client.tenant);
+      return served.flatMap(({ name, announcement, pause, instances }) =>
+        announcement === null
+          ? []
+          : [
+              {
+                name,
+                description: announcement.definition.description?.trim() ?? null,
+                version: announcement.version,
+                modes: Object.keys(announcement.definition.modes ?? {}),
+                source: 'served' as const,
+                available: pause === null && instances.length > 0,
+              },
+            ],
+      );
+    } catch (error) {
+      // Whoever may not read the registry still has the files.
+      if (isNotPermitted(error)) return [];
+      throw error;
+    } finally {
+      await nc.close();
+    }
+  }
+
+  /** Sessions work within the folder that the server was given: whoever calls its tools is not whoever started it. */
+  #rootOf(wanted: string | undefined): string {
+    if (wanted === undefined) return this.#root;
+    const root = realPath(resolve(this.#root, wanted));
+    const way = relative(this.#root, root);
+    if (way !== '..' && !way.startsWith(`..${sep}`) && !isAbsolute(way)) return root;
+    const message = `root: must lie in ${this.#root}, which the server was started with (--root)`;
+    throw new CliError(EXIT.usage, 'invalid_field', message);
+  }
+
+  async #open(signal: AbortSignal): Promise<OpenBus> {
+    if (this.#bus) return this.#bus;
+    const late = AbortSignal.timeout(BUS_WITHIN_MS);
+    return new Promise((resolve, reject) => {
+      const giveUp = () => {
+        this.#waiting.delete(opened);
+        reject(new CliError(EXIT.error, 'nats_unreachable', `no bus was open within ${BUS_WITHIN_MS} ms`));
+      };
+      const opened = (bus: OpenBus) => {
+        for (const one of [signal, late]) one.removeEventListener('abort', giveUp);
+        resolve(bus);
+      };
+      this.#waiting.add(opened);
+      for (const one of [signal, late]) one.addEventListener('abort', giveUp, { once: true });
+      if (signal.aborted) giveUp();
+    });
+  }
+}
+
+function namesModel(persona: PersonaChoice | undefined): boolean {
+  return typeof persona === 'string' || persona?.persona.model !== undefined;
+}
+
+/** A folder that is not there yet is told by the host. */
+function realPath(path: string): string {
+  try {
+    return realpathSync(path);
+  } catch {
+    return path;
+  }
+}
+
+function notValid(error: unknown): null {
+  if (error instanceof CliError) return null;
+  throw error;
+}
+
+/** What is wrong with a file of the folder is no mistake of the server's command line. */
+async function inWordsOfTools<T>(read: () => Promise<T>): Promise<T> {
+  try {
+    return await read();
+  } catch (error) {
+    if (error instanceof CliError && error.code === 'usage')
+      throw new CliError(EXIT.error, 'persona_invalid', error.message);
+    throw error;
+  }
+}

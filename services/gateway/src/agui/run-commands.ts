@@ -1,0 +1,188 @@
+/** What a request does to its session: answers to interrupts, then what its newest message says. */
+import type { BodyInput, BusSession, SentCommand } from '@coxswain/client';
+import { hasEnded, JsonObject, problemOf, Reason, RememberScope, readStrictly, type Verb } from '@coxswain/protocol';
+import { z } from 'zod';
+import { isAllowed, type Principal } from '../auth/principal.ts';
+import { VERB_SCOPES } from '../auth/verb-scopes.ts';
+import { GATEWAY_BOUNDS } from '../gateway-bounds.ts';
+import type { GatewayContext } from '../gateway-context.ts';
+import { Problem } from '../problem.ts';
+import { refuseUnknown, sendOptions, told } from '../send-command.ts';
+import { APPROVAL_PREFIX, SUSPENDED_ID } from './run-end.ts';
+import type { ResumeEntry, RunRequest } from './run-input.ts';
+import { commandOfAnswer, commandOfMessage } from './thread-ids.ts';
+
+/** A command that the session has taken, or has refused because somebody else was quicker. */
+export interface Sent {
+  readonly verb: Verb;
+  readonly command_id: string;
+  readonly stage: 'accepted' | 'rejected';
+  /** The record that holds it. */
+  readonly n: number | null;
+  readonly duplicate: boolean;
+  /** It waits for the next run: this one has ended. */
+  readonly pending_for_next_run?: true;
+  readonly code?: string;
+  readonly message?: string;
+}
+
+/** With what commands are sent. */
+export interface Sending {
+  readonly context: GatewayContext;
+  readonly session: BusSession;
+  readonly principal: Principal;
+  readonly signal: AbortSignal;
+}
+
+/** Somebody else was quicker; the run goes on all the same. */
+const SETTLED: ReadonlySet<string> = new Set([
+  'already_decided',
+  'not_pending',
+  'not_suspended',
+  'not_running',
+  'call_unknown',
+]);
+
+const Answer = z.strictObject({
+  approved: z.boolean(),
+  args: JsonObject.optional(),
+  reason: Reason.optional(),
+  remember: RememberScope.optional(),
+});
+
+/** The commands that answer interrupts. @throws Problem for what is no answer, or may not be given. */
+export function readAnswers(principal: Principal, { resume }: RunRequest): readonly Answered[] {
+  const answers = resume.flatMap((entry, index) => answerOf(entry, index) ?? []);
+  for (const { verb } of answers) mayWith(principal, verb);
+  return answers;
+}
+
+/** Answers interrupts. @throws what sending throws. */
+export async function sendAnswers(
+  sending: Sending,
+  runId: string,
+  answers: readonly Answered[],
+): Promise<readonly Sent[]> {
+  const sent: Sent[] = [];
+  for (const { verb, body, interruptId } of answers)
+    sent.push(await send(sending, verb, body, commandOfAnswer(sending.session.id, runId, interruptId), SETTLED));
+  return sent;
+}
+
+/** See {@link readAnswers}. */
+export interface Answered {
+  readonly verb: 'approve' | 'resume';
+  readonly body: BodyInput<'approve'> | BodyInput<'resume'>;
+  readonly interruptId: string;
+}
+
+function answerOf({ interruptId, status, payload }: ResumeEntry, index: number): Answered | null {
+  const at = `resume[${index}]`;
+  // Who leaves a suspended session alone lets it sleep.
+  if (interruptId === SUSPENDED_ID) return status === 'resolved' ? { verb: 'resume', body: {}, interruptId } : null;
+  if (!interruptId.startsWith(APPROVAL_PREFIX)) {
+    const message = `${at}.interruptId: there are ${APPROVAL_PREFIX}CALL and ${SUSPENDED_ID}, as interrupts name them`;
+    throw new Problem('invalid_field', message, { field: `${at}.interruptId` });
+  }
+  const call_id = interruptId.slice(APPROVAL_PREFIX.length);
+  if (status === 'cancelled')
+    return { verb: 'approve', body: { call_id, decision: 'deny', reason: 'left unanswered' }, interruptId };
+  const read = readStrictly(Answer, payload);
+  if (!read.ok) {
+    const { code, message, field = 'body' } = problemOf(read.problems);
+    const where = field === 'body' ? `${at}.payload` : `${at}.payload.${field}`;
+    throw new Problem(code, message.replace(field, where), { field: where });
+  }
+  const { approved, args, ...more } = read.data;
+  if (!approved && args !== undefined)
+    throw new Problem('invalid_field', `${at}.payload.args: goes with approved: true only`, {
+      field: `${at}.payload.args`,
+    });
+  const changed = args === undefined ? {} : { args };
+  return {
+    verb: 'approve',
+    body: { call_id, decision: approved ? 'allow' : 'deny', ...changed, ...more },
+    interruptId,
+  };
+}
+
+/**
+ * Brings the newest message to the session: starts it, begins its next run, or says it while it works.
+ * @param persona who works in a new session, by the address.
+ * @throws Problem, and what sending throws.
+ */
+export async function bringMessage(sending: Sending, request: RunRequest, persona: string | null): Promise<Sent> {
+  const { session } = sending;
+  const { message, mode, preempt } = request;
+  if (message === null) throw new Error('a request without a message brings none');
+  const id = commandOfMessage(session.id, message.id);
+  const newest = await session.newest();
+  if (newest === null) {
+    const body = startBody(request, message.text, persona);
+    const sent = await send(sending, 'start', body as BodyInput<'start'>, id);
+    sending.context.known.note(session);
+    return sent;
+  }
+  if (hasEnded(newest.state)) {
+    // Two requests at once: the second finds the first one's run.
+    const sent = await send(sending, 'prompt', { body: message.text }, id, new Set(['session_busy']));
+    if (sent.stage === 'accepted') return sent;
+    return send(sending, 'followup', { body: message.text }, `${id}-f`);
+  }
+  if (mode === 'follow_up') {
+    const sent = await send(sending, 'followup', { body: message.text }, id);
+    return sent.pending_for_next_run ? promptInstead(sending, sent, message.text) : sent;
+  }
+  return send(sending, 'steer', { body: message.text, mode, ...(preempt ? { preempt } : {}) }, id);
+}
+
+/** The run ended just before the follow-up came: it is taken back, and begins the next run. */
+async function promptInstead(sending: Sending, kept: Sent, body: string): Promise<Sent> {
+  const tolerated = new Set(['already_delivered', 'already_revoked', 'unknown_command_id', 'session_busy']);
+  const revoked = await send(sending, 'revoke', { command_id: kept.command_id }, `${kept.command_id}-r`, tolerated);
+  if (revoked.stage === 'rejected') return kept;
+  return send(sending, 'prompt', { body }, `${kept.command_id}-p`);
+}
+
+/** What a start may say in `forwardedProps.start`: whatever is not said elsewhere. */
+const ELSEWHERE = ['prompt', 'messages', 'message_id', 'fork', 'id', 'persona'] as const;
+
+function startBody({ start }: RunRequest, prompt: string, persona: string | null): Record<string, unknown> {
+  const without = persona === null ? ELSEWHERE.filter((name) => name !== 'persona') : [...ELSEWHERE];
+  try {
+    refuseUnknown(start, 'start', without);
+  } catch (error) {
+    if (!(error instanceof Problem)) throw error;
+    const field = `forwardedProps.start.${error.more.field}`;
+    throw new Problem(error.code, `${field}: ${error.message}`, { ...error.more, field });
+  }
+  return { ...start, prompt, ...(persona === null ? {} : { persona }) };
+}
+
+/** @throws Problem `scope_missing`. */
+function mayWith(principal: Principal, verb: Verb): void {
+  const scope = VERB_SCOPES[verb];
+  if (!isAllowed(principal, scope)) throw new Problem('scope_missing', `${verb} needs the scope ${scope}`);
+}
+
+async function send<V extends Verb>(
+  { context, session, principal, signal }: Sending,
+  verb: V,
+  body: BodyInput<V>,
+  id: string,
+  tolerated: ReadonlySet<string> = new Set(),
+): Promise<Sent> {
+  mayWith(principal, verb);
+  const waiting = { wait: 'accepted', timeout_ms: GATEWAY_BOUNDS.waitDefaultMs } as const;
+  const options = sendOptions(verb, { principal, id, waiting, signal });
+  try {
+    const sent: SentCommand = await told(context, verb, () => session.send(verb, body, options));
+    const { commandId, receipt, duplicate } = sent;
+    const kept = receipt?.pending_for_next_run ? { pending_for_next_run: true as const } : {};
+    return { verb, command_id: commandId, stage: 'accepted', n: receipt?.n ?? null, duplicate, ...kept };
+  } catch (error) {
+    const { code, message } = error as { readonly code?: unknown; readonly message: string };
+    if (typeof code !== 'string' || !tolerated.has(code)) throw error;
+    return { verb, command_id: id, stage: 'rejected', n: null, duplicate: false, code, message };
+  }
+}

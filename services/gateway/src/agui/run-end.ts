@@ -1,0 +1,88 @@
+/** Where an AG-UI run ends: where the session's does, or where it waits for somebody. */
+import { type Event, EventType, type Interrupt } from '@ag-ui/core';
+import type { RunResult } from '@coxswain/client';
+import { hasEnded, type SessionStatus, type StateValue, topState } from '@coxswain/protocol';
+import type { SharedState } from './shared-state.ts';
+
+/** What an approval's id is behind. */
+export const APPROVAL_PREFIX = 'approval:';
+/** The one interrupt of a session that is suspended. */
+export const SUSPENDED_ID = 'suspended';
+
+/** Whether a run's events end in this state: nothing more comes of itself. */
+export function waitsForSomebody(state: StateValue): boolean {
+  return hasEnded(state) || WAITING.has(topState(state));
+}
+
+const WAITING: ReadonlySet<string> = new Set(['function_awaiting_approval', 'suspended', 'daemon_idle']);
+
+/** What a run is. */
+export interface RunIds {
+  readonly threadId: string;
+  readonly runId: string;
+}
+
+/** The last event of a run. @param result of the session's newest run, where that has ended. */
+export function runEnd(ids: RunIds, shared: SharedState, result: RunResult | null): Event {
+  const finished = { type: EventType.RUN_FINISHED as const, ...ids };
+  if (result === null) {
+    const interrupts = interruptsOf(shared);
+    return interrupts.length > 0
+      ? { ...finished, outcome: { type: 'interrupt', interrupts } }
+      : { ...finished, outcome: { type: 'success' } };
+  }
+  const { stopReason, text, turns, costUsd, pending, error, usage } = result;
+  const spent = {
+    usage: [
+      {
+        ...(shared.model === null ? {} : { model: shared.model }),
+        inputTokens: usage.input_tokens,
+        outputTokens: usage.output_tokens,
+        totalTokens: usage.input_tokens + usage.output_tokens,
+        ...(usage.cached_input_tokens === undefined ? {} : { cachedInputTokens: usage.cached_input_tokens }),
+        ...(usage.reasoning_tokens === undefined ? {} : { reasoningTokens: usage.reasoning_tokens }),
+      },
+    ],
+  };
+  if (stopReason === 'error') {
+    const { code = 'internal', message = 'the run has failed' } = error ?? {};
+    return { type: EventType.RUN_ERROR, code, message, ...spent };
+  }
+  const said = { stop_reason: stopReason, text, turns, cost_usd: costUsd ?? null, pending };
+  const outcome = stopReason === 'cancelled' ? ({ type: 'cancelled' } as const) : ({ type: 'success' } as const);
+  return { ...finished, outcome, result: said, ...spent };
+}
+
+function interruptsOf({ state, approvals, suspended }: SharedState): Interrupt[] {
+  if (state === 'function_awaiting_approval') return approvals.map(asInterrupt);
+  if (suspended === null) return [];
+  const { reason, until, signal } = suspended;
+  const message =
+    reason ?? (until ? `sleeps until ${until}` : signal ? `waits for the signal ${signal}` : 'is suspended');
+  return [{ id: SUSPENDED_ID, reason: 'suspended', message, responseSchema: { type: 'object', properties: {} } }];
+}
+
+function asInterrupt({ call_id, tool, args, question, expires_at }: SessionStatus['approvals'][number]): Interrupt {
+  return {
+    id: `${APPROVAL_PREFIX}${call_id}`,
+    reason: 'tool_approval',
+    message: question ?? `May ${tool} run?`,
+    toolCallId: call_id,
+    responseSchema: ANSWER_SCHEMA,
+    metadata: { tool, args },
+    ...(expires_at === undefined ? {} : { expiresAt: expires_at }),
+  };
+}
+
+/** What answers an approval. */
+const ANSWER_SCHEMA = {
+  type: 'object',
+  properties: {
+    approved: { type: 'boolean' },
+    args: { type: 'object', description: 'Run it with these arguments instead.' },
+    reason: { type: 'string' },
+    remember: { enum: ['session', 'persona'], description: 'Decide later calls like it the same way.' },
+  },
+  required: ['approved'],
+  additionalProperties: false,
+};

@@ -1,0 +1,183 @@
+/**
+ * Turns what happens in a session into the events of one AG-UI run. Text is given by the one event translator; calls and
+ * their results are the journal's own.
+ * E1 What is opened is closed: messages, reasoning and steps, before the run's end.
+ * E2 A text goes under its effect's message, so that a later snapshot has it under the same id.
+ */
+import { type Event, EventType } from '@ag-ui/core';
+import { createEventTranslator, type UiEvent, type WatchItem } from '@coxswain/client';
+import { callsOf, type JournalRecord } from '@coxswain/protocol';
+import { withoutContext } from './run-input.ts';
+import { resultText } from './session-messages.ts';
+import { answerId, resultId } from './thread-ids.ts';
+
+/** Told by other events, or with the state. */
+const NOT_CUSTOM: ReadonlySet<UiEvent['type']> = new Set([
+  'state_changed',
+  'run_started',
+  'run_ended',
+  'call_started',
+  'answer_ended',
+]);
+
+/** See the top of the file. */
+export class RunEvents {
+  readonly #sessionId: string;
+  readonly #messageOf: (commandId: string) => string;
+  /** Messages that the client has itself. */
+  readonly #known: ReadonlySet<string>;
+  readonly #translator = createEventTranslator();
+  /** The answer that streams. */
+  #streaming: string | null = null;
+  #text: string | null = null;
+  #reasoning: string | null = null;
+  #step: string | null = null;
+  /** Texts of one effect that began again. */
+  readonly #restarts = new Map<string, number>();
+
+  constructor(sessionId: string, messageOf: (commandId: string) => string, known: ReadonlySet<string>) {
+    this.#sessionId = sessionId;
+    this.#messageOf = messageOf;
+    this.#known = known;
+  }
+
+  /** What the client is told of a record or a delta. */
+  of({ record, delta }: WatchItem): Event[] {
+    if (delta) {
+      if (delta.kind !== 'progress') this.#streaming = delta.effect_id;
+      return this.#shown(this.#translator.delta(delta), delta.effect_id, null);
+    }
+    const effect = 'effect_id' in record.input ? record.input.effect_id : `n${record.n}`;
+    const shown = this.#translator.record(record);
+    // What has streamed ahead of the record that asked for it comes behind that: it is the next answer's.
+    const at = shown.findIndex(({ type }) => type === 'state_changed');
+    return [
+      ...this.#shown(shown.slice(0, at), effect, record),
+      ...this.#callsIn(record, effect),
+      ...this.#shown(shown.slice(at), this.#streaming ?? effect, record),
+    ];
+  }
+
+  /** Closes what is open. */
+  close(): Event[] {
+    return [...this.#endTexts(), ...this.#endStep()];
+  }
+
+  #shown(events: readonly UiEvent[], effect: string, record: JournalRecord | null): Event[] {
+    return events.flatMap((event) => this.#one(event, effect, record));
+  }
+
+  #one(event: UiEvent, effect: string, record: JournalRecord | null): Event[] {
+    switch (event.type) {
+      case 'text_appended': {
+        const messageId = this.#idOf(effect);
+        const begun = this.#text === messageId ? [] : [...this.#endTexts(), textStart(messageId, 'assistant')];
+        this.#text = messageId;
+        return [...begun, { type: EventType.TEXT_MESSAGE_CONTENT, messageId, delta: event.text }];
+      }
+      case 'reasoning_appended': {
+        const messageId = `${this.#idOf(effect)}:reasoning`;
+        const begun: Event[] =
+          this.#reasoning === messageId
+            ? []
+            : [
+                ...this.#endTexts(),
+                { type: EventType.REASONING_START, messageId },
+                { type: EventType.REASONING_MESSAGE_START, messageId, role: 'reasoning' },
+              ];
+        this.#reasoning = messageId;
+        return [...begun, { type: EventType.REASONING_MESSAGE_CONTENT, messageId, delta: event.text }];
+      }
+      case 'answer_restarted': {
+        const ended = this.#endTexts();
+        this.#restarts.set(effect, (this.#restarts.get(effect) ?? 0) + 1);
+        return [...ended, custom(event)];
+      }
+      case 'turn_started': {
+        const ended = [...this.#endTexts(), ...this.#endStep()];
+        this.#step = `turn ${event.turn}`;
+        return [...ended, { type: EventType.STEP_STARTED, stepName: this.#step }];
+      }
+      case 'prompt_shown': {
+        const command = record?.input.type === 'command' ? record.input.command_id : null;
+        return command === null ? [] : this.#said(command, event.text);
+      }
+      case 'seam_delivered': {
+        const said = event.injections.filter(({ origin }) => origin === 'steer' || origin === 'followup');
+        return [...said.flatMap(({ command_id, text }) => this.#said(command_id, text)), custom(event)];
+      }
+      default:
+        return NOT_CUSTOM.has(event.type) ? [] : [custom(event)];
+    }
+  }
+
+  /** What the model has asked for, and what came of it. */
+  #callsIn({ events }: JournalRecord, effect: string): Event[] {
+    return events.flatMap((event): Event[] => {
+      if (event.type === 'message_complete') {
+        const parentMessageId = this.#idOf(effect);
+        const calls = callsOf(event.message).flatMap(({ call_id: toolCallId, tool, args }): Event[] => [
+          { type: EventType.TOOL_CALL_START, toolCallId, toolCallName: tool, parentMessageId },
+          { type: EventType.TOOL_CALL_ARGS, toolCallId, delta: JSON.stringify(args) },
+          { type: EventType.TOOL_CALL_END, toolCallId },
+        ]);
+        return [...this.#endTexts(), ...calls];
+      }
+      if (event.type !== 'call_ended') return [];
+      const { call_id, status, is_error, duration_ms, result } = event;
+      return [
+        {
+          type: EventType.TOOL_CALL_RESULT,
+          messageId: resultId(this.#sessionId, call_id),
+          toolCallId: call_id,
+          content: resultText(result),
+          role: 'tool',
+          metadata: { status, is_error, duration_ms },
+        },
+      ];
+    });
+  }
+
+  /** What somebody else has said; what the client has said itself it has. */
+  #said(commandId: string, text: string): Event[] {
+    const messageId = this.#messageOf(commandId);
+    if (this.#known.has(messageId)) return [];
+    return [
+      ...this.#endTexts(),
+      textStart(messageId, 'user'),
+      { type: EventType.TEXT_MESSAGE_CONTENT, messageId, delta: withoutContext(text) },
+      { type: EventType.TEXT_MESSAGE_END, messageId },
+    ];
+  }
+
+  #idOf(effect: string): string {
+    const again = this.#restarts.get(effect);
+    return `${answerId(this.#sessionId, effect)}${again === undefined ? '' : `:again-${again}`}`;
+  }
+
+  #endTexts(): Event[] {
+    const ended: Event[] = [];
+    if (this.#text !== null) ended.push({ type: EventType.TEXT_MESSAGE_END, messageId: this.#text });
+    if (this.#reasoning !== null) {
+      ended.push({ type: EventType.REASONING_MESSAGE_END, messageId: this.#reasoning });
+      ended.push({ type: EventType.REASONING_END, messageId: this.#reasoning });
+    }
+    this.#text = this.#reasoning = null;
+    return ended;
+  }
+
+  #endStep(): Event[] {
+    const ended: Event[] = this.#step === null ? [] : [{ type: EventType.STEP_FINISHED, stepName: this.#step }];
+    this.#step = null;
+    return ended;
+  }
+}
+
+function textStart(messageId: string, role: 'user' | 'assistant'): Event {
+  return { type: EventType.TEXT_MESSAGE_START, messageId, role };
+}
+
+/** What is ours alone: under its name, as the console is told it. */
+function custom({ type, ...value }: UiEvent): Event {
+  return { type: EventType.CUSTOM, name: `coxswain.${type}`, value };
+}

@@ -1,0 +1,165 @@
+/** What an AG-UI client asks for: a `RunAgentInput` of AG-UI 1.0, and what is ours in its `forwardedProps`. */
+import { ID_PATTERN, problemOf, readStrictly } from '@coxswain/protocol';
+import { z } from 'zod';
+import { Problem } from '../problem.ts';
+
+const Id = z.string().min(1).max(256);
+/** Of the history only the newest message is read; the session has its own. */
+const ClientMessage = z.looseObject({
+  id: Id,
+  role: z.enum(['user', 'assistant', 'system', 'developer', 'tool', 'activity', 'reasoning']),
+  content: z.unknown().optional(),
+});
+const Resume = z.strictObject({
+  interruptId: z.string().min(1).max(320),
+  status: z.enum(['resolved', 'cancelled']),
+  payload: z.unknown().optional(),
+  metadata: z.unknown().optional(),
+});
+
+/** How a message is sent to a session that works already. */
+export const BUSY_MODES = ['follow_up', 'finish_step', 'interrupt_immediate', 'audit_only'] as const;
+
+/** What is ours of `forwardedProps`; whatever else stands there is for others. */
+const OurProps = z.looseObject({
+  mode: z.enum(BUSY_MODES).default('follow_up').meta({
+    description:
+      'What a message becomes while the session works: a follow-up behind the present work, or a steer of this mode.',
+  }),
+  preempt: z
+    .boolean()
+    .default(false)
+    .meta({ description: 'With interrupt_immediate: also ends the answer that streams and the calls that run.' }),
+  page_tools: z.enum(['refuse', 'ignore']).default('refuse').meta({
+    description: 'What is done with tools of the page: the request is refused, or the session works without them.',
+  }),
+  start: z
+    .looseObject({})
+    .default({})
+    .meta({ description: 'How a new session is set up: members of the body of a start, but for what it is told.' }),
+});
+
+/** The request's body. */
+export const RunInput = z.strictObject({
+  threadId: Id.meta({ description: 'The session: its id, where it can be one; else one that is made of it.' }),
+  runId: Id,
+  protocolVersion: z.string().max(32).optional(),
+  parentRunId: Id.optional(),
+  state: z
+    .unknown()
+    .optional()
+    .meta({ description: 'What STATE_SNAPSHOT and STATE_DELTA have made; `n` of it is read.' }),
+  messages: z.array(ClientMessage).max(10_000),
+  tools: z
+    .array(z.looseObject({ name: z.string() }))
+    .max(256)
+    .default([]),
+  context: z
+    .array(z.strictObject({ description: z.string().max(16_384), value: z.string().max(131_072) }))
+    .max(64)
+    .default([]),
+  forwardedProps: z.unknown().optional(),
+  resume: z.array(Resume).max(64).optional(),
+});
+
+/** One answer to an interrupt. */
+export type ResumeEntry = z.output<typeof Resume>;
+
+/** A request as the route works with it. */
+export interface RunRequest {
+  readonly threadId: string;
+  readonly runId: string;
+  /** The newest message, where it is the user's; null where the request only attaches or resumes. */
+  readonly message: { readonly id: string; readonly text: string } | null;
+  /** Ids of all messages that the client has. */
+  readonly known: ReadonlySet<string>;
+  readonly resume: readonly ResumeEntry[];
+  /** The record up to which the client has been told; null where it does not say. */
+  readonly seen: number | null;
+  readonly mode: (typeof BUSY_MODES)[number];
+  readonly preempt: boolean;
+  readonly start: Readonly<Record<string, unknown>>;
+}
+
+/** Reads a body. @throws Problem naming the field. */
+export function readRunInput(body: unknown): RunRequest {
+  const input = read(RunInput, body, '');
+  const { forwardedProps } = input;
+  const isObject = typeof forwardedProps === 'object' && forwardedProps !== null && !Array.isArray(forwardedProps);
+  const ours = read(OurProps, isObject ? forwardedProps : {}, 'forwardedProps.');
+  if (input.tools.length > 0 && ours.page_tools === 'refuse') throw pageTools(input.tools[0]?.name ?? '');
+  if (ours.preempt && ours.mode !== 'interrupt_immediate')
+    throw invalid('forwardedProps.preempt', 'goes with the mode interrupt_immediate only');
+  const newest = input.messages.at(-1);
+  const said = newest?.role === 'user' ? textOf(newest.content, input.messages.length - 1) : null;
+  return {
+    threadId: input.threadId,
+    runId: input.runId,
+    message: newest && said !== null ? { id: newest.id, text: withContext(said, input.context) } : null,
+    known: new Set(input.messages.map(({ id }) => id)),
+    resume: input.resume ?? [],
+    seen: seenIn(input.state),
+    mode: ours.mode,
+    preempt: ours.preempt,
+    start: ours.start,
+  };
+}
+
+function read<S extends z.ZodType>(schema: S, value: unknown, at: string): z.output<S> {
+  const given = readStrictly(schema, value);
+  if (given.ok) return given.data;
+  const { code, message, field = '' } = problemOf(given.problems);
+  throw new Problem(code, message.replace(field, `${at}${field}`), { field: `${at}${field}` });
+}
+
+function textOf(content: unknown, index: number): string {
+  const place = `messages[${index}].content`;
+  const parts = typeof content === 'string' ? [{ type: 'text', text: content }] : content;
+  if (!Array.isArray(parts)) throw invalid(place, 'must be a text or a list of parts');
+  const texts = parts.map((part: { readonly type?: unknown; readonly text?: unknown } | null, at) => {
+    if (part?.type === 'text' && typeof part.text === 'string') return part.text;
+    throw invalid(`${place}[${at}]`, 'only text can be said to a session; put files where its tools can read them');
+  });
+  const text = texts.join('\n');
+  if (!/[^\s\p{Cc}]/u.test(text)) throw new Problem('empty_body', `${place}: must not be empty`, { field: place });
+  return text;
+}
+
+const CONTEXT_HEAD = '\n\n<context>\n';
+const CONTEXT_TAIL = '\n</context>';
+
+/** Context is of the moment in which something is said: it goes along with it. */
+function withContext(
+  text: string,
+  context: readonly { readonly description: string; readonly value: string }[],
+): string {
+  if (context.length === 0) return text;
+  return `${text}${CONTEXT_HEAD}${context.map(({ description, value }) => `${description}: ${value}`).join('\n')}${CONTEXT_TAIL}`;
+}
+
+/** What somebody has said, without the context that went along with it. */
+export function withoutContext(text: string): string {
+  const at = text.endsWith(CONTEXT_TAIL) ? text.lastIndexOf(CONTEXT_HEAD) : -1;
+  return at < 0 ? text : text.slice(0, at);
+}
+
+function seenIn(state: unknown): number | null {
+  const n = (state as { readonly n?: unknown } | null | undefined)?.n;
+  return typeof n === 'number' && Number.isSafeInteger(n) && n >= 0 ? n : null;
+}
+
+function pageTools(name: string): Problem {
+  const message =
+    `tools: ${JSON.stringify(name.slice(0, 128))} would be called in the page, and a session calls only tools that outlive it; ` +
+    'serve it on the bus (docs/guides/tools.md), or send forwardedProps.page_tools: "ignore"';
+  return new Problem('not_yet_available', message, { field: 'tools' });
+}
+
+function invalid(field: string, words: string): Problem {
+  return new Problem('invalid_field', `${field}: ${words}`, { field });
+}
+
+/** Whether a thread's id can be a session's as it is. */
+export function isSessionId(threadId: string): boolean {
+  return ID_PATTERN.test(threadId);
+}

@@ -1,0 +1,60 @@
+/** AG-UI: sessions for clients such as CopilotKit, by the protocol that those speak. */
+import { SessionId } from '@coxswain/protocol';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { z } from 'zod';
+import { RunInput, readRunInput } from '../agui/run-input.ts';
+import { serveRun } from '../agui/serve-run.ts';
+import type { App } from '../create-app.ts';
+import { GATEWAY_BOUNDS } from '../gateway-bounds.ts';
+import type { GatewayContext } from '../gateway-context.ts';
+import { objectBody } from '../send-command.ts';
+import { NoQuery, PROBLEMS } from './route-schemas.ts';
+
+const OfPersona = z.strictObject({
+  persona: SessionId.meta({ description: 'Who works in a session that is new: the name of a persona.' }),
+});
+
+/** Adds them. */
+export function aguiRoutes(app: App, context: GatewayContext): void {
+  const options = (operationId: string, summary: string) => ({
+    config: { scope: 'read' as const },
+    // A client sends the whole conversation each time.
+    bodyLimit: GATEWAY_BOUNDS.aguiBodyMaxBytes,
+    schema: {
+      operationId,
+      summary,
+      description:
+        'Takes a RunAgentInput and answers with the events of a run, as server-sent events, until the session has ended or waits ' +
+        'for somebody. Besides `read` it needs the scope of what it does: `run` for a start or a prompt, `steer` for what is said ' +
+        'while the session works, `approve` for answers to interrupts.',
+      tags: ['ag-ui'],
+      querystring: NoQuery,
+      body: z.unknown().meta(bodySchema()),
+      response: {
+        200: {
+          description: 'Events of AG-UI 1.0.',
+          content: { 'text/event-stream': { schema: z.string().meta({ description: 'Data is JSON: one event.' }) } },
+        },
+        ...PROBLEMS,
+      },
+    },
+  });
+  const serve = async (request: FastifyRequest, reply: FastifyReply, persona: string | null) => {
+    await serveRun(context, request, reply, readRunInput(objectBody(request, null)), persona);
+    return reply;
+  };
+  app.post('/v1/agui', options('agui', 'A run of AG-UI: a thread is a session.'), (request, reply) =>
+    serve(request as FastifyRequest, reply as unknown as FastifyReply, null),
+  );
+  const ofPersona = options('aguiOfPersona', 'A run of AG-UI, where a new session is of this persona.');
+  app.post(
+    '/v1/agui/:persona',
+    { ...ofPersona, schema: { ...ofPersona.schema, params: OfPersona } },
+    (request, reply) => serve(request as FastifyRequest, reply as unknown as FastifyReply, request.params.persona),
+  );
+}
+
+function bodySchema(): Record<string, unknown> {
+  const { $schema: _, ...rest } = z.toJSONSchema(RunInput, { io: 'input', unrepresentable: 'any' });
+  return rest as Record<string, unknown>;
+}

@@ -1,0 +1,28 @@
+/** The tools, in the order in which clients are shown them. */
+import type { McpTool } from './mcp-tool.ts';
+import { approve, deny, listApprovals } from './tools/approval-tools.ts';
+import { getResult, getSession, listSessions } from './tools/look-tools.ts';
+import { readEvents } from './tools/read-events.ts';
+import { followUp, listPersonas, startSession } from './tools/start-tools.ts';
+import { cancel, cancelCall, resume, steer, suspend } from './tools/steer-tools.ts';
+import { waitFor } from './tools/wait-for.ts';
+
+/** See the top of the file. */
+export const ALL_TOOLS: readonly McpTool[] = [
+  startSession,
+  waitFor,
+  getResult,
+  getSession,
+  readEvents,
+  listSessions,
+  steer,
+  followUp,
+  listApprovals,
+  approve,
+  deny,
+  cancel,
+  cancelCall,
+  suspend,
+  resume,
+  listPersonas,
+];

@@ -1,0 +1,72 @@
+/** `read_events`: what has happened in a session, page by page, as a person would be shown it. */
+import { createEventTranslator, topState, type UiEvent } from '@coxswain/client';
+import type { JournalRecord } from '@coxswain/protocol';
+import { z } from 'zod';
+import { cutTexts } from '../cut-text.ts';
+import { MCP_SERVER_BOUNDS } from '../mcp-server-bounds.ts';
+import { mcpTool } from '../mcp-tool.ts';
+import { existingSession } from './existing-session.ts';
+import { OfSession } from './tool-inputs.ts';
+
+const { eventsMax, eventsDefault, eventsMaxBytes, eventTextMaxChars } = MCP_SERVER_BOUNDS;
+/** Told with the page, or news to hosts alone. */
+const LEFT_OUT: ReadonlySet<UiEvent['type']> = new Set(['state_changed', 'host_changed']);
+
+const Page = z.strictObject({
+  session_id: z.string(),
+  events: z.array(z.looseObject({ type: z.string() })).describe('In order; n is the record that each comes from.'),
+  state: z.string().describe('The state after the last record of this page.'),
+  next_from: z.number().int().describe('Where the next page begins.'),
+  more: z.boolean().describe('Whether there are more records now.'),
+});
+
+/** See the top of the file. */
+export const readEvents = mcpTool({
+  name: 'read_events',
+  title: 'Read what happened',
+  description:
+    'The session’s events from a position on: prompts, answers, calls and their results, steering and where it was ' +
+    'delivered, approvals, ends of runs. Give next_from of one page as from of the next. Long texts are cut.',
+  scope: 'read',
+  input: z.strictObject({
+    ...OfSession,
+    from: z.number().int().min(1).default(1).describe('The first record, by its number.'),
+    limit: z
+      .number()
+      .int()
+      .min(1)
+      .max(eventsMax)
+      .default(eventsDefault)
+      .describe('About how many events at most; whole records come.'),
+  }),
+  output: Page,
+  run: async ({ session_id, from, limit }, { client }) => {
+    const { session, newest } = await existingSession(client, session_id);
+    const translator = createEventTranslator();
+    const events: { readonly type: string }[] = [];
+    let bytes = 0;
+    let last: JournalRecord = newest;
+    let nextFrom = Math.min(from, newest.n + 1);
+    for await (const { record } of session.journal({ from: nextFrom })) {
+      const shown = translator.record(record).filter(({ type }) => !LEFT_OUT.has(type));
+      const cut = shown.map((event) => cutTexts(event, eventTextMaxChars) as { readonly type: string });
+      const size = Buffer.byteLength(JSON.stringify(cut));
+      const isFull = events.length + cut.length > limit || bytes + size > eventsMaxBytes;
+      if (isFull && events.length > 0) break;
+      events.push(...(size > eventsMaxBytes ? withoutArguments(cut) : cut));
+      bytes += size;
+      last = record;
+      nextFrom = record.n + 1;
+    }
+    return { session_id, events, state: topState(last.state), next_from: nextFrom, more: nextFrom <= newest.n };
+  },
+});
+
+/** Of one record that is more than a page: what its events say in short. */
+function withoutArguments(events: readonly { readonly type: string }[]): { readonly type: string }[] {
+  const short = events.map((event) => ({
+    ...(cutTexts(event, 200) as { readonly type: string }),
+    ...('args' in event ? { args: null } : {}),
+  }));
+  return short;
+}

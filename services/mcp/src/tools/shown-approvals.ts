@@ -1,0 +1,22 @@
+/** Calls that wait for a decision, as tools show them. */
+import type { SessionStatus } from '@coxswain/protocol';
+import type { z } from 'zod';
+import { cutArgs, cutText } from '../cut-text.ts';
+import type { Approval } from './tool-inputs.ts';
+
+/** One of them. */
+export function shownApproval(
+  { session_id, persona }: Pick<SessionStatus, 'session_id' | 'persona'>,
+  { call_id, tool, args, question, since, expires_at }: SessionStatus['approvals'][number],
+): z.output<typeof Approval> {
+  return {
+    session_id,
+    persona,
+    call_id,
+    tool,
+    args: cutArgs(args),
+    question: question === undefined ? null : cutText(question),
+    since,
+    expires_at: expires_at ?? null,
+  };
+}

@@ -1,0 +1,20 @@
+/** The end of a run, as tools show it. */
+import type { RunResult } from '@coxswain/client';
+import type { z } from 'zod';
+import { cutText } from '../cut-text.ts';
+import { MCP_SERVER_BOUNDS } from '../mcp-server-bounds.ts';
+import type { Result } from './tool-inputs.ts';
+
+/** See the top of the file. */
+export function shownResult(result: RunResult): z.output<typeof Result> {
+  const { stopReason, text, turns, usage, costUsd, pending, error } = result;
+  return {
+    stop_reason: stopReason,
+    text: cutText(text, MCP_SERVER_BOUNDS.answerMaxChars),
+    turns,
+    usage,
+    cost_usd: costUsd ?? null,
+    pending,
+    error: error === undefined ? null : { code: error.code, message: cutText(error.message) },
+  };
+}

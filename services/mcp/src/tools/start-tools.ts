@@ -1,0 +1,100 @@
+/** Tools that begin work: a new session, more for one that is there, and which personas there are. */
+import { CommandRejectedError, hasEnded, type SentCommand, type Session } from '@coxswain/client';
+import { COMMAND_BODIES } from '@coxswain/protocol';
+import { z } from 'zod';
+import { MCP_SERVER_BOUNDS } from '../mcp-server-bounds.ts';
+import { mcpTool, type ToolUse } from '../mcp-tool.ts';
+import { existingSession } from './existing-session.ts';
+import { sending, taken } from './taken-command.ts';
+import { ListedPersona, OfSession, StartWanted, Taken } from './tool-inputs.ts';
+
+const { personasMax } = MCP_SERVER_BOUNDS;
+
+/** `start_session`. */
+export const startSession = mcpTool({
+  name: 'start_session',
+  title: 'Start a session',
+  description:
+    'Starts an agent on a prompt, and returns at once: the session works by itself, durably, also when you are gone. ' +
+    'Then wait_for it, watch it with read_events, steer it, and get_result.',
+  scope: 'run',
+  input: StartWanted,
+  output: Taken,
+  run: async ({ session_id, ...wanted }, use) => {
+    const body = await use.access.startBody(wanted);
+    const { session, sent } = await use.client.startSession(body, { sessionId: session_id, ...sending(use) });
+    return taken(session, sent);
+  },
+});
+
+const FollowedUp = Taken.extend({
+  became: z
+    .enum(['prompt', 'followup'])
+    .describe(
+      'prompt: the session had ended, and its next run has begun. followup: it is queued behind the present work.',
+    ),
+});
+
+/** `follow_up`. */
+export const followUp = mcpTool({
+  name: 'follow_up',
+  title: 'Give a session more to do',
+  description:
+    'Queues what the session is to do after its present work; one that has ended begins its next run with it. To change ' +
+    'what it is doing now, steer it instead.',
+  scope: 'run',
+  input: z.strictObject({ ...OfSession, body: COMMAND_BODIES.prompt.shape.body.describe('What it is to do.') }),
+  output: FollowedUp,
+  run: async ({ session_id, body }, use) => {
+    const { session, newest } = await existingSession(use.client, session_id);
+    const prompted = hasEnded(newest.state) ? await promptUnlessBusy(session, body, use) : null;
+    if (prompted) return { ...taken(session, prompted), became: 'prompt' as const };
+    const queued = await session.followup(body, sending(use));
+    const instead = queued.receipt?.pending_for_next_run ? await promptInstead(session, queued, body, use) : null;
+    if (instead) return { ...taken(session, instead), became: 'prompt' as const };
+    return { ...taken(session, queued), became: 'followup' as const };
+  },
+});
+
+/** Null where somebody else has begun its next run meanwhile. */
+async function promptUnlessBusy(session: Session, body: string, use: ToolUse): Promise<SentCommand | null> {
+  try {
+    return await session.prompt(body, sending(use));
+  } catch (error) {
+    if (error instanceof CommandRejectedError && error.code === 'session_busy') return null;
+    throw error;
+  }
+}
+
+/** The run ended just before the follow-up came: it is taken back, and begins the next run. Null where that is under way already. */
+async function promptInstead(
+  session: Session,
+  { commandId }: SentCommand,
+  body: string,
+  use: ToolUse,
+): Promise<SentCommand | null> {
+  try {
+    await session.revoke(commandId, sending(use));
+  } catch (error) {
+    if (error instanceof CommandRejectedError) return null;
+    throw error;
+  }
+  return session.prompt(body, sending(use));
+}
+
+/** `list_personas`. */
+export const listPersonas = mcpTool({
+  name: 'list_personas',
+  title: 'List personas',
+  description: 'Lists the personas (roles with a prompt, tools and a model) that start_session takes by name.',
+  scope: 'read',
+  input: z.strictObject({}),
+  output: z.strictObject({
+    personas: z.array(ListedPersona),
+    more: z.number().int().describe('How many are left out.'),
+  }),
+  run: async (_input, { access, client }) => {
+    const all = await access.personas(client);
+    return { personas: all.slice(0, personasMax), more: Math.max(0, all.length - personasMax) };
+  },
+});

@@ -1,0 +1,157 @@
+/** Tools that change what a session does: steer, cancel, cancel a call, suspend, resume. */
+import type { Session } from '@coxswain/client';
+import { COMMAND_BODIES } from '@coxswain/protocol';
+import { z } from 'zod';
+import { MCP_SERVER_BOUNDS } from '../mcp-server-bounds.ts';
+import { mcpTool } from '../mcp-tool.ts';
+import { ToolRefusal } from '../tool-trouble.ts';
+import { existingSession } from './existing-session.ts';
+import { sending, taken } from './taken-command.ts';
+import { OfCall, OfSession, SteerMode, Taken, Why } from './tool-inputs.ts';
+
+const { waitMaxMs, waitDefaultMs } = MCP_SERVER_BOUNDS;
+const steerBody = COMMAND_BODIES.steer.shape;
+
+/** `steer`. */
+export const steer = mcpTool({
+  name: 'steer',
+  title: 'Steer a session',
+  description:
+    'Says something to a session while it works: it is delivered to its model as a user message, when mode says. What is ' +
+    'said to one that has ended waits for its next run: give it more to do with follow_up.',
+  scope: 'steer',
+  input: z.strictObject({
+    ...OfSession,
+    body: steerBody.body.describe('What to tell it.'),
+    mode: SteerMode,
+    preempt: z
+      .boolean()
+      .default(false)
+      .describe('With interrupt_immediate: also ends the answer that streams and the calls that run.'),
+    dedupe_key: steerBody.dedupe_key.describe('What waits under the same key makes way for this.'),
+    wait: z
+      .enum(['accepted', 'delivered'])
+      .default('accepted')
+      .describe('Return once the session has taken it, or once its model is shown it.'),
+    timeout_ms: z
+      .number()
+      .int()
+      .min(1)
+      .max(waitMaxMs)
+      .default(waitDefaultMs)
+      .describe('With wait delivered: how long at most.'),
+  }),
+  output: Taken.extend({
+    seam: z.string().nullable().describe('Where it was delivered.'),
+    turn: z.number().int().nullable(),
+  }),
+  run: async ({ session_id, body, mode, preempt, dedupe_key, wait, timeout_ms }, use) => {
+    if (preempt && mode !== 'interrupt_immediate')
+      throw new ToolRefusal('invalid_field', 'preempt: goes with the mode interrupt_immediate only', 'preempt');
+    const { session } = await existingSession(use.client, session_id);
+    const waiting = wait === 'delivered' ? ({ wait, timeoutMs: timeout_ms } as const) : {};
+    const sent = await session.steer(body, { mode, preempt, dedupeKey: dedupe_key, ...sending(use), ...waiting });
+    return { ...taken(session, sent), seam: sent.receipt?.seam ?? null, turn: sent.receipt?.turn ?? null };
+  },
+});
+
+/** `cancel`. */
+export const cancel = mcpTool({
+  name: 'cancel',
+  title: 'Cancel a session',
+  description:
+    'Ends the run of a session at once, with its calls and its children. The session stays: follow_up begins its next run.',
+  scope: 'run',
+  destructive: true,
+  idempotent: true,
+  input: z.strictObject({ ...OfSession, reason: Why }),
+  output: Taken,
+  run: async ({ session_id, reason }, use) => {
+    const { session } = await existingSession(use.client, session_id);
+    return taken(session, await session.cancel(reason, sending(use)));
+  },
+});
+
+const CallCancelled = z.strictObject({
+  session_id: z.string(),
+  command_id: z.string(),
+  call_id: z.string(),
+  tool: z.string().nullable(),
+  status: z
+    .string()
+    .describe(
+      'cancelled, already_cancelled, not_found (it is not open), or timeout (it did not stop; its late answer is dropped).',
+    ),
+});
+
+/** `cancel_call`. */
+export const cancelCall = mcpTool({
+  name: 'cancel_call',
+  title: 'Cancel one call',
+  description:
+    'Stops one call of a session; the session goes on, and its model is told. get_session lists the open calls.',
+  scope: 'steer',
+  destructive: true,
+  idempotent: true,
+  input: z.strictObject({ ...OfCall, reason: Why }),
+  output: CallCancelled,
+  run: async ({ session_id, call_id, reason }, use) => {
+    const { session } = await existingSession(use.client, session_id);
+    const body = reason === undefined ? {} : { reason };
+    const sent = await session.cancelCall(call_id, body, sending(use));
+    const { tool = null, status } = await outcomeOf(session, sent.commandId, sent.receipt?.n ?? 1, use.signal);
+    return { session_id, command_id: sent.commandId, call_id, tool, status };
+  },
+});
+
+/** What the record says that the control came to: a call has some seconds to stop. */
+async function outcomeOf(
+  session: Session,
+  commandId: string,
+  from: number,
+  signal: AbortSignal,
+): Promise<{ readonly tool?: string | undefined; readonly status: string }> {
+  const over = AbortSignal.timeout(waitDefaultMs);
+  for await (const { events } of session.events({ from, signal: AbortSignal.any([signal, over]) })) {
+    for (const event of events) if (event.type === 'control_outcome' && event.command_id === commandId) return event;
+  }
+  signal.throwIfAborted();
+  throw new ToolRefusal(
+    'timeout',
+    `the call was told to stop, and nothing was recorded of it within ${waitDefaultMs} ms`,
+  );
+}
+
+/** `suspend`. */
+export const suspend = mcpTool({
+  name: 'suspend',
+  title: 'Suspend a session',
+  description:
+    'Parks a session at the end of its present turn, until it is resumed or until so long has passed. Costs nothing meanwhile.',
+  scope: 'run',
+  input: z.strictObject({
+    ...OfSession,
+    for_ms: COMMAND_BODIES.suspend.shape.for_ms.describe('Wake it after so long. Without it: when it is resumed.'),
+    reason: Why,
+  }),
+  output: Taken,
+  run: async ({ session_id, for_ms, reason }, use) => {
+    const { session } = await existingSession(use.client, session_id);
+    const request = { ...(for_ms === undefined ? {} : { for_ms }), ...(reason === undefined ? {} : { reason }) };
+    return taken(session, await session.suspend(request, sending(use)));
+  },
+});
+
+/** `resume`. */
+export const resume = mcpTool({
+  name: 'resume',
+  title: 'Resume a session',
+  description: 'Lets a suspended session go on.',
+  scope: 'run',
+  input: z.strictObject(OfSession),
+  output: Taken,
+  run: async ({ session_id }, use) => {
+    const { session } = await existingSession(use.client, session_id);
+    return taken(session, await session.resume(sending(use)));
+  },
+});

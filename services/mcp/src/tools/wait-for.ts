@@ -1,0 +1,115 @@
+/** `wait_for`: until a session has ended or needs somebody, for a bounded time. */
+import { createEventTranslator, ResultCollector, stateAfter, topState, type UiEvent } from '@coxswain/client';
+import type { JournalRecord } from '@coxswain/protocol';
+import { z } from 'zod';
+import { cutText } from '../cut-text.ts';
+import { MCP_SERVER_BOUNDS } from '../mcp-server-bounds.ts';
+import { mcpTool } from '../mcp-tool.ts';
+import { existingSession } from './existing-session.ts';
+import { shownApproval } from './shown-approvals.ts';
+import { shownResult } from './shown-result.ts';
+import { Approval, OfSession, Result, StateFields } from './tool-inputs.ts';
+
+const { waitMaxMs, waitDefaultMs, entriesMax, progressEveryMs } = MCP_SERVER_BOUNDS;
+
+/** What is waited for, by the states that mean it. */
+const WAITED: Readonly<Record<string, readonly string[]>> = {
+  ended: ['stopped', 'failed'],
+  approval: ['function_awaiting_approval'],
+  suspended: ['suspended'],
+  idle: ['daemon_idle'],
+};
+const Until = z.enum(['ended', 'approval', 'suspended', 'idle']);
+
+const Waited = z.strictObject({
+  session_id: z.string(),
+  reached: Until.nullable().describe('What was waited for and has come; null where the time was over first.'),
+  ...StateFields,
+  approvals: z.array(Approval).describe('Where it waits for a decision: which calls.'),
+  result: Result.nullable().describe('Where its run has ended: how, and its answer.'),
+});
+
+/** See the top of the file. */
+export const waitFor = mcpTool({
+  name: 'wait_for',
+  title: 'Wait for a session',
+  description:
+    'Waits until the session has ended, or waits for an approval, is suspended or idle; says which, with its result or the ' +
+    'approvals. After timeout_ms it returns all the same (reached: null): call it again. Cancelling it changes nothing in the session.',
+  scope: 'read',
+  input: z.strictObject({
+    ...OfSession,
+    until: z
+      .array(Until)
+      .min(1)
+      .max(4)
+      .default(['ended', 'approval', 'suspended', 'idle'])
+      .describe('What is waited for: any of these.'),
+    after: z
+      .number()
+      .int()
+      .min(0)
+      .default(0)
+      .describe('Only what comes in records behind this one counts: the n of what you have seen.'),
+    timeout_ms: z
+      .number()
+      .int()
+      .min(0)
+      .max(waitMaxMs)
+      .default(waitDefaultMs)
+      .describe('How long at most. Many clients give up a call after a minute unless they ask for progress.'),
+  }),
+  output: Waited,
+  run: async ({ session_id, until, after, timeout_ms }, { client, signal, progress }) => {
+    const { session, newest } = await existingSession(client, session_id);
+    const meant = (record: JournalRecord) =>
+      record.n > after ? until.find((one) => WAITED[one]?.includes(topState(record.state))) : undefined;
+    let last = newest;
+    let reached = meant(newest);
+    if (reached === undefined && timeout_ms > 0) {
+      const over = AbortSignal.timeout(timeout_ms);
+      const translator = createEventTranslator();
+      let doing = topState(newest.state);
+      const heartbeat = setInterval(() => progress(doing), progressEveryMs);
+      try {
+        for await (const record of session.events({ from: newest.n, signal: AbortSignal.any([signal, over]) })) {
+          last = record;
+          reached = meant(record);
+          if (reached !== undefined) break;
+          doing = inWords(translator.record(record)) ?? doing;
+          progress(doing);
+        }
+      } finally {
+        clearInterval(heartbeat);
+      }
+      signal.throwIfAborted();
+    }
+    const state = topState(last.state);
+    const waits = state === 'function_awaiting_approval' ? await stateAfter(session, last.n, signal) : null;
+    const result = WAITED.ended?.includes(state) ? await newestResult(session.journal()) : null;
+    return {
+      session_id,
+      reached: reached ?? null,
+      ...{ state, stop_reason: result?.stopReason ?? null, n: last.n },
+      approvals: waits?.approvals.slice(0, entriesMax).map((one) => shownApproval(waits, one)) ?? [],
+      result: result && shownResult(result),
+    };
+  },
+});
+
+async function newestResult(journal: AsyncIterable<{ readonly record: JournalRecord }>) {
+  const results = new ResultCollector();
+  for await (const { record } of journal) results.add(record);
+  return results.newest;
+}
+
+/** What a person would be told of last. */
+function inWords(events: readonly UiEvent[]): string | null {
+  for (const event of events.toReversed()) {
+    if (event.type === 'call_started') return cutText(`calls ${event.tool} ${event.summary}`, 200);
+    if (event.type === 'call_ended') return cutText(`${event.tool}: ${event.status}`, 200);
+    if (event.type === 'text_appended') return cutText(event.text, 200);
+    if (event.type === 'turn_started') return `turn ${event.turn}`;
+  }
+  return null;
+}
