@@ -2,29 +2,18 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { methods } from '@agentclientprotocol/sdk';
-import { afterEach, describe, expect, it } from 'vitest';
-import { Editor, type EditorOptions, refused } from './kit/editor.ts';
+import { describe, expect, it } from 'vitest';
+import { editorsOn } from './kit/acp-editors.ts';
+import { refused } from './kit/editor.ts';
 import { busAndHost } from './kit/fixture.ts';
 import { scratchFolder } from './kit/scratch.ts';
-import { type ScriptTurn, scripted } from './kit/scripts.ts';
 
 const fixture = busAndHost();
-const editors: Editor[] = [];
-afterEach(async () => {
-  await Promise.all(editors.splice(0).map((editor) => editor.leave()));
-});
-
-/** An editor whose sessions have a scripted model. */
-async function editorWith(turns: readonly ScriptTurn[], options: EditorOptions = {}): Promise<Editor> {
-  const args = ['--model', await scripted(turns), ...(options.args ?? [])];
-  const editor = await Editor.open(fixture.bus, { ...options, args });
-  editors.push(editor);
-  return editor;
-}
+const editors = editorsOn(() => fixture.bus);
 
 describe('a prompt', () => {
-  it('streams thoughts and text, and answers with the end of its run', async () => {
-    const editor = await editorWith([
+  it('shows thoughts and text, and answers with the end of its run', async () => {
+    const editor = await editors.with([
       {
         reasoning: 'I think first.',
         text: 'And then I speak to you.',
@@ -45,14 +34,24 @@ describe('a prompt', () => {
     });
     expect(editor.text('agent_thought_chunk')).toBe('I think first.');
     expect(editor.text()).toBe('And then I speak to you.');
-    expect(editor.of('agent_message_chunk').length).toBeGreaterThan(1);
     expect(editor.of('usage_update').at(-1)).toMatchObject({ used: 12 });
     // The editor has shown what it sent by itself.
     expect(editor.text('user_message_chunk')).toBe('');
   });
 
+  it('is answered word by word, as the words come', async () => {
+    // The second word would come in an hour.
+    const editor = await editors.with([{ text: 'first second', chunk_ms: 3_600_000 }]);
+    const id = await editor.session(await scratchFolder('acp'));
+    const response = editor.prompt(id, 'hello');
+    await editor.shows('the first word', () => editor.text().startsWith('first'));
+    await editor.agent.notify(methods.agent.session.cancel, { sessionId: id });
+    expect(await response).toMatchObject({ stopReason: 'cancelled' });
+    expect(editor.text()).not.toContain('second');
+  });
+
   it('shows calls from the moment that they are asked for to their results', async () => {
-    const editor = await editorWith([
+    const editor = await editors.with([
       {
         calls: [
           { tool: 'read_file', args: { path: 'a.txt' } },
@@ -79,7 +78,7 @@ describe('a prompt', () => {
   });
 
   it('says in the same session what comes next, as a run of its own', async () => {
-    const editor = await editorWith([{ text: 'One.' }, { text: 'Two.' }]);
+    const editor = await editors.with([{ text: 'One.' }, { text: 'Two.' }]);
     const id = await editor.session(await scratchFolder('acp'));
     await editor.prompt(id, 'first');
     const second = await editor.prompt(id, 'second');
@@ -88,7 +87,7 @@ describe('a prompt', () => {
   });
 
   it('is refused by name where it cannot be taken', async () => {
-    const editor = await editorWith([{ text: 'One.' }]);
+    const editor = await editors.with([{ text: 'One.' }]);
     const id = await editor.session(await scratchFolder('acp'));
     const prompt = (block: object) =>
       refused(editor.agent.request(methods.agent.session.prompt, { sessionId: id, prompt: [block] as never }));
