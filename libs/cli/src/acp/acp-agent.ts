@@ -19,16 +19,17 @@ import {
   RequestError,
 } from '@agentclientprotocol/sdk';
 import { newSessionId, type Session, SessionNotFoundError } from '@coxswain/client';
-import { SessionId } from '@coxswain/protocol';
+import { SessionId, type StandIns } from '@coxswain/protocol';
 import { VERSION } from '@coxswain/protocol/version';
 import { ACP_BOUNDS } from './acp-bounds.ts';
 import { absoluteFolder, mcpServersOf } from './client-mcp-servers.ts';
 import { EditorSession } from './editor-session.ts';
+import { EditorTools, standInsFor } from './editor-tools.ts';
 import { EXTENSION_METHODS } from './extensions.ts';
 import type { LivingBus } from './living-bus.ts';
 import { promptText } from './prompt-text.ts';
 import { invalidParams } from './request-errors.ts';
-import { Beginnings, beginningIn } from './session-beginning.ts';
+import { type Beginning, Beginnings, beginningIn } from './session-beginning.ts';
 import { type Offered, SessionSettings } from './session-settings.ts';
 import type { Started } from './start-session.ts';
 
@@ -86,18 +87,21 @@ export class AcpAgent {
     const servers = mcpServersOf(mcpServers);
     const settings = new SessionSettings(this.#options.offered);
     const id = newSessionId();
-    const started: Started = { root, mcpServers: servers, settings, rules: [] };
-    const { bus } = this.#options;
-    this.#keep(
-      new EditorSession({
-        id,
-        root,
-        bus,
-        client,
-        settings,
-        start: (session, prompt, commandId) => this.#options.start(session, prompt, commandId, started),
-      }),
-    );
+    const session: EditorSession = new EditorSession({
+      id,
+      root,
+      bus: this.#options.bus,
+      client,
+      settings,
+      start: async (on, prompt, commandId) => {
+        const wished = standInsFor(id, this.#capabilities);
+        // Served before it is started: its first run has them.
+        const standIns = (await this.#serve(session, client, wished)) ? wished : {};
+        const started: Started = { root, mcpServers: servers, settings, standIns };
+        await this.#options.start(on, prompt, commandId, started);
+      },
+    });
+    this.#keep(session);
     return { sessionId: id, ...shown(settings) };
   }
 
@@ -114,22 +118,24 @@ export class AcpAgent {
     if (open?.awaitsEnd)
       throw new RequestError(-32_603, `a prompt of ${id} is under way on this connection`, { code: 'session_busy' });
     const { bus, offered } = this.#options;
-    const root = await this.#rootOf(id);
+    const beginning = await this.#beginningOf(id);
+    const root = beginning?.root || null;
     if (root !== null && root !== cwd)
       process.stderr.write(`cox acp: ${id} works in ${root}, where it was started, and not in ${cwd}\n`);
     if (Object.keys(kept).length > 0)
       process.stderr.write(
         `cox acp: ${id} has the MCP servers that it was started with; those named now are not added\n`,
       );
-    open?.close();
+    await open?.close();
     const settings = new SessionSettings({ ...offered, modes: {} }, true);
     const session = new EditorSession({ id, root: root ?? cwd, bus, client, settings, start: null });
     this.#keep(session);
     try {
+      await this.#serve(session, client, this.#named(id, beginning?.standIns ?? {}));
       await session.load(shows);
     } catch (error) {
       this.#sessions.delete(id);
-      session.close();
+      await session.close();
       throw error;
     }
     return shown(session.settings);
@@ -176,7 +182,7 @@ export class AcpAgent {
     const session = this.session(sessionId);
     if (session.isStarted) await session.cancel();
     this.#sessions.delete(sessionId);
-    session.close();
+    await session.close();
   }
 
   /** `session/delete`: for good, and for everybody. A session that works is not deleted. */
@@ -189,7 +195,7 @@ export class AcpAgent {
       await session.delete('deleted in the editor', { wait: 'accepted', timeoutMs: ACP_BOUNDS.acceptedWithinMs });
     }
     this.#sessions.delete(sessionId);
-    open?.close();
+    await open?.close();
   }
 
   /** A session that is open. @throws RequestError where there is none of the id. */
@@ -200,9 +206,10 @@ export class AcpAgent {
   }
 
   /** Leaves all of them. */
-  close(): void {
-    for (const session of this.#sessions.values()) session.close();
+  async close(): Promise<void> {
+    const sessions = [...this.#sessions.values()];
     this.#sessions.clear();
+    await Promise.all(sessions.map((session) => session.close()));
   }
 
   #keep(session: EditorSession): void {
@@ -211,11 +218,25 @@ export class AcpAgent {
     this.#sessions.set(session.id, session);
   }
 
-  /** The folder that a session was started for, or null where its host has chosen it. */
-  async #rootOf(id: string): Promise<string | null> {
+  async #serve(session: EditorSession, client: AgentContext, standIns: StandIns): Promise<boolean> {
+    const { id: sessionId, root } = session;
+    const { bus } = this.#options;
+    const show = session.showInCall.bind(session);
+    const tools = new EditorTools({ bus, client, sessionId, root, show });
+    session.hold(tools);
+    return tools.serve(standIns);
+  }
+
+  /** Of the tools that a start has named, those that this editor can serve: a copy of a session names those of another. */
+  #named(id: string, named: StandIns): StandIns {
+    const own = Object.entries(standInsFor(id, this.#capabilities));
+    return Object.fromEntries(own.filter(([tool, name]) => named[tool as keyof StandIns] === name));
+  }
+
+  async #beginningOf(id: string): Promise<Beginning | null> {
     if (!SessionId.safeParse(id).success) throw RequestError.sessionNotFound(id);
     const { client } = await this.#options.bus.open();
-    for await (const { record } of client.session(id).journal()) return beginningIn(record)?.root || null;
+    for await (const { record } of client.session(id).journal()) return beginningIn(record);
     throw new SessionNotFoundError(id);
   }
 }

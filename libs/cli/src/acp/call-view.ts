@@ -4,7 +4,6 @@ import type { ContentBlock, ToolCallContent, ToolCallLocation, ToolKind } from '
 import { printable, summarizeArgs } from '@coxswain/client';
 import type { Json, JsonObject, ToolResult } from '@coxswain/protocol';
 import { ACP_BOUNDS } from './acp-bounds.ts';
-import { bareToolName } from './editor-tool-names.ts';
 
 const KINDS: Readonly<Record<string, ToolKind>> = {
   read_file: 'read',
@@ -31,15 +30,14 @@ export interface CallView {
 
 /** The view of a call by its arguments. @param root the folder that its paths are relative to. */
 export function callView(tool: string, args: Json, root: string): CallView {
-  const bare = bareToolName(tool);
   const members = isObject(args) ? args : {};
-  const path = typeof members.path === 'string' && Object.hasOwn(KINDS, bare) ? resolve(root, members.path) : null;
+  const path = typeof members.path === 'string' && Object.hasOwn(KINDS, tool) ? resolve(root, members.path) : null;
   const line = typeof members.offset === 'number' ? members.offset : null;
-  const content = path === null ? [] : diffOf(bare, members, path);
+  const content = path === null ? [] : diffOf(tool, members, path);
   return {
-    title: printable(`${bare} ${summarizeArgs(args)}`.trim()),
+    title: printable(`${tool} ${summarizeArgs(args)}`.trim()),
     name: tool,
-    kind: KINDS[bare] ?? 'other',
+    kind: KINDS[tool] ?? 'other',
     rawInput: args,
     ...(path === null ? {} : { locations: [line === null ? { path } : { path, line }] }),
     ...(content.length === 0 ? {} : { content }),

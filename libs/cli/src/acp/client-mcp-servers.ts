@@ -54,7 +54,7 @@ function freeName(given: string, taken: McpServers): string | null {
   }
 }
 
-/** @throws RequestError where a folder is not absolute. */
+/** A folder as a session is started for it. @throws RequestError where it is not absolute. */
 export function absoluteFolder(cwd: string): string {
   if (!isAbsolute(cwd)) throw invalidParams(`cwd: an absolute path is needed, not "${cwd.slice(0, 256)}"`, 'cwd');
   return cwd;

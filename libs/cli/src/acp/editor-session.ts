@@ -2,12 +2,19 @@
  * One session as an editor has it open. What happens in it is shown in the order of its journal, whoever has caused it;
  * what the editor sends is sent in the order in which it came.
  */
-import { type AgentContext, methods, type PromptResponse, type SessionUpdate } from '@agentclientprotocol/sdk';
+import {
+  type AgentContext,
+  methods,
+  type PromptResponse,
+  type SessionUpdate,
+  type ToolCallContent,
+} from '@agentclientprotocol/sdk';
 import { newCommandId, type Session, SessionNotFoundError, type UiEvent, type WatchItem } from '@coxswain/client';
 import { hasEnded, type JournalRecord, type StateValue, topState } from '@coxswain/protocol';
 import { ChildApprovals } from '../run/child-approvals.ts';
 import { ACP_BOUNDS } from './acp-bounds.ts';
 import { deferred } from './deferred.ts';
+import type { EditorTools } from './editor-tools.ts';
 import type { LivingBus } from './living-bus.ts';
 import { type OwnPrompt, OwnPrompts } from './own-prompts.ts';
 import { type Asked, PermissionRequests } from './permission-requests.ts';
@@ -44,6 +51,7 @@ export class EditorSession {
   readonly #childWaiting = new Map<string, Asked['event']>();
   readonly #children: ChildApprovals;
   readonly #present = deferred<void>();
+  #tools: EditorTools | null = null;
   #start: EditorSessionOptions['start'];
   #state: StateValue = '';
   /** Up to this record it is history. */
@@ -112,6 +120,11 @@ export class EditorSession {
     this.settings = this.#updates.settings ?? this.settings;
   }
 
+  /** Adds something to what is shown of a call that runs. */
+  showInCall(callId: string, content: ToolCallContent): Promise<void> {
+    return this.show(this.#updates.added(callId, content));
+  }
+
   /** Sends a prompt and waits for the end of the run that has it. */
   async prompt(text: string): Promise<PromptResponse> {
     const prompt = this.#prompts.add(text);
@@ -137,12 +150,18 @@ export class EditorSession {
     return this.#inOrder(async () => task(await this.session()));
   }
 
+  /** Its editor's own tools, which are served as long as it is open. */
+  hold(tools: EditorTools): void {
+    this.#tools = tools;
+  }
+
   /** Leaves the session, which goes on. */
-  close(): void {
+  async close(): Promise<void> {
     this.#feed.close();
     this.#children.close();
     this.#permissions.close();
     for (const prompt of this.#prompts.open) prompt.settle({ stopReason: 'cancelled' });
+    await this.#tools?.close();
   }
 
   /** Shows something now. */

@@ -1,7 +1,7 @@
 /** How a session began, as far as lists and editors ask for it: read from its first record. */
 import type { Client, SessionListing } from '@coxswain/client';
 import { printable } from '@coxswain/client';
-import { type JournalRecord, modelName, type StartSettings, textOf } from '@coxswain/protocol';
+import { type JournalRecord, modelName, type StandIns, type StartSettings, textOf } from '@coxswain/protocol';
 import { ACP_BOUNDS } from './acp-bounds.ts';
 
 /** See the top of the file. */
@@ -11,6 +11,8 @@ export interface Beginning {
   readonly title: string;
   readonly model: string | undefined;
   readonly mode: string | undefined;
+  /** Tools of an editor's that its start has named. */
+  readonly standIns: StandIns;
   /** Whether another session has started it, for a call of its own. */
   readonly isChild: boolean;
 }
@@ -31,6 +33,7 @@ export function beginningIn(record: JournalRecord): Beginning | null {
     title: printable(line.trim()).slice(0, ACP_BOUNDS.titleMaxChars),
     model: modelName(settings),
     mode: settings.mode,
+    standIns: settings.stand_ins ?? {},
     isChild: parent !== undefined,
   };
 }

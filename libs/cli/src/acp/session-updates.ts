@@ -1,5 +1,5 @@
 /** From a session's records and deltas to the updates of the protocol: each text once, each call from its beginning to its end. */
-import type { SessionUpdate, StopReason as TurnEnd } from '@agentclientprotocol/sdk';
+import type { SessionUpdate, ToolCallContent, StopReason as TurnEnd } from '@agentclientprotocol/sdk';
 import { createEventTranslator, printable, type UiEvent, type UiEventOf } from '@coxswain/client';
 import { callsOf, type Delta, type JournalRecord, type SessionEvent, type StopReason } from '@coxswain/protocol';
 import { type CallView, callView, resultContent, textContent } from './call-view.ts';
@@ -40,6 +40,15 @@ export class SessionUpdates {
   /** What the session works with, once its persona is known. */
   get settings(): SessionSettings | null {
     return this.#settings;
+  }
+
+  /** Adds something to what is shown of a call that runs. */
+  added(callId: string, content: ToolCallContent): SessionUpdate[] {
+    const view = this.#calls.get(callId);
+    if (!view) return [];
+    const all = [...(view.content ?? []), content];
+    this.#calls.set(callId, { ...view, content: all });
+    return [{ sessionUpdate: 'tool_call_update', toolCallId: callId, content: all }];
   }
 
   /** What a piece of a running answer shows. */

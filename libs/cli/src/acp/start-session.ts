@@ -1,6 +1,6 @@
 /** What a session of an editor is started with: the flags of `cox acp`, and what the editor says of it. */
 import { type BodyInput, ReceiptTimeoutError, type Session } from '@coxswain/client';
-import type { McpServers, PermissionRule } from '@coxswain/protocol';
+import type { McpServers, StandIns } from '@coxswain/protocol';
 import { typedIn } from '../instance/state-dir.ts';
 import { CliError, EXIT } from '../line/cli-error.ts';
 import type { Invocation } from '../line/command-spec.ts';
@@ -13,8 +13,8 @@ export interface Started {
   readonly root: string;
   readonly mcpServers: McpServers;
   readonly settings: SessionSettings;
-  /** Rules behind those of the flags. */
-  readonly rules: readonly PermissionRule[];
+  /** Built-in tools that the editor carries out itself. */
+  readonly standIns: StandIns;
 }
 
 type Flags = Pick<Invocation, 'flags' | 'env'>;
@@ -38,9 +38,9 @@ export async function sendStart(
   session: Session,
   prompt: string,
   id: string,
-  { root, mcpServers, settings, rules }: Started,
+  { root, mcpServers, settings, standIns }: Started,
 ): Promise<void> {
-  const { model: flagged, mode: _mode, mcp_servers, permissions, ...body } = await startBody({ flags, env }, prompt);
+  const { model: flagged, mode: _mode, mcp_servers, ...body } = await startBody({ flags, env }, prompt);
   const { model, mode } = settings;
   // A model that nobody has chosen is the persona's, with all that it says of it.
   const isPersonas = flagged === undefined && model === (await offeredBy({ flags, env })).models[0];
@@ -50,9 +50,7 @@ export async function sendStart(
     ...(isPersonas || model === undefined ? {} : { model }),
     ...(mode === undefined ? {} : { mode }),
     mcp_servers: { ...mcp_servers, ...mcpServers },
-    ...(permissions === undefined && rules.length === 0
-      ? {}
-      : { permissions: { rules: [...(permissions?.rules ?? []), ...rules] } }),
+    ...(Object.keys(standIns).length === 0 ? {} : { stand_ins: standIns }),
   };
   try {
     await session.send('start', start, { id, wait: 'accepted', timeoutMs: ACP_BOUNDS.acceptedWithinMs });

@@ -42,7 +42,7 @@ export const run: CommandRun = async (invocation) => {
     }
     if (!isLeft) open.gone.throwIfAborted();
     const isBusy = agent.isBusy;
-    agent.close();
+    await agent.close();
     if (open.embedded && isBusy) await leaveRunning(open, say);
   });
   told.release();
