@@ -1,5 +1,6 @@
 /** `cox acp`. */
 import { Readable, Writable } from 'node:stream';
+import { MessageTooLargeError } from '@agentclientprotocol/sdk';
 import { LivingBus } from '../acp/living-bus.ts';
 import { serveAcp } from '../acp/serve-acp.ts';
 import { offeredBy, sendStart } from '../acp/start-session.ts';
@@ -46,6 +47,8 @@ export const run: CommandRun = async (invocation) => {
     if (open.embedded && isBusy) await leaveRunning(open, say);
   });
   told.release();
+  const { reason } = connection.signal;
+  if (reason instanceof MessageTooLargeError) say(`cox acp: ${reason.message}`);
   connection.close();
   return EXIT.ok;
 };
