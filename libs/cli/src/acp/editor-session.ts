@@ -9,16 +9,15 @@ import {
   type SessionUpdate,
   type ToolCallContent,
 } from '@agentclientprotocol/sdk';
-import { newCommandId, type Session, SessionNotFoundError, type UiEvent, type WatchItem } from '@coxswain/client';
+import { newCommandId, type Session, SessionNotFoundError, type WatchItem } from '@coxswain/client';
 import { hasEnded, type JournalRecord, type StateValue, topState } from '@coxswain/protocol';
-import { ChildApprovals } from '../run/child-approvals.ts';
 import { ACP_BOUNDS } from './acp-bounds.ts';
 import { deferred } from './deferred.ts';
 import type { EditorTools } from './editor-tools.ts';
 import type { LivingBus } from './living-bus.ts';
 import { type OwnPrompt, OwnPrompts } from './own-prompts.ts';
-import { type Asked, PermissionRequests } from './permission-requests.ts';
 import { asRequestError, hasCode } from './request-errors.ts';
+import { SessionApprovals } from './session-approvals.ts';
 import { SessionFeed } from './session-feed.ts';
 import type { SessionSettings } from './session-settings.ts';
 import { SessionUpdates } from './session-updates.ts';
@@ -42,14 +41,10 @@ export class EditorSession {
   readonly root: string;
   settings: SessionSettings;
   readonly #client: AgentContext;
-  readonly #bus: LivingBus;
   readonly #feed: SessionFeed;
   readonly #updates: SessionUpdates;
   readonly #prompts = new OwnPrompts();
-  readonly #permissions: PermissionRequests;
-  readonly #waiting = new Map<string, Asked>();
-  readonly #childWaiting = new Map<string, Asked['event']>();
-  readonly #children: ChildApprovals;
+  readonly #approvals: SessionApprovals;
   readonly #present = deferred<void>();
   #tools: EditorTools | null = null;
   #start: EditorSessionOptions['start'];
@@ -63,27 +58,12 @@ export class EditorSession {
     this.id = id;
     this.root = root;
     this.settings = settings;
-    this.#bus = bus;
     this.#client = client;
     this.#start = start;
     this.#updates = new SessionUpdates({ root, isShown: (commandId) => this.#prompts.has(commandId) });
-    this.#permissions = new PermissionRequests({
-      client,
-      sessionId: id,
-      root,
-      sessionOf: async (other) => (await bus.open()).client.session(other),
-    });
+    this.#approvals = new SessionApprovals({ client, bus, sessionId: id, root });
     this.#feed = new SessionFeed(bus, id, { take: (item) => this.#take(item), ended: (error) => this.#lost(error) });
     this.#present.promise.catch(() => undefined);
-    this.#children = new ChildApprovals({
-      sessionOf: (child) => this.#sessionNow(child),
-      saw: (_record, events, child) => {
-        for (const event of events)
-          if (event.type === 'approval_needed') this.#childWaiting.set(`${child.id}/${event.call_id}`, event);
-        this.#ask();
-      },
-      lost: (child, error) => process.stderr.write(`cox acp: ${child.id} is not followed any more: ${error.message}\n`),
-    });
   }
 
   /** The session's handle, on the bus that is open now. */
@@ -158,8 +138,7 @@ export class EditorSession {
   /** Leaves the session, which goes on. */
   async close(): Promise<void> {
     this.#feed.close();
-    this.#children.close();
-    this.#permissions.close();
+    this.#approvals.close();
     for (const prompt of this.#prompts.open) prompt.settle({ stopReason: 'cancelled' });
     await this.#tools?.close();
   }
@@ -174,12 +153,6 @@ export class EditorSession {
     const done = this.#sending.then(task);
     this.#sending = done.catch(() => undefined);
     return done;
-  }
-
-  #sessionNow(id: string): Session {
-    const { now } = this.#bus;
-    if (!now) throw new Error('no bus is open');
-    return now.client.session(id);
   }
 
   async #deliver(prompt: OwnPrompt): Promise<void> {
@@ -244,35 +217,18 @@ export class EditorSession {
     if (!record) return;
     const { updates, events } = this.#updates.record(record);
     this.#state = record.state;
-    for (const event of events) this.#note(event);
+    for (const event of events) this.#approvals.add(event);
     const isHistory = record.n <= this.#history;
     if (!isHistory || this.#showsHistory) await this.show(updates);
     this.#settle(record);
     if (record.n < this.#history) return;
     this.#present.resolve();
-    this.#children.begin();
-    this.#ask();
+    this.#approvals.ask();
   }
 
   #settle(record: JournalRecord): void {
     const [next] = this.#prompts.take(record).filter(({ isTakenBack }) => !isTakenBack);
     if (next) this.#begin(next);
-  }
-
-  #note(event: UiEvent): void {
-    this.#children.add(event);
-    if (event.type === 'approval_needed') this.#waiting.set(event.call_id, { sessionId: this.id, event });
-    else if (event.type === 'approval_settled' || event.type === 'call_ended') this.#waiting.delete(event.call_id);
-    else if (event.type === 'run_ended') this.#waiting.clear();
-  }
-
-  #ask(): void {
-    const below = this.#children.list.flatMap(({ session, call_id }) => {
-      const event = this.#childWaiting.get(`${session.id}/${call_id}`);
-      return event ? [{ sessionId: session.id, event }] : [];
-    });
-    if (this.#childWaiting.size > 0 && below.length === 0) this.#childWaiting.clear();
-    this.#permissions.sync([...this.#waiting.values(), ...below]);
   }
 
   #lost(error: Error): void {
