@@ -59,6 +59,7 @@ const LAYERS: Readonly<Record<string, LayerRule>> = {
 
 /** Rooms of the vendors that must not spread. A vendor that is not listed may stand wherever it is declared. */
 const VENDOR_ROOMS: Readonly<Record<string, readonly string[]>> = {
+  '@agentclientprotocol/*': ['@coxswain/cli'],
   '@ai-sdk/*': ['@coxswain/adapter-models'],
   '@modelcontextprotocol/*': ['@coxswain/adapter-mcp', '@coxswain/mcp'],
   '@nats-io/*': ['@coxswain/adapter-nats', '@coxswain/client'],

@@ -65,6 +65,12 @@ export async function announce<T extends { readonly since: string }>(
   throw new ClientError('tool_not_announced', `the announcement of ${name} was overtaken ${WRITES_MAX} times`);
 }
 
+/** Takes an announcement back, where one stands there. @throws what the bus throws. */
+export async function takeBack<T>(bus: CommandBus, key: Announced<T>): Promise<void> {
+  const { value, revision } = await announcedNow(bus, key);
+  if (value !== null) await written(bus, key.subject, '', revision, { 'KV-Operation': 'DEL' });
+}
+
 /** Reads what stands under a key: its own alone, by a subject that permissions can name. @throws as {@link announce}. */
 export async function announcedNow<T>(bus: CommandBus, { subject, schema }: Announced<T>): Promise<Standing<T>> {
   if (await streamIsMissing(bus, REGISTRY)) throw new BusNotPreparedError();

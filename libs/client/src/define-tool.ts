@@ -42,6 +42,8 @@ export interface ServedToolDefinition<Schema = ArgumentSchema | JsonObject> exte
   readonly name: string;
   /** For the model. */
   readonly description: string;
+  /** The one session that has it, where its start names it among its `stand_ins`; others neither see nor call it. */
+  readonly forSession?: string | undefined;
   /** Of the arguments: a Zod object, or JSON Schema. Calls that do not fit it never reach the function. */
   readonly schema: Schema;
   /**
@@ -80,7 +82,7 @@ export async function checkTool(given: unknown): Promise<CheckedTool> {
   const tool = given as ServedToolDefinition;
   if (typeof tool !== 'object' || tool === null || typeof tool.run !== 'function')
     throw new ToolDefinitionError('what is to be served is no tool: defineTool({ name, description, schema, run })');
-  const { name, description, schema, run: _, ...traits } = tool;
+  const { name, description, forSession, schema, run: _, ...traits } = tool;
   const said = `the tool ${JSON.stringify(name)?.slice(0, 140)}`;
   const input_schema = jsonSchemaOf(schema, said);
   // Read as it will be announced, with a time that fits in place of the one that is known then.
@@ -91,6 +93,7 @@ export async function checkTool(given: unknown): Promise<CheckedTool> {
     description,
     input_schema,
     traits: { ...DEFAULT_TRAITS, ...traits },
+    ...(forSession === undefined ? {} : { for_session: forSession }),
   });
   if (!read.ok) throw new ToolDefinitionError(`${said} is not valid: ${problemSentences(read.problems)[0]}`);
   const { v: _v, since: _since, ...announced } = read.data;

@@ -42,7 +42,7 @@ export interface ServedTool {
   readonly instance: string;
   /** Serves another version of the tool from now on. @throws ToolDefinitionError; then the one before is served. */
   update(tool: ServedToolDefinition): Promise<void>;
-  /** Takes no more calls, and resolves when those that it has have ended. The announcement stays. */
+  /** Takes no more calls, and resolves when those that it has have ended. The announcement stays, but for one session's own. */
   stop(): Promise<void>;
   /** Gives its calls up, for a process that cannot go on: hosts hold them to be in doubt at once. @returns how many there were. */
   abandon(): number;
@@ -142,7 +142,10 @@ export async function serveToolOn(
     stop() {
       // What nobody would serve any more is not announced.
       versions.stop();
-      stopping ??= serving.stop();
+      stopping ??= serving.stop().then(async () => {
+        // What is one session's alone is nothing that another process will serve.
+        if (tool.announced.for_session !== undefined && !nc.isClosed()) await versions.withdraw();
+      });
       return stopping;
     },
     abandon() {

@@ -18,7 +18,7 @@ import {
   toolDigest,
 } from '@coxswain/protocol';
 import type { Msg } from '@nats-io/nats-core';
-import { type Announced, announce, announcedNow, type Standing, type When } from './announce-tool.ts';
+import { type Announced, announce, announcedNow, type Standing, takeBack, type When } from './announce-tool.ts';
 import type { CheckedTool } from './define-tool.ts';
 import type { CommandBus } from './send-command.ts';
 
@@ -30,6 +30,8 @@ export interface ToolVersions {
   announceNext(tool: CheckedTool): Promise<void>;
   /** Announces it where nothing is announced. @throws as `announce`. */
   announceWhereMissing(): Promise<void>;
+  /** Takes the announcement back, where nobody else serves it. @throws what the bus throws. */
+  withdraw(): Promise<void>;
   /** Sees to N3 from now on. */
   begin(): void;
   stop(): void;
@@ -180,6 +182,11 @@ export function watchToolVersions(bus: CommandBus, tenant: TenantId, own: OwnVer
       // What was heard before the connection was lost says nothing of now.
       listeningSinceMs = performance.now();
       await put(own.tool(), 'where_missing');
+    },
+    async withdraw() {
+      served();
+      // Somebody else who serves it goes on.
+      if (others.size === 0) await takeBack(bus, key(own.tool()));
     },
     begin: rouse,
     stop() {

@@ -6,6 +6,7 @@ import type {
   ParkRequest,
   SessionRef,
   Skill,
+  StandIns,
   ToolDefinition,
   ToolResult,
 } from '@coxswain/protocol';
@@ -64,6 +65,8 @@ export type ToolProbe =
 export interface Toolset {
   /** In the order in which they were configured. */
   readonly tools: readonly ToolDefinition[];
+  /** Names of tools among them that go before those of other sources, as of now: they stand in for those. */
+  readonly standsIn?: readonly string[];
   /**
    * Runs one call.
    * Contract: never rejects; a tool that throws is an `error` outcome. When `signal` aborts, the tool is told; a call
@@ -91,6 +94,8 @@ export interface ToolsetSpec {
   /** Absolute path of the session's root folder. */
   readonly root: string;
   readonly mcpServers: McpServers;
+  /** Tools of the bus that carry out built-in ones for the session. */
+  readonly standIns?: StandIns | undefined;
   /**
    * The persona, where processes of its own serve it and run its tools. `tools`: as the session has pinned them; without it
    * those that are announced are given.

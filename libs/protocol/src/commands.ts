@@ -16,7 +16,7 @@ import { RememberScope } from './remembered-rules.ts';
 import { REMINDER_FIELDS } from './reminders.ts';
 import { readStrictly, type SchemaProblem } from './schema-problems.ts';
 import { type Mode, ModeInput } from './seams.ts';
-import { ToolSelection } from './tool-selection.ts';
+import { StandIns, ToolSelection } from './tool-selection.ts';
 
 const Text = z.string().refine(saysSomething, { error: 'must not be empty' });
 
@@ -78,6 +78,7 @@ export const StartSettings = z.strictObject({
   max_turns: z.number().int().min(1).max(1_000_000).optional(),
   limits: Limits.optional(),
   tools: ToolSelection.optional(),
+  stand_ins: StandIns.optional(),
   mcp_servers: McpServers.optional(),
   permissions: Permissions.optional(),
   root: z.string().min(1).max(4_096).optional(),

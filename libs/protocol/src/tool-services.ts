@@ -58,6 +58,8 @@ export const ToolAnnouncement = z.strictObject({
   since: z.iso.datetime(),
   ...ToolDefinition.omit({ source: true, max_output: true }).shape,
   name: BusToolName,
+  /** Only this session has it, and only under the name that its start gives it. */
+  for_session: z.string().regex(ID_PATTERN).optional(),
 });
 /** See {@link ToolAnnouncement}. */
 export type ToolAnnouncement = z.infer<typeof ToolAnnouncement>;

@@ -186,13 +186,14 @@ async function provision(
   if (isFailure(hooks)) return failed(hooks);
   const root = pinned.root ?? settings.root ?? ports.defaultRoot;
   const mcpServers = { ...persona.mcp_servers, ...settings.mcp_servers };
+  const { stand_ins: standIns } = settings;
   const serving = served && { name: persona.name, version: personaVersion(persona), tools: pinned.servedTools };
   const { skills } = persona;
   const [modelProblem, remembered, toolset] = await Promise.all([
     // Whoever serves the persona says whether its model can be asked.
     served ? null : ports.models.check(model).catch(unasked),
     rulesOf(ports, ref, persona),
-    ports.tools.open({ ref, root, mcpServers, served: serving, onFeedback, results, skills }, signal),
+    ports.tools.open({ ref, root, mcpServers, standIns, served: serving, onFeedback, results, skills }, signal),
   ]);
   if (modelProblem || isFailure(remembered) || isFailure(toolset)) {
     if (!isFailure(toolset)) await toolset.close();

@@ -436,6 +436,7 @@ export class SessionWorker implements EffectWorker {
       ref: this.#ref,
       root: persona.root,
       mcpServers,
+      standIns: settings?.stand_ins,
       served: persona.served ? { name, version, tools: toolsOfPersona(transcript.frame.tools) } : undefined,
       onFeedback: this.#feedback,
       results: this.#results,

@@ -2,6 +2,7 @@
 import type { Log } from '@coxswain/ports';
 import {
   parseBusTool,
+  type SessionRef,
   STREAMS,
   subjects,
   type TenantId,
@@ -20,8 +21,15 @@ import { watchRegistry } from './watch-registry.ts';
 
 /** See the top of the file. */
 export interface ToolPresence {
-  /** Every tool of a tenant that is announced, also those that nobody serves at the moment, by name. */
+  /** Every tool of a tenant that is announced for all of its sessions, also those that nobody serves at the moment, by name. */
   tools(tenant: TenantId): readonly ToolDefinition[];
+  /** A tool that is announced for one session alone. */
+  toolFor(ref: SessionRef, name: string): ToolDefinition | undefined;
+  /**
+   * Reads those announcements that are not known yet: what was announced a moment ago counts for a session that begins now. Never
+   * rejects.
+   */
+  learn(tenant: TenantId, names: readonly string[]): Promise<void>;
   /** Whether an instance takes calls, as far as is known. */
   isServed(tenant: TenantId, name: string): boolean;
   /** Instances that may know of calls: those that serve and those that drain. */
@@ -131,9 +139,25 @@ export async function watchToolPresence(nc: NatsConnection, log: Log): Promise<T
     tools: (tenant) =>
       [...tools]
         .flatMap(([key, { announcement }]) =>
-          announcement && key === `${tenant}.${announcement.name}` ? [definitionOf(announcement)] : [],
+          announcement && announcement.for_session === undefined && key === `${tenant}.${announcement.name}`
+            ? [definitionOf(announcement)]
+            : [],
         )
         .sort((a, b) => (a.name < b.name ? -1 : 1)),
+    toolFor({ tenant, sessionId }, name) {
+      const announcement = find(tenant, name)?.announcement;
+      return announcement?.for_session === sessionId ? definitionOf(announcement) : undefined;
+    },
+    async learn(tenant, names) {
+      const unknown = names.filter((name) => !find(tenant, name)?.announcement);
+      try {
+        for (const name of unknown)
+          for (const stored of (await readKeys(nc, STREAMS.registry, subjects.toolAnnouncement(tenant, name))).values())
+            take(stored, isTakenBack(stored), true);
+      } catch (error) {
+        log.warn({ tenant, error }, 'what stands in for built-in tools could not be looked up');
+      }
+    },
     isServed(tenant, name) {
       const tool = find(tenant, name);
       if (!tool?.announcement) return false;

@@ -1,6 +1,6 @@
 /** The tool port on the bus: the tools that processes of a tenant serve. */
 import type { Log, ToolSource } from '@coxswain/ports';
-import { isKeyOf, type TenantId } from '@coxswain/protocol';
+import { isKeyOf, type TenantId, type ToolDefinition } from '@coxswain/protocol';
 import type { NatsConnection } from '@nats-io/nats-core';
 import { createNatsToolCalls } from './nats-tool-calls.ts';
 import { watchToolPresence } from './nats-tool-presence.ts';
@@ -24,16 +24,35 @@ export async function createNatsTools(nc: NatsConnection, log: Log): Promise<Nat
   return {
     yields: true,
     names: (tenant) => presence.tools(tenant).map(({ name }) => name),
-    async open({ ref }) {
-      const named = (idempotencyKey: string, tool: string, epoch: number) => ({ idempotencyKey, ref, tool, epoch });
+    async open({ ref, standIns = {} }) {
+      await presence.learn(ref.tenant, Object.values(standIns));
+      /** Those that carry out a built-in tool for the session now, by its name. */
+      const standing = () =>
+        new Map(
+          Object.entries(standIns).flatMap(([name, announced]): [string, ToolDefinition][] => {
+            const tool = presence.toolFor(ref, announced);
+            return tool && presence.isServed(ref.tenant, announced) ? [[name, tool]] : [];
+          }),
+        );
+      // Also of one that has just gone: its calls may still be asked after.
+      const announced = (tool: string) => (standIns as Readonly<Record<string, string>>)[tool] ?? tool;
+      const named = (idempotencyKey: string, tool: string, epoch: number) => ({
+        idempotencyKey,
+        ref,
+        tool: announced(tool),
+        epoch,
+      });
       return {
         get tools() {
-          return presence.tools(ref.tenant);
+          return [...[...standing()].map(([name, tool]) => ({ ...tool, name })), ...presence.tools(ref.tenant)];
+        },
+        get standsIn() {
+          return [...standing().keys()];
         },
         async call(call, signal) {
           if (!isKeyOf(call.idempotencyKey, ref.tenant, ref.sessionId))
             return unavailable('the call is of another session');
-          return calls.call(call, signal);
+          return calls.call({ ...call, tool: announced(call.tool) }, signal);
         },
         probe: (key, tool, epoch) => calls.probe(named(key, tool, epoch)),
         stop: (key, tool, reason, epoch) => calls.stop(named(key, tool, epoch), reason),

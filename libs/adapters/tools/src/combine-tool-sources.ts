@@ -8,7 +8,8 @@ import { messageOf } from './tool-problem.ts';
  * Merges sources: they are opened side by side, and their tools stand in the order of the sources. If one cannot be
  * opened, or two have a tool of the same name, the others are closed again and the failure is returned; of several
  * failures the first by order. A name that a later list change brings twice belongs to the first source that has it.
- * Sources that yield stand behind all others, and a name that they bring twice is no failure.
+ * Sources that yield stand behind all others, and a name that they bring twice is no failure. A tool that stands in for
+ * another is in its place as long as it does.
  */
 export function combineToolSources(sources: readonly ToolSource[]): ToolSource {
   const firm = sources.filter(({ yields }) => !yields);
@@ -54,12 +55,15 @@ function duplicateIn(toolsets: readonly Toolset[]): Failure | undefined {
 
 function combined(toolsets: readonly Toolset[]): Toolset {
   // Looked up anew each time, because a toolset's list may change while it is open.
-  const ownerOf = (name: string) => toolsets.find(({ tools }) => tools.some((tool) => tool.name === name));
+  const ownerOf = (name: string) =>
+    toolsets.find(({ standsIn }) => standsIn?.includes(name)) ??
+    toolsets.find(({ tools }) => tools.some((tool) => tool.name === name));
   return {
     get tools(): readonly ToolDefinition[] {
       const seen = new Set<string>();
       return toolsets
         .flatMap(({ tools }) => tools)
+        .map((tool) => ownerOf(tool.name)?.tools.find(({ name }) => name === tool.name) ?? tool)
         .filter(({ name }) => {
           const isFirst = !seen.has(name);
           seen.add(name);

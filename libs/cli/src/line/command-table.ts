@@ -78,6 +78,29 @@ const RUNNING = {
   ...ASKING,
 } satisfies Record<string, FlagSpec>;
 
+/** What `cox acp` starts sessions with; the rest the editor says. */
+const EDITING = {
+  nats: BUS.nats,
+  nkey: BUS.nkey,
+  'state-dir': BUS['state-dir'],
+  port: RUNNING.port,
+  persona: RUNNING.persona,
+  'persona-mode': RUNNING['persona-mode'],
+  crew: RUNNING.crew,
+  model: RUNNING.model,
+  'offer-model': { value: 'PROVIDER/NAME', help: 'Another model that the editor may choose', repeatable: true },
+  'base-url': RUNNING['base-url'],
+  mcp: RUNNING.mcp,
+  allow: RUNNING.allow,
+  ask: RUNNING.ask,
+  deny: RUNNING.deny,
+  'max-turns': RUNNING['max-turns'],
+  'max-tokens': RUNNING['max-tokens'],
+  'max-usd': RUNNING['max-usd'],
+  'max-time': RUNNING['max-time'],
+  manifest: MANIFEST,
+} satisfies Record<string, FlagSpec>;
+
 const INJECTING = {
   ...BUS,
   mode: { value: 'MODE', help: 'finish_step (default), interrupt_immediate or audit_only' },
@@ -549,6 +572,17 @@ export const COMMANDS: readonly CommandSpec[] = [
     },
     examples: ['cox sweep --keep 90d --keep red=365d --dry-run', 'NATS_NKEY=./auth/admin.nk cox sweep --keep 90d'],
     load: () => import('../commands/sweep.ts'),
+  },
+  {
+    name: 'acp',
+    args: [],
+    help: 'Answer an editor on standard input and output, as an agent of the Agent Client Protocol',
+    flags: EDITING,
+    examples: [
+      'cox acp --model anthropic/claude-sonnet-4-5 --offer-model openai/gpt-5',
+      'cox acp --persona ./personas/reviewer',
+    ],
+    load: () => import('../commands/acp.ts'),
   },
   {
     name: 'up',

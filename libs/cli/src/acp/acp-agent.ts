@@ -1,0 +1,247 @@
+/**
+ * An agent of the Agent Client Protocol, version 1 (https://agentclientprotocol.com): an editor's requests, carried out on
+ * sessions of the bus. One connection has as many sessions open as it likes, within a bound; what it leaves goes on.
+ */
+import {
+  type AgentContext,
+  type ClientCapabilities,
+  type InitializeRequest,
+  type InitializeResponse,
+  type ListSessionsRequest,
+  type ListSessionsResponse,
+  type LoadSessionRequest,
+  type LoadSessionResponse,
+  type NewSessionRequest,
+  type NewSessionResponse,
+  PROTOCOL_VERSION,
+  type PromptRequest,
+  type PromptResponse,
+  RequestError,
+} from '@agentclientprotocol/sdk';
+import { newSessionId, type Session, SessionNotFoundError } from '@coxswain/client';
+import { SessionId, type StandIns } from '@coxswain/protocol';
+import { VERSION } from '@coxswain/protocol/version';
+import { ACP_BOUNDS } from './acp-bounds.ts';
+import { absoluteFolder, mcpServersOf } from './client-mcp-servers.ts';
+import { EditorSession } from './editor-session.ts';
+import { EditorTools, standInsFor } from './editor-tools.ts';
+import { EXTENSION_METHODS } from './extensions.ts';
+import type { LivingBus } from './living-bus.ts';
+import { promptText } from './prompt-text.ts';
+import { invalidParams } from './request-errors.ts';
+import { type Beginning, Beginnings, beginningIn } from './session-beginning.ts';
+import { type Offered, SessionSettings } from './session-settings.ts';
+import type { Started } from './start-session.ts';
+
+/** What the agent stands on. */
+export interface AcpAgentOptions {
+  readonly bus: LivingBus;
+  readonly offered: Offered;
+  /** Sends the start of a session with its first prompt. */
+  start(session: Session, prompt: string, commandId: string, started: Started): Promise<void>;
+}
+
+/** What one connection has open. */
+export class AcpAgent {
+  readonly #options: AcpAgentOptions;
+  readonly #sessions = new Map<string, EditorSession>();
+  readonly #beginnings = new Beginnings();
+  #capabilities: ClientCapabilities = {};
+
+  constructor(options: AcpAgentOptions) {
+    this.#options = options;
+  }
+
+  /** What the editor offers. */
+  get capabilities(): ClientCapabilities {
+    return this.#capabilities;
+  }
+
+  /** Whether a run of a session that is open here is under way. */
+  get isBusy(): boolean {
+    return [...this.#sessions.values()].some(({ isBusy }) => isBusy);
+  }
+
+  /** `initialize`: whatever version the editor asks for, this is the one that is spoken. */
+  initialize({ clientCapabilities }: InitializeRequest): InitializeResponse {
+    this.#capabilities = clientCapabilities ?? {};
+    const methods = Object.fromEntries(EXTENSION_METHODS.map((name) => [name, `_session/${name}`]));
+    return {
+      protocolVersion: PROTOCOL_VERSION,
+      agentInfo: { name: 'coxswain', title: 'Coxswain', version: VERSION },
+      authMethods: [],
+      agentCapabilities: {
+        loadSession: true,
+        promptCapabilities: { image: false, audio: false, embeddedContext: true },
+        mcpCapabilities: { http: true, sse: false },
+        sessionCapabilities: { list: {}, resume: {}, close: {}, delete: {} },
+        _meta: { coxswain: { methods, modes: ['finish_step', 'interrupt_immediate', 'audit_only'] } },
+      },
+    };
+  }
+
+  /** `session/new`: it stands on the bus from its first prompt on. */
+  create({ cwd, mcpServers, additionalDirectories }: NewSessionRequest, client: AgentContext): NewSessionResponse {
+    if (additionalDirectories?.length) throw invalidParams('additionalDirectories: a session has one folder, its cwd');
+    const root = absoluteFolder(cwd);
+    const servers = mcpServersOf(mcpServers);
+    const settings = new SessionSettings(this.#options.offered);
+    const id = newSessionId();
+    const session: EditorSession = new EditorSession({
+      id,
+      root,
+      bus: this.#options.bus,
+      client,
+      settings,
+      start: async (on, prompt, commandId) => {
+        const wished = standInsFor(id, this.#capabilities);
+        // Served before it is started: its first run has them.
+        const standIns = (await this.#serve(session, client, wished)) ? wished : {};
+        const started: Started = { root, mcpServers: servers, settings, standIns };
+        await this.#options.start(on, prompt, commandId, started);
+      },
+    });
+    this.#keep(session);
+    return { sessionId: id, ...shown(settings) };
+  }
+
+  /**
+   * `session/load` and `session/resume`: a session that is on the bus, whoever has started it.
+   * @param shows whether what has been is shown.
+   */
+  async open(request: LoadSessionRequest, client: AgentContext, shows: boolean): Promise<LoadSessionResponse> {
+    const { sessionId: id, cwd, mcpServers } = request;
+    absoluteFolder(cwd);
+    const kept = mcpServersOf(mcpServers);
+    const open = this.#sessions.get(id);
+    if (open && !open.isStarted) return shown(open.settings);
+    if (open?.awaitsEnd)
+      throw new RequestError(-32_603, `a prompt of ${id} is under way on this connection`, { code: 'session_busy' });
+    const { bus, offered } = this.#options;
+    const beginning = await this.#beginningOf(id);
+    const root = beginning?.root || null;
+    if (root !== null && root !== cwd)
+      process.stderr.write(`cox acp: ${id} works in ${root}, where it was started, and not in ${cwd}\n`);
+    if (Object.keys(kept).length > 0)
+      process.stderr.write(
+        `cox acp: ${id} has the MCP servers that it was started with; those named now are not added\n`,
+      );
+    await open?.close();
+    const settings = new SessionSettings({ ...offered, modes: {} }, true);
+    const session = new EditorSession({ id, root: root ?? cwd, bus, client, settings, start: null });
+    this.#keep(session);
+    try {
+      await this.#serve(session, client, this.#named(id, beginning?.standIns ?? {}));
+      await session.load(shows);
+    } catch (error) {
+      this.#sessions.delete(id);
+      await session.close();
+      throw error;
+    }
+    return shown(session.settings);
+  }
+
+  /** `session/list`: the newest first, those that other sessions have started for calls of theirs left out. */
+  async list({ cwd, cursor }: ListSessionsRequest): Promise<ListSessionsResponse> {
+    const { client } = await this.#options.bus.open();
+    const { listedPerPage: limit } = ACP_BOUNDS;
+    const { sessions, next_cursor } = await client.listSessions({ limit, cursor: cursor ?? undefined });
+    const beginnings = await this.#beginnings.of(client, sessions);
+    const listed = sessions.flatMap((session, index) => {
+      const beginning = beginnings[index];
+      if (!beginning || beginning.isChild || (cwd && beginning.root !== cwd)) return [];
+      const { session_id: sessionId, at: updatedAt, state, stop_reason } = session;
+      const { root, title } = beginning;
+      return [{ sessionId, cwd: root, title, updatedAt, _meta: { coxswain: { state, stop_reason } } }];
+    });
+    return { sessions: listed, ...(next_cursor === null ? {} : { nextCursor: next_cursor }) };
+  }
+
+  /** `session/prompt`. */
+  async prompt(
+    { sessionId, prompt }: PromptRequest,
+    gone: AbortSignal,
+    isConnected: () => boolean,
+  ): Promise<PromptResponse> {
+    const session = this.session(sessionId);
+    const text = promptText(prompt);
+    // Taken back by the editor is cancelled; an editor that has gone leaves its session at work.
+    const cancel = () => {
+      if (isConnected()) session.cancel().catch((error: Error) => process.stderr.write(`cox acp: ${error.message}\n`));
+    };
+    gone.addEventListener('abort', cancel, { once: true });
+    try {
+      return await session.prompt(text);
+    } finally {
+      gone.removeEventListener('abort', cancel);
+    }
+  }
+
+  /** `session/close`: ends what it does, and leaves it. */
+  async end(sessionId: string): Promise<void> {
+    const session = this.session(sessionId);
+    if (session.isStarted) await session.cancel();
+    this.#sessions.delete(sessionId);
+    await session.close();
+  }
+
+  /** `session/delete`: for good, and for everybody. A session that works is not deleted. */
+  async remove(sessionId: string): Promise<void> {
+    const open = this.#sessions.get(sessionId);
+    if (!open || open.isStarted) {
+      if (!SessionId.safeParse(sessionId).success) throw RequestError.sessionNotFound(sessionId);
+      const { client } = await this.#options.bus.open();
+      const session = client.session(sessionId);
+      await session.delete('deleted in the editor', { wait: 'accepted', timeoutMs: ACP_BOUNDS.acceptedWithinMs });
+    }
+    this.#sessions.delete(sessionId);
+    await open?.close();
+  }
+
+  /** A session that is open. @throws RequestError where there is none of the id. */
+  session(id: string): EditorSession {
+    const session = this.#sessions.get(id);
+    if (!session) throw RequestError.sessionNotFound(id);
+    return session;
+  }
+
+  /** Leaves all of them. */
+  async close(): Promise<void> {
+    const sessions = [...this.#sessions.values()];
+    this.#sessions.clear();
+    await Promise.all(sessions.map((session) => session.close()));
+  }
+
+  #keep(session: EditorSession): void {
+    if (this.#sessions.size >= ACP_BOUNDS.sessionsMax && !this.#sessions.has(session.id))
+      throw invalidParams(`${ACP_BOUNDS.sessionsMax} sessions are open on this connection; close one (session/close)`);
+    this.#sessions.set(session.id, session);
+  }
+
+  async #serve(session: EditorSession, client: AgentContext, standIns: StandIns): Promise<boolean> {
+    const { id: sessionId, root } = session;
+    const { bus } = this.#options;
+    const show = session.showInCall.bind(session);
+    const tools = new EditorTools({ bus, client, sessionId, root, show });
+    session.hold(tools);
+    return tools.serve(standIns);
+  }
+
+  /** Of the tools that a start has named, those that this editor can serve: a copy of a session names those of another. */
+  #named(id: string, named: StandIns): StandIns {
+    const own = Object.entries(standInsFor(id, this.#capabilities));
+    return Object.fromEntries(own.filter(([tool, name]) => named[tool as keyof StandIns] === name));
+  }
+
+  async #beginningOf(id: string): Promise<Beginning | null> {
+    if (!SessionId.safeParse(id).success) throw RequestError.sessionNotFound(id);
+    const { client } = await this.#options.bus.open();
+    for await (const { record } of client.session(id).journal()) return beginningIn(record);
+    throw new SessionNotFoundError(id);
+  }
+}
+
+function shown(settings: SessionSettings): Pick<NewSessionResponse, 'modes' | 'configOptions'> {
+  const { modes, options } = settings;
+  return { ...(modes === null ? {} : { modes }), configOptions: options };
+}

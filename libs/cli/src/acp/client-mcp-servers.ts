@@ -1,0 +1,61 @@
+/** MCP servers as an editor names them, as a start names them. */
+import { isAbsolute } from 'node:path';
+import type { McpServer as EditorServer } from '@agentclientprotocol/sdk';
+import type { McpServers } from '@coxswain/protocol';
+import { ACP_BOUNDS } from './acp-bounds.ts';
+import { invalidParams } from './request-errors.ts';
+
+const NAME_MAX_CHARS = 48;
+
+/**
+ * The servers under names that can stand in the names of their tools.
+ * @throws RequestError naming the server that cannot be used.
+ */
+export function mcpServersOf(given: readonly EditorServer[]): McpServers {
+  if (given.length > ACP_BOUNDS.mcpServersMax)
+    throw invalidParams(
+      `mcpServers: ${given.length} servers, at most ${ACP_BOUNDS.mcpServersMax} are taken`,
+      'mcpServers',
+    );
+  const servers: McpServers = {};
+  for (const [index, server] of given.entries()) {
+    const name = freeName(server.name, servers);
+    if (name === null) throw invalidParams(`mcpServers.${index}.name: it has no letter or digit`, 'mcpServers');
+    servers[name] = serverOf(server, `mcpServers.${index}`);
+  }
+  return servers;
+}
+
+function serverOf(server: EditorServer, field: string): McpServers[string] {
+  if (!('type' in server)) {
+    const { command, args, env } = server;
+    if (command.trim() === '') throw invalidParams(`${field}.command: it is empty`, field);
+    const variables = Object.fromEntries(env.map(({ name, value }) => [name, value]));
+    return { command, args, env: variables };
+  }
+  if (server.type !== 'http')
+    throw invalidParams(`${field}.type: ${server.type} is not there; stdio and http (Streamable HTTP) are`, field);
+  if (!/^https?:\/\/\S+$/.test(server.url)) throw invalidParams(`${field}.url: it is no http or https address`, field);
+  const headers = Object.fromEntries(server.headers.map(({ name, value }) => [name, value]));
+  return { type: 'http', url: server.url, headers };
+}
+
+/** Each server's tools are named `<server>__<tool>`, in what every provider takes. */
+function freeName(given: string, taken: McpServers): string | null {
+  const name = given
+    .replace(/[^A-Za-z0-9_-]+/g, '_')
+    .replace(/__+/g, '_')
+    .slice(0, NAME_MAX_CHARS);
+  if (!/[A-Za-z0-9]/.test(name)) return null;
+  for (let count = 1; ; count++) {
+    const suffix = count === 1 ? '' : `-${count}`;
+    const free = `${name.slice(0, NAME_MAX_CHARS - suffix.length)}${suffix}`;
+    if (!Object.hasOwn(taken, free)) return free;
+  }
+}
+
+/** A folder as a session is started for it. @throws RequestError where it is not absolute. */
+export function absoluteFolder(cwd: string): string {
+  if (!isAbsolute(cwd)) throw invalidParams(`cwd: an absolute path is needed, not "${cwd.slice(0, 256)}"`, 'cwd');
+  return cwd;
+}

@@ -1,0 +1,239 @@
+/**
+ * One session as an editor has it open. What happens in it is shown in the order of its journal, whoever has caused it;
+ * what the editor sends is sent in the order in which it came.
+ */
+import {
+  type AgentContext,
+  methods,
+  type PromptResponse,
+  type SessionUpdate,
+  type ToolCallContent,
+} from '@agentclientprotocol/sdk';
+import { newCommandId, type Session, SessionNotFoundError, type WatchItem } from '@coxswain/client';
+import { hasEnded, type JournalRecord, type StateValue, topState } from '@coxswain/protocol';
+import { ACP_BOUNDS } from './acp-bounds.ts';
+import { deferred } from './deferred.ts';
+import type { EditorTools } from './editor-tools.ts';
+import type { LivingBus } from './living-bus.ts';
+import { type OwnPrompt, OwnPrompts } from './own-prompts.ts';
+import { asRequestError, hasCode } from './request-errors.ts';
+import { SessionApprovals } from './session-approvals.ts';
+import { SessionFeed } from './session-feed.ts';
+import type { SessionSettings } from './session-settings.ts';
+import { SessionUpdates } from './session-updates.ts';
+
+/** What an open session is made of. */
+export interface EditorSessionOptions {
+  readonly id: string;
+  readonly root: string;
+  readonly bus: LivingBus;
+  readonly client: AgentContext;
+  readonly settings: SessionSettings;
+  /** Sends the start of a session that is not there yet; null for one that is. */
+  readonly start: ((session: Session, prompt: string, commandId: string) => Promise<void>) | null;
+}
+
+const SENDING = { wait: 'accepted', timeoutMs: ACP_BOUNDS.acceptedWithinMs } as const;
+
+/** See the top of the file. */
+export class EditorSession {
+  readonly id: string;
+  readonly root: string;
+  settings: SessionSettings;
+  readonly #client: AgentContext;
+  readonly #feed: SessionFeed;
+  readonly #updates: SessionUpdates;
+  readonly #prompts = new OwnPrompts();
+  readonly #approvals: SessionApprovals;
+  readonly #present = deferred<void>();
+  #tools: EditorTools | null = null;
+  #start: EditorSessionOptions['start'];
+  #state: StateValue = '';
+  /** Up to this record it is history. */
+  #history = 0;
+  #showsHistory = true;
+  #sending: Promise<unknown> = Promise.resolve();
+
+  constructor({ id, root, bus, client, settings, start }: EditorSessionOptions) {
+    this.id = id;
+    this.root = root;
+    this.settings = settings;
+    this.#client = client;
+    this.#start = start;
+    this.#updates = new SessionUpdates({ root, isShown: (commandId) => this.#prompts.has(commandId) });
+    this.#approvals = new SessionApprovals({ client, bus, sessionId: id, root });
+    this.#feed = new SessionFeed(bus, id, { take: (item) => this.#take(item), ended: (error) => this.#lost(error) });
+    this.#present.promise.catch(() => undefined);
+  }
+
+  /** The session's handle, on the bus that is open now. */
+  session(): Promise<Session> {
+    return this.#feed.session();
+  }
+
+  /** Whether it stands on the bus, or its start is on the way. */
+  get isStarted(): boolean {
+    return this.#start === null || this.#prompts.open.length > 0;
+  }
+
+  /** Whether somebody waits for the end of a prompt. */
+  get awaitsEnd(): boolean {
+    return this.#prompts.open.length > 0;
+  }
+
+  /** Whether a run of it is under way, as far as is known here. */
+  get isBusy(): boolean {
+    return this.#state !== '' && !hasEnded(this.#state);
+  }
+
+  /**
+   * Reads a session that is there already up to its newest record, and follows it from there.
+   * @param shows whether what has been is shown as updates.
+   * @throws SessionNotFoundError, and what reading throws.
+   */
+  async load(shows: boolean): Promise<void> {
+    this.#history = await (await this.session()).lastNumber();
+    if (this.#history === 0) throw new SessionNotFoundError(this.id);
+    this.#showsHistory = shows;
+    this.#feed.begin();
+    await this.#present.promise;
+    this.settings = this.#updates.settings ?? this.settings;
+  }
+
+  /** Adds something to what is shown of a call that runs. */
+  showInCall(callId: string, content: ToolCallContent): Promise<void> {
+    return this.show(this.#updates.added(callId, content));
+  }
+
+  /** Sends a prompt and waits for the end of the run that has it. */
+  async prompt(text: string): Promise<PromptResponse> {
+    const prompt = this.#prompts.add(text);
+    this.#inOrder(() => this.#deliver(prompt)).catch((error: unknown) => prompt.fail(asRequestError(error)));
+    return prompt.answer;
+  }
+
+  /** Ends the run; prompts that wait for their turn are taken back. A session that does not run is left as it is. */
+  cancel(): Promise<void> {
+    return this.#inOrder(async () => {
+      const session = await this.session();
+      for (const prompt of this.#prompts.open)
+        if (prompt.stage === 'waiting' && (await this.#takeBack(session, prompt)))
+          prompt.settle({ stopReason: 'cancelled' });
+      await session.cancel('cancelled in the editor', SENDING).catch((error: unknown) => {
+        if (!hasCode(error, 'not_running', 'already_cancelled', 'session_not_found')) throw error;
+      });
+    });
+  }
+
+  /** Runs what is sent after what was sent before. */
+  inOrder<T>(task: (session: Session) => Promise<T>): Promise<T> {
+    return this.#inOrder(async () => task(await this.session()));
+  }
+
+  /** Its editor's own tools, which are served as long as it is open. */
+  hold(tools: EditorTools): void {
+    this.#tools = tools;
+  }
+
+  /** Leaves the session, which goes on. */
+  async close(): Promise<void> {
+    this.#feed.close();
+    this.#approvals.close();
+    for (const prompt of this.#prompts.open) prompt.settle({ stopReason: 'cancelled' });
+    await this.#tools?.close();
+  }
+
+  /** Shows something now. */
+  async show(updates: readonly SessionUpdate[]): Promise<void> {
+    for (const update of updates)
+      await this.#client.notify(methods.client.session.update, { sessionId: this.id, update });
+  }
+
+  #inOrder<T>(task: () => Promise<T>): Promise<T> {
+    const done = this.#sending.then(task);
+    this.#sending = done.catch(() => undefined);
+    return done;
+  }
+
+  async #deliver(prompt: OwnPrompt): Promise<void> {
+    const session = await this.session();
+    if (this.#start) {
+      this.#feed.begin();
+      await this.#start(session, prompt.text, this.#newCommand(prompt));
+      this.#start = null;
+      this.settings.fix();
+      await this.show([{ sessionUpdate: 'config_option_update', configOptions: this.settings.options }]);
+      return;
+    }
+    const { text } = prompt;
+    if (hasEnded(this.#state)) {
+      try {
+        await session.prompt(text, { ...SENDING, id: this.#newCommand(prompt) });
+        return;
+      } catch (error) {
+        // Somebody else was quicker.
+        if (!hasCode(error, 'session_busy')) throw error;
+      }
+    }
+    if (topState(this.#state) === 'suspended')
+      await session.steer(text, { ...SENDING, mode: 'interrupt_immediate', id: this.#newCommand(prompt) });
+    else await session.followup(text, { ...SENDING, id: this.#newCommand(prompt) });
+  }
+
+  /** Known before it is sent: its record may be quicker than its receipt. */
+  #newCommand(prompt: OwnPrompt): string {
+    const id = newCommandId();
+    this.#prompts.sentAs(prompt, id);
+    return id;
+  }
+
+  /** @returns false where a run has it already. */
+  async #takeBack(session: Session, prompt: OwnPrompt): Promise<boolean> {
+    prompt.isTakenBack = true;
+    try {
+      await session.send('revoke', { command_id: prompt.commandId }, SENDING);
+      return true;
+    } catch (error) {
+      prompt.isTakenBack = false;
+      if (hasCode(error, 'already_delivered', 'already_revoked', 'unknown_command_id')) return false;
+      throw error;
+    }
+  }
+
+  /** The run has ended without this prompt: the next one begins with it. */
+  #begin(prompt: OwnPrompt): void {
+    prompt.isTakenBack = true;
+    this.#inOrder(async () => {
+      const session = await this.session();
+      if (this.#prompts.open.includes(prompt) && (await this.#takeBack(session, prompt))) await this.#deliver(prompt);
+    }).catch((error: unknown) => prompt.fail(asRequestError(error)));
+  }
+
+  async #take({ record, delta }: WatchItem): Promise<void> {
+    if (delta) {
+      await this.show(this.#updates.delta(delta));
+      return;
+    }
+    if (!record) return;
+    const { updates, events } = this.#updates.record(record);
+    this.#state = record.state;
+    for (const event of events) this.#approvals.add(event);
+    const isHistory = record.n <= this.#history;
+    if (!isHistory || this.#showsHistory) await this.show(updates);
+    this.#settle(record);
+    if (record.n < this.#history) return;
+    this.#present.resolve();
+    this.#approvals.ask();
+  }
+
+  #settle(record: JournalRecord): void {
+    const [next] = this.#prompts.take(record).filter(({ isTakenBack }) => !isTakenBack);
+    if (next) this.#begin(next);
+  }
+
+  #lost(error: Error): void {
+    this.#present.reject(error);
+    for (const prompt of this.#prompts.open) prompt.fail(asRequestError(error));
+    process.stderr.write(`cox acp: ${this.id} is not followed any more: ${error.message}\n`);
+  }
+}

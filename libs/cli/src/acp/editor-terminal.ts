@@ -1,0 +1,65 @@
+/** Commands in a terminal of the editor's, where the person sees them run. */
+import { stripVTControlCharacters } from 'node:util';
+import { type AgentContext, methods, type ToolCallContent } from '@agentclientprotocol/sdk';
+import { TOOL_BOUNDS } from '@coxswain/adapter-tools';
+import type { ToolResult } from '@coxswain/protocol';
+import { textResult } from './editor-files.ts';
+
+/** One command. */
+export interface EditorCommand {
+  readonly sessionId: string;
+  readonly command: string;
+  /** Absolute. */
+  readonly cwd: string;
+  readonly timeoutMs: number;
+  /** Ends it. */
+  readonly signal: AbortSignal;
+  /** Shows the terminal in its call. */
+  show(content: ToolCallContent): Promise<void>;
+}
+
+/** What the result has room for, however it is escaped. */
+const OUTPUT_MAX_BYTES = 24 * 1024;
+
+/** Runs a command to its end, its time-out, or until it is told to stop. */
+export async function runInTerminal(client: AgentContext, asked: EditorCommand): Promise<ToolResult> {
+  const { sessionId, command, cwd, timeoutMs, signal, show } = asked;
+  const [shell, ...args] =
+    process.platform === 'win32' ? ['cmd.exe', '/d', '/s', '/c', command] : ['/bin/sh', '-c', command];
+  const terminal = await client.createTerminal({
+    sessionId,
+    command: shell as string,
+    args,
+    cwd,
+    outputByteLimit: OUTPUT_MAX_BYTES,
+  });
+  const late = AbortSignal.timeout(Math.min(timeoutMs, TOOL_BOUNDS.commandTimeoutMaxMs));
+  const either = AbortSignal.any([signal, late]);
+  const kill = () => {
+    // Whoever has gone has ended it.
+    terminal.kill().catch(() => undefined);
+  };
+  either.addEventListener('abort', kill, { once: true });
+  if (either.aborted) kill();
+  try {
+    await show({ type: 'terminal', terminalId: terminal.id });
+    const { exitCode = null, signal: exitSignal = null } = await client.request(methods.client.terminal.waitForExit, {
+      sessionId,
+      terminalId: terminal.id,
+    });
+    const { output, truncated } = await terminal.currentOutput();
+    signal.throwIfAborted();
+    const notes = [late.aborted ? `[timed out after ${timeoutMs} ms]` : ended(exitCode, exitSignal)];
+    if (truncated) notes.push(`[only the last ${OUTPUT_MAX_BYTES} bytes of the output are shown]`);
+    const failed = late.aborted || exitCode !== 0;
+    const detail = { ...(late.aborted ? { code: 'command_timeout' } : {}), exit_code: exitCode };
+    return textResult([stripVTControlCharacters(output), ...notes], detail, failed);
+  } finally {
+    either.removeEventListener('abort', kill);
+    await terminal.release();
+  }
+}
+
+function ended(exitCode: number | null, exitSignal: string | null): string {
+  return exitCode === null ? `[ended by ${exitSignal ?? 'a signal'}]` : `[exit code ${exitCode}]`;
+}

@@ -1,0 +1,129 @@
+/**
+ * Built-in tools that an editor carries out itself, where it offers files and terminals: served on the bus for its session alone,
+ * in the place of the host's as long as the editor is there.
+ */
+import { resolve } from 'node:path';
+import type { AgentContext, ClientCapabilities, ToolCallContent } from '@agentclientprotocol/sdk';
+import { createBuiltInTools, TOOL_BOUNDS } from '@coxswain/adapter-tools';
+import type { ServedTool, ToolCallContext } from '@coxswain/client';
+import { type JsonObject, type StandIns, sessionRef, type ToolDefinition, type ToolResult } from '@coxswain/protocol';
+import { EditorFiles } from './editor-files.ts';
+import { runInTerminal } from './editor-terminal.ts';
+import type { LivingBus } from './living-bus.ts';
+
+/** Whose they are. */
+export interface EditorToolsOf {
+  readonly bus: LivingBus;
+  readonly client: AgentContext;
+  readonly sessionId: string;
+  readonly root: string;
+  /** Adds something to what is shown of a call. */
+  show(callId: string, content: ToolCallContent): Promise<void>;
+}
+
+type Run = (args: JsonObject, context: ToolCallContext) => Promise<ToolResult>;
+/** Calls that run when an editor leaves end with it. */
+const DRAIN_MS = 1;
+
+/** What the tools of a session's editor are called on the bus, by what they stand in for. */
+export function standInsFor(sessionId: string, { fs, terminal }: ClientCapabilities): StandIns {
+  const named = (tool: string) => `editor_${sessionId}_${tool}`;
+  const { readTextFile: reads, writeTextFile: writes } = fs ?? {};
+  return {
+    ...(reads ? { read_file: named('read_file') } : {}),
+    ...(writes ? { write_file: named('write_file') } : {}),
+    ...(reads && writes ? { edit_file: named('edit_file'), append_file: named('append_file') } : {}),
+    ...(terminal ? { run_command: named('run_command') } : {}),
+  };
+}
+
+/** See the top of the file. */
+export class EditorTools {
+  readonly #of: EditorToolsOf;
+  readonly #files: EditorFiles;
+  readonly #leaving = new AbortController();
+  #served: ServedTool[] = [];
+
+  constructor(of: EditorToolsOf) {
+    this.#of = of;
+    this.#files = new EditorFiles(of.client, of.sessionId, of.root);
+  }
+
+  /** Serves these, and again wherever the bus is another. @returns false where they cannot be served: then the host runs its own. */
+  async serve(standIns: StandIns): Promise<boolean> {
+    if (Object.keys(standIns).length === 0) return false;
+    try {
+      await this.#serveNow(standIns);
+      return true;
+    } catch (error) {
+      const { message } = error as Error;
+      process.stderr.write(`cox acp: the host's own files and commands are used, not the editor's: ${message}\n`);
+      await this.close();
+      return false;
+    }
+  }
+
+  /** Serves them no longer. */
+  async close(): Promise<void> {
+    this.#leaving.abort(new Error('the editor has left'));
+    await Promise.all(this.#served.splice(0).map((tool) => tool.stop().catch(() => undefined)));
+  }
+
+  async #serveNow(standIns: StandIns): Promise<void> {
+    const { bus, sessionId, root } = this.#of;
+    const { client, gone } = await bus.open(this.#leaving.signal);
+    const ref = sessionRef(sessionId, client.tenant);
+    const opened = await createBuiltInTools().open({ ref, root, mcpServers: {} }, this.#leaving.signal);
+    if (!('tools' in opened)) throw Object.assign(new Error(opened.message), { code: opened.code });
+    const serving = opened.tools.flatMap((tool) => {
+      const name = standIns[tool.name as keyof StandIns];
+      const run = this.#runs[tool.name as keyof StandIns];
+      return name && run ? [client.serveTool(this.#definition(tool, name, run), { drainMs: DRAIN_MS })] : [];
+    });
+    this.#served = await Promise.all(serving);
+    await opened.close();
+    gone.addEventListener(
+      'abort',
+      () => {
+        if (!this.#leaving.signal.aborted) void this.serve(standIns);
+      },
+      { once: true },
+    );
+  }
+
+  #definition({ description, input_schema: schema, traits }: ToolDefinition, name: string, run: Run) {
+    const { sessionId } = this.#of;
+    return {
+      ...traits,
+      name,
+      description,
+      schema,
+      forSession: sessionId,
+      run: async (args: JsonObject, context: ToolCallContext) => {
+        if (context.ref.sessionId !== sessionId) throw new Error(`this is the editor of another session`);
+        return run(args, context);
+      },
+    };
+  }
+
+  readonly #runs: Readonly<Record<keyof StandIns, Run>> = {
+    read_file: ({ path, offset, limit }) =>
+      this.#files.read(String(path), offset as number | undefined, limit as number | undefined),
+    write_file: ({ path, content, encoding }) => {
+      if (encoding === 'base64') throw new Error('the editor writes text alone; leave encoding out');
+      return this.#files.write(String(path), String(content));
+    },
+    append_file: ({ path, content }) => this.#files.append(String(path), String(content)),
+    edit_file: ({ path, old_text, new_text, replace_all }) =>
+      this.#files.edit(String(path), String(old_text), String(new_text), replace_all === true),
+    run_command: ({ command, cwd, timeout_ms }, { signal, callId }) =>
+      runInTerminal(this.#of.client, {
+        sessionId: this.#of.sessionId,
+        command: String(command),
+        cwd: resolve(this.#of.root, typeof cwd === 'string' ? cwd : '.'),
+        timeoutMs: typeof timeout_ms === 'number' ? timeout_ms : TOOL_BOUNDS.commandTimeoutDefaultMs,
+        signal,
+        show: (content) => this.#of.show(callId, content),
+      }),
+  };
+}

@@ -1,0 +1,117 @@
+/** What goes beyond the protocol: saying something to a session while it works, and ending one of its calls. */
+
+import type { BodyInput } from '@coxswain/client';
+import type { Receipt } from '@coxswain/protocol';
+import { BOUNDS, problemSentences, readStrictly } from '@coxswain/protocol';
+import { z } from 'zod';
+import { ACP_BOUNDS } from './acp-bounds.ts';
+import type { EditorSession } from './editor-session.ts';
+import { asRequestError, invalidParams } from './request-errors.ts';
+
+/** What is the editor's in the parameters; the rest is a command's body, which the session's own rules check. */
+const ABOUT = {
+  sessionId: z.string(),
+  _meta: z.record(z.string(), z.unknown()).nullish(),
+  id: z.string().optional(),
+};
+const Saying = z.looseObject({
+  ...ABOUT,
+  /** How far it is followed. */
+  wait: z.enum(['stored', 'accepted', 'delivered']).default('accepted'),
+});
+const CancellingACall = z.looseObject({ ...ABOUT, toolCallId: z.string().min(1).max(256) });
+
+/** A method of ours, by its bare name. */
+export type ExtensionMethod = 'steering' | 'inject' | 'inject_reminder' | 'remind' | 'cancel_tool_call';
+
+/** All of them, in the order in which they are advertised. */
+export const EXTENSION_METHODS: readonly ExtensionMethod[] = [
+  'steering',
+  'inject',
+  'inject_reminder',
+  'remind',
+  'cancel_tool_call',
+];
+
+/** What is told of a command. */
+export interface CommandTold {
+  readonly commandId: string;
+  readonly stage: Receipt['stage'] | 'stored';
+  readonly seam?: string | undefined;
+  readonly turn?: number | undefined;
+  /** It waits for the session's next run. */
+  readonly pendingForNextRun?: boolean | undefined;
+}
+
+/** How the cancelling of a call went. */
+export interface CancelTold {
+  readonly commandId: string;
+  readonly toolCallId: string;
+  readonly status: string;
+  readonly tool: string | null;
+  readonly reason: string | null;
+}
+
+/**
+ * Carries a method of ours out.
+ * @param sessionOf a session that the editor has open. @throws RequestError where it has none of the id.
+ */
+export async function extend(
+  method: ExtensionMethod,
+  params: unknown,
+  sessionOf: (id: string) => EditorSession,
+): Promise<CommandTold | CancelTold> {
+  try {
+    if (method === 'cancel_tool_call') return await cancelCall(read(CancellingACall, params), sessionOf);
+    const said = read(Saying, params);
+    if (method === 'remind') return await send('remind', said, sessionOf);
+    if (method === 'steering') return await send('steer', said, sessionOf);
+    const { mode, ...others } = said;
+    return mode === 'queue' ? await send('followup', others, sessionOf) : await send('steer', said, sessionOf);
+  } catch (error) {
+    throw asRequestError(error);
+  }
+}
+
+function read<S extends z.ZodType>(schema: S, params: unknown): z.output<S> {
+  const result = readStrictly(schema, params);
+  if (result.ok) return result.data;
+  const [problem] = result.problems;
+  throw invalidParams(problemSentences(result.problems).join('; '), problem.path.join('.') || undefined);
+}
+
+async function send(
+  verb: 'steer' | 'remind' | 'followup',
+  { sessionId, wait, id, _meta, ...body }: z.output<typeof Saying>,
+  sessionOf: (id: string) => EditorSession,
+): Promise<CommandTold> {
+  const options = { wait, id, acceptedWithinMs: ACP_BOUNDS.acceptedWithinMs };
+  // Waiting for a delivery may take as long as a turn: what is sent meanwhile does not wait for it.
+  const { sent } = await sessionOf(sessionId).inOrder(async (session) => ({
+    sent: session.send(verb, body as BodyInput<typeof verb>, options),
+  }));
+  const { commandId, receipt } = await sent;
+  const { stage = 'stored', seam, turn, pending_for_next_run } = receipt ?? {};
+  return { commandId, stage, seam, turn, ...(pending_for_next_run ? { pendingForNextRun: true } : {}) };
+}
+
+async function cancelCall(
+  { sessionId, toolCallId, id, _meta, ...how }: z.output<typeof CancellingACall>,
+  sessionOf: (id: string) => EditorSession,
+): Promise<CancelTold> {
+  const session = await sessionOf(sessionId).session();
+  const body = { ...how, call_id: toolCallId } as BodyInput<'cancel_call'>;
+  const sent = await session.send('cancel_call', body, {
+    id,
+    wait: 'accepted',
+    timeoutMs: ACP_BOUNDS.acceptedWithinMs,
+  });
+  const signal = AbortSignal.timeout((body.timeout_ms ?? BOUNDS.abortGraceMs) + ACP_BOUNDS.cancelSlackMs);
+  for await (const { events } of session.events({ from: sent.receipt?.n ?? 1, signal })) {
+    const told = events.find((event) => event.type === 'control_outcome' && event.command_id === sent.commandId);
+    if (told?.type !== 'control_outcome') continue;
+    const { status, tool = null, reason = null } = told;
+    return { commandId: sent.commandId, toolCallId, status, tool, reason };
+  }
+  throw Object.assign(new Error('no outcome was recorded in time'), { code: 'timeout' });
+}

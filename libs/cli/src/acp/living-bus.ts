@@ -1,0 +1,52 @@
+/** The bus as it is at the moment: an instance may end while an editor is open, and another take its place. */
+import type { OpenBus } from '../instance/open-bus.ts';
+import { CliError, EXIT } from '../line/cli-error.ts';
+import { ACP_BOUNDS } from './acp-bounds.ts';
+import { deferred } from './deferred.ts';
+
+/** See the top of the file. */
+export class LivingBus {
+  #bus: OpenBus | null = null;
+  #opened = deferred<void>();
+
+  /** What is open from now on, or null while there is none. */
+  set(bus: OpenBus | null): void {
+    this.#bus = bus;
+    if (bus) this.#opened.resolve();
+    else this.#opened = deferred<void>();
+  }
+
+  /** What is open now. */
+  get now(): OpenBus | null {
+    return this.#bus;
+  }
+
+  /**
+   * The bus, once there is one.
+   * @throws CliError `nats_unreachable` where there is none within a minute, and the signal's reason.
+   */
+  async open(signal?: AbortSignal): Promise<OpenBus> {
+    if (this.#bus && !this.#bus.gone.aborted) return this.#bus;
+    const late = AbortSignal.timeout(ACP_BOUNDS.busWithinMs);
+    const ended = deferred<never>();
+    const end = () => ended.reject(signal?.aborted ? signal.reason : noBus());
+    const either = signal ? AbortSignal.any([late, signal]) : late;
+    either.addEventListener('abort', end, { once: true });
+    try {
+      while (!this.#bus || this.#bus.gone.aborted) await Promise.race([this.#next(), ended.promise]);
+      return this.#bus;
+    } finally {
+      either.removeEventListener('abort', end);
+    }
+  }
+
+  /** One that has gone is taken away soon; then the next is waited for. */
+  async #next(): Promise<void> {
+    await this.#opened.promise;
+    if (this.#bus?.gone.aborted) await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+}
+
+function noBus(): CliError {
+  return new CliError(EXIT.error, 'nats_unreachable', 'nats_unreachable: no bus is open; cox doctor tells more');
+}

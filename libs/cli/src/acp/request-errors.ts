@@ -1,0 +1,49 @@
+/** What went wrong, as the protocol says it: a JSON-RPC error whose `data.code` is the catalogued code. */
+import { RequestError } from '@agentclientprotocol/sdk';
+import type { ErrorCode } from '@coxswain/protocol';
+
+const INVALID_PARAMS = -32_602;
+const INTERNAL = -32_603;
+const NOT_FOUND = -32_002;
+
+/** Codes that say that what was asked cannot be done as it was asked. */
+const CALLERS_OWN: ReadonlySet<string> = new Set<ErrorCode>([
+  'usage',
+  'invalid_field',
+  'unknown_field',
+  'invalid_id',
+  'invalid_mode',
+  'invalid_json',
+  'empty_body',
+  'body_too_large',
+]);
+
+/** A request that says something wrong. `message` names the field and what would be right. */
+export function invalidParams(message: string, field?: string, code: ErrorCode = 'invalid_field'): RequestError {
+  return new RequestError(INVALID_PARAMS, message, { code, ...(field === undefined ? {} : { field }) });
+}
+
+/** Any failure as the protocol's. A mistake of ours keeps its stack for standard error alone. */
+export function asRequestError(error: unknown): RequestError {
+  if (error instanceof RequestError) return error;
+  const { code, message, field, detail } = error as {
+    readonly code?: unknown;
+    readonly message?: unknown;
+    readonly field?: unknown;
+    readonly detail?: unknown;
+  };
+  const said = typeof message === 'string' ? message : String(error);
+  if (typeof code !== 'string') {
+    process.stderr.write(`cox acp: ${error instanceof Error ? error.stack : said}\n`);
+    return new RequestError(INTERNAL, said, { code: 'internal' });
+  }
+  const data = { code, ...(typeof field === 'string' ? { field } : {}), ...(detail === undefined ? {} : { detail }) };
+  const number = code === 'session_not_found' ? NOT_FOUND : CALLERS_OWN.has(code) ? INVALID_PARAMS : INTERNAL;
+  return new RequestError(number, said.startsWith(`${code}: `) ? said : `${code}: ${said}`, data);
+}
+
+/** Whether a failure has one of these codes. */
+export function hasCode(error: unknown, ...codes: readonly ErrorCode[]): boolean {
+  const { code } = error as { readonly code?: unknown };
+  return typeof code === 'string' && (codes as readonly string[]).includes(code);
+}

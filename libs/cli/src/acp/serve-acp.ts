@@ -1,0 +1,112 @@
+/** Speaks the protocol on two streams until one of them ends. */
+import { type AgentConnection, type AgentHandlerContext, agent, methods, ndJsonStream } from '@agentclientprotocol/sdk';
+import { AcpAgent, type AcpAgentOptions } from './acp-agent.ts';
+import { ACP_BOUNDS } from './acp-bounds.ts';
+import { EXTENSION_METHODS, extend } from './extensions.ts';
+import { asRequestError, invalidParams } from './request-errors.ts';
+
+/** An editor that is connected. */
+export interface ServedEditor {
+  readonly agent: AcpAgent;
+  readonly connection: AgentConnection;
+}
+
+/** The streams that an editor is reached by. */
+export interface EditorStreams {
+  readonly input: ReadableStream<Uint8Array>;
+  readonly output: WritableStream<Uint8Array>;
+}
+
+/** Begins to answer an editor. */
+export function serveAcp(options: AcpAgentOptions, { input, output }: EditorStreams): ServedEditor {
+  const acp = new AcpAgent(options);
+  const { session } = methods.agent;
+  let connection: AgentConnection | null = null;
+  const isConnected = () => connection?.signal.aborted === false;
+  const app = agent({ name: 'coxswain' })
+    .onRequest(methods.agent.initialize, ({ params }) => acp.initialize(params))
+    .onRequest(methods.agent.authenticate, () => {
+      throw invalidParams('methodId: no login is needed here', 'methodId');
+    })
+    .onRequest(
+      session.new,
+      told(({ params, client }) => acp.create(params, client)),
+    )
+    .onRequest(
+      session.load,
+      told(({ params, client }) => acp.open(params, client, true)),
+    )
+    .onRequest(
+      session.resume,
+      told(({ params, client }) => acp.open({ ...params, mcpServers: params.mcpServers ?? [] }, client, false)),
+    )
+    .onRequest(
+      session.list,
+      told(({ params }) => acp.list(params)),
+    )
+    .onRequest(
+      session.prompt,
+      told(({ params, signal }) => acp.prompt(params, signal, isConnected)),
+    )
+    .onRequest(
+      session.close,
+      told(async ({ params }) => {
+        await acp.end(params.sessionId);
+        return {};
+      }),
+    )
+    .onRequest(
+      session.delete,
+      told(async ({ params }) => {
+        await acp.remove(params.sessionId);
+        return {};
+      }),
+    )
+    .onRequest(
+      session.setMode,
+      told(async ({ params }) => {
+        const open = acp.session(params.sessionId);
+        open.settings.chooseMode(params.modeId);
+        await open.show([{ sessionUpdate: 'config_option_update', configOptions: open.settings.options }]);
+        return {};
+      }),
+    )
+    .onRequest(
+      session.setConfigOption,
+      told(async ({ params }) => {
+        const open = acp.session(params.sessionId);
+        open.settings.chooseOption(params.configId, params.value);
+        const { modes, options: configOptions } = open.settings;
+        if (params.configId === 'mode' && modes)
+          await open.show([{ sessionUpdate: 'current_mode_update', currentModeId: modes.currentModeId }]);
+        return { configOptions };
+      }),
+    )
+    .onNotification(
+      session.cancel,
+      told(({ params }) => acp.session(params.sessionId).cancel()),
+    );
+  for (const name of EXTENSION_METHODS) {
+    for (const method of [`_session/${name}`, `session/${name}`])
+      app.onRequest(
+        method,
+        (params) => params,
+        ({ params }) => extend(name, params, (id) => acp.session(id)),
+      );
+  }
+  connection = app.connect(ndJsonStream(output, input, { maxMessageBytes: ACP_BOUNDS.lineMaxBytes }));
+  return { agent: acp, connection };
+}
+
+/** What fails is told in the protocol's way. */
+function told<C extends AgentHandlerContext<unknown>, R>(
+  handle: (context: C) => R | Promise<R>,
+): (context: C) => Promise<R> {
+  return async (context) => {
+    try {
+      return await handle(context);
+    } catch (error) {
+      throw asRequestError(error);
+    }
+  };
+}

@@ -1,0 +1,68 @@
+/** What waits for a person in a session that an editor has open, and in those below it: kept together, and asked of the editor. */
+import type { AgentContext } from '@agentclientprotocol/sdk';
+import type { UiEvent } from '@coxswain/client';
+import { ChildApprovals } from '../run/child-approvals.ts';
+import type { LivingBus } from './living-bus.ts';
+import { type Asked, PermissionRequests } from './permission-requests.ts';
+
+/** Whose approvals they are. */
+export interface ApprovalsOf {
+  readonly client: AgentContext;
+  readonly bus: LivingBus;
+  readonly sessionId: string;
+  readonly root: string;
+}
+
+/** See the top of the file. */
+export class SessionApprovals {
+  readonly #sessionId: string;
+  readonly #own = new Map<string, Asked>();
+  readonly #below = new Map<string, Asked['event']>();
+  readonly #children: ChildApprovals;
+  readonly #permissions: PermissionRequests;
+
+  constructor({ client, bus, sessionId, root }: ApprovalsOf) {
+    this.#sessionId = sessionId;
+    const sessionOf = async (id: string) => (await bus.open()).client.session(id);
+    this.#permissions = new PermissionRequests({ client, sessionId, root, sessionOf });
+    this.#children = new ChildApprovals({
+      sessionOf: (id) => {
+        const { now } = bus;
+        if (!now) throw new Error('no bus is open');
+        return now.client.session(id);
+      },
+      saw: (_record, events, child) => {
+        for (const event of events)
+          if (event.type === 'approval_needed') this.#below.set(`${child.id}/${event.call_id}`, event);
+        this.ask();
+      },
+      lost: (child, error) => process.stderr.write(`cox acp: ${child.id} is not followed any more: ${error.message}\n`),
+    });
+  }
+
+  /** Takes in an event of the session. Nobody is asked before {@link ask}. */
+  add(event: UiEvent): void {
+    this.#children.add(event);
+    if (event.type === 'approval_needed') this.#own.set(event.call_id, { sessionId: this.#sessionId, event });
+    else if (event.type === 'approval_settled' || event.type === 'call_ended') this.#own.delete(event.call_id);
+    else if (event.type === 'run_ended') this.#own.clear();
+  }
+
+  /** Asks about what waits now, and takes back what waits no more. */
+  ask(): void {
+    this.#children.begin();
+    const below = this.#children.list.flatMap(({ session: { id }, call_id }): Asked[] => {
+      const event = this.#below.get(`${id}/${call_id}`);
+      return event ? [{ sessionId: id, event }] : [];
+    });
+    const waiting = new Set(below.map(({ sessionId, event }) => `${sessionId}/${event.call_id}`));
+    for (const key of this.#below.keys()) if (!waiting.has(key)) this.#below.delete(key);
+    this.#permissions.sync([...this.#own.values(), ...below]);
+  }
+
+  /** Takes all of them back from the editor. They wait on. */
+  close(): void {
+    this.#children.close();
+    this.#permissions.close();
+  }
+}

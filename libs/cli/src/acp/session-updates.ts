@@ -1,0 +1,226 @@
+/** From a session's records and deltas to the updates of the protocol: each text once, each call from its beginning to its end. */
+import type { SessionUpdate, ToolCallContent, StopReason as TurnEnd } from '@agentclientprotocol/sdk';
+import { createEventTranslator, printable, type UiEvent, type UiEventOf } from '@coxswain/client';
+import { callsOf, type Delta, type JournalRecord, type SessionEvent, type StopReason } from '@coxswain/protocol';
+import { type CallView, callView, resultContent, textContent } from './call-view.ts';
+import { SessionSettings } from './session-settings.ts';
+
+/** What the updates are made for. */
+export interface UpdatesFor {
+  /** The folder that paths are relative to. */
+  readonly root: string;
+  /** Whether the editor shows this prompt by itself, because it has sent it. */
+  isShown(commandId: string): boolean;
+}
+
+/** What a run's end is in the protocol. */
+export function turnEndOf(reason: StopReason): TurnEnd {
+  if (reason === 'cancelled') return 'cancelled';
+  return reason === 'max_turns' || reason === 'budget_exceeded' ? 'max_turn_requests' : 'end_turn';
+}
+
+/** A writer of the updates of one session, fed in the order in which things arrive. */
+export class SessionUpdates {
+  readonly #for: UpdatesFor;
+  readonly #translator = createEventTranslator();
+  readonly #calls = new Map<string, CallView>();
+  readonly #progress = new Map<string, string>();
+  #run = 0;
+  /** How often the answer of this turn was begun again. */
+  #again = 0;
+  #settings: SessionSettings | null = null;
+  #window: number | null = null;
+  #costUsd: number | null = 0;
+  #steps: { readonly content: string; status: 'pending' | 'in_progress' | 'completed' }[] = [];
+
+  constructor(updatesFor: UpdatesFor) {
+    this.#for = updatesFor;
+  }
+
+  /** What the session works with, once its persona is known. */
+  get settings(): SessionSettings | null {
+    return this.#settings;
+  }
+
+  /** Adds something to what is shown of a call that runs. */
+  added(callId: string, content: ToolCallContent): SessionUpdate[] {
+    const view = this.#calls.get(callId);
+    if (!view) return [];
+    const all = [...(view.content ?? []), content];
+    this.#calls.set(callId, { ...view, content: all });
+    return [{ sessionUpdate: 'tool_call_update', toolCallId: callId, content: all }];
+  }
+
+  /** What a piece of a running answer shows. */
+  delta(delta: Delta): SessionUpdate[] {
+    return this.#translator.delta(delta).flatMap((event) => this.#shown(event, []));
+  }
+
+  /** What a record shows, and the events that it was made of. */
+  record(record: JournalRecord): { readonly updates: SessionUpdate[]; readonly events: readonly UiEvent[] } {
+    for (const event of record.events) this.#learn(event);
+    const events = this.#translator.record(record);
+    return { updates: events.flatMap((event) => this.#shown(event, record.events)), events };
+  }
+
+  #learn(event: SessionEvent): void {
+    if (event.type !== 'persona_changed') return;
+    const { compaction, definition, mode, model } = event.provision;
+    this.#settings = new SessionSettings({ models: [model.name], modes: definition.modes ?? {}, mode }, true);
+    this.#window = compaction?.window ?? null;
+    this.#steps = (definition.steps ?? []).map(({ name }) => ({ content: name, status: 'pending' }));
+  }
+
+  #shown(event: UiEvent, recorded: readonly SessionEvent[]): SessionUpdate[] {
+    switch (event.type) {
+      case 'prompt_shown': {
+        const prompt = recorded.find((one) => one.type === 'prompt_received');
+        return prompt && this.#for.isShown(prompt.command_id) ? [] : [userText(event.text)];
+      }
+      case 'run_started':
+        this.#run = event.run;
+        this.#again = 0;
+        return [];
+      case 'turn_started':
+        this.#again = 0;
+        return [];
+      case 'text_appended':
+        return [
+          { sessionUpdate: 'agent_message_chunk', content: text(event.text), messageId: this.#id(event.turn, 't') },
+        ];
+      case 'reasoning_appended':
+        return [
+          { sessionUpdate: 'agent_thought_chunk', content: text(event.text), messageId: this.#id(event.turn, 'r') },
+        ];
+      case 'answer_restarted':
+        this.#again += 1;
+        return [said('\n\n[the answer is begun again]\n\n')];
+      case 'answer_ended':
+        return [...this.#asked(event.turn, recorded), ...this.#usage(event)];
+      case 'call_started': {
+        const { call_id, tool, args } = event;
+        // Rewritten arguments are those that count.
+        const view = callView(tool, args, this.#for.root);
+        return [...this.#announced(call_id, view), this.#changed(call_id, view, 'in_progress')];
+      }
+      case 'approval_needed':
+        return this.#announced(event.call_id, callView(event.tool, event.args, this.#for.root));
+      case 'call_progressed': {
+        const progress = `${this.#progress.get(event.call_id) ?? ''}${event.text}\n`.slice(-4_096);
+        this.#progress.set(event.call_id, progress);
+        const content = [...(this.#calls.get(event.call_id)?.content ?? []), textContent(progress)];
+        return [{ sessionUpdate: 'tool_call_update', toolCallId: event.call_id, content }];
+      }
+      case 'call_ended':
+        return this.#ended(event, recorded);
+      case 'seam_delivered':
+        return event.injections
+          .filter(({ origin, command_id }) => isSpoken(origin) && !this.#for.isShown(command_id))
+          .map((injection) => userText(injection.text));
+      case 'step_begun':
+        return this.#plan(event.step, 'in_progress');
+      case 'step_ended':
+        return this.#plan(event.step, 'completed');
+      case 'session_suspended':
+        return [
+          said(`\n\n[suspended${event.until === null ? '' : ` until ${event.until}`}: say something to go on]\n\n`),
+        ];
+      case 'run_ended':
+        return this.#runEnded(event);
+      default:
+        return [];
+    }
+  }
+
+  #runEnded({ cost_usd, error, stop_reason, reason }: UiEventOf<'run_ended'>): SessionUpdate[] {
+    this.#costUsd = cost_usd === null || this.#costUsd === null ? null : this.#costUsd + cost_usd;
+    if (error) return [said(`\n\n[the run has failed: ${error.code}: ${error.message}]\n\n`)];
+    const blocked = stop_reason === 'user_prompt_submit_blocked';
+    return blocked ? [said(`\n\n[the prompt was blocked${reason === null ? '' : `: ${reason}`}]\n\n`)] : [];
+  }
+
+  /** Calls that a whole answer asks for: they may still be refused or wait. */
+  #asked(turn: number, recorded: readonly SessionEvent[]): SessionUpdate[] {
+    const answer = recorded.find((one) => one.type === 'message_complete' && one.turn === turn);
+    if (answer?.type !== 'message_complete') return [];
+    return callsOf(answer.message).flatMap(({ call_id, tool, args }) =>
+      this.#announced(call_id, callView(tool, args, this.#for.root)),
+    );
+  }
+
+  #announced(callId: string, view: CallView): SessionUpdate[] {
+    if (this.#calls.has(callId)) return [];
+    this.#calls.set(callId, view);
+    return [{ sessionUpdate: 'tool_call', toolCallId: callId, status: 'pending', ...view }];
+  }
+
+  #changed(callId: string, view: CallView, status: 'in_progress'): SessionUpdate {
+    this.#calls.set(callId, view);
+    return { sessionUpdate: 'tool_call_update', toolCallId: callId, status, ...view };
+  }
+
+  #ended(
+    { call_id, tool, status, is_error }: UiEventOf<'call_ended'>,
+    recorded: readonly SessionEvent[],
+  ): SessionUpdate[] {
+    const ended = recorded.find((one) => one.type === 'call_ended' && one.call_id === call_id);
+    if (ended?.type !== 'call_ended') return [];
+    const announced = this.#announced(call_id, callView(tool, null, this.#for.root));
+    const view = this.#calls.get(call_id);
+    // An id that comes again in a later answer is another call; the next answer has none of this one's.
+    this.#calls.delete(call_id);
+    this.#progress.delete(call_id);
+    const { result, denial } = ended;
+    return [
+      ...announced,
+      {
+        sessionUpdate: 'tool_call_update',
+        toolCallId: call_id,
+        status: is_error || status !== 'ok' ? 'failed' : 'completed',
+        content: resultContent(result, view),
+        rawOutput: { status, ...(result.detail === undefined ? {} : { detail: result.detail }) },
+        ...(denial === undefined ? {} : { _meta: { coxswain: { denied_by: denial.by } } }),
+      },
+    ];
+  }
+
+  /** Only where it is known how much the model takes. */
+  #usage({ usage }: UiEventOf<'answer_ended'>): SessionUpdate[] {
+    if (this.#window === null) return [];
+    const used = usage.input_tokens + usage.output_tokens;
+    const cost = this.#costUsd === null ? {} : { cost: { amount: this.#costUsd, currency: 'USD' } };
+    return [{ sessionUpdate: 'usage_update', used, size: this.#window, ...cost }];
+  }
+
+  #plan(step: string, status: 'in_progress' | 'completed'): SessionUpdate[] {
+    const found = this.#steps.find(({ content }) => content === step);
+    if (!found) return [];
+    found.status = status;
+    const entries = this.#steps.map(({ content, status: at }) => ({
+      content,
+      status: at,
+      priority: 'medium' as const,
+    }));
+    return [{ sessionUpdate: 'plan', entries }];
+  }
+
+  #id(turn: number, kind: 't' | 'r'): string {
+    return `${this.#run}.${turn}.${this.#again}.${kind}`;
+  }
+}
+
+function isSpoken(origin: string): boolean {
+  return origin === 'steer' || origin === 'followup';
+}
+
+function text(shown: string): { readonly type: 'text'; readonly text: string } {
+  return { type: 'text', text: shown };
+}
+
+function said(sentence: string): SessionUpdate {
+  return { sessionUpdate: 'agent_message_chunk', content: text(printable(sentence)) };
+}
+
+function userText(shown: string): SessionUpdate {
+  return { sessionUpdate: 'user_message_chunk', content: text(shown) };
+}

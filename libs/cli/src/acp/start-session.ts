@@ -1,0 +1,62 @@
+/** What a session of an editor is started with: the flags of `cox acp`, and what the editor says of it. */
+import { type BodyInput, ReceiptTimeoutError, type Session } from '@coxswain/client';
+import type { McpServers, StandIns } from '@coxswain/protocol';
+import { typedIn } from '../instance/state-dir.ts';
+import { CliError, EXIT } from '../line/cli-error.ts';
+import type { Invocation } from '../line/command-spec.ts';
+import { modelOf, startBody } from '../run/start-body.ts';
+import { ACP_BOUNDS } from './acp-bounds.ts';
+import type { Offered, SessionSettings } from './session-settings.ts';
+
+/** What the editor says of one session. */
+export interface Started {
+  readonly root: string;
+  readonly mcpServers: McpServers;
+  readonly settings: SessionSettings;
+  /** Built-in tools that the editor carries out itself. */
+  readonly standIns: StandIns;
+}
+
+type Flags = Pick<Invocation, 'flags' | 'env'>;
+
+/**
+ * What an editor may choose from.
+ * @throws CliError with exit code 2 naming the flag that is wrong or missing.
+ */
+export async function offeredBy({ flags, env }: Flags): Promise<Offered> {
+  const { model, mode, persona } = await startBody({ flags, env }, 'a prompt');
+  const own = typeof persona === 'object' ? persona.model : undefined;
+  const first = model ?? (typeof own === 'object' ? own.name : own);
+  const others = flags.inOrder(['offer-model']).map(({ value }) => modelOf(value, typedIn(env)));
+  const models = [...new Set([first, ...others].filter((name) => name !== undefined))];
+  return { models, modes: (typeof persona === 'object' ? persona.modes : undefined) ?? {}, mode };
+}
+
+/** Sends the start. @throws what sending throws; CliError `no_host` where nobody takes it up. */
+export async function sendStart(
+  { flags, env }: Flags,
+  session: Session,
+  prompt: string,
+  id: string,
+  { root, mcpServers, settings, standIns }: Started,
+): Promise<void> {
+  const { model: flagged, mode: _mode, mcp_servers, ...body } = await startBody({ flags, env }, prompt);
+  const { model, mode } = settings;
+  // A model that nobody has chosen is the persona's, with all that it says of it.
+  const isPersonas = flagged === undefined && model === (await offeredBy({ flags, env })).models[0];
+  const start: BodyInput<'start'> = {
+    ...body,
+    root,
+    ...(isPersonas || model === undefined ? {} : { model }),
+    ...(mode === undefined ? {} : { mode }),
+    mcp_servers: { ...mcp_servers, ...mcpServers },
+    ...(Object.keys(standIns).length === 0 ? {} : { stand_ins: standIns }),
+  };
+  try {
+    await session.send('start', start, { id, wait: 'accepted', timeoutMs: ACP_BOUNDS.acceptedWithinMs });
+  } catch (error) {
+    if (!(error instanceof ReceiptTimeoutError)) throw error;
+    const message = 'no_host: no session host on this bus took the prompt up; run one with cox up --nats URL';
+    throw new CliError(EXIT.error, 'no_host', message);
+  }
+}

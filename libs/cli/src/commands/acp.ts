@@ -1,0 +1,59 @@
+/** `cox acp`. */
+import { Readable, Writable } from 'node:stream';
+import { MessageTooLargeError } from '@agentclientprotocol/sdk';
+import { LivingBus } from '../acp/living-bus.ts';
+import { serveAcp } from '../acp/serve-acp.ts';
+import { offeredBy, sendStart } from '../acp/start-session.ts';
+import { leaveRunning } from '../instance/leave-running.ts';
+import { type OpenBus, withBus } from '../instance/open-bus.ts';
+import { stopSignal } from '../instance/stop-signal.ts';
+import { EXIT } from '../line/cli-error.ts';
+import type { CommandRun } from '../line/command-spec.ts';
+
+/** Answers an editor on standard input and output until it leaves. Its sessions go on. */
+export const run: CommandRun = async (invocation) => {
+  const offered = await offeredBy(invocation);
+  // Standard output is the protocol's alone, whatever a library has to say.
+  for (const method of ['log', 'info', 'debug', 'warn'] as const) console[method] = console.error;
+  const bus = new LivingBus();
+  const told = stopSignal();
+  const { agent, connection } = serveAcp(
+    {
+      bus,
+      offered,
+      start: (session, prompt, commandId, started) => sendStart(invocation, session, prompt, commandId, started),
+    },
+    {
+      input: Readable.toWeb(process.stdin) as ReadableStream<Uint8Array>,
+      output: Writable.toWeb(process.stdout) as WritableStream<Uint8Array>,
+    },
+  );
+  const left = Promise.race([connection.closed.catch(() => undefined), told.promise]);
+  let isLeft = false;
+  void left.then(() => {
+    isLeft = true;
+  });
+  const say = (text: string) => process.stderr.write(`${text}\n`);
+  await withBus(invocation, true, async (open) => {
+    bus.set(open);
+    try {
+      await Promise.race([left, goneOf(open)]);
+    } finally {
+      bus.set(null);
+    }
+    if (!isLeft) open.gone.throwIfAborted();
+    const isBusy = agent.isBusy;
+    await agent.close();
+    if (open.embedded && isBusy) await leaveRunning(open, say);
+  });
+  told.release();
+  const { reason } = connection.signal;
+  if (reason instanceof MessageTooLargeError) say(`cox acp: ${reason.message}`);
+  connection.close();
+  return EXIT.ok;
+};
+
+function goneOf({ gone }: OpenBus): Promise<void> {
+  if (gone.aborted) return Promise.resolve();
+  return new Promise((resolve) => gone.addEventListener('abort', () => resolve(), { once: true }));
+}

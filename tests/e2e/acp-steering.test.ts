@@ -1,0 +1,277 @@
+/** What an editor does to a session while it works: permissions, cancelling, steering, more prompts. */
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { methods, type RequestPermissionRequest } from '@agentclientprotocol/sdk';
+import { describe, expect, it } from 'vitest';
+import { editorsOn, letGo, WAITING_CALL } from './kit/acp-editors.ts';
+import { type Editor, refused } from './kit/editor.ts';
+import { busAndHost } from './kit/fixture.ts';
+import { scratchFolder } from './kit/scratch.ts';
+import { until } from './kit/until.ts';
+
+const fixture = busAndHost();
+const editors = editorsOn(() => fixture.bus);
+const RUNS = { args: ['--allow', 'run_command'] };
+
+const selected = (optionId: string) => ({ outcome: { outcome: 'selected' as const, optionId } });
+const write = (path: string) => ({ tool: 'write_file', args: { path, content: 'written' } });
+const hasStarted = (editor: Editor, callId = 'c1_1') =>
+  editor.shows(`that ${callId} has started`, () =>
+    editor.of('tool_call_update').some(({ toolCallId, status }) => toolCallId === callId && status === 'in_progress'),
+  );
+
+describe('a permission', () => {
+  it('is asked for with the call as it would run, and allows it once', async () => {
+    const asked: RequestPermissionRequest[] = [];
+    const editor = await editors.with(
+      [{ calls: [write('a.txt')] }, { calls: [write('a.txt')] }, { text: 'Written twice.' }],
+      {
+        permit: (request) => {
+          asked.push(request);
+          return selected('allow_once');
+        },
+      },
+    );
+    const root = await scratchFolder('acp');
+    const id = await editor.session(root);
+    expect(await editor.prompt(id, 'write')).toMatchObject({ stopReason: 'end_turn' });
+    expect(asked.map(({ toolCall }) => toolCall.toolCallId)).toEqual(['c1_1', 'c2_1']);
+    expect(asked[0]).toMatchObject({
+      sessionId: id,
+      toolCall: {
+        kind: 'edit',
+        name: 'write_file',
+        rawInput: { path: 'a.txt', content: 'written' },
+        content: [{ type: 'diff', path: join(root, 'a.txt'), newText: 'written' }],
+      },
+      options: [{ kind: 'allow_once' }, { kind: 'allow_always' }, { kind: 'reject_once' }, { kind: 'reject_always' }],
+    });
+    expect(await readFile(join(root, 'a.txt'), 'utf8')).toBe('written');
+  });
+
+  it('that is given always is not asked for again', async () => {
+    let asked = 0;
+    const editor = await editors.with(
+      [{ calls: [write('a.txt')] }, { calls: [write('a.txt')] }, { text: 'Written twice.' }],
+      {
+        permit: () => {
+          asked += 1;
+          return selected('allow_always');
+        },
+      },
+    );
+    const id = await editor.session(await scratchFolder('acp'));
+    expect(await editor.prompt(id, 'write')).toMatchObject({ stopReason: 'end_turn' });
+    expect(asked).toBe(1);
+    expect(editor.text()).toBe('Written twice.');
+  });
+
+  it('that is refused ends the call as failed, and the model goes on', async () => {
+    const editor = await editors.with([{ calls: [write('a.txt')] }, { text: 'Then not.' }], {
+      permit: () => selected('reject_once'),
+    });
+    const id = await editor.session(await scratchFolder('acp'));
+    expect(await editor.prompt(id, 'write')).toMatchObject({ stopReason: 'end_turn' });
+    expect(editor.of('tool_call_update').at(-1)).toMatchObject({
+      status: 'failed',
+      rawOutput: { status: 'denied' },
+      _meta: { coxswain: { denied_by: 'user' } },
+    });
+    expect(editor.text()).toBe('Then not.');
+  });
+
+  it('that is decided elsewhere is taken back from the editor', async () => {
+    const seen: string[] = [];
+    const editor = await editors.with([{ calls: [write('a.txt')] }, { text: 'Written.' }], {
+      permit: (request, taken) =>
+        new Promise((resolve) => {
+          seen.push(request.toolCall.toolCallId);
+          taken.addEventListener('abort', () => {
+            seen.push('taken back');
+            resolve({ outcome: { outcome: 'cancelled' } });
+          });
+        }),
+    });
+    const id = await editor.session(await scratchFolder('acp'));
+    const done = editor.prompt(id, 'write');
+    await until('that the editor is asked', () => seen.length === 1);
+    await fixture.bus.client.session(id).approve({ callId: 'c1_1', decision: 'allow' });
+    expect(await done).toMatchObject({ stopReason: 'end_turn' });
+    await until('that the question is taken back', () => seen.length === 2);
+    expect(seen).toEqual(['c1_1', 'taken back']);
+  });
+});
+
+describe('cancelling', () => {
+  it('ends the run, and the prompt as cancelled; the session takes the next one', async () => {
+    const editor = await editors.with([{ calls: [WAITING_CALL] }, { text: 'Again.' }], RUNS);
+    const id = await editor.session(await scratchFolder('acp'));
+    const first = editor.prompt(id, 'work');
+    await hasStarted(editor);
+    const waiting = editor.prompt(id, 'and then this');
+    await until('that the second prompt waits', async () => {
+      const { pending } = await fixture.bus.client.session(id).state();
+      return pending.length === 1;
+    });
+    await editor.agent.notify(methods.agent.session.cancel, { sessionId: id });
+    expect(await first).toMatchObject({ stopReason: 'cancelled' });
+    expect(await waiting).toMatchObject({ stopReason: 'cancelled' });
+    expect(await editor.prompt(id, 'once more')).toMatchObject({ stopReason: 'end_turn' });
+    expect(editor.text()).toBe('Again.');
+  });
+
+  it('of a prompt request by its id is the same', async () => {
+    const editor = await editors.with([{ calls: [WAITING_CALL] }, { text: 'Never.' }], RUNS);
+    const id = await editor.session(await scratchFolder('acp'));
+    const taking = new AbortController();
+    const first = editor.agent.request(
+      methods.agent.session.prompt,
+      { sessionId: id, prompt: [{ type: 'text', text: 'work' }] },
+      { cancellationSignal: taking.signal },
+    );
+    await hasStarted(editor);
+    taking.abort();
+    expect(await first).toMatchObject({ stopReason: 'cancelled' });
+  });
+});
+
+describe('a prompt while a run is under way', () => {
+  it('is a follow-up, and answers when its run has ended', async () => {
+    const editor = await editors.with(
+      [{ calls: [WAITING_CALL] }, { text: 'First done.' }, { match: 'and then this', text: ' Second done.' }],
+      RUNS,
+    );
+    const root = await scratchFolder('acp');
+    const id = await editor.session(root);
+    const first = editor.prompt(id, 'work');
+    await hasStarted(editor);
+    const second = editor.prompt(id, 'and then this');
+    await until('that it waits', async () => (await fixture.bus.client.session(id).state()).pending.length === 1);
+    await letGo(root);
+    expect(await Promise.all([first, second])).toMatchObject([
+      { stopReason: 'end_turn', _meta: { coxswain: { run: 1 } } },
+      { stopReason: 'end_turn', _meta: { coxswain: { run: 1 } } },
+    ]);
+    expect(editor.text()).toBe('First done. Second done.');
+    // The editor has shown both by itself.
+    expect(editor.text('user_message_chunk')).toBe('');
+  });
+
+  it('begins the next run where its run ends at its limit without it', async () => {
+    const editor = await editors.with([{ calls: [WAITING_CALL] }, { match: 'and then this', text: 'Second done.' }], {
+      args: ['--allow', 'run_command', '--max-turns', '1'],
+    });
+    const root = await scratchFolder('acp');
+    const id = await editor.session(root);
+    const first = editor.prompt(id, 'work');
+    await hasStarted(editor);
+    const second = editor.prompt(id, 'and then this');
+    await until('that it waits', async () => (await fixture.bus.client.session(id).state()).pending.length === 1);
+    await letGo(root);
+    expect(await first).toMatchObject({ stopReason: 'max_turn_requests' });
+    expect(await second).toMatchObject({ stopReason: 'end_turn', _meta: { coxswain: { run: 2 } } });
+    expect(editor.text()).toBe('Second done.');
+  });
+});
+
+describe('steering from an editor', () => {
+  it('is advertised, and delivered at a seam of the run', async () => {
+    const editor = await editors.with(
+      [{ calls: [WAITING_CALL] }, { match: 'another way', text: 'Another way, then.' }],
+      RUNS,
+    );
+    expect(editor.initialized.agentCapabilities?._meta).toMatchObject({
+      coxswain: {
+        methods: {
+          steering: '_session/steering',
+          inject: '_session/inject',
+          remind: '_session/remind',
+          cancel_tool_call: '_session/cancel_tool_call',
+        },
+      },
+    });
+    const root = await scratchFolder('acp');
+    const id = await editor.session(root);
+    const done = editor.prompt(id, 'work');
+    await hasStarted(editor);
+    const told = await editor.agent.request('_session/steering', { sessionId: id, body: 'try another way' });
+    expect(told).toMatchObject({ stage: 'accepted' });
+    await letGo(root);
+    await done;
+    expect(editor.text()).toBe('Another way, then.');
+    expect(editor.text('user_message_chunk')).toBe('try another way');
+  });
+
+  it('that interrupts and preempts ends the call that runs', async () => {
+    const editor = await editors.with([{ calls: [WAITING_CALL] }, { match: 'stop', text: 'Stopped.' }], RUNS);
+    const id = await editor.session(await scratchFolder('acp'));
+    const done = editor.prompt(id, 'work');
+    await hasStarted(editor);
+    const told = await editor.agent.request('session/inject', {
+      sessionId: id,
+      body: 'stop that',
+      mode: 'interrupt_immediate',
+      preempt: true,
+      wait: 'delivered',
+    });
+    expect(told).toMatchObject({ stage: 'delivered', seam: expect.any(String) });
+    expect(await done).toMatchObject({ stopReason: 'end_turn' });
+    expect(editor.text()).toBe('Stopped.');
+  });
+
+  it('queues, reminds, and ends one call', async () => {
+    const editor = await editors.with(
+      [
+        { calls: [WAITING_CALL] },
+        { text: 'The call was ended.' },
+        { match: 'the next thing', text: ' The next thing.' },
+      ],
+      RUNS,
+    );
+    const id = await editor.session(await scratchFolder('acp'));
+    const done = editor.prompt(id, 'work');
+    await hasStarted(editor);
+    const ask = (method: string, params: object) => editor.agent.request(method, { sessionId: id, ...params });
+    expect(await ask('_session/inject_reminder', { body: 'the next thing', mode: 'queue' })).toMatchObject({
+      stage: 'accepted',
+    });
+    expect(await ask('_session/remind', { body: 'be brief', ttl_turns: 2 })).toMatchObject({ stage: 'accepted' });
+    expect(await ask('session/cancel_tool_call', { toolCallId: 'c1_1', reason: 'too slow' })).toMatchObject({
+      status: 'cancelled',
+      tool: 'run_command',
+      reason: 'too slow',
+    });
+    expect(await done).toMatchObject({ stopReason: 'end_turn' });
+    expect(editor.text()).toBe('The call was ended. The next thing.');
+    const prompts = await fixture.bus.client.session(id).state();
+    expect(prompts.stop_reason).toBe('end_turn');
+  });
+
+  it('is refused by the field that is wrong', async () => {
+    const editor = await editors.with([{ text: 'Done.' }]);
+    const id = await editor.session(await scratchFolder('acp'));
+    await editor.prompt(id, 'work');
+    const ask = (method: string, params: object) => refused(editor.agent.request(method, params));
+    expect(await ask('_session/steering', { sessionId: id, body: 'x', mode: 'loudly' })).toMatchObject({
+      code: -32_602,
+      data: { code: 'invalid_mode', field: 'mode' },
+    });
+    expect(await ask('_session/inject', { sessionId: id, body: 'x', volume: 11 })).toMatchObject({
+      code: -32_602,
+      data: { code: 'unknown_field', field: 'volume' },
+    });
+    expect(await ask('_session/remind', { sessionId: id, body: ' ' })).toMatchObject({ data: { code: 'empty_body' } });
+    expect(await ask('_session/steering', { body: 'x' })).toMatchObject({
+      code: -32_602,
+      message: expect.stringContaining('sessionId'),
+    });
+    expect(await ask('_session/steering', { sessionId: 'nowhere', body: 'x' })).toMatchObject({ code: -32_002 });
+    const nothing = { sessionId: id, toolCallId: 'c9' };
+    expect(await editor.agent.request('_session/cancel_tool_call', nothing)).toMatchObject({ status: 'not_found' });
+    expect(await ask('_session/cancel_tool_call', { ...nothing, timeout_ms: 'soon' })).toMatchObject({
+      code: -32_602,
+      data: { field: 'timeout_ms' },
+    });
+    expect(await ask('_session/unheard_of', { sessionId: id })).toMatchObject({ code: -32_601 });
+  });
+});

@@ -1,0 +1,101 @@
+/** `cox acp`: an editor starts sessions, sees what they do, decides, and steers, by the official SDK's own client. */
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { methods } from '@agentclientprotocol/sdk';
+import { describe, expect, it } from 'vitest';
+import { editorsOn } from './kit/acp-editors.ts';
+import { refused } from './kit/editor.ts';
+import { busAndHost } from './kit/fixture.ts';
+import { scratchFolder } from './kit/scratch.ts';
+
+const fixture = busAndHost();
+const editors = editorsOn(() => fixture.bus);
+
+describe('a prompt', () => {
+  it('shows thoughts and text, and answers with the end of its run', async () => {
+    const editor = await editors.with([
+      {
+        reasoning: 'I think first.',
+        text: 'And then I speak to you.',
+        chunk_ms: 1,
+        usage: { input_tokens: 7, output_tokens: 5 },
+      },
+    ]);
+    expect(editor.initialized).toMatchObject({
+      protocolVersion: 1,
+      agentInfo: { name: 'coxswain' },
+      agentCapabilities: { loadSession: true, promptCapabilities: { image: false, embeddedContext: true } },
+    });
+    const id = await editor.session(await scratchFolder('acp'));
+    const response = await editor.prompt(id, 'hello');
+    expect(response).toMatchObject({
+      stopReason: 'end_turn',
+      _meta: { coxswain: { stop_reason: 'end_turn', run: 1 } },
+    });
+    expect(editor.text('agent_thought_chunk')).toBe('I think first.');
+    expect(editor.text()).toBe('And then I speak to you.');
+    expect(editor.of('usage_update').at(-1)).toMatchObject({ used: 12 });
+    // The editor has shown what it sent by itself.
+    expect(editor.text('user_message_chunk')).toBe('');
+  });
+
+  it('is answered word by word, as the words come', async () => {
+    // The second word would come in an hour.
+    const editor = await editors.with([{ text: 'first second', chunk_ms: 3_600_000 }]);
+    const id = await editor.session(await scratchFolder('acp'));
+    const response = editor.prompt(id, 'hello');
+    await editor.shows('the first word', () => editor.text().startsWith('first'));
+    await editor.agent.notify(methods.agent.session.cancel, { sessionId: id });
+    expect(await response).toMatchObject({ stopReason: 'cancelled' });
+    expect(editor.text()).not.toContain('second');
+  });
+
+  it('shows calls from the moment that they are asked for to their results', async () => {
+    const editor = await editors.with([
+      {
+        calls: [
+          { tool: 'read_file', args: { path: 'a.txt' } },
+          { tool: 'nothing_here', args: {} },
+        ],
+      },
+      { text: 'Done.' },
+    ]);
+    const root = await scratchFolder('acp');
+    await writeFile(join(root, 'a.txt'), 'what stands there\n');
+    const id = await editor.session(root);
+    await editor.prompt(id, 'read it');
+    expect(editor.of('tool_call')).toMatchObject([
+      { toolCallId: 'c1_1', kind: 'read', status: 'pending', locations: [{ path: join(root, 'a.txt') }] },
+      { toolCallId: 'c1_2', kind: 'other', status: 'pending' },
+    ]);
+    const ends = ['c1_1', 'c1_2'].map((callId) =>
+      editor.of('tool_call_update').findLast(({ toolCallId }) => toolCallId === callId),
+    );
+    expect(ends).toMatchObject([
+      { toolCallId: 'c1_1', status: 'completed', content: [{ content: { text: 'what stands there\n' } }] },
+      { toolCallId: 'c1_2', status: 'failed' },
+    ]);
+  });
+
+  it('says in the same session what comes next, as a run of its own', async () => {
+    const editor = await editors.with([{ text: 'One.' }, { text: 'Two.' }]);
+    const id = await editor.session(await scratchFolder('acp'));
+    await editor.prompt(id, 'first');
+    const second = await editor.prompt(id, 'second');
+    expect(second).toMatchObject({ stopReason: 'end_turn', _meta: { coxswain: { run: 2 } } });
+    expect(editor.text()).toBe('One.Two.');
+  });
+
+  it('is refused by name where it cannot be taken', async () => {
+    const editor = await editors.with([{ text: 'One.' }]);
+    const id = await editor.session(await scratchFolder('acp'));
+    const prompt = (block: object) =>
+      refused(editor.agent.request(methods.agent.session.prompt, { sessionId: id, prompt: [block] as never }));
+    expect(await prompt({ type: 'image', data: 'aGk=', mimeType: 'image/png' })).toMatchObject({
+      code: -32_602,
+      message: expect.stringContaining('prompt.0: image cannot be taken'),
+    });
+    expect(await prompt({ type: 'text', text: '  ' })).toMatchObject({ code: -32_602, data: { code: 'empty_body' } });
+    expect(await refused(editor.prompt('nowhere', 'hello'))).toMatchObject({ code: -32_002 });
+  });
+});
