@@ -7,7 +7,8 @@ import { OWN_SERVER_FILES, SERVERS_SWITCH } from './tests/e2e/kit/servers-switch
 import LongestFirst from './tests/longest-first.ts';
 
 // Workspace packages resolve to their TypeScript source, so tests never see a stale build.
-const conditions = ['coxswain-source', ...defaultServerConditions];
+// Vendors are loaded by Node, which knows no condition `module`: what a package has there may be for bundlers alone.
+const conditions = ['coxswain-source', ...defaultServerConditions.filter((condition) => condition !== 'module')];
 
 // On servers that many files share, those that need a server of their own have no place.
 const chosen = process.env[SERVERS_SWITCH] ?? '';
