@@ -10,6 +10,9 @@ const bundler = await import('./bundle.mjs').catch((error) => {
 if (bundler === null) {
   console.log('cox is not bundled: esbuild is not installed');
 } else {
+  const { bundlePackages } = await import('./bundle-packages.mjs');
+  // Before the entry of `cox`, by whose age it is seen whether anything has to be bundled again.
+  await bundlePackages();
   const outdir = 'libs/cli/dist/cox';
   // The demo's MCP server is a process of its own.
   const entries = { main: 'libs/cli/src/main.ts', 'harbour-server': 'libs/cli/src/demo/harbour-server.ts' };

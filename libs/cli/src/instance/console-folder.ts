@@ -1,14 +1,10 @@
 /** Where the console lies that this installation has: beside the bundle of `cox`, in its package. */
-import { existsSync } from 'node:fs';
-import { dirname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { join } from 'node:path';
+import { packageFolder } from './package-folder.ts';
 
 /** The folder; whether the console was built into it is for whoever reads it to see. */
 export function consoleFolder(): string {
-  // From source, from the bundle and from the bundle that tests make the package is at another distance.
-  let folder = dirname(fileURLToPath(import.meta.url));
-  while (!existsSync(join(folder, 'package.json')) && dirname(folder) !== folder) folder = dirname(folder);
-  return join(folder, 'dist/console');
+  return join(packageFolder(), 'dist/console');
 }
 
 /**

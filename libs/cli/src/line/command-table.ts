@@ -738,6 +738,17 @@ export const COMMANDS: readonly CommandSpec[] = [
     load: () => import('../commands/env.ts'),
   },
   {
+    name: 'init',
+    args: ['[folder]'],
+    help: 'Write a project to start from: a persona, a tool, a hook and a test that runs',
+    flags: {
+      force: { help: 'Write over files that are there' },
+      json: JSON_LINES,
+    },
+    examples: ['cox init my-agents', 'cox init my-agents && cd my-agents && npm install && npm test'],
+    load: () => import('../commands/init.ts'),
+  },
+  {
     name: 'doctor',
     args: [],
     help: 'Check this machine and the bus',

@@ -1,0 +1,126 @@
+/** `cox init`. */
+import { lstat, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { basename, dirname, join, relative, resolve, sep } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { packageFolder } from '../instance/package-folder.ts';
+import { typedIn } from '../instance/state-dir.ts';
+import { CliError, EXIT, usageError } from '../line/cli-error.ts';
+import type { CommandRun } from '../line/command-spec.ts';
+import { shellQuoted } from '../line/shell-quoted.ts';
+import { standardStreams } from '../terminal/streams.ts';
+
+/** Writes a project to start from, which depends on this installation of Coxswain. */
+export const run: CommandRun = async ({ flags, args, env }) => {
+  const from = typedIn(env);
+  const folder = resolve(from, args[0] ?? '.');
+  const files = await starterFiles(packageFolder(), basename(folder));
+  if (!flags.on('force')) await refuseOverwriting(folder, [...files.keys()]);
+  for (const [path, text] of files) {
+    const file = join(folder, path);
+    await written(file, async () => {
+      await mkdir(dirname(file), { recursive: true });
+      await writeFile(file, text);
+    });
+  }
+  const paths = [...files.keys()];
+  if (flags.on('json')) standardStreams.out(`${JSON.stringify({ type: 'project', folder, files: paths })}\n`);
+  else standardStreams.out(told(relative(from, folder), paths));
+  return EXIT.ok;
+};
+
+/** The files of the project by their paths in it, sorted. */
+async function starterFiles(home: string, name: string): Promise<ReadonlyMap<string, string>> {
+  const starter = join(home, 'starter');
+  const packages = join(home, 'dist/packages');
+  const files = new Map<string, string>();
+  const found = await readdir(starter, { recursive: true, withFileTypes: true }).catch(() => null);
+  const built = await readdir(packages).catch(() => null);
+  if (!found || !built)
+    throw new CliError(
+      EXIT.error,
+      'usage',
+      `this installation of cox has not what a project needs: ${found ? packages : starter} is not there. ` +
+        'Run cox init in a checkout of Coxswain, after npm ci',
+    );
+  for (const entry of found) {
+    if (!entry.isFile()) continue;
+    const file = join(entry.parentPath, entry.name);
+    const path = relative(starter, file).split(sep).join('/');
+    // Under its own name it would hold for the starter itself.
+    files.set(path === 'gitignore' ? '.gitignore' : path, await readFile(file, 'utf8'));
+  }
+  files.set('package.json', manifest(home, packages, name));
+  return new Map([...files].sort(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+function manifest(home: string, packages: string, name: string): string {
+  // Links: what is depended on is this installation, and follows it.
+  const linked = (path: string) => `file:${decodeURI(pathToFileURL(path).pathname)}`;
+  const value = {
+    name: packageName(name),
+    version: '0.1.0',
+    private: true,
+    type: 'module',
+    engines: { node: '>=20.19' },
+    scripts: { test: 'node --test' },
+    dependencies: {
+      '@coxswain/cli': linked(home),
+      '@coxswain/client': linked(join(packages, 'client')),
+    },
+    devDependencies: { '@coxswain/testing': linked(join(packages, 'testing')) },
+  };
+  return `${JSON.stringify(value, null, 2)}\n`;
+}
+
+/** What npm takes as a name. */
+function packageName(folder: string): string {
+  const name = folder
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9-]+/g, '-')
+    .replaceAll(/^-+|-+$/g, '')
+    .slice(0, 64);
+  return name === '' ? 'agents' : name;
+}
+
+async function refuseOverwriting(folder: string, paths: readonly string[]): Promise<void> {
+  const there: string[] = [];
+  for (const path of paths) if (await isThere(join(folder, path))) there.push(path);
+  if (there.length === 0) return;
+  throw usageError(
+    `${folder} has ${there.join(', ')} already, and nothing was written; give another folder, or --force to write over ` +
+      (there.length === 1 ? 'it' : 'them'),
+  );
+}
+
+async function isThere(path: string): Promise<boolean> {
+  try {
+    await lstat(path);
+    return true;
+  } catch (error) {
+    if (['ENOENT', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '')) return false;
+    throw unwritable(path, error);
+  }
+}
+
+async function written(path: string, write: () => Promise<void>): Promise<void> {
+  await write().catch((error: unknown) => {
+    throw unwritable(path, error);
+  });
+}
+
+function unwritable(path: string, error: unknown): CliError {
+  return usageError(`${path} cannot be written: ${(error as Error).message}; give a folder of your own`);
+}
+
+function told(folder: string, paths: readonly string[]): string {
+  const lines = [
+    `wrote ${paths.length} files${folder === '' ? '' : ` to ${folder}`}: ${paths.join(', ')}`,
+    '',
+    'Next:',
+    ...(folder === '' ? [] : [`  cd ${shellQuoted(folder)}`]),
+    '  npm install',
+    '  npm test',
+    '  npx cox run "What is this?" --persona clerk --model scripted/models/demo.yaml',
+  ];
+  return `${lines.join('\n')}\n`;
+}

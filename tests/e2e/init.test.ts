@@ -1,0 +1,101 @@
+/** `cox init`, as a stranger types it: the project is installed, tested and run, without a network. */
+import { execFile } from 'node:child_process';
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, expect, test, vi } from 'vitest';
+import { REPOSITORY } from './kit/child.ts';
+import { cleanEnv } from './kit/clean-env.ts';
+import { removeScratch, scratchFolder } from './kit/scratch.ts';
+
+vi.setConfig({ testTimeout: 240_000 });
+afterAll(() => removeScratch());
+
+const COX = join(REPOSITORY, 'libs/cli/bin/cox.mjs');
+
+interface Ended {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+function typed(cwd: string, program: string, args: readonly string[], env: NodeJS.ProcessEnv = {}): Promise<Ended> {
+  return new Promise((resolve, reject) => {
+    execFile(program, args, { cwd, env: cleanEnv(env) }, (error, stdout, stderr) => {
+      if (error && typeof error.code !== 'number') return reject(error);
+      resolve({ code: Number(error?.code ?? 0), stdout, stderr });
+    });
+  });
+}
+
+const cox = (cwd: string, ...args: string[]) => typed(cwd, process.execPath, [COX, ...args]);
+
+test('a project is written, installed, tested and run', async () => {
+  const folder = await scratchFolder('init');
+  const made = await cox(folder, 'init', 'My Agents');
+  expect(made, made.stderr).toMatchObject({ code: 0 });
+  expect(made.stdout).toContain("cd 'My Agents'\n  npm install\n  npm test\n");
+
+  const project = join(folder, 'My Agents');
+  const noNetwork = {
+    npm_config_registry: 'http://127.0.0.1:9/',
+    npm_config_cache: join(folder, 'cache'),
+    npm_config_audit: 'false',
+    npm_config_update_notifier: 'false',
+  };
+  const installed = await typed(project, 'npm', ['install', '--offline'], noNetwork);
+  expect(installed, installed.stderr).toMatchObject({ code: 0 });
+  const tested = await typed(project, 'npm', ['test'], noNetwork);
+  expect(tested, tested.stdout + tested.stderr).toMatchObject({ code: 0 });
+  expect(tested.stdout).toMatch(/^(ℹ|#) pass 3$/m);
+
+  const bin = join(project, 'node_modules/.bin/cox');
+  const state = join(folder, 'state');
+  const line = ['run', 'What is this?', '--persona', 'clerk', '--model', 'scripted/models/demo.yaml'];
+  const ran = await typed(project, bin, [...line, '--state-dir', state]);
+  expect(ran, ran.stderr).toMatchObject({ code: 0 });
+  expect(ran.stdout).toBe('It tells how to test, run and serve this project.\n');
+  expect(ran.stderr).toContain('coxswain.yaml are used');
+});
+
+test('what it says to type next is in its README, which has five lines', async () => {
+  const folder = await scratchFolder('init');
+  await cox(folder, 'init');
+  const readme = await readFile(join(folder, 'README.md'), 'utf8');
+  expect(readme.trimEnd().split('\n')).toHaveLength(5);
+  for (const line of ['npm install', 'npm test', '--persona clerk --model scripted/models/demo.yaml'])
+    expect(readme).toContain(line);
+  expect((await readdir(folder)).sort()).toEqual(
+    ['.gitignore', 'README.md', 'coxswain.yaml', 'hooks', 'models', 'package.json', 'personas', 'test', 'tools'].sort(),
+  );
+});
+
+test('files that are there are named and left as they are, but with --force', async () => {
+  const folder = await scratchFolder('init');
+  await mkdir(join(folder, 'tools'));
+  await writeFile(join(folder, 'README.md'), 'mine');
+  await writeFile(join(folder, 'notes.md'), 'mine too');
+  await writeFile(join(folder, 'tools/count-words.mjs'), 'mine');
+  const refused = await cox(folder, 'init');
+  expect(refused.code).toBe(2);
+  expect(refused.stderr).toContain(
+    'has README.md, tools/count-words.mjs already, and nothing was written; give another folder, or --force to write over them',
+  );
+  expect((await readdir(folder)).sort()).toEqual(['README.md', 'notes.md', 'tools']);
+  const forced = await cox(folder, 'init', '.', '--force', '--json');
+  expect(forced, forced.stderr).toMatchObject({ code: 0 });
+  expect(JSON.parse(forced.stdout)).toMatchObject({
+    type: 'project',
+    folder,
+    files: expect.arrayContaining(['README.md', 'package.json']),
+  });
+  expect(await readFile(join(folder, 'README.md'), 'utf8')).not.toBe('mine');
+  expect(await readFile(join(folder, 'notes.md'), 'utf8')).toBe('mine too');
+});
+
+test('a folder that cannot be written is named', async () => {
+  const folder = await scratchFolder('init');
+  await writeFile(join(folder, 'taken'), '');
+  const refused = await cox(folder, 'init', 'taken/agents');
+  expect(refused.code).toBe(2);
+  expect(refused.stderr).toMatch(/taken\/agents\S* cannot be written: /);
+});
