@@ -3,6 +3,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type BaseEvent, EventType, HttpAgent, type RunAgentInput } from '@ag-ui/client';
+import { newToken, writeTokens } from '@coxswain/gateway';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { busAndHost } from './kit/fixture.ts';
 import { clientOf, type GatewayUnderTest, startGateway } from './kit/gateway.ts';
@@ -449,4 +450,90 @@ describe('what is wrong is a problem document, before there is a stream', () => 
     );
     expect(events.at(-1)).toMatchObject({ result: { text: 'Now.' } });
   });
+});
+
+describe('who may', () => {
+  test('is told which scope is missing, and nothing is done', async () => {
+    const tokensFile = join(await scratchFolder('tokens'), 'tokens.json');
+    const created_at = new Date().toISOString();
+    const made = (name: string, scopes: readonly ('read' | 'run' | 'steer' | 'approve')[]) =>
+      newToken({ name, tenant: 'default', scopes: [...scopes], created_at });
+    const [reader, runner, steerer] = [
+      made('reader', ['read']),
+      made('runner', ['read', 'run']),
+      made('steerer', ['read', 'steer']),
+    ];
+    await writeTokens(tokensFile, [reader.stored, runner.stored, steerer.stored]);
+    const own = await startGateway(fixture.bus, { tokensFile });
+    const as = ({ token }: { readonly token: string }) => clientOf(own.url, token);
+    const said = async (threadId: string, turns: readonly ScriptTurn[]) =>
+      inputOf(threadId, { messages: [user('Go.')], forwardedProps: await start(turns) });
+    try {
+      const threadId = `thread-${++threads}`;
+      const missing = (scope: string) => ({
+        status: 403,
+        body: { code: 'scope_missing', detail: expect.stringContaining(scope) },
+      });
+      expect(await as(reader).post('/v1/agui', await said(threadId, asking))).toMatchObject(missing('run'));
+      expect(await as(steerer).post('/v1/agui', await said(threadId, asking))).toMatchObject(missing('run'));
+      expect(await gateway.get(`/v1/sessions/${threadId}`)).toMatchObject({ status: 404 });
+      expect((await as(runner).post('/v1/agui', await said(threadId, asking))).status).toBe(200);
+      const interruptId = 'approval:c1_1';
+      const answer = inputOf(threadId, { resume: [{ interruptId, status: 'resolved', payload: { approved: true } }] });
+      expect(await as(runner).post('/v1/agui', answer)).toMatchObject(missing('approve'));
+      expect(await as(runner).post('/v1/agui', inputOf(threadId, { messages: [user('And?')] }))).toMatchObject(
+        missing('steer'),
+      );
+      // Whoever may read may come back and be told.
+      expect((await as(reader).post('/v1/agui', inputOf(threadId))).status).toBe(200);
+      expect((await gateway.get(`/v1/sessions/${threadId}`)).body).toMatchObject({
+        state: { function_awaiting_approval: 'parked' },
+        pending: [],
+      });
+    } finally {
+      await own.stop();
+    }
+  });
+});
+
+describe('a persona', () => {
+  test('of the address has the new session; one that nobody knows is refused', async () => {
+    const { agent, told, threadId } = agentOn(undefined, '/v1/agui/nobody');
+    agent.addMessage(user('Look.'));
+    await agent.runAgent({ forwardedProps: await start([{ text: 'Never.' }]) }).catch(() => undefined);
+    expect(told.at(-1)).toMatchObject({ type: EventType.RUN_ERROR, code: 'persona_not_found' });
+    const { body: page } = await gateway.get(`/v1/sessions/${threadId}/events?limit=1`);
+    expect(page.records).toMatchObject([{ input: { verb: 'start', body: { persona: 'nobody', prompt: 'Look.' } } }]);
+    const { status, body } = await gateway.post('/v1/agui/a%20b', inputOf('none', { messages: [user('x')] }));
+    expect({ status, field: body.field }).toEqual({ status: 400, field: 'persona' });
+    const twice = { start: { persona: 'other' } };
+    expect(
+      await gateway.post('/v1/agui/reviewer', inputOf('none', { messages: [user('x')], forwardedProps: twice })),
+    ).toMatchObject({
+      status: 400,
+      body: { code: 'unknown_field', field: 'forwardedProps.start.persona' },
+    });
+  });
+});
+
+test('a gateway that stops ends the run with a code; the session goes on', async () => {
+  const own = await startGateway(fixture.bus);
+  const threadId = `thread-${++threads}`;
+  const agent = new HttpAgent({
+    url: `${own.url}/v1/agui`,
+    headers: { authorization: `Bearer ${own.token}` },
+    threadId,
+  });
+  const told: Told[] = [];
+  agent.subscribe({ onEvent: ({ event }) => void told.push(event as Told) });
+  agent.addMessage(user('Wait.'));
+  const run = agent.runAgent({ forwardedProps: await start(waiting('stopped'), allowed) }).catch(() => undefined);
+  await atWork(threadId);
+  await until('the call', () => told.some(({ type }) => type === EventType.TOOL_CALL_END));
+  await own.stop();
+  await run;
+  expect(told.at(-1)).toMatchObject({ type: EventType.RUN_ERROR, code: 'gateway_stopping' });
+  await writeFile(join(root, 'stopped'), '');
+  const back = agentOn(threadId);
+  expect(await back.agent.runAgent()).toMatchObject({ result: { text: 'Waited.' } });
 });
