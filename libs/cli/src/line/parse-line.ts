@@ -15,7 +15,7 @@ export type ParsedLine =
   | { readonly kind: 'version' };
 
 /** Commands that exist by name only: a later release brings them. */
-const NOT_YET_COMMANDS: ReadonlySet<string> = new Set('acp mcp trace init'.split(' '));
+const NOT_YET_COMMANDS: ReadonlySet<string> = new Set('acp mcp init'.split(' '));
 
 /**
  * Reads a command line.
