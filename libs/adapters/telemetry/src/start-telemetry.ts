@@ -1,6 +1,6 @@
 /** The telemetry of one service: its meters, served where that was asked for, and its spans, exported where the environment says so. */
 import { randomUUID } from 'node:crypto';
-import type { Log, Telemetry } from '@coxswain/ports';
+import type { Log, Meters, Telemetry } from '@coxswain/ports';
 import { VERSION } from '@coxswain/protocol';
 import type { Registry } from 'prom-client';
 import { createRegistry, registryMeters } from './meters.ts';
@@ -19,13 +19,12 @@ export interface TelemetryOptions {
   readonly masked: (text: string) => string;
   /** Where meters are served; without it, where `COX_METRICS_PORT` says, if it says anything. Null: nowhere. */
   readonly metrics?: MetricsAddress | null | undefined;
-  /** The registry to make them in; by default a new one. */
+  /** The registry to make them in, of whoever serves it itself. */
   readonly registry?: Registry | undefined;
 }
 
 /** Telemetry that runs. */
 export interface RunningTelemetry extends Telemetry {
-  readonly registry: Registry;
   /** Where meters are served; null where they are not. */
   readonly metricsUrl: string | null;
   /** Sends the spans that wait, within a bound, and ends. Never rejects. */
@@ -42,9 +41,10 @@ export async function startTelemetry(options: TelemetryOptions): Promise<Running
   const asked = env.COX_METRICS_PORT?.trim();
   const address =
     options.metrics === undefined && asked ? metricsAddress(asked, 'COX_METRICS_PORT') : (options.metrics ?? null);
-  const registry = options.registry ?? createRegistry();
-  const meters = registryMeters(registry, of);
-  const server = address ? await serveMetrics(registry, address) : null;
+  // Nobody pays for meters that nobody can read.
+  const registry = options.registry ?? (address ? createRegistry() : null);
+  const meters = registry ? registryMeters(registry, of) : NO_METERS;
+  const server = address && registry ? await serveMetrics(registry, address) : null;
   if (server) log.info({ url: server.url }, 'metrics are served');
   let spans: SpanExport | null = null;
   if (settings) {
@@ -57,13 +57,14 @@ export async function startTelemetry(options: TelemetryOptions): Promise<Running
   return {
     meters,
     spans,
-    registry,
     metricsUrl: server?.url ?? null,
     async close() {
       await Promise.all([spans?.close(), server?.close()]);
     },
   };
 }
+
+const NO_METERS: Meters = { add() {}, observe() {}, census() {} };
 
 function withoutUser(text: string): string {
   const url = new URL(text);

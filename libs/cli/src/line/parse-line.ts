@@ -14,9 +14,6 @@ export type ParsedLine =
   | { readonly kind: 'help'; readonly command: CommandSpec | null; readonly part?: HelpSpec | undefined }
   | { readonly kind: 'version' };
 
-/** Commands that exist by name only: a later release brings them. */
-const NOT_YET_COMMANDS: ReadonlySet<string> = new Set('acp mcp trace'.split(' '));
-
 /**
  * Reads a command line.
  * @throws CliError with exit code 2, naming what is wrong and the nearest that is right.
@@ -101,7 +98,6 @@ function unknownFlag(raw: string, command: CommandSpec | null, candidates: Itera
 }
 
 function unknownCommand(word: string, commands: readonly CommandSpec[]): Error {
-  if (NOT_YET_COMMANDS.has(word)) return usageError(`cox ${word} is not there yet in this release`);
   const near = nearestWord(
     word,
     commands.map(({ name }) => name),
