@@ -15,6 +15,8 @@ const BAR_MIN_COLUMNS = 10;
 const LABEL_MAX_PART = 0.5;
 const TIME_COLUMNS = 8;
 const NOTE_MAX_COLUMNS = 28;
+/** On fewer only names and times have room. */
+const NOTES_FROM_COLUMNS = 40;
 
 /** The trees whose tops are given. */
 export function spanTrees(spans: readonly EndedSpan[], isTop: (span: EndedSpan) => boolean): readonly SpanTree[] {
@@ -40,7 +42,10 @@ export function spanTrees(spans: readonly EndedSpan[], isTop: (span: EndedSpan) 
 export function waterfall(tree: SpanTree, columns: number, style: Style): string {
   const rows = rowsOf(tree, '', '');
   const notes = rows.map(({ span }) => headWithinColumns(noteOf(span), NOTE_MAX_COLUMNS));
-  const noteColumns = Math.min(Math.max(...notes.map(columnsOf)), Math.max(0, Math.floor(columns / 4)));
+  const noteColumns = Math.min(
+    Math.max(...notes.map(columnsOf)),
+    columns < NOTES_FROM_COLUMNS ? 0 : Math.floor(columns / 4),
+  );
   const labelColumns = Math.min(
     Math.max(...rows.map(({ label }) => columnsOf(label))),
     Math.max(8, Math.floor(columns * LABEL_MAX_PART)),
@@ -54,7 +59,7 @@ export function waterfall(tree: SpanTree, columns: number, style: Style): string
       const shown = headWithinColumns(label, labelColumns);
       const name = paint(shown) + ' '.repeat(Math.max(0, labelColumns - columnsOf(shown)));
       const bar = barColumns < BAR_MIN_COLUMNS ? '' : `  ${barOf(span, fromMs, untilMs, barColumns, paint)}`;
-      const note = headWithinColumns(notes[index] ?? '', noteColumns);
+      const note = noteColumns === 0 ? '' : headWithinColumns(notes[index] ?? '', noteColumns);
       const time = durationText(span.endMs - span.startMs).padStart(TIME_COLUMNS);
       return `${name}${bar} ${time} ${span.error ? style.red(note) : style.dim(note)}`.trimEnd();
     })

@@ -1,0 +1,180 @@
+/** Telemetry on its own: what the environment asks for, what is exported, and what is not. */
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Log } from '@coxswain/ports';
+import { type EndedSpan, METRIC_LABEL_VALUES_MAX } from '@coxswain/protocol';
+import { afterEach, describe, expect, test } from 'vitest';
+import {
+  createRegistry,
+  metricsAddress,
+  observeWork,
+  readTraceSettings,
+  registryMeters,
+  startTelemetry,
+} from '../src/mod.ts';
+
+const SECRET = 'a-secret-of-the-process';
+const masked = (text: string) => text.replaceAll(SECRET, '[redacted]');
+const silent: Log = { debug() {}, info() {}, warn() {}, error() {} };
+const ended: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const end of ended.splice(0)) await end();
+});
+
+/** A collector that keeps what it was sent. @param status what it answers. */
+async function collector(status = 200) {
+  const got: { readonly type: string | undefined; readonly key: unknown; readonly body: Buffer }[] = [];
+  const server = createServer(async (request, response) => {
+    const parts: Buffer[] = [];
+    for await (const part of request) parts.push(part as Buffer);
+    const { 'content-type': type, 'x-key': key } = request.headers;
+    got.push({ type, key, body: Buffer.concat(parts) });
+    response.writeHead(status, { 'content-type': 'application/json' }).end('{}');
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  ended.push(() => new Promise((resolve) => server.close(resolve)));
+  return { got, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` };
+}
+
+const start = (env: NodeJS.ProcessEnv, log = silent) =>
+  startTelemetry({ service: 'sessions', of: 'host', env, log, masked, metrics: { host: '127.0.0.1', port: 0 } });
+
+const span = (more: Partial<EndedSpan> = {}): EndedSpan => ({
+  context: { traceId: 'a'.repeat(32), spanId: 'b'.repeat(16), sampled: true },
+  parent: null,
+  name: 'chat m',
+  kind: 'client',
+  startMs: 1_000,
+  endMs: 1_250.5,
+  error: { type: 'model_failed', message: `it said ${SECRET}` },
+  attributes: { said: SECRET, listed: [SECRET] },
+  moments: [{ name: 'seam', atMs: 1_100, attributes: { of: SECRET } }],
+  links: [],
+  ...more,
+});
+
+describe('spans', () => {
+  test('are sent as JSON, with their times and without secrets', async () => {
+    const { got, url } = await collector();
+    const env = {
+      OTEL_EXPORTER_OTLP_ENDPOINT: `${url}/`,
+      OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json',
+      OTEL_EXPORTER_OTLP_HEADERS: 'x-key=k%20k',
+    };
+    const telemetry = await start(env);
+    telemetry.spans?.take(span());
+    await telemetry.close();
+    expect(got).toMatchObject([{ type: 'application/json', key: 'k k' }]);
+    const text = got[0]?.body.toString('utf8') ?? '';
+    expect(text).not.toContain(SECRET);
+    const [sent] = JSON.parse(text).resourceSpans[0].scopeSpans[0].spans;
+    expect(sent).toMatchObject({
+      startTimeUnixNano: '1000000000',
+      endTimeUnixNano: '1250500000',
+      status: { code: 2, message: 'it said [redacted]' },
+    });
+    expect(text).toContain('"coxswain-sessions"');
+  });
+
+  test('are sent as protobuf by default', async () => {
+    const { got, url } = await collector();
+    const telemetry = await start({ OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: `${url}/own`, OTEL_SERVICE_NAME: 'mine' });
+    telemetry.spans?.take(span());
+    await telemetry.close();
+    expect(got).toMatchObject([{ type: 'application/x-protobuf' }]);
+    expect(got[0]?.body.includes('mine')).toBe(true);
+    expect(got[0]?.body.includes(SECRET)).toBe(false);
+  });
+
+  test('of a trace that nobody keeps are not sent', async () => {
+    const { got, url } = await collector();
+    const telemetry = await start({ OTEL_EXPORTER_OTLP_ENDPOINT: url });
+    telemetry.spans?.take(span({ context: { ...span().context, sampled: false } }));
+    await telemetry.close();
+    expect(got).toEqual([]);
+  });
+
+  test('beyond what may wait are dropped and counted, and that is told once', async () => {
+    const { url } = await collector(400);
+    const told: string[] = [];
+    const log: Log = { ...silent, warn: (_, message) => void told.push(message) };
+    const telemetry = await start({ OTEL_EXPORTER_OTLP_ENDPOINT: url, OTEL_BSP_MAX_QUEUE_SIZE: '5' }, log);
+    for (let at = 0; at < 20; at++) telemetry.spans?.take(span());
+    // Five had room, and the collector refused them.
+    await expect
+      .poll(async () => (await fetch(telemetry.metricsUrl as string)).text())
+      .toContain('coxswain_trace_spans_total{outcome="dropped"} 20\n');
+    await telemetry.close();
+    expect(told).toEqual(['spans are dropped: the collector cannot be reached']);
+  });
+});
+
+describe('the environment', () => {
+  test.each<NodeJS.ProcessEnv>([
+    {},
+    { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://x', OTEL_SDK_DISABLED: 'true' },
+    { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://x', OTEL_TRACES_EXPORTER: 'none' },
+  ])('%j traces nothing', async (env) => {
+    expect(readTraceSettings(env)).toBeNull();
+    const telemetry = await start(env);
+    expect(telemetry.spans).toBeNull();
+    await telemetry.close();
+  });
+
+  test.each<[string, NodeJS.ProcessEnv]>([
+    ['OTEL_EXPORTER_OTLP_ENDPOINT', { OTEL_EXPORTER_OTLP_ENDPOINT: 'localhost:4318' }],
+    ['OTEL_EXPORTER_OTLP_PROTOCOL', { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://x', OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc' }],
+    ['OTEL_BSP_MAX_QUEUE_SIZE', { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://x', OTEL_BSP_MAX_QUEUE_SIZE: '0' }],
+  ])('a wrong %s is refused by name', (name, env) => {
+    expect(() => readTraceSettings(env)).toThrow(name);
+  });
+
+  test.each([
+    ['9464', { host: '127.0.0.1', port: 9464 }],
+    [':9464', { host: '0.0.0.0', port: 9464 }],
+    ['10.0.0.1:9464', { host: '10.0.0.1', port: 9464 }],
+    ['[::1]:9464', { host: '::1', port: 9464 }],
+  ])('metrics are served at %s', (text, address) => expect(metricsAddress(text, 'X')).toEqual(address));
+
+  test.each(['', 'x', '99999', 'a:b:1'])('and not at %j', (text) => {
+    expect(() => metricsAddress(text, 'COX_METRICS_PORT')).toThrow('COX_METRICS_PORT takes [HOST:]PORT');
+  });
+});
+
+test('strangers cannot fill a process with the names of their tools', async () => {
+  const registry = createRegistry();
+  const meters = registryMeters(registry, 'host');
+  for (let at = 0; at < 3 * METRIC_LABEL_VALUES_MAX; at++)
+    meters.observe('coxswain_tool_seconds', { tool: `tool_${at}`, outcome: 'ok' }, 1);
+  const counts = (await registry.metrics())
+    .split('\n')
+    .filter((line) => line.startsWith('coxswain_tool_seconds_count'));
+  expect(counts).toHaveLength(METRIC_LABEL_VALUES_MAX + 1);
+  expect(counts).toContain(`coxswain_tool_seconds_count{tool="other",outcome="ok"} ${2 * METRIC_LABEL_VALUES_MAX}`);
+});
+
+describe('work that is served', () => {
+  const work = { kind: 'tool', name: 'look', tenant: 'red', sessionId: 's', callId: 'c' } as const;
+  const above = `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01`;
+  const meters = { add() {}, observe() {}, census() {} };
+
+  test('has a span below that of the call', () => {
+    const taken: EndedSpan[] = [];
+    const spans = { capturesContent: false, take: (one: EndedSpan) => void taken.push(one) };
+    const under = observeWork({ meters, spans }, silent).begin({ ...work, traceparent: above });
+    under.end({ status: 'error', code: 'tool_failed' });
+    const [made] = taken;
+    expect(made).toMatchObject({
+      name: 'serve_tool look',
+      parent: { spanId: 'b'.repeat(16) },
+      error: { type: 'tool_failed' },
+    });
+    expect(under.traceparent).toBe(`00-${'a'.repeat(32)}-${made?.context.spanId}-01`);
+  });
+
+  test('hands on what it was given where nobody traces here, and nothing that is no place in a trace', () => {
+    const begin = (traceparent: string) => observeWork({ meters, spans: null }, silent).begin({ ...work, traceparent });
+    expect(begin(above).traceparent).toBe(above);
+    expect(begin('nonsense').traceparent).toBeUndefined();
+  });
+});
