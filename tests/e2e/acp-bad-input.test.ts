@@ -122,6 +122,49 @@ describe('requests that go too far', () => {
   });
 });
 
+describe('being told to stop', () => {
+  it('ends it, whatever the editor does', async () => {
+    const child = await bare();
+    write(child, INITIALIZE);
+    await answerTo(child, 0);
+    expect(await child.terminate()).toMatchObject({ code: 0 });
+  });
+});
+
+describe('an editor that is killed', () => {
+  it('is one that has left, though it reads nothing any more', async () => {
+    const child = await bare();
+    write(child, INITIALIZE);
+    await answerTo(child, 0);
+    child.process.stdout?.destroy();
+    child.process.stderr?.destroy();
+    for (const id of [1, 2, 3, 4])
+      write(child, JSON.stringify({ jsonrpc: '2.0', id, method: 'session/list', params: {} }));
+    expect(await child.exited).toMatchObject({ code: 0 });
+  });
+});
+
+describe('an instance that ends', () => {
+  it('is followed by one of the editor’s own, on which its session goes on', async () => {
+    const stateDir = await scratchFolder('acp-state');
+    const env = { COX_STATE_DIR: stateDir };
+    const up = new Child(COX_MAIN, ['up', '--json', '--manifest', 'none'], { env });
+    await up.says('"ready"');
+    const model = await scripted([{ text: 'One.' }, { text: 'Two.' }]);
+    const args = ['acp', '--model', model, '--manifest', 'none'];
+    const editor = await Editor.on(new Child(COX_MAIN, args, { env }));
+    try {
+      const id = await editor.session(await scratchFolder('acp'));
+      await editor.prompt(id, 'one');
+      await up.terminate();
+      expect(await editor.prompt(id, 'two')).toMatchObject({ stopReason: 'end_turn', _meta: { coxswain: { run: 2 } } });
+      expect(editor.text()).toBe('One.Two.');
+    } finally {
+      await editor.leave();
+    }
+  });
+});
+
 describe('without a bus', () => {
   it('an editor has one of its own, and its session goes on when it leaves', async () => {
     const stateDir = await scratchFolder('acp-state');

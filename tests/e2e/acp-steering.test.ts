@@ -1,5 +1,5 @@
 /** What an editor does to a session while it works: permissions, cancelling, steering, more prompts. */
-import { readFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { methods, type RequestPermissionRequest } from '@agentclientprotocol/sdk';
 import { describe, expect, it } from 'vitest';
@@ -7,6 +7,7 @@ import { editorsOn, letGo, WAITING_CALL } from './kit/acp-editors.ts';
 import { type Editor, refused } from './kit/editor.ts';
 import { busAndHost } from './kit/fixture.ts';
 import { scratchFolder } from './kit/scratch.ts';
+import { scripted } from './kit/scripts.ts';
 import { until } from './kit/until.ts';
 
 const fixture = busAndHost();
@@ -99,6 +100,41 @@ describe('a permission', () => {
     expect(await done).toMatchObject({ stopReason: 'end_turn' });
     await until('that the question is taken back', () => seen.length === 2);
     expect(seen).toEqual(['c1_1', 'taken back']);
+  });
+});
+
+describe('a permission of a session below', () => {
+  it('is asked for as well, under that session', async () => {
+    const folder = await scratchFolder('acp');
+    const persona = join(folder, 'lead.yaml');
+    const asked: RequestPermissionRequest[] = [];
+    await writeFile(
+      persona,
+      JSON.stringify({
+        name: 'lead',
+        model: await scripted([
+          { match: 'All of it', calls: [{ tool: 'delegate', args: { persona: 'lead', prompt: 'Your part.' } }] },
+          { match: 'All of it', text: 'All is done.' },
+          { match: 'Your part', calls: [write('out.txt')] },
+          { match: 'Your part', text: 'My part is done.' },
+        ]),
+        permissions: { rules: [{ tool: 'delegate', action: 'allow' }] },
+      }),
+    );
+    const editor = await editors.open({
+      args: ['--persona', persona],
+      permit: (request) => {
+        asked.push(request);
+        return selected('allow_once');
+      },
+    });
+    const id = await editor.session(folder);
+    expect(await editor.prompt(id, 'All of it')).toMatchObject({ stopReason: 'end_turn' });
+    expect(editor.text()).toBe('All is done.');
+    expect(asked).toHaveLength(1);
+    expect(asked[0]).toMatchObject({ sessionId: id, toolCall: { name: 'write_file' } });
+    expect(asked[0]?.toolCall.toolCallId).toMatch(/^.+\/c1_1$/);
+    expect(await readFile(join(folder, 'out.txt'), 'utf8')).toBe('written');
   });
 });
 

@@ -211,6 +211,36 @@ describe('terminals of an editor', () => {
     expect(JSON.stringify(updates.at(-1))).toContain('no rule');
   });
 
+  it('that are gone with their editor end their calls, and the session goes on', async () => {
+    const created: string[] = [];
+    const editor = await editors.with(
+      [{ calls: [{ tool: 'run_command', args: { command: 'sleep' } }] }, { text: 'Without it.' }],
+      {
+        ...allowAll,
+        capabilities: { terminal: true },
+        also: (app) =>
+          app
+            .onRequest(methods.client.terminal.create, () => {
+              created.push('t1');
+              return { terminalId: 't1' };
+            })
+            .onRequest(methods.client.terminal.waitForExit, () => new Promise(() => undefined))
+            .onRequest(methods.client.terminal.kill, () => ({})),
+      },
+    );
+    const id = await editor.session(await scratchFolder('acp'));
+    editor.prompt(id, 'sleep').catch(() => undefined);
+    await editor.shows('that it runs', () => created.length === 1);
+    await editor.leave();
+    const session = fixture.bus.client.session(id);
+    expect(await session.result()).toMatchObject({ stopReason: 'end_turn', text: 'Without it.' });
+    const ends = [];
+    for await (const { record } of session.journal())
+      ends.push(...record.events.filter((event) => event.type === 'call_ended'));
+    expect(ends).toHaveLength(1);
+    expect(ends[0]).toMatchObject({ tool: 'run_command', is_error: true });
+  });
+
   it('are told to end a command when its call is cancelled', async () => {
     const ended: (() => void)[] = [];
     const editor = await editors.with(

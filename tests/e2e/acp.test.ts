@@ -2,6 +2,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { methods } from '@agentclientprotocol/sdk';
+import { textOf } from '@coxswain/protocol';
 import { describe, expect, it } from 'vitest';
 import { editorsOn } from './kit/acp-editors.ts';
 import { refused } from './kit/editor.ts';
@@ -86,6 +87,20 @@ describe('a prompt', () => {
     expect(editor.text()).toBe('One.Two.');
   });
 
+  it('has what is embedded in it whole, and what is linked by its address', async () => {
+    const editor = await editors.with([{ match: 'const answer = 42', text: 'I have read it.' }]);
+    const id = await editor.session(await scratchFolder('acp'));
+    const prompt = [
+      { type: 'text' as const, text: 'Look at ' },
+      { type: 'resource_link' as const, name: 'b.ts', uri: 'file:///w/b.ts' },
+      { type: 'resource' as const, resource: { uri: 'file:///w/a.ts', text: 'const answer = 42;' } },
+    ];
+    await editor.agent.request(methods.agent.session.prompt, { sessionId: id, prompt });
+    expect(editor.text()).toBe('I have read it.');
+    const [first] = await prompts(id);
+    expect(first).toBe('Look at [b.ts](file:///w/b.ts)\n\nfile:///w/a.ts\n```\nconst answer = 42;\n```\n\n');
+  });
+
   it('is refused by name where it cannot be taken', async () => {
     const editor = await editors.with([{ text: 'One.' }]);
     const id = await editor.session(await scratchFolder('acp'));
@@ -99,3 +114,11 @@ describe('a prompt', () => {
     expect(await refused(editor.prompt('nowhere', 'hello'))).toMatchObject({ code: -32_002 });
   });
 });
+
+/** What a session was told, as its journal has it. */
+async function prompts(id: string): Promise<string[]> {
+  const told: string[] = [];
+  for await (const { record } of fixture.bus.client.session(id).journal())
+    for (const event of record.events) if (event.type === 'prompt_received') told.push(...event.messages.map(textOf));
+  return told;
+}

@@ -223,7 +223,7 @@ export class AcpAgent {
     const { bus } = this.#options;
     const show = session.showInCall.bind(session);
     const tools = new EditorTools({ bus, client, sessionId, root, show });
-    session.hold(tools);
+    await session.hold(tools);
     return tools.serve(standIns);
   }
 

@@ -34,6 +34,7 @@ export interface EditorSessionOptions {
 }
 
 const SENDING = { wait: 'accepted', timeoutMs: ACP_BOUNDS.acceptedWithinMs } as const;
+type Sending = typeof SENDING & { readonly id: string };
 
 /** See the top of the file. */
 export class EditorSession {
@@ -41,6 +42,7 @@ export class EditorSession {
   readonly root: string;
   settings: SessionSettings;
   readonly #client: AgentContext;
+  readonly #bus: LivingBus;
   readonly #feed: SessionFeed;
   readonly #updates: SessionUpdates;
   readonly #prompts = new OwnPrompts();
@@ -59,6 +61,7 @@ export class EditorSession {
     this.root = root;
     this.settings = settings;
     this.#client = client;
+    this.#bus = bus;
     this.#start = start;
     this.#updates = new SessionUpdates({ root, isShown: (commandId) => this.#prompts.has(commandId) });
     this.#approvals = new SessionApprovals({ client, bus, sessionId: id, root });
@@ -115,23 +118,23 @@ export class EditorSession {
   /** Ends the run; prompts that wait for their turn are taken back. A session that does not run is left as it is. */
   cancel(): Promise<void> {
     return this.#inOrder(async () => {
-      const session = await this.session();
       for (const prompt of this.#prompts.open)
-        if (prompt.stage === 'waiting' && (await this.#takeBack(session, prompt)))
-          prompt.settle({ stopReason: 'cancelled' });
-      await session.cancel('cancelled in the editor', SENDING).catch((error: unknown) => {
+        if (prompt.stage === 'waiting' && (await this.#takeBack(prompt))) prompt.settle({ stopReason: 'cancelled' });
+      const sending = { ...SENDING, id: newCommandId() };
+      await this.#use((session) => session.cancel('cancelled in the editor', sending)).catch((error: unknown) => {
         if (!hasCode(error, 'not_running', 'already_cancelled', 'session_not_found')) throw error;
       });
     });
   }
 
-  /** Runs what is sent after what was sent before. */
+  /** Runs what is sent after what was sent before. On another bus it is run again: what it sends needs an id from outside. */
   inOrder<T>(task: (session: Session) => Promise<T>): Promise<T> {
-    return this.#inOrder(async () => task(await this.session()));
+    return this.#inOrder(() => this.#use(task));
   }
 
   /** Its editor's own tools, which are served as long as it is open. */
-  hold(tools: EditorTools): void {
+  async hold(tools: EditorTools): Promise<void> {
+    await this.#tools?.close();
     this.#tools = tools;
   }
 
@@ -155,43 +158,49 @@ export class EditorSession {
     return done;
   }
 
+  #use<T>(task: (session: Session) => Promise<T>): Promise<T> {
+    return this.#bus.use(({ client }) => task(client.session(this.id)));
+  }
+
   async #deliver(prompt: OwnPrompt): Promise<void> {
-    const session = await this.session();
-    if (this.#start) {
+    const { text } = prompt;
+    const start = this.#start;
+    if (start) {
       this.#feed.begin();
-      await this.#start(session, prompt.text, this.#newCommand(prompt));
+      await this.#sendAs(prompt, (session, { id }) => start(session, text, id));
       this.#start = null;
       this.settings.fix();
       await this.show([{ sessionUpdate: 'config_option_update', configOptions: this.settings.options }]);
       return;
     }
-    const { text } = prompt;
     if (hasEnded(this.#state)) {
       try {
-        await session.prompt(text, { ...SENDING, id: this.#newCommand(prompt) });
+        await this.#sendAs(prompt, (session, sending) => session.prompt(text, sending));
         return;
       } catch (error) {
         // Somebody else was quicker.
         if (!hasCode(error, 'session_busy')) throw error;
       }
     }
-    if (topState(this.#state) === 'suspended')
-      await session.steer(text, { ...SENDING, mode: 'interrupt_immediate', id: this.#newCommand(prompt) });
-    else await session.followup(text, { ...SENDING, id: this.#newCommand(prompt) });
+    const isSuspended = topState(this.#state) === 'suspended';
+    await this.#sendAs(prompt, (session, sending) =>
+      isSuspended ? session.steer(text, { ...sending, mode: 'interrupt_immediate' }) : session.followup(text, sending),
+    );
   }
 
-  /** Known before it is sent: its record may be quicker than its receipt. */
-  #newCommand(prompt: OwnPrompt): string {
+  /** The id is known before it is sent: its record may be quicker than its receipt. */
+  async #sendAs(prompt: OwnPrompt, send: (session: Session, sending: Sending) => Promise<unknown>): Promise<void> {
     const id = newCommandId();
     this.#prompts.sentAs(prompt, id);
-    return id;
+    await this.#use((session) => send(session, { ...SENDING, id }));
   }
 
   /** @returns false where a run has it already. */
-  async #takeBack(session: Session, prompt: OwnPrompt): Promise<boolean> {
+  async #takeBack(prompt: OwnPrompt): Promise<boolean> {
+    const id = newCommandId();
     prompt.isTakenBack = true;
     try {
-      await session.send('revoke', { command_id: prompt.commandId }, SENDING);
+      await this.#use((session) => session.send('revoke', { command_id: prompt.commandId }, { ...SENDING, id }));
       return true;
     } catch (error) {
       prompt.isTakenBack = false;
@@ -204,8 +213,7 @@ export class EditorSession {
   #begin(prompt: OwnPrompt): void {
     prompt.isTakenBack = true;
     this.#inOrder(async () => {
-      const session = await this.session();
-      if (this.#prompts.open.includes(prompt) && (await this.#takeBack(session, prompt))) await this.#deliver(prompt);
+      if (this.#prompts.open.includes(prompt) && (await this.#takeBack(prompt))) await this.#deliver(prompt);
     }).catch((error: unknown) => prompt.fail(asRequestError(error)));
   }
 

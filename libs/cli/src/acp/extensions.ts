@@ -1,6 +1,6 @@
 /** What goes beyond the protocol: saying something to a session while it works, and ending one of its calls. */
 
-import type { BodyInput } from '@coxswain/client';
+import { type BodyInput, newCommandId } from '@coxswain/client';
 import type { Receipt } from '@coxswain/protocol';
 import { BOUNDS, problemSentences, readStrictly } from '@coxswain/protocol';
 import { z } from 'zod';
@@ -85,7 +85,7 @@ async function send(
   { sessionId, wait, id, _meta, ...body }: z.output<typeof Saying>,
   sessionOf: (id: string) => EditorSession,
 ): Promise<CommandTold> {
-  const options = { wait, id, acceptedWithinMs: ACP_BOUNDS.acceptedWithinMs };
+  const options = { wait, id: id ?? newCommandId(), acceptedWithinMs: ACP_BOUNDS.acceptedWithinMs };
   // Waiting for a delivery may take as long as a turn: what is sent meanwhile does not wait for it.
   const { sent } = await sessionOf(sessionId).inOrder(async (session) => ({
     sent: session.send(verb, body as BodyInput<typeof verb>, options),

@@ -40,11 +40,49 @@ export class LivingBus {
     }
   }
 
+  /**
+   * Runs a task on the bus, and again on the next one where this one goes meanwhile: it must be safe to repeat.
+   * @throws what the task throws.
+   */
+  async use<T>(task: (bus: OpenBus) => Promise<T>): Promise<T> {
+    for (let attempt = 1; ; attempt++) {
+      const bus = await this.open();
+      try {
+        return await task(bus);
+      } catch (error) {
+        if (attempt >= REPEATED_MAX || !isTrouble(error) || !(await hasGone(bus))) throw error;
+      }
+    }
+  }
+
   /** One that has gone is taken away soon; then the next is waited for. */
   async #next(): Promise<void> {
     await this.#opened.promise;
     if (this.#bus?.gone.aborted) await new Promise((resolve) => setTimeout(resolve, 50));
   }
+}
+
+const REPEATED_MAX = 8;
+/** An instance that has ended is noticed by its file, which is looked at every half second. */
+const NOTICED_WITHIN_MS = 3_000;
+const TROUBLES: readonly unknown[] = ['command_not_stored', 'nats_unreachable', 'receipt_timeout', 'bus_not_prepared'];
+
+/** Whether something may have failed for want of a bus. What has no code comes from the connection itself. */
+function isTrouble(error: unknown): boolean {
+  const { code } = error as { readonly code?: unknown };
+  return code === undefined || TROUBLES.includes(code);
+}
+
+async function hasGone({ gone }: OpenBus): Promise<boolean> {
+  if (gone.aborted) return true;
+  return new Promise((resolve) => {
+    const late = setTimeout(() => resolve(gone.aborted), NOTICED_WITHIN_MS);
+    const noticed = () => {
+      clearTimeout(late);
+      resolve(true);
+    };
+    gone.addEventListener('abort', noticed, { once: true });
+  });
 }
 
 function noBus(): CliError {

@@ -8,7 +8,7 @@ import {
   type PermissionOption,
   type RequestPermissionOutcome,
 } from '@agentclientprotocol/sdk';
-import type { Session, UiEventOf } from '@coxswain/client';
+import { newCommandId, type Session, type UiEventOf } from '@coxswain/client';
 import { callView } from './call-view.ts';
 import { asRequestError, hasCode } from './request-errors.ts';
 
@@ -38,8 +38,8 @@ export interface PermissionsOf {
   readonly sessionId: string;
   /** The folder that paths are relative to. */
   readonly root: string;
-  /** Any session of the bus that is open now. */
-  sessionOf(id: string): Promise<Session>;
+  /** Runs a task on any session, and again where the bus is another meanwhile. */
+  use<T>(id: string, task: (session: Session) => Promise<T>): Promise<T>;
 }
 
 /** Those of one session that an editor has open, and of the sessions below it. */
@@ -79,7 +79,7 @@ export class PermissionRequests {
   }
 
   async #ask({ sessionId: whose, event }: Asked, taken: AbortSignal): Promise<void> {
-    const { client, sessionId, root, sessionOf } = this.#of;
+    const { client, sessionId, root, use } = this.#of;
     const isChild = whose !== sessionId;
     const { call_id, tool, args, question, requested_by } = event;
     const view = callView(tool, args, root);
@@ -98,22 +98,23 @@ export class PermissionRequests {
       },
       { cancellationSignal: taken, stopWaitingOnCancel: true },
     );
-    await decide(await sessionOf(whose), call_id, outcome);
+    const id = newCommandId();
+    await use(whose, (session) => decide(session, call_id, outcome, id));
   }
 }
 
 /** Cancelled decides nothing: the call waits on, for whoever else is asked. */
-async function decide(session: Session, callId: string, outcome: RequestPermissionOutcome): Promise<void> {
+async function decide(session: Session, callId: string, outcome: RequestPermissionOutcome, id: string): Promise<void> {
   if (outcome.outcome === 'cancelled') return;
   const chosen = OPTIONS.find(({ optionId }) => optionId === outcome.optionId)?.kind;
   if (chosen === undefined) {
     const reason = 'the editor has chosen what was not offered';
-    await session.approve({ callId, decision: 'deny', reason }, { wait: 'accepted' });
+    await session.approve({ callId, decision: 'deny', reason }, { wait: 'accepted', id });
     return;
   }
   const decision = chosen.startsWith('allow') ? 'allow' : 'deny';
   const remember = chosen.endsWith('always') ? 'session' : undefined;
-  await session.approve({ callId, decision, remember }, { wait: 'accepted' });
+  await session.approve({ callId, decision, remember }, { wait: 'accepted', id });
 }
 
 function keyOf({ sessionId, event }: Asked): string {

@@ -23,8 +23,12 @@ export class SessionApprovals {
 
   constructor({ client, bus, sessionId, root }: ApprovalsOf) {
     this.#sessionId = sessionId;
-    const sessionOf = async (id: string) => (await bus.open()).client.session(id);
-    this.#permissions = new PermissionRequests({ client, sessionId, root, sessionOf });
+    this.#permissions = new PermissionRequests({
+      client,
+      sessionId,
+      root,
+      use: (id, task) => bus.use((open) => task(open.client.session(id))),
+    });
     this.#children = new ChildApprovals({
       sessionOf: (id) => {
         const { now } = bus;

@@ -28,6 +28,9 @@ export const run: CommandRun = async (invocation) => {
       output: Writable.toWeb(process.stdout) as WritableStream<Uint8Array>,
     },
   );
+  // An editor that has gone reads no more: that is its leaving, and no end in the middle of it.
+  for (const stream of [process.stdout, process.stderr])
+    stream.removeAllListeners('error').on('error', () => connection.close());
   const left = Promise.race([connection.closed.catch(() => undefined), told.promise]);
   let isLeft = false;
   void left.then(() => {

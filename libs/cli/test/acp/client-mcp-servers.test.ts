@@ -1,0 +1,33 @@
+/** MCP servers as editors name them, as a start names them. */
+import { describe, expect, it } from 'vitest';
+import { ACP_BOUNDS } from '../../src/acp/acp-bounds.ts';
+import { mcpServersOf } from '../../src/acp/client-mcp-servers.ts';
+
+const stdio = (name: string) => ({ name, command: 'server', args: ['-v'], env: [{ name: 'KEY', value: 'x' }] });
+
+describe('MCP servers of an editor', () => {
+  it('over stdio and over HTTP keep all that is said of them', () => {
+    const http = {
+      type: 'http' as const,
+      name: 'docs',
+      url: 'https://mcp.example.com/mcp',
+      headers: [{ name: 'authorization', value: 'Bearer x' }],
+    };
+    expect(mcpServersOf([stdio('files'), http])).toEqual({
+      files: { command: 'server', args: ['-v'], env: { KEY: 'x' } },
+      docs: { type: 'http', url: 'https://mcp.example.com/mcp', headers: { authorization: 'Bearer x' } },
+    });
+  });
+
+  it('have names that can stand in those of tools, each its own', () => {
+    const named = mcpServersOf([stdio('my server!'), stdio('my server?'), stdio('a__b'), stdio('x'.repeat(80))]);
+    expect(Object.keys(named)).toEqual(['my_server_', 'my_server_-2', 'a_b', 'x'.repeat(48)]);
+  });
+
+  it('are refused where there are too many, or one cannot be used', () => {
+    const many = Array.from({ length: ACP_BOUNDS.mcpServersMax + 1 }, (_, index) => stdio(`s${index}`));
+    expect(() => mcpServersOf(many)).toThrow(/at most 64/);
+    expect(() => mcpServersOf([{ ...stdio('s'), command: ' ' }])).toThrow('mcpServers.0.command');
+    expect(() => mcpServersOf([stdio('!')])).toThrow('mcpServers.0.name');
+  });
+});
