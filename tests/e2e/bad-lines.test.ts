@@ -34,7 +34,6 @@ const run = (...flags: string[]) => ['run', 'x', ...(flags.includes('--model') ?
 
 const LINES: [what: string, line: () => string[], names: RegExp][] = [
   ['an unknown command', () => ['steeer', 'a', 'b'], /did you mean cox steer\?/],
-  ['a command of a later release', () => ['acp'], /not there yet/],
   ['an unknown flag', () => run('--alow', 'x'), /--alow.*--allow/],
   ['a flag without its value', () => run('--id'), /--id needs a value/],
   ['a flag twice', () => run('--id', 'a', '--id', 'b'), /--id is given twice/],

@@ -122,7 +122,6 @@ describe('what changes, parks and wakes a session is said in', () => {
 describe('a wrong command line is refused with exit 2', () => {
   test.each([
     [['stear', 'k3', 'x'], 'there is no command "stear"; did you mean cox steer?'],
-    [['acp', 'k3'], 'cox acp is not there yet in this release'],
     [['tree'], 'cox tree needs <session>'],
     [['xyzzyplugh'], 'there is no command "xyzzyplugh"; see cox --help'],
     [['run', 'x', '--modle', 'a/b'], 'cox run has no flag --modle; did you mean --model?'],
