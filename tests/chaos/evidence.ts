@@ -5,7 +5,7 @@ import { decodeRecord } from '@coxswain/protocol';
 import type { Journal } from '../simulation/checkers/check.ts';
 import type { StoredLine } from './collect-journals.ts';
 import type { LoadPlan } from './generator.ts';
-import { History, jsonLines } from './history.ts';
+import { History, linesOf } from './history.ts';
 import { type HostLine, readHostLogs } from './host-log.ts';
 import { effectLogOf, logsOf } from './world.ts';
 
@@ -54,25 +54,29 @@ export const filesOf = (folder: string) => ({
 export function readEvidence(folder: string): ChaosEvidence {
   const files = filesOf(folder);
   const history = History.read(files.history);
-  const effects = existsSync(files.effects) ? jsonLines<EffectLine>(readFileSync(files.effects, 'utf8')) : [];
-  const journals = journalsIn(jsonLines(readFileSync(files.journals, 'utf8')), history);
+  const effects = existsSync(files.effects) ? [...linesOf<EffectLine>(files.effects)] : [];
+  const journals = journalsIn(linesOf(files.journals), history);
   const plan = JSON.parse(readFileSync(files.plan, 'utf8'));
   return { history, journals, effects, hostLog: readHostLogs(files.logs, history), plan };
 }
 
 /** Stored lines as journals, in the order of the sessions' names. */
-export function journalsIn(lines: readonly StoredLine[], history: History): StoredJournal[] {
-  return [...grouped(lines, ({ session }) => session)]
+export function journalsIn(lines: Iterable<StoredLine>, history: History): StoredJournal[] {
+  return [...grouped(decoded(lines, history), ({ session }) => session)]
     .sort(([a], [b]) => (a < b ? -1 : 1))
-    .map(([session, own]) => {
-      const bytes = own.map(({ text }) => new TextEncoder().encode(text));
-      return {
-        session,
-        bytes,
-        records: bytes.map((one) => decodeRecord(one)),
-        storedAtMs: own.map(({ storedWallMs }) => history.atOfWall(storedWallMs)),
-      };
-    });
+    .map(([session, own]) => ({
+      session,
+      bytes: own.map(({ bytes }) => bytes),
+      records: own.map(({ record }) => record),
+      storedAtMs: own.map(({ storedAtMs }) => storedAtMs),
+    }));
+}
+
+function* decoded(lines: Iterable<StoredLine>, history: History) {
+  for (const { session, text, storedWallMs } of lines) {
+    const bytes = new TextEncoder().encode(text);
+    yield { session, bytes, record: decodeRecord(bytes), storedAtMs: history.atOfWall(storedWallMs) };
+  }
 }
 
 /** A list's members by what `of` says of each, in their order. */

@@ -3,7 +3,7 @@
  * so that a run can be checked again from its files. Times are milliseconds of CLOCK_MONOTONIC, which all processes of
  * the machine share; the first entry ties them to the wall clock, by which the store stamps records.
  */
-import { closeSync, openSync, readFileSync, writeSync } from 'node:fs';
+import { closeSync, openSync, readSync, writeSync } from 'node:fs';
 import type { Receipt } from '@coxswain/protocol';
 import { monotonicMs } from '../bench/monotonic.ts';
 
@@ -100,7 +100,7 @@ export class History {
   }
 
   static read(path: string): History {
-    return new History(jsonLines<HistoryEntry>(readFileSync(path, 'utf8')));
+    return new History([...linesOf<HistoryEntry>(path)]);
   }
 
   /** The entries of one kind. */
@@ -124,3 +124,22 @@ export function jsonLines<T>(text: string): T[] {
     .filter((line) => line !== '')
     .map((line) => JSON.parse(line) as T);
 }
+
+/** The same of a file, which may be longer than a string can be. */
+export function* linesOf<T>(path: string): Generator<T, void, undefined> {
+  const file = openSync(path, 'r');
+  const chunk = Buffer.alloc(READ_AT_ONCE_BYTES);
+  let begun = Buffer.alloc(0);
+  try {
+    for (let read = readSync(file, chunk); read > 0; read = readSync(file, chunk)) {
+      const bytes = Buffer.concat([begun, chunk.subarray(0, read)]);
+      const end = bytes.lastIndexOf(0x0a) + 1;
+      yield* jsonLines<T>(bytes.toString('utf8', 0, end));
+      begun = bytes.subarray(end);
+    }
+  } finally {
+    closeSync(file);
+  }
+}
+
+const READ_AT_ONCE_BYTES = 4 * 1024 * 1024;
