@@ -8,6 +8,7 @@ import { coverageReference } from './reference/coverage.ts';
 import { errorReference } from './reference/errors.ts';
 import { hookReference } from './reference/hooks.ts';
 import { httpReference } from './reference/http.ts';
+import { manualPages } from './reference/manual.ts';
 import { roleReference } from './reference/roles.ts';
 import { schemaFiles } from './reference/schemas.ts';
 import { seamReference } from './reference/seams.ts';
@@ -25,6 +26,7 @@ const PAGES: Readonly<Record<string, () => string | Promise<string>>> = {
   'docs/reference/states.md': stateReference,
   'docs/reference/subjects.md': subjectReference,
   ...schemaFiles,
+  ...manualPages,
 };
 
 async function main(): Promise<void> {
