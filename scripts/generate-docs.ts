@@ -8,6 +8,7 @@ import { coverageReference } from './reference/coverage.ts';
 import { errorReference } from './reference/errors.ts';
 import { hookReference } from './reference/hooks.ts';
 import { httpReference } from './reference/http.ts';
+import { manualPages } from './reference/manual.ts';
 import { metricReference } from './reference/metrics.ts';
 import { roleReference } from './reference/roles.ts';
 import { schemaFiles } from './reference/schemas.ts';
@@ -27,6 +28,7 @@ const PAGES: Readonly<Record<string, () => string | Promise<string>>> = {
   'docs/reference/states.md': stateReference,
   'docs/reference/subjects.md': subjectReference,
   ...schemaFiles,
+  ...manualPages,
 };
 
 async function main(): Promise<void> {

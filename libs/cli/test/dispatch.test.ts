@@ -33,6 +33,12 @@ test('what the server does not let this user do is not_permitted, and no mistake
   expect(err).not.toContain('    at ');
 });
 
+test('what was thrown with a catalogued code is told with what to do', async () => {
+  const { err, out } = await told(Object.assign(new Error('port 4222 is taken'), { code: 'port_in_use' }));
+  expect(err).toBe('cox: port_in_use: port 4222 is taken\n  → Give another --port, or none.\n');
+  expect(JSON.parse(out)).toMatchObject({ code: 'port_in_use', remedy: 'Give another --port, or none.' });
+});
+
 test('a message that quotes others moves no terminal', async () => {
   const { err } = await told(Object.assign(new Error('deleted (\u001b[31mred\u001b]0;pwn\u0007 — é)'), { code: 'x' }));
   expect(err).toBe('cox: x: deleted ([31mred]0;pwn — é)\n');

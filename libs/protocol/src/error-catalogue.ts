@@ -50,7 +50,10 @@ export const ERROR_CATALOGUE = {
     'The body begins with { and is not valid JSON, or the verb takes no plain text.',
     'Send valid JSON; for plain text do not begin with {.',
   ),
-  invalid_utf8: rejection('The body is not UTF-8.', 'Send UTF-8.'),
+  invalid_utf8: rejection(
+    'The body is not UTF-8.',
+    'Send the body as UTF-8; a tool that gives another encoding has to convert it.',
+  ),
   invalid_id: rejection(
     'A session, tenant or command id has other characters than A-Z a-z 0-9 _ -, or more than 64.',
     'Use an id of 1 to 64 of these characters.',
@@ -65,8 +68,14 @@ export const ERROR_CATALOGUE = {
     'The mode is none of interrupt_immediate, finish_step, audit_only.',
     'Use one of them, or leave mode out.',
   ),
-  empty_body: rejection('The text is empty.', 'Say something.'),
-  not_yet_available: rejection('This release knows the name but does not carry it out yet.', 'Leave it out.'),
+  empty_body: rejection(
+    'The text is empty.',
+    'Send a text with at least one letter in it; `cancel` ends a run without words.',
+  ),
+  not_yet_available: rejection(
+    'This release knows the name but does not carry it out yet.',
+    'Leave it out, or upgrade to a release that has it; the changelog says which does.',
+  ),
   receipt_subject_refused: rejection(
     'The receipt subject is not an inbox: `_INBOX.…`, or `_INBOX_<name>.…`, of at most 256 characters.',
     'Subscribe to an inbox and name that.',
@@ -85,14 +94,17 @@ export const ERROR_CATALOGUE = {
   ),
   internal_subject: rejection('Only hosts and workers may use this verb.', 'Use a verb of the command table.'),
   // The gateway
-  route_not_found: refusal('The gateway has no such address.', 'See /openapi.json.'),
+  route_not_found: refusal(
+    'The gateway has no such address.',
+    'Use a route of docs/reference/http.md; the gateway lists its own at /openapi.json.',
+  ),
   method_not_allowed: refusal(
     'The address is there, but does not take this method.',
     'Use a method that the header `allow` names.',
   ),
   unsupported_media_type: refusal(
     'The body is neither JSON nor, where that is taken, plain text.',
-    'Send `content-type: application/json`.',
+    'Send JSON with the header `content-type: application/json`.',
   ),
   request_unreadable: refusal(
     'What came on the connection is not HTTP that can be read.',
@@ -206,7 +218,7 @@ export const ERROR_CATALOGUE = {
   ),
   not_rememberable: rejection(
     'A decision cannot be remembered for calls like this one: its arguments are too large, or the question is whether it ran.',
-    'Decide without remember.',
+    'Decide this call alone, without remember; a rule of the persona holds for later ones.',
   ),
   too_many_rules: rejection(
     'The session, or its persona, remembers 128 rules already.',
@@ -218,8 +230,14 @@ export const ERROR_CATALOGUE = {
     'See that the address answers 2xx; `cox approvals` lists what waits.',
   ),
   not_running: rejection('The session is not running.', 'Nothing to do, or send a prompt.'),
-  already_cancelled: rejection('The run was cancelled already.', 'Nothing.'),
-  not_suspended: rejection('The session is not suspended.', 'Nothing.'),
+  already_cancelled: rejection(
+    'The run was cancelled already.',
+    'Nothing: the run is over. Prompt the session to go on.',
+  ),
+  not_suspended: rejection(
+    'The session is not suspended.',
+    'Nothing: it goes on already, or has ended; `cox show` says which.',
+  ),
   already_suspended: rejection('The session is suspended already.', 'Resume it when it should go on.'),
   already_delivered: rejection(
     'What the command names is in the transcript already.',
@@ -227,7 +245,7 @@ export const ERROR_CATALOGUE = {
   ),
   already_revoked: rejection(
     'What the command names was revoked, collapsed into a newer one with its dedupe key, or blocked by a hook.',
-    'Nothing.',
+    'Nothing: it will not be delivered. Send it again under a new id if it should be.',
   ),
   unknown_command_id: rejection(
     'The session knows no steer, reminder or follow-up of this id, or has forgotten it.',
@@ -341,12 +359,12 @@ export const ERROR_CATALOGUE = {
   predicate_failed: outcome(
     'A predicate of a stop condition threw, did not answer in 5 s, gave neither true nor false, or is not there any more.',
     'Takes it as not holding and notes it; the run goes on within its limits.',
-    'Mend the predicate.',
+    'Mend the predicate, whose name and failure the message has; the run went on without it.',
   ),
   provision_failed: outcome(
     'The session’s surroundings could not be resolved.',
     'Ends the run as failed.',
-    'See the message.',
+    'Mend what the message names (a tool, a file, a server) and prompt the session again.',
   ),
   model_request_failed: outcome(
     'The provider refused the request.',
@@ -366,7 +384,7 @@ export const ERROR_CATALOGUE = {
   compaction_aborted: outcome(
     'The run was ended while older messages were being summarised.',
     'Goes on ending the run; the view stays as it was.',
-    'Nothing.',
+    'Nothing: the next run considers compaction again.',
   ),
   model_rate_limited: outcome(
     'The provider answered 429 until the retries were used up.',
@@ -381,12 +399,12 @@ export const ERROR_CATALOGUE = {
   model_stream_broken: outcome(
     'The answer broke off, had no final frame, or held garbage.',
     'Keeps the partial text, retries where nothing was shown yet, else ends the run as failed.',
-    'Prompt again.',
+    'Prompt the session again; where it stays, see the provider’s status or choose another model.',
   ),
   model_timeout: outcome(
     'The provider sent nothing for too long.',
     'Keeps the partial text, then as model_stream_broken.',
-    'Prompt again.',
+    'Prompt the session again; where it stays, see the provider’s status or choose another model.',
   ),
   model_restarts_exhausted: outcome(
     'The model call was begun again after crashes more often than is allowed.',
@@ -411,15 +429,23 @@ export const ERROR_CATALOGUE = {
   invalid_call_arguments: outcome(
     'The model’s arguments do not parse or do not fit the schema.',
     'The call is not run; the model gets an error result.',
-    'Nothing.',
+    'Nothing: the model is told and may ask again. Where it stays, describe the tool’s arguments better.',
   ),
   unknown_tool: outcome(
     'The model asked for a tool that the session does not have.',
     'The call is not run; the model gets an error result.',
-    'Nothing.',
+    'Nothing: the model is told. Where the tool is meant, start what serves it and see the persona’s `tools`.',
   ),
-  too_many_calls: outcome('The batch has more than 64 calls.', 'Those beyond get error results.', 'Nothing.'),
-  tool_failed: outcome('The tool threw or its server failed.', 'The model gets an error result.', 'Nothing.'),
+  too_many_calls: outcome(
+    'The batch has more than 64 calls.',
+    'Those beyond get error results.',
+    'Nothing: the model is told to ask for fewer. `limits.parallel_calls` bounds how many run at once.',
+  ),
+  tool_failed: outcome(
+    'The tool threw or its server failed.',
+    'The model gets an error result.',
+    'Nothing: the model is told what the tool said. Where it stays, mend the tool or its server.',
+  ),
   tool_result_too_large: outcome(
     'The call ran, and its result has more text than is kept of one.',
     'Drops the result; the model gets an error result that says so.',
@@ -494,12 +520,12 @@ export const ERROR_CATALOGUE = {
   command_timeout: outcome(
     'A command ran longer than its time-out.',
     'Kills its process group; the model gets an error result.',
-    'Raise timeout_ms.',
+    'Raise timeout_ms of the call, or let the command do less at once.',
   ),
   hook_threw: outcome(
     'A hook handler threw.',
     'fail_closed refuses the operation, fail_open goes on.',
-    'Mend the handler.',
+    'Mend the handler, whose error the journal has; `on_error: fail_open` lets such calls pass meanwhile.',
   ),
   hook_timeout: outcome(
     'A hook handler did not answer in time.',
@@ -544,7 +570,7 @@ export const ERROR_CATALOGUE = {
   prompt_blocked: outcome(
     'A user_prompt_submit hook blocked the prompt.',
     'Ends the run as user_prompt_submit_blocked.',
-    'See the reason.',
+    'Change what the reason names and send it again; `cox hooks` lists who decides.',
   ),
   too_many_jobs: outcome(
     '64 jobs that hooks have begun are open already.',
@@ -565,12 +591,12 @@ export const ERROR_CATALOGUE = {
   event_not_accepted: exception(
     'The machine did not take an event of its own journal.',
     'Drops and refolds the session.',
-    'Report it with the journal.',
+    'Report it with the journal, which `cox export` writes; other sessions go on.',
   ),
   derivation_unbounded: exception(
     'More events followed from one input than can be right.',
     'Drops and refolds the session.',
-    'Report it with the journal.',
+    'Report it with the journal, which `cox export` writes; other sessions go on.',
   ),
   replay_diverged: exception(
     'A recomputed record is not the recorded one.',
@@ -605,7 +631,7 @@ export const ERROR_CATALOGUE = {
   journal_conflict: exception(
     'Another host wrote to this session.',
     'Drops the session without a trace of its own; the other host goes on.',
-    'Nothing.',
+    'Nothing: the other host has the session, and this one has left it.',
   ),
   journal_unavailable: exception(
     'An append stayed without an answer for too long.',
@@ -615,7 +641,7 @@ export const ERROR_CATALOGUE = {
   record_too_large: exception(
     'A record is over 512 KiB even with its large fields stored apart.',
     'Fails the session.',
-    'Report it.',
+    'Bound what tools return (`max_output`) and what is sent at once; report it with the journal where neither is large.',
   ),
   blob_missing: exception(
     'A record refers to bytes that the object store does not hold.',
@@ -626,12 +652,12 @@ export const ERROR_CATALOGUE = {
   hook_module_invalid: exception(
     'A module of handlers cannot be loaded, or declares what no registration may be.',
     'Stops, naming file and line where it can; a service that runs already keeps the version before.',
-    'Correct the file.',
+    'Correct the file at the place that the message names; a service that runs goes on with the version before.',
   ),
   manifest_invalid: exception(
     'coxswain.yaml cannot be read, says what it must not, or names a handler that is not there.',
     'Stops, naming file, line and column.',
-    'Correct the line.',
+    'Correct the line that the message names, or leave the manifest out: `--manifest none`.',
   ),
   hook_id_taken: exception(
     'Another hook service has announced a hook of this id.',
@@ -641,26 +667,34 @@ export const ERROR_CATALOGUE = {
   hook_service_unknown: exception(
     'No hook service of this name is registered.',
     'Changes nothing.',
-    'See `cox hooks`.',
+    'Use a name that `cox hooks` lists, and the tenant that it is of.',
   ),
   hook_service_serving: exception(
     'The hook service is to be removed from the registry, and instances of it serve.',
     'Changes nothing: they would be asked no more without a word.',
-    'Stop them first.',
+    'Stop its instances first, which `cox hooks` lists; then remove it.',
   ),
   // Personas and tools on the bus
   persona_paused: exception('A persona is to be paused, and is already.', 'Changes nothing.', 'Nothing need be done.'),
-  persona_not_paused: exception('A persona is to go on, and is not paused.', 'Changes nothing.', 'See `cox persona`.'),
-  persona_not_registered: exception('No persona of this name is announced.', 'Changes nothing.', 'See `cox persona`.'),
+  persona_not_paused: exception(
+    'A persona is to go on, and is not paused.',
+    'Changes nothing.',
+    'Nothing: it takes steps already; `cox persona` says what each persona does.',
+  ),
+  persona_not_registered: exception(
+    'No persona of this name is announced.',
+    'Changes nothing.',
+    'Use a name that `cox persona` lists, and the tenant that it is of.',
+  ),
   persona_serving: exception(
     'The announcement of a persona is to be removed, and instances serve it.',
     'Changes nothing: the next of them to start would announce it again.',
-    'Stop them first.',
+    'Stop its instances first, which `cox persona` lists; then remove it.',
   ),
   persona_module_invalid: exception(
     'A module of a persona cannot be loaded, its default export is no persona, or its export `tools` no list of tools.',
     'Stops, naming file and line where it can.',
-    'Correct the file.',
+    'Correct the file at the place that the message names.',
   ),
   persona_not_servable: exception(
     'A persona that is to be served is not valid, is too large to be announced, or has a tool that it cannot have.',
@@ -672,16 +706,20 @@ export const ERROR_CATALOGUE = {
     'Announces nothing: a session that has pinned the version would be answered as another persona.',
     'Give it another version, or none; or take the announcement back with `cox persona remove`.',
   ),
-  tool_not_registered: exception('No tool of this name is announced.', 'Changes nothing.', 'See `cox tools`.'),
+  tool_not_registered: exception(
+    'No tool of this name is announced.',
+    'Changes nothing.',
+    'Use a name that `cox tools` lists, and the tenant that it is of.',
+  ),
   tool_serving: exception(
     'The announcement of a tool is to be removed, and instances serve it.',
     'Changes nothing: the next of them to start would announce it again.',
-    'Stop them first.',
+    'Stop its instances first, which `cox tools` lists; then remove it.',
   ),
   tool_module_invalid: exception(
     'A module of tools cannot be loaded, or its default export is no tool and no list of tools.',
     'Stops, naming file and line where it can; a service that runs already keeps the version before.',
-    'Correct the file.',
+    'Correct the file at the place that the message names: `export default defineTool({ … })`.',
   ),
   persona_invalid: exception(
     'A persona has a key that there is not, or a value that it cannot have.',
@@ -717,7 +755,7 @@ export const ERROR_CATALOGUE = {
   nats_server_too_old: exception(
     'The server is older than 2.12 and would silently ignore parts of the configuration.',
     'Stops.',
-    'Upgrade it.',
+    'Install nats-server 2.12 or newer, or leave COX_NATS_SERVER out: one is found or fetched.',
   ),
   not_permitted: exception(
     'The user that this process is let in as may not send this command, or ask this of the bus.',
@@ -784,7 +822,11 @@ export const ERROR_CATALOGUE = {
     'Stops.',
     'Upgrade whichever is older; see who listens on the subjects of queries.',
   ),
-  nats_server_start_failed: exception('The child server did not start.', 'Stops, quoting its log.', 'See the log.'),
+  nats_server_start_failed: exception(
+    'The child server did not start.',
+    'Stops, quoting its log.',
+    'See the log, whose end the message quotes; `cox doctor` looks at folder, port and server.',
+  ),
   gateway_unreachable: exception(
     'No gateway answers at the address, or what stands before it finds none.',
     'Stops; what only reads has asked for ten seconds before, and what is followed is asked for as long as it takes.',
@@ -823,7 +865,7 @@ export const ERROR_CATALOGUE = {
   nats_server_unusable: exception(
     'The named server binary is missing, not executable, or built for another system.',
     'Stops.',
-    'Correct COX_NATS_SERVER.',
+    'Correct COX_NATS_SERVER, or leave it out: a server is found or fetched.',
   ),
   nats_server_stop_failed: exception(
     'The child server survived even SIGKILL.',
@@ -833,7 +875,7 @@ export const ERROR_CATALOGUE = {
   nats_url_invalid: exception(
     'NATS_URL cannot be read, or its addresses carry different credentials.',
     'Stops.',
-    'Correct it.',
+    'Write it as nats://[user:password@ or token@]host:port, several with commas and the same credentials.',
   ),
   server_option_invalid: exception(
     'An option of the embedded server is not allowed.',
@@ -932,7 +974,11 @@ export const ERROR_CATALOGUE = {
     'Changes nothing.',
     'See its journal: `cox export`.',
   ),
-  internal: exception('Something failed that has no code.', 'Stops and prints its stack.', 'Report it.'),
+  internal: exception(
+    'Something failed that has no code.',
+    'Stops and prints its stack.',
+    'Report it with what was typed, the release (`cox --version`) and the stack.',
+  ),
   stage_not_reached: exception(
     'The command did not get as far as --wait asked: its run has ended, or nothing runs the session.',
     'Keeps it for the next run, or for whatever runs the session next.',
@@ -957,7 +1003,7 @@ export const ERROR_CATALOGUE = {
   state_dir_unusable: exception(
     'The state folder cannot be made or written, or is no folder.',
     'Stops, saying why.',
-    'Give another --state-dir.',
+    'Give another --state-dir, or make the folder yours and writable; `cox doctor` tries it.',
   ),
   state_dir_in_use: exception(
     'Another instance uses this state folder; or a command that has found none, such as `cox run`, does while it works, and `cox up` has waited for that as long as `--wait-for-folder` says.',

@@ -29,7 +29,11 @@ async function tell({ flags, args }: Invocation, a: OpenJournal, b: OpenJournal)
   const diff = await diffJournals(recordsOf(a), recordsOf(b));
   const empty = [diff.a, diff.b].findIndex(({ records }) => records === 0);
   if (empty >= 0)
-    throw new CliError(EXIT.error, 'record_unreadable', `record_unreadable: ${args[empty]} holds no record`);
+    throw new CliError(
+      EXIT.error,
+      'record_unreadable',
+      `record_unreadable: ${args[empty]} holds no record; give a session, or a file that cox export has written`,
+    );
   standardStreams.out(flags.on('json') ? `${JSON.stringify({ type: 'journal_diff', ...diff })}\n` : forPeople(diff));
   return diff.first === null ? EXIT.ok : EXIT.error;
 }

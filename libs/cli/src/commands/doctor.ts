@@ -14,7 +14,7 @@ export const run: CommandRun = async ({ flags, env }) => {
     standardStreams.out(
       flags.on('json')
         ? `${JSON.stringify({ type: 'check', ...check })}\n`
-        : `${marks[check.status]} ${check.message}\n`,
+        : `${marks[check.status]} ${check.message}\n${check.status === 'ok' ? '' : `  → ${check.remedy}\n`}`,
     );
     if (check.status === 'failed') code = EXIT.error;
   }

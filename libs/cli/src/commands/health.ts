@@ -9,7 +9,12 @@ import { standardStreams } from '../terminal/streams.ts';
 export const run: CommandRun = async ({ flags, env }) => {
   const stateDir = stateDirOf(flags, env);
   const services = await askHealth(stateDir);
-  if (services.length === 0) throw new CliError(EXIT.error, 'not_running', `nothing serves from ${stateDir}`);
+  if (services.length === 0)
+    throw new CliError(
+      EXIT.error,
+      'not_running',
+      `nothing serves from ${stateDir}; cox up or cox serve starts something, --state-dir names another folder`,
+    );
   for (const health of services) {
     standardStreams.out(
       flags.on('json') ? `${JSON.stringify({ type: 'health', ...health })}\n` : `${health.message}\n`,

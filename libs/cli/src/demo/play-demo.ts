@@ -113,7 +113,11 @@ async function byItself(
     if (left.aborted) return end;
     await player.done;
     if (end.kind !== 'ended')
-      throw new CliError(EXIT.error, 'timeout', `the demo did not end within ${SELF_PLAYED_WITHIN_MS} ms`);
+      throw new CliError(
+        EXIT.error,
+        'timeout',
+        `the demo did not end within ${SELF_PLAYED_WITHIN_MS} ms; cox doctor looks at this machine`,
+      );
     return end;
   } finally {
     view.close();

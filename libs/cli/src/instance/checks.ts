@@ -3,7 +3,7 @@
 import { randomUUID } from 'node:crypto';
 import { rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import {
   connectionTo,
   connectNats,
@@ -16,42 +16,70 @@ import {
   serverVersionAtLeast,
 } from '@coxswain/adapter-nats';
 import { type BusClient, NoHostError, newSessionId, SessionNotFoundError, type StreamPresence } from '@coxswain/client';
+import { ERROR_CATALOGUE, isErrorCode } from '@coxswain/protocol';
+import { CliError, EXIT } from '../line/cli-error.ts';
 import type { Flags } from '../line/flags.ts';
+import { PERSONAS_FOLDER, personaPaths, readPersona, whatLiesAt } from '../run/persona-file.ts';
 import { KEY_VARIABLES, keysFound } from '../run/start-body.ts';
 import { counted } from '../terminal/counted.ts';
 import { type BusAddress, findBus } from './find-bus.ts';
 import { connectTo } from './open-bus.ts';
+import { stateDirOf, typedIn } from './state-dir.ts';
 
-/** One thing that was looked at. */
-export interface Check {
+/** One thing that was looked at: what was found and why and, where it is not as it should be, what to do. */
+export type Check = {
   readonly name: string;
-  /** `warning`: it works, but something is worth knowing. */
-  readonly status: 'ok' | 'warning' | 'failed';
   readonly message: string;
-}
+} & (
+  | { readonly status: 'ok' }
+  /** `warning`: it works, but something is worth knowing. */
+  | { readonly status: 'warning' | 'failed'; readonly remedy: string }
+);
 
 const NODE_MINIMUM = [20, 19] as const;
 
 /** Looks at everything, in the order in which one would mend it. */
 export async function* checks(flags: Flags, env: NodeJS.ProcessEnv): AsyncGenerator<Check> {
   yield nodeCheck(process.versions.node);
-  const { address, stateDir } = await findBus(flags, env);
+  const stateDir = stateDirOf(flags, env);
+  const { address, problem } = await busOrProblem(flags, env);
   yield await stateDirCheck(stateDir);
+  if (problem) yield problem;
+  else if (!address)
+    yield { name: 'instance', status: 'ok', message: `nothing runs on ${stateDir}; cox up or cox run starts it` };
   const port = flags.whole('port', { min: 1, max: 65_535 });
   if (port !== undefined) yield await portCheck(port);
   if (address) yield* busChecks(address, env);
-  else yield* serverChecks(stateDir, env);
+  else yield* serverChecks(env);
+  yield* personaChecks(typedIn(env));
+  yield await modelCheck(env);
   yield keysCheck(env);
+}
+
+/** The bus that is meant; a mistake in the command line is thrown still. */
+async function busOrProblem(
+  flags: Flags,
+  env: NodeJS.ProcessEnv,
+): Promise<{ readonly address: BusAddress | null; readonly problem: Check | null }> {
+  try {
+    return { address: (await findBus(flags, env)).address, problem: null };
+  } catch (error) {
+    if (error instanceof CliError && error.exitCode === EXIT.usage) throw error;
+    const { code, message } = error as Error & { readonly code?: string };
+    return { address: null, problem: { name: 'instance', status: 'failed', message, remedy: remedyOf(code) } };
+  }
 }
 
 /** Whether this Node is new enough. */
 export function nodeCheck(version: string): Check {
   const [major = 0, minor = 0] = version.split('.').map(Number);
   const enough = major > NODE_MINIMUM[0] || (major === NODE_MINIMUM[0] && minor >= NODE_MINIMUM[1]);
+  if (enough) return { name: 'node', status: 'ok', message: `node ${version}` };
   return {
     name: 'node',
-    status: enough ? 'ok' : 'failed',
-    message: enough ? `node ${version}` : `node ${version} is older than ${NODE_MINIMUM.join('.')}`,
+    status: 'failed',
+    message: `node ${version} is older than ${NODE_MINIMUM.join('.')}, the first that cox runs on`,
+    remedy: `install Node ${NODE_MINIMUM.join('.')} or newer, and run cox with it`,
   };
 }
 
@@ -63,7 +91,12 @@ async function stateDirCheck(stateDir: string): Promise<Check> {
     await rm(probe);
     return { name: 'state_dir', status: 'ok', message: `state folder ${stateDir} can be written` };
   } catch (error) {
-    return { name: 'state_dir', status: 'failed', message: (error as Error).message };
+    return {
+      name: 'state_dir',
+      status: 'failed',
+      message: `state folder ${stateDir} cannot be written: ${(error as Error).message}`,
+      remedy: 'make it yours and writable, or name another one with --state-dir or COX_STATE_DIR',
+    };
   }
 }
 
@@ -71,7 +104,12 @@ function portCheck(port: number): Promise<Check> {
   return new Promise((resolve) => {
     const server = createServer();
     server.once('error', (error) => {
-      resolve({ name: 'port', status: 'failed', message: `port ${port} cannot be used: ${error.message}` });
+      resolve({
+        name: 'port',
+        status: 'failed',
+        message: `port ${port} cannot be used: ${error.message}`,
+        remedy: 'give another --port, or none: then a free one is taken',
+      });
     });
     server.listen(port, '127.0.0.1', () => {
       server.close(() => resolve({ name: 'port', status: 'ok', message: `port ${port} is free` }));
@@ -79,8 +117,7 @@ function portCheck(port: number): Promise<Check> {
   });
 }
 
-async function* serverChecks(stateDir: string, env: NodeJS.ProcessEnv): AsyncGenerator<Check> {
-  yield { name: 'instance', status: 'ok', message: `nothing runs on ${stateDir}; cox up or cox run starts it` };
+async function* serverChecks(env: NodeJS.ProcessEnv): AsyncGenerator<Check> {
   try {
     // A check fetches nothing; what would be fetched is said.
     const found = await findServer({ env: { ...env, NATS_URL: undefined, COX_FETCH: 'never' } });
@@ -92,8 +129,13 @@ async function* serverChecks(stateDir: string, env: NodeJS.ProcessEnv): AsyncGen
     const { code, message } = error as Error & { code?: string };
     const fetched = code === 'nats_server_not_found' && env.COX_FETCH !== 'never';
     yield fetched
-      ? { name: 'nats_server', status: 'warning', message: 'no nats-server here yet; the first start fetches one' }
-      : { name: 'nats_server', status: 'failed', message };
+      ? {
+          name: 'nats_server',
+          status: 'warning',
+          message: 'no nats-server here yet; the first start fetches one',
+          remedy: 'nothing where this machine reaches the network; else install one and name it by COX_NATS_SERVER',
+        }
+      : { name: 'nats_server', status: 'failed', message, remedy: remedyOf(code) };
   }
 }
 
@@ -102,26 +144,50 @@ async function* busChecks(address: BusAddress, env: NodeJS.ProcessEnv): AsyncGen
   try {
     client = await connectTo(address, env);
   } catch (error) {
-    yield { name: 'bus', status: 'failed', message: (error as Error).message };
+    yield busFailure(address, error);
     return;
   }
   try {
     const { serverVersion, jetstream, streams } = await client.busInfo();
     const newEnough = serverVersionAtLeast(serverVersion, minimumServerVersion);
-    yield {
-      name: 'bus',
-      status: newEnough && jetstream ? 'ok' : 'failed',
-      message: !newEnough
-        ? `the server is ${serverVersion}; ${minimumServerVersion} or newer is needed`
-        : `nats-server ${serverVersion}, named by ${address.source}${jetstream ? '' : ', has no JetStream'}`,
-    };
+    yield busCheck(serverVersion, newEnough, jetstream, address);
     for (const stream of streams) yield streamCheck(stream);
     yield await hostCheck(client, address);
   } catch (error) {
-    yield { name: 'bus', status: 'failed', message: (error as Error).message };
+    yield busFailure(address, error);
   } finally {
     await client.close();
   }
+}
+
+function busCheck(version: string, newEnough: boolean, jetstream: boolean, { source }: BusAddress): Check {
+  if (!newEnough)
+    return {
+      name: 'bus',
+      status: 'failed',
+      message: `the server is ${version}, which is older than ${minimumServerVersion}, the first that cox works on`,
+      remedy: `upgrade nats-server to ${minimumServerVersion} or newer`,
+    };
+  const message = `nats-server ${version}, named by ${source}`;
+  if (jetstream) return { name: 'bus', status: 'ok', message };
+  return {
+    name: 'bus',
+    status: 'failed',
+    message: `${message}, has no JetStream, where sessions are kept`,
+    remedy: 'start it with JetStream: a jetstream block in its configuration, or nats-server -js',
+  };
+}
+
+function busFailure({ source }: BusAddress, error: unknown): Check {
+  const { code, message } = error as Error & { readonly code?: string };
+  const named = source === '--nats' || source === 'NATS_URL' ? `; ${source} says which bus is meant` : '';
+  return { name: 'bus', status: 'failed', message, remedy: `${remedyOf(code)}${named}` };
+}
+
+/** What the catalogue says that one can do about a code. */
+function remedyOf(code: string | undefined): string {
+  const known = code !== undefined && isErrorCode(code) ? ERROR_CATALOGUE[code].caller : null;
+  return (known ?? 'see that the server runs, and that this machine reaches it').replace(/\.$/, '');
 }
 
 /** Whether a stream is there, with as many copies as it is to have. */
@@ -131,12 +197,15 @@ export function streamCheck({ name, present, messages, copies, current }: Stream
     return {
       name: check,
       status: 'warning',
-      message: `stream ${name} is missing; cox streams or a session host makes it`,
+      message: `stream ${name} is missing: no session host has run on this bus yet, or somebody has deleted it`,
+      remedy: 'cox streams makes it, and so does the first session host',
     };
   const lacks =
     current < copies ? `, of which ${copies - current} ${copies - current === 1 ? 'is' : 'are'} not up to date` : '';
   const message = `stream ${name}: ${counted(messages, 'message')}, ${copies === 1 ? '1 copy' : `${copies} copies`}${lacks}`;
-  return { name: check, status: lacks === '' ? 'ok' : 'warning', message };
+  if (lacks === '') return { name: check, status: 'ok', message };
+  const remedy = 'see that every server of the cluster runs; they catch up by themselves';
+  return { name: check, status: 'warning', message, remedy };
 }
 
 async function hostCheck(client: BusClient, address: BusAddress): Promise<Check> {
@@ -145,8 +214,8 @@ async function hostCheck(client: BusClient, address: BusAddress): Promise<Check>
     await client.session(newSessionId()).state();
   } catch (error) {
     if (error instanceof NoHostError) {
-      const message = 'no session host answers; sessions rest until one runs: cox up --nats URL';
-      return { name: 'host', status: 'warning', message };
+      const message = 'no session host answers; sessions rest until one runs';
+      return { name: 'host', status: 'warning', message, remedy: 'cox up --nats URL, or cox serve sessions' };
     }
     if (!(error instanceof SessionNotFoundError)) throw error;
   }
@@ -173,13 +242,44 @@ async function liveHosts(address: BusAddress): Promise<readonly string[]> {
   }
 }
 
+/** The personas of the folder in which one types. Their code is not run. */
+async function* personaChecks(folder: string): AsyncGenerator<Check> {
+  const path = join(folder, PERSONAS_FOLDER);
+  if ((await whatLiesAt(path)) === 'nothing') return;
+  const paths = await personaPaths(path).catch(() => []);
+  for (const file of paths.slice(0, PERSONAS_TOLD_MAX)) {
+    try {
+      const { persona } = await readPersona(file);
+      yield { name: 'persona', status: 'ok', message: `persona ${persona.name} of ${file}` };
+    } catch (error) {
+      const remedy = `mend what the message names; cox personas check ${relative(folder, file)} looks again`;
+      yield { name: 'persona', status: 'failed', message: (error as Error).message, remedy };
+    }
+  }
+}
+
+const PERSONAS_TOLD_MAX = 64;
+
+/** Whether the model can be asked that is taken where nobody names one. Nothing is sent. */
+async function modelCheck(env: NodeJS.ProcessEnv): Promise<Check> {
+  const name = env.COX_MODEL?.trim();
+  if (!name)
+    return { name: 'model', status: 'ok', message: 'COX_MODEL is not set: --model or a persona says which model' };
+  const { createModels } = await import('@coxswain/adapter-models');
+  const failure = await createModels({ env, baseFolder: typedIn(env) }).check({ name });
+  if (!failure) return { name: 'model', status: 'ok', message: `COX_MODEL is ${name}` };
+  const message = `COX_MODEL is ${name}, and cannot be asked: ${failure.message}`;
+  return { name: 'model', status: 'failed', message, remedy: remedyOf(failure.code) };
+}
+
 function keysCheck(env: NodeJS.ProcessEnv): Check {
   const found = keysFound(env);
-  return found.length > 0
-    ? { name: 'keys', status: 'ok', message: `keys found: ${found.join(', ')}` }
-    : {
-        name: 'keys',
-        status: 'warning',
-        message: `no provider key is set (${Object.keys(KEY_VARIABLES).join(', ')}); scripted and local models need none`,
-      };
+  if (found.length > 0) return { name: 'keys', status: 'ok', message: `keys found: ${found.join(', ')}` };
+  const variables = Object.keys(KEY_VARIABLES).join(', ');
+  return {
+    name: 'keys',
+    status: 'warning',
+    message: 'no provider key is set; scripted and local models need none',
+    remedy: `set one of ${variables} for the models of its provider`,
+  };
 }

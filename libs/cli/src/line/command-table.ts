@@ -769,6 +769,26 @@ export const COMMANDS: readonly CommandSpec[] = [
     load: () => import('../commands/health.ts'),
   },
   {
+    name: 'completions',
+    args: ['<bash|zsh|fish>'],
+    help: 'Print what a shell completes commands and flags by',
+    flags: {},
+    examples: [
+      'source <(cox completions bash)',
+      'source <(cox completions zsh)',
+      'cox completions fish > ~/.config/fish/completions/cox.fish',
+    ],
+    load: () => import('../commands/completions.ts'),
+  },
+  {
+    name: 'help',
+    args: ['[command]', '[part]'],
+    help: 'What there is, or what a command takes',
+    flags: { man: { help: 'As a page for man' } },
+    examples: ['cox help run', 'cox help --man | man -l -', 'cox help run --man | man -l -'],
+    load: () => import('../commands/help.ts'),
+  },
+  {
     name: 'start',
     args: ['[prompt]'],
     help: 'What npm start does: the demo, or a run when a prompt and a model are given',

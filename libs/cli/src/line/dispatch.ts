@@ -30,11 +30,19 @@ export async function dispatch(argv: readonly string[], env: NodeJS.ProcessEnv):
 
 async function tell(error: unknown, json: boolean): Promise<ExitCode> {
   const { exitCode, code, message } = asFailure(await coded(error));
-  if (json) process.stdout.write(`${JSON.stringify({ type: 'error', code, message, exit_code: exitCode })}\n`);
-  process.stderr.write(`cox: ${await shown(message)}\n`);
+  // What the command line says by itself ends with what to do.
+  const remedy = error instanceof CliError || code === 'internal' ? undefined : await remedyOf(code);
+  if (json) process.stdout.write(`${JSON.stringify({ type: 'error', code, message, remedy, exit_code: exitCode })}\n`);
+  process.stderr.write(`cox: ${await shown(message)}\n${remedy === undefined ? '' : `  → ${remedy}\n`}`);
   // A failure without a code is a mistake of ours: its stack is what helps.
   if (code === 'internal' && error instanceof Error) process.stderr.write(`${error.stack}\n`);
   return exitCode;
+}
+
+/** What the catalogue says that one can do about a code. */
+async function remedyOf(code: string): Promise<string | undefined> {
+  const { ERROR_CATALOGUE, isErrorCode } = await import('@coxswain/protocol');
+  return isErrorCode(code) ? ERROR_CATALOGUE[code].caller : undefined;
 }
 
 /** What the library of NATS has thrown by itself says in its own words what the bus is: it is told with a code, too. */

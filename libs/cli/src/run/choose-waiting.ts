@@ -14,7 +14,8 @@ const BEGINNING_MIN_CHARS = 8;
 export function chooseWaiting(given: string | undefined, waiting: Waiting): string {
   if (given !== undefined) return named(given, waiting) ?? given;
   const newest = waiting.at(-1);
-  if (!newest) throw new CliError(EXIT.error, 'not_pending', 'nothing waits to be delivered');
+  if (!newest)
+    throw new CliError(EXIT.error, 'not_pending', 'nothing waits to be delivered; cox pending lists what does');
   return newest.command_id;
 }
 

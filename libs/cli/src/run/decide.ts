@@ -69,7 +69,12 @@ export function chooseCall(
     return matching[0]?.call_id ?? given;
   }
   const [only] = calls;
-  if (!only) throw new CliError(EXIT.error, none, `${none}: no such call is open in this session`);
+  if (!only)
+    throw new CliError(
+      EXIT.error,
+      none,
+      `${none}: no such call is open in this session; cox show lists those that are`,
+    );
   if (calls.length > 1) throw usageError(`${calls.length} calls could be meant: ${listed()}; name one`);
   return only.call_id;
 }

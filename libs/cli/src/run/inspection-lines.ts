@@ -21,7 +21,12 @@ export async function printJournal({ records, blobs }: OpenJournal, from = 1): P
     await printInspection(inspector, record);
   }
   const n = inspector?.n ?? 0;
-  if (n === 0) throw new CliError(EXIT.error, 'record_unreadable', 'record_unreadable: it holds no record');
+  if (n === 0)
+    throw new CliError(
+      EXIT.error,
+      'record_unreadable',
+      'record_unreadable: it holds no record; give a file that cox export has written',
+    );
   if (from > n) throw usageError(`--from ${from}: the journal has ${counted(n, 'record')}`);
   return EXIT.ok;
 }

@@ -1,0 +1,19 @@
+/** `cox completions`. */
+import { bashScript } from '../completions/bash.ts';
+import { fishScript } from '../completions/fish.ts';
+import { zshScript } from '../completions/zsh.ts';
+import { EXIT, usageError } from '../line/cli-error.ts';
+import type { CommandRun } from '../line/command-spec.ts';
+import { COMMANDS } from '../line/command-table.ts';
+import { standardStreams } from '../terminal/streams.ts';
+
+const SHELLS = { bash: bashScript, zsh: zshScript, fish: fishScript } as const;
+
+/** Prints a script by which a shell completes commands and flags. */
+export const run: CommandRun = async ({ args }) => {
+  const [shell = ''] = args;
+  if (!Object.hasOwn(SHELLS, shell))
+    throw usageError(`there are completions for ${Object.keys(SHELLS).join(', ')}, not for "${shell.slice(0, 64)}"`);
+  standardStreams.out(SHELLS[shell as keyof typeof SHELLS](COMMANDS));
+  return EXIT.ok;
+};

@@ -1,0 +1,55 @@
+/** Completions for bash. */
+import type { CommandSpec, HelpSpec } from '../line/command-spec.ts';
+import { type Completed, firstArgumentOf, flagsOf, flagValueOf } from './completed-values.ts';
+
+/** A script to be sourced by bash 3.2 or newer. */
+export function bashScript(commands: readonly CommandSpec[]): string {
+  return `# Completions of cox for bash: source <(cox completions bash)
+_cox() {
+  local cur=\${COMP_WORDS[COMP_CWORD]} prev=\${COMP_WORDS[COMP_CWORD-1]} flags= first=
+  COMPREPLY=()
+  if [ "$COMP_CWORD" -eq 1 ]; then
+    _cox_words '${[...commands.map(({ name }) => name), '--help', '--version'].join(' ')}'
+    return
+  fi
+  case "\${COMP_WORDS[1]}:$prev" in
+${commands.flatMap(valueCases).join('\n')}
+  esac
+  case "\${COMP_WORDS[1]}:\${COMP_WORDS[2]}" in
+${commands.flatMap(flagCases).join('\n')}
+  esac
+  case "$cur" in
+    -*) _cox_words "$flags" ;;
+    *) [ "$COMP_CWORD" -ne 2 ] || eval "$first" ;;
+  esac
+}
+_cox_words() { COMPREPLY=( $(compgen -W "$1" -- "$cur") ); }
+_cox_files() { COMPREPLY=( $(compgen -f -- "$cur") ); }
+_cox_folders() { COMPREPLY=( $(compgen -d -- "$cur") ); }
+complete -o filenames -F _cox cox
+`;
+}
+
+function valueCases({ name, flags }: CommandSpec): string[] {
+  return Object.entries(flags)
+    .filter(([, flag]) => flag.value !== undefined)
+    .map(([flag, spec]) => `    ${name}:--${flag}) ${call(flagValueOf(spec))}; return ;;`);
+}
+
+function flagCases(command: CommandSpec): string[] {
+  const line = (pattern: string, spec: HelpSpec, first: Completed) =>
+    `    ${pattern}) flags='${flagsOf(spec)
+      .map(([name]) => `--${name}`)
+      .join(' ')}' first=${JSON.stringify(call(first))} ;;`;
+  const parts = command.parts ?? [];
+  return [
+    ...parts.map((part) => line(`${command.name}:${part.name}`, part, firstArgumentOf(command))),
+    line(`${command.name}:*`, command, firstArgumentOf(command)),
+  ];
+}
+
+function call(completed: Completed): string {
+  if (completed === 'files') return '_cox_files';
+  if (completed === 'folders') return '_cox_folders';
+  return completed === 'nothing' ? ':' : `_cox_words '${completed.join(' ')}'`;
+}

@@ -1,0 +1,140 @@
+/** Pages for `man`, from the command table: roff of the `man` macros, which groff and mandoc both read. */
+import type { CommandSpec, HelpSpec } from './command-spec.ts';
+
+/** The page of all commands: `cox.1`. */
+export function manualOf(commands: readonly CommandSpec[], version: string): string {
+  return page('cox', version, [
+    section('NAME', [plain('cox - steer agents while they work')]),
+    section('SYNOPSIS', [`.B cox`, `.I command`, plain('[options]')]),
+    section('DESCRIPTION', [
+      plain('Starts, steers, follows and replays durable sessions of agents over NATS.'),
+      '.PP',
+      plain('Sessions are named by id or by the beginning of one.'),
+    ]),
+    section(
+      'COMMANDS',
+      commands.flatMap(({ name, args, help }) => ['.TP', bold(`cox ${[name, ...args].join(' ')}`), plain(help)]),
+    ),
+    section(
+      'EXIT STATUS',
+      EXIT_CODES.flatMap(([code, means]) => ['.TP', bold(code), plain(means)]),
+    ),
+    section(
+      'ENVIRONMENT',
+      ENVIRONMENT.flatMap(([name, means]) => ['.TP', bold(name), plain(means)]),
+    ),
+    section('SEE ALSO', [plain(commands.map(({ name }) => `cox-${name}(1)`).join(', '))]),
+  ]);
+}
+
+/** The page of one command: `cox-run.1`. */
+export function manualOfCommand(command: CommandSpec, version: string): string {
+  const parts = command.parts ?? [];
+  const own = parts.length === 0 || command.name !== 'serve' ? [command] : [];
+  return page(`cox-${command.name}`, version, [
+    section('NAME', [plain(`cox-${command.name} - ${lowered(command.help)}`)]),
+    section('SYNOPSIS', [
+      ...own.flatMap((spec) => synopsis(`cox ${command.name}`, spec)),
+      ...parts.flatMap((part) => synopsis(`cox ${command.name} ${part.name}`, part)),
+    ]),
+    section('DESCRIPTION', [plain(`${command.help}.`)]),
+    ...own.map((spec) => section('OPTIONS', options(spec))),
+    ...parts.map((part) =>
+      section(`COX ${command.name} ${part.name}`.toUpperCase(), [plain(`${part.help}.`), ...options(part)]),
+    ),
+    ...examples([command, ...parts]),
+    section('SEE ALSO', [plain('cox(1)')]),
+  ]);
+}
+
+/** Exit codes, as docs/guides/cli.md has them. */
+const EXIT_CODES = [
+  ['0', 'The run ended by itself, or the command is done.'],
+  ['1', 'An error.'],
+  ['2', 'The command line is wrong.'],
+  ['3', 'Cancelled.'],
+  ['4', 'A limit or a budget ended the run.'],
+  ['5', 'A hook has blocked the prompt.'],
+  ['6', 'An approval is needed that nobody can give.'],
+  ['130', 'Detached: the session lives on.'],
+] as const;
+
+const ENVIRONMENT = [
+  ['NATS_URL', 'The bus to use.'],
+  ['NATS_NKEY', 'The file of the key that lets this user in.'],
+  ['COX_STATE_DIR', 'Where the embedded server keeps its state.'],
+  ['COX_MODEL', 'Which model, where no flag and no persona names one.'],
+  ['COX_MANIFEST', 'The file that declares hooks.'],
+  ['COX_ACTOR', 'Who acts, in what is sent.'],
+] as const;
+
+function page(name: string, version: string, sections: readonly string[]): string {
+  return [
+    `.\\" Generated from libs/cli/src/line/command-table.ts by npm run docs. Do not edit.`,
+    `.TH ${quoted(name.toUpperCase())} 1 "" ${quoted(`Coxswain ${version}`)} "Coxswain"`,
+    // Commands are pasted: no word may be broken, nor spaced out.
+    '.nh',
+    '.ad l',
+    ...sections,
+    '',
+  ].join('\n');
+}
+
+function section(title: string, lines: readonly string[]): string {
+  return [`.SH ${quoted(title)}`, ...lines].join('\n');
+}
+
+function synopsis(name: string, { args }: HelpSpec): string[] {
+  return [bold(name), plain([...args, '[options]'].join(' ')), '.br'];
+}
+
+function options({ flags }: HelpSpec): string[] {
+  return Object.entries(flags).flatMap(([name, { value, help, repeatable }]) => [
+    '.TP',
+    value === undefined ? bold(`--${name}`) : `.BI ${quoted(`--${name} `)} ${quoted(value)}`,
+    plain(`${help}${repeatable ? '. May be given several times' : ''}.`),
+  ]);
+}
+
+function examples(specs: readonly HelpSpec[]): string[] {
+  const all = [...new Set(specs.flatMap(({ examples: of = [] }) => of))];
+  return all.length === 0 ? [] : [section('EXAMPLES', ['.nf', ...all.map(plain), '.fi'])];
+}
+
+function bold(text: string): string {
+  return `.B ${quoted(text)}`;
+}
+
+/** A line of text: no escape, no request. */
+function plain(text: string): string {
+  const line = escaped(text);
+  return /^[.']/.test(line) ? `\\&${line}` : line;
+}
+
+/** An argument of a macro. */
+function quoted(text: string): string {
+  return `"${escaped(text).replaceAll('"', '\\(dq')}"`;
+}
+
+// A bare hyphen may come out as a typographic one, which no shell takes; other letters are named by their number.
+function escaped(text: string): string {
+  return (
+    text
+      .replaceAll('\\', '\\e')
+      // Devices that know ASCII alone have no letter for it.
+      .replaceAll('…', '...')
+      .replaceAll('-', '\\-')
+      .replaceAll('`', '\\(ga')
+      .replaceAll("'", '\\(aq')
+      .replaceAll('^', '\\(ha')
+      .replaceAll('~', '\\(ti')
+      .replaceAll(/[^\x20-\x7e]/gu, (letter) => {
+        const number = (letter.codePointAt(0) as number).toString(16).toUpperCase().padStart(4, '0');
+        return `\\[u${number}]`;
+      })
+  );
+}
+
+function lowered(help: string): string {
+  return help.charAt(0).toLowerCase() + help.slice(1);
+}

@@ -1,0 +1,142 @@
+/** Completions, carried out by the shells that they are for. A shell that is not on this machine is passed over by name. */
+import { execFileSync, spawnSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { bashScript } from '../src/completions/bash.ts';
+import { fishScript } from '../src/completions/fish.ts';
+import { zshScript } from '../src/completions/zsh.ts';
+import type { HelpSpec } from '../src/line/command-spec.ts';
+import { COMMANDS } from '../src/line/command-table.ts';
+
+let folder: string;
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'completions-'));
+  mkdirSync(join(folder, 'sub'));
+  writeFileSync(join(folder, 'persona.yaml'), '');
+});
+afterAll(() => rmSync(folder, { recursive: true }));
+
+const isThere = (shell: string) => spawnSync(shell, ['-c', 'exit 0']).status === 0;
+
+/** What is typed, word by word; the last one is completed. */
+type Line = readonly string[];
+
+const namesOf = ({ flags }: Pick<HelpSpec, 'flags'>) => [...Object.keys(flags), 'help'].map((name) => `--${name}`);
+
+/** Every command and part of one, with the flags that are to be offered there. */
+const PLACES: readonly (readonly [line: Line, flags: readonly string[]])[] = COMMANDS.flatMap((command) => [
+  [[command.name, '--'], namesOf(command)] as const,
+  ...(command.parts ?? []).map((part) => [[command.name, part.name, '--'], namesOf(part)] as const),
+]);
+const NAMES = COMMANDS.map(({ name }) => name);
+
+/** What is offered beside names of commands and flags. */
+const VALUES: readonly (readonly [line: Line, offered: readonly string[]])[] = [
+  [['ru'], ['run']],
+  [
+    ['run', '--on-ask', ''],
+    ['deny', 'wait'],
+  ],
+  [['approve', 'k3f9', '--remember', 's'], ['session']],
+  [
+    ['persona', ''],
+    ['list', 'pause', 'resume', 'remove'],
+  ],
+  [['serve', 'h'], ['hooks']],
+  [
+    ['completions', ''],
+    ['bash', 'zsh', 'fish'],
+  ],
+];
+
+/** Completes all lines in one shell. @returns what it offers for each. */
+type Complete = (lines: readonly Line[]) => readonly (readonly string[])[];
+
+const quoted = (text: string) => `'${text.replaceAll("'", `'\\''`)}'`;
+
+const inBash: Complete = (lines) => {
+  const asked = lines.map(
+    (line) =>
+      `COMP_WORDS=(cox ${line.map(quoted).join(' ')}); COMP_CWORD=${line.length}; _cox; printf '%s\\n' "\${COMPREPLY[@]}" ---`,
+  );
+  return run('bash', ['--norc', '--noprofile'], [bashScript(COMMANDS), ...asked]);
+};
+
+// The functions that zsh completes by are not there outside of its line editor: what they are given is looked at.
+const inZsh: Complete = (lines) => {
+  const stubs = [
+    'compdef() { : }',
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: zsh's own
+    "_describe() { local name=${@[-1]}; printf '%s\\n' ${${(P)name}%%:*} }",
+    "compadd() { shift; printf '%s\\n' $@ }",
+    '_files() { print -r -- files }',
+  ];
+  const asked = lines.map(
+    (line) => `words=(cox ${line.map(quoted).join(' ')}); CURRENT=${line.length + 1}; _cox; print -- ---`,
+  );
+  return run('zsh', ['-f'], [...stubs, zshScript(COMMANDS), ...asked]).map((offered, index) =>
+    offered.filter((word) => word.startsWith(lines[index]?.at(-1) ?? '')),
+  );
+};
+
+const inFish: Complete = (lines) => {
+  const asked = lines.map(
+    (line) =>
+      `complete -C ${quoted(`cox ${line.join(' ')}`).replaceAll('\\', '\\\\')} | string split -f1 \\t; echo ---`,
+  );
+  return run('fish', ['--no-config'], [fishScript(COMMANDS), ...asked]);
+};
+
+function run(shell: string, flags: readonly string[], script: readonly string[]): string[][] {
+  const stdout = execFileSync(shell, [...flags], {
+    cwd: folder,
+    input: script.join('\n'),
+    encoding: 'utf8',
+    stdio: ['pipe', 'pipe', 'inherit'],
+    env: { PATH: process.env.PATH, HOME: folder },
+  });
+  return stdout
+    .split('---\n')
+    .slice(0, -1)
+    .map((part) => part.split('\n').filter((word) => word !== ''));
+}
+
+const sorted = (words: readonly string[] | undefined) => [...new Set(words)].sort();
+
+describe.each([
+  ['bash', inBash],
+  ['zsh', inZsh],
+  ['fish', inFish],
+] as const)('%s', (shell, complete) => {
+  const here = isThere(shell);
+
+  test.skipIf(!here)(`${shell} offers every command`, () => {
+    const [offered] = complete([['']]);
+    expect(sorted(offered?.filter((word) => !word.startsWith('-')))).toEqual(sorted(NAMES));
+  });
+
+  test.skipIf(!here)(`${shell} offers every flag of every command, and no other`, () => {
+    const offered = complete(PLACES.map(([line]) => line));
+    for (const [index, [line, flags]] of PLACES.entries())
+      expect(sorted(offered[index]), line.join(' ')).toEqual(sorted(flags));
+  });
+
+  test.skipIf(!here)(`${shell} offers what may stand as a value`, () => {
+    const offered = complete(VALUES.map(([line]) => line));
+    for (const [index, [line, words]] of VALUES.entries())
+      expect(sorted(offered[index]), line.join(' ')).toEqual(sorted(words));
+  });
+});
+
+test.skipIf(!isThere('bash'))('bash offers files and folders where they are meant', () => {
+  const [files, folders, session] = inBash([
+    ['serve', 'hooks', '--nkey', 'per'],
+    ['run', '--root', ''],
+    ['attach', ''],
+  ]);
+  expect(files).toEqual(['persona.yaml']);
+  expect(folders).toEqual(['sub']);
+  expect(session).toEqual([]);
+});

@@ -1,0 +1,88 @@
+/** `cox doctor` where something is wrong: what it is, why, and what to do. */
+import { mkdir, writeFile } from 'node:fs/promises';
+import type { AddressInfo } from 'node:net';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { afterAll, expect, test, vi } from 'vitest';
+import { Child, COX_MAIN } from './kit/child.ts';
+import { removeScratch, scratchFolder } from './kit/scratch.ts';
+
+vi.setConfig({ testTimeout: 120_000 });
+afterAll(() => removeScratch());
+
+interface Check {
+  readonly name: string;
+  readonly status: 'ok' | 'warning' | 'failed';
+  readonly message: string;
+  readonly remedy?: string;
+}
+
+async function doctor(cwd: string, args: readonly string[], env: NodeJS.ProcessEnv = {}) {
+  const child = new Child(COX_MAIN, ['doctor', '--json', ...args], { cwd, env });
+  const { code } = await child.exited;
+  const checks = child.stdout
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as Check);
+  // Whatever is found: what is not as it should be comes with what to do.
+  for (const check of checks) {
+    expect(check.message, check.name).not.toBe('');
+    if (check.status !== 'ok') expect(check.remedy, check.name).toMatch(/\w+ \w+/);
+    else expect(check.remedy, check.name).toBeUndefined();
+  }
+  return { code, of: (name: string) => checks.find((check) => check.name === name), stdout: child.stdout };
+}
+
+test('a folder that cannot be written, a port that is taken and a server that is not there are told with what to do', async () => {
+  const folder = await scratchFolder('doctor');
+  await writeFile(join(folder, 'file'), '');
+  const taken = createServer();
+  await new Promise<void>((resolve) => taken.listen(0, '127.0.0.1', resolve));
+  try {
+    const { port } = taken.address() as AddressInfo;
+    const { code, of } = await doctor(folder, ['--state-dir', join(folder, 'file/state'), '--port', String(port)], {
+      COX_FETCH: 'never',
+      COX_CACHE_DIR: join(folder, 'cache'),
+      COX_NATS_SERVER: join(folder, 'no-server'),
+    });
+    expect(code).toBe(1);
+    expect(of('state_dir')).toMatchObject({ status: 'failed', remedy: expect.stringContaining('--state-dir') });
+    expect(of('port')).toMatchObject({
+      status: 'failed',
+      message: expect.stringContaining(`port ${port} cannot be used`),
+      remedy: expect.stringContaining('--port'),
+    });
+    expect(of('nats_server')).toMatchObject({ status: 'failed', message: expect.stringContaining('no-server') });
+  } finally {
+    taken.close();
+  }
+});
+
+test('a bus that nobody serves is told with who has named it', async () => {
+  const folder = await scratchFolder('doctor');
+  const { code, of } = await doctor(folder, [], { NATS_URL: 'nats://127.0.0.1:9' });
+  expect(code).toBe(1);
+  expect(of('bus')).toMatchObject({ status: 'failed', remedy: expect.stringContaining('NATS_URL') });
+});
+
+test('a model that cannot be asked and a persona that is none are told before a run needs them', async () => {
+  const folder = await scratchFolder('doctor');
+  await mkdir(join(folder, 'personas'));
+  await writeFile(join(folder, 'personas/good.yaml'), 'name: good\n');
+  await writeFile(join(folder, 'personas/bad.yaml'), 'name: bad\npromt: hello\n');
+  const { code, of, stdout } = await doctor(folder, ['--state-dir', join(folder, 'state')], {
+    COX_MODEL: 'anthropc/claude',
+  });
+  expect(code).toBe(1);
+  expect(of('model')).toMatchObject({ status: 'failed', message: expect.stringContaining('no provider is called') });
+  expect(stdout).toContain('persona good of');
+  expect(stdout).toMatch(/bad\.yaml:2:1: unknown key \\"promt\\"/);
+  expect(stdout).toContain('cox personas check personas/bad.yaml');
+});
+
+test('on a terminal the remedy stands below what it is for', async () => {
+  const folder = await scratchFolder('doctor');
+  const child = new Child(COX_MAIN, ['doctor'], { cwd: folder, env: { NATS_URL: 'nats://127.0.0.1:9' } });
+  await child.exited;
+  expect(child.stdout).toMatch(/^✗ .*\n {2}→ \S/m);
+});
