@@ -1,0 +1,34 @@
+/** Every link between pages leads somewhere, down to the heading that it names. */
+import { posix } from 'node:path';
+import { expect, test } from 'vitest';
+import { linksOf } from '../../scripts/site/markdown-page.ts';
+import { kindOf } from '../../scripts/site/site-map.ts';
+import { REPOSITORY } from '../e2e/kit/child.ts';
+import { markdownFiles } from './pages.ts';
+
+const files = markdownFiles();
+const read = new Map(files.map(({ path, text }) => [path, linksOf(text)]));
+
+/** What is wrong with a link, or null. */
+function wrong(page: string, href: string): string | null {
+  if (/^[a-z]+:/.test(href)) return null;
+  const [file = '', anchor] = href.split('#');
+  const target = file === '' ? page : posix.join(posix.dirname(page), decodeURI(file)).replace(/\/$/, '');
+  const kind = kindOf(REPOSITORY, target);
+  if (kind === null) return `${page}: nothing is at ${href}`;
+  if (anchor === undefined) return null;
+  const headings = read.get(kind === 'folder with a page' ? `${target}/README.md` : target)?.headings;
+  return headings?.some(({ slug }) => slug === anchor) ? null : `${page}: ${href} names no heading`;
+}
+
+test('a link to nothing, and one to a heading that is not there, are seen', () => {
+  expect(wrong('README.md', 'docs/nowhere.md')).toBe('README.md: nothing is at docs/nowhere.md');
+  expect(wrong('README.md', 'docs/tutorial.md#nowhere')).toBe('README.md: docs/tutorial.md#nowhere names no heading');
+  expect(wrong('README.md', 'docs/tutorial.md#1-get-it')).toBeNull();
+});
+
+test('all links hold', () => {
+  const links = [...read].flatMap(([page, { links }]) => links.map((href) => ({ page, href })));
+  expect(links.length).toBeGreaterThan(200);
+  expect(links.map(({ page, href }) => wrong(page, href)).filter((one) => one !== null)).toEqual([]);
+});

@@ -1,0 +1,157 @@
+/** Every block of code on a page: commands fit the command table, data can be parsed, programs compile. */
+import { describe, expect, test } from 'vitest';
+import { parseAllDocuments } from 'yaml';
+import { COMMANDS } from '../../libs/cli/src/line/command-table.ts';
+import { parseLine } from '../../libs/cli/src/line/parse-line.ts';
+import { fencesOf } from '../../scripts/site/markdown-page.ts';
+import { compiled } from './compiled.ts';
+import { pages, type Snippet, snippets } from './pages.ts';
+import { coxCalls } from './shell-lines.ts';
+
+/** What is wrong with the commands of a block. */
+function wrongCommands(block: string): string[] {
+  return coxCalls(block).flatMap((words) => {
+    try {
+      parseLine(words, COMMANDS);
+      return [];
+    } catch (error) {
+      return [`cox ${words.join(' ')}: ${(error as Error).message}`];
+    }
+  });
+}
+
+describe('commands', () => {
+  test('are found where a shell would find them', () => {
+    const block = `eval "$(npx cox env --json)" # cox nothing
+A=b cox run "a; b" --model x | tee log && npx cox steer k3f9 'c "d"' > out 2>&1
+docker compose run --rm cox run hello; echo cox is here
+npm start -- "a prompt" \\
+  --model x
+cox show <id>`;
+    expect(coxCalls(block)).toEqual([
+      ['env', '--json'],
+      ['run', 'a; b', '--model', 'x'],
+      ['steer', 'k3f9', 'c "d"'],
+      ['run', 'hello'],
+      ['start', 'a prompt', '--model', 'x'],
+      ['show', '<id>'],
+    ]);
+  });
+
+  test('that are wrong are seen', () => {
+    expect(wrongCommands('cox run "x" --modle y')).toHaveLength(1);
+    expect(wrongCommands('npx cox stear k3f9 "x"')).toHaveLength(1);
+    expect(wrongCommands('echo "$(cox show)"')).toHaveLength(1);
+  });
+
+  const blocks = snippets('sh', 'bash');
+  test('are many', () => expect(blocks.flatMap(({ text }) => coxCalls(text)).length).toBeGreaterThan(150));
+
+  test.each(blocks.map(({ at, text }) => [at, text] as const))('%s', (_at, text) => {
+    expect(wrongCommands(text)).toEqual([]);
+  });
+});
+
+describe('data', () => {
+  test.each(snippets('json').map(({ at, text }) => [at, text] as const))('%s', (_at, text) => {
+    JSON.parse(text);
+  });
+  test.each(snippets('yaml', 'yml').map(({ at, text }) => [at, text] as const))('%s', (_at, text) => {
+    expect(parseAllDocuments(text).flatMap(({ errors }) => errors.map(({ message }) => message))).toEqual([]);
+  });
+});
+
+/** What a piece of a program leaves to its reader: the page, how the piece begins, and what stands before it elsewhere. */
+const LEFT_TO_READERS: readonly (readonly [page: string, begins: string, before: string])[] = [
+  ['README.md', 'import { connect }', 'declare const token: string, model: string;'],
+  [
+    'docs/guides/approvals.md',
+    'hooks.registerPersonaHook',
+    `import { createHookRegistry } from '@coxswain/adapter-hooks';
+     const hooks = createHookRegistry();
+     declare const isNight: () => boolean;`,
+  ],
+  [
+    'docs/guides/hooks.md',
+    'export default defineHooks({\n  PostToolUse',
+    `import { defineHooks } from '@coxswain/client';
+     declare const handler: () => true;
+     declare const lint: () => true;`,
+  ],
+  [
+    'docs/guides/hooks.md',
+    'export default defineHooks({\n  file_edited',
+    `import { defineHooks } from '@coxswain/client';
+     declare const lint: (session: string, path: string) => string;`,
+  ],
+  [
+    'docs/guides/hooks.md',
+    'import { createHookRegistry }',
+    `import type { JsonObject } from '@coxswain/protocol';
+     import { defineHooks } from '@coxswain/client';
+     declare const guard: (args: unknown) => JsonObject;
+     const policy = defineHooks({});
+     declare const servers: string, stateDir: string;`,
+  ],
+  [
+    'docs/guides/hooks.md',
+    'import { connect }',
+    'declare const servers: string, job_id: string, path: string, sessionId: string;',
+  ],
+  [
+    'docs/guides/limits.md',
+    'await startSessionsService',
+    `import { startSessionsService } from '@coxswain/sessions';
+     declare const servers: string, stateDir: string;
+     declare const run: (command: string, signal: AbortSignal) => Promise<{ exitCode: number }>;`,
+  ],
+  [
+    'docs/guides/personas-as-services.md',
+    'import { defineTool }',
+    'declare const orders: { find(number: string): string };',
+  ],
+  [
+    'docs/guides/tools.md',
+    'const served = await serveTool',
+    `import { type ServedToolDefinition, serveTool } from '@coxswain/client';
+     declare const tool: ServedToolDefinition;`,
+  ],
+];
+
+/** Programs in JavaScript are parsed, and run where a test of their page does so. */
+describe('programs', () => {
+  const programs = snippets('ts', 'js');
+  const leftOf = ({ page, text }: Snippet) =>
+    LEFT_TO_READERS.find(([path, begins]) => path === page && text.startsWith(begins));
+  const said = compiled(programs, (program) => leftOf(program)?.[2] ?? '');
+
+  test('that are wrong are seen', () => {
+    const text =
+      "import { defineHooks } from '@coxswain/client';\nexport default defineHooks({ PreToolUze: () => true });\n";
+    const wrong = { language: 'ts', line: 1, page: 'x.md', at: 'x.md:1', text };
+    expect(compiled([wrong], () => '').get('x.md:1')).not.toEqual([]);
+  });
+
+  test.each(programs.map(({ at }) => at))('%s', (at) => expect(said.get(at)).toEqual([]));
+
+  test('what is said to be left to readers is', () => {
+    for (const [page, begins] of LEFT_TO_READERS)
+      expect(programs.filter((one) => one.page === page && one.text.startsWith(begins))).toHaveLength(1);
+  });
+});
+
+/** Languages that no test here looks into, and why that is enough. */
+const NOT_LOOKED_INTO: Readonly<Record<string, string>> = {
+  '': 'what a program prints, or a drawing',
+  text: 'what a program prints, or a drawing; in the tutorial and the examples it is compared with what is printed',
+  mermaid: 'generated',
+  html: 'run by tests/e2e/steer-from-anything.test.ts, which counts the pieces of its page',
+  python: 'run by tests/e2e/steer-from-anything.test.ts, which counts the pieces of its page',
+  markdown: 'the front matter of a skill, as tests of skills read it',
+};
+
+test('no language is left out without a reason', () => {
+  const looked = ['sh', 'bash', 'json', 'yaml', 'yml', 'ts', 'js'];
+  const others = new Set(pages().flatMap(({ text }) => fencesOf(text).map(({ language }) => language)));
+  expect([...others].filter((language) => !looked.includes(language) && !(language in NOT_LOOKED_INTO))).toEqual([]);
+});
