@@ -23,6 +23,7 @@ const everywhere = {
 const everyTest = {
   // A test that hangs still fails; one that only waits for a busy machine does not.
   testTimeout: 60_000,
+  hookTimeout: 180_000,
   // Many files wait for processes, leases and elections: on two cores, vitest's one worker leaves one of them idle.
   maxWorkers: Math.max(3, availableParallelism() - 1),
   sequence: { sequencer: LongestFirst },
