@@ -20,7 +20,7 @@ export function navigationOf(repository: string): NavigationGroup[] {
   };
   const groups: NavigationGroup[] = [
     { title: 'Begin', pages: ['docs/README.md', 'docs/tutorial.md', 'docs/faq.md'] },
-    { title: 'Concepts', pages: first('docs/concepts', ['README']) },
+    { title: 'Concepts', pages: first('docs/concepts', CONCEPTS_IN_ORDER) },
     { title: 'Guides', pages: first('docs/guides', GUIDES_FIRST) },
     { title: 'Reference', pages: ['docs/architecture.md', ...first('docs/reference', [])] },
     { title: 'Decisions', pages: first('docs/adr', ['README']), folded: true },
@@ -31,6 +31,17 @@ export function navigationOf(repository: string): NavigationGroup[] {
     pages: group.pages.filter((path) => existsSync(join(repository, path))),
   }));
 }
+
+/** They build on each other. */
+const CONCEPTS_IN_ORDER = [
+  'README',
+  'sessions-and-turns',
+  'steering-and-seams',
+  'journal-and-replay',
+  'ownership-and-fences',
+  'personas-tools-hooks-crews',
+  'tenants-and-keys',
+];
 
 /** What people look for first; the others follow by name. */
 const GUIDES_FIRST = ['steering', 'approvals', 'personas', 'tools', 'hooks', 'crews', 'models', 'cli', 'client'];
