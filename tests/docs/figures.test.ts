@@ -90,7 +90,7 @@ test('of recoveries', () => {
 });
 
 test('of sessions at rest', () => {
-  const file = '2026-11-22-idle-sessions-13fb8cf.json';
+  const file = '2026-11-22-idle-sessions-d37d65d.json';
   const of = kept(file);
   const value = (what: string) => of(`a passivated session: ${what}`).value;
   expectSaid(

@@ -147,6 +147,8 @@ const NOT_LOOKED_INTO: Readonly<Record<string, string>> = {
   mermaid: 'generated',
   html: 'run by tests/e2e/steer-from-anything.test.ts, which counts the pieces of its page',
   python: 'run by tests/e2e/steer-from-anything.test.ts, which counts the pieces of its page',
+  tsx: 'a page of another library, which this project does not have',
+  lua: 'the configuration of an editor',
   markdown: 'the front matter of a skill, as tests of skills read it',
 };
 
