@@ -369,8 +369,8 @@ describe('what is wrong is a problem document, before there is a stream', () => 
     [
       'tools of the page',
       inputOf('none', { messages: [user('x')], tools: [{ name: 'alert', description: 'Says it.' }] }),
-      501,
-      'not_yet_available',
+      400,
+      'invalid_field',
       'tools',
     ],
     [

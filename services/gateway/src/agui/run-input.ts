@@ -149,10 +149,11 @@ function seenIn(state: unknown): number | null {
 }
 
 function pageTools(name: string): Problem {
-  const message =
-    `tools: ${JSON.stringify(name.slice(0, 128))} would be called in the page, and a session calls only tools that outlive it; ` +
-    'serve it on the bus (docs/guides/tools.md), or send forwardedProps.page_tools: "ignore"';
-  return new Problem('not_yet_available', message, { field: 'tools' });
+  const called = `${JSON.stringify(name.slice(0, 128))} would be called in the page`;
+  return invalid(
+    'tools',
+    `${called}, and a session calls only tools that outlive it; serve it on the bus (docs/guides/tools.md), or send forwardedProps.page_tools: "ignore"`,
+  );
 }
 
 function invalid(field: string, words: string): Problem {
