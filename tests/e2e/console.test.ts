@@ -175,11 +175,10 @@ function inBrowser(): void {
     expect(await page.locator('.answer').count()).toBe(0);
     expect(await page.locator('.prompt').count()).toBe(1);
     expect(await page.locator('.steering').count()).toBe(0);
+    // Two on, and forked from there, by keys that do not wait for the page.
+    const at = (records[0]?.n ?? 0) + 2;
     await page.keyboard.press(']');
     await page.keyboard.press(']');
-
-    // Forked from there.
-    const at = Number(/at=(\d+)/.exec(page.url())?.[1]);
     await page.keyboard.press('f');
     await page.waitForURL((url) => !url.hash.includes(id));
     await page.getByText(`from record ${at} of`).waitFor();

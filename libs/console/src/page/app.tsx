@@ -1,6 +1,6 @@
 /** The whole page: who is signed in, where one is, and the keys. */
 import type { VNode } from 'preact';
-import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
+import { useCallback, useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { connect, type SessionsClient } from '../browser-client.ts';
 import { type SessionKeys, SessionPage } from '../session/session-page.tsx';
 import { NewSession } from '../sessions/new-session.tsx';
@@ -196,7 +196,7 @@ function usePlace(): [Place, (place: Place) => void] {
 }
 
 function useKeys(on: boolean, onKey: (key: ShortcutKey) => void): void {
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (!on) return;
     const listen = (event: KeyboardEvent) => {
       // Above the page only its own keys count; it is asked when a key is pressed, as closing it is drawn later.

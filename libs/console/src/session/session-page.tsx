@@ -1,6 +1,6 @@
 /** One session: what it does, and what can be done about it. */
 import type { VNode } from 'preact';
-import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { useCallback, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { hasEnded, type SessionHandle, type SessionsClient } from '../browser-client.ts';
 import { Boundary } from '../page/boundary.tsx';
 import { OutcomeLine, useOutcome } from '../page/outcome.tsx';
@@ -83,7 +83,8 @@ export function SessionPage({
     card?.querySelector<HTMLElement>('button.primary')?.focus();
   }, []);
 
-  useEffect(() => {
+  // Before the next key can come: `]` and at once `f` forks at the record that was gone to.
+  useLayoutEffect(() => {
     keys.onKey = (key) => {
       const shown = TABS[Number(key) - 1];
       if (shown) setTab(shown);

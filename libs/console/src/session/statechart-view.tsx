@@ -1,7 +1,7 @@
 /** The machine of a session, as of the record that is shown. */
 import type { Chart, JournalRecord } from '@coxswain/protocol';
 import type { VNode } from 'preact';
-import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type { SessionHandle } from '../browser-client.ts';
 import { problemText } from '../page/outcome.tsx';
 import { entered, indexChart } from '../statechart/chart.ts';
@@ -69,7 +69,7 @@ export function StatechartView({
     setCursor(next);
     onGoTo(next === path.length ? null : recordAt(path, next));
   };
-  useEffect(() => {
+  useLayoutEffect(() => {
     keys.onStep = (by) => goToStep(latest.current + by);
     return () => {
       keys.onStep = null;
