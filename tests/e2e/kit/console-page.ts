@@ -6,7 +6,7 @@ import { builtConsole } from './built-console.ts';
 import type { Fixture } from './fixture.ts';
 import { type GatewayUnderTest, startGateway } from './gateway.ts';
 
-const WAIT_MS = 30_000;
+const WAIT_MS = 90_000;
 
 /**
  * Opens it and waits until it is signed in.
