@@ -1,6 +1,6 @@
 /** `cox inspect`: the messages of XState's inspector as lines, and the address of the viewer at a terminal. */
 import { once } from 'node:events';
-import { appendFile, readFile } from 'node:fs/promises';
+import { appendFile, mkdtemp, readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { InspectionMessage, SnapshotMessage } from '@coxswain/session';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -82,6 +82,7 @@ describe('what cannot be meant is refused', () => {
     ['a record behind the newest', ['inspect', ID, '--from', '1000'], 2, /--from 1000: the session has \d+ records/],
     ['in a file, too', ['inspect', 'inspected.jsonl', '--from', '1000'], 2, /the journal has \d+ records/],
     ['no such session', ['inspect', 'nobody'], 1, /session_not_found/],
+    ['a name that is empty', ['inspect', ''], 2, /what was given is empty/],
     ['no such file', ['inspect', './nothing.jsonl'], 2, /there is no file/],
     ['a port without a viewer', ['inspect', ID, '--gateway-port', '7000'], 2, /--gateway-port is for the viewer/],
     ['a file that is to grow', ['inspect', 'inspected.jsonl', '--follow'], 2, /--follow is for a session/],
@@ -103,6 +104,14 @@ describe('what cannot be meant is refused', () => {
     expect(stderr).toContain('replay_diverged');
     expect(messagesOf(stdout).at(-1)?.coxswain.n).toBe(3);
   });
+});
+
+test('a journal whose texts were changed is told up to the record that has the hash of what they were', async () => {
+  const changed = await bed.file('changed.jsonl', (await readFile(file, 'utf8')).replace('"text":"go"', '"text":"no"'));
+  const { code, stdout, stderr } = await bed.run(['inspect', changed]);
+  expect(code).toBe(1);
+  expect(stderr).toContain('chain_broken');
+  expect(messagesOf(stdout).at(-1)?.coxswain.n).toBe(1);
 });
 
 // Where there is no such terminal the tests say so by their name.
@@ -151,6 +160,22 @@ describe.skipIf(!hasTerminal)('at a terminal (needs util-linux’ script)', () =
     terminal.stdin.write('\u0003');
     expect((await closed)[0]).toBe(0);
     await expect(fetch(`${url}/`)).rejects.toThrow();
+  });
+
+  test('who is told to stop before the viewer is there leaves nothing behind', async () => {
+    const scratch = await mkdtemp(join(bed.folder, 'aside-'));
+    const terminal = atTerminal(['inspect', 'inspected.jsonl'], bed.folder, {
+      COX_STATE_DIR: bed.stateDir,
+      TMPDIR: scratch,
+    });
+    open.add(terminal);
+    const closed = (once(terminal, 'close') as Promise<[number]>).finally(() => open.delete(terminal));
+    const aside = async () => (await readdir(scratch)).filter((name) => name.startsWith('cox-inspect-'));
+    await until('the folder', async () => (await aside()).length > 0);
+    terminal.stdin.write('\u0003');
+    // A machine that is slow enough may have served it for a moment.
+    expect([0, 130]).toContain((await closed)[0]);
+    expect(await aside()).toEqual([]);
   });
 
   test('where a gateway runs, its address is told, and nothing else is started', async () => {

@@ -56,9 +56,11 @@ function bareApp(metrics: GatewayMetrics) {
     // What a proxy says of who is behind it anybody could say.
     trustProxy: false,
     // What never becomes a request of a route is answered as everything else is.
-    frameworkErrors: (error, _request, reply) => {
+    frameworkErrors: (error, { raw }, reply) => {
       const problem = problemFrom(error);
       metrics.refused.inc({ code: problem.code });
+      // No hook is run for these, and of a connection that was to be a WebSocket the server has let go.
+      if (raw.headers.upgrade !== undefined) reply.raw.once('finish', () => raw.socket.destroySoon());
       void sendProblem(reply.headers(ALWAYS), problem);
     },
     clientErrorHandler: (error, socket) => {

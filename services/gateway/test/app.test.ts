@@ -125,6 +125,10 @@ test('a page of a site that is allowed may ask first, and is answered by its nam
   expect(other.headers['access-control-allow-origin']).toBeUndefined();
 });
 
+const upgradeOf = (path: string) =>
+  `GET ${path} HTTP/1.1\r\nhost: gateway.test\r\nconnection: upgrade\r\nupgrade: websocket\r\n` +
+  'sec-websocket-version: 13\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n';
+
 test.each([
   ['what is no HTTP', 'GARBAGE\r\n\r\n', 400, 'request_unreadable'],
   ['a TLS hello', '\x16\x03\x01\x02\x00', 400, 'request_unreadable'],
@@ -146,6 +150,8 @@ test.each([
     404,
     'route_not_found',
   ],
+  ['a WebSocket at an address that cannot be read', upgradeOf('/v1/sessions/%zz/inspect'), 404, 'route_not_found'],
+  ['a WebSocket of an id that is too long', upgradeOf(`/v1/sessions/${'x'.repeat(2_000)}/ws`), 400, 'invalid_id'],
 ])('%s is answered with a problem, and the end', async (_what, sent, status, code) => {
   const { app } = await appOnNothing();
   const told = await connected(app, sent);

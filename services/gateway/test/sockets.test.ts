@@ -2,6 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import { bearerOf } from '../src/auth/bearer.ts';
 import { InspectorSeats } from '../src/socket/inspector-seats.ts';
+import { InspectQuery } from '../src/socket/serve-inspector.ts';
 
 const basic = (text: string) => `Basic ${Buffer.from(text).toString('base64')}`;
 const socket = { upgrade: 'websocket' };
@@ -22,6 +23,18 @@ describe('the token of a WebSocket', () => {
   test('is no password of any other request: a browser would send that by itself', () => {
     expect(bearerOf({ authorization: basic('inspect:cox_abc') })).toBeNull();
     expect(bearerOf({ upgrade: 'h2c', authorization: basic('inspect:cox_abc') })).toBeNull();
+  });
+});
+
+describe('where an inspection begins', () => {
+  test.each(['0', '0x5', '1e2', ' 5', '1.5', '', 'last'])('is not at %j, as of every other feed', (from) =>
+    expect(InspectQuery.safeParse({ from }).error?.issues).toMatchObject([
+      { path: ['from'], message: 'must be a record’s number, from 1 on, or newest' },
+    ]),
+  );
+  test('is at the first record, at one by its number, or at the newest', () => {
+    const fromOf = (query: object) => InspectQuery.parse(query).from;
+    expect([fromOf({}), fromOf({ from: '7' }), fromOf({ from: 'newest' })]).toEqual([1, 7, 'newest']);
   });
 });
 

@@ -1,7 +1,7 @@
 /** The messages of an inspection, one JSON object a line. */
 import { once } from 'node:events';
-import type { JournalRecord } from '@coxswain/protocol';
-import { readRecord, SessionInspector } from '@coxswain/session';
+import { GENESIS_HASH, type JournalRecord } from '@coxswain/protocol';
+import { ChainBrokenError, readRecord, SessionInspector, sha256Hex } from '@coxswain/session';
 import { CliError, EXIT, type ExitCode, usageError } from '../line/cli-error.ts';
 import { counted } from '../terminal/counted.ts';
 import type { OpenJournal } from './journal-source.ts';
@@ -15,9 +15,16 @@ export async function printInspection(inspector: SessionInspector, record: Journ
 /** Prints a journal from a record on. */
 export async function printJournal({ records, blobs }: OpenJournal, from = 1): Promise<ExitCode> {
   let inspector: SessionInspector | null = null;
+  let hash: string = GENESIS_HASH;
   for await (const bytes of records) {
     const record = await readRecord(bytes, blobs);
     inspector ??= new SessionInspector(record.session_id, { from });
+    // A file may have been changed where no state is: the record behind it has the hash of what it was.
+    if (record.n === inspector.n + 1 && record.prev_hash !== hash)
+      throw new ChainBrokenError(
+        `record ${record.n} of ${record.session_id} does not follow record ${inspector.n}: one of them was changed`,
+      );
+    hash = sha256Hex(bytes);
     await printInspection(inspector, record);
   }
   const n = inspector?.n ?? 0;

@@ -34,6 +34,9 @@ const STANDARD_INPUT: ReadonlySet<string> = new Set(['-', '/dev/stdin', '/dev/fd
 
 /** Finds out what a command line means by a journal. @throws CliError with exit code 2 where it can mean nothing. */
 export async function journalSource(asked: string, env: Invocation['env']): Promise<JournalSource> {
+  // It would be the folder itself.
+  if (asked === '')
+    throw usageError('what was given is empty: give a session, an exported file, or - for standard input');
   if (STANDARD_INPUT.has(asked))
     return { kind: 'pipe', standsAlone: true, open: async () => exported(standardInput(), null) };
   const file = resolve(typedIn(env), asked);

@@ -37,27 +37,47 @@ export interface ShownMachine {
  * recorded is served from a copy: whoever holds the state folder keeps others from running sessions there.
  */
 export function showSession(invocation: Invocation, wanted: ShownMachine): Promise<ExitCode> {
-  return withScratch(async (folder) => {
-    const copy = join(folder, 'journal.jsonl');
-    const shown = await withBusOnce(invocation, false, async (bus) => {
-      const session = await present(bus, wanted.asked);
-      if (bus.address === null) {
-        await pipeline(lines(session.export()), createWriteStream(copy, { mode: 0o600 }));
-        return null;
-      }
-      return showOnBus(bus, bus.address, session.id, wanted);
-    });
-    return shown ?? showJournal(invocation, copy, wanted);
-  });
+  return untilTold((told) =>
+    withScratch(async (folder) => {
+      const copy = join(folder, 'journal.jsonl');
+      const shown = await withBusOnce(invocation, false, async (bus) => {
+        const session = await present(bus, wanted.asked);
+        if (bus.address === null) {
+          await pipeline(lines(session.export()), createWriteStream(copy, { mode: 0o600 }));
+          return null;
+        }
+        return showOnBus(bus, bus.address, session.id, wanted, told);
+      });
+      return shown ?? showJournal(invocation, copy, wanted, told);
+    }),
+  );
 }
 
 /** Serves the console of an exported journal. */
-export async function showFile(invocation: Invocation, wanted: ShownMachine): Promise<ExitCode> {
-  const { path, remove } = await readableFile(wanted.asked, typedIn(invocation.env));
+export function showFile(invocation: Invocation, wanted: ShownMachine): Promise<ExitCode> {
+  return untilTold(async (told) => {
+    const { path, remove } = await readableFile(wanted.asked, typedIn(invocation.env));
+    try {
+      return await showJournal(invocation, path, wanted, told);
+    } finally {
+      await remove();
+    }
+  });
+}
+
+/** Told from the first moment: what was put aside is removed also where nobody waits for the viewer. */
+async function untilTold(task: (told: AbortSignal) => Promise<ExitCode>): Promise<ExitCode> {
+  const stop = stopSignal();
+  const told = new AbortController();
+  void stop.promise.then(() => told.abort());
   try {
-    return await showJournal(invocation, path, wanted);
+    return await task(told.signal);
+  } catch (error) {
+    // Ctrl-C goes to everything that was started here, too: what breaks off then is nobody's trouble.
+    if (told.signal.aborted) return EXIT.detached;
+    throw error;
   } finally {
-    await remove();
+    stop.release();
   }
 }
 
@@ -66,6 +86,7 @@ async function showOnBus(
   nats: BusAddress,
   sessionId: string,
   { from, port }: ShownMachine,
+  told: AbortSignal,
 ): Promise<ExitCode> {
   const running = port === undefined ? await runningConsole(bus) : null;
   if (running !== null) {
@@ -73,22 +94,29 @@ async function showOnBus(
     return EXIT.ok;
   }
   const viewer = await startViewer({ nats, stateDir: bus.stateDir, tenant: bus.client.tenant, port });
-  return serve(viewer, sessionId, from, bus.gone);
+  return serve(viewer, sessionId, from, { told, gone: bus.gone });
 }
 
 /** Serves a journal on a bus that has nothing else and is gone afterwards. */
-function showJournal({ command, env }: Invocation, path: string, { from, port }: ShownMachine): Promise<ExitCode> {
+function showJournal(
+  { command, env }: Invocation,
+  path: string,
+  { from, port }: ShownMachine,
+  told: AbortSignal,
+): Promise<ExitCode> {
   return withScratch(async (stateDir) => {
+    if (told.aborted) return EXIT.detached;
     const holder = { title: `cox ${command}`, passing: true };
     const { server } = await startEmbedded({ stateDir, services: false, env, holder });
     try {
       const nats = { servers: server.url, token: server.token };
       const request = { lines: () => linesOf(createReadStream(path)), tenant: DEFAULT_TENANT };
       const { ref } = await importTo(nats, request, () => undefined);
+      if (told.aborted) return EXIT.detached;
       const viewer = await startViewer({ nats, stateDir, tenant: DEFAULT_TENANT, port });
       const gone = new AbortController();
       void server.exited.then(({ expected }) => expected || gone.abort(new Error('nats-server ended by itself')));
-      return await serve(viewer, ref.sessionId, from, gone.signal);
+      return await serve(viewer, ref.sessionId, from, { told, gone: gone.signal });
     } finally {
       await server.stop();
     }
@@ -140,23 +168,26 @@ async function serve(
   viewer: GatewayService,
   sessionId: string,
   from: number | undefined,
-  gone: AbortSignal,
+  { told, gone }: { readonly told: AbortSignal; readonly gone: AbortSignal },
 ): Promise<ExitCode> {
-  const told = stopSignal();
   try {
+    if (told.aborted) return EXIT.detached;
     tell({ url: viewer.url, token: String(viewer.token) }, sessionId, from);
     standardStreams.err('stop with Ctrl-C\n');
-    const lost = new Promise<Error>((resolve) => {
-      if (gone.aborted) resolve(gone.reason as Error);
-      gone.addEventListener('abort', () => resolve(gone.reason as Error), { once: true });
-    });
-    const failure = await Promise.race([told.promise, viewer.failed, lost]);
+    const lost = aborted(gone).then(() => gone.reason as Error);
+    const failure = await Promise.race([aborted(told), viewer.failed, lost]);
     if (failure) throw failure;
     return EXIT.ok;
   } finally {
-    told.release();
     await viewer.stop();
   }
+}
+
+function aborted(signal: AbortSignal): Promise<undefined> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve(undefined);
+    signal.addEventListener('abort', () => resolve(undefined), { once: true });
+  });
 }
 
 function tell(access: GatewayAccess, sessionId: string, from: number | undefined): void {

@@ -14,19 +14,16 @@ import type { FeedItem } from '../feed/session-feed.ts';
 import { watchFeed } from '../feed/watch-feed.ts';
 import { type GatewayContext, principalOf } from '../gateway-context.ts';
 import { problemFrom } from '../problem.ts';
+import { FIRST_RECORD_SCHEMA, FirstRecord } from '../routes/route-schemas.ts';
 import { HeldSocket } from './held-socket.ts';
 
 /** What is inspected. */
 export const InspectQuery = z.strictObject({
-  from: z
-    .union([z.literal('newest'), z.coerce.number().int().min(1).max(Number.MAX_SAFE_INTEGER)], {
-      error: 'must be a record’s number, or newest',
-    })
-    .default(1)
-    .meta({
-      description:
-        'The first record whose events are told, by its number, or `newest`. What came before is in the first snapshot.',
-    }),
+  from: FirstRecord.meta({
+    ...FIRST_RECORD_SCHEMA,
+    description:
+      'The first record whose events are told, by its number, or `newest`. What came before is in the first snapshot.',
+  }),
   context: z.enum(['true', 'false']).default('true').meta({
     description: 'Whether snapshots have the machine’s context; without it they are a few hundred bytes each.',
   }),
