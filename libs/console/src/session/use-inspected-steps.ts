@@ -1,11 +1,18 @@
 /** Follows the inspection of a session for as long as its machine is looked at. */
+import type { ErrorCode } from '@coxswain/protocol';
 import { useContext, useEffect, useState } from 'preact/hooks';
 import { Token } from '../sign-in/token.ts';
 import { InspectedSteps, type ToldSteps } from './inspected-steps.ts';
 
 const PAUSE_MS = { first: 1_000, most: 30_000 };
-/** The gateway has said why it ends the connection, and another would end the same way. */
-const ENDED_FOR_GOOD = 4000;
+/** The gateway has said why it ends the connection. */
+const ENDED_WITH_REASON = 4000;
+/** Of its reasons, those that pass; with any other the next connection would end the same way. */
+const PASSING: ReadonlySet<string> = new Set([
+  'nats_unreachable',
+  'too_many_watchers',
+  'rate_limited',
+] satisfies ErrorCode[]);
 
 /** The steps so far; null before any are known, and where they cannot be had. */
 export function useInspectedSteps(sessionId: string): ToldSteps | null {
@@ -32,8 +39,8 @@ export function useInspectedSteps(sessionId: string): ToldSteps | null {
           setTold(inspected.told);
         });
       };
-      socket.onclose = ({ code }) => {
-        if (left || code === ENDED_FOR_GOOD) return;
+      socket.onclose = ({ code, reason }) => {
+        if (left || (code === ENDED_WITH_REASON && !PASSING.has(reason))) return;
         again = setTimeout(open, pauseMs);
         pauseMs = Math.min(2 * pauseMs, PAUSE_MS.most);
       };
