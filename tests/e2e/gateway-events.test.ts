@@ -10,7 +10,7 @@ import { isEnd, readEvents, readInPieces } from './kit/event-stream.ts';
 import { busAndHost } from './kit/fixture.ts';
 import { clientOf, type GatewayUnderTest, startGateway } from './kit/gateway.ts';
 import { scratchFolder } from './kit/scratch.ts';
-import { scripted } from './kit/scripts.ts';
+import { manyTurns, scripted } from './kit/scripts.ts';
 import { startHost } from './kit/sessions-host.ts';
 import { until } from './kit/until.ts';
 
@@ -41,14 +41,6 @@ async function started(turns: Parameters<typeof scripted>[0]): Promise<string> {
   expect(status).toBe(202);
   return body.session_id as string;
 }
-
-const manyTurns = (count: number) => [
-  ...Array.from({ length: count }, (_, i) => ({
-    text: `turn ${i}`,
-    calls: [{ tool: 'run_command', args: { command: 'sleep 0.05' } }],
-  })),
-  { text: 'done' },
-];
 
 test('an event source sees the journal, then what comes, with pieces of answers between', async () => {
   const id = await started([{ text: 'one two three four five six', chunk_ms: 30 }]);

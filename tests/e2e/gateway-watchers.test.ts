@@ -11,7 +11,7 @@ import { isEnd, readEvents, readInPieces } from './kit/event-stream.ts';
 import { busAndHost } from './kit/fixture.ts';
 import { clientOf } from './kit/gateway.ts';
 import { scratchFolder } from './kit/scratch.ts';
-import { type ScriptTurn, scripted } from './kit/scripts.ts';
+import { manyTurns, type ScriptTurn, scripted } from './kit/scripts.ts';
 import { until } from './kit/until.ts';
 
 const WATCHERS = 200;
@@ -82,14 +82,6 @@ async function started(turns: readonly ScriptTurn[]): Promise<string> {
   expect(status, JSON.stringify(body)).toBe(202);
   return body.session_id as string;
 }
-
-const manyTurns = (count: number) => [
-  ...Array.from({ length: count }, (_, i) => ({
-    text: `turn ${i}`,
-    calls: [{ tool: 'run_command', args: { command: 'sleep 0.05' } }],
-  })),
-  { text: 'done' },
-];
 
 async function numbersOf(id: string): Promise<number[]> {
   const { body } = await as(0).get(`/v1/sessions/${id}/events?limit=1000`);

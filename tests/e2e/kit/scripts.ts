@@ -28,3 +28,12 @@ export async function scripted(
   await writeFile(path, JSON.stringify({ ...options, turns }));
   return `scripted/${path}`;
 }
+
+/** @returns a script of `count` turns that each run a short command, and a last one that says it is done. */
+export const manyTurns = (count: number): ScriptTurn[] => [
+  ...Array.from({ length: count }, (_, i) => ({
+    text: `turn ${i}`,
+    calls: [{ tool: 'run_command', args: { command: 'sleep 0.05' } }],
+  })),
+  { text: 'done' },
+];
