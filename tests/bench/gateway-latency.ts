@@ -105,8 +105,9 @@ async function startGateway({ server }: Bench): Promise<BenchGateway> {
   await writeTokens(file, [stored]);
   const url = server.url.replace('nats://', `nats://${server.token}@`);
   const args = ['serve', 'gateway', '--nats', url, '--listen', '127.0.0.1:0', '--tokens', file, '--json'];
-  const main = resolve(import.meta.dirname, '../../libs/cli/src/main.ts');
-  const child = spawn(process.execPath, ['--conditions=coxswain-source', '--import', 'tsx', main, ...args], {
+  // As its users start it: from the bundle, as the host of the bench.
+  const cox = resolve(import.meta.dirname, '../../libs/cli/bin/cox.mjs');
+  const child = spawn(process.execPath, [cox, ...args], {
     env: { ...process.env, COX_STATE_DIR: folder },
     stdio: ['ignore', 'pipe', 'inherit'],
   });

@@ -56,6 +56,8 @@ export function natsOptions(options: ConnectOptions): NodeConnectionOptions {
     reconnectTimeWait: 250,
     pingInterval: CONNECTION_LIVENESS.pingMs,
     maxPingOut: CONNECTION_LIVENESS.unansweredMax,
+    // A stack per request costs as much as the request.
+    noAsyncTraces: true,
     ...(tls ? { tls: {} } : {}),
     ...(options.inboxPrefix === undefined ? {} : { inboxPrefix: options.inboxPrefix }),
     ...(options.seed !== undefined

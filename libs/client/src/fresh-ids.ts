@@ -14,9 +14,15 @@ export function newCommandId(nowMs = Date.now()): CommandId {
   );
 }
 
-/** Of the platform's own source of chance, which browsers have too. */
+const POOL_BYTES = 1_024;
+let pool = new Uint8Array(0);
+
+/** Of the platform's own source of chance, which browsers have too. Asked for many at once: asking is what costs. */
 function randomBytes(count: number): Uint8Array {
-  return crypto.getRandomValues(new Uint8Array(count));
+  if (pool.length < count) pool = crypto.getRandomValues(new Uint8Array(POOL_BYTES));
+  const bytes = pool.subarray(0, count);
+  pool = pool.subarray(count);
+  return bytes;
 }
 
 // Without letters and digits that are read for one another, and without vowels, so that no word comes out.

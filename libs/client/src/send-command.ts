@@ -1,11 +1,10 @@
 /** Puts one command on the bus, durably, and waits for as much of its fate as the caller asks for. */
 import {
-  BOUNDS,
   type CommandId,
   formatTraceparent,
   HEADERS,
   parseTraceparent,
-  Receipt,
+  type Receipt,
   SessionDeletedError,
   type SessionRef,
   STREAMS,
@@ -19,16 +18,14 @@ import {
   jetstreamManager,
   type PubAck,
 } from '@nats-io/jetstream';
-import { createInbox, headers, type NatsConnection } from '@nats-io/nats-core';
+import { headers, type NatsConnection } from '@nats-io/nats-core';
 import { asTrouble, isUnanswered, isUnheard } from './ask-store.ts';
 import { awaitFate } from './await-fate.ts';
+import { AwaitedReceipt, failureOfReceipt } from './awaited-receipt.ts';
 import {
   BusNotPreparedError,
-  CommandBlockedError,
   CommandNotStoredError,
   CommandRejectedError,
-  CommandRevokedError,
-  ReceiptTimeoutError,
   SessionNotFoundError,
 } from './client-errors.ts';
 import { newCommandId } from './fresh-ids.ts';
@@ -90,15 +87,13 @@ export async function sendPayload(
   const wait = options.wait ?? 'stored';
   if (wait === 'stored') return store(bus, ref, verb, payload, commandId, { traceparent: options.traceparent });
 
-  // The inbox listens before the command goes out: the receipt may be quicker than the store's acknowledgement.
-  const inbox = createInbox(bus.inboxPrefix);
-  const receipts = new ReceiptInbox(bus.nc, inbox, ref, commandId, wait);
+  const receipts = new AwaitedReceipt(bus, ref, commandId, wait);
   const leaving = new AbortController();
   let fate: Promise<Receipt | null> = Promise.resolve(null);
   try {
     const before = wait === 'delivered' ? await whereReadable(lastNumber(bus, ref)) : 0;
     const sent = await store(bus, ref, verb, payload, commandId, {
-      receiptTo: inbox,
+      receiptTo: receipts.subject,
       traceparent: options.traceparent,
     });
     const told = Promise.race([
@@ -121,7 +116,8 @@ export async function sendPayload(
     const receipt = await Promise.race([sent.duplicate ? told.then(() => found, unlessRepeated(found)) : told, found]);
     return { ...sent, receipt: sent.duplicate ? { ...receipt, message: REPEATED } : receipt };
   } finally {
-    leaving.abort();
+    // A reason of its own: without one an error with its stack is made for it, each time.
+    leaving.abort('answered');
     receipts.close();
     await fate.catch(() => undefined);
   }
@@ -158,7 +154,7 @@ function unlessRepeated(found: Promise<Receipt>): (error: unknown) => Promise<Re
 const REPEATED = 'repeated: nothing changed';
 
 function settledReceipt(receipt: Receipt, ref: SessionRef): Receipt {
-  const failure = failureOf(receipt, ref);
+  const failure = failureOfReceipt(receipt, ref);
   if (failure) throw failure;
   return receipt;
 }
@@ -246,108 +242,4 @@ export async function streamIsMissing(bus: Pick<CommandBus, 'nc'>, stream: strin
 /** Whether an error is the server's "no such stream". */
 export function isStreamNotFound(error: unknown): boolean {
   return error instanceof JetStreamApiError && error.code === JetStreamApiCodes.StreamNotFound;
-}
-
-/** Receipts of one command, until the awaited stage or one that ends the waiting. */
-class ReceiptInbox {
-  readonly #settled: Promise<Receipt>;
-  readonly #unsubscribe: () => void;
-  #timer: NodeJS.Timeout | undefined;
-  #acceptedTimer: NodeJS.Timeout | undefined;
-  #giveUp: (error: Error) => void = () => undefined;
-  #release: () => void = () => undefined;
-  #isAccepted = false;
-
-  readonly #commandId: CommandId;
-  readonly #awaited: 'accepted' | 'delivered';
-
-  constructor(
-    nc: NatsConnection,
-    inbox: string,
-    ref: SessionRef,
-    commandId: CommandId,
-    awaited: 'accepted' | 'delivered',
-  ) {
-    this.#commandId = commandId;
-    this.#awaited = awaited;
-    let unsubscribe = () => {};
-    this.#settled = new Promise((resolve, reject) => {
-      this.#giveUp = reject;
-      const subscription = nc.subscribe(inbox, {
-        callback: (error, message) => {
-          if (error) return reject(error);
-          // Anyone who learns the inbox may write to it: what is no receipt of this command is passed over.
-          const receipt = readReceipt(message.data);
-          if (!receipt || receipt.command_id !== commandId || receipt.session_id !== ref.sessionId) return;
-          const failure = failureOf(receipt, ref);
-          if (failure) reject(failure);
-          else if (receipt.stage === awaited || receipt.stage === 'delivered') resolve(receipt);
-          else this.accepted();
-        },
-      });
-      unsubscribe = () => subscription.unsubscribe();
-    });
-    // It may fail while the command is still being stored, when nobody awaits it yet.
-    this.#settled.catch(() => undefined);
-    this.#unsubscribe = () => unsubscribe();
-  }
-
-  /** The session has it: what is waited for now is its delivery. */
-  accepted(): void {
-    clearTimeout(this.#acceptedTimer);
-    this.#isAccepted = true;
-  }
-
-  settled(timeoutMs: number, signal: AbortSignal | undefined, acceptedWithinMs?: number): Promise<Receipt> {
-    const aborted = () => this.#giveUp(signal?.reason as Error);
-    if (signal?.aborted) aborted();
-    signal?.addEventListener('abort', aborted, { once: true });
-    this.#release = () => signal?.removeEventListener('abort', aborted);
-    this.#timer = setTimeout(
-      () => this.#giveUp(new ReceiptTimeoutError(this.#commandId, this.#awaited, timeoutMs)),
-      timeoutMs,
-    );
-    if (acceptedWithinMs !== undefined && !this.#isAccepted) {
-      const late = () => this.#giveUp(new ReceiptTimeoutError(this.#commandId, 'accepted', acceptedWithinMs));
-      this.#acceptedTimer = setTimeout(late, acceptedWithinMs);
-    }
-    return this.#settled;
-  }
-
-  close(): void {
-    clearTimeout(this.#timer);
-    clearTimeout(this.#acceptedTimer);
-    this.#release();
-    this.#unsubscribe();
-  }
-}
-
-function readReceipt(bytes: Uint8Array): Receipt | null {
-  if (bytes.length > BOUNDS.recordMaxBytes) return null;
-  try {
-    return Receipt.parse(JSON.parse(new TextDecoder().decode(bytes)));
-  } catch {
-    // Not a receipt; see the caller.
-    return null;
-  }
-}
-
-function failureOf(receipt: Receipt, ref: SessionRef): Error | null {
-  switch (receipt.stage) {
-    case 'rejected':
-      return receipt.code === 'session_not_found'
-        ? new SessionNotFoundError(ref.sessionId)
-        : new CommandRejectedError(receipt.code ?? 'rejected', receipt.message ?? receipt.code ?? 'rejected', {
-            field: receipt.field,
-            commandId: receipt.command_id,
-            detail: receipt.detail,
-          });
-    case 'blocked':
-      return new CommandBlockedError(receipt.command_id, receipt.reason);
-    case 'revoked':
-      return new CommandRevokedError(receipt.command_id, receipt.reason);
-    case 'accepted':
-    case 'delivered':
-      return null;
-  }
 }

@@ -12,3 +12,8 @@ test('session ids are short, allowed in subjects, and differ', () => {
   expect(ids.every((id) => ID_PATTERN.test(id) && id.length === 12)).toBe(true);
   expect(new Set(ids).size).toBe(200);
 });
+
+test('chance that is asked for in advance is used once: no two command ids of one moment are the same', () => {
+  const ids = Array.from({ length: 500 }, () => newCommandId(0x0123456789ab));
+  expect(new Set(ids).size).toBe(500);
+});

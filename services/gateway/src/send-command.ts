@@ -68,7 +68,10 @@ export function keyedIds(request: FastifyRequest, principal: Principal, body: un
  */
 export function whileListened({ stopping, times }: GatewayContext, { raw }: FastifyReply): AbortSignal {
   const gone = new AbortController();
-  const leave = () => gone.abort(new Error('the request was closed'));
+  // What has been answered whole closes, too.
+  const leave = () => {
+    if (!raw.writableFinished) gone.abort(new Error('the request was closed'));
+  };
   const tell = () => gone.abort(stoppedWaiting());
   let telling: NodeJS.Timeout | undefined;
   const stop = () => {

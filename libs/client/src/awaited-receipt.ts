@@ -1,0 +1,123 @@
+/** The receipts of one command that somebody waits for. */
+import { BOUNDS, type CommandId, Receipt, type SessionRef } from '@coxswain/protocol';
+import { deferred, type NatsConnection } from '@nats-io/nats-core';
+import {
+  CommandBlockedError,
+  CommandRejectedError,
+  CommandRevokedError,
+  ReceiptTimeoutError,
+  SessionNotFoundError,
+} from './client-errors.ts';
+import { type OpenInbox, openInbox } from './receipt-inboxes.ts';
+
+/** The receipts of one command, until the awaited stage or one that ends the waiting. */
+export class AwaitedReceipt {
+  readonly #settled: Promise<Receipt>;
+  readonly #inbox: OpenInbox;
+  readonly #commandId: CommandId;
+  readonly #awaited: 'accepted' | 'delivered';
+  #timer: NodeJS.Timeout | undefined;
+  #acceptedTimer: NodeJS.Timeout | undefined;
+  #giveUp: (error: Error) => void = () => undefined;
+  #release: () => void = () => undefined;
+  #isAccepted = false;
+
+  /** Listens from now on: a receipt may be quicker than the store's acknowledgement. */
+  constructor(
+    { nc, inboxPrefix }: { readonly nc: NatsConnection; readonly inboxPrefix: string | undefined },
+    ref: SessionRef,
+    commandId: CommandId,
+    awaited: 'accepted' | 'delivered',
+  ) {
+    this.#commandId = commandId;
+    this.#awaited = awaited;
+    const settled = deferred<Receipt>();
+    const { resolve, reject } = settled;
+    this.#settled = settled;
+    this.#giveUp = reject;
+    // It may fail while the command is still being stored, when nobody awaits it yet.
+    settled.catch(() => undefined);
+    this.#inbox = openInbox(nc, inboxPrefix, {
+      failed: reject,
+      heard: ({ data }) => {
+        // Anyone who learns the inbox may write to it: what is no receipt of this command is passed over.
+        const receipt = readReceipt(data);
+        if (!receipt || receipt.command_id !== commandId || receipt.session_id !== ref.sessionId) return;
+        const failure = failureOfReceipt(receipt, ref);
+        if (failure) reject(failure);
+        else if (receipt.stage === awaited || receipt.stage === 'delivered') resolve(receipt);
+        else this.accepted();
+      },
+    });
+  }
+
+  /** Where the receipts are to be sent. */
+  get subject(): string {
+    return this.#inbox.subject;
+  }
+
+  /** The session has it: what is waited for now is its delivery. */
+  accepted(): void {
+    clearTimeout(this.#acceptedTimer);
+    this.#isAccepted = true;
+  }
+
+  /**
+   * The receipt that ends the waiting.
+   * @throws ReceiptTimeoutError; the signal's reason; what {@link failureOfReceipt} returns.
+   */
+  settled(timeoutMs: number, signal: AbortSignal | undefined, acceptedWithinMs?: number): Promise<Receipt> {
+    const aborted = () => this.#giveUp(signal?.reason as Error);
+    if (signal?.aborted) aborted();
+    signal?.addEventListener('abort', aborted, { once: true });
+    this.#release = () => signal?.removeEventListener('abort', aborted);
+    this.#timer = setTimeout(
+      () => this.#giveUp(new ReceiptTimeoutError(this.#commandId, this.#awaited, timeoutMs)),
+      timeoutMs,
+    );
+    if (acceptedWithinMs !== undefined && !this.#isAccepted) {
+      const late = () => this.#giveUp(new ReceiptTimeoutError(this.#commandId, 'accepted', acceptedWithinMs));
+      this.#acceptedTimer = setTimeout(late, acceptedWithinMs);
+    }
+    return this.#settled;
+  }
+
+  /** Listens no more. */
+  close(): void {
+    clearTimeout(this.#timer);
+    clearTimeout(this.#acceptedTimer);
+    this.#release();
+    this.#inbox.close();
+  }
+}
+
+function readReceipt(bytes: Uint8Array): Receipt | null {
+  if (bytes.length > BOUNDS.recordMaxBytes) return null;
+  try {
+    return Receipt.parse(JSON.parse(new TextDecoder().decode(bytes)));
+  } catch {
+    // Not a receipt; see the caller.
+    return null;
+  }
+}
+
+/** What a receipt throws at whoever waits for its command; null where it is good news. */
+export function failureOfReceipt(receipt: Receipt, ref: SessionRef): Error | null {
+  switch (receipt.stage) {
+    case 'rejected':
+      return receipt.code === 'session_not_found'
+        ? new SessionNotFoundError(ref.sessionId)
+        : new CommandRejectedError(receipt.code ?? 'rejected', receipt.message ?? receipt.code ?? 'rejected', {
+            field: receipt.field,
+            commandId: receipt.command_id,
+            detail: receipt.detail,
+          });
+    case 'blocked':
+      return new CommandBlockedError(receipt.command_id, receipt.reason);
+    case 'revoked':
+      return new CommandRevokedError(receipt.command_id, receipt.reason);
+    case 'accepted':
+    case 'delivered':
+      return null;
+  }
+}
