@@ -2,7 +2,7 @@
  * Where the receipts of a connection's commands arrive: one subscription, opened with the first command that waits for one. A
  * subscription for each command would cost two more writes and two more changes of the server's routing table.
  */
-import { createInbox, type Msg, type NatsConnection, nuid, type Subscription } from '@nats-io/nats-core';
+import { createInbox, type Msg, type NatsConnection, type Subscription } from '@nats-io/nats-core';
 
 /** Hears what comes to one inbox. */
 export interface InboxListener {
@@ -31,7 +31,8 @@ class ReceiptInboxes {
 
   /** Listens from now on. As many are open as commands wait, which is for their senders to bound. */
   open(listener: InboxListener): OpenInbox {
-    const token = nuid.next();
+    // Not to be guessed from another command's.
+    const token = crypto.randomUUID();
     this.#listeners.set(token, listener);
     // Written before whatever is published next.
     this.#subscription ??= this.#listen();
