@@ -213,6 +213,20 @@ describe('interrupts', () => {
     expect(agent.messages.at(-1)).toMatchObject({ content: 'Done with it.' });
   });
 
+  test('another answer by the same run is another decision, and comes too late', async () => {
+    const { agent, threadId } = agentOn();
+    agent.addMessage(user('Write.'));
+    await agent.runAgent({ forwardedProps: await start(asking) });
+    const [{ id: interruptId = '' } = {}] = agent.pendingInterrupts;
+    const answered = async (approved: boolean) => {
+      const resume = [{ interruptId, status: 'resolved' as const, payload: { approved } }];
+      const told = await eventsOf({ ...inputOf(threadId, { resume }), runId: 'the-same' });
+      return told.find(({ name }) => name === 'coxswain.receipt')?.value;
+    };
+    expect(await answered(true)).toMatchObject({ verb: 'approve', stage: 'accepted' });
+    expect(await answered(false)).toMatchObject({ verb: 'approve', stage: 'rejected', duplicate: false });
+  });
+
   test('a suspended session is one, too, and wakes by its answer', async () => {
     const { agent, threadId } = agentOn();
     agent.addMessage(user('Wait.'));
@@ -408,6 +422,11 @@ describe('what is wrong is a problem document, before there is a stream', () => 
       status: 400,
       body: { code: 'invalid_field' },
     });
+    const both = [true, false].map((approved) => ({ interruptId, status: 'resolved', payload: { approved } }));
+    expect(await gateway.post('/v1/agui', inputOf(threadId, { resume: both as never }))).toMatchObject({
+      status: 400,
+      body: { code: 'invalid_field', field: 'resume[1].interruptId' },
+    });
     expect((await gateway.get(`/v1/sessions/${threadId}`)).body).toMatchObject({ approvals: [{ tool: 'write_file' }] });
   });
 
@@ -477,6 +496,8 @@ describe('who may', () => {
       expect(await as(reader).post('/v1/agui', await said(threadId, asking))).toMatchObject(missing('run'));
       expect(await as(steerer).post('/v1/agui', await said(threadId, asking))).toMatchObject(missing('run'));
       expect(await gateway.get(`/v1/sessions/${threadId}`)).toMatchObject({ status: 404 });
+      const loose = inputOf(threadId, { messages: [user('Go.')], forwardedProps: await start(asking, allowed) });
+      expect(await as(runner).post('/v1/agui', loose)).toMatchObject(missing('approve'));
       expect((await as(runner).post('/v1/agui', await said(threadId, asking))).status).toBe(200);
       const interruptId = 'approval:c1_1';
       const answer = inputOf(threadId, { resume: [{ interruptId, status: 'resolved', payload: { approved: true } }] });

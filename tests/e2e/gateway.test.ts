@@ -354,6 +354,29 @@ describe('who is let in', () => {
     expect(answer.body.detail).toContain(`scope ${scope}`);
   });
 
+  test('who may start and not approve starts nothing that allows calls by itself', async () => {
+    const { body: one } = await gateway.post('/v1/sessions?wait=accepted', await quick());
+    const id = one.session_id as string;
+    await ended(id);
+    const body = await quick();
+    const persona = { name: 'clerk', prompt: 'You file.', permissions: { default: 'allow' } };
+    const refused = async (path: string, sent: object, field: string) =>
+      expect(await guarded.send('POST', path, sent, as('runner'))).toMatchObject({
+        status: 403,
+        body: { code: 'scope_missing', field, detail: expect.stringContaining('approve') },
+      });
+    const permissions = { rules: [{ tool: 'run_command', action: 'allow' }] };
+    await refused('/v1/sessions', { ...body, permissions }, 'permissions.rules.0.action');
+    await refused('/v1/sessions', { ...body, mcp_servers: { sea: { command: 'sh' } } }, 'mcp_servers.sea.command');
+    const fork = `/v1/sessions/${id}/fork`;
+    await refused(fork, { at: 1, changes: { persona } }, 'changes.persona.permissions.default');
+    await refused(fork, { at: 1, changes: { verdicts: { '*': {} } } }, 'changes.verdicts');
+    const asks = { ...body, permissions: { rules: [{ tool: '*', action: 'ask' }] } };
+    const started = await guarded.send('POST', '/v1/sessions?wait=accepted', asks, as('runner'));
+    expect(started).toMatchObject({ status: 202 });
+    await ended(started.body.session_id as string);
+  });
+
   test('another tenant’s session is not there', async () => {
     const { body } = await gateway.post('/v1/sessions?wait=accepted', await quick());
     const id = body.session_id as string;

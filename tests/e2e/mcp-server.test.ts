@@ -100,6 +100,27 @@ describe('what it offers', () => {
   });
 });
 
+describe('a server that may start and not approve', () => {
+  test('starts nothing that allows its own calls: they wait for somebody else', async () => {
+    const runner = await startMcp({ env, args: ['--scope', 'read,run'] });
+    try {
+      const begun = { prompt: 'go', model: await scripted(asking) };
+      for (const [permissions, field] of [
+        [{ rules: [{ tool: '*', action: 'allow' }] }, 'permissions.rules.0.action'],
+        [{ default: 'allow' }, 'permissions.default'],
+      ] as const)
+        expect(
+          await runner.client.callTool({ name: 'start_session', arguments: { ...begun, permissions } }),
+        ).toMatchObject({ isError: true, _meta: { 'coxswain/error': { code: 'scope_missing', field } } });
+      const { session_id } = await runner.use('start_session', begun);
+      expect(await runner.use('wait_for', { session_id })).toMatchObject({ reached: 'approval' });
+      await mcp.use('cancel', { session_id });
+    } finally {
+      await runner.close();
+    }
+  });
+});
+
 describe('a session from its start to its result', () => {
   test('starts, is waited for, gives its answer, and goes on with more', async () => {
     const id = await started([{ text: 'Forty-two.' }, { text: 'Because.' }]);

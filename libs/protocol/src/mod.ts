@@ -67,6 +67,7 @@ export * from './served-work.ts';
 export * from './session-status.ts';
 export * from './skills.ts';
 export * from './spans.ts';
+export * from './start-allowances.ts';
 export * from './state-names.ts';
 export * from './statechart.ts';
 export * from './steps.ts';

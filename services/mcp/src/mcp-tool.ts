@@ -7,6 +7,8 @@ import type { McpScope, SessionsAccess } from './sessions-access.ts';
 export interface ToolUse {
   readonly client: Client;
   readonly access: SessionsAccess;
+  /** What the client may do. */
+  readonly scopes: ReadonlySet<McpScope>;
   /** Whom commands name. */
   readonly actor: string | undefined;
   /** Aborts when the client takes the call back, or goes away. */

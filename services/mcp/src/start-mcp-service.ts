@@ -94,7 +94,7 @@ export async function startMcpService(options: McpServiceOptions): Promise<McpSe
     try {
       const client = await access.client(signal);
       const actor = access.actorOf(server.getClientVersion()?.name);
-      const found = await tool.run(read.data, { client, access, actor, signal, progress });
+      const found = await tool.run(read.data, { client, access, scopes, actor, signal, progress });
       return { content: [{ type: 'text', text: JSON.stringify(found) }], structuredContent: { ...found } };
     } catch (error) {
       const trouble = troubleOf(error);

@@ -3,7 +3,7 @@ import type { BodyInput, BusSession, SentCommand } from '@coxswain/client';
 import { hasEnded, JsonObject, problemOf, Reason, RememberScope, readStrictly, type Verb } from '@coxswain/protocol';
 import { z } from 'zod';
 import { isAllowed, type Principal } from '../auth/principal.ts';
-import { VERB_SCOPES } from '../auth/verb-scopes.ts';
+import { expectMayAllow, VERB_SCOPES } from '../auth/verb-scopes.ts';
 import { GATEWAY_BOUNDS } from '../gateway-bounds.ts';
 import type { GatewayContext } from '../gateway-context.ts';
 import { Problem } from '../problem.ts';
@@ -52,6 +52,13 @@ const Answer = z.strictObject({
 
 /** The commands that answer interrupts. @throws Problem for what is no answer, or may not be given. */
 export function readAnswers(principal: Principal, { resume }: RunRequest): readonly Answered[] {
+  const twice = resume.findIndex(
+    ({ interruptId }, at) => resume.findIndex((one) => one.interruptId === interruptId) < at,
+  );
+  if (twice >= 0) {
+    const field = `resume[${twice}].interruptId`;
+    throw new Problem('invalid_field', `${field}: is answered twice in this request`, { field });
+  }
   const answers = resume.flatMap((entry, index) => answerOf(entry, index) ?? []);
   for (const { verb } of answers) mayWith(principal, verb);
   return answers;
@@ -64,8 +71,10 @@ export async function sendAnswers(
   answers: readonly Answered[],
 ): Promise<readonly Sent[]> {
   const sent: Sent[] = [];
-  for (const { verb, body, interruptId } of answers)
-    sent.push(await send(sending, verb, body, commandOfAnswer(sending.session.id, runId, interruptId), SETTLED));
+  for (const { verb, body, interruptId } of answers) {
+    const id = commandOfAnswer(sending.session.id, runId, interruptId, body);
+    sent.push(await send(sending, verb, body, id, SETTLED));
+  }
   return sent;
 }
 
@@ -119,6 +128,7 @@ export async function bringMessage(sending: Sending, request: RunRequest, person
   const newest = await session.newest();
   if (newest === null) {
     const body = startBody(request, message.text, persona);
+    expectMayAllow(sending.principal, body, (field) => `forwardedProps.start.${field}`);
     const sent = await send(sending, 'start', body as BodyInput<'start'>, id);
     sending.context.known.note(session);
     return sent;

@@ -1,5 +1,6 @@
 /** Ids that follow from a client's: no gateway has to remember any, and the same request again means the same. */
 import { createHash } from 'node:crypto';
+import { canonicalJson } from '@coxswain/protocol';
 import { isSessionId } from './run-input.ts';
 
 /** The session of a thread: its id as it stands where it can be one. */
@@ -18,9 +19,9 @@ export function commandsOfMessage(sessionId: string, messageId: string): readonl
   return [first, `${first}-f`, `${first}-p`];
 }
 
-/** The command by which an interrupt is answered, by a run. */
-export function commandOfAnswer(sessionId: string, runId: string, interruptId: string): string {
-  return `agui-${digest('answer', sessionId, runId, interruptId)}`;
+/** The command by which an interrupt is answered, by a run: another answer is another command. */
+export function commandOfAnswer(sessionId: string, runId: string, interruptId: string, body: unknown): string {
+  return `agui-${digest('answer', sessionId, runId, interruptId, canonicalJson(body))}`;
 }
 
 /** The message that an effect's answer becomes. */

@@ -1,6 +1,7 @@
 /** What a token must be allowed to send a command, whichever way it comes. */
-import type { Verb } from '@coxswain/protocol';
-import type { Scope } from './principal.ts';
+import { allowanceOf, parseBody, type Verb } from '@coxswain/protocol';
+import { Problem } from '../problem.ts';
+import { isAllowed, type Principal, type Scope } from './principal.ts';
 
 /** By verb. */
 export const VERB_SCOPES: Readonly<Record<Verb, Scope>> = {
@@ -19,3 +20,20 @@ export const VERB_SCOPES: Readonly<Record<Verb, Scope>> = {
   replace: 'steer',
   delete: 'admin',
 };
+
+/**
+ * Who may start sessions and may not approve calls starts none that approves them by itself. A body that is none is for the
+ * client to refuse.
+ * @param written the body's field as the request has it, where the request is no plain start.
+ * @throws Problem `scope_missing`.
+ */
+export function expectMayAllow(principal: Principal, body: unknown, written = (field: string) => field): void {
+  if (isAllowed(principal, VERB_SCOPES.approve)) return;
+  const read = parseBody('start', body);
+  if (!read.ok || read.verb !== 'start') return;
+  const found = allowanceOf(read.body);
+  if (found === null) return;
+  const field = written(found);
+  const what = field.endsWith('.command') ? 'starts a program on a host' : 'lets calls run';
+  throw new Problem('scope_missing', `${field}: ${what} with nobody asked, which needs the scope approve`, { field });
+}

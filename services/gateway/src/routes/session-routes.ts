@@ -3,6 +3,7 @@ import { type BodyInput, type BusSession, newSessionId, type Session } from '@co
 import { ForkChanges, SessionId, SessionStatus } from '@coxswain/protocol';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
+import { expectMayAllow } from '../auth/verb-scopes.ts';
 import type { App } from '../create-app.ts';
 import { clientFor, expectBus, type GatewayContext, principalOf } from '../gateway-context.ts';
 import { refuseOtherStart } from '../idempotency.ts';
@@ -132,6 +133,7 @@ export function sessionRoutes(app: App, context: GatewayContext): void {
       const principal = principalOf(request);
       const origin = sessionOf(context, request);
       const { at, changes, session_id, id } = request.body;
+      expectMayAllow(principal, { fork: { session: origin.id, n: at ?? 1, changes } }, asInFork);
       const ids = keyedIds(request, principal, { at, changes, session_id, id });
       await context.known.expect(origin);
       if (ids && session_id === undefined)
@@ -164,11 +166,15 @@ function asWritten(error: unknown): never {
   const problem = problemFrom(error);
   const { field } = problem.more;
   if (!field?.startsWith('fork.')) throw error;
-  const written = field === 'fork.n' ? 'at' : field.slice('fork.'.length);
+  const written = asInFork(field);
   throw new Problem(problem.code, problem.message.replace(`${field}:`, `${written}:`), {
     ...problem.more,
     field: written,
   });
+}
+
+function asInFork(field: string): string {
+  return field === 'fork.n' ? 'at' : field.slice('fork.'.length);
 }
 
 /** The session that an address names. */
@@ -203,6 +209,7 @@ async function start(context: GatewayContext, request: FastifyRequest, reply: Fa
   const client = clientFor(context, principal);
   const { session_id, ...body } = objectBody(request, null);
   refuseUnknown(body, 'start', [], ['session_id']);
+  expectMayAllow(principal, body);
   const named = session_id === undefined ? undefined : SessionId.safeParse(session_id);
   if (named?.success === false)
     throw new Problem('invalid_id', 'session_id: must be 1 to 64 characters of A-Z a-z 0-9 _ -', {

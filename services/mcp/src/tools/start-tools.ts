@@ -1,9 +1,10 @@
 /** Tools that begin work: a new session, more for one that is there, and which personas there are. */
 import { CommandRejectedError, hasEnded, type SentCommand, type Session } from '@coxswain/client';
-import { COMMAND_BODIES } from '@coxswain/protocol';
+import { allowanceOf, COMMAND_BODIES } from '@coxswain/protocol';
 import { z } from 'zod';
 import { MCP_SERVER_BOUNDS } from '../mcp-server-bounds.ts';
 import { mcpTool, type ToolUse } from '../mcp-tool.ts';
+import { ToolRefusal } from '../tool-trouble.ts';
 import { existingSession } from './existing-session.ts';
 import { sending, taken } from './taken-command.ts';
 import { ListedPersona, OfSession, StartWanted, Taken } from './tool-inputs.ts';
@@ -21,11 +22,20 @@ export const startSession = mcpTool({
   input: StartWanted,
   output: Taken,
   run: async ({ session_id, ...wanted }, use) => {
+    expectMayAllow(wanted, use);
     const body = await use.access.startBody(wanted);
     const { session, sent } = await use.client.startSession(body, { sessionId: session_id, ...sending(use) });
     return taken(session, sent);
   },
 });
+
+/** A session that allows its own calls would be an approval by another name. @throws ToolRefusal `scope_missing`. */
+function expectMayAllow({ permissions }: Pick<StartWanted, 'permissions'>, { scopes }: ToolUse): void {
+  const field = scopes.has('approve') ? null : allowanceOf({ permissions });
+  if (field === null) return;
+  const message = `${field}: lets calls run with nobody asked, which needs the scope approve`;
+  throw new ToolRefusal('scope_missing', message, field);
+}
 
 const FollowedUp = Taken.extend({
   became: z

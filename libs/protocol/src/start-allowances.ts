@@ -1,0 +1,37 @@
+/**
+ * What a start decides ahead of time that a person would be asked about later. Where starting and approving are different
+ * people's, whoever may only start must not say it: it would be an approval by another name.
+ */
+import type { CommandBody } from './commands.ts';
+import type { Persona } from './persona.ts';
+
+type Start = Pick<CommandBody<'start'>, 'persona' | 'personas' | 'permissions' | 'mcp_servers' | 'fork'>;
+type Rules = Pick<Persona, 'permissions' | 'mcp_servers'>;
+
+/**
+ * The first field by which calls, or a program on a host, would run with nobody asked: a rule or a default that allows, an MCP server
+ * that is a command, in the start itself or in a persona that it brings with it; what hooks are to have said in a fork. A
+ * persona that is named alone was written by whoever keeps the host's personas.
+ * @returns its path, as in `permissions.rules.0.action`; null where there is none.
+ */
+export function allowanceOf({ persona, personas = [], fork, ...start }: Start): string | null {
+  const { changes } = fork ?? {};
+  const brought = [
+    ['persona', persona] as const,
+    ...personas.map((one, at) => [`personas.${at}`, one] as const),
+    ['fork.changes.persona', changes?.persona] as const,
+  ];
+  const inPersonas = brought.map(([at, one]) =>
+    typeof one === 'object' && ruleThatAllows(one) !== null ? `${at}.${ruleThatAllows(one)}` : null,
+  );
+  const inVerdicts = changes?.verdicts === undefined ? null : 'fork.changes.verdicts';
+  return [ruleThatAllows(start), ...inPersonas, inVerdicts].find((field) => field !== null) ?? null;
+}
+
+function ruleThatAllows({ permissions, mcp_servers = {} }: Rules): string | null {
+  const rule = permissions?.rules.findIndex(({ action }) => action === 'allow') ?? -1;
+  if (rule >= 0) return `permissions.rules.${rule}.action`;
+  if (permissions?.default === 'allow') return 'permissions.default';
+  const server = Object.entries(mcp_servers).find(([, one]) => 'command' in one)?.[0];
+  return server === undefined ? null : `mcp_servers.${server}.command`;
+}

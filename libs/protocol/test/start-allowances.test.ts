@@ -1,0 +1,50 @@
+/** What a start allows ahead of time, which whoever may not approve calls may not say. */
+import { expect, test } from 'vitest';
+import { allowanceOf, type CommandBody, parseBody } from '../src/mod.ts';
+
+const persona = { name: 'clerk', prompt: 'You file.' };
+const found = (body: object): string | null => {
+  const read = parseBody('start', 'fork' in body ? body : { prompt: 'go', ...body });
+  if (!read.ok) throw new Error(read.problem.message);
+  return allowanceOf(read.body as CommandBody<'start'>);
+};
+
+test.each<[string, object]>([
+  [
+    'permissions.rules.1.action',
+    {
+      permissions: {
+        rules: [
+          { tool: 'a', action: 'ask' },
+          { tool: '*', action: 'allow' },
+        ],
+      },
+    },
+  ],
+  ['permissions.default', { permissions: { default: 'allow' } }],
+  ['mcp_servers.sea.command', { mcp_servers: { sea: { command: 'sh' } } }],
+  ['persona.permissions.default', { persona: { ...persona, permissions: { default: 'allow' } } }],
+  ['persona.mcp_servers.sea.command', { persona: { ...persona, mcp_servers: { sea: { command: 'sh' } } } }],
+  [
+    'personas.1.permissions.default',
+    { personas: [persona, { ...persona, name: 'b', permissions: { default: 'allow' } }] },
+  ],
+  ['fork.changes.verdicts', { fork: { session: 's', n: 3, changes: { verdicts: { '*': {} } } } }],
+  [
+    'fork.changes.persona.permissions.default',
+    { fork: { session: 's', n: 3, changes: { persona: { ...persona, permissions: { default: 'allow' } } } } },
+  ],
+])('%s is one', (field, body) => {
+  expect(found(body)).toBe(field);
+});
+
+test.each<[string, object]>([
+  ['a plain start', {}],
+  ['rules that refuse or ask', { permissions: { rules: [{ tool: '*', action: 'deny' }], default: 'ask' } }],
+  ['a persona by its name', { persona: 'clerk' }],
+  ['a persona that asks', { persona: { ...persona, permissions: { default: 'ask' } } }],
+  ['an MCP server elsewhere', { mcp_servers: { sea: { url: 'http://127.0.0.1:1/mcp' } } }],
+  ['a fork with another prompt', { fork: { session: 's', n: 3, changes: { prompt: 'again' } } }],
+])('%s has none', (_, body) => {
+  expect(found(body)).toBeNull();
+});
