@@ -178,15 +178,28 @@ describe.skipIf(!hasTerminal)('at a terminal (needs util-linux’ script)', () =
     expect(await aside()).toEqual([]);
   });
 
-  test('where a gateway runs, its address is told, and nothing else is started', async () => {
+  test('where a gateway runs, its address is told, to look and not to act, and nothing else is started', async () => {
     const up = bed.start(['up', '--json'], { withinMs: 300_000 });
     await up.seen(/"type":"ready"/);
-    const { gateway_url } = jsonLines(up.stdout())[0] as { gateway_url: string };
-    const { url, closed, shown } = await addressOf(['inspect', 'insp', '--from', '2']);
+    const ready = jsonLines(up.stdout())[0] as Record<'gateway_url' | 'gateway_token' | 'gateway_read_token', string>;
+    const { url, token, closed, shown } = await addressOf(['inspect', 'insp', '--from', '2']);
     expect((await closed)[0]).toBe(0);
-    expect(url).toBe(gateway_url);
+    expect(url).toBe(ready.gateway_url);
     expect(shown()).toContain('tab=statechart&at=2');
-    expect((await fetch(`${url}/healthz`)).status).toBe(200);
+    expect(token).toBe(ready.gateway_read_token);
+    expect(shown()).not.toContain(ready.gateway_token);
+    const looking = clientOf(url, token);
+    expect((await looking.get('/v1/whoami')).body).toMatchObject({ scopes: ['read'] });
+    expect(await looking.get(`/v1/sessions/${ID}`)).toMatchObject({ status: 200 });
+    const { status, headers, body } = await looking.post(`/v1/sessions/${ID}/steer`, { body: 'left' });
+    expect(status).toBe(403);
+    expect(headers.get('content-type')).toMatch(/^application\/problem\+json/);
+    expect(body).toMatchObject({
+      code: 'scope_missing',
+      detail: expect.stringContaining('this needs the scope steer; the token has read'),
+    });
+    expect(await looking.send('DELETE', `/v1/sessions/${ID}`)).toMatchObject({ status: 403 });
+    expect(await clientOf(url, ready.gateway_token).get('/v1/whoami')).toMatchObject({ body: { scopes: ['admin'] } });
     up.child.kill('SIGTERM');
     expect((await up.end).code).toBe(0);
   });

@@ -1011,9 +1011,9 @@ export const ERROR_CATALOGUE = {
     'Wait for the end of the command, or stop the other one; or give another --state-dir.',
   ),
   port_in_use: exception(
-    'The port that was asked for is another process’s.',
-    'Stops, naming it.',
-    'Give another --port, or none.',
+    'Something listens already at the port that was asked for.',
+    'Stops, naming what was to listen there, and the port.',
+    'Stop what listens there, or give another port where this one was given (--port, --gateway-port, --listen, --metrics-port).',
   ),
   stream_config_mismatch: exception(
     'The server did not keep a stream’s configuration as it was sent.',

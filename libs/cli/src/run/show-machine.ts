@@ -11,7 +11,7 @@ import { linesOf } from '@coxswain/session';
 import { consoleAddress } from '../instance/console-folder.ts';
 import { startEmbedded } from '../instance/embedded.ts';
 import type { BusAddress } from '../instance/find-bus.ts';
-import { type GatewayAccess, readGatewayFile } from '../instance/gateway-file.ts';
+import { readGatewayFile } from '../instance/gateway-file.ts';
 import { type OpenBus, withBusOnce } from '../instance/open-bus.ts';
 import { startViewer } from '../instance/own-gateway.ts';
 import { findSession } from '../instance/resolve-session.ts';
@@ -51,6 +51,12 @@ export function showSession(invocation: Invocation, wanted: ShownMachine): Promi
       return shown ?? showJournal(invocation, copy, wanted, told);
     }),
   );
+}
+
+/** Where it is shown, and a token that may read and do nothing else: whoever is handed the address can only look. */
+interface Showing {
+  readonly url: string;
+  readonly token: string;
 }
 
 /** Serves the console of an exported journal. */
@@ -147,15 +153,16 @@ async function present(bus: OpenBus, asked: string): Promise<BusSession> {
   return session;
 }
 
-/** The gateway of the instance on this machine, where it has a console and a token for these sessions; else null. */
-async function runningConsole({ address, stateDir, client }: OpenBus): Promise<GatewayAccess | null> {
+/** The gateway of the instance on this machine, where it has a console and a token to look with; else null. */
+async function runningConsole({ address, stateDir, client }: OpenBus): Promise<Showing | null> {
   if (address?.pid === undefined || client.tenant !== DEFAULT_TENANT) return null;
   const access = await readGatewayFile(stateDir, address.pid);
-  if (access === null) return null;
+  if (access === null || access.readToken === null) return null;
+  const { url, readToken: token } = access;
   try {
-    const page = await fetch(`${access.url}/`, { signal: AbortSignal.timeout(ANSWERS_WITHIN_MS) });
+    const page = await fetch(`${url}/`, { signal: AbortSignal.timeout(ANSWERS_WITHIN_MS) });
     await page.body?.cancel();
-    return page.ok && page.headers.get('content-type')?.startsWith('text/html') ? access : null;
+    return page.ok && page.headers.get('content-type')?.startsWith('text/html') ? { url, token } : null;
   } catch {
     // It is about to end, or has ended without a word: then another one serves.
     return null;
@@ -172,7 +179,7 @@ async function serve(
 ): Promise<ExitCode> {
   try {
     if (told.aborted) return EXIT.detached;
-    tell({ url: viewer.url, token: String(viewer.token) }, sessionId, from);
+    tell({ url: viewer.url, token: String(viewer.readToken) }, sessionId, from);
     standardStreams.err('stop with Ctrl-C\n');
     const lost = aborted(gone).then(() => gone.reason as Error);
     const failure = await Promise.race([aborted(told), viewer.failed, lost]);
@@ -190,7 +197,7 @@ function aborted(signal: AbortSignal): Promise<undefined> {
   });
 }
 
-function tell(access: GatewayAccess, sessionId: string, from: number | undefined): void {
+function tell(access: Showing, sessionId: string, from: number | undefined): void {
   const place = `/sessions/${sessionId}?tab=statechart${from === undefined ? '' : `&at=${from}`}`;
   standardStreams.out(`${consoleAddress(access, place)}\n`);
   const socket = new URL(`/v1/sessions/${sessionId}/inspect`, access.url.replace(/^http/, 'ws'));
