@@ -169,6 +169,14 @@ test('who asks for what is yet to come sees the machine, and then what comes', a
   socket.close();
 });
 
+test('who asks for a record behind the next one is told that there is none, and not left to wait', async () => {
+  const id = await ended();
+  const { length } = (await journalOf(fixture.bus, id)).records;
+  const { messages, closed } = openSocket<InspectionMessage>(gateway, inspectPath(id, `?from=${length + 2}`));
+  expect(await until('the end', () => closed())).toEqual({ code: 4000, reason: 'record_not_there' });
+  expect(messages).toEqual([]);
+});
+
 test('what an inspector sends changes nothing', async () => {
   const id = await ended();
   const { messages, socket, closed } = openSocket<InspectionMessage>(gateway, inspectPath(id));

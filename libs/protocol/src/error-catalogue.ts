@@ -178,6 +178,10 @@ export const ERROR_CATALOGUE = {
   ),
   // Commands that do not fit the session
   session_not_found: rejection('There is no such session.', 'Check the id; `cox sessions` lists them.'),
+  record_not_there: refusal(
+    'The journal ends before the record that was to be the first, or to be shown.',
+    'Ask for a record that it has: the message says which is the newest. Whoever follows may ask for the next one, and waits for it.',
+  ),
   session_exists: rejection(
     'A session of this id is there already and has ended.',
     'Use `prompt` to go on with it, or another id.',

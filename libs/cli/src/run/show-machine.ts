@@ -19,6 +19,7 @@ import { typedIn } from '../instance/state-dir.ts';
 import { stopSignal } from '../instance/stop-signal.ts';
 import { EXIT, type ExitCode } from '../line/cli-error.ts';
 import type { Invocation } from '../line/command-spec.ts';
+import { recordNotThere } from '../line/record-not-there.ts';
 import { standardStreams } from '../terminal/streams.ts';
 import { importTo, readableFile } from './import-file.ts';
 
@@ -41,7 +42,7 @@ export function showSession(invocation: Invocation, wanted: ShownMachine): Promi
     withScratch(async (folder) => {
       const copy = join(folder, 'journal.jsonl');
       const shown = await withBusOnce(invocation, false, async (bus) => {
-        const session = await present(bus, wanted.asked);
+        const session = await present(bus, wanted);
         if (bus.address === null) {
           await pipeline(lines(session.export()), createWriteStream(copy, { mode: 0o600 }));
           return null;
@@ -117,7 +118,8 @@ function showJournal(
     try {
       const nats = { servers: server.url, token: server.token };
       const request = { lines: () => linesOf(createReadStream(path)), tenant: DEFAULT_TENANT };
-      const { ref } = await importTo(nats, request, () => undefined);
+      const { ref, records } = await importTo(nats, request, () => undefined);
+      requireRecord(from, records);
       if (told.aborted) return EXIT.detached;
       const viewer = await startViewer({ nats, stateDir, tenant: DEFAULT_TENANT, port });
       const gone = new AbortController();
@@ -127,6 +129,11 @@ function showJournal(
       await server.stop();
     }
   });
+}
+
+/** The viewer opens at a record that there is. */
+function requireRecord(from: number | undefined, newest: number): void {
+  if (from !== undefined && from > newest) throw recordNotThere(`--from ${from}`, newest);
 }
 
 async function withScratch<T>(task: (folder: string) => Promise<T>): Promise<T> {
@@ -147,9 +154,11 @@ async function* lines(exported: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8
 
 const BREAK = Buffer.from('\n');
 
-async function present(bus: OpenBus, asked: string): Promise<BusSession> {
+async function present(bus: OpenBus, { asked, from }: ShownMachine): Promise<BusSession> {
   const session = await findSession(bus.client, asked);
-  if ((await session.lastNumber()) === 0) throw new SessionNotFoundError(session.id);
+  const newest = await session.lastNumber();
+  if (newest === 0) throw new SessionNotFoundError(session.id);
+  requireRecord(from, newest);
   return session;
 }
 

@@ -13,7 +13,7 @@ import { catchUpPages } from '../feed/journal-pages.ts';
 import type { FeedItem } from '../feed/session-feed.ts';
 import { watchFeed } from '../feed/watch-feed.ts';
 import { type GatewayContext, principalOf } from '../gateway-context.ts';
-import { problemFrom } from '../problem.ts';
+import { Problem, problemFrom } from '../problem.ts';
 import { FIRST_RECORD_SCHEMA, FirstRecord } from '../routes/route-schemas.ts';
 import { HeldSocket } from './held-socket.ts';
 
@@ -48,7 +48,14 @@ export async function serveInspector(
   try {
     leave = context.inspectors.take(principalOf(request));
     seat = context.feeds.join(session, principalOf(request), 'inspector');
-    const from = query.from === 'newest' ? Math.max(1, await session.lastNumber()) : query.from;
+    // What the feed has read counts, too: a replica that is asked may lag behind it.
+    const newest = Math.max(await session.lastNumber(), seat.feed.newest);
+    const from = query.from === 'newest' ? Math.max(1, newest) : query.from;
+    // The next one is waited for: so ask those who were cut off behind the newest.
+    if (from > newest + 1)
+      throw new Problem('record_not_there', `from: ${from} is behind the end: the newest record is ${newest}`, {
+        field: 'from',
+      });
     const inspector = new SessionInspector(session.id, { from, context: query.context === 'true' });
     await watchFeed(
       seat.feed,
