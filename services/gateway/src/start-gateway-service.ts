@@ -21,6 +21,7 @@ import { GatewayOptionError, listenOn } from './listen-on.ts';
 import { createGuard, isLoopback, loopbackOrigins } from './request-guard.ts';
 import { RequestRates } from './request-rates.ts';
 import { InspectorSeats } from './socket/inspector-seats.ts';
+import { KeptFolds } from './socket/kept-folds.ts';
 import { UnusedConnections } from './unused-connections.ts';
 
 /** What the gateway is started with. */
@@ -131,6 +132,7 @@ export async function startGatewayService(options: GatewayServiceOptions): Promi
     ping: clients.ping,
     feeds,
     inspectors: new InspectorSeats(),
+    folds: new KeptFolds(GATEWAY_BOUNDS.keptFoldsMax),
     known: new KnownSessions(now),
     expensiveReads: new LimitedReads(GATEWAY_BOUNDS.expensiveReadsMax, GATEWAY_BOUNDS.readsWaitingMax),
     pages: new JournalPages(new LimitedReads(GATEWAY_BOUNDS.pageReadsMax, GATEWAY_BOUNDS.watchersMax)),
