@@ -300,6 +300,7 @@ function inBrowser(): void {
     await state(page).filter({ hasText: 'catching up' }).waitFor();
     for (const name of ['Cancel run', 'Suspend', 'Fork from here', 'Steer'])
       expect(await page.getByRole('button', { name, exact: true }).count(), name).toBe(0);
+    expect(await page.getByText('Nothing has been said yet').count()).toBe(0);
     await picture(page, 'catching-up-light');
     release();
     await page.getByRole('button', { name: 'Cancel run' }).waitFor();

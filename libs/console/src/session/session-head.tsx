@@ -60,7 +60,7 @@ export function SessionHead({
         </p>
       </div>
       <div class="session-state" aria-live="polite">
-        {!isKnown && <span class="badge">catching up</span>}
+        {!isKnown && <span class="badge idle">catching up</span>}
         {isKnown && state !== null && <StateBadge state={state} stopReason={run?.stop_reason ?? null} />}
       </div>
       {acting && state !== null && !ended && (

@@ -140,7 +140,8 @@ export function SessionPage({
       <div class="session-body">
         <div class="session-main" id="session-view" role="tabpanel" aria-labelledby={`tab-${tab}`}>
           <Boundary key={tab}>
-            {tab === 'transcript' && (
+            {tab === 'transcript' && catchingUp?.n === 0 && <p class="empty">Reads what was said …</p>}
+            {tab === 'transcript' && catchingUp?.n !== 0 && (
               <Transcript
                 key={sessionId}
                 entries={story.entries}
