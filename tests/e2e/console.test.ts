@@ -279,6 +279,37 @@ function inBrowser(): void {
     expect(served.trouble).toEqual([]);
   }, 120_000);
 
+  test('until the past has come nothing is called live, and nothing can be done', async () => {
+    const { body } = await served.gateway.post('/v1/sessions?wait=accepted', {
+      prompt: 'go',
+      model: await scripted([{ text: 'Never said.', delay_ms: 120_000 }]),
+      root: await scratchFolder('root'),
+    });
+    const page = await served.open();
+    let release = () => {};
+    const released = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    await page.route(`**/v1/sessions/${body.session_id}/events*`, async (route) => {
+      if (route.request().headers().accept?.includes('text/event-stream')) await released;
+      await route.continue();
+    });
+    await page.goto(`${served.gateway.url}/#/sessions/${body.session_id}`);
+    const where = page.locator('.slider-where');
+    await where.filter({ hasText: /catching up, record 0 of [1-9]/ }).waitFor();
+    await state(page).filter({ hasText: 'catching up' }).waitFor();
+    for (const name of ['Cancel run', 'Suspend', 'Fork from here', 'Steer'])
+      expect(await page.getByRole('button', { name, exact: true }).count(), name).toBe(0);
+    expect(await page.getByText('Nothing has been said yet').count()).toBe(0);
+    await picture(page, 'catching-up-light');
+    release();
+    await page.getByRole('button', { name: 'Cancel run' }).waitFor();
+    await where.filter({ hasText: /live, record [1-9]/ }).waitFor();
+    await page.getByRole('button', { name: 'Cancel run' }).click();
+    await seesState(page, 'stopped (cancelled)');
+    expect(served.trouble).toEqual([]);
+  }, 180_000);
+
   test('what a model and a tool have written is shown, and never run', async () => {
     const page = await served.open();
     const root = await scratchFolder('root');

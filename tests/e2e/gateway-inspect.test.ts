@@ -3,9 +3,10 @@ import { join } from 'node:path';
 import { newToken, writeTokens } from '@coxswain/gateway';
 import { type ActorMessage, type InspectionMessage, SessionInspector, type SnapshotMessage } from '@coxswain/session';
 import { createWebSocketReceiver, type StatelyInspectionEvent } from '@statelyai/inspect';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { WebSocket } from 'ws';
 import { type AnyStateNode, createMachine } from 'xstate';
+import { JournalPages } from '../../services/gateway/src/feed/journal-pages.ts';
 import { busAndHost } from './kit/fixture.ts';
 import { type GatewayUnderTest, startGateway } from './kit/gateway.ts';
 import { guidePrograms } from './kit/guide-programs.ts';
@@ -168,6 +169,41 @@ test('who asks for what is yet to come sees the machine, and then what comes', a
   expect(messages[1]).toMatchObject({ type: '@xstate.event', event: { type: 'prompt_received' } });
   socket.close();
 });
+
+test('who asks for a record behind the next one is told that there is none, and not left to wait', async () => {
+  const id = await ended();
+  const { length } = (await journalOf(fixture.bus, id)).records;
+  const { messages, closed } = openSocket<InspectionMessage>(gateway, inspectPath(id, `?from=${length + 2}`));
+  expect(await until('the end', () => closed())).toEqual({ code: 4000, reason: 'record_not_there' });
+  expect(messages).toEqual([]);
+});
+
+test('who inspects a long session after another does not have it read from its beginning', async () => {
+  const calls = Array.from({ length: 20 }, () => ({ tool: 'list_files', args: { path: '.' } }));
+  const id = await started([...Array.from({ length: 20 }, () => ({ calls })), { text: 'done' }]);
+  const { records } = await endOf(fixture.bus, id);
+  const read = vi.spyOn(JournalPages.prototype, 'read');
+  const told = async (from: string) => {
+    read.mockClear();
+    const { messages, socket } = openSocket<InspectionMessage>(gateway, inspectPath(id, `?from=${from}`));
+    await until('all', () => messages.find(isLastOf(records.length)));
+    socket.close();
+    return { messages, pages: read.mock.calls.map(([request]) => request.from) };
+  };
+  try {
+    const first = await told('newest');
+    expect(first.pages[0]).toBe(1);
+    expect(first.pages.length, 'more than one page').toBeGreaterThan(1);
+    const second = await told('newest');
+    expect(second.messages).toEqual(first.messages);
+    expect(second.pages).toHaveLength(1);
+    expect(second.pages[0]).toBe(first.pages.at(-1));
+    // What lies before is told all the same.
+    expect((await told('2')).messages).toEqual(JSON.parse(JSON.stringify(await foldOf(id, 2))));
+  } finally {
+    read.mockRestore();
+  }
+}, 120_000);
 
 test('what an inspector sends changes nothing', async () => {
   const id = await ended();

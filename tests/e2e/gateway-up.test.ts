@@ -11,7 +11,7 @@ import { until } from './kit/until.ts';
 
 let bed: CoxBed;
 let up: ReturnType<CoxBed['start']>;
-let ready: { gateway_url: string; gateway_token: string };
+let ready: { gateway_url: string; gateway_token: string; gateway_read_token: string };
 
 beforeAll(async () => {
   await builtConsole();
@@ -43,7 +43,10 @@ test('a session is started over HTTP by what cox env gives', async () => {
 test('nobody else on the machine comes in: the token is this user’s, and another start has another', async () => {
   const file = join(bed.stateDir, 'gateway.json');
   expect((await stat(file)).mode & 0o077).toBe(0);
-  expect(JSON.parse(await readFile(file, 'utf8'))).toMatchObject({ token: ready.gateway_token });
+  expect(JSON.parse(await readFile(file, 'utf8'))).toMatchObject({
+    token: ready.gateway_token,
+    read_token: ready.gateway_read_token,
+  });
   expect(await clientOf(ready.gateway_url, 'cox_guess').get('/v1/sessions')).toMatchObject({ status: 401 });
   const other = bed.start(['up', '--json', '--state-dir', 'other']);
   await other.seen(/"type":"ready"/);
@@ -76,6 +79,25 @@ test('without a gateway nothing listens', async () => {
   expect((await none.end).code).toBe(0);
   const both = await bed.run(['up', '--no-gateway', '--gateway-port', '7707', '--state-dir', 'none']);
   expect(both.code).toBe(2);
+});
+
+test.each([
+  [
+    '--gateway-port',
+    /cox: port_in_use: the gateway cannot listen at 127\.0\.0\.1:(\d+): port \1 is taken there\n {2}→ /,
+  ],
+  [
+    '--metrics-port',
+    /cox: port_in_use: metrics cannot be served at 127\.0\.0\.1:(\d+): port \1 is taken there\n {2}→ /,
+  ],
+  ['--port', /cox: port_in_use: port (\d+) is taken by another process\S* .*\n {2}→ /],
+])('a %s that is taken is told in words, and nothing stays behind', async (flag, words) => {
+  const { port } = new URL(ready.gateway_url);
+  const end = await bed.run(['up', '--state-dir', 'taken', flag, port]);
+  expect(end.code).toBe(1);
+  expect(words.exec(end.stderr)?.[1]).toBe(port);
+  expect(end.stderr).not.toMatch(/EADDRINUSE| {4}at /);
+  expect((await bed.run(['env', '--state-dir', 'taken'])).stderr).toContain('nothing runs on');
 });
 
 test('it ends with the instance, and takes its file along', async () => {

@@ -1,4 +1,5 @@
 /** What a command line that fails is answered. */
+import { ERROR_CATALOGUE } from '@coxswain/protocol';
 import { RequestError } from '@nats-io/nats-core';
 import { afterEach, expect, test, vi } from 'vitest';
 import { COMMANDS } from '../src/line/command-table.ts';
@@ -35,8 +36,9 @@ test('what the server does not let this user do is not_permitted, and no mistake
 
 test('what was thrown with a catalogued code is told with what to do', async () => {
   const { err, out } = await told(Object.assign(new Error('port 4222 is taken'), { code: 'port_in_use' }));
-  expect(err).toBe('cox: port_in_use: port 4222 is taken\n  → Give another --port, or none.\n');
-  expect(JSON.parse(out)).toMatchObject({ code: 'port_in_use', remedy: 'Give another --port, or none.' });
+  const remedy = ERROR_CATALOGUE.port_in_use.caller;
+  expect(err).toBe(`cox: port_in_use: port 4222 is taken\n  → ${remedy}\n`);
+  expect(JSON.parse(out)).toMatchObject({ code: 'port_in_use', remedy });
 });
 
 test('a message that quotes others moves no terminal', async () => {

@@ -1,6 +1,7 @@
 /** Lists of sessions, page by page. */
-import { expect, test } from 'vitest';
-import { pageOf } from '../src/run/session-page.ts';
+import type { PlacedSession, SessionListing } from '@coxswain/client';
+import { describe, expect, test } from 'vitest';
+import { pageOf, pageOfSessions } from '../src/run/session-page.ts';
 
 const all = ['e5', 'd4', 'c3', 'b2', 'a1'].map((session_id) => ({ session_id }));
 const ids = (limit: number, after?: string) => {
@@ -29,4 +30,59 @@ test('a session that has gone to the top meanwhile makes pages repeat, and leave
 test('the beginning of an id is enough, and one that is not in the list is said', () => {
   expect(ids(1, 'c')).toEqual([['b2'], 1]);
   expect(() => ids(1, 'x')).toThrow('session_not_found');
+});
+
+describe('of many sessions', () => {
+  const many = Array.from({ length: 2_000 }, (_, at) => `s${String(9_999 - at)}`);
+  const deleted = new Set(['s9998', 's9996']);
+  const listingOf = (session_id: string): SessionListing => ({
+    session_id,
+    n: 1,
+    at: '2026-01-01T00:00:00.000Z',
+    state: deleted.has(session_id) ? 'deleted' : 'stopped',
+    stop_reason: null,
+    ...(deleted.has(session_id) ? { deleted: { by: null, reason: null } } : {}),
+  });
+  function client() {
+    const read: string[] = [];
+    async function* sessions(): AsyncGenerator<PlacedSession, void, undefined> {
+      for (const sessionId of many) {
+        const listing = async () => {
+          read.push(sessionId);
+          return listingOf(sessionId);
+        };
+        yield { sessionId, writtenNs: 0n, listing };
+      }
+    }
+    return {
+      read,
+      sessionIds: async () => [...many],
+      newestSessions: async () => ({ total: many.length, sessions: sessions() }),
+      sessions: async () => many.map(listingOf).reverse(),
+    };
+  }
+
+  test('no more are read than a page shows, and the deleted ones that it passes over', async () => {
+    const asked = client();
+    const page = await pageOfSessions(asked, { limit: 3, after: undefined, deleted: false });
+    expect(page.items.map(({ session_id }) => session_id)).toEqual(['s9999', 's9997', 's9995']);
+    expect(page).toMatchObject({ left: 1_995, unlisted: 2, total: 2_000 });
+    expect(asked.read).toHaveLength(5);
+  });
+
+  test('the next page stands behind the last, and the deleted ones are there for who asks for them', async () => {
+    const asked = client();
+    const page = await pageOfSessions(asked, { limit: 3, after: 's9999', deleted: true });
+    expect(page.items.map(({ session_id }) => session_id)).toEqual(['s9998', 's9997', 's9996']);
+    expect(page).toMatchObject({ left: 1_996, unlisted: 0 });
+    expect(asked.read).toHaveLength(3);
+  });
+
+  test('who wants nearly all of them has all read at once', async () => {
+    const asked = client();
+    const page = await pageOfSessions(asked, { limit: 100_000, after: undefined, deleted: false });
+    expect(page).toMatchObject({ left: 0, unlisted: 2, total: 2_000 });
+    expect(page.items).toHaveLength(1_998);
+    expect(asked.read).toEqual([]);
+  });
 });

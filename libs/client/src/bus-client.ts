@@ -6,6 +6,7 @@ import { Client } from './client.ts';
 import type { PersonaDefinition } from './define-persona.ts';
 import type { ArgumentSchema, ServedToolDefinition } from './define-tool.ts';
 import { RecordDecoder } from './large-fields.ts';
+import type { NewestSessions } from './newest-sessions.ts';
 import type { SendOptions, SentCommand } from './outgoing-command.ts';
 import { type JournalReading, readJournal, type StoredJournalRecord } from './read-journal.ts';
 import { type CallEnd, sendCallOutcome, type TakenUpCall } from './send-call-outcome.ts';
@@ -87,6 +88,11 @@ export class BusClient extends Client<BusSession> {
    */
   servePersona(definition: PersonaDefinition, options: ServePersonaOptions): Promise<ServedPersonaInstance> {
     return servePersonaOn(this.#transport.bus, this.tenant, definition, options);
+  }
+
+  /** The sessions of the tenant, the one that was written to last coming first: of many, the first few cost little. */
+  newestSessions(): Promise<NewestSessions> {
+    return this.#transport.newestSessions();
   }
 
   /** What the bus is: for checks and messages. */

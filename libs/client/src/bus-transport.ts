@@ -7,6 +7,7 @@ import { closedForGood } from './closed-for-good.ts';
 import { exportLines } from './export-journal.ts';
 import { RecordDecoder } from './large-fields.ts';
 import { deltas } from './live-deltas.ts';
+import { type NewestSessions, newestFirst, newestSessions, type PlacedSession } from './newest-sessions.ts';
 import type { BodyInput, SendOptions, SentCommand, WaitStage } from './outgoing-command.ts';
 import { pageOf } from './page-of-sessions.ts';
 import { queryState } from './query-state.ts';
@@ -121,8 +122,27 @@ export class BusTransport implements Transport {
     return [...newest.values()];
   }
 
+  newestSessions(): Promise<NewestSessions> {
+    return newestSessions(this.bus, this.tenant);
+  }
+
   async listSessions(query: ListQuery): Promise<SessionsPage> {
-    return pageOf(await this.listings(), query, (id) => this.#stateOf(id));
+    const { sessions } = query.state === undefined ? await this.newestSessions() : this.#allRead();
+    return pageOf(sessions, query, (id) => this.#stateOf(id));
+  }
+
+  /** Of a state there may be few: then every newest record is read, at once. */
+  #allRead(): Pick<NewestSessions, 'sessions'> {
+    const { bus, tenant } = this;
+    async function* read() {
+      const found = new Map<string, PlacedSession>();
+      for await (const { ref, bytes, writtenNs } of newestRecords(bus, tenant)) {
+        const listing = listingFrom(ref.sessionId, bytes);
+        found.set(ref.sessionId, { sessionId: ref.sessionId, writtenNs, listing: async () => listing });
+      }
+      yield* [...found.values()].sort(newestFirst);
+    }
+    return { sessions: read() };
   }
 
   async approvals(): Promise<PendingApproval[]> {

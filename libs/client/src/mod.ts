@@ -27,6 +27,7 @@ export {
 export { exportLines } from './export-journal.ts';
 // All of it; `connect` is the one above, which knows both ways.
 export * from './http.ts';
+export type { ListPlace, NewestSessions, PlacedSession } from './newest-sessions.ts';
 export { isNotPermitted } from './not-permitted.ts';
 export { cursorOf, partsOfCursor } from './page-cursor.ts';
 export { namedHandlers, type PersonaHandlers } from './persona-handlers.ts';

@@ -25,6 +25,7 @@ export interface OrderedSource {
     readonly filter_subjects: string;
     readonly deliver_policy?: DeliverPolicy;
     readonly opt_start_seq?: number;
+    readonly headers_only?: boolean;
   };
 }
 

@@ -15,5 +15,10 @@ export function partsOfCursor(cursor: string, count: number): readonly string[] 
   } catch {
     // Told below.
   }
-  throw new ReadRefusedError('invalid_field', 'cursor: is none that was given out', 'cursor');
+  throw cursorUnknown();
+}
+
+/** What is said of any other word. */
+export function cursorUnknown(): ReadRefusedError {
+  return new ReadRefusedError('invalid_field', 'cursor: is none that was given out', 'cursor');
 }

@@ -1,7 +1,8 @@
 /** A page of sessions: the newest first, and where the next page begins. */
 import { type SessionStatus, topState } from '@coxswain/protocol';
 import { ReadRefusedError } from './client-errors.ts';
-import { cursorOf, partsOfCursor } from './page-cursor.ts';
+import { type ListPlace, newestFirst, type PlacedSession } from './newest-sessions.ts';
+import { cursorOf, cursorUnknown, partsOfCursor } from './page-cursor.ts';
 import {
   type ListedSession,
   type ListQuery,
@@ -17,33 +18,98 @@ const ASKED_SIDE_BY_SIDE = 16;
 /** Asks a host what a session is doing. */
 type StatusOf = (sessionId: string) => Promise<SessionStatus>;
 
-/** One page of all the sessions that there are. @throws ReadRefusedError `invalid_field`. */
+/**
+ * One page.
+ * @param all those that there are, newest first; no more of them are looked at than the page needs.
+ * @throws ReadRefusedError `invalid_field`.
+ */
 export async function pageOf(
-  all: readonly SessionListing[],
+  all: AsyncIterable<PlacedSession>,
   { state, persona, details = false, limit = SESSIONS_PAGE.sessionsDefault, cursor }: ListQuery,
   statusOf: StatusOf,
 ): Promise<SessionsPage> {
   if (!Number.isInteger(limit) || limit < 1 || limit > SESSIONS_PAGE.sessionsMax)
     throw new ReadRefusedError('invalid_field', `limit: must be 1 to ${SESSIONS_PAGE.sessionsMax}`, 'limit');
   const behind = cursor === undefined ? null : readCursor(cursor);
-  const wanted = all
-    .filter((listing) => (state === undefined ? !listing.deleted : topState(listing.state) === state))
-    .sort(newestFirst)
-    .filter((listing) => behind === null || newestFirst(listing, behind) > 0);
-  if (persona === undefined) {
-    const page = wanted.slice(0, limit);
-    const sessions = details ? await withDetails(page, statusOf) : page;
-    return { sessions, next_cursor: wanted.length > limit ? cursorAt(page.at(-1)) : null };
+  const isWanted = (listing: SessionListing) =>
+    state === undefined ? !listing.deleted : topState(listing.state) === state;
+  const wanted = wantedOf(all, behind, isWanted, limit);
+  return persona === undefined
+    ? anyPersonas(wanted, limit, details ? statusOf : null)
+    : ofPersona(wanted, limit, persona, statusOf);
+}
+
+interface Found {
+  readonly place: ListPlace;
+  readonly listing: SessionListing;
+}
+
+/** What each says is read of a few side by side: of no more than one page, and the one behind it. */
+async function* wantedOf(
+  all: AsyncIterable<PlacedSession>,
+  behind: ListPlace | null,
+  isWanted: (listing: SessionListing) => boolean,
+  limit: number,
+): AsyncGenerator<Found, void, undefined> {
+  const atOnce = Math.min(limit + 1, ASKED_SIDE_BY_SIDE);
+  let some: PlacedSession[] = [];
+  const read = async () => {
+    const listings = await Promise.all(some.map(async (place) => ({ place, listing: await place.listing() })));
+    some = [];
+    return listings.flatMap(({ place, listing }) => (listing && isWanted(listing) ? [{ place, listing }] : []));
+  };
+  for await (const place of all) {
+    if (behind !== null && newestFirst(place, behind) <= 0) continue;
+    some.push(place);
+    if (some.length === atOnce) yield* await read();
   }
+  yield* await read();
+}
+
+async function anyPersonas(
+  wanted: AsyncIterable<Found>,
+  limit: number,
+  statusOf: StatusOf | null,
+): Promise<SessionsPage> {
+  const page: Found[] = [];
+  let more = false;
+  for await (const found of wanted) {
+    more = page.length === limit;
+    if (more) break;
+    page.push(found);
+  }
+  const listings = page.map(({ listing }) => listing);
+  const sessions = statusOf === null ? listings : await withDetails(listings, statusOf);
+  return { sessions, next_cursor: more ? cursorAt(page.at(-1)) : null };
+}
+
+async function ofPersona(
+  wanted: AsyncIterable<Found>,
+  limit: number,
+  persona: string,
+  statusOf: StatusOf,
+): Promise<SessionsPage> {
   const sessions: ListedSession[] = [];
   let looked = 0;
-  while (looked < Math.min(wanted.length, PERSONAS_LOOKED_UP_MAX) && sessions.length < limit) {
-    const some = wanted.slice(looked, looked + Math.min(ASKED_SIDE_BY_SIDE, limit - sessions.length));
+  let last: Found | undefined;
+  let some: Found[] = [];
+  const look = async () => {
     looked += some.length;
-    for (const listed of await withDetails(some, statusOf))
+    last = some.at(-1) ?? last;
+    for (const listed of await withDetails(
+      some.map(({ listing }) => listing),
+      statusOf,
+    ))
       if (listed.details?.persona === persona) sessions.push(listed);
+    some = [];
+  };
+  for await (const found of wanted) {
+    if (looked >= PERSONAS_LOOKED_UP_MAX || sessions.length >= limit) return { sessions, next_cursor: cursorAt(last) };
+    some.push(found);
+    if (some.length >= Math.min(ASKED_SIDE_BY_SIDE, limit - sessions.length)) await look();
   }
-  return { sessions, next_cursor: looked < wanted.length ? cursorAt(wanted[looked - 1]) : null };
+  await look();
+  return { sessions, next_cursor: null };
 }
 
 async function withDetails(listings: readonly SessionListing[], statusOf: StatusOf): Promise<ListedSession[]> {
@@ -72,23 +138,13 @@ async function detailed(listing: SessionListing, statusOf: StatusOf): Promise<Li
   }
 }
 
-interface Place {
-  readonly at: string;
-  readonly session_id: string;
+function cursorAt(found: Found | undefined): string | null {
+  return found ? cursorOf([String(found.place.writtenNs), found.place.sessionId]) : null;
 }
 
-/** By time, and by id where that is the same: every page follows from the one before, whatever is written meanwhile. */
-function newestFirst(one: Place, other: Place): number {
-  if (one.at !== other.at) return one.at < other.at ? 1 : -1;
-  if (one.session_id === other.session_id) return 0;
-  return one.session_id < other.session_id ? 1 : -1;
-}
-
-function cursorAt(place: Place | undefined): string | null {
-  return place ? cursorOf([place.at, place.session_id]) : null;
-}
-
-function readCursor(cursor: string): Place {
-  const [at, session_id] = partsOfCursor(cursor, 2);
-  return { at, session_id } as Place;
+function readCursor(cursor: string): ListPlace {
+  const [written = '', sessionId = ''] = partsOfCursor(cursor, 2);
+  // One of an older release has a date there.
+  if (!/^\d{1,20}$/.test(written)) throw cursorUnknown();
+  return { sessionId, writtenNs: BigInt(written) };
 }

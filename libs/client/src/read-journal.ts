@@ -144,7 +144,8 @@ export async function lastNumber(bus: JournalBus, ref: SessionRef): Promise<numb
  */
 const tenantsOwn = new WeakSet<NatsConnection>();
 
-async function lastBytes(bus: JournalBus, ref: SessionRef): Promise<Uint8Array | null> {
+/** What is stored last of a session, a record or a tombstone; null where there is nothing. */
+export async function lastBytes(bus: JournalBus, ref: SessionRef): Promise<Uint8Array | null> {
   if (tenantsOwn.has(bus.nc) || isTenantsInbox(bus.inboxPrefix)) return replicasLastBytes(bus.nc, ref);
   const manager = await jetstreamManager(bus.nc, { checkAPI: false, timeout: READ_TIMEOUT_MS });
   try {
@@ -167,11 +168,16 @@ async function replicasLastBytes(nc: NatsConnection, ref: SessionRef): Promise<U
   return answer.headers?.code === 404 ? null : answer.data;
 }
 
+/** What is stored last of a session. */
+export interface NewestRecord {
+  readonly ref: SessionRef;
+  readonly bytes: Uint8Array;
+  /** When the store took it, nanoseconds since the epoch. */
+  readonly writtenNs: bigint;
+}
+
 /** The newest record of every session of a tenant, in the order in which they were written. None on an unused bus. */
-export async function* newestRecords(
-  bus: JournalBus,
-  tenant: string,
-): AsyncGenerator<{ readonly ref: SessionRef; readonly bytes: Uint8Array }, void, undefined> {
+export async function* newestRecords(bus: JournalBus, tenant: string): AsyncGenerator<NewestRecord, void, undefined> {
   const options = {
     filter_subjects: subjects.tenantJournals(tenant),
     deliver_policy: DeliverPolicy.LastPerSubject,
@@ -190,7 +196,7 @@ export async function* newestRecords(
   }
   for await (const message of mergedByTime(streams)) {
     const ref = parseJournalSubject(message.subject);
-    if (ref) yield { ref, bytes: message.data };
+    if (ref) yield { ref, bytes: message.data, writtenNs: message.timestampNanos };
   }
 }
 
@@ -234,8 +240,8 @@ export async function sessionIds(bus: JournalBus, tenant: string): Promise<strin
   }
 }
 
-/** What the store holds for this consumer, up to the moment when nothing more waits. */
-async function* storedMessagesOf(
+/** What the store holds for this consumer, up to the moment when nothing more waits. The consumer is deleted then. */
+export async function* storedMessagesOf(
   source: OrderedSource,
   consumer: Consumer,
   atOnce = AT_ONCE,

@@ -178,6 +178,10 @@ export const ERROR_CATALOGUE = {
   ),
   // Commands that do not fit the session
   session_not_found: rejection('There is no such session.', 'Check the id; `cox sessions` lists them.'),
+  record_not_there: refusal(
+    'The journal ends before the record that was to be the first, or to be shown.',
+    'Ask for a record that it has: the message says which is the newest. Whoever follows may ask for the next one, and waits for it.',
+  ),
   session_exists: rejection(
     'A session of this id is there already and has ended.',
     'Use `prompt` to go on with it, or another id.',
@@ -1011,9 +1015,9 @@ export const ERROR_CATALOGUE = {
     'Wait for the end of the command, or stop the other one; or give another --state-dir.',
   ),
   port_in_use: exception(
-    'The port that was asked for is another process’s.',
-    'Stops, naming it.',
-    'Give another --port, or none.',
+    'Something listens already at the port that was asked for.',
+    'Stops, naming what was to listen there, and the port.',
+    'Stop what listens there, or give another port where this one was given (--port, --gateway-port, --listen, --metrics-port).',
   ),
   stream_config_mismatch: exception(
     'The server did not keep a stream’s configuration as it was sent.',

@@ -22,6 +22,7 @@ const CODES: Readonly<Record<number, readonly ErrorCode[]>> = {
   404: [
     'route_not_found',
     'session_not_found',
+    'record_not_there',
     'unknown_command',
     'unknown_command_id',
     'call_unknown',

@@ -35,7 +35,7 @@ export { linesOf } from './read-lines.ts';
 export { asDivergence, JournalReplay, ReplayDivergedError, replayJournal } from './replay-journal.ts';
 export { buildRecord, type RecordFrame, type SealedRecord, sealRecord, sha256Hex } from './seal-record.ts';
 export { createSessionHost, type HostOptions, type HostPorts, type SessionHost } from './session-host.ts';
-export { type InspectorOptions, SessionInspector } from './session-inspector.ts';
+export { type InspectedFold, type InspectorOptions, SessionInspector } from './session-inspector.ts';
 export {
   type Carried,
   type Dropped,

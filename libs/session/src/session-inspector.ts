@@ -19,6 +19,18 @@ export interface InspectorOptions {
   readonly from?: number | undefined;
   /** Whether snapshots have the context; default true. */
   readonly context?: boolean | undefined;
+  /** Where another inspector of the session stood, before the first record that is told. Records are taken from the next one on. */
+  readonly after?: InspectedFold | undefined;
+}
+
+/** Where an inspector stands between two records: what it has folded. It never changes, and may be shared. */
+export interface InspectedFold {
+  readonly sessionId: string;
+  /** The record that was taken last; 0 before the first. */
+  readonly n: number;
+  readonly state: SessionState;
+  /** The version of the machine that the records have named; undefined where none has. */
+  readonly machine: number | undefined;
 }
 
 /** See the top of the file. */
@@ -31,11 +43,24 @@ export class SessionInspector {
   #machine: number | undefined;
   #announced = false;
 
-  constructor(sessionId: string, { from = 1, context = true }: InspectorOptions = {}) {
+  /** @throws ChainBrokenError where `after` is another session's, or not before `from`. */
+  constructor(sessionId: string, { from = 1, context = true, after }: InspectorOptions = {}) {
     this.#sessionId = sessionId;
     this.#from = from;
     this.#shower = new StateShower(context);
-    this.#state = emptyState(sessionId);
+    this.#state = after?.state ?? emptyState(sessionId);
+    if (after === undefined) return;
+    if (after.sessionId !== sessionId || after.n >= from)
+      throw new ChainBrokenError(
+        `record ${from} of ${sessionId} is not behind record ${after.n} of ${after.sessionId}`,
+      );
+    this.#n = after.n;
+    this.#machine = after.machine;
+  }
+
+  /** Where it stands: to be asked for when all messages of a record have been taken. */
+  get fold(): InspectedFold {
+    return { sessionId: this.#sessionId, n: this.#n, state: this.#state, machine: this.#machine };
   }
 
   /** The record that was taken last; 0 before the first. */
@@ -44,7 +69,7 @@ export class SessionInspector {
   }
 
   /**
-   * Takes the next record; every record of the session is to be taken, from the first. The messages have to be taken to their end:
+   * Takes the next record; every record of the session is to be taken, from the first, or from the one behind `after`. The messages have to be taken to their end:
    * each is made when it is asked for.
    * @throws ChainBrokenError where it is not the next one; FoldDivergedError, MachineVersionUnknownError where it does not lead
    *   this release's machine to where it says.

@@ -56,6 +56,17 @@ describe.each(journalNames)('%s', (name) => {
     }
   });
 
+  test('who goes on where another stood tells the same', () => {
+    const first = new SessionInspector(records[0]?.session_id ?? '');
+    for (const record of records.slice(0, -1)) {
+      for (const _ of first.take(record));
+      const from = record.n + 1;
+      const second = new SessionInspector(record.session_id, { from: from + 1, after: first.fold });
+      const rest = records.slice(record.n).flatMap((one) => [...second.take(one)]);
+      expect(JSON.stringify(rest)).toBe(JSON.stringify(told(records, { from: from + 1 })));
+    }
+  });
+
   test('from a record on it is the same as from the first, but for what came before', () => {
     for (const from of [2, records.length]) {
       const [actor, ...rest] = told(records, { from });
@@ -184,4 +195,14 @@ describe('a journal that is not sound is told up to where it is', () => {
     }));
     expect(messagesOf(other)).toMatchObject({ code: 'machine_version_unknown' });
   });
+});
+
+test('nobody goes on from another session, or from behind the first record that is told', () => {
+  const [name = ''] = journalNames;
+  const records = journal(name);
+  const inspector = new SessionInspector(records[0]?.session_id ?? '');
+  for (const record of records.slice(0, 2)) for (const _ of inspector.take(record));
+  const { fold } = inspector;
+  expect(() => new SessionInspector('another', { from: 9, after: fold })).toThrow('is not behind record 2');
+  expect(() => new SessionInspector(fold.sessionId, { from: 2, after: fold })).toThrow('is not behind record 2');
 });

@@ -22,7 +22,7 @@ import { documentRoutes, openApi } from './routes/open-api.ts';
 import { readRoutes } from './routes/read-routes.ts';
 import { serviceRoutes } from './routes/service-routes.ts';
 import { sessionRoutes } from './routes/session-routes.ts';
-import { prepareSockets, socketRoutes } from './routes/socket-routes.ts';
+import { prepareSockets, SOCKET_ROUTES, socketRoutes } from './routes/socket-routes.ts';
 import { tokenRoutes } from './routes/token-routes.ts';
 import { strictValidation } from './strict-validation.ts';
 import { traceRequests } from './trace-requests.ts';
@@ -148,7 +148,17 @@ function letIn(app: App, context: GatewayContext, guard: RequestGuard): void {
         headers: { 'retry-after': '1', connection: 'close' },
       });
     await bearerLetIn(request);
+    if (request.ws && !isSocketRoute(request))
+      throw new Problem(
+        'request_unreadable',
+        `no WebSocket is opened at ${request.routeOptions.url}, but at a session’s /ws and /inspect`,
+      );
   });
+}
+
+/** What is not there is told as to everybody else. */
+function isSocketRoute({ routeOptions: { url } }: FastifyRequest): boolean {
+  return url === undefined || SOCKET_ROUTES.has(url);
 }
 
 const PROBES: ReadonlySet<string> = new Set(['/healthz', '/readyz']);

@@ -29,9 +29,11 @@ export const GATEWAY_BOUNDS = {
   watchersPerSessionMax: 1_024,
   watchersPerPrincipalMax: 2_048,
   watchersMax: 4_096,
-  /** Connections that inspect sessions, of one process and of one token: each has a machine of its own, folded from the first record. */
+  /** Connections that inspect sessions, of one process and of one token: each has a machine of its own. */
   inspectorsMax: 256,
   inspectorsPerPrincipalMax: 64,
+  /** Sessions whose folded machine is kept for the next who inspects them. */
+  keptFoldsMax: 64,
   /** What one process keeps of a session that is followed, for those who are a little behind: records and deltas. */
   feedItemsMax: 1_000,
   feedMaxBytes: 4 * 1024 * 1024,

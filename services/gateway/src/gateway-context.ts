@@ -11,6 +11,7 @@ import type { LimitedReads } from './limited-reads.ts';
 import { Problem } from './problem.ts';
 import type { RequestRates } from './request-rates.ts';
 import type { InspectorSeats } from './socket/inspector-seats.ts';
+import type { KeptFolds } from './socket/kept-folds.ts';
 
 /** The client as the gateway uses it. */
 export type GatewayClient = Pick<BusClient, 'session' | 'startSession' | 'listSessions' | 'approvals' | 'roundTripMs'>;
@@ -24,6 +25,7 @@ export interface GatewayContext {
   readonly ping: () => Promise<void>;
   readonly feeds: SessionFeeds;
   readonly inspectors: InspectorSeats;
+  readonly folds: KeptFolds;
   readonly known: KnownSessions;
   /** Lists, trees and exports. */
   readonly expensiveReads: LimitedReads;

@@ -1,6 +1,7 @@
 /** The gateway, for programs that run it inside their own process. */
 export { SCOPE_MEANINGS, SCOPES, type Scope } from './auth/principal.ts';
 export { newToken, readTokens, StoredToken, TokensUnreadableError, writeTokens } from './auth/token-file.ts';
+export { GatewayOptionError, ListenPortInUseError } from './listen-on.ts';
 export {
   type OpenApiDocument,
   type OpenApiOperation,
@@ -8,9 +9,4 @@ export {
   openApiDocument,
 } from './open-api-document.ts';
 export { ProblemDocument } from './problem.ts';
-export {
-  GatewayOptionError,
-  type GatewayService,
-  type GatewayServiceOptions,
-  startGatewayService,
-} from './start-gateway-service.ts';
+export { type GatewayService, type GatewayServiceOptions, startGatewayService } from './start-gateway-service.ts';

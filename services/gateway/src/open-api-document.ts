@@ -2,6 +2,7 @@
 import { createApp } from './create-app.ts';
 import { JournalPages } from './feed/journal-pages.ts';
 import { SessionFeeds } from './feed/session-feeds.ts';
+import { GATEWAY_BOUNDS } from './gateway-bounds.ts';
 import type { GatewayContext } from './gateway-context.ts';
 import { createMetrics } from './gateway-metrics.ts';
 import { KnownSessions } from './known-sessions.ts';
@@ -9,6 +10,7 @@ import { LimitedReads } from './limited-reads.ts';
 import { createGuard } from './request-guard.ts';
 import { RequestRates } from './request-rates.ts';
 import { InspectorSeats } from './socket/inspector-seats.ts';
+import { KeptFolds } from './socket/kept-folds.ts';
 
 /** One operation, as far as readers of the document need it. */
 export interface OpenApiOperation {
@@ -58,6 +60,7 @@ export async function openApiDocument(): Promise<OpenApiDocument> {
     ping: unasked,
     feeds: new SessionFeeds(metrics),
     inspectors: new InspectorSeats(),
+    folds: new KeptFolds(GATEWAY_BOUNDS.keptFoldsMax),
     known: new KnownSessions(now),
     expensiveReads: new LimitedReads(1, 1),
     pages: new JournalPages(new LimitedReads(1, 1)),

@@ -4,7 +4,7 @@ import { createServiceLog, type LogTarget, secretMask } from '@coxswain/adapter-
 import { connectionTo, endOnce, type NamedBus } from '@coxswain/adapter-nats';
 import { startTelemetry } from '@coxswain/adapter-telemetry';
 import { type BusClient, connect } from '@coxswain/client';
-import { DEFAULT_TENANT } from '@coxswain/protocol';
+import { BOUNDS, DEFAULT_TENANT } from '@coxswain/protocol';
 import { type JwtOptions, openJsonWebTokens } from './auth/json-web-tokens.ts';
 import { type Authenticator, anyOf, type Scope } from './auth/principal.ts';
 import { newToken, openTokenFile, TokenTable } from './auth/token-file.ts';
@@ -17,9 +17,11 @@ import type { GatewayContext, GatewayTimes } from './gateway-context.ts';
 import { createMetrics } from './gateway-metrics.ts';
 import { KnownSessions } from './known-sessions.ts';
 import { LimitedReads } from './limited-reads.ts';
+import { GatewayOptionError, listenOn } from './listen-on.ts';
 import { createGuard, isLoopback, loopbackOrigins } from './request-guard.ts';
 import { RequestRates } from './request-rates.ts';
 import { InspectorSeats } from './socket/inspector-seats.ts';
+import { KeptFolds } from './socket/kept-folds.ts';
 import { UnusedConnections } from './unused-connections.ts';
 
 /** What the gateway is started with. */
@@ -62,6 +64,8 @@ export interface GatewayService {
   readonly port: number;
   /** The token of this start, where one was asked for. */
   readonly token: string | null;
+  /** Another one of this start, which may read and do nothing else: for programs of others. Null where `token` is. */
+  readonly readToken: string | null;
   /** Whether the console is at its address. */
   readonly hasConsole: boolean;
   /** Resolves where the bus lets the gateway in no more. Stop it then. */
@@ -72,15 +76,9 @@ export interface GatewayService {
   stop(): Promise<void>;
 }
 
-/** What a gateway cannot be started with. */
-export class GatewayOptionError extends Error {
-  override readonly name = 'GatewayOptionError';
-  readonly code = 'gateway_option_invalid';
-}
-
 /**
  * Starts a gateway and resolves when it listens.
- * @throws GatewayOptionError, TokensUnreadableError, and what the bus throws where it cannot be reached.
+ * @throws GatewayOptionError, ListenPortInUseError, TokensUnreadableError, and what the bus throws where it cannot be reached.
  */
 export async function startGatewayService(options: GatewayServiceOptions): Promise<GatewayService> {
   const { host = '127.0.0.1', port = 0, allowedOrigins = [], stateDir } = options;
@@ -93,13 +91,17 @@ export async function startGatewayService(options: GatewayServiceOptions): Promi
     throw new GatewayOptionError(`a token of a start is made on loopback only, not on ${host}`);
   const buses = Array.isArray(options.nats) ? (options.nats as readonly NamedBus[]) : [options.nats as NamedBus];
   const addresses = buses.map(connectionTo);
-  const start = startTokenOf(options);
+  const start = startTokensOf(options);
   const env = options.env ?? process.env;
-  const secrets = [start?.token, ...addresses.flatMap(({ token, password, seed }) => [token, password, seed])];
+  const secrets = [
+    start?.full.token,
+    start?.reader.token,
+    ...addresses.flatMap(({ token, password, seed }) => [token, password, seed]),
+  ];
   const log = createServiceLog('gateway', options.log ?? 'stdout', stateDir, env, secrets);
   const now = () => Date.now();
   const authenticators: Authenticator[] = [];
-  if (start) authenticators.push(new TokenTable([start.stored], now));
+  if (start) authenticators.push(new TokenTable([start.full.stored, start.reader.stored], now));
   if (options.tokensFile !== undefined) authenticators.push(await openTokenFile(options.tokensFile, log, now));
   if (options.jwt) authenticators.push(await openJsonWebTokens({ ...options.jwt, now }));
   if (authenticators.length === 0)
@@ -130,6 +132,7 @@ export async function startGatewayService(options: GatewayServiceOptions): Promi
     ping: clients.ping,
     feeds,
     inspectors: new InspectorSeats(),
+    folds: new KeptFolds(GATEWAY_BOUNDS.keptFoldsMax),
     known: new KnownSessions(now),
     expensiveReads: new LimitedReads(GATEWAY_BOUNDS.expensiveReadsMax, GATEWAY_BOUNDS.readsWaitingMax),
     pages: new JournalPages(new LimitedReads(GATEWAY_BOUNDS.pageReadsMax, GATEWAY_BOUNDS.watchersMax)),
@@ -151,7 +154,7 @@ export async function startGatewayService(options: GatewayServiceOptions): Promi
   const app = await createApp({ context, guard, consoleFiles });
   const unused = new UnusedConnections(app.server);
   try {
-    await app.listen({ host, port });
+    await listenOn(app, host, port);
     const bound = app.server.address();
     if (bound === null || typeof bound === 'string') throw new Error('the server listens on no port');
     if (isLoopback(host)) ownOrigins = [...publicUrls, ...loopbackOrigins(bound.port)];
@@ -173,7 +176,8 @@ export async function startGatewayService(options: GatewayServiceOptions): Promi
     return {
       url,
       port: bound.port,
-      token: start?.token ?? null,
+      token: start?.full.token ?? null,
+      readToken: start?.reader.token ?? null,
       hasConsole: consoleFiles.length > 0,
       failed: clients.failed,
       ping: clients.ping,
@@ -195,15 +199,20 @@ function originOf(url: string): string {
   throw new GatewayOptionError(`${url.slice(0, 200)} is no address of a gateway: https://NAME, without a path`);
 }
 
-function startTokenOf({ startToken }: GatewayServiceOptions) {
+function startTokensOf({ startToken }: GatewayServiceOptions) {
   if (!startToken) return null;
-  return newToken({
-    name: startToken.name,
-    tenant: startToken.tenant ?? DEFAULT_TENANT,
-    scopes: [...(startToken.scopes ?? (['admin'] as const))],
-    created_at: new Date().toISOString(),
-  });
+  const { name, tenant = DEFAULT_TENANT, scopes = ['admin'] } = startToken;
+  const created_at = new Date().toISOString();
+  const made = (holder: string, allowed: readonly Scope[]) =>
+    newToken({ name: holder, tenant, scopes: [...allowed], created_at });
+  // By a name of its own: what others read with it takes nothing of what the person may ask for, or watch at once.
+  return {
+    full: made(name, scopes),
+    reader: made(`${name.slice(0, BOUNDS.actorMaxChars - READS.length)}${READS}`, ['read']),
+  };
 }
+
+const READS = ' (reads)';
 
 interface Clients {
   of(tenant: string): BusClient | null;

@@ -15,6 +15,7 @@ import { LimitedReads } from '../src/limited-reads.ts';
 import { createGuard, type GuardOptions } from '../src/request-guard.ts';
 import { RequestRates } from '../src/request-rates.ts';
 import { InspectorSeats } from '../src/socket/inspector-seats.ts';
+import { KeptFolds } from '../src/socket/kept-folds.ts';
 
 /** Nothing is told. */
 export const SILENT: Log = { debug() {}, info() {}, warn() {}, error() {} };
@@ -59,6 +60,7 @@ export async function appOnNothing(
       ping: () => Promise.reject(new Error('there is no bus')),
       feeds: new SessionFeeds(metrics),
       inspectors: new InspectorSeats(),
+      folds: new KeptFolds(GATEWAY_BOUNDS.keptFoldsMax),
       known: new KnownSessions(now),
       expensiveReads: new LimitedReads(2, 2),
       pages: new JournalPages(new LimitedReads(2, 2)),

@@ -1,8 +1,11 @@
 /** What WebSockets have of their own: where their token stands, and how many inspect. */
 import { describe, expect, test } from 'vitest';
 import { bearerOf } from '../src/auth/bearer.ts';
+import type { ConsoleFile } from '../src/console/console-files.ts';
+import type { App } from '../src/create-app.ts';
 import { InspectorSeats } from '../src/socket/inspector-seats.ts';
 import { InspectQuery } from '../src/socket/serve-inspector.ts';
+import { appOnNothing, connected } from './app-on-nothing.ts';
 
 const basic = (text: string) => `Basic ${Buffer.from(text).toString('base64')}`;
 const socket = { upgrade: 'websocket' };
@@ -23,6 +26,57 @@ describe('the token of a WebSocket', () => {
   test('is no password of any other request: a browser would send that by itself', () => {
     expect(bearerOf({ authorization: basic('inspect:cox_abc') })).toBeNull();
     expect(bearerOf({ upgrade: 'h2c', authorization: basic('inspect:cox_abc') })).toBeNull();
+  });
+});
+
+describe('a WebSocket is opened where there is one', () => {
+  const asked = (app: App, line: string, headers: readonly string[] = []) =>
+    connected(
+      app,
+      [
+        `${line} HTTP/1.1`,
+        'host: gateway.test',
+        'connection: upgrade',
+        'upgrade: websocket',
+        'sec-websocket-version: 13',
+        'sec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==',
+        ...headers,
+        '\r\n',
+      ].join('\r\n'),
+    );
+  test.each([
+    ['a list', 'GET /v1/sessions', 400, 'request_unreadable'],
+    ['events', 'GET /v1/sessions/s1/events', 400, 'request_unreadable'],
+    ['a command', 'POST /v1/sessions/s1/steer', 400, 'request_unreadable'],
+    ['what is open to all', 'GET /healthz', 400, 'request_unreadable'],
+    ['the document', 'GET /openapi.json', 400, 'request_unreadable'],
+    ['the page', 'GET /', 400, 'request_unreadable'],
+    ['the address of a socket by another method', 'POST /v1/sessions/s1/ws', 405, 'method_not_allowed'],
+    ['what is not there', 'GET /v1/nothing', 404, 'route_not_found'],
+  ])('and not at %s', async (_what, line, status, code) => {
+    const page: ConsoleFile = {
+      path: '/',
+      type: 'text/html',
+      bytes: Buffer.from('<p>'),
+      gzipped: null,
+      immutable: false,
+    };
+    const { app, authorization } = await appOnNothing({}, {}, [page]);
+    try {
+      const answer = await asked(app, line, [`authorization: ${authorization}`]);
+      expect(answer).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
+      expect(answer).toContain(`"code":"${code}"`);
+    } finally {
+      await app.close();
+    }
+  });
+  test('whoever has no token is told that first', async () => {
+    const { app } = await appOnNothing();
+    try {
+      expect(await asked(app, 'GET /v1/sessions')).toMatch(/^HTTP\/1.1 401 /);
+    } finally {
+      await app.close();
+    }
   });
 });
 

@@ -16,6 +16,12 @@ export class MetricsAddressError extends Error {
   readonly code = 'invalid_field';
 }
 
+/** Something listens already where the meters were to be. */
+export class MetricsPortInUseError extends Error {
+  override readonly name = 'MetricsPortInUseError';
+  readonly code = 'port_in_use';
+}
+
 /** Meters that are served. */
 export interface MetricsServer {
   readonly url: string;
@@ -41,7 +47,7 @@ export function metricsAddress(text: string, said: string): MetricsAddress {
   return { host: host === undefined ? '127.0.0.1' : host === '' ? '0.0.0.0' : host, port };
 }
 
-/** Serves `/metrics` until it is closed. @throws what listening throws: the port is taken. */
+/** Serves `/metrics` until it is closed. @throws MetricsPortInUseError, and what else listening throws. */
 export async function serveMetrics(registry: Registry, { host, port }: MetricsAddress): Promise<MetricsServer> {
   const server = createServer((request, response) => {
     const path = request.url?.split('?', 1)[0];
@@ -73,9 +79,13 @@ export async function serveMetrics(registry: Registry, { host, port }: MetricsAd
 
 function listening(server: Server, host: string, port: number): Promise<void> {
   return new Promise((resolve, reject) => {
-    server.once('error', reject);
+    server.once('error', (error: NodeJS.ErrnoException) => {
+      if (error.code !== 'EADDRINUSE') return reject(error);
+      const message = `metrics cannot be served at ${host}:${port}: port ${port} is taken there`;
+      reject(new MetricsPortInUseError(message, { cause: error }));
+    });
     server.listen(port, host, () => {
-      server.off('error', reject);
+      server.removeAllListeners('error');
       resolve();
     });
   });

@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net';
 import type { Log } from '@coxswain/ports';
 import { type EndedSpan, METRIC_LABEL_VALUES_MAX } from '@coxswain/protocol';
 import { afterEach, describe, expect, test } from 'vitest';
+import { serveMetrics } from '../src/metrics-server.ts';
 import {
   createRegistry,
   metricsAddress,
@@ -138,6 +139,19 @@ describe('the environment', () => {
 
   test.each(['', 'x', '99999', 'a:b:1'])('and not at %j', (text) => {
     expect(() => metricsAddress(text, 'COX_METRICS_PORT')).toThrow('COX_METRICS_PORT takes [HOST:]PORT');
+  });
+
+  test('a port that is taken is told with what was to be there', async () => {
+    const first = await serveMetrics(createRegistry(), { host: '127.0.0.1', port: 0 });
+    const port = Number(new URL(first.url).port);
+    try {
+      await expect(serveMetrics(createRegistry(), { host: '127.0.0.1', port })).rejects.toMatchObject({
+        code: 'port_in_use',
+        message: `metrics cannot be served at 127.0.0.1:${port}: port ${port} is taken there`,
+      });
+    } finally {
+      await first.close();
+    }
   });
 });
 

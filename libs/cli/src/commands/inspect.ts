@@ -6,10 +6,10 @@ import { findSession } from '../instance/resolve-session.ts';
 import { stopSignal } from '../instance/stop-signal.ts';
 import { EXIT, type ExitCode, usageError } from '../line/cli-error.ts';
 import type { CommandRun, Invocation } from '../line/command-spec.ts';
+import { recordNotThere } from '../line/record-not-there.ts';
 import { printInspection, printJournal } from '../run/inspection-lines.ts';
 import { journalSource } from '../run/journal-source.ts';
 import { showFile, showSession } from '../run/show-machine.ts';
-import { counted } from '../terminal/counted.ts';
 
 /** Shows the machine of a session, or of a journal: in the console, or as the messages of XState's inspector, one a line. */
 export const run: CommandRun = async (invocation) => {
@@ -43,8 +43,9 @@ function printSession(invocation: Invocation, from: number | undefined): Promise
     const newest = await session.newest();
     if (newest === null) throw new SessionNotFoundError(session.id);
     const isOver = !bus.hosted || hasEnded(newest.state);
-    if (isOver && !stays && from !== undefined && from > newest.n)
-      throw usageError(`--from ${from}: the session has ${counted(newest.n, 'record')}; --follow waits for more`);
+    // What comes next is waited for, where something will.
+    const last = isOver && !stays ? newest.n : newest.n + 1;
+    if (inspector === null && from !== undefined && from > last) throw recordNotThere(`--from ${from}`, newest.n, true);
     // Where the bus was opened again it goes on behind what was told.
     inspector ??= new SessionInspector(session.id, { from });
     const told = stopSignal();

@@ -5,7 +5,7 @@ import { type OpenBus, withBus } from '../instance/open-bus.ts';
 import { sessionStatus } from '../instance/session-status.ts';
 import { CliError, EXIT } from '../line/cli-error.ts';
 import type { CommandRun } from '../line/command-spec.ts';
-import { pageOf } from '../run/session-page.ts';
+import { pageOfSessions } from '../run/session-page.ts';
 import { counted } from '../terminal/counted.ts';
 import { awaited, waitsFor } from '../terminal/event-lines.ts';
 import { standardStreams } from '../terminal/streams.ts';
@@ -22,10 +22,9 @@ export const run: CommandRun = (invocation) => {
   const limit = flags.whole('limit', { min: 1, max: LIMIT_MAX }) ?? LIMIT;
   const json = flags.on('json');
   return withBus(invocation, false, async (bus) => {
-    const all = (await bus.client.sessions()).reverse();
-    if (all.length === 0) await requireStreams(bus);
-    const wanted = flags.on('deleted') ? all : all.filter(({ deleted }) => !deleted);
-    const { items, left } = pageOf(wanted, { limit, after: flags.text('after') });
+    const wanted = { limit, after: flags.text('after'), deleted: flags.on('deleted') };
+    const { items, left, unlisted, total } = await pageOfSessions(bus.client, wanted);
+    if (total === 0) await requireStreams(bus);
     const listed: Listed[] = [];
     for (let start = 0; start < items.length; start += ASKED_SIDE_BY_SIDE) {
       const some = items.slice(start, start + ASKED_SIDE_BY_SIDE);
@@ -33,7 +32,7 @@ export const run: CommandRun = (invocation) => {
     }
     if (json) {
       for (const listing of listed) standardStreams.out(`${JSON.stringify(listing)}\n`);
-    } else if (wanted.length === 0) {
+    } else if (items.length === 0 && wanted.after === undefined) {
       standardStreams.err('no sessions yet: cox run "…" --model provider/name\n');
     } else {
       standardStreams.out(table(listed.map(rowOf)));
@@ -43,7 +42,6 @@ export const run: CommandRun = (invocation) => {
       if (json) standardStreams.out(`${JSON.stringify({ type: 'more', sessions: left, after: last.session_id })}\n`);
       standardStreams.err(`${left} more: the same with --after ${last.session_id}\n`);
     }
-    const unlisted = all.length - wanted.length;
     if (unlisted > 0) standardStreams.err(`${unlisted} deleted: cox sessions --deleted\n`);
     return EXIT.ok;
   });

@@ -61,7 +61,10 @@ async function upEmbedded(invocation: Invocation, port: number | undefined): Pro
     await gateway?.stop();
     await instance.stop();
   };
-  if (gateway) await writeGatewayFile(stateDir, { url: gateway.url, token: String(gateway.token) }, server.pid);
+  if (gateway) {
+    const { url, token, readToken } = gateway;
+    await writeGatewayFile(stateDir, { url, token: String(token), readToken }, server.pid);
+  }
   const asked = { title: 'the instance', ping: instance.ping };
   const endHealth = await answerHealth(stateDir, 'up', asked, (problem) => standardStreams.err(`${problem}\n`));
   ready(
@@ -158,6 +161,8 @@ function ready(
   const { token } = where;
   const hasToken = token === null || parseConnectionUrl(where.nats_url).token !== undefined;
   const url = hasToken ? where.nats_url : connectionUrl({ url: where.nats_url, token });
-  const over = gateway ? { gateway_url: gateway.url, gateway_token: gateway.token } : {};
+  const over = gateway
+    ? { gateway_url: gateway.url, gateway_token: gateway.token, gateway_read_token: gateway.readToken }
+    : {};
   standardStreams.out(`${JSON.stringify({ type: 'ready', ...where, nats_url: url, ...over })}\n`);
 }

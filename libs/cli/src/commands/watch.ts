@@ -4,11 +4,11 @@ import { hasEnded, type Session } from '@coxswain/client';
 import { withBus } from '../instance/open-bus.ts';
 import { findSession } from '../instance/resolve-session.ts';
 import { stopSignal } from '../instance/stop-signal.ts';
-import { EXIT, usageError } from '../line/cli-error.ts';
+import { EXIT } from '../line/cli-error.ts';
 import type { CommandRun } from '../line/command-spec.ts';
+import { recordNotThere } from '../line/record-not-there.ts';
 import { exitCodeOf } from '../run/exit-code-of.ts';
 import { followSession } from '../run/follow-session.ts';
-import { counted } from '../terminal/counted.ts';
 import { chooseView } from '../terminal/streams.ts';
 
 /** Follows a session to the end of its run without taking part. */
@@ -50,6 +50,5 @@ export const run: CommandRun = (invocation) => {
 /** A record that will never come is not waited for in silence. */
 async function requireRecord(session: Session, from: number): Promise<void> {
   const newest = await session.newest();
-  if (newest && hasEnded(newest.state) && from > newest.n)
-    throw usageError(`--from ${from}: the session has ${counted(newest.n, 'record')}; --follow waits for more`);
+  if (newest && hasEnded(newest.state) && from > newest.n) throw recordNotThere(`--from ${from}`, newest.n, true);
 }

@@ -7,6 +7,8 @@ export interface GatewayAccess {
   readonly url: string;
   /** May do everything, for as long as this instance runs. */
   readonly token: string;
+  /** May read and do nothing else, for as long; null of an instance of a release that made none. */
+  readonly readToken: string | null;
 }
 
 const FILE = 'gateway.json';
@@ -14,7 +16,8 @@ const FILE = 'gateway.json';
 /** Writes the file, readable by this user only, in one step. @param pid of the server: a file of another is an old one. */
 export async function writeGatewayFile(stateDir: string, access: GatewayAccess, pid: number): Promise<void> {
   const path = join(stateDir, FILE);
-  await writeFile(`${path}.draft`, `${JSON.stringify({ ...access, pid })}\n`, { mode: 0o600 });
+  const { url, token, readToken: read_token } = access;
+  await writeFile(`${path}.draft`, `${JSON.stringify({ url, token, read_token, pid })}\n`, { mode: 0o600 });
   await rename(`${path}.draft`, path);
 }
 
@@ -26,9 +29,15 @@ export function removeGatewayFile(stateDir: string): Promise<void> {
 /** The gateway beside the server of this process id; null where there is none. */
 export async function readGatewayFile(stateDir: string, pid: number): Promise<GatewayAccess | null> {
   try {
-    const read = JSON.parse(await readFile(join(stateDir, FILE), 'utf8')) as Partial<GatewayAccess> & { pid?: unknown };
-    if (read.pid !== pid || typeof read.url !== 'string' || typeof read.token !== 'string') return null;
-    return { url: read.url, token: read.token };
+    const {
+      url,
+      token,
+      read_token,
+      pid: of,
+    } = JSON.parse(await readFile(join(stateDir, FILE), 'utf8')) as Record<string, unknown>;
+    // The instance may be of a release that wrote less.
+    if (of !== pid || typeof url !== 'string' || typeof token !== 'string') return null;
+    return { url, token, readToken: typeof read_token === 'string' ? read_token : null };
   } catch {
     // None was started here, or it was broken off.
     return null;

@@ -4,8 +4,7 @@ import { createMemoryBus } from '@coxswain/adapter-memory';
 import { NoHostError, type Session, SessionNotFoundError } from '@coxswain/client';
 import type { SessionStatus } from '@coxswain/protocol';
 import { type LoadedSession, loadSession, statusOf } from '@coxswain/session';
-import { usageError } from '../line/cli-error.ts';
-import { counted } from '../terminal/counted.ts';
+import { recordNotThere } from '../line/record-not-there.ts';
 import type { OpenBus } from './open-bus.ts';
 
 /** A host that lives answers within milliseconds; one that has just started reads the journal first. */
@@ -47,8 +46,7 @@ export async function foldedState(
     const blobs = { get: (sha256: string) => bus.client.blob(sha256), put: memory.blobs.put };
     const { journal, snapshots, publisher } = memory;
     const loaded = await loadSession({ journal, snapshots, blobs, publisher }, session.ref, true);
-    if (Number.isFinite(at) && loaded.n < at)
-      throw usageError(`--at ${at}: the session has ${counted(loaded.n, 'record')}`);
+    if (Number.isFinite(at) && loaded.n < at) throw recordNotThere(`--at ${at}`, loaded.n);
     return { state: loaded.actor.state, n: loaded.n, at: loaded.at };
   } finally {
     memory.close();

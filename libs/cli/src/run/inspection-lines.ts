@@ -1,14 +1,18 @@
 /** The messages of an inspection, one JSON object a line. */
 import { once } from 'node:events';
 import { GENESIS_HASH, type JournalRecord } from '@coxswain/protocol';
-import { ChainBrokenError, readRecord, SessionInspector, sha256Hex } from '@coxswain/session';
-import { CliError, EXIT, type ExitCode, usageError } from '../line/cli-error.ts';
-import { counted } from '../terminal/counted.ts';
+import { ChainBrokenError, type InspectionMessage, readRecord, SessionInspector, sha256Hex } from '@coxswain/session';
+import { CliError, EXIT, type ExitCode } from '../line/cli-error.ts';
+import { recordNotThere } from '../line/record-not-there.ts';
 import type { OpenJournal } from './journal-source.ts';
 
 /** Prints what a record adds. A slow reader is waited for. */
 export async function printInspection(inspector: SessionInspector, record: JournalRecord): Promise<void> {
-  for (const message of inspector.take(record))
+  await print(inspector.take(record));
+}
+
+async function print(messages: Iterable<InspectionMessage>): Promise<void> {
+  for (const message of messages)
     if (!process.stdout.write(`${JSON.stringify(message)}\n`)) await once(process.stdout, 'drain');
 }
 
@@ -16,6 +20,7 @@ export async function printInspection(inspector: SessionInspector, record: Journ
 export async function printJournal({ records, blobs }: OpenJournal, from = 1): Promise<ExitCode> {
   let inspector: SessionInspector | null = null;
   let hash: string = GENESIS_HASH;
+  let held: InspectionMessage[] = [];
   for await (const bytes of records) {
     const record = await readRecord(bytes, blobs);
     inspector ??= new SessionInspector(record.session_id, { from });
@@ -25,7 +30,11 @@ export async function printJournal({ records, blobs }: OpenJournal, from = 1): P
         `record ${record.n} of ${record.session_id} does not follow record ${inspector.n}: one of them was changed`,
       );
     hash = sha256Hex(bytes);
-    await printInspection(inspector, record);
+    // The machine before the first record that is told is told with that: whether there is one is seen then.
+    await print(held);
+    held = [];
+    if (record.n < from) held = [...inspector.take(record)];
+    else await print(inspector.take(record));
   }
   const n = inspector?.n ?? 0;
   if (n === 0)
@@ -34,6 +43,6 @@ export async function printJournal({ records, blobs }: OpenJournal, from = 1): P
       'record_unreadable',
       'record_unreadable: it holds no record; give a file that cox export has written',
     );
-  if (from > n) throw usageError(`--from ${from}: the journal has ${counted(n, 'record')}`);
+  if (from > n) throw recordNotThere(`--from ${from}`, n);
   return EXIT.ok;
 }

@@ -11,7 +11,7 @@ import { linesOf } from '@coxswain/session';
 import { consoleAddress } from '../instance/console-folder.ts';
 import { startEmbedded } from '../instance/embedded.ts';
 import type { BusAddress } from '../instance/find-bus.ts';
-import { type GatewayAccess, readGatewayFile } from '../instance/gateway-file.ts';
+import { readGatewayFile } from '../instance/gateway-file.ts';
 import { type OpenBus, withBusOnce } from '../instance/open-bus.ts';
 import { startViewer } from '../instance/own-gateway.ts';
 import { findSession } from '../instance/resolve-session.ts';
@@ -19,6 +19,7 @@ import { typedIn } from '../instance/state-dir.ts';
 import { stopSignal } from '../instance/stop-signal.ts';
 import { EXIT, type ExitCode } from '../line/cli-error.ts';
 import type { Invocation } from '../line/command-spec.ts';
+import { recordNotThere } from '../line/record-not-there.ts';
 import { standardStreams } from '../terminal/streams.ts';
 import { importTo, readableFile } from './import-file.ts';
 
@@ -41,7 +42,7 @@ export function showSession(invocation: Invocation, wanted: ShownMachine): Promi
     withScratch(async (folder) => {
       const copy = join(folder, 'journal.jsonl');
       const shown = await withBusOnce(invocation, false, async (bus) => {
-        const session = await present(bus, wanted.asked);
+        const session = await present(bus, wanted);
         if (bus.address === null) {
           await pipeline(lines(session.export()), createWriteStream(copy, { mode: 0o600 }));
           return null;
@@ -51,6 +52,12 @@ export function showSession(invocation: Invocation, wanted: ShownMachine): Promi
       return shown ?? showJournal(invocation, copy, wanted, told);
     }),
   );
+}
+
+/** Where it is shown, and a token that may read and do nothing else: whoever is handed the address can only look. */
+interface Showing {
+  readonly url: string;
+  readonly token: string;
 }
 
 /** Serves the console of an exported journal. */
@@ -111,7 +118,8 @@ function showJournal(
     try {
       const nats = { servers: server.url, token: server.token };
       const request = { lines: () => linesOf(createReadStream(path)), tenant: DEFAULT_TENANT };
-      const { ref } = await importTo(nats, request, () => undefined);
+      const { ref, records } = await importTo(nats, request, () => undefined);
+      requireRecord(from, records);
       if (told.aborted) return EXIT.detached;
       const viewer = await startViewer({ nats, stateDir, tenant: DEFAULT_TENANT, port });
       const gone = new AbortController();
@@ -121,6 +129,11 @@ function showJournal(
       await server.stop();
     }
   });
+}
+
+/** The viewer opens at a record that there is. */
+function requireRecord(from: number | undefined, newest: number): void {
+  if (from !== undefined && from > newest) throw recordNotThere(`--from ${from}`, newest);
 }
 
 async function withScratch<T>(task: (folder: string) => Promise<T>): Promise<T> {
@@ -141,21 +154,24 @@ async function* lines(exported: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8
 
 const BREAK = Buffer.from('\n');
 
-async function present(bus: OpenBus, asked: string): Promise<BusSession> {
+async function present(bus: OpenBus, { asked, from }: ShownMachine): Promise<BusSession> {
   const session = await findSession(bus.client, asked);
-  if ((await session.lastNumber()) === 0) throw new SessionNotFoundError(session.id);
+  const newest = await session.lastNumber();
+  if (newest === 0) throw new SessionNotFoundError(session.id);
+  requireRecord(from, newest);
   return session;
 }
 
-/** The gateway of the instance on this machine, where it has a console and a token for these sessions; else null. */
-async function runningConsole({ address, stateDir, client }: OpenBus): Promise<GatewayAccess | null> {
+/** The gateway of the instance on this machine, where it has a console and a token to look with; else null. */
+async function runningConsole({ address, stateDir, client }: OpenBus): Promise<Showing | null> {
   if (address?.pid === undefined || client.tenant !== DEFAULT_TENANT) return null;
   const access = await readGatewayFile(stateDir, address.pid);
-  if (access === null) return null;
+  if (access === null || access.readToken === null) return null;
+  const { url, readToken: token } = access;
   try {
-    const page = await fetch(`${access.url}/`, { signal: AbortSignal.timeout(ANSWERS_WITHIN_MS) });
+    const page = await fetch(`${url}/`, { signal: AbortSignal.timeout(ANSWERS_WITHIN_MS) });
     await page.body?.cancel();
-    return page.ok && page.headers.get('content-type')?.startsWith('text/html') ? access : null;
+    return page.ok && page.headers.get('content-type')?.startsWith('text/html') ? { url, token } : null;
   } catch {
     // It is about to end, or has ended without a word: then another one serves.
     return null;
@@ -172,7 +188,7 @@ async function serve(
 ): Promise<ExitCode> {
   try {
     if (told.aborted) return EXIT.detached;
-    tell({ url: viewer.url, token: String(viewer.token) }, sessionId, from);
+    tell({ url: viewer.url, token: String(viewer.readToken) }, sessionId, from);
     standardStreams.err('stop with Ctrl-C\n');
     const lost = aborted(gone).then(() => gone.reason as Error);
     const failure = await Promise.race([aborted(told), viewer.failed, lost]);
@@ -190,7 +206,7 @@ function aborted(signal: AbortSignal): Promise<undefined> {
   });
 }
 
-function tell(access: GatewayAccess, sessionId: string, from: number | undefined): void {
+function tell(access: Showing, sessionId: string, from: number | undefined): void {
   const place = `/sessions/${sessionId}?tab=statechart${from === undefined ? '' : `&at=${from}`}`;
   standardStreams.out(`${consoleAddress(access, place)}\n`);
   const socket = new URL(`/v1/sessions/${sessionId}/inspect`, access.url.replace(/^http/, 'ws'));

@@ -13,12 +13,15 @@ export function SessionHead({
   session,
   story,
   status,
+  isKnown,
   acting,
   ask,
 }: {
   readonly session: SessionHandle;
   readonly story: Story;
   readonly status: SessionStatus | null;
+  /** Whether what is told is what the session is doing, or was doing at the record that is shown. */
+  readonly isKnown: boolean;
   readonly acting: SessionHandle | null;
   readonly ask: Ask;
 }): VNode {
@@ -57,7 +60,8 @@ export function SessionHead({
         </p>
       </div>
       <div class="session-state" aria-live="polite">
-        {state !== null && <StateBadge state={state} stopReason={run?.stop_reason ?? null} />}
+        {!isKnown && <span class="badge idle">catching up</span>}
+        {isKnown && state !== null && <StateBadge state={state} stopReason={run?.stop_reason ?? null} />}
       </div>
       {acting && state !== null && !ended && (
         <div class="buttons">

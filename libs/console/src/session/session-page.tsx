@@ -55,19 +55,21 @@ export function SessionPage({
 }): VNode {
   const { sessionId, tab, at } = place;
   const session = useMemo(() => client.session(sessionId), [client, sessionId]);
-  const { story, records, newest, status, problem } = useSession(session, at);
+  const { story, records, newest, status, catchingUp, problem } = useSession(session, at);
   const { outcome, ask } = useOutcome();
   const may = useMay();
   const mayRun = may('run');
   const [forking, setForking] = useState(false);
   const stepKeys = useRef<StepKeys>({ onStep: null }).current;
   const isLive = at === null || at >= newest;
+  // What has come so far is the past, which nobody can act on, nor mean to fork at.
+  const isNow = isLive && catchingUp === null;
   const ended = story.state !== null && hasEnded(story.state);
   const setAt = useCallback((next: number | null) => goTo({ ...place, at: next }), [goTo, place]);
   const setTab = useCallback((next: Tab) => goTo({ ...place, tab: next }), [goTo, place]);
 
   const fork = useCallback(async () => {
-    if (forking || newest === 0 || !mayRun) return;
+    if (forking || newest === 0 || !mayRun || (isLive && !isNow)) return;
     setForking(true);
     const from = isLive ? newest : (at ?? newest);
     await ask(`forked at record ${from}`, async () => {
@@ -75,7 +77,7 @@ export function SessionPage({
       goTo(sessionPlace(forked.session.id));
     });
     setForking(false);
-  }, [forking, newest, mayRun, isLive, at, ask, session, goTo]);
+  }, [forking, newest, mayRun, isLive, isNow, at, ask, session, goTo]);
 
   const showApproval = useCallback((callId: string) => {
     const card = document.getElementById(`approval-${callId}`);
@@ -102,7 +104,7 @@ export function SessionPage({
     };
   }, [keys, stepKeys, setTab, setAt, isLive, at, newest, fork, story.approvals, showApproval]);
 
-  const acting: SessionHandle | null = isLive ? session : null;
+  const acting: SessionHandle | null = isNow ? session : null;
   const controls = {
     cancelCall:
       acting && may('steer')
@@ -113,13 +115,21 @@ export function SessionPage({
   };
   return (
     <div class="session">
-      <SessionHead session={session} story={story} status={status} acting={mayRun ? acting : null} ask={ask} />
+      <SessionHead
+        session={session}
+        story={story}
+        status={status}
+        isKnown={isNow || !isLive}
+        acting={mayRun ? acting : null}
+        ask={ask}
+      />
       <TimeSlider
         at={isLive ? null : at}
         newest={newest}
+        catchingUp={catchingUp}
         time={story.at}
         onChange={setAt}
-        onFork={mayRun ? () => void fork() : null}
+        onFork={mayRun && (isNow || !isLive) ? () => void fork() : null}
       />
       {problem !== null && (
         <p class="notice error" role="alert">
@@ -130,12 +140,13 @@ export function SessionPage({
       <div class="session-body">
         <div class="session-main" id="session-view" role="tabpanel" aria-labelledby={`tab-${tab}`}>
           <Boundary key={tab}>
-            {tab === 'transcript' && (
+            {tab === 'transcript' && catchingUp?.n === 0 && <p class="empty">Reads what was said …</p>}
+            {tab === 'transcript' && catchingUp?.n !== 0 && (
               <Transcript
                 key={sessionId}
                 entries={story.entries}
-                isLive={isLive}
-                isAnswering={isLive && story.state !== null && stateName(story.state) === ANSWERING}
+                isLive={isNow}
+                isAnswering={isNow && story.state !== null && stateName(story.state) === ANSWERING}
                 controls={controls}
               />
             )}
@@ -160,7 +171,7 @@ export function SessionPage({
         </aside>
       </div>
       <OutcomeLine outcome={outcome} />
-      {isLive && may(ended ? 'run' : 'steer') && <SteeringBox session={session} hasEnded={ended} ask={ask} />}
+      {isNow && may(ended ? 'run' : 'steer') && <SteeringBox session={session} hasEnded={ended} ask={ask} />}
       {!isLive && (
         <p class="past-note">
           This is the session after record {at}.{' '}

@@ -7,6 +7,7 @@ import { sliderStep } from './slider-step.ts';
 export function TimeSlider({
   at,
   newest,
+  catchingUp,
   time,
   onChange,
   onFork,
@@ -14,13 +15,15 @@ export function TimeSlider({
   /** The record that is shown; null for what happens now. */
   readonly at: number | null;
   readonly newest: number;
+  /** How far the past has come; null where it has come whole. */
+  readonly catchingUp: { readonly n: number; readonly of: number | null } | null;
   readonly time: string;
   readonly onChange: (at: number | null) => void;
   /** Null where nothing may be forked. */
   readonly onFork: (() => void) | null;
 }): VNode {
   const shown = at === null ? newest : Math.min(at, newest);
-  const what = at === null ? `live, record ${newest}` : `record ${shown} of ${newest}`;
+  const what = at === null ? nowText(newest, catchingUp) : `record ${shown} of ${newest}`;
   return (
     <div class={at === null ? 'slider' : 'slider past'}>
       <button
@@ -66,4 +69,9 @@ export function TimeSlider({
       )}
     </div>
   );
+}
+
+function nowText(newest: number, catchingUp: { readonly n: number; readonly of: number | null } | null): string {
+  if (catchingUp === null) return `live, record ${newest}`;
+  return catchingUp.of === null ? 'catching up …' : `catching up, record ${catchingUp.n} of ${catchingUp.of}`;
 }

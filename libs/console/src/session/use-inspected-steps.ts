@@ -12,6 +12,8 @@ const PASSING: ReadonlySet<string> = new Set([
   'nats_unreachable',
   'too_many_watchers',
   'rate_limited',
+  // Where it was deleted and begun anew, or another gateway has not heard of its newest record yet.
+  'record_not_there',
 ] satisfies ErrorCode[]);
 
 /** The steps so far; null before any are known, and where they cannot be had. */

@@ -14,6 +14,11 @@ export interface FollowedSession {
   readonly newest: number;
   /** What a host says beside the journal: budgets, context, children. Null where none has answered. */
   readonly status: SessionStatus | null;
+  /**
+   * Until the records that there were when the page was opened have come: what is told so far is the past, and not what the session is
+   * doing. `of` is null until the gateway has said how many there are. Null once they have come.
+   */
+  readonly catchingUp: { readonly n: number; readonly of: number | null } | null;
   /** Why nothing more comes; null while it does. */
   readonly problem: string | null;
 }
@@ -25,12 +30,14 @@ export function useSession(session: SessionHandle, at: number | null): FollowedS
   const [live, setLive] = useState<Story>(() => new Storyteller().story);
   const [status, setStatus] = useState<SessionStatus | null>(null);
   const [problem, setProblem] = useState<string | null>(null);
+  const [of, setOf] = useState<number | null>(null);
   const records = useRef<JournalRecord[]>([]);
 
   useEffect(() => {
     const leaving = new AbortController();
     const teller = new Storyteller();
     records.current = [];
+    setOf(null);
     // However much comes, the page is drawn once a frame.
     let frame = 0;
     const draw = () => {
@@ -61,11 +68,13 @@ export function useSession(session: SessionHandle, at: number | null): FollowedS
     // One that is not there is waited for, which looks like one that says nothing.
     session.newest().then(
       (record) => {
-        if (record === null && records.current.length === 0 && !leaving.signal.aborted)
+        if (leaving.signal.aborted) return;
+        setOf(record?.n ?? 0);
+        if (record === null && records.current.length === 0)
           setProblem(`There is no session ${session.id}. Should it be started, it will show here.`);
       },
-      // What is wrong with reading it is told by following it.
-      () => undefined,
+      // What is wrong with reading it is told by following it; how far that has come is not known then.
+      () => leaving.signal.aborted || setOf(0),
     );
     follow().then(
       () => leaving.signal.aborted || setProblem('the gateway has ended the stream'),
@@ -81,5 +90,6 @@ export function useSession(session: SessionHandle, at: number | null): FollowedS
   const isPast = at !== null && at < live.n;
   // Told anew for each record that is chosen, and not for what comes meanwhile.
   const past = useMemo(() => (isPast ? storyUpTo(records.current, at) : null), [isPast, at]);
-  return { story: past ?? live, records: records.current, newest: live.n, status, problem };
+  const catchingUp = of === null || live.n < of ? { n: live.n, of } : null;
+  return { story: past ?? live, records: records.current, newest: live.n, status, catchingUp, problem };
 }

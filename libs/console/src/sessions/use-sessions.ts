@@ -21,7 +21,10 @@ const REST = 5;
 /** Hosts that are asked at a time. */
 const ASKED = 16;
 const PAGE = 50;
-const SESSIONS_MAX = 500;
+/** What a gateway gives at once. */
+const AT_ONCE = 500;
+/** As many as a page can show: whoever seeks an older one finds it by its id in the address, or with `cox sessions`. */
+const SESSIONS_MAX = 5_000;
 
 /** Reads the list again and again. @param onRefused is told where the token is not taken any more */
 export function useSessions(client: SessionsClient, onRefused: () => void): SessionsFeed {
@@ -40,12 +43,12 @@ export function useSessions(client: SessionsClient, onRefused: () => void): Sess
       clearTimeout(waiting);
       const begun = performance.now();
       try {
-        const page = await client.listSessions({ details: known.length === 0, limit });
-        known = await withDetails(client, page.sessions, known);
+        const { sessions, more } = await readSessions(client, limit, known.length === 0);
+        known = await withDetails(client, sessions, known);
         if (left) return;
         setRead({
           sessions: known,
-          more: page.next_cursor !== null && limit < SESSIONS_MAX,
+          more: more && limit < SESSIONS_MAX,
           problem: null,
           loaded: true,
         });
@@ -70,6 +73,28 @@ export function useSessions(client: SessionsClient, onRefused: () => void): Sess
     };
   }, [client, limit, onRefused]);
   return { ...read, showMore: () => setLimit(Math.min(SESSIONS_MAX, limit * 2)) };
+}
+
+/** The newest, as many as are wanted, page by page. A session that is written to meanwhile may come twice: the first counts. */
+export async function readSessions(
+  client: Pick<SessionsClient, 'listSessions'>,
+  wanted: number,
+  details: boolean,
+): Promise<{ readonly sessions: readonly ListedSession[]; readonly more: boolean }> {
+  const found = new Map<string, ListedSession>();
+  let cursor: string | undefined;
+  do {
+    const limit = Math.min(AT_ONCE, wanted - found.size);
+    // Of many, hosts are asked a few at a time, later.
+    const page = await client.listSessions({
+      details: details && cursor === undefined && limit <= PAGE,
+      limit,
+      cursor,
+    });
+    for (const session of page.sessions) if (!found.has(session.session_id)) found.set(session.session_id, session);
+    cursor = page.next_cursor ?? undefined;
+  } while (cursor !== undefined && found.size < wanted);
+  return { sessions: [...found.values()], more: cursor !== undefined };
 }
 
 /** Hosts are asked for those that were written to since, and no others. */

@@ -12,6 +12,12 @@ import { SocketQuery, serveSocket } from '../socket/serve-socket.ts';
 import { OfSession, PROBLEMS } from './route-schemas.ts';
 import { sessionOf } from './session-routes.ts';
 
+const SOCKET = '/v1/sessions/:session_id/ws';
+const INSPECT = '/v1/sessions/:session_id/inspect';
+
+/** Their addresses. */
+export const SOCKET_ROUTES: ReadonlySet<string> = new Set([SOCKET, INSPECT]);
+
 /** Prepares the app for them: before any route is added. */
 export async function prepareSockets(app: App, refuseUpgrade: (socket: Duplex) => void): Promise<void> {
   await app.register(websocket, {
@@ -38,7 +44,7 @@ export async function prepareSockets(app: App, refuseUpgrade: (socket: Duplex) =
 export function socketRoutes(app: App, context: GatewayContext): void {
   app.route({
     method: 'GET',
-    url: '/v1/sessions/:session_id/ws',
+    url: SOCKET,
     config: { scope: 'read' },
     schema: {
       operationId: 'socket',
@@ -60,7 +66,7 @@ export function socketRoutes(app: App, context: GatewayContext): void {
   });
   app.route({
     method: 'GET',
-    url: '/v1/sessions/:session_id/inspect',
+    url: INSPECT,
     config: { scope: 'read' },
     schema: {
       operationId: 'inspect',

@@ -13,7 +13,7 @@ import { catchUpPages } from '../feed/journal-pages.ts';
 import type { FeedItem } from '../feed/session-feed.ts';
 import { watchFeed } from '../feed/watch-feed.ts';
 import { type GatewayContext, principalOf } from '../gateway-context.ts';
-import { problemFrom } from '../problem.ts';
+import { Problem, problemFrom } from '../problem.ts';
 import { FIRST_RECORD_SCHEMA, FirstRecord } from '../routes/route-schemas.ts';
 import { HeldSocket } from './held-socket.ts';
 
@@ -30,6 +30,9 @@ export const InspectQuery = z.strictObject({
 });
 /** See {@link InspectQuery}. */
 export type InspectQuery = z.infer<typeof InspectQuery>;
+
+/** The journal is not as it was folded, or was never sound. */
+const OTHERWISE: ReadonlySet<string> = new Set(['replay_diverged', 'chain_broken', 'machine_version_unknown']);
 
 /** Records that are folded without being told before others have their turn. */
 const FOLDED_AT_ONCE = 64;
@@ -48,17 +51,37 @@ export async function serveInspector(
   try {
     leave = context.inspectors.take(principalOf(request));
     seat = context.feeds.join(session, principalOf(request), 'inspector');
-    const from = query.from === 'newest' ? Math.max(1, await session.lastNumber()) : query.from;
-    const inspector = new SessionInspector(session.id, { from, context: query.context === 'true' });
+    // What the feed has read counts, too: a replica that is asked may lag behind it.
+    const newest = Math.max(await session.lastNumber(), seat.feed.newest);
+    const from = query.from === 'newest' ? Math.max(1, newest) : query.from;
+    // The next one is waited for: so ask those who were cut off behind the newest.
+    if (from > newest + 1)
+      throw new Problem('record_not_there', `from: ${from} is behind the end: the newest record is ${newest}`, {
+        field: 'from',
+      });
+    // A record before the first that is told is folded, too: it says where the machine stands.
+    const after = context.folds.before(session.ref, from - 1) ?? undefined;
+    const inspector = new SessionInspector(session.id, { from, context: query.context === 'true', after });
+    const pageFrom = catchUpPages(context.pages, session);
     await watchFeed(
       seat.feed,
       { write: (item) => write(context, held, inspector, item) },
-      // The machine is folded from the first record, whichever is told first.
-      { from: 1, deltas: false, signal: held.signal, readPage: catchUpPages(context.pages, session) },
+      {
+        // The machine is folded from the first record, or from where it was before, whichever is told first.
+        from: inspector.n + 1,
+        deltas: false,
+        signal: held.signal,
+        readPage: (next) => {
+          // Where pages end the next one is found without counting.
+          if (inspector.n === next - 1 && inspector.n > 0) context.folds.keep(session.ref, inspector.fold);
+          return pageFrom(next);
+        },
+      },
     );
     held.end(held.signal.reason, false);
   } catch (error) {
     const problem = problemFrom(error);
+    if (OTHERWISE.has(problem.code)) context.folds.forget(session.ref);
     if (problem.status === 500) context.log.error({ error, session: session.id }, 'a session could not be inspected');
     held.end(problem, false);
   } finally {

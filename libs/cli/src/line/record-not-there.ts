@@ -1,0 +1,17 @@
+/** What is said where a record is asked for that a journal does not have: the same of a session, a file and a pipe. */
+import { CliError, EXIT } from './cli-error.ts';
+
+/**
+ * Makes the error.
+ * @param asked the flag as it was typed: `--from 12`.
+ * @param newest the number of the journal's last record.
+ * @param canFollow whether `--follow` would wait for the next one.
+ */
+export function recordNotThere(asked: string, newest: number, canFollow = false): CliError {
+  const more = canFollow ? `; --follow --from ${newest + 1} waits for the next` : '';
+  return new CliError(
+    EXIT.usage,
+    'record_not_there',
+    `record_not_there: ${asked} is behind the end: the newest record is ${newest}${more}`,
+  );
+}

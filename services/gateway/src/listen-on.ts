@@ -1,0 +1,48 @@
+/** Where a gateway listens, and what is told of an address at which it cannot. */
+import type { App } from './create-app.ts';
+
+/** What a gateway cannot be started with. */
+export class GatewayOptionError extends Error {
+  override readonly name = 'GatewayOptionError';
+  readonly code = 'gateway_option_invalid';
+}
+
+/** Something listens already where the gateway was to. */
+export class ListenPortInUseError extends Error {
+  override readonly name = 'ListenPortInUseError';
+  readonly code = 'port_in_use';
+}
+
+/**
+ * Listens.
+ * @param port 0 for a free one.
+ * @throws ListenPortInUseError; GatewayOptionError where the address is not one of this machine, or not for this user.
+ */
+export async function listenOn(app: Pick<App, 'listen'>, host: string, port: number): Promise<void> {
+  try {
+    await app.listen({ host, port });
+  } catch (error) {
+    throw troubleOf(error, host, port);
+  }
+}
+
+function troubleOf(error: unknown, host: string, port: number): unknown {
+  const where = `${host.includes(':') ? `[${host}]` : host}:${port}`;
+  switch ((error as { readonly code?: unknown }).code) {
+    case 'EADDRINUSE':
+      return new ListenPortInUseError(`the gateway cannot listen at ${where}: port ${port} is taken there`, {
+        cause: error,
+      });
+    case 'EACCES':
+      return new GatewayOptionError(`the gateway cannot listen at ${where}: this user may not use port ${port}`, {
+        cause: error,
+      });
+    case 'EADDRNOTAVAIL':
+    case 'ENOTFOUND':
+      return new GatewayOptionError(`the gateway cannot listen at ${where}: this machine has no such address`, {
+        cause: error,
+      });
+    default:
+      return error;
+  }
+}

@@ -1,0 +1,54 @@
+/**
+ * Machines of sessions as they stood in the middle of their journals, so that who inspects a long session goes on from there and
+ * does not fold it from its first record again. What is kept is a cache of the journal's fold: states do not change once they are
+ * made, and what is left out here costs time alone.
+ */
+import type { InspectedFold } from '@coxswain/session';
+
+interface Ref {
+  readonly tenant: string;
+  readonly sessionId: string;
+}
+
+/** See the top of the file. */
+export class KeptFolds {
+  readonly #most: number;
+  /** The one that was used last stands last. */
+  readonly #folds = new Map<string, InspectedFold>();
+
+  /** @param most sessions of which one is kept. */
+  constructor(most: number) {
+    this.#most = most;
+  }
+
+  /** A fold from which record `from` can be reached; null where none is kept. */
+  before(ref: Ref, from: number): InspectedFold | null {
+    const fold = this.#folds.get(key(ref));
+    if (fold === undefined || fold.n >= from) return null;
+    this.#put(ref, fold);
+    return fold;
+  }
+
+  /** Keeps a fold, where none of a later record is kept. */
+  keep(ref: Ref, fold: InspectedFold): void {
+    const known = this.#folds.get(key(ref));
+    if (fold.n > (known?.n ?? 0)) this.#put(ref, fold);
+  }
+
+  /** Keeps nothing of a session whose journal does not go on as it was folded. */
+  forget(ref: Ref): void {
+    this.#folds.delete(key(ref));
+  }
+
+  #put(ref: Ref, fold: InspectedFold): void {
+    this.#folds.delete(key(ref));
+    this.#folds.set(key(ref), fold);
+    if (this.#folds.size <= this.#most) return;
+    const [oldest] = this.#folds.keys();
+    if (oldest !== undefined) this.#folds.delete(oldest);
+  }
+}
+
+function key({ tenant, sessionId }: Ref): string {
+  return `${tenant}/${sessionId}`;
+}

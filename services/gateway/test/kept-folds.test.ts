@@ -1,0 +1,33 @@
+/** Which folds are kept for who inspects a session next. */
+import type { InspectedFold } from '@coxswain/session';
+import { emptyState } from '@coxswain/turn';
+import { expect, test } from 'vitest';
+import { KeptFolds } from '../src/socket/kept-folds.ts';
+
+const ref = (sessionId: string, tenant = 'red') => ({ tenant, sessionId });
+const fold = (sessionId: string, n: number): InspectedFold => ({
+  sessionId,
+  n,
+  state: emptyState(sessionId),
+  machine: undefined,
+});
+
+test('the latest of a session is kept, and is of use to who wants a record behind it', () => {
+  const kept = new KeptFolds(4);
+  kept.keep(ref('a'), fold('a', 20));
+  kept.keep(ref('a'), fold('a', 10));
+  expect(kept.before(ref('a'), 21)?.n).toBe(20);
+  expect(kept.before(ref('a'), 20)).toBeNull();
+  expect(kept.before(ref('a', 'blue'), 21)).toBeNull();
+  kept.forget(ref('a'));
+  expect(kept.before(ref('a'), 21)).toBeNull();
+});
+
+test('there is a bound: the one that was not used for longest goes', () => {
+  const kept = new KeptFolds(2);
+  kept.keep(ref('a'), fold('a', 1));
+  kept.keep(ref('b'), fold('b', 1));
+  expect(kept.before(ref('a'), 9)).not.toBeNull();
+  kept.keep(ref('c'), fold('c', 1));
+  expect(['a', 'b', 'c'].filter((id) => kept.before(ref(id), 9) !== null)).toEqual(['a', 'c']);
+});
