@@ -7,6 +7,7 @@ import { describe, expect, it } from 'vitest';
 import { editorsOn } from './kit/acp-editors.ts';
 import { type Editor, type EditorOptions, refused } from './kit/editor.ts';
 import { busAndHost } from './kit/fixture.ts';
+import { httpMcpServer } from './kit/http-mcp-server.ts';
 import { scratchFolder } from './kit/scratch.ts';
 import type { ScriptTurn } from './kit/scripts.ts';
 
@@ -31,6 +32,25 @@ describe('MCP servers of an editor', () => {
       status: 'completed',
       content: [{ content: { text: 'counted one' } }],
     });
+  });
+
+  it('over Streamable HTTP have theirs, and are sent the headers that the editor gives', async () => {
+    const { url, keys } = await httpMcpServer();
+    const editor = await editors.with(
+      [{ calls: [{ tool: 'greeter__greet', args: { name: 'Ada' } }] }, { text: 'Greeted.' }],
+      allowAll,
+    );
+    expect(editor.initialized.agentCapabilities?.mcpCapabilities).toEqual({ http: true, sse: false });
+    const headers = [{ name: 'Authorization', value: 'Bearer of-the-editor' }];
+    const id = await editor.session(await scratchFolder('acp'), {
+      mcpServers: [{ type: 'http', name: 'greeter', url, headers }],
+    });
+    expect(await editor.prompt(id, 'greet')).toMatchObject({ stopReason: 'end_turn' });
+    expect(editor.of('tool_call_update').at(-1)).toMatchObject({
+      status: 'completed',
+      content: [{ content: { text: 'hello Ada' } }],
+    });
+    expect([...keys]).toEqual(['Bearer of-the-editor']);
   });
 
   it('that cannot be used are refused by name', async () => {

@@ -18,7 +18,7 @@ import {
   type PromptResponse,
   RequestError,
 } from '@agentclientprotocol/sdk';
-import { newSessionId, type Session, SessionNotFoundError } from '@coxswain/client';
+import { newSessionId, type Prompted, type Session, SessionNotFoundError } from '@coxswain/client';
 import { SessionId, type StandIns } from '@coxswain/protocol';
 import { VERSION } from '@coxswain/protocol/version';
 import { ACP_BOUNDS } from './acp-bounds.ts';
@@ -27,7 +27,7 @@ import { EditorSession } from './editor-session.ts';
 import { EditorTools, standInsFor } from './editor-tools.ts';
 import { EXTENSION_METHODS } from './extensions.ts';
 import type { LivingBus } from './living-bus.ts';
-import { promptText } from './prompt-text.ts';
+import { promptContent } from './prompt-content.ts';
 import { invalidParams } from './request-errors.ts';
 import { type Beginning, Beginnings, beginningIn } from './session-beginning.ts';
 import { type Offered, SessionSettings } from './session-settings.ts';
@@ -38,7 +38,7 @@ export interface AcpAgentOptions {
   readonly bus: LivingBus;
   readonly offered: Offered;
   /** Sends the start of a session with its first prompt. */
-  start(session: Session, prompt: string, commandId: string, started: Started): Promise<void>;
+  start(session: Session, prompt: Prompted, commandId: string, started: Started): Promise<void>;
 }
 
 /** What one connection has open. */
@@ -72,7 +72,7 @@ export class AcpAgent {
       authMethods: [],
       agentCapabilities: {
         loadSession: true,
-        promptCapabilities: { image: false, audio: false, embeddedContext: true },
+        promptCapabilities: { image: true, audio: false, embeddedContext: true },
         mcpCapabilities: { http: true, sse: false },
         sessionCapabilities: { list: {}, resume: {}, close: {}, delete: {} },
         _meta: { coxswain: { methods, modes: ['finish_step', 'interrupt_immediate', 'audit_only'] } },
@@ -127,7 +127,7 @@ export class AcpAgent {
         `cox acp: ${id} has the MCP servers that it was started with; those named now are not added\n`,
       );
     await open?.close();
-    const settings = new SessionSettings({ ...offered, modes: {} }, true);
+    const settings = new SessionSettings({ ...offered, modes: {} });
     const session = new EditorSession({ id, root: root ?? cwd, bus, client, settings, start: null });
     this.#keep(session);
     try {
@@ -164,14 +164,14 @@ export class AcpAgent {
     isConnected: () => boolean,
   ): Promise<PromptResponse> {
     const session = this.session(sessionId);
-    const text = promptText(prompt);
+    const said = promptContent(prompt);
     // Taken back by the editor is cancelled; an editor that has gone leaves its session at work.
     const cancel = () => {
       if (isConnected()) session.cancel().catch((error: Error) => process.stderr.write(`cox acp: ${error.message}\n`));
     };
     gone.addEventListener('abort', cancel, { once: true });
     try {
-      return await session.prompt(text);
+      return await session.prompt(said);
     } finally {
       gone.removeEventListener('abort', cancel);
     }
