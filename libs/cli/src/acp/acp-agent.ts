@@ -96,7 +96,7 @@ export class AcpAgent {
       start: async (on, prompt, commandId) => {
         const wished = standInsFor(id, this.#capabilities);
         // Served before it is started: its first run has them.
-        const standIns = (await this.#serve(session, client, wished)) ? wished : {};
+        const standIns = (await this.#serve(session, client, wished, 'claims')) ? wished : {};
         const started: Started = { root, mcpServers: servers, settings, standIns };
         await this.#options.start(on, prompt, commandId, started);
       },
@@ -131,7 +131,7 @@ export class AcpAgent {
     const session = new EditorSession({ id, root: root ?? cwd, bus, client, settings, start: null });
     this.#keep(session);
     try {
-      await this.#serve(session, client, this.#named(id, beginning?.standIns ?? {}));
+      await this.#serve(session, client, this.#named(id, beginning?.standIns ?? {}), 'waits');
       await session.load(shows);
     } catch (error) {
       this.#sessions.delete(id);
@@ -218,13 +218,18 @@ export class AcpAgent {
     this.#sessions.set(session.id, session);
   }
 
-  async #serve(session: EditorSession, client: AgentContext, standIns: StandIns): Promise<boolean> {
+  async #serve(
+    session: EditorSession,
+    client: AgentContext,
+    standIns: StandIns,
+    succession: 'claims' | 'waits',
+  ): Promise<boolean> {
     const { id: sessionId, root } = session;
     const { bus } = this.#options;
     const show = session.showInCall.bind(session);
     const tools = new EditorTools({ bus, client, sessionId, root, show });
     await session.hold(tools);
-    return tools.serve(standIns);
+    return tools.serve(standIns, succession);
   }
 
   /** Of the tools that a start has named, those that this editor can serve: a copy of a session names those of another. */

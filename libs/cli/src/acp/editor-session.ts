@@ -173,6 +173,7 @@ export class EditorSession {
       this.#start = null;
       return;
     }
+    await this.#tools?.claim();
     if (hasEnded(this.#state)) {
       const { changes } = this.settings;
       const seen = this.#newest;
