@@ -42,7 +42,8 @@ describe('a session that is loaded', () => {
     ]);
     expect(second.text('user_message_chunk')).toBe('look');
     expect(second.of('tool_call_update').at(-1)).toMatchObject({ status: 'completed' });
-    expect(loaded?.configOptions).toMatchObject([{ id: 'model', category: 'model', options: [{}] }]);
+    // Its own model, and the one that this editor is offered.
+    expect(loaded?.configOptions).toMatchObject([{ id: 'model', category: 'model', options: [{}, {}] }]);
     expect(await second.prompt(id, 'look again')).toMatchObject({ stopReason: 'end_turn' });
     expect(second.text()).toBe('I have looked.And again.');
   });
@@ -148,10 +149,14 @@ describe('two editors on one session', () => {
 });
 
 describe('modes and models', () => {
-  it('are the persona’s and those that are offered, chosen before the first prompt', async () => {
+  it('are the persona’s and those that are offered, and change from one run to the next', async () => {
     const folder = await scratchFolder('acp');
     const one = await scripted([{ text: 'I am the first.' }]);
-    const other = await scripted([{ match_system: 'gruff', text: 'Hm.' } as never, { text: 'I am the other.' }]);
+    const other = await scripted([
+      { match_system: 'gruff', text: 'Hm.' } as never,
+      { match_system: 'kind', calls: [WAITING_CALL] } as never,
+      { match_system: 'kind', text: 'I am kind.' } as never,
+    ]);
     const persona = join(folder, 'mate.yaml');
     await writeFile(
       persona,
@@ -162,7 +167,7 @@ describe('modes and models', () => {
         modes: { gruff: { prompt: 'You are gruff.' }, kind: { prompt: 'You are kind.' } },
       }),
     );
-    const editor = await editors.open({ args: ['--persona', persona, '--offer-model', other] });
+    const editor = await editors.open({ args: ['--persona', persona, '--offer-model', other, ...RUNS.args] });
     const created = await editor.agent.request(methods.agent.session.new, { cwd: folder, mcpServers: [] });
     const { sessionId } = created;
     expect(created.modes).toMatchObject({
@@ -183,9 +188,52 @@ describe('modes and models', () => {
     await mode('gruff');
     expect(await editor.prompt(sessionId, 'hello')).toMatchObject({ stopReason: 'end_turn' });
     expect(editor.text()).toBe('Hm.');
-    // A session keeps what it was started with.
-    expect(await refused(mode('kind'))).toMatchObject({ message: expect.stringContaining('new session') });
-    expect(await refused(choose('model', one))).toMatchObject({ message: expect.stringContaining('new session') });
+    // The next run is in another mode, on the same model.
+    await mode('kind');
+    const second = editor.prompt(sessionId, 'go on');
+    await editor.shows('the call', () => editor.of('tool_call').length === 1);
+    // What is chosen while a run is under way holds for the one that the next prompt begins.
+    await choose('model', one);
+    await mode('default');
+    const third = editor.prompt(sessionId, 'and now?');
+    await letGo(folder);
+    expect(await second).toMatchObject({ stopReason: 'end_turn', _meta: { coxswain: { run: 2 } } });
+    expect(await third).toMatchObject({ stopReason: 'end_turn', _meta: { coxswain: { run: 3 } } });
+    expect(editor.text()).toBe('Hm.I am kind.I am the first.');
+    expect(await runsOf(sessionId)).toEqual([
+      { model: other, mode: 'gruff' },
+      { model: other, mode: 'kind' },
+      { model: one, mode: undefined },
+    ]);
+  });
+
+  it('that others choose are shown, and are offered to whoever loads the session', async () => {
+    const folder = await scratchFolder('acp');
+    const [one, other] = [await scripted([{ text: 'First.' }]), await scripted([{ text: 'Second.' }])];
+    const editor = await editors.open({ args: ['--model', one] });
+    const sessionId = await editor.session(folder);
+    await editor.prompt(sessionId, 'hello');
+    await fixture.bus.client.session(sessionId).prompt('go on', { model: other, wait: 'accepted' });
+    await editor.shows('the answer', () => editor.text() === 'First.Second.');
+    expect(editor.of('config_option_update').at(-1)).toMatchObject({
+      configOptions: [{ id: 'model', currentValue: other, options: [{ value: one }, { value: other }] }],
+    });
+    const late = await editors.open({ args: ['--model', one] });
+    const loaded = await late.agent.request(methods.agent.session.load, { sessionId, cwd: folder, mcpServers: [] });
+    expect(loaded.configOptions).toMatchObject([{ currentValue: other, options: [{ value: one }, { value: other }] }]);
+  });
+
+  it('stay as they are in a session that idles between jobs, and that is said', async () => {
+    const folder = await scratchFolder('acp');
+    const [one, other] = [await scripted([{ text: 'Done.' }]), await scripted([])];
+    const persona = join(folder, 'porter.yaml');
+    await writeFile(persona, JSON.stringify({ name: 'porter', model: one, prompt: 'You wait.', daemon: {} }));
+    const editor = await editors.open({ args: ['--persona', persona, '--offer-model', other] });
+    const sessionId = await editor.session(folder);
+    await editor.prompt(sessionId, 'hello');
+    const value = other;
+    const chosen = editor.agent.request(methods.agent.session.setConfigOption, { sessionId, configId: 'model', value });
+    expect(await refused(chosen)).toMatchObject({ message: expect.stringContaining('fork this one') });
   });
 });
 
@@ -231,3 +279,13 @@ describe('leaving', () => {
     expect(sessions.map(({ sessionId }) => sessionId)).not.toContain(id);
   });
 });
+
+/** The model and the mode of each run that has begun anew. */
+async function runsOf(id: string): Promise<{ model: string; mode: string | undefined }[]> {
+  const runs: { model: string; mode: string | undefined }[] = [];
+  for await (const { record } of fixture.bus.client.session(id).journal())
+    for (const event of record.events)
+      if (event.type === 'persona_changed')
+        runs.push({ model: event.provision.model.name, mode: event.provision.mode });
+  return runs;
+}

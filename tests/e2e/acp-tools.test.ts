@@ -3,12 +3,18 @@ import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type McpServer, methods, RequestError } from '@agentclientprotocol/sdk';
+import { DEFAULT_TENANT, tenantSubjects } from '@coxswain/protocol';
 import { describe, expect, it } from 'vitest';
 import { editorsOn } from './kit/acp-editors.ts';
+import { cox } from './kit/child.ts';
 import { type Editor, type EditorOptions, refused } from './kit/editor.ts';
 import { busAndHost } from './kit/fixture.ts';
+import { policyFile, serveHooks } from './kit/hook-service.ts';
+import { httpMcpServer } from './kit/http-mcp-server.ts';
+import { endOf } from './kit/journal.ts';
 import { scratchFolder } from './kit/scratch.ts';
 import type { ScriptTurn } from './kit/scripts.ts';
+import { until } from './kit/until.ts';
 
 const fixture = busAndHost();
 const editors = editorsOn(() => fixture.bus);
@@ -31,6 +37,25 @@ describe('MCP servers of an editor', () => {
       status: 'completed',
       content: [{ content: { text: 'counted one' } }],
     });
+  });
+
+  it('over Streamable HTTP have theirs, and are sent the headers that the editor gives', async () => {
+    const { url, keys } = await httpMcpServer();
+    const editor = await editors.with(
+      [{ calls: [{ tool: 'greeter__greet', args: { name: 'Ada' } }] }, { text: 'Greeted.' }],
+      allowAll,
+    );
+    expect(editor.initialized.agentCapabilities?.mcpCapabilities).toEqual({ http: true, sse: false });
+    const headers = [{ name: 'Authorization', value: 'Bearer of-the-editor' }];
+    const id = await editor.session(await scratchFolder('acp'), {
+      mcpServers: [{ type: 'http', name: 'greeter', url, headers }],
+    });
+    expect(await editor.prompt(id, 'greet')).toMatchObject({ stopReason: 'end_turn' });
+    expect(editor.of('tool_call_update').at(-1)).toMatchObject({
+      status: 'completed',
+      content: [{ content: { text: 'hello Ada' } }],
+    });
+    expect([...keys]).toEqual(['Bearer of-the-editor']);
   });
 
   it('that cannot be used are refused by name', async () => {
@@ -149,6 +174,89 @@ describe('files of an editor', () => {
       .filter(({ status }) => status === 'completed')
       .map(({ content }) => (content?.[0]?.type === 'content' ? content[0].content : null));
     expect(results).toMatchObject([{ text: 'not saved\n' }, { text: 'saved\n' }, { text: 'not saved\n' }]);
+  });
+
+  it('that it has changed are told to file_edited hooks, as those that a host changes', async () => {
+    const root = await scratchFolder('acp');
+    const told = join(root, 'told');
+    const policy = await policyFile(`
+      import { appendFileSync } from 'node:fs';
+      export default { file_edited: ({ path }) => appendFileSync(${JSON.stringify(told)}, path + '\\n') };
+    `);
+    const hooks = await serveHooks(fixture.bus, policy, 'told-of-edits');
+    try {
+      await fixture.host.says(/"service":"told-of-edits".*hooks are registered/);
+      const buffers = new Map([[join(root, 'a.txt'), 'one\n']]);
+      const editor = await editorWithBuffers(
+        [
+          {
+            calls: [
+              { tool: 'edit_file', args: { path: 'a.txt', old_text: 'one', new_text: 'two' } },
+              { tool: 'write_file', args: { path: join(root, 'sub/b.txt'), content: 'new\n' } },
+              { tool: 'edit_file', args: { path: 'c.txt', old_text: 'nothing', new_text: 'there' } },
+            ],
+          },
+          { text: 'Done.' },
+        ],
+        buffers,
+      );
+      const id = await editor.session(root);
+      await editor.prompt(id, 'edit');
+      expect((await readFile(told, 'utf8')).split('\n').sort()).toEqual(['', 'a.txt', 'sub/b.txt']);
+      const edited = (await endOf(fixture.bus, id)).of('files_edited');
+      expect(edited.map(({ call_id, paths }) => [call_id, paths]).sort()).toEqual([
+        ['c1_1', ['a.txt']],
+        ['c1_2', ['sub/b.txt']],
+      ]);
+    } finally {
+      await hooks.terminate();
+      await cox(['hooks', 'remove', 'told-of-edits', '--nats', fixture.bus.natsUrl]);
+      await fixture.host.says(/"service":"told-of-edits".*hooks were taken back/);
+    }
+  });
+
+  it('of two editors that have one session open are those of the one that has prompted last, as long as it is there', async () => {
+    const root = await scratchFolder('acp');
+    await writeFile(join(root, 'a.txt'), 'saved\n');
+    const file = (text: string) => new Map([[join(root, 'a.txt'), `${text}\n`]]);
+    // Many calls: one that went astray would be seen.
+    const read = { calls: Array.from({ length: 6 }, () => ({ tool: 'read_file', args: { path: 'a.txt' } })) };
+    const turns = Array.from({ length: 5 }, () => [read, { text: 'Read.' }]).flat();
+    const first = await editorWithBuffers(turns, file('of the first'));
+    const id = await first.session(root);
+    const session = fixture.bus.client.session(id);
+    const readIn = async (prompt: () => Promise<unknown>) => {
+      const { n = 0 } = (await session.newest()) ?? {};
+      await prompt();
+      const texts = new Set<string>();
+      for await (const { record } of session.journal({ from: n + 1 }))
+        for (const event of record.events)
+          if (event.type === 'call_ended')
+            texts.add(event.result.content.map((part) => 'text' in part && part.text).join());
+      return [...texts];
+    };
+    expect(await readIn(() => first.prompt(id, 'read'))).toEqual(['of the first\n']);
+    const second = await editorWithBuffers(turns, file('of the second'));
+    await second.agent.request(methods.agent.session.load, { sessionId: id, cwd: root, mcpServers: [] });
+    // Having it open is not enough.
+    const byAnother = async () => {
+      const { receipt } = await session.prompt('read', { wait: 'accepted' });
+      await session.result({ after: receipt?.n as number });
+    };
+    expect(await readIn(byAnother)).toEqual(['of the first\n']);
+    expect(await readIn(() => second.prompt(id, 'read'))).toEqual(['of the second\n']);
+    expect(await readIn(() => first.prompt(id, 'read'))).toEqual(['of the first\n']);
+    const served = `editor_${id}_read_file`;
+    const serving = new Map<string, string>();
+    const beats = fixture.bus.bare.subscribe(tenantSubjects.toolBeats(DEFAULT_TENANT, served), {
+      callback: (_error, message) =>
+        void serving.set(message.subject, message.json<{ readonly state: string }>().state),
+    });
+    await until('that both are heard', () => [...serving.values()].sort().join() === 'serving,standby');
+    await first.leave();
+    await until('that the second takes its place', () => [...serving.values()].sort().join() === 'gone,serving');
+    beats.unsubscribe();
+    expect(await readIn(byAnother)).toEqual(['of the second\n']);
   });
 
   it('are nobody’s but their session’s', async () => {

@@ -2,9 +2,9 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { methods } from '@agentclientprotocol/sdk';
-import { textOf } from '@coxswain/protocol';
+import { textOf, type UserMessage } from '@coxswain/protocol';
 import { describe, expect, it } from 'vitest';
-import { editorsOn } from './kit/acp-editors.ts';
+import { editorsOn, letGo, WAITING_CALL } from './kit/acp-editors.ts';
 import { refused } from './kit/editor.ts';
 import { busAndHost } from './kit/fixture.ts';
 import { scratchFolder } from './kit/scratch.ts';
@@ -25,7 +25,10 @@ describe('a prompt', () => {
     expect(editor.initialized).toMatchObject({
       protocolVersion: 1,
       agentInfo: { name: 'coxswain' },
-      agentCapabilities: { loadSession: true, promptCapabilities: { image: false, embeddedContext: true } },
+      agentCapabilities: {
+        loadSession: true,
+        promptCapabilities: { image: true, audio: false, embeddedContext: true },
+      },
     });
     const id = await editor.session(await scratchFolder('acp'));
     const response = await editor.prompt(id, 'hello');
@@ -101,24 +104,65 @@ describe('a prompt', () => {
     expect(first).toBe('Look at [b.ts](file:///w/b.ts)\n\nfile:///w/a.ts\n```\nconst answer = 42;\n```\n\n');
   });
 
+  it('has its images, in the first and in later ones, and in one that comes while a run is under way', async () => {
+    const editor = await editors.with(
+      [{ text: 'Seen.' }, { calls: [WAITING_CALL] }, { text: 'Seen again.' }, { text: 'And this.' }],
+      { args: ['--allow', 'run_command'] },
+    );
+    const root = await scratchFolder('acp');
+    const id = await editor.session(root);
+    const show = (text: string) =>
+      editor.agent.request(methods.agent.session.prompt, {
+        sessionId: id,
+        prompt: [
+          { type: 'text', text },
+          { type: 'image', data: PIXEL, mimeType: 'image/png', uri: 'file:///shots/pixel.png' },
+        ],
+      });
+    expect(await show('First: ')).toMatchObject({ stopReason: 'end_turn' });
+    const second = show('Second: ');
+    await editor.shows('the call', () => editor.of('tool_call').length === 1);
+    const third = show('Third: ');
+    await letGo(root);
+    expect(await second).toMatchObject({ _meta: { coxswain: { run: 2 } } });
+    expect(await third).toMatchObject({ _meta: { coxswain: { run: 3 } } });
+    const file = { type: 'file', media_type: 'image/png', filename: 'pixel.png', data: PIXEL };
+    expect(await messages(id)).toEqual(
+      ['First: ', 'Second: ', 'Third: '].map((text) => ({ role: 'user', content: [{ type: 'text', text }, file] })),
+    );
+  });
+
   it('is refused by name where it cannot be taken', async () => {
     const editor = await editors.with([{ text: 'One.' }]);
     const id = await editor.session(await scratchFolder('acp'));
     const prompt = (block: object) =>
       refused(editor.agent.request(methods.agent.session.prompt, { sessionId: id, prompt: [block] as never }));
-    expect(await prompt({ type: 'image', data: 'aGk=', mimeType: 'image/png' })).toMatchObject({
+    expect(await prompt({ type: 'audio', data: 'aGk=', mimeType: 'audio/wav' })).toMatchObject({
       code: -32_602,
-      message: expect.stringContaining('prompt.0: image cannot be taken'),
+      message: expect.stringContaining('prompt.0: audio cannot be taken'),
     });
+    const picture = (data: string, mimeType = 'image/png') => prompt({ type: 'image', data, mimeType });
+    expect(await picture('aGk=')).toMatchObject({ message: expect.stringContaining('it is not image/png') });
+    expect(await picture('no base64')).toMatchObject({ message: expect.stringContaining('prompt.0.data') });
+    expect(await picture('aGk=', 'image/tiff')).toMatchObject({ message: expect.stringContaining('not image/tiff') });
+    const large = Buffer.concat([Buffer.from(PIXEL, 'base64'), Buffer.alloc(256 * 1024)]).toString('base64');
+    expect(await picture(large)).toMatchObject({ data: { code: 'body_too_large', field: 'prompt' } });
     expect(await prompt({ type: 'text', text: '  ' })).toMatchObject({ code: -32_602, data: { code: 'empty_body' } });
     expect(await refused(editor.prompt('nowhere', 'hello'))).toMatchObject({ code: -32_002 });
   });
 });
 
 /** What a session was told, as its journal has it. */
-async function prompts(id: string): Promise<string[]> {
-  const told: string[] = [];
+async function messages(id: string): Promise<UserMessage[]> {
+  const told: UserMessage[] = [];
   for await (const { record } of fixture.bus.client.session(id).journal())
-    for (const event of record.events) if (event.type === 'prompt_received') told.push(...event.messages.map(textOf));
+    for (const event of record.events) if (event.type === 'prompt_received') told.push(...event.messages);
   return told;
 }
+
+async function prompts(id: string): Promise<string[]> {
+  return (await messages(id)).map(textOf);
+}
+
+/** An image of one pixel. */
+const PIXEL = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';

@@ -1,12 +1,13 @@
 /** AG-UI over the gateway, by the protocol's own client, and by requests that no client would send. */
 
-import { writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type BaseEvent, EventType, HttpAgent, type RunAgentInput } from '@ag-ui/client';
 import { newToken, writeTokens } from '@coxswain/gateway';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { busAndHost } from './kit/fixture.ts';
 import { clientOf, type GatewayUnderTest, startGateway } from './kit/gateway.ts';
+import { servePersona } from './kit/persona-service.ts';
 import { scratchFolder } from './kit/scratch.ts';
 import { type ScriptTurn, scripted } from './kit/scripts.ts';
 import { until } from './kit/until.ts';
@@ -518,6 +519,88 @@ describe('who may', () => {
 });
 
 describe('a persona', () => {
+  test('of a folder that is served works in the sessions of its address: with its prompt, its model and its rules', async () => {
+    const name = `clerk-${crypto.randomUUID().slice(0, 8)}`;
+    const model = await scripted([
+      {
+        match_system: 'You are a clerk',
+        calls: [{ tool: 'write_file', args: { path: 'clerk.txt', content: 'filed' } }],
+      } as ScriptTurn,
+      { text: 'Filed.' },
+    ]);
+    const folder = await scratchFolder('clerk');
+    await writeFile(
+      join(folder, 'persona.yaml'),
+      `name: ${name}\nmodel: ${model}\npermissions: {rules: [{tool: write_file, action: allow}]}\n`,
+    );
+    await writeFile(join(folder, 'prompt.md'), 'You are a clerk.\n');
+    const served = await servePersona(fixture.bus, folder);
+    try {
+      await until('that the host knows of it', async () => {
+        const { agent, told } = agentOn(undefined, `/v1/agui/${name}`);
+        agent.addMessage(user('File it.'));
+        const { result } = await agent
+          .runAgent({ forwardedProps: { start: { root } } })
+          .catch(() => ({ result: undefined }));
+        if (told.at(-1)?.code === 'persona_not_found') return false;
+        expect(result).toMatchObject({ stop_reason: 'end_turn', text: 'Filed.' });
+        expect(agent.state).toMatchObject({ persona: name, model });
+        expect(typesOf(told)).toContain(EventType.TOOL_CALL_RESULT);
+        return true;
+      });
+      expect(await readFile(join(root, 'clerk.txt'), 'utf8')).toBe('filed');
+    } finally {
+      await served.child.terminate();
+    }
+  });
+
+  test('that delegates is seen to: a session below is a subagent of the call that has begun it', async () => {
+    const name = 'lead';
+    const model = await scripted([
+      { match: 'All of it', calls: [{ tool: 'delegate', args: { persona: name, prompt: 'Your part.' } }] },
+      { match: 'All of it', text: 'All is done.' },
+      { match: 'Your part', text: 'My part is done.' },
+    ]);
+    const persona = { name, model, permissions: { rules: [{ tool: 'delegate', action: 'allow' }] } };
+    const { agent, told } = agentOn();
+    agent.addMessage(user('All of it'));
+    const { result } = await agent.runAgent({ forwardedProps: { start: { persona, root } } });
+    expect(result).toMatchObject({ text: 'All is done.' });
+    const [started, ended] = told.filter(({ type }) => String(type).startsWith('SUBAGENT_'));
+    expect(started).toMatchObject({ type: EventType.SUBAGENT_STARTED, name, parentToolCallId: 'c1_1' });
+    expect(ended).toMatchObject({
+      type: EventType.SUBAGENT_FINISHED,
+      subagentRunId: started?.subagentRunId,
+      outcome: { type: 'success' },
+      result: { stop_reason: 'end_turn' },
+    });
+    // It is a session like any other.
+    expect((await gateway.get(`/v1/sessions/${String(started?.subagentRunId)}`)).body).toMatchObject({ persona: name });
+  });
+
+  test('that asks before it delegates has a subagent only once it may', async () => {
+    const name = 'lead';
+    const model = await scripted([
+      { match: 'All of it', calls: [{ tool: 'delegate', args: { persona: name, prompt: 'Your part.' } }] },
+      { match: 'All of it', text: 'All is done.' },
+      { match: 'Your part', text: 'My part is done.' },
+    ]);
+    const persona = { name, model, permissions: { rules: [{ tool: 'delegate', action: 'ask' }] } };
+    const { agent, told } = agentOn();
+    agent.addMessage(user('All of it'));
+    await agent.runAgent({ forwardedProps: { start: { persona, root } } });
+    expect(told.filter(({ type }) => String(type).startsWith('SUBAGENT_'))).toEqual([]);
+    const [{ id: interruptId = '' } = {}] = agent.pendingInterrupts;
+    const { result } = await agent.runAgent({
+      resume: [{ interruptId, status: 'resolved', payload: { approved: true } }],
+    });
+    expect(result).toMatchObject({ text: 'All is done.' });
+    expect(told.filter(({ type }) => String(type).startsWith('SUBAGENT_')).map(({ type }) => type)).toEqual([
+      EventType.SUBAGENT_STARTED,
+      EventType.SUBAGENT_FINISHED,
+    ]);
+  });
+
   test('of the address has the new session; one that nobody knows is refused', async () => {
     const { agent, told, threadId } = agentOn(undefined, '/v1/agui/nobody');
     agent.addMessage(user('Look.'));

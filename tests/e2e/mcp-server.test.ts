@@ -1,5 +1,5 @@
 /** `cox mcp`: another agent starts, watches, steers, approves and cancels sessions, by the official MCP client over stdio. */
-import { mkdir, writeFile } from 'node:fs/promises';
+import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { busAndHost } from './kit/fixture.ts';
@@ -55,8 +55,12 @@ describe('what it offers', () => {
       'get_session',
       'read_events',
       'list_sessions',
+      'get_tree',
       'steer',
+      'remind',
       'follow_up',
+      'revoke',
+      'replace',
       'list_approvals',
       'approve',
       'deny',
@@ -64,6 +68,8 @@ describe('what it offers', () => {
       'cancel_call',
       'suspend',
       'resume',
+      'signal',
+      'fork_session',
       'list_personas',
     ]);
     for (const { name, description, inputSchema, outputSchema } of tools) {
@@ -339,6 +345,179 @@ describe('waiting', () => {
     expect(await mcp.use('wait_for', { session_id: id })).toMatchObject({ reached: 'ended' });
   });
 });
+
+describe('what waits', () => {
+  test('is replaced and taken back before it is delivered; what was delivered is not', async () => {
+    const { id: session_id, letGo } = await working('pending');
+    const say = async (tool: string, body: string) => (await mcp.use(tool, { session_id, body })).command_id as string;
+    const [first, second, later] = [
+      await say('steer', 'Do this.'),
+      await say('steer', 'Do that.'),
+      await say('follow_up', 'Then this.'),
+    ];
+    await mcp.use('replace', { session_id, command_id: first, body: 'Do it well.' });
+    await mcp.use('revoke', { session_id, command_id: second });
+    await mcp.use('revoke', { session_id, command_id: later });
+    const { pending } = await mcp.use('get_session', { session_id });
+    expect(pending).toMatchObject([{ command_id: first, body: 'Do it well.' }]);
+    expect(await mcp.refused('revoke', { session_id, command_id: second })).toMatchObject({ code: 'already_revoked' });
+    await letGo();
+    expect(await mcp.use('wait_for', { session_id })).toMatchObject({ reached: 'ended' });
+    expect(await mcp.refused('revoke', { session_id, command_id: first })).toMatchObject({ code: 'already_delivered' });
+    expect(await mcp.refused('revoke', { session_id, command_id: 'never-sent' })).toMatchObject({
+      code: 'unknown_command_id',
+    });
+    const said = await injected(session_id);
+    expect(said).toEqual(['Do it well.']);
+  });
+
+  test('a reminder is shown as one, and not as what somebody has said', async () => {
+    const { id: session_id, letGo } = await working('reminded');
+    await mcp.use('remind', { session_id, body: 'The build is red.', ttl_turns: 1 });
+    const { pending } = await mcp.use('get_session', { session_id });
+    expect(pending).toMatchObject([{ kind: 'remind', body: 'The build is red.' }]);
+    expect(await mcp.refused('remind', { session_id, body: 'x', preempt: true })).toMatchObject({ field: 'preempt' });
+    await letGo();
+    await mcp.use('wait_for', { session_id });
+    const { events } = await mcp.use('read_events', { session_id });
+    expect(events).toContainEqual(
+      expect.objectContaining({
+        type: 'seam_delivered',
+        injections: [expect.objectContaining({ origin: 'remind', text: 'The build is red.' })],
+      }),
+    );
+  });
+
+  test('a session that is suspended until a signal goes on when it is given that', async () => {
+    const { id: session_id, letGo } = await working('signalled');
+    await mcp.use('suspend', { session_id, until_signal: 'green' });
+    await letGo();
+    expect(await mcp.use('wait_for', { session_id })).toMatchObject({ reached: 'suspended' });
+    expect(await mcp.use('get_session', { session_id })).toMatchObject({ suspended: { signal: 'green' } });
+    await mcp.use('signal', { session_id, name: 'amber' });
+    expect(await mcp.use('get_session', { session_id })).toMatchObject({ state: 'suspended' });
+    await mcp.use('signal', { session_id, name: 'green', data: { build: 7 } });
+    expect(await mcp.use('wait_for', { session_id, until: ['ended'] })).toMatchObject({ reached: 'ended' });
+  });
+});
+
+describe('beyond one session', () => {
+  test('a fork has the past up to a record and goes another way; the other is left as it is', async () => {
+    const session_id = await started([{ text: 'One.' }, { text: 'Two.' }]);
+    const { n } = await mcp.use('wait_for', { session_id });
+    const forked = await mcp.use('fork_session', { session_id, prompt: 'And now?', fork_id: `${session_id}-fork` });
+    expect(forked).toMatchObject({ session_id: `${session_id}-fork`, forked_at: n });
+    expect(await mcp.use('wait_for', { session_id: forked.session_id, after: n })).toMatchObject({
+      result: { text: 'Two.' },
+    });
+    expect(await mcp.use('get_result', { session_id })).toMatchObject({ n, result: { text: 'One.' } });
+    expect(await mcp.refused('fork_session', { session_id, at: 10_000 })).toMatchObject({ field: 'fork.n' });
+    expect(await mcp.refused('fork_session', { session_id, model: 'nobody' })).toMatchObject({
+      code: 'invalid_field',
+      text: expect.stringContaining('model'),
+    });
+  });
+
+  test('the tree of a session has those that it has delegated to, and what they wait for', async () => {
+    await mkdir(join(root, 'personas'), { recursive: true });
+    const model = await scripted([
+      { match: 'All of it', calls: [{ tool: 'delegate', args: { persona: 'chief', prompt: 'Your part.' } }] },
+      { match: 'All of it', text: 'All is done.' },
+      { match: 'Your part', calls: [{ tool: 'write_file', args: { path: 'part.txt', content: 'x' } }] },
+      { match: 'Your part', text: 'My part is done.' },
+    ]);
+    const file = join(root, 'personas/chief.yaml');
+    await writeFile(file, `name: chief\nmodel: ${model}\npermissions: {rules: [{tool: delegate, action: allow}]}\n`);
+    const { session_id } = await mcp.use('start_session', { prompt: 'All of it', persona: 'chief' });
+    type Nodes = readonly { readonly session_id: string; readonly approvals: number }[];
+    const tree = async () => (await mcp.use('get_tree', { session_id })).sessions as Nodes;
+    await until('the approval below', async () => (await tree()).some(({ approvals }) => approvals === 1));
+    expect(await tree()).toMatchObject([
+      { session_id, parent: null, call_id: null, persona: 'chief', approvals: 0 },
+      { parent: session_id, call_id: 'c1_1', persona: 'chief', state: 'function_awaiting_approval', approvals: 1 },
+    ]);
+    const child = (await tree())[1]?.session_id;
+    await mcp.use('approve', { session_id: child, call_id: 'c1_1' });
+    expect(await mcp.use('wait_for', { session_id, until: ['ended'] })).toMatchObject({
+      result: { text: 'All is done.' },
+    });
+    expect(await mcp.use('get_tree', { session_id: child })).toMatchObject({ above: session_id });
+    expect(await mcp.refused('get_tree', { session_id: 'nobody' })).toMatchObject({ code: 'session_not_found' });
+    await rm(file);
+  });
+});
+
+describe('transcripts', () => {
+  test('are resources: listed, newest first, and read by their address', async () => {
+    const session_id = await started([
+      { text: 'I look.', calls: [{ tool: 'list_files', args: { path: '.' } }] },
+      { text: 'Nothing there.' },
+    ]);
+    await mcp.use('wait_for', { session_id });
+    const { resourceTemplates } = await mcp.client.listResourceTemplates();
+    expect(resourceTemplates.map(({ uriTemplate }) => uriTemplate)).toEqual(['coxswain://sessions/{session_id}']);
+    const uri = `coxswain://sessions/${session_id}`;
+    const { resources } = await mcp.client.listResources();
+    expect(resources[0]).toMatchObject({ uri, name: session_id, title: 'assistant: end_turn' });
+    const { contents } = await mcp.client.readResource({ uri });
+    const [{ text = '', mimeType } = {}] = contents as { text?: string; mimeType?: string }[];
+    expect(mimeType).toBe('text/markdown');
+    const parts = [
+      '## User',
+      'go',
+      '## Assistant',
+      'I look.',
+      '- called list_files',
+      '- list_files: ok',
+      'Nothing there.',
+      'Run 1 ended: end_turn',
+    ];
+    expect(parts.map((part) => text.indexOf(part))).toEqual(
+      parts.map((part) => text.indexOf(part)).sort((one, other) => one - other),
+    );
+    expect(text.indexOf(parts[0] as string)).toBeGreaterThan(0);
+  });
+
+  test('that are long are cut at their beginning, and say so', async () => {
+    const long = 'word '.repeat(3_000);
+    const session_id = await started([
+      ...Array.from({ length: 25 }, (_, i) => ({ text: `${i}: ${long}`, calls: [{ tool: 'nothing_there' }] })),
+      { text: 'The end of it.' },
+    ]);
+    await mcp.use('wait_for', { session_id });
+    const { contents } = await mcp.client.readResource({ uri: `coxswain://sessions/${session_id}` });
+    const [{ text = '' } = {}] = contents as { text?: string }[];
+    expect(text).toContain('What was before is left out');
+    expect(text).toContain('The end of it.');
+    expect(text).not.toContain('## User');
+    expect(text.length).toBeLessThan(300 * 1024);
+  });
+
+  test('of what there is not are an error of the protocol', async () => {
+    const read = (uri: string) => mcp.client.readResource({ uri });
+    await expect(read('coxswain://sessions/nobody')).rejects.toMatchObject({ code: -32_002 });
+    await expect(read('file:///etc/passwd')).rejects.toThrow(/there are coxswain:\/\/sessions/);
+    await expect(read('coxswain://sessions/../x')).rejects.toMatchObject({ code: -32_002 });
+  });
+
+  test('are not offered without the scope read', async () => {
+    const runner = await startMcp({ env, args: ['--scope', 'run'] });
+    try {
+      expect(runner.client.getServerCapabilities()?.resources).toBeUndefined();
+    } finally {
+      await runner.close();
+    }
+  });
+});
+
+/** What a session was told beside its prompts, as its model was shown it. */
+async function injected(session: string): Promise<string[]> {
+  const { events } = await mcp.use('read_events', { session_id: session });
+  const delivered = (events as { type: string; injections?: { text: string }[] }[]).filter(
+    ({ type }) => type === 'seam_delivered',
+  );
+  return delivered.flatMap(({ injections = [] }) => injections.map(({ text }) => text));
+}
 
 describe('personas', () => {
   test('those of the folder are listed and work by name', async () => {

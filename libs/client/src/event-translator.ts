@@ -230,9 +230,12 @@ class Translator implements EventTranslator {
         return [{ type: 'copy_failed', copied: event.copied, message, ...from }];
       }
       case 'settings_changed': {
-        const { persona, provider, model } = event.settings;
+        const { persona, provider, model, mode } = event.settings;
         const name = typeof persona === 'object' ? persona.name : (persona ?? null);
-        return [{ type: 'settings_changed', persona: name, model: modelName({ provider, model }) ?? null, ...from }];
+        const asked = modelName({ provider, model }) ?? null;
+        return [
+          { type: 'settings_changed', persona: name, model: asked, ...(mode === undefined ? {} : { mode }), ...from },
+        ];
       }
       case 'owned':
         return [{ type: 'host_changed', host: event.host, epoch: event.epoch, ...from }];

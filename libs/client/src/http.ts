@@ -30,6 +30,8 @@ export {
   type Forked,
   type ForkOptions,
   type InjectOptions,
+  type Prompted,
+  type PromptOptions,
   type ReadFrom,
   type RemindOptions,
   Session,

@@ -40,6 +40,8 @@ export interface ServedCalls {
   readonly problem: (message: string) => void;
   /** How long calls may still take when it stops. */
   readonly drainMs: number;
+  /** Whether it begins without taking calls, until {@link ServingCalls.takes}. */
+  readonly startsInStandby?: boolean;
   /** Called as soon as it takes nothing more. */
   readonly onDraining?: () => void;
   /** Awaited when its calls have ended, before it says that it has gone. */
@@ -50,6 +52,10 @@ export interface ServedCalls {
 export interface ServingCalls {
   /** Takes no more calls, and resolves when those that it has have ended. */
   stop(): Promise<void>;
+  /** Takes calls, or stands by: what it works on ends here. A repetition does nothing, nor does anything once it stops. */
+  takes(calls: boolean): Promise<void>;
+  /** Says what it is doing, now. */
+  beat(): void;
   /** Says that this instance has gone, although calls run: hosts hold them to be in doubt. @returns how many run. */
   abandon(): number;
 }
@@ -65,7 +71,7 @@ const EARLY_MAX = 16;
  */
 export async function serveCalls({ nc }: CommandBus, served: ServedCalls): Promise<ServingCalls> {
   const { tenant, name, instance, calls } = served;
-  let state: ToolBeat['state'] = 'serving';
+  let state: ToolBeat['state'] = served.startsInStandby ? 'standby' : 'serving';
   /** Of a start that fails, its failure says enough: what the bus has refused before is told where it goes well all the same. */
   let early: string[] | null = [];
   const problem = (message: string) => {
@@ -95,10 +101,12 @@ export async function serveCalls({ nc }: CommandBus, served: ServedCalls): Promi
     },
   });
 
-  const questions = nc.subscribe(served.asked.subject, {
-    queue: served.asked.queue,
-    ...hear(ToolAsked, (asked, answer, traceparent) => calls.ask(asked, answer, traceparent)),
-  });
+  const listen = () =>
+    nc.subscribe(served.asked.subject, {
+      queue: served.asked.queue,
+      ...hear(ToolAsked, (asked, answer, traceparent) => calls.ask(asked, answer, traceparent)),
+    });
+  let questions = served.startsInStandby ? null : listen();
   const orders = served.orders.map((subject) =>
     nc.subscribe(
       subject,
@@ -106,7 +114,9 @@ export async function serveCalls({ nc }: CommandBus, served: ServedCalls): Promi
     ),
   );
   const unlisten = async () => {
-    await Promise.all([questions, ...orders].map((one: Subscription) => (one.isClosed() ? undefined : one.drain())));
+    await Promise.all(
+      [questions, ...orders].map((one: Subscription | null) => (!one || one.isClosed() ? undefined : one.drain())),
+    );
   };
   const beat = () => {
     try {
@@ -121,7 +131,7 @@ export async function serveCalls({ nc }: CommandBus, served: ServedCalls): Promi
 
   try {
     await nc.flush();
-    await served.announce('always');
+    await served.announce(served.startsInStandby ? 'where_missing' : 'always');
   } catch (error) {
     await unlisten();
     throw error;
@@ -141,14 +151,30 @@ export async function serveCalls({ nc }: CommandBus, served: ServedCalls): Promi
       clearInterval(beats);
       state = 'gone';
       beat();
-      for (const one of [questions, ...orders]) if (!one.isClosed()) one.unsubscribe();
+      for (const one of [questions, ...orders]) if (one && !one.isClosed()) one.unsubscribe();
       return calls.running;
+    },
+    beat,
+    async takes(wanted) {
+      if (wanted && state === 'standby') {
+        state = 'serving';
+        questions = listen();
+        await nc.flush();
+        await announceAgain();
+        beat();
+      } else if (!wanted && state === 'serving') {
+        state = 'standby';
+        // What the server has sent already is taken, and runs; then whoever waits for that is told.
+        if (questions && !questions.isClosed()) await questions.drain();
+        questions = null;
+        beat();
+      }
     },
     async stop() {
       state = 'draining';
       beat();
       // What the server has sent already is taken, and runs.
-      if (!questions.isClosed()) await questions.drain();
+      if (questions && !questions.isClosed()) await questions.drain();
       served.onDraining?.();
       // Without a connection for good no outcome can be brought: nothing is worth waiting for.
       const drainMs = nc.isClosed() ? 0 : served.drainMs;

@@ -264,7 +264,14 @@ async function serveCheckedPersona(
     asked: { subject: subjects.persona(tenant, name, token), queue: PERSONA_QUEUE_GROUP },
     orders: [subjects.personaInstances(tenant, name, token), subjects.personaInstance(tenant, name, token, instance)],
     beatSubject: subjects.personaBeat(tenant, name, instance),
-    beat: (state): PersonaBeat => ({ v: 1, state, since, version, running: calls.running }),
+    // No instance of a persona stands by.
+    beat: (state): PersonaBeat => ({
+      v: 1,
+      state: state === 'standby' ? 'draining' : state,
+      since,
+      version,
+      running: calls.running,
+    }),
     async announce(when) {
       const former = await announce(bus, key, when);
       if (former && former.version !== version)

@@ -23,12 +23,18 @@ import type { CommandBus } from './send-command.ts';
 import { serveCalls } from './serve-calls.ts';
 import { failed, ToolCalls } from './tool-calls.ts';
 import type { CallEnding } from './tool-ledger.ts';
+import { type ToolSuccession, watchSuccession } from './tool-succession.ts';
 import { watchToolVersions } from './tool-versions.ts';
 
 /** How a tool is served. */
 export interface ServeToolOptions {
   /** How long calls may still take when it stops; those that have not ended then are told to stop. Default 600,000. */
   readonly drainMs?: number | undefined;
+  /**
+   * Of the instances that are served with it only one takes calls: the one that has claimed them last, and when that has gone the one
+   * before. `claims`: from the beginning. `waits`: once it claims them, or nobody else is there.
+   */
+  readonly succession?: 'claims' | 'waits' | undefined;
   /** Told of each call that runs here. */
   readonly observer?: WorkObserver | undefined;
   /** Told what went wrong beside a call: an outcome that could not be sent, a message that is no question. */
@@ -42,6 +48,8 @@ export interface ServedTool {
   readonly instance: string;
   /** Serves another version of the tool from now on. @throws ToolDefinitionError; then the one before is served. */
   update(tool: ServedToolDefinition): Promise<void>;
+  /** With `succession`: takes the calls from now on, and resolves when whoever took them before does so no more, or three seconds have passed. */
+  claim(): Promise<void>;
   /** Takes no more calls, and resolves when those that it has have ended. The announcement stays, but for one session's own. */
   stop(): Promise<void>;
   /** Gives its calls up, for a process that cannot go on: hosts hold them to be in doubt at once. @returns how many there were. */
@@ -104,6 +112,7 @@ export async function serveToolOn(
   });
   const versions = watchToolVersions(bus, tenant, { name, instance, tool: () => tool, problem });
   const since = new Date().toISOString();
+  let succession: ToolSuccession | null = null;
   const serving = await serveCalls(bus, {
     tenant,
     name,
@@ -112,7 +121,15 @@ export async function serveToolOn(
     asked: { subject: subjects.tool(tenant, name), queue: TOOL_QUEUE_GROUP },
     orders: [subjects.toolInstances(tenant, name), subjects.toolInstance(tenant, name, instance)],
     beatSubject: subjects.toolBeat(tenant, name, instance),
-    beat: (state): ToolBeat => ({ v: 1, state, since, digest: toolDigest(tool.announced), running: calls.running }),
+    beat: (state): ToolBeat => ({
+      v: 1,
+      state,
+      since,
+      digest: toolDigest(tool.announced),
+      running: calls.running,
+      ...(succession ? { claimed: succession.claimed } : {}),
+    }),
+    startsInStandby: options.succession === 'waits',
     announce: (when) => (when === 'always' ? versions.announceFirst() : versions.announceWhereMissing()),
     problem,
     drainMs: options.drainMs ?? DRAIN_MS,
@@ -121,6 +138,11 @@ export async function serveToolOn(
     throw error;
   });
   versions.begin();
+  if (options.succession !== undefined) {
+    const { takes, beat } = serving;
+    succession = watchSuccession(bus, tenant, { name, instance, takes, beat, problem });
+    if (options.succession === 'claims') await succession.claim(true);
+  }
   let stopping: Promise<void> | null = null;
   return {
     name,
@@ -139,7 +161,11 @@ export async function serveToolOn(
       }
       calls.update(tool);
     },
+    async claim() {
+      await succession?.claim();
+    },
     stop() {
+      succession?.stop();
       // What nobody would serve any more is not announced.
       versions.stop();
       stopping ??= serving.stop().then(async () => {
@@ -149,6 +175,7 @@ export async function serveToolOn(
       return stopping;
     },
     abandon() {
+      succession?.stop();
       versions.stop();
       return serving.abandon();
     },

@@ -11,6 +11,7 @@ import {
   type SessionRef,
   type SessionStatus,
   sessionRef,
+  type UserMessage,
   type Verb,
 } from '@coxswain/protocol';
 import { SessionNotFoundError } from './client-errors.ts';
@@ -39,6 +40,19 @@ export interface RemindOptions extends InjectOptions {
   readonly preserveOnCompact?: boolean | undefined;
   readonly propagate?: BodyInput<'remind'>['propagate'];
   readonly roleHint?: BodyInput<'remind'>['role_hint'];
+}
+
+/** What a prompt says: a text, or messages with files, such as images. */
+export type Prompted = string | readonly UserMessage[];
+
+/** How a prompt is sent. What it changes holds for its run and for those after it. */
+export interface PromptOptions extends SendOptions {
+  /** Another model, as `provider/name`. */
+  readonly model?: string | undefined;
+  /** Where its provider is reached. */
+  readonly baseUrl?: string | undefined;
+  /** A mode of the persona that has the session; null for none. */
+  readonly mode?: string | null | undefined;
 }
 
 /** From where a session is read. */
@@ -103,8 +117,14 @@ export class Session {
   }
 
   /** Starts the next run of a session that has ended. */
-  prompt(body: string, options: SendOptions = {}): Promise<SentCommand> {
-    return this.send('prompt', { body }, options);
+  prompt(said: Prompted, { model, baseUrl, mode, ...options }: PromptOptions = {}): Promise<SentCommand> {
+    const body: BodyInput<'prompt'> = {
+      ...(typeof said === 'string' ? { body: said } : { messages: [...said] }),
+      ...(model === undefined ? {} : { model }),
+      ...(baseUrl === undefined ? {} : { base_url: baseUrl }),
+      ...(mode === undefined ? {} : { mode }),
+    };
+    return this.send('prompt', body, options);
   }
 
   /** Says something to the session while it works. */

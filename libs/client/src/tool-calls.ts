@@ -4,6 +4,8 @@
  */
 import {
   type BegunWork,
+  BOUNDS,
+  EditedPath,
   type JsonObject,
   problemSentences,
   readStrictly,
@@ -165,7 +167,8 @@ export class ToolCalls {
       callId,
       traceparent: above,
     });
-    const returned = await outcomeOf(tool, asked.args, {
+    const edited = new Set<string>();
+    const outcome = await outcomeOf(tool, asked.args, {
       signal: entry.stop.signal,
       callId,
       idempotencyKey: entry.key,
@@ -174,7 +177,11 @@ export class ToolCalls {
       traceparent: work?.traceparent ?? above,
       progress: (text) => entry.tell({ type: 'progress', text: String(text) }),
       feedback: (text) => entry.tell({ type: 'feedback', text: String(text) }),
+      edited: (path) => {
+        if (edited.size < BOUNDS.editedPathsPerCallMax && EditedPath.safeParse(path).success) edited.add(path);
+      },
     });
+    const returned = outcome === LATER ? outcome : withEdited(outcome, [...edited]);
     work?.end(returned === LATER ? { status: 'ok' } : { status: returned.status, code: codeOf(returned) });
     if (returned === LATER && isLongRunning) {
       this.#ledger.end(entry, failed('its outcome comes from elsewhere'));
@@ -255,6 +262,13 @@ function bounded(ending: CallEnding): CallEnding {
   if (bytes <= answerMaxBytes) return ending;
   const message = `the call ran; its result has ${bytes} bytes as JSON, at most ${answerMaxBytes} are sent`;
   return failed(message, 'tool_result_too_large');
+}
+
+// What a tool says of the files that it has edited must never cost its result.
+function withEdited(ending: CallEnding, edited: readonly string[]): CallEnding {
+  if (edited.length === 0) return ending;
+  const all = { ...ending, edited: [...edited] };
+  return Buffer.byteLength(JSON.stringify(all)) <= TOOL_SERVICE_BOUNDS.answerMaxBytes ? all : ending;
 }
 
 /** The ending of a call that failed. */

@@ -8,7 +8,7 @@
 import { TOOL_SERVICE_BOUNDS, type ToolEnded } from '@coxswain/protocol';
 
 /** How a call has ended. */
-export type CallEnding = Pick<ToolEnded, 'status' | 'result'>;
+export type CallEnding = Pick<ToolEnded, 'status' | 'result' | 'edited'>;
 
 /** One call. */
 export interface LedgerEntry {

@@ -58,7 +58,7 @@ const NONE = '';
 /** Listens to the other instances of a tool, from now on. */
 export function watchToolVersions(bus: CommandBus, tenant: TenantId, own: OwnVersion): ToolVersions {
   const { name, instance, problem } = own;
-  const others = new Map<string, { digest: string; heardMs: number }>();
+  const others = new Map<string, { digest: string; serves: boolean; heardMs: number }>();
   let isDeaf = false;
   let listeningSinceMs = performance.now();
   let timer: NodeJS.Timeout | undefined;
@@ -81,8 +81,9 @@ export function watchToolVersions(bus: CommandBus, tenant: TenantId, own: OwnVer
     const beat = beatIn(message);
     if (who === instance || !beat) return;
     others.delete(who);
-    if (beat.state === 'serving' && beat.digest !== undefined && others.size < INSTANCES_MAX)
-      others.set(who, { digest: beat.digest, heardMs: performance.now() });
+    const serves = beat.state === 'serving';
+    if ((serves || beat.state === 'standby') && beat.digest !== undefined && others.size < INSTANCES_MAX)
+      others.set(who, { digest: beat.digest, serves, heardMs: performance.now() });
     wake();
   }
 
@@ -92,7 +93,8 @@ export function watchToolVersions(bus: CommandBus, tenant: TenantId, own: OwnVer
   function served(): Set<string> {
     const oldestMs = performance.now() - TOOL_LIVENESS.ttlMs;
     for (const [who, { heardMs }] of others) if (heardMs < oldestMs) others.delete(who);
-    return new Set([ownDigest(), ...[...others.values()].map(({ digest }) => digest)]);
+    const serving = [...others.values()].filter(({ serves }) => serves);
+    return new Set([ownDigest(), ...serving.map(({ digest }) => digest)]);
   }
 
   const key = (tool: CheckedTool): Announced<ToolAnnouncement> => ({
@@ -185,7 +187,7 @@ export function watchToolVersions(bus: CommandBus, tenant: TenantId, own: OwnVer
     },
     async withdraw() {
       served();
-      // Somebody else who serves it goes on.
+      // Somebody else who serves it goes on, or takes its place.
       if (others.size === 0) await takeBack(bus, key(own.tool()));
     },
     begin: rouse,

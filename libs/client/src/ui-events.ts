@@ -63,6 +63,8 @@ export type UiEvent =
       readonly type: 'settings_changed';
       readonly persona: string | null;
       readonly model: string | null;
+      /** Null where the persona is as it is, in none of its modes; absent where it stays. */
+      readonly mode?: string | null;
     } & FromRecord)
   | ({ readonly type: 'prompt_shown'; readonly text: string; readonly actor: string | null } & FromRecord)
   | ({

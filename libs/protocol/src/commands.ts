@@ -97,6 +97,20 @@ export const StartSettings = z.strictObject({
 /** See {@link StartSettings}. */
 export type StartSettings = z.infer<typeof StartSettings>;
 
+const UserMessages = z.array(UserMessage).min(1).max(1_000);
+
+function refineMessages(
+  { messages = [] }: { readonly messages?: readonly UserMessage[] | undefined },
+  context: z.core.$RefinementCtx,
+): void {
+  const silent = messages.findIndex(({ content }) =>
+    content.every((part) => part.type === 'text' && part.text.trim() === ''),
+  );
+  if (silent >= 0) context.addIssue({ code: 'custom', path: ['messages', silent], message: 'must not be empty' });
+}
+
+const { persona: _, ...ModelFields } = CHOICE_FIELDS;
+
 // Of either family of systems: the host's need not be the sender's.
 const ABSOLUTE_PATH = /^(\/|\\\\|[A-Za-z]:[\\/])/;
 const BESIDE_FORK: ReadonlySet<string> = new Set(['fork', 'id', 'actor', 'message_id']);
@@ -107,7 +121,7 @@ const Start = z
     ...Envelope,
     message_id: z.string().max(256).optional(),
     prompt: Text.optional(),
-    messages: z.array(UserMessage).min(1).max(1_000).optional(),
+    messages: UserMessages.optional(),
     fork: ForkRequest.optional(),
   })
   .superRefine((body, context) => {
@@ -123,10 +137,7 @@ const Start = z
     if ((body.prompt === undefined) === (body.messages === undefined)) {
       context.addIssue({ code: 'custom', path: ['prompt'], message: 'exactly one of prompt and messages is needed' });
     }
-    const silent = (body.messages ?? []).findIndex((message) =>
-      message.content.every((part) => part.type === 'text' && part.text.trim() === ''),
-    );
-    if (silent >= 0) context.addIssue({ code: 'custom', path: ['messages', silent], message: 'must not be empty' });
+    refineMessages(body, context);
     if (body.root !== undefined && !ABSOLUTE_PATH.test(body.root)) {
       const message = 'must be an absolute path on the host: whoever sends a command has no folder there';
       context.addIssue({ code: 'custom', path: ['root'], message });
@@ -135,6 +146,27 @@ const Start = z
     const mode =
       body.mode !== undefined && typeof body.persona === 'object' ? modeProblem(body.persona, body.mode) : null;
     if (mode !== null) context.addIssue({ code: 'custom', path: ['mode'], message: mode });
+    refineModelChoice(body, context);
+  });
+
+/** The next run of a session that has ended: on another model, or in another mode of its persona, where it says so. */
+const Prompt = z
+  .strictObject({
+    ...Envelope,
+    body: Text.optional(),
+    /** Instead of `body`: messages with files, such as images. */
+    messages: UserMessages.optional(),
+    ...ModelFields,
+    /** One of the modes of the persona that has the session; null for none. */
+    mode: StartSettings.shape.mode.nullable(),
+  })
+  .superRefine((body, context) => {
+    const { body: text, messages } = body;
+    if (text === undefined && messages === undefined)
+      context.addIssue({ code: 'invalid_type', expected: 'string', input: undefined, path: ['body'] });
+    if (text !== undefined && messages !== undefined)
+      context.addIssue({ code: 'custom', path: ['messages'], message: 'goes without body: one of the two is needed' });
+    refineMessages(body, context);
     refineModelChoice(body, context);
   });
 
@@ -149,7 +181,7 @@ const INJECTION_FIELDS = {
 /** The body of each verb, strict: an unknown key is refused by name. */
 export const COMMAND_BODIES = {
   start: Start,
-  prompt: z.strictObject({ ...Envelope, body: Text }),
+  prompt: Prompt,
   steer: z.strictObject({ ...Envelope, ...INJECTION_FIELDS }).refine(preemptsByInterrupt, PREEMPT_ISSUE),
   remind: z
     .strictObject({ ...Envelope, ...INJECTION_FIELDS, ...REMINDER_FIELDS })
@@ -326,7 +358,7 @@ const MODE_WORDS = 'expected interrupt_immediate (alias interrupt), finish_step 
 
 function codeFor(verb: Verb): (problem: SchemaProblem) => ErrorCode {
   return ({ path, kind }) => {
-    if (path[0] === 'mode' && verb !== 'start') return 'invalid_mode';
+    if (path[0] === 'mode' && (verb === 'steer' || verb === 'remind')) return 'invalid_mode';
     return path[0] === 'body' && kind === 'rule' ? 'empty_body' : 'invalid_field';
   };
 }

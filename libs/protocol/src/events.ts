@@ -616,7 +616,7 @@ export const EVENT_SCHEMAS = {
   }),
   /** The origin could not be copied to the end; so many records were. */
   copy_failed: event('copy_failed', { copied: count, error: Failure }),
-  /** From here on another persona or model. */
+  /** From here on another persona, model or mode: of a fork, or by a prompt, in whose record it stands before that. */
   settings_changed: event('settings_changed', {
     settings: ChangedSettings,
     /** A run is under way: its surroundings are resolved anew before anything goes on. */

@@ -100,8 +100,12 @@ export const CopyOrigin = z.strictObject({
 /** See {@link CopyOrigin}. */
 export type CopyOrigin = z.infer<typeof CopyOrigin>;
 
-/** Settings that a fork changes from its last copied record on. */
-export const ChangedSettings = z.strictObject(CHOICE_FIELDS);
+/** Settings that a fork changes from its last copied record on, or a prompt for its run and those after it. */
+export const ChangedSettings = z.strictObject({
+  ...CHOICE_FIELDS,
+  /** A mode of the persona's; null for none. */
+  mode: z.string().regex(ID_PATTERN).nullable().optional(),
+});
 /** See {@link ChangedSettings}. */
 export type ChangedSettings = z.infer<typeof ChangedSettings>;
 

@@ -15,6 +15,11 @@ export interface ToolCallContext {
   readonly traceparent?: string | undefined;
   /** Shows a line to watchers; ephemeral. From another process it is cut at 4,096 characters. */
   readonly progress: (text: string) => void;
+  /**
+   * Says of a file, by its path relative to the session's root, that the call has edited it: file_edited hooks are told. Not for calls
+   * whose outcome comes as a command (`long_running`).
+   */
+  readonly edited: (path: string) => void;
   /** Tells the model something that is not the call's result; it is shown before the next answer. */
   readonly feedback: (text: string) => void;
 }

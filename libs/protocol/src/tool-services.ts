@@ -3,10 +3,11 @@
  * known everywhere by its idempotency key, `<tenant>.<sid>.<effect id>`.
  */
 import { z } from 'zod';
+import { BOUNDS } from './bounds.ts';
 import { TOOL_NAME_PATTERN, ToolDefinition } from './calls.ts';
 import { canonicalJson } from './canonical-json.ts';
 import { ID_PATTERN } from './ids.ts';
-import { ToolResult } from './inputs.ts';
+import { EditedPath, ToolResult } from './inputs.ts';
 import { JsonObject } from './json.ts';
 import { BUILT_IN_RULES } from './permissions.ts';
 import { fnv1a32 } from './subjects.ts';
@@ -73,13 +74,15 @@ export function toolDigest({ name, description, input_schema, traits }: Omit<Too
 }
 
 /**
- * What an instance says of itself, again and again. `draining` takes no new calls and still works on those that it has;
- * `gone` is the last of it. The rest is for people: since when it serves, which version ({@link toolDigest}), and how many
+ * What an instance says of itself, again and again. `draining` takes no new calls and still works on those that it has, and so does
+ * `standby`, which takes new ones when another instance has gone; `gone` is the last of it. The rest is for people: since when it serves, which version ({@link toolDigest}), and how many
  * calls it works on.
  */
 export const ToolBeat = z.strictObject({
   v: z.literal(1),
-  state: z.enum(['serving', 'draining', 'gone']),
+  state: z.enum(['serving', 'draining', 'standby', 'gone']),
+  /** Where one instance alone takes calls, the one with the newest: when it has claimed them, milliseconds since 1970; 0 for never. */
+  claimed: z.number().int().nonnegative().optional(),
   since: z.iso.datetime().optional(),
   digest: z.string().max(16).optional(),
   running: z.number().int().nonnegative().optional(),
@@ -125,6 +128,8 @@ export const ToolEnded = z.strictObject({
   type: z.literal('ended'),
   status: z.enum(['ok', 'error', 'cancelled']),
   result: ToolResult,
+  /** Files that it has edited, relative to the session's root. */
+  edited: z.array(EditedPath).min(1).max(BOUNDS.editedPathsPerCallMax).optional(),
 });
 /** See {@link ToolEnded}. */
 export type ToolEnded = z.infer<typeof ToolEnded>;

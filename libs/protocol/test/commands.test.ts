@@ -208,6 +208,19 @@ describe('bad input is refused with the field named:', () => {
   const deep = JSON.parse(`${'['.repeat(BOUNDS.jsonDepthMax)}${']'.repeat(BOUNDS.jsonDepthMax)}`);
   const cases: readonly [verb: string, body: object, expected: `${ErrorCode} ${string}`][] = [
     // start
+    ['prompt', {}, 'invalid_field body'],
+    ['prompt', { body: ' ' }, 'empty_body body'],
+    [
+      'prompt',
+      { body: 'x', messages: [{ role: 'user', content: [{ type: 'text', text: 'x' }] }] },
+      'invalid_field messages',
+    ],
+    ['prompt', { messages: [] }, 'invalid_field messages'],
+    ['prompt', { messages: [{ role: 'user', content: [{ type: 'text', text: ' ' }] }] }, 'invalid_field messages.0'],
+    ['prompt', { body: 'x', provider: 'openai' }, 'invalid_field provider'],
+    ['prompt', { body: 'x', model: 'gpt' }, 'invalid_field model'],
+    ['prompt', { body: 'x', mode: 'a b' }, 'invalid_field mode'],
+    ['prompt', { body: 'x', persona: 'other' }, 'unknown_field persona'],
     ['start', {}, 'invalid_field prompt'],
     ['start', { prompt: ' ' }, 'invalid_field prompt'],
     [

@@ -1,6 +1,6 @@
 /** What a command says, held against the session that it is for, before it becomes a record. */
 import type { Blobs, ToolOutcome } from '@coxswain/ports';
-import type { CommandInput, JsonObject, ToolDefinition } from '@coxswain/protocol';
+import { type CommandInput, type JsonObject, modeProblem, type ToolDefinition } from '@coxswain/protocol';
 import { argumentsProblem } from '@coxswain/protocol/validate-arguments';
 import type { SessionActor } from '@coxswain/turn';
 import { boundResult, READ_ON_TOOL } from './bound-result.ts';
@@ -16,9 +16,18 @@ export interface CheckedSession {
 export async function checkCommand(session: CheckedSession, input: CommandInput, blobs: Blobs): Promise<CommandInput> {
   if (input.problem) return input;
   if (input.verb === 'approve') return withValidArguments(session, input);
+  if (input.verb === 'prompt') return withKnownMode(session, input);
   return input.verb === 'call_outcome' || input.verb === 'child_ended'
     ? withBoundedResult(session, input, blobs)
     : input;
+}
+
+/** A run in a mode that there is not would only fail, and so would those after it. */
+function withKnownMode({ transcript }: CheckedSession, input: CommandInput): CommandInput {
+  const { mode } = input.body;
+  const persona = transcript.frame.persona?.definition;
+  const problem = typeof mode === 'string' && persona ? modeProblem(persona, mode) : null;
+  return problem === null ? input : { ...input, problem: { code: 'invalid_field', message: problem, field: 'mode' } };
 }
 
 /** Edited arguments are validated like the model's own. */

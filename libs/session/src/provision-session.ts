@@ -39,6 +39,7 @@ import {
   type ToolDefinition,
   type ToolSelection,
 } from '@coxswain/protocol';
+import type { Repins } from '@coxswain/turn';
 import { compactionProblem, resolveCompaction } from './context-window.ts';
 import { canDelegate, withCrew, withHandoffs } from './crew-names.ts';
 import { type FoundPersona, findPersona, type KnownPersonas, personaNames } from './find-persona.ts';
@@ -91,17 +92,22 @@ export interface Pins {
 /** See {@link Pins.daemon}. */
 type Daemon = Pick<Provision, 'daemon' | 'wake_interval_ms'>;
 
-/** What is pinned of an earlier provisioning, less what a fork has asked to choose anew. */
+/**
+ * What is pinned of an earlier provisioning, less what a fork or a prompt has asked to choose anew.
+ * @param chosenMode the mode of the session's settings, where that is to be chosen anew.
+ */
 export function pinsOf(
   pinned: EventOf<'persona_changed'>['provision'] | null,
   tools: readonly ToolDefinition[],
-  repins: 'model' | 'persona' | null,
+  repins: Repins | null,
+  chosenMode?: string,
 ): Pins {
-  const { definition, served, model, root, mode } = pinned ?? {};
+  const { definition, served, model, root } = pinned ?? {};
+  const mode = repins === 'mode' || repins === 'model_and_mode' ? chosenMode : pinned?.mode;
   const own = { definition, mode, ...(pinned ? { daemon: daemonOf(pinned) } : {}) };
   const persona = served ? { ...own, served, servedTools: toolsOfPersona(tools) } : own;
-  if (repins === null) return { ...persona, model, root };
-  return { root, ...(repins === 'model' ? persona : {}) };
+  if (repins === null || repins === 'mode') return { ...persona, model, root };
+  return { root, ...(repins === 'persona' ? {} : persona) };
 }
 
 /** Whether a session idles between jobs, as it has pinned that. */

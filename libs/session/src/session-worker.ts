@@ -136,7 +136,7 @@ export class SessionWorker implements EffectWorker {
           this.#ref,
           effect.id,
           { ...state.context.settings, parent: state.context.parent ?? undefined },
-          pinsOf(transcript.frame.persona, transcript.frame.tools, state.context.repins),
+          pinsOf(transcript.frame.persona, transcript.frame.tools, state.context.repins, state.context.settings?.mode),
           this.#results,
           signal,
           this.#feedback,

@@ -160,6 +160,77 @@ test('a run is given its persona: prompt and mode, model, the tools it may have,
   expect(bed.models.requests[0]).toMatchObject({ system: 'You write code.\n\nThink twice.' });
 });
 
+describe('a prompt may say of its run, and of those after it', () => {
+  const models = async (bed: TestBed) =>
+    (await bed.eventsOf('persona_changed')).map(({ provision: { model, mode = null } }) => ({
+      model: model.name,
+      mode,
+    }));
+
+  test('another model and another mode, each alone and both', async () => {
+    const bed = testBed();
+    await started(bed, { persona: 'coder' });
+    await bed.send('prompt', { body: 'go on', model: 'fake/other' });
+    await bed.send('prompt', { body: 'go on', mode: 'careful' });
+    await bed.send('prompt', { body: 'as before' });
+    await bed.send('prompt', { body: 'go on', provider: 'fake', model: 'coder', mode: null });
+    expect(await models(bed)).toEqual([
+      { model: 'fake/coder', mode: null },
+      { model: 'fake/other', mode: null },
+      { model: 'fake/other', mode: 'careful' },
+      { model: 'fake/coder', mode: null },
+    ]);
+    expect(bed.models.requests.map(({ model, system }) => [model.name, system])).toEqual([
+      ['fake/coder', 'You write code.'],
+      ['fake/other', 'You write code.'],
+      ['fake/other', 'You write code.\n\nThink twice.'],
+      ['fake/other', 'You write code.\n\nThink twice.'],
+      ['fake/coder', 'You write code.'],
+    ]);
+    expect((await bed.eventsOf('prompt_received')).length).toBe(5);
+  });
+
+  test('no mode that its persona does not have: nothing is begun', async () => {
+    const bed = testBed();
+    await started(bed, { persona: 'coder' });
+    const id = await bed.send('prompt', { body: 'go on', mode: 'careless' });
+    expect(bed.told(id)).toEqual(['rejected invalid_field']);
+    expect((await bed.eventsOf('command_rejected'))[0]).toMatchObject({ code: 'invalid_field', field: 'mode' });
+    await bed.send('prompt', 'go on');
+    expect(await models(bed)).toEqual([{ model: 'fake/coder', mode: null }]);
+  });
+
+  test('a model that cannot be asked: the run fails, and the next may name another', async () => {
+    const bed = testBed();
+    await started(bed, { persona: 'coder' });
+    bed.models.missing = { code: 'provider_unknown', message: 'no such provider' };
+    await bed.send('prompt', { body: 'go on', model: 'nobody/knows' });
+    bed.models.missing = null;
+    await bed.send('prompt', { body: 'go on', model: 'fake/other' });
+    expect((await bed.eventsOf('agent_end')).map(({ stop_reason }) => stop_reason)).toEqual([
+      'end_turn',
+      'error',
+      'end_turn',
+    ]);
+    expect((await models(bed)).at(-1)).toEqual({ model: 'fake/other', mode: null });
+  });
+
+  test('messages with files, in the place of a text', async () => {
+    const bed = testBed();
+    await started(bed, { persona: 'coder' });
+    const message = {
+      role: 'user' as const,
+      content: [
+        { type: 'text' as const, text: 'Look: ' },
+        { type: 'file' as const, media_type: 'image/png', data: 'iVBORw0KGgo=' },
+      ],
+    };
+    await bed.send('prompt', { messages: [message] });
+    expect((await bed.eventsOf('prompt_received')).at(-1)?.messages).toEqual([message]);
+    expect(bed.models.requests.at(-1)?.messages.at(-1)).toEqual(message);
+  });
+});
+
 describe('a persona with skills', () => {
   const tools = { read: {}, write: {}, load_skill: {} };
   const prompts = async (persona: object, settings: object = {}) => {

@@ -295,6 +295,9 @@ export interface KnownTool extends ToolTraits {
   readonly by_session?: true | undefined;
 }
 
+/** What the next provisioning is to choose anew, whatever is pinned. With the persona go its model and its mode. */
+export type Repins = 'model' | 'mode' | 'model_and_mode' | 'persona';
+
 /** The context. Snake case, as it is data that snapshots hold. */
 export interface SessionContext {
   readonly session_id: string;
@@ -369,8 +372,7 @@ export interface SessionContext {
   /** How often the provider has refused the open turn's prompt as too long. */
   readonly overflows: number;
   readonly provision: OpenEffect | null;
-  /** What the next provisioning is to choose anew, whatever is pinned: the model, or the persona and with it the model. */
-  readonly repins: 'model' | 'persona' | null;
+  readonly repins: Repins | null;
   /** `preempted`: an interrupt came that does not wait for the answer. */
   readonly model: (OpenEffect & { readonly restarts: number; readonly preempted?: true | undefined }) | null;
   /** What the open step waits for before it can begin; and how many of its tries were lost. Only of served personas. */

@@ -20,7 +20,7 @@ import {
 } from '@coxswain/protocol';
 import { parkedAfterCopy } from './approvals.ts';
 import { startClock, stopClock } from './budgets.ts';
-import type { CallRow, SessionContext } from './context.ts';
+import type { CallRow, Repins, SessionContext } from './context.ts';
 import { type Decision, events, late } from './decision.ts';
 import { isEnded, type SessionState, topStateOf } from './state.ts';
 
@@ -133,10 +133,34 @@ function callAfterCopy(
   return unsent?.includes(row.call_id) ? { ...rest, epoch } : rest;
 }
 
-/** Settings with what a fork changes. An address goes with its model, a mode with its persona. */
+/** Settings with what a fork or a prompt changes. An address goes with its model, a mode with its persona. */
 export function changedSettings(settings: StartSettings | null, changes: ChangedSettings): StartSettings {
   const kept = { ...settings };
   if (changes.model !== undefined) for (const key of ['provider', 'base_url'] as const) delete kept[key];
   if (changes.persona !== undefined) delete kept.mode;
-  return { ...kept, ...changes };
+  const { mode, ...others } = changes;
+  if (mode === null) delete kept.mode;
+  return { ...kept, ...others, ...(typeof mode === 'string' ? { mode } : {}) };
+}
+
+/** What is to be chosen anew once settings have changed, beside what was to be already. */
+export function repinned(before: Repins | null, { persona, mode, ...model }: ChangedSettings): Repins | null {
+  if (persona !== undefined || before === 'persona') return 'persona';
+  const byModel = Object.values(model).some((value) => value !== undefined);
+  const changesModel = byModel || before === 'model' || before === 'model_and_mode';
+  const changesMode = mode !== undefined || before === 'mode' || before === 'model_and_mode';
+  if (changesModel) return changesMode ? 'model_and_mode' : 'model';
+  return changesMode ? 'mode' : null;
+}
+
+/** What a prompt sets for its run and those after it. */
+export function settingsOfPrompt({ body }: CommandInput): SessionEvent[] {
+  const { provider, model, base_url, mode } = body as ChangedSettings;
+  const settings = {
+    ...(provider === undefined ? {} : { provider }),
+    ...(model === undefined ? {} : { model }),
+    ...(base_url === undefined ? {} : { base_url }),
+    ...(mode === undefined ? {} : { mode }),
+  };
+  return Object.keys(settings).length === 0 ? [] : [{ type: 'settings_changed', settings }];
 }

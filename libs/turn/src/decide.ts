@@ -30,7 +30,13 @@ import { cancelReminder, resultAfterCancel, settleCancelled } from './cancelled-
 import { remembered } from './command-memory.ts';
 import { decideCompact, decideOverflow, modelFailure, withoutStep } from './compaction.ts';
 import type { CallRow, SessionContext } from './context.ts';
-import { copiedFrom, decideAfterCopy, decideReprovision, isReprovisioning } from './copied-session.ts';
+import {
+  copiedFrom,
+  decideAfterCopy,
+  decideReprovision,
+  isReprovisioning,
+  settingsOfPrompt,
+} from './copied-session.ts';
 import { decideApproval, decideNotice } from './decide-approval.ts';
 import { decideCallAccepted, decideCallOutcome } from './decide-call-outcome.ts';
 import { decideCancelChild, decideChildEnded, decideMessage, decideStartChild } from './decide-children.ts';
@@ -193,7 +199,8 @@ function decidePrompt(state: SessionState, input: CommandInput): Decision {
     return reject(input, 'fork_origin_not_found', 'nobody has looked for the session to fork', { field: 'fork' });
   const { prompt, messages, message_id: _, ...settings } = input.body;
   const text = input.verb === 'start' ? prompt : input.body.body;
-  return events(...copiedFrom(input), {
+  const changed = input.verb === 'prompt' ? settingsOfPrompt(input) : [];
+  return events(...copiedFrom(input), ...changed, {
     type: 'prompt_received',
     command_id: input.command_id,
     run: context.run + 1,

@@ -20,7 +20,7 @@ import { setCall } from './call-rows.ts';
 import { remember } from './command-memory.ts';
 import { passDue } from './compaction.ts';
 import { type CallRow, type KnownTool, NO_STALL, NO_USAGE, type OpenEffect, type SessionContext } from './context.ts';
-import { changedSettings, ownedAfterCopy } from './copied-session.ts';
+import { changedSettings, ownedAfterCopy, repinned } from './copied-session.ts';
 import { editedFiles } from './edited-files.ts';
 import { nextIndex } from './effect-index.ts';
 import {
@@ -155,7 +155,7 @@ function changeOf(context: SessionContext, event: PlacedEvent): Partial<SessionC
     case 'settings_changed':
       return {
         settings: changedSettings(context.settings, event.settings),
-        repins: event.settings.persona === undefined ? (context.repins ?? 'model') : 'persona',
+        repins: repinned(context.repins, event.settings),
         ...(event.reprovisions ? ask(context, event, 'provision') : {}),
       };
     case 'reprovisioned':

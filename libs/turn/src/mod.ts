@@ -1,6 +1,6 @@
 /** The turn machine and the pure functions around it. Nothing else decides anything. */
 export { type BudgetState, budgetsOf } from './budgets.ts';
-export { type CallRow, emptyContext, type OpenConsult, type SessionContext } from './context.ts';
+export { type CallRow, emptyContext, type OpenConsult, type Repins, type SessionContext } from './context.ts';
 export { decide } from './decide.ts';
 export type { Decision } from './decision.ts';
 export { handedOn } from './delegation.ts';

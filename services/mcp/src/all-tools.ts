@@ -1,7 +1,9 @@
 /** The tools, in the order in which clients are shown them. */
 import type { McpTool } from './mcp-tool.ts';
 import { approve, deny, listApprovals } from './tools/approval-tools.ts';
+import { forkSession, getTree } from './tools/crew-tools.ts';
 import { getResult, getSession, listSessions } from './tools/look-tools.ts';
+import { remind, replace, revoke, signal } from './tools/pending-tools.ts';
 import { readEvents } from './tools/read-events.ts';
 import { followUp, listPersonas, startSession } from './tools/start-tools.ts';
 import { cancel, cancelCall, resume, steer, suspend } from './tools/steer-tools.ts';
@@ -15,8 +17,12 @@ export const ALL_TOOLS: readonly McpTool[] = [
   getSession,
   readEvents,
   listSessions,
+  getTree,
   steer,
+  remind,
   followUp,
+  revoke,
+  replace,
   listApprovals,
   approve,
   deny,
@@ -24,5 +30,7 @@ export const ALL_TOOLS: readonly McpTool[] = [
   cancelCall,
   suspend,
   resume,
+  signal,
+  forkSession,
   listPersonas,
 ];

@@ -27,6 +27,11 @@ export const MCP_SERVER_BOUNDS = {
   argsMaxChars: 16 * 1024,
   /** Entries of lists within a session: what waits, calls, approvals. */
   entriesMax: 50,
+  /** Sessions of a tree. */
+  treeMax: 200,
+  /** A transcript, and one text in it. */
+  transcriptMaxChars: 256 * 1024,
+  transcriptTextMaxChars: 16 * 1024,
   /** Personas of a list. */
   personasMax: 200,
 } as const;

@@ -1,5 +1,6 @@
 /** Serves sessions as tools of one MCP client, over a pair of streams. */
 import type { Readable, Writable } from 'node:stream';
+import type { Client } from '@coxswain/client';
 import { problemOf, readStrictly, VERSION } from '@coxswain/protocol';
 import { Server } from '@modelcontextprotocol/sdk/server/index.js';
 import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js';
@@ -7,8 +8,11 @@ import {
   CallToolRequestSchema,
   type CallToolResult,
   ErrorCode,
+  ListResourcesRequestSchema,
+  ListResourceTemplatesRequestSchema,
   ListToolsRequestSchema,
   McpError,
+  ReadResourceRequestSchema,
   type Tool,
 } from '@modelcontextprotocol/sdk/types.js';
 import { z } from 'zod';
@@ -17,6 +21,7 @@ import { MCP_SERVER_BOUNDS } from './mcp-server-bounds.ts';
 import type { McpTool } from './mcp-tool.ts';
 import type { McpScope, SessionsAccess } from './sessions-access.ts';
 import { troubleOf, troubleResult } from './tool-trouble.ts';
+import { listTranscripts, readTranscript, sessionOfUri, TRANSCRIPT_TEMPLATE } from './transcripts.ts';
 
 /** How it is served. */
 export interface McpServiceOptions {
@@ -43,13 +48,17 @@ const INSTRUCTIONS =
   'when a session has ended or waits for an approval; steer changes its course while it works; get_result has its answer. ' +
   'Sessions go on when you are gone.';
 
+/** The protocol's own number for it, of which the SDK has no name. */
+const RESOURCE_NOT_FOUND = -32_002;
+const NOT_THERE: ReadonlySet<string> = new Set(['session_not_found', 'session_deleted']);
+
 /** Starts serving. */
 export async function startMcpService(options: McpServiceOptions): Promise<McpService> {
   const { access, scopes, input, output, say } = options;
   const offered = new Map(ALL_TOOLS.filter(({ scope }) => scopes.has(scope)).map((tool) => [tool.name, tool]));
   const server = new Server(
     { name: 'coxswain', title: 'Coxswain', version: VERSION },
-    { capabilities: { tools: {} }, instructions: INSTRUCTIONS },
+    { capabilities: { tools: {}, ...(scopes.has('read') ? { resources: {} } : {}) }, instructions: INSTRUCTIONS },
   );
   const gone = new AbortController();
   let atOnce = 0;
@@ -79,6 +88,39 @@ export async function startMcpService(options: McpServiceOptions): Promise<McpSe
       atOnce--;
     }
   });
+
+  if (scopes.has('read')) {
+    server.setRequestHandler(ListResourceTemplatesRequestSchema, () => ({ resourceTemplates: [TRANSCRIPT_TEMPLATE] }));
+    server.setRequestHandler(ListResourcesRequestSchema, ({ params }, { signal }) =>
+      look(signal, (client) => listTranscripts(client, params?.cursor)),
+    );
+    server.setRequestHandler(ReadResourceRequestSchema, ({ params }, { signal }) => {
+      const id = sessionOfUri(params.uri);
+      if (id === null)
+        throw new McpError(
+          RESOURCE_NOT_FOUND,
+          `there are ${TRANSCRIPT_TEMPLATE.uriTemplate}, not ${params.uri.slice(0, 256)}`,
+        );
+      return look(signal, (client) => readTranscript(client, id));
+    });
+  }
+
+  /** Answers a request for resources: what goes wrong is an error of the protocol, as it has no other. */
+  async function look<T>(signal: AbortSignal, task: (client: Client) => Promise<T>): Promise<T> {
+    if (atOnce >= MCP_SERVER_BOUNDS.callsAtOnceMax)
+      throw new McpError(ErrorCode.InternalError, `too_many_queries: ${atOnce} calls are worked on already`);
+    atOnce++;
+    try {
+      return await task(await access.client(AbortSignal.any([signal, gone.signal])));
+    } catch (error) {
+      const { code, message } = troubleOf(error);
+      if (code === 'internal') say(`a resource was not read: ${error instanceof Error ? error.stack : String(error)}`);
+      const number = NOT_THERE.has(code) ? RESOURCE_NOT_FOUND : ErrorCode.InternalError;
+      throw new McpError(number, `${code}: ${message}`, { code });
+    } finally {
+      atOnce--;
+    }
+  }
 
   async function call(
     tool: McpTool,

@@ -18,7 +18,7 @@ import type { StoredMessage } from './stream-reader.ts';
 /** An instance that serves a tool, as it says itself. */
 export interface ListedToolInstance {
   readonly instance: string;
-  readonly state: 'serving' | 'draining';
+  readonly state: 'serving' | 'draining' | 'standby';
   readonly since: string | null;
   /** The version that it serves; another than the announced one takes calls as well. */
   readonly digest: string | null;

@@ -25,7 +25,7 @@ import { createInbox, type NatsConnection } from '@nats-io/nats-core';
 import { onConnectionChange } from './connection-changes.ts';
 import { STATUS, statusOf } from './nats-status.ts';
 import type { ToolPresence } from './nats-tool-presence.ts';
-import { type CallName, lost, named, reasonOf, saidIn, textOf, unavailable } from './tool-answers.ts';
+import { type CallName, lost, named, outcomeOf, reasonOf, saidIn, textOf, unavailable } from './tool-answers.ts';
 import { tracedBy } from './traced-by.ts';
 import { inboxPrefixOf } from './wire.ts';
 
@@ -197,7 +197,7 @@ export function createNatsToolCalls(
     } else if (said.type === 'accepted') {
       one.settle({ status: 'accepted', result: textOf('', false), epoch: said.epoch });
     } else if (said.type === 'ended') {
-      one.settle({ status: said.status, result: said.result });
+      one.settle(outcomeOf(said));
     } else if (said.type === 'unknown') {
       // Others may know of it, as long as nobody has said that it runs it.
       if (said.instance === one.instance) one.settle(lost());
@@ -382,7 +382,7 @@ export function createNatsToolCalls(
         return said.some(({ type }) => type !== 'unknown') || everybodyAnswered(about, so);
       });
       for (const said of answers.values()) {
-        if (said.type === 'ended') return { state: 'done', outcome: { status: said.status, result: said.result } };
+        if (said.type === 'ended') return { state: 'done', outcome: outcomeOf(said) };
         if (said.type === 'running' || said.type === 'accepted') {
           const { instance } = said;
           return { state: 'running', attach: (call, signal) => follow(call, signal, attach, instance) };

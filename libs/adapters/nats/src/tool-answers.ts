@@ -1,6 +1,6 @@
 /** What is said to and by those who run tools: read strictly, and put into outcomes. */
 import type { ToolCall, ToolOutcome } from '@coxswain/ports';
-import { type ErrorCode, TOOL_SERVICE_BOUNDS, type ToolOrder, ToolSaid } from '@coxswain/protocol';
+import { type ErrorCode, TOOL_SERVICE_BOUNDS, type ToolEnded, type ToolOrder, ToolSaid } from '@coxswain/protocol';
 import type { Msg } from '@nats-io/nats-core';
 
 /** What names a call for whoever runs it. */
@@ -24,6 +24,11 @@ export function saidIn(message: Msg, key: string): ToolSaid | null {
     // No JSON.
     return null;
   }
+}
+
+/** How a call has ended, by whoever ran it. */
+export function outcomeOf({ status, result, edited }: ToolEnded): ToolOutcome {
+  return { status, result, ...(edited ? { edited } : {}) };
 }
 
 /** Why a call shall stop, in words that fit. */

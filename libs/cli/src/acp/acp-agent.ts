@@ -18,7 +18,7 @@ import {
   type PromptResponse,
   RequestError,
 } from '@agentclientprotocol/sdk';
-import { newSessionId, type Session, SessionNotFoundError } from '@coxswain/client';
+import { newSessionId, type Prompted, type Session, SessionNotFoundError } from '@coxswain/client';
 import { SessionId, type StandIns } from '@coxswain/protocol';
 import { VERSION } from '@coxswain/protocol/version';
 import { ACP_BOUNDS } from './acp-bounds.ts';
@@ -27,7 +27,7 @@ import { EditorSession } from './editor-session.ts';
 import { EditorTools, standInsFor } from './editor-tools.ts';
 import { EXTENSION_METHODS } from './extensions.ts';
 import type { LivingBus } from './living-bus.ts';
-import { promptText } from './prompt-text.ts';
+import { promptContent } from './prompt-content.ts';
 import { invalidParams } from './request-errors.ts';
 import { type Beginning, Beginnings, beginningIn } from './session-beginning.ts';
 import { type Offered, SessionSettings } from './session-settings.ts';
@@ -38,7 +38,7 @@ export interface AcpAgentOptions {
   readonly bus: LivingBus;
   readonly offered: Offered;
   /** Sends the start of a session with its first prompt. */
-  start(session: Session, prompt: string, commandId: string, started: Started): Promise<void>;
+  start(session: Session, prompt: Prompted, commandId: string, started: Started): Promise<void>;
 }
 
 /** What one connection has open. */
@@ -72,7 +72,7 @@ export class AcpAgent {
       authMethods: [],
       agentCapabilities: {
         loadSession: true,
-        promptCapabilities: { image: false, audio: false, embeddedContext: true },
+        promptCapabilities: { image: true, audio: false, embeddedContext: true },
         mcpCapabilities: { http: true, sse: false },
         sessionCapabilities: { list: {}, resume: {}, close: {}, delete: {} },
         _meta: { coxswain: { methods, modes: ['finish_step', 'interrupt_immediate', 'audit_only'] } },
@@ -96,7 +96,7 @@ export class AcpAgent {
       start: async (on, prompt, commandId) => {
         const wished = standInsFor(id, this.#capabilities);
         // Served before it is started: its first run has them.
-        const standIns = (await this.#serve(session, client, wished)) ? wished : {};
+        const standIns = (await this.#serve(session, client, wished, 'claims')) ? wished : {};
         const started: Started = { root, mcpServers: servers, settings, standIns };
         await this.#options.start(on, prompt, commandId, started);
       },
@@ -127,11 +127,11 @@ export class AcpAgent {
         `cox acp: ${id} has the MCP servers that it was started with; those named now are not added\n`,
       );
     await open?.close();
-    const settings = new SessionSettings({ ...offered, modes: {} }, true);
+    const settings = new SessionSettings({ ...offered, modes: {} });
     const session = new EditorSession({ id, root: root ?? cwd, bus, client, settings, start: null });
     this.#keep(session);
     try {
-      await this.#serve(session, client, this.#named(id, beginning?.standIns ?? {}));
+      await this.#serve(session, client, this.#named(id, beginning?.standIns ?? {}), 'waits');
       await session.load(shows);
     } catch (error) {
       this.#sessions.delete(id);
@@ -164,14 +164,14 @@ export class AcpAgent {
     isConnected: () => boolean,
   ): Promise<PromptResponse> {
     const session = this.session(sessionId);
-    const text = promptText(prompt);
+    const said = promptContent(prompt);
     // Taken back by the editor is cancelled; an editor that has gone leaves its session at work.
     const cancel = () => {
       if (isConnected()) session.cancel().catch((error: Error) => process.stderr.write(`cox acp: ${error.message}\n`));
     };
     gone.addEventListener('abort', cancel, { once: true });
     try {
-      return await session.prompt(text);
+      return await session.prompt(said);
     } finally {
       gone.removeEventListener('abort', cancel);
     }
@@ -218,13 +218,18 @@ export class AcpAgent {
     this.#sessions.set(session.id, session);
   }
 
-  async #serve(session: EditorSession, client: AgentContext, standIns: StandIns): Promise<boolean> {
+  async #serve(
+    session: EditorSession,
+    client: AgentContext,
+    standIns: StandIns,
+    succession: 'claims' | 'waits',
+  ): Promise<boolean> {
     const { id: sessionId, root } = session;
     const { bus } = this.#options;
     const show = session.showInCall.bind(session);
     const tools = new EditorTools({ bus, client, sessionId, root, show });
     await session.hold(tools);
-    return tools.serve(standIns);
+    return tools.serve(standIns, succession);
   }
 
   /** Of the tools that a start has named, those that this editor can serve: a copy of a session names those of another. */

@@ -39,7 +39,7 @@ export class EditorFiles {
     const next = offset + Math.max(count, 1);
     const notes = lines.length > count ? [`[the file goes on: read on with offset ${next}]`] : [];
     if (content === '') notes.push(`[nothing stands there from line ${offset} on]`);
-    return textResult([shown, ...notes], { path: this.#shown(file), ...(notes.length ? { next_offset: next } : {}) });
+    return textResult([shown, ...notes], { path: this.shown(file), ...(notes.length ? { next_offset: next } : {}) });
   }
 
   /** Puts a text in the place of a file, or makes it. */
@@ -47,7 +47,7 @@ export class EditorFiles {
     const file = await this.#place(path);
     await this.#inTurn(file, () => this.#put(file, content));
     const bytes = Buffer.byteLength(content);
-    return textResult([`wrote ${this.#shown(file)}, ${bytes} bytes`], { path: this.#shown(file), bytes });
+    return textResult([`wrote ${this.shown(file)}, ${bytes} bytes`], { path: this.shown(file), bytes });
   }
 
   /** Puts a text at the end of a file, or makes it. */
@@ -55,8 +55,8 @@ export class EditorFiles {
     const file = await this.#place(path);
     await this.#inTurn(file, async () => this.#put(file, `${(await this.#whole(file)) ?? ''}${content}`));
     const bytes = Buffer.byteLength(content);
-    return textResult([`added ${bytes} bytes to ${this.#shown(file)}`], {
-      path: this.#shown(file),
+    return textResult([`added ${bytes} bytes to ${this.shown(file)}`], {
+      path: this.shown(file),
       appended_bytes: bytes,
     });
   }
@@ -67,7 +67,7 @@ export class EditorFiles {
     const file = await this.#place(path);
     return this.#inTurn(file, async () => {
       const parts = (await this.#whole(file))?.split(oldText);
-      const name = this.#shown(file);
+      const name = this.shown(file);
       if (!parts) throw new Error(`there is no file ${name}`);
       const matches = parts.length - 1;
       if (matches === 0)
@@ -112,8 +112,9 @@ export class EditorFiles {
     }
   }
 
-  #shown(file: string): string {
-    return relative(this.#root, file).split(sep).join('/');
+  /** The path of a file relative to the folder, as hooks and models are told it. */
+  shown(file: string): string {
+    return relative(this.#root, resolve(this.#root, file)).split(sep).join('/');
   }
 
   /** Where a path leads, links followed as far as there is something. */

@@ -9,14 +9,14 @@ import {
   type SessionUpdate,
   type ToolCallContent,
 } from '@agentclientprotocol/sdk';
-import { newCommandId, type Session, SessionNotFoundError, type WatchItem } from '@coxswain/client';
+import { newCommandId, type Prompted, type Session, SessionNotFoundError, type WatchItem } from '@coxswain/client';
 import { hasEnded, type JournalRecord, type StateValue, topState } from '@coxswain/protocol';
 import { ACP_BOUNDS } from './acp-bounds.ts';
 import { deferred } from './deferred.ts';
 import type { EditorTools } from './editor-tools.ts';
 import type { LivingBus } from './living-bus.ts';
 import { type OwnPrompt, OwnPrompts } from './own-prompts.ts';
-import { asRequestError, hasCode } from './request-errors.ts';
+import { asRequestError, hasCode, invalidParams } from './request-errors.ts';
 import { SessionApprovals } from './session-approvals.ts';
 import { SessionFeed } from './session-feed.ts';
 import type { SessionSettings } from './session-settings.ts';
@@ -30,9 +30,10 @@ export interface EditorSessionOptions {
   readonly client: AgentContext;
   readonly settings: SessionSettings;
   /** Sends the start of a session that is not there yet; null for one that is. */
-  readonly start: ((session: Session, prompt: string, commandId: string) => Promise<void>) | null;
+  readonly start: ((session: Session, prompt: Prompted, commandId: string) => Promise<void>) | null;
 }
 
+const CHOICES: ReadonlySet<SessionUpdate['sessionUpdate']> = new Set(['config_option_update', 'current_mode_update']);
 const SENDING = { wait: 'accepted', timeoutMs: ACP_BOUNDS.acceptedWithinMs } as const;
 type Sending = typeof SENDING & { readonly id: string };
 
@@ -40,7 +41,7 @@ type Sending = typeof SENDING & { readonly id: string };
 export class EditorSession {
   readonly id: string;
   readonly root: string;
-  settings: SessionSettings;
+  readonly settings: SessionSettings;
   readonly #client: AgentContext;
   readonly #bus: LivingBus;
   readonly #feed: SessionFeed;
@@ -51,6 +52,8 @@ export class EditorSession {
   #tools: EditorTools | null = null;
   #start: EditorSessionOptions['start'];
   #state: StateValue = '';
+  /** The record that it is of. */
+  #newest = 0;
   /** Up to this record it is history. */
   #history = 0;
   #showsHistory = true;
@@ -63,7 +66,7 @@ export class EditorSession {
     this.#client = client;
     this.#bus = bus;
     this.#start = start;
-    this.#updates = new SessionUpdates({ root, isShown: (commandId) => this.#prompts.has(commandId) });
+    this.#updates = new SessionUpdates({ root, settings, isShown: (commandId) => this.#prompts.has(commandId) });
     this.#approvals = new SessionApprovals({ client, bus, sessionId: id, root });
     this.#feed = new SessionFeed(bus, id, { take: (item) => this.#take(item), ended: (error) => this.#lost(error) });
     this.#present.promise.catch(() => undefined);
@@ -100,7 +103,6 @@ export class EditorSession {
     this.#showsHistory = shows;
     this.#feed.begin();
     await this.#present.promise;
-    this.settings = this.#updates.settings ?? this.settings;
   }
 
   /** Adds something to what is shown of a call that runs. */
@@ -109,8 +111,8 @@ export class EditorSession {
   }
 
   /** Sends a prompt and waits for the end of the run that has it. */
-  async prompt(text: string): Promise<PromptResponse> {
-    const prompt = this.#prompts.add(text);
+  async prompt(said: Prompted): Promise<PromptResponse> {
+    const prompt = this.#prompts.add(said);
     this.#inOrder(() => this.#deliver(prompt)).catch((error: unknown) => prompt.fail(asRequestError(error)));
     return prompt.answer;
   }
@@ -163,29 +165,57 @@ export class EditorSession {
   }
 
   async #deliver(prompt: OwnPrompt): Promise<void> {
-    const { text } = prompt;
+    const { said } = prompt;
     const start = this.#start;
     if (start) {
       this.#feed.begin();
-      await this.#sendAs(prompt, (session, { id }) => start(session, text, id));
+      await this.#tellWith(prompt, (session, { id }) => start(session, said, id));
       this.#start = null;
-      this.settings.fix();
-      await this.show([{ sessionUpdate: 'config_option_update', configOptions: this.settings.options }]);
       return;
     }
+    await this.#tools?.claim();
     if (hasEnded(this.#state)) {
+      const { changes } = this.settings;
+      const seen = this.#newest;
       try {
-        await this.#sendAs(prompt, (session, sending) => session.prompt(text, sending));
+        await this.#tellWith(prompt, (session, sending) => session.prompt(said, { ...sending, ...changes }));
         return;
       } catch (error) {
-        // Somebody else was quicker.
-        if (!hasCode(error, 'session_busy')) throw error;
+        // Somebody else was quicker; that run may be over, too.
+        const isOver = hasEnded(this.#state) && this.#newest > seen;
+        if (!hasCode(error, 'session_busy') || (isOver && this.#needsRun(said))) throw error;
       }
     }
     const isSuspended = topState(this.#state) === 'suspended';
+    if (typeof said !== 'string' && (isSuspended || this.settings.isDaemon))
+      throw invalidParams(
+        `prompt: images begin a run, and this session ${isSuspended ? 'is suspended; wake it with a text first' : 'idles between jobs in one that does not end; send text'}`,
+        'prompt',
+      );
+    if (!isSuspended && this.#needsRun(said)) {
+      this.#prompts.hold(prompt);
+      return;
+    }
+    const text = said as string;
     await this.#sendAs(prompt, (session, sending) =>
       isSuspended ? session.steer(text, { ...sending, mode: 'interrupt_immediate' }) : session.followup(text, sending),
     );
+  }
+
+  /** Whether it cannot be said to a run that is under way. What comes behind one that waits does not pass it. */
+  #needsRun(said: Prompted): boolean {
+    return typeof said !== 'string' || this.settings.hasChanges || this.#prompts.open.some(({ isHeld }) => isHeld);
+  }
+
+  /** Sends what begins a run, and with it what is chosen for that. */
+  async #tellWith(prompt: OwnPrompt, send: (session: Session, sending: Sending) => Promise<unknown>): Promise<void> {
+    const untell = this.settings.tell();
+    try {
+      await this.#sendAs(prompt, send);
+    } catch (error) {
+      untell();
+      throw error;
+    }
   }
 
   /** The id is known before it is sent: its record may be quicker than its receipt. */
@@ -199,6 +229,7 @@ export class EditorSession {
   async #takeBack(prompt: OwnPrompt): Promise<boolean> {
     const id = newCommandId();
     prompt.isTakenBack = true;
+    if (prompt.isHeld) return true;
     try {
       await this.#use((session) => session.send('revoke', { command_id: prompt.commandId }, { ...SENDING, id }));
       return true;
@@ -225,9 +256,12 @@ export class EditorSession {
     if (!record) return;
     const { updates, events } = this.#updates.record(record);
     this.#state = record.state;
+    this.#newest = record.n;
     for (const event of events) this.#approvals.add(event);
     const isHistory = record.n <= this.#history;
-    if (!isHistory || this.#showsHistory) await this.show(updates);
+    // What was chosen meanwhile is told with the answer to the request that loads it.
+    if (!isHistory) await this.show(updates);
+    else if (this.#showsHistory) await this.show(updates.filter(({ sessionUpdate }) => !CHOICES.has(sessionUpdate)));
     this.#settle(record);
     if (record.n < this.#history) return;
     this.#present.resolve();

@@ -49,11 +49,15 @@ export class EditorTools {
     this.#files = new EditorFiles(of.client, of.sessionId, of.root);
   }
 
-  /** Serves these, and again wherever the bus is another. @returns false where they cannot be served: then the host runs its own. */
-  async serve(standIns: StandIns): Promise<boolean> {
+  /**
+   * Serves these, and again wherever the bus is another.
+   * @param succession whether it takes the calls at once, or stands by for another editor of the session.
+   * @returns false where they cannot be served: then the host runs its own.
+   */
+  async serve(standIns: StandIns, succession: 'claims' | 'waits'): Promise<boolean> {
     if (Object.keys(standIns).length === 0) return false;
     try {
-      await this.#serveNow(standIns);
+      await this.#serveNow(standIns, succession);
       return true;
     } catch (error) {
       const { message } = error as Error;
@@ -63,13 +67,18 @@ export class EditorTools {
     }
   }
 
+  /** Takes the session's calls from now on, where another editor of it took them: whoever prompts sees what comes of it. */
+  async claim(): Promise<void> {
+    await Promise.all(this.#served.map((tool) => tool.claim()));
+  }
+
   /** Serves them no longer. */
   async close(): Promise<void> {
     this.#leaving.abort(new Error('the editor has left'));
     await Promise.all(this.#served.splice(0).map((tool) => tool.stop().catch(() => undefined)));
   }
 
-  async #serveNow(standIns: StandIns): Promise<void> {
+  async #serveNow(standIns: StandIns, succession: 'claims' | 'waits'): Promise<void> {
     const { bus, sessionId, root } = this.#of;
     const { client, gone } = await bus.open(this.#leaving.signal);
     const ref = sessionRef(sessionId, client.tenant);
@@ -78,14 +87,16 @@ export class EditorTools {
     const serving = opened.tools.flatMap((tool) => {
       const name = standIns[tool.name as keyof StandIns];
       const run = this.#runs[tool.name as keyof StandIns];
-      return name && run ? [client.serveTool(this.#definition(tool, name, run), { drainMs: DRAIN_MS })] : [];
+      return name && run
+        ? [client.serveTool(this.#definition(tool, name, run), { drainMs: DRAIN_MS, succession })]
+        : [];
     });
     this.#served = await Promise.all(serving);
     await opened.close();
     gone.addEventListener(
       'abort',
       () => {
-        if (!this.#leaving.signal.aborted) void this.serve(standIns);
+        if (!this.#leaving.signal.aborted) void this.serve(standIns, succession);
       },
       { once: true },
     );
@@ -106,16 +117,28 @@ export class EditorTools {
     };
   }
 
+  /** The session's hooks are told of what the editor has written, as they are of what the host writes. */
+  async #edit(path: string, { edited }: ToolCallContext, done: Promise<ToolResult>): Promise<ToolResult> {
+    const result = await done;
+    edited(this.#files.shown(path));
+    return result;
+  }
+
   readonly #runs: Readonly<Record<keyof StandIns, Run>> = {
     read_file: ({ path, offset, limit }) =>
       this.#files.read(String(path), offset as number | undefined, limit as number | undefined),
-    write_file: ({ path, content, encoding }) => {
+    write_file: ({ path, content, encoding }, context) => {
       if (encoding === 'base64') throw new Error('the editor writes text alone; leave encoding out');
-      return this.#files.write(String(path), String(content));
+      return this.#edit(String(path), context, this.#files.write(String(path), String(content)));
     },
-    append_file: ({ path, content }) => this.#files.append(String(path), String(content)),
-    edit_file: ({ path, old_text, new_text, replace_all }) =>
-      this.#files.edit(String(path), String(old_text), String(new_text), replace_all === true),
+    append_file: ({ path, content }, context) =>
+      this.#edit(String(path), context, this.#files.append(String(path), String(content))),
+    edit_file: ({ path, old_text, new_text, replace_all }, context) =>
+      this.#edit(
+        String(path),
+        context,
+        this.#files.edit(String(path), String(old_text), String(new_text), replace_all === true),
+      ),
     run_command: ({ command, cwd, timeout_ms }, { signal, callId }) =>
       runInTerminal(this.#of.client, {
         sessionId: this.#of.sessionId,

@@ -1,5 +1,6 @@
 /** The prompts of one session whose end an editor waits for: which of them the run has, and how each ends. */
 import type { PromptResponse } from '@agentclientprotocol/sdk';
+import type { Prompted } from '@coxswain/client';
 import { hasEnded, type JournalRecord, type SessionEvent, topState } from '@coxswain/protocol';
 import { ACP_BOUNDS } from './acp-bounds.ts';
 import { deferred } from './deferred.ts';
@@ -8,13 +9,15 @@ import { turnEndOf } from './session-updates.ts';
 
 /** One of them. */
 export interface OwnPrompt {
-  readonly text: string;
+  readonly said: Prompted;
   /** The command that brings it; another where it had to be sent in another way. */
   commandId: string;
   /** `sent`: nothing is recorded yet. `waiting`: it waits for its turn. `running`: a run has it. */
   stage: 'sent' | 'waiting' | 'running';
   /** It is being taken back, to be sent in another way or not at all. */
   isTakenBack: boolean;
+  /** It waits here, unsent, for the end of the run: the next one begins with it. */
+  isHeld: boolean;
   readonly answer: Promise<PromptResponse>;
   settle(response: PromptResponse): void;
   fail(error: unknown): void;
@@ -34,7 +37,7 @@ export class OwnPrompts {
   }
 
   /** @throws RequestError where as many wait as may wait. */
-  add(text: string): OwnPrompt {
+  add(said: Prompted): OwnPrompt {
     if (this.#open.size >= ACP_BOUNDS.promptsWaitingMax)
       throw invalidParams(`${this.#open.size} prompts of this session wait already`, 'sessionId', 'session_busy');
     const { promise: answer, resolve, reject } = deferred<PromptResponse>();
@@ -43,10 +46,11 @@ export class OwnPrompts {
       done();
     };
     const prompt: OwnPrompt = {
-      text,
+      said,
       commandId: '',
       stage: 'sent',
       isTakenBack: false,
+      isHeld: false,
       answer,
       settle: (response) => end(() => resolve(response)),
       fail: (error) => end(() => reject(error)),
@@ -62,9 +66,18 @@ export class OwnPrompts {
     prompt.commandId = commandId;
     prompt.stage = 'sent';
     prompt.isTakenBack = false;
+    prompt.isHeld = false;
     this.#sent.add(commandId);
     const [oldest] = this.#sent;
     if (this.#sent.size > REMEMBERED_MAX && oldest !== undefined) this.#sent.delete(oldest);
+  }
+
+  /** It is sent when the run has ended. */
+  hold(prompt: OwnPrompt): void {
+    prompt.commandId = '';
+    prompt.stage = 'waiting';
+    prompt.isTakenBack = false;
+    prompt.isHeld = true;
   }
 
   /** Whether a command is one of these prompts, also of one that has ended. */
@@ -129,7 +142,7 @@ export class OwnPrompts {
   }
 
   #find(commandId: string): OwnPrompt | undefined {
-    return [...this.#open].find((one) => one.commandId === commandId);
+    return [...this.#open].find((one) => !one.isHeld && one.commandId === commandId);
   }
 }
 

@@ -1,5 +1,10 @@
-/** What an editor can choose for a session: the persona's mode and the model. Both are fixed by its first prompt. */
+/**
+ * What an editor can choose for a session: the persona's mode and the model. A session that is under way has another one
+ * from the next prompt on that begins a run.
+ */
 import type { SessionConfigOption, SessionModeState } from '@agentclientprotocol/sdk';
+import type { PromptOptions } from '@coxswain/client';
+import { type EventOf, modelName } from '@coxswain/protocol';
 import { invalidParams } from './request-errors.ts';
 
 /** Stands for no mode of the persona's. */
@@ -13,49 +18,116 @@ export interface Offered {
   readonly modes: Readonly<Record<string, { readonly prompt: string }>>;
   /** The mode that is used where nobody chooses. */
   readonly mode: string | undefined;
+  /** Where the models that are offered are reached. */
+  readonly baseUrl: string | undefined;
+}
+
+interface Choice {
+  readonly model: string | undefined;
+  /** Undefined where it is none of the persona's. */
+  readonly mode: string | undefined;
 }
 
 /** One session's choice. */
 export class SessionSettings {
   readonly #offered: Offered;
-  #model: string | undefined;
-  #mode: string | undefined;
-  #isFixed: boolean;
+  #modes: Offered['modes'];
+  #chosen: Choice;
+  /** What the session has been told; null where it is still to be started. */
+  #told: Choice | null = null;
+  /** Its run never ends, so that none begins. */
+  #isDaemon = false;
 
-  constructor(offered: Offered, isFixed = false) {
+  constructor(offered: Offered) {
     this.#offered = offered;
-    this.#model = offered.models[0];
-    this.#mode = offered.mode;
-    this.#isFixed = isFixed;
+    this.#modes = offered.modes;
+    this.#chosen = { model: offered.models[0], mode: offered.mode };
   }
 
   get model(): string | undefined {
-    return this.#model;
+    return this.#chosen.model;
   }
 
   /** Undefined where it is none of the persona's. */
   get mode(): string | undefined {
-    return this.#mode;
+    return this.#chosen.mode;
   }
 
-  /** From now on nothing can be chosen any more. */
-  fix(): void {
-    this.#isFixed = true;
+  /** Whether the session idles between jobs, so that all it does is one run. */
+  get isDaemon(): boolean {
+    return this.#isDaemon;
   }
 
-  /** @throws RequestError for a mode that there is not, or that comes too late. */
+  /** The session is being told all that is chosen now. @returns what is called where it could not be told. */
+  tell(): () => void {
+    const before = this.#told;
+    const telling = this.#chosen;
+    this.#told = telling;
+    return () => {
+      if (this.#told === telling) this.#told = before;
+    };
+  }
+
+  /** What the next prompt has to say beside its text. */
+  get changes(): Partial<Pick<PromptOptions, 'model' | 'mode' | 'baseUrl'>> {
+    const told = this.#told;
+    if (!told) return {};
+    const { model, mode } = this.#chosen;
+    const { baseUrl } = this.#offered;
+    return {
+      ...(model === undefined || model === told.model ? {} : { model, ...(baseUrl === undefined ? {} : { baseUrl }) }),
+      ...(mode === told.mode ? {} : { mode: mode ?? null }),
+    };
+  }
+
+  /** Whether the next prompt has to begin a run. */
+  get hasChanges(): boolean {
+    return Object.keys(this.changes).length > 0;
+  }
+
+  /**
+   * Takes in what the session says of itself: whoever has chosen it.
+   * @returns whether that is news to an editor.
+   */
+  learn(event: EventOf<'persona_changed'> | EventOf<'settings_changed'>): boolean {
+    const before = JSON.stringify([this.options, this.#chosen]);
+    const told = this.#told ?? this.#chosen;
+    if (event.type === 'settings_changed') {
+      const { mode = told.mode ?? null } = event.settings;
+      this.#becomes({ model: modelName(event.settings) ?? told.model, mode: mode ?? undefined });
+    } else {
+      const { definition, mode, model, daemon } = event.provision;
+      this.#modes = definition.modes ?? {};
+      this.#isDaemon = daemon;
+      this.#becomes({ model: model.name, mode });
+    }
+    return JSON.stringify([this.options, this.#chosen]) !== before;
+  }
+
+  /** What is chosen and not told yet stays chosen. */
+  #becomes(told: Choice): void {
+    const { model, mode } = this.#chosen;
+    const before = this.#told ?? this.#chosen;
+    this.#chosen = {
+      model: model === before.model ? told.model : model,
+      mode: mode === before.mode ? told.mode : mode,
+    };
+    this.#told = told;
+  }
+
+  /** @throws RequestError for a mode that there is not, or of a session that can have no other any more. */
   chooseMode(id: string, field = 'modeId'): void {
-    const mode = id === NO_MODE && !Object.hasOwn(this.#offered.modes, NO_MODE) ? undefined : id;
-    if (mode !== undefined && !Object.hasOwn(this.#offered.modes, mode))
+    const mode = id === NO_MODE && !Object.hasOwn(this.#modes, NO_MODE) ? undefined : id;
+    if (mode !== undefined && !Object.hasOwn(this.#modes, mode))
       throw invalidParams(
         `${field}: there is no mode "${id.slice(0, 64)}"; there are ${this.#modeIds().join(', ')}`,
         field,
       );
-    if (mode !== this.#mode) this.#refuseLate(field, 'mode');
-    this.#mode = mode;
+    if (mode !== this.mode) this.#refuseOfDaemon(field, 'mode');
+    this.#chosen = { ...this.#chosen, mode };
   }
 
-  /** @throws RequestError for an option or a value that there is not, or that comes too late. */
+  /** @throws RequestError for an option or a value that there is not, or of a session that can have no other any more. */
   chooseOption(configId: string, value: unknown): void {
     if (configId === 'mode' && typeof value === 'string') {
       this.chooseMode(value, 'value');
@@ -63,58 +135,62 @@ export class SessionSettings {
     }
     if (configId !== 'model')
       throw invalidParams(`configId: there is no option "${configId.slice(0, 64)}"; there are mode, model`, 'configId');
-    const { models } = this.#offered;
+    const models = this.#models();
     if (typeof value !== 'string' || !models.includes(value))
       throw invalidParams(`value: it is none of the models that are offered: ${models.join(', ')}`, 'value');
-    if (value !== this.#model) this.#refuseLate('value', 'model');
-    this.#model = value;
+    if (value !== this.model) this.#refuseOfDaemon('value', 'model');
+    this.#chosen = { ...this.#chosen, model: value };
   }
 
-  /** The modes; null where the persona has none, or where they are not known here. */
+  /** The modes; null where the persona has none, or where they are not known yet. */
   get modes(): SessionModeState | null {
-    if (Object.keys(this.#offered.modes).length === 0) return null;
+    if (Object.keys(this.#modes).length === 0) return null;
     const available = this.#modeIds().map((id) => ({ id, name: id, description: this.#describe(id) }));
-    return { currentModeId: this.#mode ?? NO_MODE, availableModes: available };
+    return { currentModeId: this.mode ?? NO_MODE, availableModes: available };
   }
 
-  /** The same as options, and the models. What is fixed is offered as it is. */
+  /** The same as options, and the models. */
   get options(): SessionConfigOption[] {
     const options: SessionConfigOption[] = [];
-    const { modes } = this;
+    const { modes, model: currentValue } = this;
     if (modes) {
-      const { currentModeId: currentValue, availableModes } = modes;
+      const { currentModeId, availableModes } = modes;
       const values = availableModes.map(({ id, ...named }) => ({ value: id, ...named }));
-      options.push({ type: 'select', id: 'mode', name: 'Mode', category: 'mode', currentValue, options: values });
-    }
-    if (this.#model !== undefined) {
-      const names = this.#isFixed ? [this.#model] : this.#offered.models;
-      const values = names.map((name) => ({ value: name, name }));
       options.push({
         type: 'select',
-        id: 'model',
-        name: 'Model',
-        category: 'model',
-        currentValue: this.#model,
+        id: 'mode',
+        name: 'Mode',
+        category: 'mode',
+        currentValue: currentModeId,
         options: values,
       });
+    }
+    if (currentValue !== undefined) {
+      const values = this.#models().map((name) => ({ value: name, name }));
+      options.push({ type: 'select', id: 'model', name: 'Model', category: 'model', currentValue, options: values });
     }
     return options;
   }
 
+  /** Those that are offered, and the session's own, which another may have chosen. */
+  #models(): string[] {
+    const own = [this.#told?.model, this.#chosen.model].filter((name) => name !== undefined);
+    return [...new Set([...this.#offered.models, ...own])];
+  }
+
   #modeIds(): string[] {
-    const ids = Object.keys(this.#offered.modes);
-    if (this.#isFixed) return [this.#mode ?? NO_MODE];
+    const ids = Object.keys(this.#modes);
     return ids.includes(NO_MODE) ? ids : [NO_MODE, ...ids];
   }
 
   #describe(id: string): string {
-    const line = this.#offered.modes[id]?.prompt.split('\n').find((one) => one.trim() !== '');
+    const line = this.#modes[id]?.prompt.split('\n').find((one) => one.trim() !== '');
     return line?.trim().slice(0, 120) ?? 'The persona as it is';
   }
 
-  #refuseLate(field: string, what: string): void {
-    if (!this.#isFixed) return;
-    const message = `${field}: the ${what} of a session is fixed by its first prompt; begin a new session for another`;
-    throw invalidParams(message, field, 'session_exists');
+  #refuseOfDaemon(field: string, what: string): void {
+    if (!this.#isDaemon) return;
+    const message = `${field}: this session idles between jobs, so that no run begins which could have another ${what}`;
+    throw invalidParams(`${message}; begin a new session for it, or fork this one`, field);
   }
 }

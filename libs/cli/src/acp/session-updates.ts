@@ -1,14 +1,23 @@
 /** From a session's records and deltas to the updates of the protocol: each text once, each call from its beginning to its end. */
 import type { SessionUpdate, ToolCallContent, StopReason as TurnEnd } from '@agentclientprotocol/sdk';
 import { createEventTranslator, printable, type UiEvent, type UiEventOf } from '@coxswain/client';
-import { callsOf, type Delta, type JournalRecord, type SessionEvent, type StopReason } from '@coxswain/protocol';
+import {
+  callsOf,
+  type Delta,
+  type EventOf,
+  type JournalRecord,
+  type SessionEvent,
+  type StopReason,
+} from '@coxswain/protocol';
 import { type CallView, callView, resultContent, textContent } from './call-view.ts';
-import { SessionSettings } from './session-settings.ts';
+import type { SessionSettings } from './session-settings.ts';
 
 /** What the updates are made for. */
 export interface UpdatesFor {
   /** The folder that paths are relative to. */
   readonly root: string;
+  /** What is chosen for the session, which learns here what that has come to. */
+  readonly settings: SessionSettings;
   /** Whether the editor shows this prompt by itself, because it has sent it. */
   isShown(commandId: string): boolean;
 }
@@ -28,18 +37,12 @@ export class SessionUpdates {
   #run = 0;
   /** How often the answer of this turn was begun again. */
   #again = 0;
-  #settings: SessionSettings | null = null;
   #window: number | null = null;
   #costUsd: number | null = 0;
   #steps: { readonly content: string; status: 'pending' | 'in_progress' | 'completed' }[] = [];
 
   constructor(updatesFor: UpdatesFor) {
     this.#for = updatesFor;
-  }
-
-  /** What the session works with, once its persona is known. */
-  get settings(): SessionSettings | null {
-    return this.#settings;
   }
 
   /** Adds something to what is shown of a call that runs. */
@@ -58,15 +61,25 @@ export class SessionUpdates {
 
   /** What a record shows, and the events that it was made of. */
   record(record: JournalRecord): { readonly updates: SessionUpdate[]; readonly events: readonly UiEvent[] } {
-    for (const event of record.events) this.#learn(event);
+    const learned = record.events.flatMap((event) => this.#learn(event));
     const events = this.#translator.record(record);
-    return { updates: events.flatMap((event) => this.#shown(event, record.events)), events };
+    return { updates: [...learned, ...events.flatMap((event) => this.#shown(event, record.events))], events };
   }
 
-  #learn(event: SessionEvent): void {
-    if (event.type !== 'persona_changed') return;
-    const { compaction, definition, mode, model } = event.provision;
-    this.#settings = new SessionSettings({ models: [model.name], modes: definition.modes ?? {}, mode }, true);
+  #learn(event: SessionEvent): SessionUpdate[] {
+    if (event.type !== 'persona_changed' && event.type !== 'settings_changed') return [];
+    const { settings } = this.#for;
+    const isNews = settings.learn(event);
+    if (event.type === 'persona_changed') this.#pinned(event);
+    if (!isNews) return [];
+    const { modes, options } = settings;
+    return [
+      { sessionUpdate: 'config_option_update', configOptions: options },
+      ...(modes ? [{ sessionUpdate: 'current_mode_update', currentModeId: modes.currentModeId } as const] : []),
+    ];
+  }
+
+  #pinned({ provision: { compaction, definition } }: EventOf<'persona_changed'>): void {
     this.#window = compaction?.window ?? null;
     this.#steps = (definition.steps ?? []).map(({ name }) => ({ content: name, status: 'pending' }));
   }

@@ -1,5 +1,5 @@
 /** What a session of an editor is started with: the flags of `cox acp`, and what the editor says of it. */
-import { type BodyInput, ReceiptTimeoutError, type Session } from '@coxswain/client';
+import { type BodyInput, type Prompted, ReceiptTimeoutError, type Session } from '@coxswain/client';
 import type { McpServers, StandIns } from '@coxswain/protocol';
 import { typedIn } from '../instance/state-dir.ts';
 import { CliError, EXIT } from '../line/cli-error.ts';
@@ -24,28 +24,29 @@ type Flags = Pick<Invocation, 'flags' | 'env'>;
  * @throws CliError with exit code 2 naming the flag that is wrong or missing.
  */
 export async function offeredBy({ flags, env }: Flags): Promise<Offered> {
-  const { model, mode, persona } = await startBody({ flags, env }, 'a prompt');
+  const { model, mode, persona, base_url: baseUrl } = await startBody({ flags, env }, 'a prompt');
   const own = typeof persona === 'object' ? persona.model : undefined;
   const first = model ?? (typeof own === 'object' ? own.name : own);
   const others = flags.inOrder(['offer-model']).map(({ value }) => modelOf(value, typedIn(env)));
   const models = [...new Set([first, ...others].filter((name) => name !== undefined))];
-  return { models, modes: (typeof persona === 'object' ? persona.modes : undefined) ?? {}, mode };
+  return { models, modes: (typeof persona === 'object' ? persona.modes : undefined) ?? {}, mode, baseUrl };
 }
 
 /** Sends the start. @throws what sending throws; CliError `no_host` where nobody takes it up. */
 export async function sendStart(
   { flags, env }: Flags,
   session: Session,
-  prompt: string,
+  said: Prompted,
   id: string,
   { root, mcpServers, settings, standIns }: Started,
 ): Promise<void> {
-  const { model: flagged, mode: _mode, mcp_servers, ...body } = await startBody({ flags, env }, prompt);
+  const { model: flagged, mode: _mode, prompt: _prompt, mcp_servers, ...body } = await startBody({ flags, env }, '');
   const { model, mode } = settings;
   // A model that nobody has chosen is the persona's, with all that it says of it.
   const isPersonas = flagged === undefined && model === (await offeredBy({ flags, env })).models[0];
   const start: BodyInput<'start'> = {
     ...body,
+    ...(typeof said === 'string' ? { prompt: said } : { messages: [...said] }),
     root,
     ...(isPersonas || model === undefined ? {} : { model }),
     ...(mode === undefined ? {} : { mode }),

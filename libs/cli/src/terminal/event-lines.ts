@@ -86,7 +86,11 @@ export function eventLine(event: UiEvent, style: Style): string | null {
     case 'copy_failed':
       return style.red(`  ! copied up to record ${event.copied} only: ${firstLine(event.message)}`);
     case 'settings_changed': {
-      const changed = [event.persona && `persona ${event.persona}`, event.model && `model ${event.model}`];
+      const changed = [
+        event.persona && `persona ${event.persona}`,
+        event.model && `model ${event.model}`,
+        modeLine(event),
+      ];
       return style.yellow(`  ⑂ from here on: ${changed.filter(Boolean).join(', ') || 'another address'}`);
     }
     case 'host_changed':
@@ -267,6 +271,10 @@ function runEnded(event: UiEventOf<'run_ended'>, style: Style): string {
     lines.push(style.dim(`  ${waiting} for the next run`));
   }
   return lines.join('\n');
+}
+
+function modeLine({ mode }: UiEventOf<'settings_changed'>): string | false {
+  return mode !== undefined && (mode === null ? 'no mode' : `mode ${mode}`);
 }
 
 /** `12 ms`, `3.4 s`, `2 min 5 s`. */

@@ -19,8 +19,10 @@ export function noticeOf(event: UiEvent): { tone: Tone; text: string; session?: 
         text: `child ended (${event.stop_reason}) after ${event.turns} turns${event.restarts ? '; another takes its place' : ''}`,
         session: event.session,
       };
-    case 'settings_changed':
-      return { tone: 'plain', text: `from here on ${[event.persona, event.model].filter(Boolean).join(', ')}` };
+    case 'settings_changed': {
+      const mode = event.mode === undefined ? null : event.mode === null ? 'no mode' : `mode ${event.mode}`;
+      return { tone: 'plain', text: `from here on ${[event.persona, event.model, mode].filter(Boolean).join(', ')}` };
+    }
     case 'session_handed_over':
       return { tone: 'plain', text: `${event.from} hands over to ${event.persona}` };
     case 'injection_collapsed':

@@ -5,7 +5,7 @@
  * E2 A text goes under its effect's message, so that a later snapshot has it under the same id.
  */
 import { type Event, EventType } from '@ag-ui/core';
-import { createEventTranslator, type UiEvent, type WatchItem } from '@coxswain/client';
+import { createEventTranslator, type UiEvent, type UiEventOf, type WatchItem } from '@coxswain/client';
 import { callsOf, type JournalRecord } from '@coxswain/protocol';
 import { withoutContext } from './run-input.ts';
 import { resultText } from './session-messages.ts';
@@ -32,6 +32,8 @@ export class RunEvents {
   #text: string | null = null;
   #reasoning: string | null = null;
   #step: string | null = null;
+  /** Sessions below, of which this run has told that they work. */
+  readonly #children = new Set<string>();
   /** Texts of one effect that began again. */
   readonly #restarts = new Map<string, number>();
 
@@ -58,9 +60,36 @@ export class RunEvents {
     ];
   }
 
-  /** Closes what is open. */
+  /** Closes what is open. Sessions below that work on are paused as far as this run tells. */
   close(): Event[] {
-    return [...this.#endTexts(), ...this.#endStep()];
+    const paused = [...this.#children].map(
+      (subagentRunId): Event => ({ type: EventType.SUBAGENT_FINISHED, subagentRunId, outcome: { type: 'suspended' } }),
+    );
+    this.#children.clear();
+    return [...this.#endTexts(), ...paused, ...this.#endStep()];
+  }
+
+  /** A session below is a subagent, whose run is its id. */
+  #startChild({
+    session,
+    persona,
+    call_id,
+  }: Pick<UiEventOf<'child_started'>, 'session' | 'persona' | 'call_id'>): Event[] {
+    if (this.#children.has(session)) return [];
+    this.#children.add(session);
+    return [{ type: EventType.SUBAGENT_STARTED, subagentRunId: session, name: persona, parentToolCallId: call_id }];
+  }
+
+  #endChild({ session, call_id, stop_reason, turns, usage }: UiEventOf<'child_ended'>): Event[] {
+    // One that an earlier run of this thread has told of begins here anew: what its persona was, that run has said.
+    const begun = this.#startChild({ session, persona: session, call_id });
+    this.#children.delete(session);
+    const told = { subagentRunId: session, metadata: { turns, usage } };
+    const ended: Event =
+      stop_reason === 'error'
+        ? { type: EventType.SUBAGENT_ERROR, ...told, message: `the session ${session} has failed`, code: stop_reason }
+        : { type: EventType.SUBAGENT_FINISHED, ...told, result: { stop_reason }, outcome: { type: 'success' } };
+    return [...begun, ended];
   }
 
   #shown(events: readonly UiEvent[], effect: string, record: JournalRecord | null): Event[] {
@@ -106,6 +135,10 @@ export class RunEvents {
         const said = event.injections.filter(({ origin }) => origin === 'steer' || origin === 'followup');
         return [...said.flatMap(({ command_id, text }) => this.#said(command_id, text)), custom(event)];
       }
+      case 'child_started':
+        return [...this.#startChild(event), custom(event)];
+      case 'child_ended':
+        return [...this.#endChild(event), custom(event)];
       default:
         return NOT_CUSTOM.has(event.type) ? [] : [custom(event)];
     }

@@ -53,7 +53,7 @@ export const followUp = mcpTool({
     'Queues what the session is to do after its present work; one that has ended begins its next run with it. To change ' +
     'what it is doing now, steer it instead.',
   scope: 'run',
-  input: z.strictObject({ ...OfSession, body: COMMAND_BODIES.prompt.shape.body.describe('What it is to do.') }),
+  input: z.strictObject({ ...OfSession, body: COMMAND_BODIES.followup.shape.body.describe('What it is to do.') }),
   output: FollowedUp,
   run: async ({ session_id, body }, use) => {
     const { session, newest } = await existingSession(use.client, session_id);

@@ -127,17 +127,22 @@ export const suspend = mcpTool({
   name: 'suspend',
   title: 'Suspend a session',
   description:
-    'Parks a session at the end of its present turn, until it is resumed or until so long has passed. Costs nothing meanwhile.',
+    'Parks a session at the end of its present turn, until it is resumed, so long has passed, or a signal comes. Costs nothing meanwhile.',
   scope: 'run',
   input: z.strictObject({
     ...OfSession,
     for_ms: COMMAND_BODIES.suspend.shape.for_ms.describe('Wake it after so long. Without it: when it is resumed.'),
+    until_signal: COMMAND_BODIES.suspend.shape.signal.describe('Wake it by a signal of this name; see signal.'),
     reason: Why,
   }),
   output: Taken,
-  run: async ({ session_id, for_ms, reason }, use) => {
+  run: async ({ session_id, for_ms, until_signal, reason }, use) => {
     const { session } = await existingSession(use.client, session_id);
-    const request = { ...(for_ms === undefined ? {} : { for_ms }), ...(reason === undefined ? {} : { reason }) };
+    const request = {
+      ...(for_ms === undefined ? {} : { for_ms }),
+      ...(until_signal === undefined ? {} : { signal: until_signal }),
+      ...(reason === undefined ? {} : { reason }),
+    };
     return taken(session, await session.suspend(request, sending(use)));
   },
 });

@@ -1,0 +1,100 @@
+/** What an editor puts into a prompt, as a session is told it: a text, or a message with images. */
+import type { ContentBlock } from '@agentclientprotocol/sdk';
+import type { Prompted } from '@coxswain/client';
+import { type FilePart, SNIFF_BYTES, shownMediaType, type TextPart } from '@coxswain/protocol';
+import { ACP_BOUNDS } from './acp-bounds.ts';
+import { invalidParams } from './request-errors.ts';
+
+type Part = TextPart | FilePart;
+
+/**
+ * The blocks as one text, or where there are images as one message, in their order: resources that are embedded stand in
+ * it whole, those that are linked by their address.
+ * @throws RequestError naming the block that cannot be taken.
+ */
+export function promptContent(blocks: readonly ContentBlock[]): Prompted {
+  if (blocks.length > ACP_BOUNDS.promptBlocksMax)
+    throw invalidParams(`prompt: ${blocks.length} blocks, at most ${ACP_BOUNDS.promptBlocksMax} are taken`, 'prompt');
+  const parts = joined(blocks.map(partOf));
+  const bytes = parts.reduce((sum, part) => sum + bytesOf(part), 0);
+  if (bytes > ACP_BOUNDS.promptMaxBytes) {
+    const message = `prompt: it has ${bytes} bytes, at most ${ACP_BOUNDS.promptMaxBytes} are taken, images as base64`;
+    throw invalidParams(
+      `${message}; make them smaller, or link what the session’s tools can read`,
+      'prompt',
+      'body_too_large',
+    );
+  }
+  const files = parts.filter(({ type }) => type === 'file');
+  const text = parts.flatMap((part) => (part.type === 'text' ? [part.text] : [])).join('');
+  if (files.length === 0 && text.trim() === '') throw invalidParams('prompt: it says nothing', 'prompt', 'empty_body');
+  if (files.length === 0) return text;
+  const content = parts.filter((part) => part.type === 'file' || part.text !== '');
+  return [{ role: 'user', content }];
+}
+
+/** Texts that follow on one another as one. */
+function joined(parts: readonly Part[]): Part[] {
+  const all: Part[] = [];
+  for (const part of parts) {
+    const last = all.at(-1);
+    if (part.type === 'text' && last?.type === 'text')
+      all.splice(-1, 1, { type: 'text', text: `${last.text}${part.text}` });
+    else all.push(part);
+  }
+  return all;
+}
+
+function bytesOf(part: Part): number {
+  return part.type === 'text' ? new TextEncoder().encode(part.text).length : String(part.data).length;
+}
+
+function partOf(block: ContentBlock, index: number): Part {
+  const field = `prompt.${index}`;
+  switch (block.type) {
+    case 'text':
+      return { type: 'text', text: block.text };
+    case 'resource_link':
+      return { type: 'text', text: `[${block.title ?? block.name}](${block.uri})` };
+    case 'image':
+      return image(block.data, block.mimeType, block.uri ?? undefined, field);
+    case 'resource': {
+      const { resource } = block;
+      if ('text' in resource) return { type: 'text', text: embedded(resource.uri, resource.text) };
+      const { blob, mimeType = null, uri } = resource;
+      if (mimeType?.startsWith('image/')) return image(blob, mimeType, uri, field);
+      throw invalidParams(
+        `${field}: a resource that is neither text nor an image cannot be taken; link it (resource_link)`,
+        field,
+      );
+    }
+    default:
+      throw invalidParams(
+        `${field}: ${block.type} cannot be taken; send text, image, resource or resource_link`,
+        field,
+      );
+  }
+}
+
+const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
+/** What providers look into. */
+const IMAGES = /^image\/(png|jpeg|gif|webp)$/;
+
+/** A provider that is shown what is no image refuses the session's every later request: that is found here. */
+function image(data: string, said: string, uri: string | undefined, field: string): Part {
+  if (!BASE64.test(data) || data.length % 4 !== 0) throw invalidParams(`${field}.data: must be base64`, field);
+  const beginning = Buffer.from(data.slice(0, Math.ceil(SNIFF_BYTES / 3) * 4), 'base64');
+  const media = shownMediaType(said, beginning);
+  if ('refused' in media) throw invalidParams(`${field}: ${media.refused}`, field);
+  if (!IMAGES.test(media.mediaType))
+    throw invalidParams(`${field}.mimeType: png, jpeg, gif and webp are taken, not ${media.mediaType}`, field);
+  const name = uri?.split(/[?#]/, 1)[0]?.split('/').at(-1);
+  return { type: 'file', media_type: media.mediaType, data, ...(name ? { filename: name.slice(0, 256) } : {}) };
+}
+
+/** In a fence that the text itself does not close. */
+function embedded(uri: string, text: string): string {
+  const longest = Math.max(2, ...[...text.matchAll(/`{3,}/g)].map(([run]) => run.length));
+  const fence = '`'.repeat(longest + 1);
+  return `\n\n${uri}\n${fence}\n${text}${text.endsWith('\n') ? '' : '\n'}${fence}\n\n`;
+}

@@ -1,0 +1,89 @@
+/** Tools that look beyond one session: those below it, and another try from a point of its past. */
+import { nodesOf, type TreeNode, topState } from '@coxswain/client';
+import { ForkChanges, SessionId, Usage } from '@coxswain/protocol';
+import { z } from 'zod';
+import { MCP_SERVER_BOUNDS } from '../mcp-server-bounds.ts';
+import { mcpTool } from '../mcp-tool.ts';
+import { existingSession } from './existing-session.ts';
+import { sending, taken } from './taken-command.ts';
+import { OfSession, Taken } from './tool-inputs.ts';
+
+const { treeMax } = MCP_SERVER_BOUNDS;
+
+const Node = z.strictObject({
+  session_id: z.string(),
+  parent: z.string().nullable().describe('The session of this list that has started it; null at the top.'),
+  call_id: z.string().nullable().describe('The call of its parent that it works for.'),
+  persona: z.string().nullable(),
+  model: z.string().nullable(),
+  state: z.string().nullable().describe('Null where its journal is not there yet.'),
+  stop_reason: z.string().nullable(),
+  approvals: z.number().int().describe('Calls that wait for a decision.'),
+  usage: Usage.describe('Of its own.'),
+  cost_usd: z.number().nullable(),
+});
+
+/** `get_tree`. */
+export const getTree = mcpTool({
+  name: 'get_tree',
+  title: 'See the sessions below a session',
+  description:
+    'A session and all that it has delegated to, each before those below it: who works, who waits for an approval, what each has cost.',
+  scope: 'read',
+  input: z.strictObject(OfSession),
+  output: z.strictObject({
+    session_id: z.string(),
+    above: z.string().nullable().describe('The session that has started this one.'),
+    sessions: z.array(Node),
+    left_out: z.number().int().describe('How many are left out.'),
+  }),
+  run: async ({ session_id }, { client }) => {
+    const { session } = await existingSession(client, session_id);
+    const tree = await session.tree();
+    const nodes = nodesOf(tree.top);
+    const parents = new Map(nodes.flatMap((node) => node.children.map((child) => [child.session_id, node.session_id])));
+    return {
+      session_id,
+      above: tree.parent?.session ?? null,
+      sessions: nodes.slice(0, treeMax).map((node) => shownNode(node, parents.get(node.session_id) ?? null)),
+      left_out: tree.left_out + Math.max(0, nodes.length - treeMax),
+    };
+  },
+});
+
+function shownNode(node: TreeNode, parent: string | null): z.output<typeof Node> {
+  const { session_id, call_id, persona, model, state, stop_reason, approvals, usage, cost_usd } = node;
+  const shown = state === null ? null : topState(state);
+  return { session_id, parent, call_id, persona, model, state: shown, stop_reason, approvals, usage, cost_usd };
+}
+
+const changes = ForkChanges.shape;
+
+/** `fork_session`. */
+export const forkSession = mcpTool({
+  name: 'fork_session',
+  title: 'Fork a session',
+  description:
+    'Starts a new session with the past of another up to a record, to try another way; the other one is left as it is. With prompt, ' +
+    'what the message of that record says otherwise, or what a session that had ended there is told next. read_events has the records.',
+  scope: 'run',
+  input: z.strictObject({
+    ...OfSession,
+    at: z.number().int().min(1).optional().describe('The record: the n of an event. Default: the newest.'),
+    prompt: changes.prompt.describe(
+      'Another text of the message that the record brings, or what the fork is told next.',
+    ),
+    result: z.string().optional().describe('What the call that ends in the record is to have returned.'),
+    model: changes.model.describe('Another model from there on, as provider/name.'),
+    base_url: changes.base_url.describe('Where the model’s provider is reached.'),
+    fork_id: SessionId.optional().describe('The fork’s id. Default: a random one.'),
+  }),
+  output: Taken.extend({ forked_at: z.number().int().describe('The record up to which the past is the other’s.') }),
+  run: async ({ session_id, at, fork_id, ...asked }, use) => {
+    const { session } = await existingSession(use.client, session_id);
+    const given = Object.fromEntries(Object.entries(asked).filter(([, value]) => value !== undefined));
+    const changed = Object.keys(given).length === 0 ? {} : { changes: given };
+    const forked = await session.fork({ at, ...changed, sessionId: fork_id, ...sending(use) });
+    return { ...taken(forked.session, forked.sent), forked_at: forked.n };
+  },
+});

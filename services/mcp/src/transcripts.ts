@@ -1,0 +1,116 @@
+/** Transcripts of sessions as resources: what was said and done, for whoever reads it as a text. */
+import { type Client, createEventTranslator, topState, type UiEvent } from '@coxswain/client';
+import { SessionId } from '@coxswain/protocol';
+import type { ReadResourceResult, Resource, ResourceTemplate } from '@modelcontextprotocol/sdk/types.js';
+import { cutText } from './cut-text.ts';
+import { MCP_SERVER_BOUNDS } from './mcp-server-bounds.ts';
+import { existingSession } from './tools/existing-session.ts';
+
+const { transcriptMaxChars, transcriptTextMaxChars, sessionsMax } = MCP_SERVER_BOUNDS;
+const PREFIX = 'coxswain://sessions/';
+const mimeType = 'text/markdown';
+
+/** By which a client makes the address of any session's. */
+export const TRANSCRIPT_TEMPLATE: ResourceTemplate = {
+  uriTemplate: `${PREFIX}{session_id}`,
+  name: 'transcript',
+  title: 'Transcript of a session',
+  description: 'What was said to a session, what it has answered, called and been told. Of a long one the newest part.',
+  mimeType,
+};
+
+/** Those of the newest sessions, page by page. */
+export async function listTranscripts(
+  client: Client,
+  cursor: string | undefined,
+): Promise<{ resources: Resource[]; nextCursor?: string }> {
+  const page = await client.listSessions({ limit: sessionsMax, cursor, details: true });
+  const resources = page.sessions.map(({ session_id, state, stop_reason, at, details }): Resource => {
+    const how = stop_reason ?? topState(state);
+    return {
+      uri: `${PREFIX}${session_id}`,
+      name: session_id,
+      title: `${details?.persona ?? 'assistant'}: ${how}`,
+      description: `Session ${session_id}, ${how}, last changed ${at}`,
+      mimeType,
+      annotations: { lastModified: at },
+    };
+  });
+  return { resources, ...(page.next_cursor === null ? {} : { nextCursor: page.next_cursor }) };
+}
+
+/** The session of an address, or null where it is none of ours. */
+export function sessionOfUri(uri: string): string | null {
+  const id = uri.startsWith(PREFIX) ? uri.slice(PREFIX.length) : '';
+  return SessionId.safeParse(id).success ? id : null;
+}
+
+/** The transcript of a session. @throws SessionNotFoundError, SessionDeletedError. */
+export async function readTranscript(client: Client, id: string): Promise<ReadResourceResult> {
+  const { session, newest } = await existingSession(client, id);
+  const translator = createEventTranslator();
+  let lines: string[] = [];
+  let chars = 0;
+  let leftOut = false;
+  for await (const { record } of session.journal()) {
+    if (record.n > newest.n) break;
+    for (const event of translator.record(record)) {
+      const line = lineOf(event);
+      if (line === null) continue;
+      lines.push(line);
+      chars += line.length;
+    }
+    // The newest part is what is asked after; dropped in batches, as each drop moves all that stays.
+    if (chars <= transcriptMaxChars * 2) continue;
+    lines = newestOf(lines);
+    chars = lines.reduce((sum, line) => sum + line.length, 0);
+    leftOut = true;
+  }
+  const kept = newestOf(lines);
+  const head = `# Session ${id}\n\nAt record ${newest.n}, ${topState(newest.state)}.`;
+  const cut = leftOut || kept.length < lines.length ? ['(What was before is left out: read_events has it.)'] : [];
+  return { contents: [{ uri: `${PREFIX}${id}`, mimeType, text: [head, ...cut, ...kept].join('\n\n') }] };
+}
+
+/** The newest lines that fit; one always does, as each is cut. */
+function newestOf(lines: readonly string[]): string[] {
+  let room = transcriptMaxChars;
+  let from = lines.length;
+  while (from > 0 && room >= (lines[from - 1] as string).length) {
+    from -= 1;
+    room -= (lines[from] as string).length;
+  }
+  return lines.slice(from);
+}
+
+/** One event, where it is part of what was said and done. */
+function lineOf(event: UiEvent): string | null {
+  const cut = (text: string) => cutText(text, transcriptTextMaxChars);
+  switch (event.type) {
+    case 'prompt_shown':
+      return `## User${event.actor === null ? '' : ` (${event.actor})`}\n\n${cut(event.text)}`;
+    case 'text_appended':
+      return `## Assistant\n\n${cut(event.text)}`;
+    case 'seam_delivered':
+      if (event.injections.length === 0) return null;
+      return event.injections
+        .map(({ origin, text }) => `## ${origin} (delivered at ${event.seam})\n\n${cut(text)}`)
+        .join('\n\n');
+    case 'call_started':
+      return `- called ${event.tool} ${cut(event.summary)}`;
+    case 'call_ended':
+      return `- ${event.tool}: ${event.status}${event.result === '' ? '' : `: ${cut(event.result)}`}`;
+    case 'approval_needed':
+      return `- ${event.tool} ${cut(event.summary)} waits for an approval (call ${event.call_id})`;
+    case 'approval_settled':
+      return `- approval of call ${event.call_id}: ${event.decision}${event.by === null ? '' : ` by ${event.by}`}`;
+    case 'child_started':
+      return `- session ${event.session} of ${event.persona} works for call ${event.call_id} (${PREFIX}${event.session})`;
+    case 'run_ended': {
+      const why = event.error === null ? (event.reason ?? '') : `${event.error.code}: ${event.error.message}`;
+      return `---\n\nRun ${event.run} ended: ${event.stop_reason}${why === '' ? '' : ` (${cut(why)})`}`;
+    }
+    default:
+      return null;
+  }
+}
