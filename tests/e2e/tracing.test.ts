@@ -60,7 +60,7 @@ const runEnded = ({ collector }: Traced, run = 1) =>
 /** Says the secret wherever somebody can say something, once where a text is cut. */
 async function saysSecret({ bus }: Traced, secret: string): Promise<void> {
   const model = await scripted([{ text: `I see ${secret}.`, ...calls('list_files', { path: `at-${secret}` }) }, done]);
-  const prompt = `My key is ${secret}. ${'x'.repeat(1_995 - 13 - secret.length)}${secret}`;
+  const prompt = `My key is ${secret}. ${'x'.repeat(1_980 - 12 - secret.length)}${secret}`;
   await bus.command('said', 'start', { prompt, model, permissions: ALLOW });
   await endOf(bus, 'said');
 }
