@@ -25,6 +25,11 @@ const SECRETS = {
   STOCK_API_TOKEN: randomBytes(12).toString('hex'),
   COX_APPROVAL_WEBHOOK_SECRET: `whsec_${randomBytes(24).toString('base64')}`,
 };
+/** Stand where each process would tell it: in the address of the collector, and in what is said of the process in each export. */
+const TOLD_SECRETS = {
+  COLLECTOR_PATH_TOKEN: `path${randomBytes(12).toString('hex')}`,
+  DEPLOYMENT_PASSWORD: `told${randomBytes(12).toString('hex')}`,
+};
 const COLLECTOR_KEY = randomBytes(12).toString('hex');
 const ROOT = 'crew-1';
 
@@ -40,10 +45,12 @@ let readerLog: () => Promise<string[]>;
 
 const env = (more: NodeJS.ProcessEnv = {}): NodeJS.ProcessEnv => ({
   ...SECRETS,
+  ...TOLD_SECRETS,
   COX_APPROVAL_WEBHOOK: 'http://127.0.0.1:9/nobody',
   COX_LOG_LEVEL: 'debug',
   COX_METRICS_PORT: '0',
-  OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
+  OTEL_EXPORTER_OTLP_ENDPOINT: `${collector.url}/${TOLD_SECRETS.COLLECTOR_PATH_TOKEN}`,
+  OTEL_RESOURCE_ATTRIBUTES: `deployment.note=${TOLD_SECRETS.DEPLOYMENT_PASSWORD}`,
   OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json',
   OTEL_EXPORTER_OTLP_HEADERS: `x-collector-key=${COLLECTOR_KEY}`,
   OTEL_BSP_SCHEDULE_DELAY: '50',
@@ -314,7 +321,12 @@ test('lines of logs name session, run, turn, call and trace', () => {
 
 test('no secret of the environment appears in any log, trace, metric or event', async () => {
   const natsToken = new URL(bus.natsUrl).username;
-  const secrets = [...Object.values(SECRETS), COLLECTOR_KEY, token, ...(natsToken ? [natsToken] : [])];
+  const secrets = [
+    ...Object.values({ ...SECRETS, ...TOLD_SECRETS }),
+    COLLECTOR_KEY,
+    token,
+    ...(natsToken ? [natsToken] : []),
+  ];
   const metrics = await Promise.all(
     processes()
       .flatMap((child) => [...logOf(child).matchAll(/"url":"(http:[^"]+\/metrics)"/g)].map(([, url]) => url as string))
@@ -334,6 +346,15 @@ test('no secret of the environment appears in any log, trace, metric or event', 
     metrics: [...metrics, await ownMetrics.text()].join('\n'),
     events: journals.join('\n'),
   };
+  // Each process has come to tell one of them in its log and in its exports: what follows could fail.
+  for (const child of processes()) expect(logOf(child)).toMatch(/\/\[redacted\]\/v1\/traces.*spans are exported/);
+  expect(
+    collector.raw
+      .split('"deployment.note"')
+      .slice(1)
+      .every((text) => text.slice(0, 60).includes('[redacted]')),
+  ).toBe(true);
+  expect(new Set(collector.spans.map(({ instance }) => instance)).size).toBe(4);
   for (const [place, text] of Object.entries(places)) {
     expect(text.length, place).toBeGreaterThan(1_000);
     for (const secret of secrets) expect(text.includes(secret), `${place} hold ${secret}`).toBe(false);

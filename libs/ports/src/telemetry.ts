@@ -1,5 +1,5 @@
 /** Telemetry as ports: meters, and whoever takes spans. Neither may hold anything up, or throw. */
-import type { EndedSpan, MetricLabel, MetricName } from '@coxswain/protocol';
+import type { EndedSpan, MetricLabel, MetricName, TraceContext } from '@coxswain/protocol';
 
 /** The labels of a meter. */
 export type LabelsOf<N extends MetricName> = Readonly<Record<MetricLabel<N>, string>>;
@@ -18,6 +18,13 @@ export interface Meters {
 export interface SpanSink {
   /** Takes a span that has ended. Contract: returns at once and does not throw. */
   take(span: EndedSpan): void;
+  /**
+   * Whether the spans of a trace are kept, as the sampler of the process decides.
+   * @param above what stands above in another process, with what was decided there; null where the trace begins here.
+   */
+  keeps(traceId: string, above: TraceContext | null): boolean;
+  /** Takes the secrets of the process out of a text: before it is cut, as what is left of one would not be known any more. */
+  masked(text: string): string;
   /** Whether what was said and done may stand in spans, too: bounded, and without what looks like a secret. */
   readonly capturesContent: boolean;
 }

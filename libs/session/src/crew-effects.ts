@@ -5,7 +5,7 @@
  * W2  What the store does not answer is sent again for as long as the session is here. What it refuses ends a start with an
  *     error; a cancel or a report is tried again, as nobody else would bring it.
  */
-import type { CommandSender, Journal, Publisher } from '@coxswain/ports';
+import type { CommandSender, Journal, Publisher, SpanSink } from '@coxswain/ports';
 import {
   type AssistantMessage,
   addUsage,
@@ -73,7 +73,7 @@ export async function startChild(
   };
   const persona = await chosenPersona(ports, session, effect.args.persona);
   if ('code' in persona) return failed(persona);
-  const body = startOf(session, effect, persona);
+  const body = startOf(session, effect, persona, ports.telemetry?.spans);
   const payload = encode(body);
   const read = parseCrewCommand('start_child', payload);
   if (!read.ok)
@@ -115,6 +115,7 @@ function startOf(
   { ref, state, transcript }: CrewSession,
   effect: Of<'start_child'>,
   persona: ChosenPersona,
+  spans: SpanSink | null | undefined,
 ): StartChildBody {
   const { context } = state;
   const { settings, pinned, parent } = context;
@@ -149,7 +150,7 @@ function startOf(
     ...(Object.keys(limits).length > 0 ? { limits } : {}),
     ...(settings?.personas ? { personas: settings.personas } : {}),
     ...(frame ? { root: frame.root } : {}),
-    trace: traceForChild(tracedSession(ref, state), context.run),
+    trace: traceForChild(tracedSession(ref, state, spans), context.run),
     parent: link,
     reminders: [...handedOn(context).reminders],
   };

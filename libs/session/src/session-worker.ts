@@ -122,7 +122,8 @@ export class SessionWorker implements EffectWorker {
 
   /** For whoever carries the effect's work out elsewhere. */
   #traceparent(effect: WorkEffect, state: SessionState): string | undefined {
-    return this.#ports.telemetry?.spans ? traceparentOf(this.#ref, state, effect) : undefined;
+    const spans = this.#ports.telemetry?.spans;
+    return spans ? traceparentOf(this.#ref, state, effect, spans) : undefined;
   }
 
   async #perform(effect: WorkEffect, signal: AbortSignal, taken: () => void): Promise<Outcome> {

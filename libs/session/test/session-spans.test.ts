@@ -82,7 +82,12 @@ test('a takeover goes on with the spans that an earlier owner has left open, and
   for (let taken = 1; taken < records.length; taken++) {
     const got: EndedSpan[][] = [[], []];
     const observer = (owner: 0 | 1) => {
-      const spans: SpanSink = { capturesContent: false, take: (span) => void got[owner]?.push(span) };
+      const spans: SpanSink = {
+        capturesContent: false,
+        keeps: () => true,
+        masked: (text) => text,
+        take: (span) => void got[owner]?.push(span),
+      };
       const meters = { add() {}, observe() {}, census() {} } satisfies Telemetry['meters'];
       const stored = records.map((record, index): StoredRecord => ({ bytes: bytesOf(record), fence: index + 1 }));
       const journal = {

@@ -5,10 +5,17 @@ import { type EndedSpan, formatTraceparent, parseTraceparent, type TraceContext 
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { App } from './create-app.ts';
 
+/** Where a request stands in a trace. */
+export interface TracePlace {
+  readonly context: TraceContext;
+  readonly parent: TraceContext | null;
+  readonly startMs: number;
+}
+
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Where the request stands in a trace; null where nobody traces and the request says nothing. */
-    trace: { readonly context: TraceContext; readonly parent: TraceContext | null; readonly startMs: number } | null;
+    /** Null where nobody traces and the request says nothing. */
+    trace: TracePlace | null;
   }
 }
 
@@ -21,14 +28,19 @@ export function traceRequests(app: App, spans: SpanSink | null, now: () => numbe
   app.addHook('onRequest', async (request) => {
     const { url } = request.routeOptions;
     const parent = parseTraceparent(single(request.headers.traceparent));
-    if (url === undefined || UNTRACED.has(url) || !url.startsWith('/v1/') || (!spans && !parent)) return;
-    const made = { spanId: newSpanId(), traceId: parent?.traceId ?? newTraceId(), sampled: parent?.sampled ?? true };
-    // Who does not trace stands in no trace.
-    request.trace = { context: spans ? made : (parent as TraceContext), parent, startMs: now() };
+    if (url === undefined || UNTRACED.has(url) || !url.startsWith('/v1/')) return;
+    request.trace = placeBelow(parent, spans, now());
   });
   app.addHook('onResponse', async (request, reply) => {
     if (spans && request.trace) spans.take(spanOf(request, reply, request.trace, now()));
   });
+}
+
+/** The place of what was sent by `parent`. Null where nobody traces and there is no parent: who does not trace stands in no trace. */
+export function placeBelow(parent: TraceContext | null, spans: SpanSink | null, startMs: number): TracePlace | null {
+  if (!spans) return parent && { context: parent, parent, startMs };
+  const traceId = parent?.traceId ?? newTraceId();
+  return { context: { traceId, spanId: newSpanId(), sampled: spans.keeps(traceId, parent) }, parent, startMs };
 }
 
 /** For the header of the command that a request sends. */
@@ -39,7 +51,7 @@ export function traceparentOf({ trace }: FastifyRequest): string | undefined {
 function spanOf(
   request: FastifyRequest,
   reply: FastifyReply,
-  { context, parent, startMs }: NonNullable<FastifyRequest['trace']>,
+  { context, parent, startMs }: TracePlace,
   endMs: number,
 ): EndedSpan {
   const route = request.routeOptions.url ?? 'none';

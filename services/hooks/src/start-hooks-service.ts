@@ -11,7 +11,7 @@ import {
   type NamedBus,
   serveHooks,
 } from '@coxswain/adapter-nats';
-import { type MetricsAddress, observeWork, startTelemetry } from '@coxswain/adapter-telemetry';
+import { type MetricsAddress, startWorkerTelemetry } from '@coxswain/adapter-telemetry';
 import { DEFAULT_TENANT } from '@coxswain/protocol';
 import { watchFiles } from './watch-files.ts';
 
@@ -62,14 +62,7 @@ export async function startHooksService(options: HooksServiceOptions): Promise<H
   const log = createServiceLog('hooks', options.log ?? 'stdout', options.stateDir, env, secrets);
   const endWatching = watchLeftBehind(log);
   const masked = secretMask(env, secrets);
-  const telemetry = await startTelemetry({
-    service: 'hooks',
-    of: 'worker',
-    env,
-    log,
-    masked,
-    metrics: options.metrics,
-  });
+  const telemetry = await startWorkerTelemetry({ service: 'hooks', env, log, masked, metrics: options.metrics });
   let connected: Awaited<ReturnType<typeof connectNats>> | undefined;
   try {
     let loaded = await loadHooks(file, name);
@@ -81,7 +74,7 @@ export async function startHooksService(options: HooksServiceOptions): Promise<H
       tenant,
       service: name,
       handlers: loaded.hooks,
-      observer: observeWork(telemetry, log),
+      observer: telemetry.observer,
     });
     const watch = watchFiles(loaded.files, log, async () => {
       const next = await loadHooks(file, name);

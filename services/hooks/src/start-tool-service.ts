@@ -3,7 +3,7 @@ import { basename, resolve } from 'node:path';
 import { HookModuleError, loadModule } from '@coxswain/adapter-hooks';
 import { createServiceLog, type LogTarget, secretMask } from '@coxswain/adapter-log';
 import { connectionTo, connectNats, endOnce, ensureBuckets, type NamedBus } from '@coxswain/adapter-nats';
-import { type MetricsAddress, observeWork, startTelemetry } from '@coxswain/adapter-telemetry';
+import { type MetricsAddress, startWorkerTelemetry } from '@coxswain/adapter-telemetry';
 import { connect, type ServedTool, type ServedToolDefinition } from '@coxswain/client';
 import { DEFAULT_TENANT, STREAMS } from '@coxswain/protocol';
 import { watchFiles } from './watch-files.ts';
@@ -61,15 +61,8 @@ export async function startToolService(options: ToolServiceOptions): Promise<Too
   const loaded = await loadTools(file);
   await makeBuckets(bus);
   const masked = secretMask(env, secrets);
-  const telemetry = await startTelemetry({
-    service: 'tools',
-    of: 'worker',
-    env,
-    log,
-    masked,
-    metrics: options.metrics,
-  });
-  const observer = observeWork(telemetry, log);
+  const telemetry = await startWorkerTelemetry({ service: 'tools', env, log, masked, metrics: options.metrics });
+  const { observer } = telemetry;
   const client = await connect({
     servers: bus.servers,
     token: bus.token,

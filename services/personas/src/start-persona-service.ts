@@ -2,7 +2,7 @@
 import { createServiceLog, type LogTarget, secretMask } from '@coxswain/adapter-log';
 import { createModels } from '@coxswain/adapter-models';
 import { connectionTo, connectNats, endOnce, ensureBuckets, type NamedBus } from '@coxswain/adapter-nats';
-import { type MetricsAddress, observeWork, startTelemetry } from '@coxswain/adapter-telemetry';
+import { type MetricsAddress, startWorkerTelemetry } from '@coxswain/adapter-telemetry';
 import {
   connect,
   namedHandlers,
@@ -78,15 +78,8 @@ export async function startPersonaService(options: PersonaServiceOptions): Promi
   if (twice !== undefined) throw new PersonaNotServableError(`two of the personas are named ${twice}`);
   await makeBuckets(bus);
   const masked = secretMask(env, secrets);
-  const telemetry = await startTelemetry({
-    service: 'personas',
-    of: 'worker',
-    env,
-    log,
-    masked,
-    metrics: options.metrics,
-  });
-  const observer = observeWork(telemetry, log);
+  const telemetry = await startWorkerTelemetry({ service: 'personas', env, log, masked, metrics: options.metrics });
+  const { observer } = telemetry;
   const client = await connect({
     servers: bus.servers,
     token: bus.token,

@@ -3,5 +3,6 @@ export { counterOf, createRegistry, gaugeOf, histogramOf, registryMeters } from 
 export { type MetricsAddress, MetricsAddressError, type MetricsServer, metricsAddress } from './metrics-server.ts';
 export { observeWork } from './observe-work.ts';
 export { type RunningTelemetry, startTelemetry, type TelemetryOptions } from './start-telemetry.ts';
+export { startWorkerTelemetry, type WorkerTelemetry } from './start-worker-telemetry.ts';
 export { newSpanId, newTraceId } from './trace-ids.ts';
 export { readTraceSettings, TraceSettingsError } from './trace-settings.ts';

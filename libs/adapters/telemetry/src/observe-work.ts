@@ -13,7 +13,8 @@ export function observeWork({ meters, spans }: Telemetry, log: Log): WorkObserve
       const beganMs = performance.now();
       const startMs = Date.now();
       const above = parseTraceparent(work.traceparent);
-      const context = above && spans ? { ...above, spanId: newSpanId() } : null;
+      const context =
+        above && spans ? { ...above, spanId: newSpanId(), sampled: spans.keeps(above.traceId, above) } : null;
       meters.add('coxswain_served_running', { kind }, 1);
       return {
         // Who does not trace hands on what it was given.

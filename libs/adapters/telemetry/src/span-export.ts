@@ -11,6 +11,7 @@ import {
 } from '@opentelemetry/api';
 import { type Resource, resourceFromAttributes } from '@opentelemetry/resources';
 import { BatchSpanProcessor, type ReadableSpan, type SpanExporter } from '@opentelemetry/sdk-trace-base';
+import { createSampler } from './trace-sampler.ts';
 import type { TraceSettings } from './trace-settings.ts';
 
 /** Spans that are exported. */
@@ -48,7 +49,7 @@ export async function exportSpans(
   const resource = resourceFromAttributes({
     'service.namespace': 'coxswain',
     'service.instance.id': instance,
-    ...settings.resource,
+    ...attributesOf(settings.resource, masked),
     'service.name': settings.serviceName ?? service,
     'service.version': version,
   });
@@ -78,6 +79,8 @@ export async function exportSpans(
     exportTimeoutMillis: 2 * timeoutMs,
   });
   return {
+    keeps: createSampler(settings.sampler),
+    masked,
     capturesContent: settings.capturesContent,
     take(span) {
       if (!span.context.sampled) return;

@@ -10,11 +10,20 @@ export interface TraceSettings {
   readonly serviceName: string | undefined;
   /** `OTEL_RESOURCE_ATTRIBUTES` */
   readonly resource: Readonly<Record<string, string>>;
+  readonly sampler: SamplerSettings;
   readonly capturesContent: boolean;
   readonly timeoutMs: number;
   readonly queueMax: number;
   readonly batchMax: number;
   readonly delayMs: number;
+}
+
+/** Which traces are kept. */
+export interface SamplerSettings {
+  /** Whether what was decided above, in another process, holds here. */
+  readonly isParentBased: boolean;
+  /** The share of the other traces that is kept, by their ids: 0 to 1. */
+  readonly ratio: number;
 }
 
 /** A variable that says something that cannot be done. */
@@ -42,6 +51,7 @@ export function readTraceSettings(env: NodeJS.ProcessEnv): TraceSettings | null 
     headers: pairsIn(env.OTEL_EXPORTER_OTLP_TRACES_HEADERS ?? env.OTEL_EXPORTER_OTLP_HEADERS),
     serviceName: env.OTEL_SERVICE_NAME?.trim() || undefined,
     resource: pairsIn(env.OTEL_RESOURCE_ATTRIBUTES),
+    sampler: samplerOf(env),
     capturesContent: env.OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT?.trim().toLowerCase() === 'true',
     timeoutMs: whole(env, 'OTEL_EXPORTER_OTLP_TIMEOUT', 10_000, 60_000),
     queueMax: whole(env, 'OTEL_BSP_MAX_QUEUE_SIZE', 2_048, 65_536),
@@ -63,6 +73,20 @@ function protocolOf(env: NodeJS.ProcessEnv): TraceSettings['protocol'] {
   const asked = env[name]?.trim() || 'http/protobuf';
   if (asked === 'http/json' || asked === 'http/protobuf') return asked;
   throw new TraceSettingsError(`${name} takes http/json or http/protobuf, not "${asked.slice(0, 40)}"`);
+}
+
+const SAMPLERS = ['always_on', 'always_off', 'traceidratio'].flatMap((name) => [name, `parentbased_${name}`]);
+
+function samplerOf(env: NodeJS.ProcessEnv): SamplerSettings {
+  const asked = env.OTEL_TRACES_SAMPLER?.trim() || 'parentbased_always_on';
+  if (!SAMPLERS.includes(asked))
+    throw new TraceSettingsError(`OTEL_TRACES_SAMPLER takes ${SAMPLERS.join(', ')}, not "${asked.slice(0, 40)}"`);
+  const isParentBased = asked.startsWith('parentbased_');
+  if (!asked.endsWith('traceidratio')) return { isParentBased, ratio: asked.endsWith('always_on') ? 1 : 0 };
+  const text = env.OTEL_TRACES_SAMPLER_ARG?.trim() || '1';
+  const ratio = Number(text);
+  if (ratio >= 0 && ratio <= 1) return { isParentBased, ratio };
+  throw new TraceSettingsError(`OTEL_TRACES_SAMPLER_ARG takes a number from 0 to 1, not "${text.slice(0, 40)}"`);
 }
 
 /** `key=value,key2=value2`, the values percent-encoded, as in W3C Baggage. */

@@ -110,6 +110,34 @@ describe('spans', () => {
   });
 });
 
+describe('a sampler', () => {
+  const [low, high] = [`${'0'.repeat(31)}1`, `${'f'.repeat(8)}${'0'.repeat(24)}`];
+  const under = (sampled: boolean) => ({ traceId: low, spanId: 'b'.repeat(16), sampled });
+
+  test.each<[string | undefined, string | undefined, boolean[]]>([
+    // Of a trace that begins here with a low id, with a high one, and below what is not kept and what is.
+    [undefined, undefined, [true, true, false, true]],
+    ['always_on', undefined, [true, true, true, true]],
+    ['always_off', undefined, [false, false, false, false]],
+    ['parentbased_always_off', undefined, [false, false, false, true]],
+    ['traceidratio', '0.5', [true, false, true, true]],
+    ['parentbased_traceidratio', '0.5', [true, false, false, true]],
+    ['parentbased_traceidratio', '0', [false, false, false, true]],
+    ['traceidratio', undefined, [true, true, true, true]],
+  ])('%s of %s keeps what it should', async (name, share, kept) => {
+    const telemetry = await start({
+      OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:9',
+      OTEL_TRACES_SAMPLER: name,
+      OTEL_TRACES_SAMPLER_ARG: share,
+    });
+    const keeps = telemetry.spans?.keeps;
+    expect([keeps?.(low, null), keeps?.(high, null), keeps?.(low, under(false)), keeps?.(low, under(true))]).toEqual(
+      kept,
+    );
+    await telemetry.close();
+  });
+});
+
 describe('the environment', () => {
   test.each<NodeJS.ProcessEnv>([
     {},
@@ -125,6 +153,15 @@ describe('the environment', () => {
   test.each<[string, NodeJS.ProcessEnv]>([
     ['OTEL_EXPORTER_OTLP_ENDPOINT', { OTEL_EXPORTER_OTLP_ENDPOINT: 'localhost:4318' }],
     ['OTEL_EXPORTER_OTLP_PROTOCOL', { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://x', OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc' }],
+    ['OTEL_TRACES_SAMPLER', { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://x', OTEL_TRACES_SAMPLER: 'jaeger_remote' }],
+    [
+      'OTEL_TRACES_SAMPLER_ARG',
+      {
+        OTEL_EXPORTER_OTLP_ENDPOINT: 'http://x',
+        OTEL_TRACES_SAMPLER: 'traceidratio',
+        OTEL_TRACES_SAMPLER_ARG: '10%',
+      },
+    ],
     ['OTEL_BSP_MAX_QUEUE_SIZE', { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://x', OTEL_BSP_MAX_QUEUE_SIZE: '0' }],
   ])('a wrong %s is refused by name', (name, env) => {
     expect(() => readTraceSettings(env)).toThrow(name);
@@ -174,7 +211,7 @@ describe('work that is served', () => {
 
   test('has a span below that of the call', () => {
     const taken: EndedSpan[] = [];
-    const spans = { capturesContent: false, take: (one: EndedSpan) => void taken.push(one) };
+    const spans = { capturesContent: false, keeps: () => true, masked, take: (one: EndedSpan) => void taken.push(one) };
     const under = observeWork({ meters, spans }, silent).begin({ ...work, traceparent: above });
     under.end({ status: 'error', code: 'tool_failed' });
     const [made] = taken;

@@ -45,16 +45,27 @@ const PROVIDERS: Readonly<Record<string, string>> = {
 const CONTENT = { chars: 8_000, scalarChars: 8, textChars: 2_000, listItems: 32, members: 64, depth: 8, counts: true };
 
 /** What was said, as the conventions write it: bounded, and without what looks like a secret. */
-export function contentText(value: unknown): string {
-  return JSON.stringify(redactJson(value as Json, CONTENT));
+export function contentText(value: unknown, masked: (text: string) => string): string {
+  return JSON.stringify(redactJson(maskedIn(value as Json, masked), CONTENT));
+}
+
+function maskedIn(value: Json, masked: (text: string) => string): Json {
+  if (typeof value === 'string') return masked(value);
+  if (typeof value !== 'object' || value === null) return value;
+  if (Array.isArray(value)) return value.map((item) => maskedIn(item, masked));
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [masked(key), maskedIn(item, masked)]));
 }
 
 /** An answer as `gen_ai.output.messages`. */
-export function outputMessages(message: AssistantMessage, finishReason: string): string {
+export function outputMessages(
+  message: AssistantMessage,
+  finishReason: string,
+  masked: (text: string) => string,
+): string {
   const parts = message.content.map((part) => {
     if (part.type === 'text') return { type: 'text', content: part.text };
     if (part.type === 'call') return { type: 'tool_call', id: part.call_id, name: part.tool, arguments: part.args };
     return { type: part.type };
   });
-  return contentText([{ role: 'assistant', parts, finish_reason: finishReason }]);
+  return contentText([{ role: 'assistant', parts, finish_reason: finishReason }], masked);
 }

@@ -75,7 +75,7 @@ export class SessionObserver {
       void this.#catchUp(sink, record.n);
       return;
     }
-    this.#spans ??= new SessionSpans(this.#ref, sink.capturesContent);
+    this.#spans ??= new SessionSpans(this.#ref, sink);
     for (const span of this.#spans.take(record, cause)) sink.take(span);
   }
 
@@ -84,7 +84,7 @@ export class SessionObserver {
     const { journal, blobs } = this.#ports;
     try {
       await this.#turns.take(async () => {
-        const spans = new SessionSpans(this.#ref, sink.capturesContent);
+        const spans = new SessionSpans(this.#ref, sink);
         for await (const { bytes } of journal.read(this.#ref)) {
           const record = await readRecord(bytes, blobs);
           if (record.n >= n) break;

@@ -5,6 +5,7 @@
  * A run is `invoke_agent`, below it each turn; below a turn its answers (`chat`), calls (`execute_tool`), the hooks that were
  * consulted, and how long approvals waited. A child's first run stands below the call that it works for.
  */
+import type { SpanSink } from '@coxswain/ports';
 import {
   type CopyOrigin,
   type EndedSpan,
@@ -31,6 +32,8 @@ interface Run {
 export class SessionSpans {
   readonly #ref: SessionRef;
   readonly #content: boolean;
+  readonly #masked: SpanSink['masked'];
+  readonly #keeps: SpanSink['keeps'] | undefined;
   #n = 0;
   #trace: string | undefined;
   #parent: (ParentLink & { readonly detached?: true }) | null = null;
@@ -54,10 +57,12 @@ export class SessionSpans {
   #ended: EndedSpan[] = [];
   readonly #children: string[] = [];
 
-  /** @param content whether what was said may stand in spans. */
-  constructor(ref: SessionRef, content = false) {
+  /** @param sink who takes the spans, with what may stand in them and what is kept. Without one: no content, and all. */
+  constructor(ref: SessionRef, sink?: Omit<SpanSink, 'take'>) {
     this.#ref = ref;
-    this.#content = content;
+    this.#content = sink?.capturesContent ?? false;
+    this.#masked = sink?.masked ?? ((text) => text);
+    this.#keeps = sink?.keeps;
   }
 
   /** The newest record that was taken in. */
@@ -77,7 +82,7 @@ export class SessionSpans {
 
   /** What the ids of its spans follow from. */
   get traced(): TracedSession {
-    return { ref: this.#ref, trace: this.#trace, parent: this.#parent };
+    return { ref: this.#ref, trace: this.#trace, parent: this.#parent, keeps: this.#keeps };
   }
 
   /**
@@ -151,14 +156,14 @@ export class SessionSpans {
     if (type === 'provision_outcome') {
       if (!this.#run) return;
       const failure = input.status === 'failed' ? input.error : undefined;
-      this.#end(begin('provision').with({ 'coxswain.status': input.status }), atMs, errorOf(failure));
+      this.#end(begin('provision').with({ 'coxswain.status': input.status }), atMs, this.#errorOf(failure));
     } else if (type === 'model_outcome' || type === 'compact_outcome') {
       const said =
         type === 'model_outcome'
           ? {
               'gen_ai.response.finish_reasons': [input.finish_reason],
               ...(this.#content
-                ? { 'gen_ai.output.messages': outputMessages(input.message, input.finish_reason) }
+                ? { 'gen_ai.output.messages': outputMessages(input.message, input.finish_reason, this.#masked) }
                 : {}),
             }
           : { 'coxswain.purpose': 'compaction' };
@@ -171,7 +176,7 @@ export class SessionSpans {
         'coxswain.status': input.status,
         'coxswain.attempts': input.attempts,
       });
-      this.#end(span, atMs, errorOf(input.error));
+      this.#end(span, atMs, this.#errorOf(input.error));
     } else if (type === 'consult_outcome') {
       const consult = this.#consults.get(id);
       this.#consults.delete(id);
@@ -183,7 +188,7 @@ export class SessionSpans {
         'coxswain.hook.verdicts': input.answers.flatMap(({ verdict }) => (verdict ? [verdict.kind] : [])),
         'coxswain.status': input.status,
       });
-      this.#end(span, atMs, errorOf(failed));
+      this.#end(span, atMs, this.#errorOf(failed));
     }
   }
 
@@ -313,6 +318,7 @@ export class SessionSpans {
         ? {
             'gen_ai.input.messages': contentText(
               event.messages.map((message) => ({ role: 'user', content: textOf(message) })),
+              this.#masked,
             ),
           }
         : {}),
@@ -344,7 +350,7 @@ export class SessionSpans {
       'coxswain.cost_usd': event.cost_usd,
     });
     this.#runEnded = true;
-    this.#end(span, atMs, event.stop_reason === 'error' ? errorOf(event.error ?? FAILED) : null);
+    this.#end(span, atMs, event.stop_reason === 'error' ? this.#errorOf(event.error ?? FAILED) : null);
   }
 
   #beginTurn(turn: number, atMs: number): void {
@@ -375,7 +381,7 @@ export class SessionSpans {
   }
 
   #args(args: unknown): Record<string, string> {
-    return this.#content ? { 'gen_ai.tool.call.arguments': contentText(args) } : {};
+    return this.#content ? { 'gen_ai.tool.call.arguments': contentText(args, this.#masked) } : {};
   }
 
   #endCall(event: Extract<SessionEvent, { type: 'call_ended' }>, atMs: number): void {
@@ -384,20 +390,20 @@ export class SessionSpans {
     this.#calls.delete(event.call_id);
     span.with({
       'coxswain.status': event.status,
-      ...(this.#content ? { 'gen_ai.tool.call.result': contentText(event.result.content) } : {}),
+      ...(this.#content ? { 'gen_ai.tool.call.result': contentText(event.result.content, this.#masked) } : {}),
     });
     const { code } = event.result.detail ?? {};
     const isError = event.is_error && event.status !== 'cancelled' && event.status !== 'skipped';
     this.#end(span, atMs, isError ? { type: typeof code === 'string' ? code : event.status } : null);
   }
+
+  #errorOf(failure: { readonly code: string; readonly message: string } | undefined): EndedSpan['error'] {
+    return failure ? { type: failure.code, message: this.#masked(failure.message).slice(0, MESSAGE_MAX) } : null;
+  }
 }
 
 const FAILED: Failure = { code: 'session_failed', message: 'the run failed' };
 const MESSAGE_MAX = 500;
-
-function errorOf(failure: { readonly code: string; readonly message: string } | undefined): EndedSpan['error'] {
-  return failure ? { type: failure.code, message: failure.message.slice(0, MESSAGE_MAX) } : null;
-}
 
 function modelName(model: string | null): string {
   if (model === null) return 'model';

@@ -2,6 +2,7 @@
  * Ids of a session's spans. They follow from the session, so that whoever works on it, or reads its journal, gives a span the
  * same id; nothing of them has to be kept.
  */
+import type { SpanSink } from '@coxswain/ports';
 import {
   formatTraceparent,
   type ParentLink,
@@ -19,6 +20,8 @@ export interface TracedSession {
   readonly parent:
     | (Pick<ParentLink, 'session' | 'call_id' | 'turn' | 'root'> & { readonly detached?: true | undefined })
     | null;
+  /** The sampler of whoever traces. Without one is kept what the caller keeps, and what has no caller. */
+  readonly keeps?: SpanSink['keeps'] | undefined;
 }
 
 /** A run's span, and what stands above it. */
@@ -36,12 +39,10 @@ export interface TracedRun {
 export function traceOfRun(session: TracedSession, run: number): TracedRun {
   const { ref, trace, parent } = session;
   const above = parseTraceparent(trace);
-  const sampled = above?.sampled ?? true;
-  if (run > 1) {
-    return { context: laterRun(ref, run, sampled), parent: null, before: spanOfRun(session, run - 1) };
-  }
+  if (run > 1) return { context: laterRun(session, run), parent: null, before: spanOfRun(session, run - 1) };
   const known = parent && !parent.detached ? parent : null;
   const traceId = above?.traceId ?? digest(32, [ref.tenant, trace ?? known?.root ?? ref.sessionId]);
+  const sampled = isKept(session, traceId);
   const context = { traceId, spanId: runSpanId(ref, run), sampled };
   const inTrace = (spanId: string): TraceContext => ({ traceId, spanId, sampled });
   if (known) {
@@ -54,12 +55,19 @@ export function traceOfRun(session: TracedSession, run: number): TracedRun {
 /** Of this run alone: a session may have had thousands before it. */
 function spanOfRun(session: TracedSession, run: number): TraceContext {
   if (run === 1) return traceOfRun(session, 1).context;
-  return laterRun(session.ref, run, parseTraceparent(session.trace)?.sampled ?? true);
+  return laterRun(session, run);
 }
 
-function laterRun(ref: SessionRef, run: number, sampled: boolean): TraceContext {
+function laterRun(session: TracedSession, run: number): TraceContext {
+  const { ref } = session;
   const traceId = digest(32, [ref.tenant, ref.sessionId, 'run', run]);
-  return { traceId, spanId: runSpanId(ref, run), sampled };
+  return { traceId, spanId: runSpanId(ref, run), sampled: isKept(session, traceId) };
+}
+
+/** Whoever has started the session and says what is kept says it of all its runs. */
+function isKept({ trace, keeps }: TracedSession, traceId: string): boolean {
+  const above = parseTraceparent(trace);
+  return keeps ? keeps(traceId, above) : (above?.sampled ?? true);
 }
 
 /** What a child's start has as its `trace`, so that its first run stands in the trace of the run that starts it. */

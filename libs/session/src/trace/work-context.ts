@@ -1,17 +1,18 @@
 /** Under which span an effect's work stands, for whoever carries it out elsewhere. */
+import type { SpanSink } from '@coxswain/ports';
 import { formatTraceparent, type SessionRef } from '@coxswain/protocol';
 import type { SessionState, WorkEffect } from '@coxswain/turn';
 import { callSpanId, type TracedSession, traceOfRun, workSpanId } from './trace-ids.ts';
 
 /** What a session's traces follow from, as its state has it. */
-export function tracedSession(ref: SessionRef, { context }: SessionState): TracedSession {
-  return { ref, trace: context.settings?.trace, parent: context.parent };
+export function tracedSession(ref: SessionRef, { context }: SessionState, spans?: SpanSink | null): TracedSession {
+  return { ref, trace: context.settings?.trace, parent: context.parent, keeps: spans?.keeps };
 }
 
 /** The `traceparent` of an effect's work. */
-export function traceparentOf(ref: SessionRef, state: SessionState, effect: WorkEffect): string {
+export function traceparentOf(ref: SessionRef, state: SessionState, effect: WorkEffect, spans: SpanSink): string {
   const { run, turn } = state.context;
-  const { traceId, sampled } = traceOfRun(tracedSession(ref, state), Math.max(1, run)).context;
+  const { traceId, sampled } = traceOfRun(tracedSession(ref, state, spans), Math.max(1, run)).context;
   const isCall = effect.kind === 'call_tool' || effect.kind === 'start_child';
   const spanId = isCall ? callSpanId(ref, turn, effect.callId) : workSpanId(ref, 'effect', effect.id);
   return formatTraceparent({ traceId, spanId, sampled });

@@ -1,6 +1,6 @@
 /** Commands that come over a WebSocket: each is answered under the `ref` that it came with. */
 import type { BodyInput, Session } from '@coxswain/client';
-import { nearestWord, problemOf, readStrictly, VERBS, type Verb } from '@coxswain/protocol';
+import { nearestWord, parseTraceparent, problemOf, readStrictly, VERBS, type Verb } from '@coxswain/protocol';
 import type { FastifyRequest } from 'fastify';
 import type { RawData, WebSocket } from 'ws';
 import { z } from 'zod';
@@ -11,6 +11,7 @@ import { type GatewayContext, principalOf, takeTurn } from '../gateway-context.t
 import { Problem, problemFrom } from '../problem.ts';
 import { Waiting } from '../routes/route-schemas.ts';
 import { refuseUnknown, sendOptions, storedCommand, told } from '../send-command.ts';
+import { tracedCommand } from './trace-command.ts';
 
 /** A start makes a session, and this socket is one's that is there. */
 const TAKEN: readonly Verb[] = VERBS.filter((verb) => verb !== 'start');
@@ -21,6 +22,12 @@ const Command = z.strictObject({
   verb: z.string().max(64),
   body: z.looseObject({}).optional(),
   wait: Waiting.shape.wait,
+  // Pages can give a WebSocket no headers, and one lives for many commands.
+  traceparent: z
+    .string()
+    .max(256)
+    .refine((text) => parseTraceparent(text) !== null, 'must be a traceparent of W3C Trace Context')
+    .optional(),
   // In JSON a number is one already.
   timeout_ms: z.number().int().min(1).max(GATEWAY_BOUNDS.waitMaxMs).default(GATEWAY_BOUNDS.waitDefaultMs),
 });
@@ -77,7 +84,7 @@ export class SocketCommands {
       const { code, message, field } = problemOf(read.problems, undefined, members);
       throw new Problem(code, message, { field });
     }
-    const { verb: named, body = {}, wait, timeout_ms } = read.data;
+    const { verb: named, body = {}, wait, timeout_ms, traceparent: said } = read.data;
     const verb = verbOf(named);
     const principal = principalOf(this.#request);
     takeTurn(this.#context, principal);
@@ -87,8 +94,13 @@ export class SocketCommands {
       throw new Problem('unknown_field', 'unknown field "actor": who acts is whose token it is', { field: 'actor' });
     refuseUnknown(body, verb);
     const { id } = body as { readonly id?: string };
-    const options = sendOptions(verb, { principal, id, waiting: { wait, timeout_ms }, signal: this.#leaving });
-    const sent = await told(this.#context, verb, () => this.#session.send(verb, body as BodyInput<Verb>, options));
+    const above = parseTraceparent(said) ?? this.#request.trace?.parent ?? null;
+    const of = { sessionId: this.#session.id, verb };
+    const sent = await tracedCommand(this.#context, of, above, (traceparent) => {
+      const waiting = { wait, timeout_ms };
+      const options = sendOptions(verb, { principal, id, waiting, signal: this.#leaving, traceparent });
+      return told(this.#context, verb, () => this.#session.send(verb, body as BodyInput<Verb>, options));
+    });
     return storedCommand(this.#session, sent);
   }
 

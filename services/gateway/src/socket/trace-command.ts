@@ -1,0 +1,44 @@
+/** A span for each command of a WebSocket, as each request has one over HTTP. */
+import { formatTraceparent, type TraceContext, type Verb } from '@coxswain/protocol';
+import type { GatewayContext } from '../gateway-context.ts';
+import { problemFrom } from '../problem.ts';
+import { placeBelow } from '../trace-requests.ts';
+
+/**
+ * Sends a command under a span of its own. What sending throws is thrown on.
+ * @param parent the span that the command says it was sent under, else the one that the socket was opened under.
+ */
+export async function tracedCommand<T>(
+  { spans = null, now }: Pick<GatewayContext, 'spans' | 'now'>,
+  { sessionId, verb }: { readonly sessionId: string; readonly verb: Verb },
+  parent: TraceContext | null,
+  send: (traceparent: string | undefined) => Promise<T>,
+): Promise<T> {
+  const place = placeBelow(parent, spans, now());
+  if (!place) return send(undefined);
+  const end = (code: string, isFault: boolean) =>
+    spans?.take({
+      ...place,
+      name: `command ${verb}`,
+      kind: 'server',
+      endMs: Math.max(place.startMs, now()),
+      error: isFault ? { type: code } : null,
+      attributes: {
+        'gen_ai.conversation.id': sessionId,
+        'network.protocol.name': 'websocket',
+        'coxswain.verb': verb,
+        'coxswain.status': code,
+      },
+      moments: [],
+      links: [],
+    });
+  try {
+    const sent = await send(formatTraceparent(place.context));
+    end('sent', false);
+    return sent;
+  } catch (error) {
+    const { document, status } = problemFrom(error);
+    end(document.code, status >= 500);
+    throw error;
+  }
+}
