@@ -5,6 +5,7 @@ import { COMMANDS } from '../../libs/cli/src/line/command-table.ts';
 import { parseLine } from '../../libs/cli/src/line/parse-line.ts';
 import { fencesOf } from '../../scripts/site/markdown-page.ts';
 import { compiled } from './compiled.ts';
+import { kindOf, wrongData } from './data-snippets.ts';
 import { pages, type Snippet, snippets } from './pages.ts';
 import { coxCalls } from './shell-lines.ts';
 
@@ -58,6 +59,25 @@ describe('data', () => {
   });
   test.each(snippets('yaml', 'yml').map(({ at, text }) => [at, text] as const))('%s', (_at, text) => {
     expect(parseAllDocuments(text).flatMap(({ errors }) => errors.map(({ message }) => message))).toEqual([]);
+  });
+
+  const files = snippets('yaml', 'yml').filter(({ page }) => !page.startsWith('examples/'));
+  test('of every kind are on the pages', () => {
+    const kinds = new Set(files.map(({ text }) => kindOf(text)));
+    expect([...kinds].sort()).toEqual(['manifest', 'part of a persona', 'persona', 'prices', 'prometheus', 'script']);
+  });
+  test.each(files.map(({ at, text }) => [at, text] as const))('%s is what the program reads', async (_at, text) => {
+    expect(await wrongData(text)).toBeNull();
+  });
+  test.each([
+    ['a persona', 'name: x\nmodle: y\n'],
+    ['a part of a persona', 'limits: { max_turn: 3 }\n'],
+    ['a manifest', 'hooks: [{ event: PreToolUze, deny: no }]\n'],
+    ['a manifest of a handler that is not there', 'hooks: [{ event: PreToolUse, handler: gone.ts }]\n'],
+    ['a script', 'turns: [{ txt: Hello. }]\n'],
+    ['prices', 'prices: [{ modle: x }]\n'],
+  ])('a mistake in %s is seen', async (_what, text) => {
+    expect(await wrongData(text)).not.toBeNull();
   });
 });
 

@@ -1,5 +1,6 @@
 /** `cox doctor` where something is wrong: what it is, why, and what to do. */
-import { mkdir, writeFile } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { chmod, mkdir, writeFile } from 'node:fs/promises';
 import type { AddressInfo } from 'node:net';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
@@ -85,4 +86,42 @@ test('on a terminal the remedy stands below what it is for', async () => {
   const child = new Child(COX_MAIN, ['doctor'], { cwd: folder, env: { NATS_URL: 'nats://127.0.0.1:9' } });
   await child.exited;
   expect(child.stdout).toMatch(/^✗ .*\n {2}→ \S/m);
+});
+
+test('a manifest with a mistake is named by its line, and none of its code is run', async () => {
+  const folder = await scratchFolder('doctor');
+  const ran = join(folder, 'ran');
+  await writeFile(
+    join(folder, 'policy.mjs'),
+    `import { writeFileSync } from 'node:fs';\nwriteFileSync(${JSON.stringify(ran)}, '');\nexport default () => true;\n`,
+  );
+  const manifest = join(folder, 'coxswain.yaml');
+  await writeFile(manifest, 'hooks:\n  - event: PreToolUse\n    handler: ./policy.mjs\n');
+  const state = ['--state-dir', join(folder, 'state')];
+  expect((await doctor(folder, state)).of('manifest')).toMatchObject({
+    status: 'ok',
+    message: expect.stringContaining('1 hook'),
+  });
+  await writeFile(manifest, 'hooks:\n  - event: PreToolUze\n    handler: ./policy.mjs\n');
+  const { code, of } = await doctor(folder, state);
+  expect(code).toBe(1);
+  expect(of('manifest')).toMatchObject({
+    status: 'failed',
+    message: expect.stringContaining(`${manifest}:2:`),
+    remedy: expect.stringContaining('--manifest none'),
+  });
+  expect(existsSync(ran)).toBe(false);
+});
+
+test('a token that others may read is told, and a gateway that has gone', async () => {
+  const folder = await scratchFolder('doctor');
+  const state = join(folder, 'state');
+  await mkdir(state);
+  const file = join(state, 'gateway.json');
+  await writeFile(file, JSON.stringify({ url: 'http://127.0.0.1:9', token: 'cox_secret', pid: 1 }));
+  await chmod(file, 0o644);
+  const { of, stdout } = await doctor(folder, ['--state-dir', state]);
+  expect(of('gateway_token')).toMatchObject({ status: 'failed', remedy: expect.stringContaining('chmod 600') });
+  expect(of('gateway')).toMatchObject({ status: 'warning', message: expect.stringContaining('left over') });
+  expect(stdout).not.toContain('cox_secret');
 });

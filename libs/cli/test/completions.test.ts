@@ -11,12 +11,16 @@ import type { HelpSpec } from '../src/line/command-spec.ts';
 import { COMMANDS } from '../src/line/command-table.ts';
 
 let folder: string;
+let home: string;
 beforeAll(() => {
   folder = mkdtempSync(join(tmpdir(), 'completions-'));
+  home = mkdtempSync(join(tmpdir(), 'completions-home-'));
   mkdirSync(join(folder, 'sub'));
   writeFileSync(join(folder, 'persona.yaml'), '');
 });
-afterAll(() => rmSync(folder, { recursive: true }));
+afterAll(() => {
+  for (const made of [folder, home]) rmSync(made, { recursive: true });
+});
 
 const isThere = (shell: string) => spawnSync(shell, ['-c', 'exit 0']).status === 0;
 
@@ -90,12 +94,14 @@ const inFish: Complete = (lines) => {
 };
 
 function run(shell: string, flags: readonly string[], script: readonly string[]): string[][] {
-  const stdout = execFileSync(shell, [...flags], {
+  // A file, not standard input: that is a socket, which fish 3 takes for a folder. A home of its own: fish writes there.
+  const file = join(home, 'asked');
+  writeFileSync(file, `${script.join('\n')}\n`);
+  const stdout = execFileSync(shell, [...flags, file], {
     cwd: folder,
-    input: script.join('\n'),
     encoding: 'utf8',
-    stdio: ['pipe', 'pipe', 'inherit'],
-    env: { PATH: process.env.PATH, HOME: folder },
+    stdio: ['ignore', 'pipe', 'inherit'],
+    env: { PATH: process.env.PATH, HOME: home },
   });
   return stdout
     .split('---\n')

@@ -3,9 +3,10 @@ import { readFile, stat } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { type HookRegistrationInput, readStrictly } from '@coxswain/protocol';
 import { z } from 'zod';
+import { readHandlerName } from './handler-name.ts';
 import { HookRegistrationError } from './hook-registration-error.ts';
 import { createHookRegistry } from './hook-registry.ts';
-import { loadHandler } from './load-handler.ts';
+import { type FoundHandler, loadHandler } from './load-handler.ts';
 import type { LoadedHooks } from './load-hooks.ts';
 import type { LoadedModule } from './load-module.ts';
 import { readLocatedYaml } from './located-yaml.ts';
@@ -49,7 +50,34 @@ type Path = readonly PropertyKey[];
  * @param name what ids of hooks begin with where the file gives none.
  * @throws ManifestError
  */
-export async function loadManifest(path: string, name = 'manifest'): Promise<LoadedHooks> {
+export function loadManifest(path: string, name = 'manifest'): Promise<LoadedHooks> {
+  const modules = new Map<string, Promise<LoadedModule>>();
+  return readManifest(path, name, (handler, folder) => loadHandler(handler, folder, modules));
+}
+
+/**
+ * Checks a manifest as {@link loadManifest} does, and runs nothing of it: of handlers it looks only whether their files are there.
+ * @returns how many hooks it declares.
+ * @throws ManifestError
+ */
+export async function checkManifest(path: string): Promise<number> {
+  const { hooks } = await readManifest(path, 'manifest', async (handler, folder): Promise<FoundHandler> => {
+    const named = readHandlerName(handler, folder);
+    if ('problem' in named) return [undefined, named.problem, []];
+    const there = await stat(named.file).then(
+      (found) => found.isFile(),
+      () => false,
+    );
+    return there ? [() => undefined, null, []] : [undefined, `there is no file ${named.file}`, []];
+  });
+  return hooks.table().length;
+}
+
+async function readManifest(
+  path: string,
+  name: string,
+  find: (handler: string, folder: string) => Promise<FoundHandler>,
+): Promise<LoadedHooks> {
   const file = resolve(path);
   const yaml = readLocatedYaml(await textOf(file));
   if (!yaml.ok) throw new ManifestError(`${file}:${yaml.at}: ${yaml.problem}`);
@@ -63,13 +91,12 @@ export async function loadManifest(path: string, name = 'manifest'): Promise<Loa
   }
 
   const registry = createHookRegistry({ name, source: 'manifest' });
-  const modules = new Map<string, Promise<LoadedModule>>();
   const files = [file];
   for (const [index, { event, handler, ...written }] of read.data.hooks.entries()) {
     const at = ['hooks', index];
     let found: AnyHandler | undefined;
     if (handler !== undefined) {
-      const [module, problem, loaded] = await loadHandler(handler, dirname(file), modules);
+      const [module, problem, loaded] = await find(handler, dirname(file));
       if (problem !== null) throw refuse([...at, 'handler'], told([...at, 'handler'], problem));
       found = module;
       files.push(...loaded);

@@ -12,5 +12,5 @@ export {
 export { watchLeftBehind } from './left-behind.ts';
 export { type FoundHandler, loadHandler } from './load-handler.ts';
 export { type LoadedHooks, loadHooks } from './load-hooks.ts';
-export { loadManifest, ManifestError } from './load-manifest.ts';
+export { checkManifest, loadManifest, ManifestError } from './load-manifest.ts';
 export { HookModuleError, type LoadedModule, loadModule } from './load-module.ts';

@@ -43,10 +43,15 @@ async function reportOutcome(session: Session, sent: SentCommand, withinMs: numb
       standardStreams.out(
         json
           ? `${JSON.stringify({ session_id, n, at, ...event })}\n`
-          : `${session_id}: ${event.tool ?? event.target}: ${event.status}${event.reason ? ` (${event.reason})` : ''}\n`,
+          : `${session_id}: ${event.tool ?? event.target}: ${event.status}${whyOf(event)}\n`,
       );
       return event.status === 'cancelled' || event.status === 'already_cancelled' ? EXIT.ok : EXIT.error;
     }
   }
   throw new CliError(EXIT.error, 'timeout', `no outcome was recorded within ${withinMs} ms`);
+}
+
+function whyOf({ status, reason }: { readonly status: string; readonly reason?: string | undefined }): string {
+  if (reason) return ` (${reason})`;
+  return status === 'not_found' ? ' (the session has no such call; cox show lists those that are open)' : '';
 }

@@ -1,7 +1,8 @@
 /** `cox init`. */
-import { lstat, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { lstat, readdir, readFile, writeFile } from 'node:fs/promises';
 import { basename, dirname, join, relative, resolve, sep } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { folderTrouble, makeFolder } from '@coxswain/adapter-nats';
 import { packageFolder } from '../instance/package-folder.ts';
 import { typedIn } from '../instance/state-dir.ts';
 import { CliError, EXIT, usageError } from '../line/cli-error.ts';
@@ -18,7 +19,8 @@ export const run: CommandRun = async ({ flags, args, env }) => {
   for (const [path, text] of files) {
     const file = join(folder, path);
     await written(file, async () => {
-      await mkdir(dirname(file), { recursive: true });
+      // A project is seen by whoever sees what lies beside it.
+      await makeFolder(dirname(file), 0o777);
       await writeFile(file, text);
     });
   }
@@ -109,7 +111,7 @@ async function written(path: string, write: () => Promise<void>): Promise<void> 
 }
 
 function unwritable(path: string, error: unknown): CliError {
-  return usageError(`${path} cannot be written: ${(error as Error).message}; give a folder of your own`);
+  return usageError(`${path} cannot be written: ${folderTrouble(error)}; give a folder of your own`);
 }
 
 function told(folder: string, paths: readonly string[]): string {

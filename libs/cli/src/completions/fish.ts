@@ -6,6 +6,11 @@ import { type Completed, firstArgumentOf, flagsOf, flagValueOf } from './complet
 export function fishScript(commands: readonly CommandSpec[]): string {
   return [
     '# Completions of cox for fish: cox completions fish | source',
+    // fish's own looks at every word: the part of one command may be called as another command is.
+    'function __cox_command_is',
+    '    set -l typed (commandline -opc)',
+    '    test "$typed[2]" = $argv[1]',
+    'end',
     'complete -c cox -f',
     ...commands.map(({ name, help }) => `complete -c cox -n __fish_use_subcommand -a ${name} -d ${quoted(help)}`),
     `complete -c cox -n __fish_use_subcommand -l help -d ${quoted('What there is')}`,
@@ -16,7 +21,7 @@ export function fishScript(commands: readonly CommandSpec[]): string {
 }
 
 function linesOf(command: CommandSpec): string[] {
-  const seen = `__fish_seen_subcommand_from ${command.name}`;
+  const seen = `__cox_command_is ${command.name}`;
   const parts = command.parts ?? [];
   const names = parts.map(({ name }) => name).join(' ');
   const rest = parts.length === 0 ? seen : `${seen}; and not __fish_seen_subcommand_from ${names}`;

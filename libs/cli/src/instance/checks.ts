@@ -23,6 +23,8 @@ import { PERSONAS_FOLDER, personaPaths, readPersona, whatLiesAt } from '../run/p
 import { KEY_VARIABLES, keysFound } from '../run/start-body.ts';
 import { counted } from '../terminal/counted.ts';
 import { type BusAddress, findBus } from './find-bus.ts';
+import { gatewayChecks } from './gateway-checks.ts';
+import { manifestOf } from './manifest.ts';
 import { connectTo } from './open-bus.ts';
 import { stateDirOf, typedIn } from './state-dir.ts';
 
@@ -51,6 +53,8 @@ export async function* checks(flags: Flags, env: NodeJS.ProcessEnv): AsyncGenera
   if (port !== undefined) yield await portCheck(port);
   if (address) yield* busChecks(address, env);
   else yield* serverChecks(env);
+  yield* gatewayChecks(stateDir, address?.pid);
+  yield* manifestChecks(flags, env);
   yield* personaChecks(typedIn(env));
   yield await modelCheck(env);
   yield keysCheck(env);
@@ -239,6 +243,20 @@ async function liveHosts(address: BusAddress): Promise<readonly string[]> {
     throw error;
   } finally {
     await nc.close();
+  }
+}
+
+/** The manifest that hosts started here would use. Its handlers are not run. */
+async function* manifestChecks(flags: Flags, env: NodeJS.ProcessEnv): AsyncGenerator<Check> {
+  const path = manifestOf(flags, env);
+  if (path === undefined) return;
+  const { checkManifest, ManifestError } = await import('@coxswain/adapter-hooks');
+  try {
+    const hooks = await checkManifest(path);
+    yield { name: 'manifest', status: 'ok', message: `manifest ${path}: ${counted(hooks, 'hook')}` };
+  } catch (error) {
+    if (!(error instanceof ManifestError)) throw error;
+    yield { name: 'manifest', status: 'failed', message: `manifest ${error.message}`, remedy: remedyOf(error.code) };
   }
 }
 

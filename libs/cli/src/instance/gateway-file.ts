@@ -13,9 +13,14 @@ export interface GatewayAccess {
 
 const FILE = 'gateway.json';
 
+/** Its path. */
+export function gatewayFile(stateDir: string): string {
+  return join(stateDir, FILE);
+}
+
 /** Writes the file, readable by this user only, in one step. @param pid of the server: a file of another is an old one. */
 export async function writeGatewayFile(stateDir: string, access: GatewayAccess, pid: number): Promise<void> {
-  const path = join(stateDir, FILE);
+  const path = gatewayFile(stateDir);
   const { url, token, readToken: read_token } = access;
   await writeFile(`${path}.draft`, `${JSON.stringify({ url, token, read_token, pid })}\n`, { mode: 0o600 });
   await rename(`${path}.draft`, path);
@@ -23,7 +28,7 @@ export async function writeGatewayFile(stateDir: string, access: GatewayAccess, 
 
 /** Takes it away; nothing where there is none. */
 export function removeGatewayFile(stateDir: string): Promise<void> {
-  return rm(join(stateDir, FILE), { force: true });
+  return rm(gatewayFile(stateDir), { force: true });
 }
 
 /** The gateway beside the server of this process id; null where there is none. */
@@ -34,7 +39,7 @@ export async function readGatewayFile(stateDir: string, pid: number): Promise<Ga
       token,
       read_token,
       pid: of,
-    } = JSON.parse(await readFile(join(stateDir, FILE), 'utf8')) as Record<string, unknown>;
+    } = JSON.parse(await readFile(gatewayFile(stateDir), 'utf8')) as Record<string, unknown>;
     // The instance may be of a release that wrote less.
     if (of !== pid || typeof url !== 'string' || typeof token !== 'string') return null;
     return { url, token, readToken: typeof read_token === 'string' ? read_token : null };

@@ -46,7 +46,13 @@ export function parseLine(argv: readonly string[], commands: readonly CommandSpe
     return { kind: 'help', command: null };
   }
   const command = commands.find(({ name }) => name === word);
-  if (!command) throw unknownCommand(word, commands);
+  if (!command) {
+    // What follows a flag that no command has may have been meant as its value.
+    const stray = given.find(({ name }) => name !== 'help' && name !== 'version' && !known.has(name));
+    throw stray && argv.indexOf(stray.raw) === 0
+      ? unknownFlag(stray.raw, null, known.keys())
+      : unknownCommand(word, commands);
+  }
   if (given.some(({ name }) => name === 'help'))
     return { kind: 'help', command, part: command.parts?.find(({ name }) => name === args[0]) };
 

@@ -1,7 +1,7 @@
 /** What people read of a session: one line for most events. */
 
 import type { UiEvent, UiEventOf } from '@coxswain/client';
-import type { Budget, StopReason, Usage } from '@coxswain/protocol';
+import { type Budget, ERROR_CATALOGUE, isErrorCode, type StopReason, type Usage } from '@coxswain/protocol';
 import { headWithinColumns } from './columns.ts';
 import { counted } from './counted.ts';
 import type { Style } from './style.ts';
@@ -264,8 +264,11 @@ function runEnded(event: UiEventOf<'run_ended'>, style: Style): string {
   const lines = [
     `${colour(`● ${endState(event.stop_reason)}`)} ${style.dim(`· ${effort(event.turns, event.usage, event.cost_usd)}`)}`,
   ];
-  if (event.error) lines.push(style.red(`  ${event.error.code}: ${event.error.message}`));
-  else if (event.reason !== null) lines.push(style.dim(`  ${event.reason}`));
+  if (event.error) {
+    lines.push(style.red(`  ${event.error.code}: ${event.error.message}`));
+    if (isErrorCode(event.error.code)) lines.push(`  → ${ERROR_CATALOGUE[event.error.code].caller}`);
+  }
+  if (!event.error && event.reason !== null) lines.push(style.dim(`  ${event.reason}`));
   if (event.pending > 0) {
     const waiting = event.pending === 1 ? '1 message waits' : `${event.pending} messages wait`;
     lines.push(style.dim(`  ${waiting} for the next run`));

@@ -1,0 +1,65 @@
+/** What `cox doctor` looks at of the gateway and the console that `cox up` serves. */
+import { stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Check } from './checks.ts';
+import { consoleFolder } from './console-folder.ts';
+import { type GatewayAccess, gatewayFile, readGatewayFile } from './gateway-file.ts';
+
+/** For a process on this machine that does nothing but answer. */
+const ANSWER_WITHIN_MS = 5_000;
+
+/** @param pid of the server whose gateway is meant; undefined where none runs, or it is not of this machine. */
+export async function* gatewayChecks(stateDir: string, pid: number | undefined): AsyncGenerator<Check> {
+  yield await consoleCheck();
+  const file = gatewayFile(stateDir);
+  const found = await stat(file).catch(() => null);
+  if (!found) return;
+  const open = found.mode & 0o077;
+  if (open !== 0)
+    yield {
+      name: 'gateway_token',
+      status: 'failed',
+      message: `${file} can be read by others (mode ${(found.mode & 0o777).toString(8)}), and has a token that may do everything`,
+      remedy: `chmod 600 ${file}, then stop cox up and start it again: it takes a new token`,
+    };
+  else yield { name: 'gateway_token', status: 'ok', message: `the token in ${file} is for this user alone` };
+  const access = pid === undefined ? null : await readGatewayFile(stateDir, pid);
+  if (access) yield await reachedCheck(access);
+  else
+    yield {
+      name: 'gateway',
+      status: 'warning',
+      message: `${file} is left over: the server that it was written beside does not run any more`,
+      remedy: 'nothing: the next cox up writes it anew',
+    };
+}
+
+async function reachedCheck({ url }: GatewayAccess): Promise<Check> {
+  const failed = (what: string): Check => ({
+    name: 'gateway',
+    status: 'failed',
+    message: `the gateway at ${url} ${what}`,
+    remedy: 'stop cox up and start it again; its log is in the state folder',
+  });
+  try {
+    const { status } = await fetch(new URL('/readyz', url), { signal: AbortSignal.timeout(ANSWER_WITHIN_MS) });
+    return status === 200
+      ? { name: 'gateway', status: 'ok', message: `the gateway at ${url} answers` }
+      : failed(`answers with ${status} that it is not ready`);
+  } catch (error) {
+    const { message, cause } = error as Error;
+    return failed(`does not answer: ${cause instanceof Error ? cause.message : message}`);
+  }
+}
+
+async function consoleCheck(): Promise<Check> {
+  const page = join(consoleFolder(), 'index.html');
+  if (await stat(page).catch(() => null))
+    return { name: 'console', status: 'ok', message: 'the console is built into this installation' };
+  return {
+    name: 'console',
+    status: 'warning',
+    message: `there is no console in this installation: ${page} is not there`,
+    remedy: 'npm run prepare in the checkout builds it; everything else works without it',
+  };
+}
