@@ -295,6 +295,15 @@ describe('steering from an editor', () => {
     expect(await ask('_session/inject', { sessionId: id, body: 'x', volume: 11 })).toMatchObject({
       code: -32_602,
       data: { code: 'unknown_field', field: 'volume' },
+      message: expect.stringMatching(/inject takes sessionId, id, wait, body, mode, preempt, dedupe_key$/),
+    });
+    expect(await ask('_session/inject', { sessionId: id, body: 'x', mode: 'loudly' })).toMatchObject({
+      code: -32_602,
+      data: { code: 'invalid_mode', field: 'mode' },
+      message: expect.stringContaining('queue'),
+    });
+    expect(await ask('_session/steering', { sessionId: id, body: 'x', actor: 'me' })).toMatchObject({
+      data: { code: 'unknown_field', field: 'actor' },
     });
     expect(await ask('_session/remind', { sessionId: id, body: ' ' })).toMatchObject({ data: { code: 'empty_body' } });
     expect(await ask('_session/steering', { body: 'x' })).toMatchObject({

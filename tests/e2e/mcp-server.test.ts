@@ -606,6 +606,8 @@ describe('the pipe', () => {
       child.process.stdin?.write(`${typeof message === 'string' ? message : JSON.stringify(message)}\n`);
     say('{"jsonrpc": "2.0", ');
     say('hello?');
+    say([]);
+    say({ jsonrpc: '2.0', id: 9 });
     say({
       jsonrpc: '2.0',
       id: 1,
@@ -625,15 +627,20 @@ describe('the pipe', () => {
     child.process.stdin?.end();
     expect(await child.exited).toEqual({ code: 0, signal: null });
     expect(child.lines.every((line) => line.startsWith('{"'))).toBe(true);
-    expect(child.stderr).toContain('what the client sent could not be taken');
+    const told = child.stderr
+      .split('\n')
+      .filter((line) => line.startsWith('what the client sent could not be taken: '));
+    expect(told.filter((line) => line.includes('a line is no JSON: '))).toHaveLength(2);
+    expect(told.filter((line) => line.endsWith('a line is JSON and no message of JSON-RPC 2.0'))).toHaveLength(2);
   });
 
   test('a message over its bound ends the connection, and not the sessions', async () => {
     const { id, letGo } = await working('flooded');
     const child = rawMcp(env);
     child.process.stdin?.write(`{"jsonrpc":"2.0","id":1,"method":"${'x'.repeat(2 * 1024 * 1024)}`);
-    expect(await child.exited).toEqual({ code: 0, signal: null });
+    expect(await child.exited).toEqual({ code: 1, signal: null });
     expect(child.stdout).toBe('');
+    expect(child.stderr).toContain('a message has more than 1048576 bytes; the server ends, its sessions go on');
     await letGo();
     expect(await mcp.use('wait_for', { session_id: id })).toMatchObject({ reached: 'ended' });
   });

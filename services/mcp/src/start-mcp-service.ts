@@ -37,8 +37,8 @@ export interface McpServiceOptions {
 
 /** A server that runs. */
 export interface McpService {
-  /** Resolves when the client has gone, or has sent what cannot be gone on with. */
-  readonly closed: Promise<void>;
+  /** Resolves when the client has gone, or has sent what cannot be gone on with: a message without an end. */
+  readonly closed: Promise<'gone' | 'too_long'>;
   /** Takes back what still waits and leaves the streams. Sessions go on. */
   stop(): Promise<void>;
 }
@@ -147,13 +147,18 @@ export async function startMcpService(options: McpServiceOptions): Promise<McpSe
   }
 
   const transport = new StdioServerTransport(input, output, { maxBufferSize: MCP_SERVER_BOUNDS.messageMaxBytes });
-  const closed = new Promise<void>((resolve) => {
-    server.onclose = resolve;
-    for (const event of ['end', 'close', 'error']) input.once(event, () => resolve());
-    output.once('error', () => resolve());
+  let overLong = false;
+  const closed = new Promise<'gone' | 'too_long'>((resolve) => {
+    const end = () => resolve(overLong ? 'too_long' : 'gone');
+    server.onclose = end;
+    for (const event of ['end', 'close', 'error']) input.once(event, end);
+    output.once('error', end);
   });
   void closed.then(() => gone.abort(new Error('the client has gone')));
-  server.onerror = (error) => say(`what the client sent could not be taken: ${error.message.slice(0, 500)}`);
+  server.onerror = (error) => {
+    overLong ||= error.message.startsWith('ReadBuffer exceeded');
+    say(`what the client sent could not be taken: ${overLong ? TOO_LONG : whyUnreadable(error)}`);
+  };
   await server.connect(transport);
   return {
     closed,
@@ -162,6 +167,15 @@ export async function startMcpService(options: McpServiceOptions): Promise<McpSe
       await server.close();
     },
   };
+}
+
+const TOO_LONG = `a message has more than ${MCP_SERVER_BOUNDS.messageMaxBytes} bytes; the server ends, its sessions go on`;
+
+/** In one line: the library says in many what a message would have been. */
+function whyUnreadable(error: Error): string {
+  if (error.name === 'ZodError') return 'a line is JSON and no message of JSON-RPC 2.0';
+  if (error instanceof SyntaxError) return `a line is no JSON: ${error.message.slice(0, 200)}`;
+  return error.message.slice(0, 500);
 }
 
 function unknownTool(name: string, offered: ReadonlyMap<string, McpTool>): string {

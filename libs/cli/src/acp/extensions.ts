@@ -1,8 +1,8 @@
 /** What goes beyond the protocol: saying something to a session while it works, and ending one of its calls. */
 
 import { type BodyInput, newCommandId } from '@coxswain/client';
-import type { Receipt } from '@coxswain/protocol';
-import { BOUNDS, problemSentences, readStrictly } from '@coxswain/protocol';
+import type { ErrorCode, Receipt, Verb } from '@coxswain/protocol';
+import { BOUNDS, COMMAND_BODIES, Mode, problemSentences, readStrictly } from '@coxswain/protocol';
 import { z } from 'zod';
 import { ACP_BOUNDS } from './acp-bounds.ts';
 import type { EditorSession } from './editor-session.ts';
@@ -20,6 +20,8 @@ const Saying = z.looseObject({
   wait: z.enum(['stored', 'accepted', 'delivered']).default('accepted'),
 });
 const CancellingACall = z.looseObject({ ...ABOUT, toolCallId: z.string().min(1).max(256) });
+/** The modes of `inject`, which has one more than a steer. */
+const InjectMode = z.object({ mode: z.enum([...Mode.options, 'steer', 'queue']).optional() });
 
 /** A method of ours, by its bare name. */
 export type ExtensionMethod = 'steering' | 'inject' | 'inject_reminder' | 'remind' | 'cancel_tool_call';
@@ -62,22 +64,46 @@ export async function extend(
   sessionOf: (id: string) => EditorSession,
 ): Promise<CommandTold | CancelTold> {
   try {
+    const verb = VERB_OF[method];
+    refuseUnknown(params, verb, method);
     if (method === 'cancel_tool_call') return await cancelCall(read(CancellingACall, params), sessionOf);
     const said = read(Saying, params);
     if (method === 'remind') return await send('remind', said, sessionOf);
     if (method === 'steering') return await send('steer', said, sessionOf);
-    const { mode, ...others } = said;
+    const { mode } = read(InjectMode, said, 'invalid_mode');
+    const { mode: _, ...others } = said;
     return mode === 'queue' ? await send('followup', others, sessionOf) : await send('steer', said, sessionOf);
   } catch (error) {
     throw asRequestError(error);
   }
 }
 
-function read<S extends z.ZodType>(schema: S, params: unknown): z.output<S> {
+function read<S extends z.ZodType>(schema: S, params: unknown, code?: ErrorCode): z.output<S> {
   const result = readStrictly(schema, params);
   if (result.ok) return result.data;
   const [problem] = result.problems;
-  throw invalidParams(problemSentences(result.problems).join('; '), problem.path.join('.') || undefined);
+  throw invalidParams(problemSentences(result.problems).join('; '), problem.path.join('.') || undefined, code);
+}
+
+/** Whose body the parameters have, beside what is the editor's. */
+const VERB_OF = {
+  steering: 'steer',
+  inject: 'steer',
+  inject_reminder: 'steer',
+  remind: 'remind',
+  cancel_tool_call: 'cancel_call',
+} as const satisfies Record<ExtensionMethod, Verb>;
+
+/** Before the session's own rules do it, by the names that a command has: who acts is not for an editor to say, and a call has another one. */
+function refuseUnknown(params: unknown, verb: 'steer' | 'remind' | 'cancel_call', method: ExtensionMethod): void {
+  const own = verb === 'cancel_call' ? Object.keys(CancellingACall.shape) : Object.keys(Saying.shape);
+  const ofBody = Object.keys(COMMAND_BODIES[verb].shape).filter((name) => name !== 'actor' && name !== 'call_id');
+  const members = [...new Set([...own.filter((name) => name !== '_meta'), ...ofBody])];
+  const unknown = Object.keys(params ?? {}).find((name) => name !== '_meta' && !members.includes(name));
+  if (unknown === undefined) return;
+  const field = unknown.slice(0, 128);
+  const message = `unknown field ${JSON.stringify(field)}; ${method} takes ${members.join(', ')}`;
+  throw invalidParams(message, field, 'unknown_field');
 }
 
 async function send(

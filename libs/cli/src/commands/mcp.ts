@@ -22,13 +22,15 @@ export const run: CommandRun = async (invocation) => {
     say: (problem) => standardStreams.err(`${problem}\n`),
   });
   let isLeft = false;
-  const left = Promise.race([service.closed, told.promise]).then(() => {
+  let code: ExitCode = EXIT.ok;
+  const left = Promise.race([service.closed, told.promise]).then((why) => {
     isLeft = true;
+    if (why === 'too_long') code = EXIT.error;
   });
   try {
     // An instance may end while the client stays: the next one is opened.
     while (!isLeft) await withBusOnce(invocation, true, (bus) => serveOn(bus, access, left, () => isLeft));
-    return EXIT.ok;
+    return code;
   } finally {
     await service.stop();
     told.release();

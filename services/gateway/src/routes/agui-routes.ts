@@ -1,5 +1,5 @@
 /** AG-UI: sessions for clients such as CopilotKit, by the protocol that those speak. */
-import { SessionId } from '@coxswain/protocol';
+import { Persona } from '@coxswain/protocol';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { RunInput, readRunInput } from '../agui/run-input.ts';
@@ -11,7 +11,7 @@ import { objectBody } from '../send-command.ts';
 import { NoQuery, PROBLEMS } from './route-schemas.ts';
 
 const OfPersona = z.strictObject({
-  persona: SessionId.meta({ description: 'Who works in a session that is new: the name of a persona.' }),
+  persona: Persona.shape.name.meta({ description: 'Who works in a session that is new: the name of a persona.' }),
 });
 
 /** Adds them. */
