@@ -7,10 +7,11 @@ import { StateDirUnusableError } from './server-errors.ts';
 const LEVELS_MAX = 512;
 
 /**
- * Makes a folder and those above it, for this user only.
+ * Makes a folder and those above it.
+ * @param mode of those that were not there; for this user only by default.
  * @throws StateDirUnusableError where that cannot be done, or something else stands there.
  */
-export async function makeFolder(path: string): Promise<void> {
+export async function makeFolder(path: string, mode = 0o700): Promise<void> {
   const missing: string[] = [];
   let above = path;
   while (!(await isFolder(above, path))) {
@@ -22,7 +23,7 @@ export async function makeFolder(path: string): Promise<void> {
   }
   for (const folder of missing.reverse()) {
     try {
-      await mkdir(folder, { mode: 0o700 });
+      await mkdir(folder, { mode });
     } catch (error) {
       // Another process may have made it at the same moment.
       if ((error as NodeJS.ErrnoException).code !== 'EEXIST')
