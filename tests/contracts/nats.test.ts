@@ -34,6 +34,7 @@ import { journalContract } from './journal-contract.ts';
 import { deltaOf, publisherContract } from './publisher-contract.ts';
 import { rememberedRulesContract } from './remembered-rules-contract.ts';
 import { snapshotsContract } from './snapshots-contract.ts';
+import { stopProcess } from './stop-process.ts';
 import { serverStartBoundMs, startTestServer, type TestServer } from './test-server.ts';
 import { collect, timersContract } from './timers-contract.ts';
 
@@ -331,7 +332,7 @@ describe('NATS', { timeout: 60_000 }, () => {
     test('an append without an answer is ambiguous, and the identical bytes settle it to one record', async () => {
       const ref = freshSession();
       const journal = createNatsJournal(nc);
-      process.kill(server.pid(), 'SIGSTOP');
+      await stopProcess(server.pid());
       const pending = journal.append(ref, bytes('a'), 0).finally(() => process.kill(server.pid(), 'SIGCONT'));
       expect(await pending).toMatchObject({ status: 'ambiguous' });
       const again = await journal.append(ref, bytes('a'), 0);

@@ -63,8 +63,26 @@ test('a bus that nobody serves is told with who has named it', async () => {
   const folder = await scratchFolder('doctor');
   const { code, of } = await doctor(folder, [], { NATS_URL: 'nats://127.0.0.1:9' });
   expect(code).toBe(1);
-  expect(of('bus')).toMatchObject({ status: 'failed', remedy: expect.stringContaining('NATS_URL') });
+  expect(of('bus')).toMatchObject({
+    status: 'failed',
+    remedy:
+      'see that a NATS server runs there and this machine reaches it; for one of your own, unset NATS_URL and type cox up',
+  });
 });
+
+test.skipIf(process.platform !== 'linux')(
+  'where the state folder cannot be made, nothing says that an instance could be started on it',
+  async () => {
+    const { code, of } = await doctor(await scratchFolder('doctor'), ['--state-dir', '/proc/nowhere']);
+    expect(code).toBe(1);
+    expect(of('state_dir')?.status).toBe('failed');
+    expect(of('instance')).toMatchObject({
+      status: 'warning',
+      message: 'nothing runs on /proc/nowhere, and nothing can',
+      remedy: 'first mend the state folder, as above; then cox up or cox run starts it',
+    });
+  },
+);
 
 test('a model that cannot be asked and a persona that is none are told before a run needs them', async () => {
   const folder = await scratchFolder('doctor');

@@ -1,5 +1,7 @@
 /** `cox run` and the demo without an instance: each brings up what it needs, and sessions outlive it. */
 import { mkdir } from 'node:fs/promises';
+import type { AddressInfo } from 'node:net';
+import { createServer } from 'node:net';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { CoxBed } from './cox-process.ts';
 
@@ -109,4 +111,25 @@ test('commands to a session that nothing runs are stored, and taken up later', a
   const approved = await bed.run(['approve', 'parked']);
   expect(approved).toMatchObject({ code: 0, stdout: expect.stringContaining('stored; nothing runs this session now') });
   expect(await bed.run(['attach', 'parked'])).toMatchObject({ code: 0, stdout: 'Done.\n' });
+}, 120_000);
+
+test('a collector that never answers does not keep the end of a run, which says that spans were dropped', async () => {
+  await bed.file('quick.yaml', 'turns:\n  - {text: Done.}\n');
+  const mute = createServer();
+  await new Promise<void>((resolve) => mute.listen(0, '127.0.0.1', resolve));
+  const endpoint = `http://127.0.0.1:${(mute.address() as AddressInfo).port}`;
+  try {
+    // Longer than a run may take here.
+    const env = { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint, OTEL_EXPORTER_OTLP_TIMEOUT: '60000' };
+    const { code, stdout, stderr } = await bed.run(['run', 'go', '--model', 'scripted/quick.yaml'], {
+      env,
+      withinMs: 55_000,
+    });
+    expect({ code, stdout }, stderr).toEqual({ code: 0, stdout: 'Done.\n' });
+    expect(stderr).toMatch(
+      /^\d+ spans were dropped: the collector at http:\/\/127\.0\.0\.1:\d+\/v1\/traces did not take them within 1000 ms/m,
+    );
+  } finally {
+    mute.close();
+  }
 }, 120_000);

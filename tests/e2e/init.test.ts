@@ -1,6 +1,6 @@
 /** `cox init`, as a stranger types it: the project is installed, tested and run, without a network. */
 import { execFile } from 'node:child_process';
-import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, expect, test, vi } from 'vitest';
 import { REPOSITORY } from './kit/child.ts';
@@ -98,4 +98,60 @@ test('a folder that cannot be written is named', async () => {
   const refused = await cox(folder, 'init', 'taken/agents');
   expect(refused.code).toBe(2);
   expect(refused.stderr).toMatch(/taken\/agents\S* cannot be written: /);
+});
+
+test('a folder that cannot be made ends with why, also on a file system that says of every folder that it is not there', async () => {
+  const folder = await scratchFolder('init');
+  await writeFile(join(folder, 'taken'), '');
+  const below = await cox(folder, 'init', 'taken/agents');
+  expect(below.code).toBe(2);
+  expect(below.stderr).toContain(
+    `${join(folder, 'taken/agents')} cannot be written: a part of its path is not a folder`,
+  );
+  if (process.platform !== 'linux') return;
+  const nowhere = await cox(folder, 'init', '/proc/nowhere/agents');
+  expect(nowhere.code).toBe(2);
+  expect(nowhere.stderr).toContain('cannot be written: nothing can be made there');
+});
+
+test('what is no folder is told for what it is, and nothing is written', async () => {
+  const folder = await scratchFolder('init');
+  await writeFile(join(folder, 'file'), 'mine');
+  await symlink('nothing', join(folder, 'dangling'));
+  await symlink('file', join(folder, 'to-file'));
+  for (const [name, said] of [
+    ['', 'was given an empty name'],
+    ['file', 'cox: file is a file; give'],
+    ['dangling', 'cox: dangling is a link to nothing: nothing is not there; give'],
+    ['to-file', 'cox: to-file is a link to file, which is no folder; give'],
+  ] as const)
+    for (const force of [[], ['--force']]) {
+      const refused = await cox(folder, 'init', name, ...force);
+      expect(refused.code, name).toBe(2);
+      expect(refused.stderr).toContain(said);
+    }
+  expect((await readdir(folder)).sort()).toEqual(['dangling', 'file', 'to-file']);
+  expect(await readFile(join(folder, 'file'), 'utf8')).toBe('mine');
+});
+
+test('nothing is written through a link, with --force either', async () => {
+  const folder = await scratchFolder('init');
+  await writeFile(join(folder, 'outside.json'), 'mine');
+  for (const name of ['file-link', 'folder-link', 'outside']) await mkdir(join(folder, name));
+  await symlink('../outside.json', join(folder, 'file-link/package.json'));
+  await symlink('../outside', join(folder, 'folder-link/tools'));
+  for (const [name, link, to] of [
+    ['file-link', 'package.json', '../outside.json'],
+    ['folder-link', 'tools', '../outside'],
+  ] as const) {
+    const refused = await cox(folder, 'init', name, '--force');
+    expect(refused.code).toBe(2);
+    expect(refused.stderr).toContain(`${join(folder, name, link)} is a link to ${to}`);
+    expect(await readdir(join(folder, name))).toEqual([link]);
+  }
+  expect(await readFile(join(folder, 'outside.json'), 'utf8')).toBe('mine');
+  expect(await readdir(join(folder, 'outside'))).toEqual([]);
+  // The folder itself was named, and may be one.
+  await symlink('outside', join(folder, 'named'));
+  expect(await cox(folder, 'init', 'named')).toMatchObject({ code: 0 });
 });

@@ -3,6 +3,8 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { SCOPES } from '@coxswain/gateway';
+import { OnTimeout } from '@coxswain/protocol';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { bashScript } from '../src/completions/bash.ts';
 import { fishScript } from '../src/completions/fish.ts';
@@ -11,6 +13,7 @@ import type { HelpSpec } from '../src/line/command-spec.ts';
 import { COMMANDS } from '../src/line/command-table.ts';
 
 let folder: string;
+/** Where a shell may put what it keeps of its own: not beside what is completed. */
 let home: string;
 beforeAll(() => {
   folder = mkdtempSync(join(tmpdir(), 'completions-'));
@@ -19,7 +22,7 @@ beforeAll(() => {
   writeFileSync(join(folder, 'persona.yaml'), '');
 });
 afterAll(() => {
-  for (const made of [folder, home]) rmSync(made, { recursive: true });
+  for (const one of [folder, home]) rmSync(one, { recursive: true });
 });
 
 const isThere = (shell: string) => spawnSync(shell, ['-c', 'exit 0']).status === 0;
@@ -49,6 +52,18 @@ const VALUES: readonly (readonly [line: Line, offered: readonly string[]])[] = [
     ['list', 'pause', 'resume', 'remove'],
   ],
   [['serve', 'h'], ['hooks']],
+  [
+    ['steer', 'k3f9', '--mode', ''],
+    ['finish_step', 'interrupt_immediate', 'audit_only'],
+  ],
+  [['remind', 'k3f9', 'text', '--role-hint', 'd'], ['developer']],
+  [['suspend', 'k3f9', '--on-timeout', ''], OnTimeout.options],
+  [['auth', 't'], ['token']],
+  [
+    ['auth', 'token', ''],
+    ['add', 'list', 'remove'],
+  ],
+  [['auth', 'token', 'add', 'alice', '--scope', ''], SCOPES],
   [
     ['completions', ''],
     ['bash', 'zsh', 'fish'],
@@ -94,9 +109,9 @@ const inFish: Complete = (lines) => {
 };
 
 function run(shell: string, flags: readonly string[], script: readonly string[]): string[][] {
-  // A file, not standard input: that is a socket, which fish 3 takes for a folder. A home of its own: fish writes there.
-  const file = join(home, 'asked');
-  writeFileSync(file, `${script.join('\n')}\n`);
+  // Not by standard input: some releases of fish take no socket for that, which is what Node gives.
+  const file = join(home, `script.${shell}`);
+  writeFileSync(file, script.join('\n'));
   const stdout = execFileSync(shell, [...flags, file], {
     cwd: folder,
     encoding: 'utf8',

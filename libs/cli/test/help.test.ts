@@ -43,3 +43,19 @@ test('a command without parts has one help, and all commands have a list', async
   const all = await help();
   for (const { name } of COMMANDS) expect(all).toContain(`  ${name}`);
 });
+
+test.each([[['auth', 'token', 'add']], [['auth', 'token']], [['auth']]])(
+  'cox %j --help lists the flags of tokens',
+  async (argv) => {
+    const said = await help(...argv);
+    for (const flag of ['--tokens <FILE>', '--scope <SCOPE>', '--expires <TIME>', '--tenant <NAME>'])
+      expect(said).toContain(flag);
+  },
+);
+
+test('a command that works without its parts has its own flags in its help, and names theirs', async () => {
+  const said = await help('auth');
+  expect(said).toContain('--out <DIR>');
+  expect(said).toContain('More: cox auth token --help');
+  expect(await help('auth', 'token')).not.toContain('--out');
+});

@@ -79,3 +79,25 @@ test.each([
   [61_000, '1 m 01 s'],
   [7_500_000, '2 h 05 m'],
 ])('%i ms are %s', (ms, text) => expect(durationText(ms)).toBe(text));
+
+test('what was cancelled says so, a run as well as its turns and answers', () => {
+  const usage = { 'gen_ai.usage.input_tokens': 9, 'gen_ai.usage.output_tokens': 2 };
+  const cancelled = [
+    span('c', 'b', 'chat model', 100, 600, {
+      attributes: { 'gen_ai.operation.name': 'chat', ...usage, 'coxswain.status': 'cancelled' },
+    }),
+    span('b', 'a', 'turn 1', 100, 600, { attributes: { ...usage, 'coxswain.status': 'cancelled' } }),
+    span('a', null, 'invoke_agent lead', 0, 600, {
+      attributes: { 'gen_ai.operation.name': 'invoke_agent', ...usage, 'coxswain.stop_reason': 'cancelled' },
+    }),
+  ];
+  const [top] = spanTrees(cancelled, ({ parent }) => parent === null);
+  const lines = waterfall(top as NonNullable<typeof top>, 120, createStyle(false))
+    .trimEnd()
+    .split('\n');
+  expect(lines.map((line) => line.replace(/^.* ms /, ''))).toEqual([
+    'cancelled, 9 in, 2 out',
+    'cancelled',
+    'cancelled, 9 in, 2 out',
+  ]);
+});

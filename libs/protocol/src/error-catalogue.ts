@@ -613,9 +613,9 @@ export const ERROR_CATALOGUE = {
     'Use the release that made it. Sessions still go on with this one, unless a host says otherwise.',
   ),
   export_line_invalid: exception(
-    'A line of an exported journal is neither a record nor the bytes of something that lies apart, or is too long.',
+    'A line of an exported journal is neither a record nor the bytes of something that lies apart, is cut off, or is too long.',
     'Stops at that line; nothing is imported.',
-    'Export it again; what comes from elsewhere is no export.',
+    'Give what `cox export` has written, and export it again where it was cut off or changed.',
   ),
   import_unfinished: exception(
     'The session is being imported, or its import was broken off.',

@@ -166,3 +166,20 @@ describe('ids', () => {
     expect(formatTraceparent(parseTraceparent(caller) as never)).toBe(caller);
   });
 });
+
+test.each(GOLDEN.filter(({ name }) => /^cancel-wh|^cancel-with|^crew-cancelled/.test(name)))(
+  '$name: the run and the turn that it ended in say that they were cancelled',
+  ({ records }) => {
+    const { spans } = folded(records);
+    const runs = spans.filter(({ attributes }) => attributes['coxswain.stop_reason'] === 'cancelled');
+    expect(runs.length).toBeGreaterThan(0);
+    for (const run of runs) {
+      const turns = spans.filter(
+        ({ name, parent }) => name.startsWith('turn ') && parent?.spanId === run.context.spanId,
+      );
+      const ends = turns.map(({ attributes }) => attributes['coxswain.status']);
+      // Those before it went well.
+      expect(ends).toEqual(turns.map((_, index) => (index === turns.length - 1 ? 'cancelled' : undefined)));
+    }
+  },
+);

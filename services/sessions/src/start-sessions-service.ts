@@ -32,7 +32,7 @@ import {
   tellApproval,
   whenAnswered,
 } from '@coxswain/adapter-nats';
-import { type MetricsAddress, startTelemetry } from '@coxswain/adapter-telemetry';
+import { type MetricsAddress, type SpansLost, startTelemetry } from '@coxswain/adapter-telemetry';
 import { combineToolSources, createBuiltInTools, createCrewTools } from '@coxswain/adapter-tools';
 import type { Hooks, HostLine, Personas, ServedPersonas, StopPredicates, ToolSource } from '@coxswain/ports';
 import { type HookTable, HostName, type PriceTable, readId, type TenantId } from '@coxswain/protocol';
@@ -63,6 +63,10 @@ export interface SessionsServiceOptions {
   readonly stopPredicates?: StopPredicates | undefined;
   /** Where its meters are served; without it, where `COX_METRICS_PORT` says. Null: nowhere. */
   readonly metrics?: MetricsAddress | null | undefined;
+  /** How long the end may wait for a collector of spans; see {@link startTelemetry}. */
+  readonly spansWithinMs?: number | undefined;
+  /** Told at the end of spans that no collector has, beside the log. */
+  readonly spansLost?: ((lost: SpansLost) => void) | undefined;
   /** In place of the line between hosts on the bus: what this host hears of others, and they of it. */
   readonly hostLine?: HostLine | undefined;
 }
@@ -119,6 +123,7 @@ export async function startSessionsService(options: SessionsServiceOptions): Pro
     log,
     masked,
     metrics: options.metrics,
+    closeMs: options.spansWithinMs,
   });
   let connected: Awaited<ReturnType<typeof connectNats>> | undefined;
   try {
@@ -188,7 +193,8 @@ export async function startSessionsService(options: SessionsServiceOptions): Pro
       await busTools.stop();
       await servedPersonas.stop();
       await nc.close();
-      await telemetry.close();
+      const lost = await telemetry.close();
+      if (lost) options.spansLost?.(lost);
       endWatching();
     });
     return {

@@ -1,6 +1,6 @@
 /** A service's log: JSON lines, with secrets taken out. */
 import { mkdirSync, openSync, renameSync, statSync, writeSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import type { Log } from '@coxswain/ports';
 import { pino } from 'pino';
 
@@ -90,8 +90,22 @@ function maskFor(secrets: readonly (string | undefined)[]): (line: string) => st
 }
 
 function openLogFile(stateDir: string, name: string): number {
-  mkdirSync(stateDir, { recursive: true, mode: 0o700 });
+  makeFolder(stateDir);
   const path = join(stateDir, `${name}.log`);
   if ((statSync(path, { throwIfNoEntry: false })?.size ?? 0) > FILE_MAX_BYTES) renameSync(path, `${path}.1`);
   return openSync(path, 'a', 0o600);
+}
+
+/** Level by level: with `recursive` it never ends where a file system says of every folder that it is not there, as /proc does. */
+function makeFolder(path: string): void {
+  const missing: string[] = [];
+  for (let above = path; !statSync(above, { throwIfNoEntry: false }); above = dirname(above)) missing.push(above);
+  for (const folder of missing.reverse()) {
+    try {
+      mkdirSync(folder, { mode: 0o700 });
+    } catch (error) {
+      // Another process may have made it at the same moment.
+      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+    }
+  }
 }

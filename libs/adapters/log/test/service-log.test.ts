@@ -41,3 +41,13 @@ test('a log that has grown large is set aside at the start', async () => {
   expect((await stat(`${path}.1`)).size).toBe(17 * 1024 * 1024);
   expect(await lines()).toHaveLength(1);
 });
+
+test.skipIf(process.platform !== 'linux')('a folder that cannot be made ends with why, also below /proc', () => {
+  expect(() => createServiceLog('sessions', 'file', '/proc/nowhere/state', {}, [])).toThrow(/ENOENT.*\/proc\/nowhere/);
+});
+
+test('folders that are not there are made', async () => {
+  const deep = join(folder, 'a/b/c');
+  createServiceLog('sessions', 'file', deep, {}, []).info({}, 'x');
+  expect(await readFile(join(deep, 'sessions.log'), 'utf8')).toContain('"x"');
+});

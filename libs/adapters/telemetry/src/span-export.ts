@@ -16,8 +16,15 @@ import type { TraceSettings } from './trace-settings.ts';
 
 /** Spans that are exported. */
 export interface SpanExport extends SpanSink {
-  /** Sends what waits, within the time-out of an export, and ends. Never rejects. */
-  close(): Promise<void>;
+  /** Sends what waits and ends, within the bound it was made with: what is not taken by then is dropped. Never rejects. */
+  close(): Promise<SpansLost | null>;
+}
+
+/** Spans that no collector has. */
+export interface SpansLost {
+  readonly count: number;
+  /** What happened to the last of them: `the collector at … refused them with status 500`. Holds no secrets. */
+  readonly why: string;
 }
 
 /** What is told of the process in each export, and what never stands in one. */
@@ -27,16 +34,21 @@ export interface ExportedAs {
   readonly instance: string;
   /** Takes secrets out of a text. */
   readonly masked: (text: string) => string;
+  /** How long the end may wait for the collector. */
+  readonly closeMs: number;
 }
 
 const KINDS = { internal: SpanKind.INTERNAL, server: SpanKind.SERVER, client: SpanKind.CLIENT } as const;
 /** The result code of a successful export. */
 const EXPORTED = 0;
+/** The name of the error of an exporter that was answered with a status that is none of success. */
+const REFUSED_BY_COLLECTOR = 'OTLPExporterError';
+const ERROR_CHARS_MAX = 500;
 
 /** Begins to export. */
 export async function exportSpans(
   settings: TraceSettings,
-  { service, version, instance, masked }: ExportedAs,
+  { service, version, instance, masked, closeMs }: ExportedAs,
   meters: Meters,
   log: Log,
 ): Promise<SpanExport> {
@@ -56,15 +68,19 @@ export async function exportSpans(
   const scope = { name: 'coxswain', version };
   let waiting = 0;
   let isTroubled = false;
-  const told = new TroubleTold(log, masked);
+  const trouble = new Trouble(meters, log, masked, addressShown(url));
+  let isClosed = false;
   const counted: SpanExporter = {
     export(spans, done) {
       exporter.export(spans, (result) => {
+        // What waited at the end has been told as dropped.
+        if (isClosed) return;
         waiting -= spans.length;
         const isExported = result.code === EXPORTED;
-        meters.add('coxswain_trace_spans_total', { outcome: isExported ? 'exported' : 'dropped' }, spans.length);
-        if (isExported) told.works();
-        else told.fails(result.error?.message ?? 'the collector did not take them');
+        if (isExported) {
+          meters.add('coxswain_trace_spans_total', { outcome: 'exported' }, spans.length);
+          trouble.ends();
+        } else trouble.drops(spans.length, ...whyNot(result.error));
         isTroubled = !isExported;
         // The processor would tell its own log of each failure.
         done({ code: EXPORTED });
@@ -86,42 +102,87 @@ export async function exportSpans(
       if (!span.context.sampled) return;
       // Counted here, where what is dropped can be told, and never by the processor, whose queue has as much room.
       if (waiting >= queueMax) {
-        meters.add('coxswain_trace_spans_total', { outcome: 'dropped' });
-        if (!isTroubled) told.fails('more are made than the collector takes');
+        // What is full because of a trouble has that for its reason.
+        trouble.drops(1, isTroubled ? null : 'takes fewer than are made');
         return;
       }
       waiting++;
       processor.onEnd(readable(span, resource, scope, masked));
     },
     async close() {
-      const late = new Promise<void>((resolve) => setTimeout(resolve, timeoutMs).unref());
-      await Promise.race([processor.shutdown().catch((error: Error) => told.fails(error.message)), late]);
+      const withinMs = Math.min(closeMs, timeoutMs);
+      const late = new Promise<void>((resolve) => setTimeout(resolve, withinMs).unref());
+      const failed = (error: Error) =>
+        log.warn({ error: masked(error.message) }, 'the export of spans did not end well');
+      await Promise.race([processor.shutdown().catch(failed), late]);
+      isClosed = true;
+      if (waiting > 0) trouble.drops(waiting, `did not take them within ${withinMs} ms of the end`);
+      waiting = 0;
+      return trouble.lost;
     },
   };
 }
 
-/** Says once that spans are lost, and once that they are not any more. */
-class TroubleTold {
+/** Counts what is lost, says once for each reason that spans are, and once that they are not any more. */
+class Trouble {
+  readonly #meters: Meters;
   readonly #log: Log;
   readonly #masked: (text: string) => string;
-  #isTold = false;
+  readonly #collector: string;
+  readonly #told = new Set<string>();
+  #count = 0;
+  #why = 'was not told of them';
 
-  constructor(log: Log, masked: (text: string) => string) {
+  constructor(meters: Meters, log: Log, masked: (text: string) => string, address: string) {
+    this.#meters = meters;
     this.#log = log;
     this.#masked = masked;
+    this.#collector = `the collector at ${masked(address)}`;
   }
 
-  fails(why: string): void {
-    if (this.#isTold) return;
-    this.#isTold = true;
-    this.#log.warn({ error: this.#masked(why).slice(0, 500) }, 'spans are dropped: the collector cannot be reached');
+  get lost(): SpansLost | null {
+    return this.#count === 0 ? null : { count: this.#count, why: `${this.#collector} ${this.#why}` };
   }
 
-  works(): void {
-    if (!this.#isTold) return;
-    this.#isTold = false;
+  /** @param what the collector did, after its name; null: as before. */
+  drops(count: number, what: string | null, detail?: string): void {
+    this.#meters.add('coxswain_trace_spans_total', { outcome: 'dropped' }, count);
+    this.#count += count;
+    if (what === null) return;
+    this.#why = what;
+    if (this.#told.has(what)) return;
+    this.#told.add(what);
+    const error = detail ? { error: this.#masked(detail).slice(0, ERROR_CHARS_MAX) } : {};
+    this.#log.warn(error, `spans are dropped: ${this.#collector} ${what}`);
+  }
+
+  ends(): void {
+    if (this.#told.size === 0) return;
+    this.#told.clear();
     this.#log.info({}, 'the collector takes spans again');
   }
+}
+
+/** What a collector did that has not taken spans, after its name, and what was said of it. */
+function whyNot(error: (Error & { readonly code?: unknown }) | undefined): [what: string, detail?: string] {
+  if (!error) return ['did not take them'];
+  // What has answered has been reached. The exporter keeps no status of those that it tried several times.
+  if (error.name === REFUSED_BY_COLLECTOR)
+    return typeof error.code === 'number'
+      ? [`refused them with status ${error.code}`, error.message]
+      : ['refused them with status 429, 502, 503 or 504 each time', error.message];
+  // The system names what it could not do; the exporter itself says only that time was up.
+  if (typeof error.code === 'string') return ['cannot be reached', error.message || error.code];
+  return ['did not take them', error.message];
+}
+
+/** Without what may be a key. */
+export function addressShown(text: string): string {
+  const url = new URL(text);
+  url.username = '';
+  url.password = '';
+  url.search = '';
+  return url.href;
 }
 
 function readable(

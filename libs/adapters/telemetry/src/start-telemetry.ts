@@ -5,7 +5,7 @@ import { VERSION } from '@coxswain/protocol';
 import type { Registry } from 'prom-client';
 import { createRegistry, registryMeters } from './meters.ts';
 import { type MetricsAddress, metricsAddress, serveMetrics } from './metrics-server.ts';
-import type { SpanExport } from './span-export.ts';
+import type { SpanExport, SpansLost } from './span-export.ts';
 import { readTraceSettings } from './trace-settings.ts';
 
 /** What telemetry is started with. */
@@ -21,14 +21,19 @@ export interface TelemetryOptions {
   readonly metrics?: MetricsAddress | null | undefined;
   /** The registry to make them in, of whoever serves it itself. */
   readonly registry?: Registry | undefined;
+  /** How long the end may wait for the collector of spans; 3,000 by default. */
+  readonly closeMs?: number | undefined;
 }
+
+/** A process that stays may spend so long at its end: supervisors wait for ten seconds, mostly. */
+const CLOSE_MS = 3_000;
 
 /** Telemetry that runs. */
 export interface RunningTelemetry extends Telemetry {
   /** Where meters are served; null where they are not. */
   readonly metricsUrl: string | null;
-  /** Sends the spans that wait, within a bound, and ends. Never rejects. */
-  close(): Promise<void>;
+  /** Sends the spans that wait, within a bound, and ends; says what was lost since the start. Never rejects. */
+  close(): Promise<SpansLost | null>;
 }
 
 /**
@@ -49,27 +54,21 @@ export async function startTelemetry(options: TelemetryOptions): Promise<Running
   let spans: SpanExport | null = null;
   if (settings) {
     // Nobody who does not trace pays for what exports.
-    const { exportSpans } = await import('./span-export.ts');
-    const as = { service: `coxswain-${service}`, version: VERSION, instance: randomUUID(), masked };
+    const { addressShown, exportSpans } = await import('./span-export.ts');
+    const closeMs = options.closeMs ?? CLOSE_MS;
+    const as = { service: `coxswain-${service}`, version: VERSION, instance: randomUUID(), masked, closeMs };
     spans = await exportSpans(settings, as, meters, log);
-    log.info({ url: masked(withoutUser(settings.url)), protocol: settings.protocol }, 'spans are exported');
+    log.info({ url: masked(addressShown(settings.url)), protocol: settings.protocol }, 'spans are exported');
   }
   return {
     meters,
     spans,
     metricsUrl: server?.url ?? null,
     async close() {
-      await Promise.all([spans?.close(), server?.close()]);
+      const [lost] = await Promise.all([spans?.close(), server?.close()]);
+      return lost ?? null;
     },
   };
 }
 
 const NO_METERS: Meters = { add() {}, observe() {}, census() {} };
-
-function withoutUser(text: string): string {
-  const url = new URL(text);
-  url.username = '';
-  url.password = '';
-  url.search = '';
-  return url.href;
-}

@@ -37,8 +37,16 @@ async function collector(status = 200) {
   return { got, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` };
 }
 
-const start = (env: NodeJS.ProcessEnv, log = silent) =>
-  startTelemetry({ service: 'sessions', of: 'host', env, log, masked, metrics: { host: '127.0.0.1', port: 0 } });
+const start = (env: NodeJS.ProcessEnv, log = silent, closeMs?: number) =>
+  startTelemetry({
+    service: 'sessions',
+    of: 'host',
+    env,
+    log,
+    masked,
+    metrics: { host: '127.0.0.1', port: 0 },
+    closeMs,
+  });
 
 const span = (more: Partial<EndedSpan> = {}): EndedSpan => ({
   context: { traceId: 'a'.repeat(32), spanId: 'b'.repeat(16), sampled: true },
@@ -95,7 +103,7 @@ describe('spans', () => {
     expect(got).toEqual([]);
   });
 
-  test('beyond what may wait are dropped and counted, and that is told once', async () => {
+  test('beyond what may wait are dropped and counted, and each reason is told once', async () => {
     const { url } = await collector(400);
     const told: string[] = [];
     const log: Log = { ...silent, warn: (_, message) => void told.push(message) };
@@ -106,7 +114,53 @@ describe('spans', () => {
       .poll(async () => (await fetch(telemetry.metricsUrl as string)).text())
       .toContain('coxswain_trace_spans_total{outcome="dropped"} 20\n');
     await telemetry.close();
-    expect(told).toEqual(['spans are dropped: the collector cannot be reached']);
+    const collected = `spans are dropped: the collector at ${url}/v1/traces`;
+    expect(told).toEqual([`${collected} takes fewer than are made`, `${collected} refused them with status 400`]);
+  });
+
+  test('that a collector refuses are told with its status, and counted at the end', async () => {
+    const { url } = await collector(500);
+    const told: unknown[] = [];
+    const log: Log = { ...silent, warn: (fields, message) => void told.push([fields, message]) };
+    const telemetry = await start({ OTEL_EXPORTER_OTLP_ENDPOINT: url }, log);
+    telemetry.spans?.take(span());
+    telemetry.spans?.take(span());
+    const why = `the collector at ${url}/v1/traces refused them with status 500`;
+    expect(await telemetry.close()).toEqual({ count: 2, why });
+    expect(told).toEqual([[{ error: 'Internal Server Error' }, `spans are dropped: ${why}`]]);
+  });
+
+  test('are not waited for at the end where the collector does not answer', async () => {
+    const asked: unknown[] = [];
+    const mute = createServer((request) => void asked.push(request.url));
+    await new Promise<void>((resolve) => mute.listen(0, '127.0.0.1', resolve));
+    ended.push(() => {
+      mute.closeAllConnections();
+      return new Promise((resolve) => mute.close(resolve));
+    });
+    const url = `http://127.0.0.1:${(mute.address() as AddressInfo).port}`;
+    const env = { OTEL_EXPORTER_OTLP_ENDPOINT: url, OTEL_EXPORTER_OTLP_TIMEOUT: '60000', OTEL_BSP_SCHEDULE_DELAY: '1' };
+    const telemetry = await start(env, silent, 100);
+    telemetry.spans?.take(span());
+    await expect.poll(() => asked).toEqual(['/v1/traces']);
+    expect(await telemetry.close()).toEqual({
+      count: 1,
+      why: `the collector at ${url}/v1/traces did not take them within 100 ms of the end`,
+    });
+  });
+
+  test('are all there where the collector took them', async () => {
+    const { url } = await collector();
+    const telemetry = await start({ OTEL_EXPORTER_OTLP_ENDPOINT: url });
+    telemetry.spans?.take(span());
+    expect(await telemetry.close()).toBeNull();
+  });
+
+  test('are told without the key that stands in an address', async () => {
+    const env = { OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'http://me:pass@127.0.0.1:9/t?key=k' };
+    const telemetry = await start(env, silent, 1);
+    telemetry.spans?.take(span());
+    expect((await telemetry.close())?.why).toMatch(/^the collector at http:\/\/127\.0\.0\.1:9\/t (did not|cannot)/);
   });
 });
 

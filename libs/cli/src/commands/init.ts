@@ -1,5 +1,6 @@
 /** `cox init`. */
-import { lstat, readdir, readFile, writeFile } from 'node:fs/promises';
+import { constants, type Stats } from 'node:fs';
+import { lstat, readdir, readFile, readlink, stat, writeFile } from 'node:fs/promises';
 import { basename, dirname, join, relative, resolve, sep } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { folderTrouble, makeFolder } from '@coxswain/adapter-nats';
@@ -10,18 +11,28 @@ import type { CommandRun } from '../line/command-spec.ts';
 import { shellQuoted } from '../line/shell-quoted.ts';
 import { standardStreams } from '../terminal/streams.ts';
 
+/** Writes over a file, but not through a link that has come there meanwhile. */
+const OVER = constants.O_WRONLY | constants.O_CREAT | constants.O_TRUNC | constants.O_NOFOLLOW;
+
 /** Writes a project to start from, which depends on this installation of Coxswain. */
 export const run: CommandRun = async ({ flags, args, env }) => {
   const from = typedIn(env);
-  const folder = resolve(from, args[0] ?? '.');
+  const [named = '.'] = args;
+  // An unset variable in a script must not fill the folder one stands in.
+  if (named.trim() === '')
+    throw usageError('cox init was given an empty name; name a folder, or none for the current one');
+  const folder = resolve(from, named);
+  await refuseNoFolder(named, folder);
   const files = await starterFiles(packageFolder(), basename(folder));
-  if (!flags.on('force')) await refuseOverwriting(folder, [...files.keys()]);
+  const force = flags.on('force');
+  await refuseLinks(folder, [...files.keys()]);
+  if (!force) await refuseOverwriting(folder, [...files.keys()]);
+  await written(folder, () => makeFolder(folder, 0o777));
   for (const [path, text] of files) {
     const file = join(folder, path);
     await written(file, async () => {
-      // A project is seen by whoever sees what lies beside it.
       await makeFolder(dirname(file), 0o777);
-      await writeFile(file, text);
+      await writeFile(file, text, { flag: force ? OVER : 'wx' });
     });
   }
   const paths = [...files.keys()];
@@ -94,12 +105,41 @@ async function refuseOverwriting(folder: string, paths: readonly string[]): Prom
   );
 }
 
+/** What stands where the project is to be and is no folder. A link to a folder is one: it was named. */
+async function refuseNoFolder(named: string, folder: string): Promise<void> {
+  const there = await entryAt(folder);
+  if (!there || there.isDirectory()) return;
+  if (!there.isSymbolicLink())
+    throw usageError(`${named} is ${there.isFile() ? 'a file' : 'no folder'}; ${OTHER_FOLDER}`);
+  const at = await stat(folder).catch(() => null);
+  if (at?.isDirectory()) return;
+  const to = await readlink(folder);
+  throw usageError(
+    `${named} is a link to ${at ? `${to}, which is no folder` : `nothing: ${to} is not there`}; ${OTHER_FOLDER}`,
+  );
+}
+
+/** What is below the folder that was named must lie in it. */
+async function refuseLinks(folder: string, paths: readonly string[]): Promise<void> {
+  const below = new Set(
+    paths.flatMap((path) => path.split('/').map((_, index, parts) => parts.slice(0, index + 1).join('/'))),
+  );
+  for (const path of below) {
+    const file = join(folder, path);
+    if (!(await entryAt(file))?.isSymbolicLink()) continue;
+    throw usageError(`${file} is a link to ${await readlink(file)}, and cox init writes through none; remove it first`);
+  }
+}
+
 async function isThere(path: string): Promise<boolean> {
+  return (await entryAt(path)) !== null;
+}
+
+async function entryAt(path: string): Promise<Stats | null> {
   try {
-    await lstat(path);
-    return true;
+    return await lstat(path);
   } catch (error) {
-    if (['ENOENT', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '')) return false;
+    if (['ENOENT', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '')) return null;
     throw unwritable(path, error);
   }
 }
@@ -110,8 +150,10 @@ async function written(path: string, write: () => Promise<void>): Promise<void> 
   });
 }
 
+const OTHER_FOLDER = 'give a folder of your own, or the name of one that is not there yet';
+
 function unwritable(path: string, error: unknown): CliError {
-  return usageError(`${path} cannot be written: ${folderTrouble(error)}; give a folder of your own`);
+  return usageError(`${path} cannot be written: ${folderTrouble(error)}; ${OTHER_FOLDER}`);
 }
 
 function told(folder: string, paths: readonly string[]): string {

@@ -6,7 +6,7 @@ import { type Completed, firstArgumentOf, flagsOf, flagValueOf } from './complet
 export function bashScript(commands: readonly CommandSpec[]): string {
   return `# Completions of cox for bash: source <(cox completions bash)
 _cox() {
-  local cur=\${COMP_WORDS[COMP_CWORD]} prev=\${COMP_WORDS[COMP_CWORD-1]} flags= first=
+  local cur=\${COMP_WORDS[COMP_CWORD]} prev=\${COMP_WORDS[COMP_CWORD-1]} flags= first= second=
   COMPREPLY=()
   if [ "$COMP_CWORD" -eq 1 ]; then
     _cox_words '${[...commands.map(({ name }) => name), '--help', '--version'].join(' ')}'
@@ -20,7 +20,11 @@ ${commands.flatMap(flagCases).join('\n')}
   esac
   case "$cur" in
     -*) _cox_words "$flags" ;;
-    *) [ "$COMP_CWORD" -ne 2 ] || eval "$first" ;;
+    *)
+      case "$COMP_CWORD" in
+        2) eval "$first" ;;
+        3) eval "$second" ;;
+      esac ;;
   esac
 }
 _cox_words() { COMPREPLY=( $(compgen -W "$1" -- "$cur") ); }
@@ -37,14 +41,15 @@ function valueCases({ name, flags }: CommandSpec): string[] {
 }
 
 function flagCases(command: CommandSpec): string[] {
-  const line = (pattern: string, spec: HelpSpec, first: Completed) =>
+  const first = call(firstArgumentOf(command));
+  const line = (pattern: string, spec: HelpSpec, second: Completed) =>
     `    ${pattern}) flags='${flagsOf(spec)
       .map(([name]) => `--${name}`)
-      .join(' ')}' first=${JSON.stringify(call(first))} ;;`;
+      .join(' ')}' first=${JSON.stringify(first)} second=${JSON.stringify(call(second))} ;;`;
   const parts = command.parts ?? [];
   return [
-    ...parts.map((part) => line(`${command.name}:${part.name}`, part, firstArgumentOf(command))),
-    line(`${command.name}:*`, command, firstArgumentOf(command)),
+    ...parts.map((part) => line(`${command.name}:${part.name}`, part, firstArgumentOf(part))),
+    line(`${command.name}:*`, command, 'nothing'),
   ];
 }
 

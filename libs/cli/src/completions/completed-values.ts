@@ -5,7 +5,8 @@ import type { FlagSpec, HelpSpec } from '../line/command-spec.ts';
 export type Completed = 'files' | 'folders' | 'nothing' | readonly string[];
 
 /** What a value of a flag may be: `DIR`, `FILE`, or words such as `deny|wait`. */
-export function flagValueOf({ value = '' }: FlagSpec): Completed {
+export function flagValueOf({ value = '', words }: FlagSpec): Completed {
+  if (words) return words;
   if (value === 'DIR') return 'folders';
   if (/\b(FILE|PATH)\b/.test(value)) return 'files';
   return wordsOf(value);

@@ -6,10 +6,12 @@ import { type Completed, firstArgumentOf, flagsOf, flagValueOf } from './complet
 export function fishScript(commands: readonly CommandSpec[]): string {
   return [
     '# Completions of cox for fish: cox completions fish | source',
-    // fish's own looks at every word: the part of one command may be called as another command is.
-    'function __cox_command_is',
-    '    set -l typed (commandline -opc)',
-    '    test "$typed[2]" = $argv[1]',
+    // A word of another command may be one of its own: `cox serve persona` is not `cox persona`.
+    'function __cox_at',
+    '  set -l words (commandline -opc)',
+    '  test "$words[2]" = "$argv[1]"; or return 1',
+    '  set -q argv[2]; or return 0',
+    '  contains -- "$words[3]" $argv[2..-1]',
     'end',
     'complete -c cox -f',
     ...commands.map(({ name, help }) => `complete -c cox -n __fish_use_subcommand -a ${name} -d ${quoted(help)}`),
@@ -21,14 +23,17 @@ export function fishScript(commands: readonly CommandSpec[]): string {
 }
 
 function linesOf(command: CommandSpec): string[] {
-  const seen = `__cox_command_is ${command.name}`;
+  const seen = `__cox_at ${command.name}`;
   const parts = command.parts ?? [];
   const names = parts.map(({ name }) => name).join(' ');
-  const rest = parts.length === 0 ? seen : `${seen}; and not __fish_seen_subcommand_from ${names}`;
+  const rest = parts.length === 0 ? seen : `${seen}; and not ${seen} ${names}`;
   return [
     ...argument(rest, firstArgumentOf(command)),
     ...flagLines(rest, command),
-    ...parts.flatMap((part) => flagLines(`${seen}; and __fish_seen_subcommand_from ${part.name}`, part)),
+    ...parts.flatMap((part) => {
+      const behind = `${seen} ${part.name}`;
+      return [...argument(behind, firstArgumentOf(part)), ...flagLines(behind, part)];
+    }),
   ];
 }
 

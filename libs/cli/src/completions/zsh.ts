@@ -17,9 +17,11 @@ _cox() {
 ${commands.flatMap(valueCases).join('\n')}
   esac
   if [[ "$words[CURRENT]" != -* ]]; then
-    (( CURRENT == 3 )) || return
-    case "$words[2]" in
-${commands.map((command) => `      (${command.name}) ${call(firstArgumentOf(command))} ;;`).join('\n')}
+    case "$CURRENT:$words[2]" in
+${commands.map((command) => `      (3:${command.name}) ${call(firstArgumentOf(command))} ;;`).join('\n')}
+    esac
+    case "$CURRENT:$words[2]:$words[3]" in
+${commands.flatMap(partCases).join('\n')}
     esac
     return
   fi
@@ -36,6 +38,11 @@ function valueCases({ name, flags }: CommandSpec): string[] {
   return Object.entries(flags)
     .filter(([, flag]) => flag.value !== undefined)
     .map(([flag, spec]) => `    (${name}:--${flag}) ${call(flagValueOf(spec))}; return ;;`);
+}
+
+/** What stands behind a part. */
+function partCases({ name, parts = [] }: CommandSpec): string[] {
+  return parts.map((part) => `      (4:${name}:${part.name}) ${call(firstArgumentOf(part))} ;;`);
 }
 
 function flagCases(command: CommandSpec): string[] {

@@ -45,10 +45,10 @@ export async function* checks(flags: Flags, env: NodeJS.ProcessEnv): AsyncGenera
   yield nodeCheck(process.versions.node);
   const stateDir = stateDirOf(flags, env);
   const { address, problem } = await busOrProblem(flags, env);
-  yield await stateDirCheck(stateDir);
+  const folder = await stateDirCheck(stateDir);
+  yield folder;
   if (problem) yield problem;
-  else if (!address)
-    yield { name: 'instance', status: 'ok', message: `nothing runs on ${stateDir}; cox up or cox run starts it` };
+  else if (!address) yield nothingRuns(stateDir, folder.status === 'ok');
   const port = flags.whole('port', { min: 1, max: 65_535 });
   if (port !== undefined) yield await portCheck(port);
   if (address) yield* busChecks(address, env);
@@ -102,6 +102,13 @@ async function stateDirCheck(stateDir: string): Promise<Check> {
       remedy: 'make it yours and writable, or name another one with --state-dir or COX_STATE_DIR',
     };
   }
+}
+
+function nothingRuns(stateDir: string, isWritable: boolean): Check {
+  const message = `nothing runs on ${stateDir}`;
+  if (isWritable) return { name: 'instance', status: 'ok', message: `${message}; cox up or cox run starts it` };
+  const remedy = 'first mend the state folder, as above; then cox up or cox run starts it';
+  return { name: 'instance', status: 'warning', message: `${message}, and nothing can`, remedy };
 }
 
 function portCheck(port: number): Promise<Check> {
@@ -184,14 +191,27 @@ function busCheck(version: string, newEnough: boolean, jetstream: boolean, { sou
 
 function busFailure({ source }: BusAddress, error: unknown): Check {
   const { code, message } = error as Error & { readonly code?: string };
+  if (code === 'nats_unreachable') {
+    const own =
+      source === '--nats'
+        ? 'leave --nats away'
+        : source === 'NATS_URL'
+          ? 'unset NATS_URL'
+          : 'end what is left of the instance that wrote it';
+    const remedy = `see that a NATS server runs there and this machine reaches it; for one of your own, ${own} and type cox up`;
+    return { name: 'bus', status: 'failed', message, remedy };
+  }
   const named = source === '--nats' || source === 'NATS_URL' ? `; ${source} says which bus is meant` : '';
   return { name: 'bus', status: 'failed', message, remedy: `${remedyOf(code)}${named}` };
 }
 
-/** What the catalogue says that one can do about a code. */
-function remedyOf(code: string | undefined): string {
+/** What the catalogue says that one can do about a code, but for asking `cox doctor`, which is what says it here. */
+export function remedyOf(code: string | undefined): string {
   const known = code !== undefined && isErrorCode(code) ? ERROR_CATALOGUE[code].caller : null;
-  return (known ?? 'see that the server runs, and that this machine reaches it').replace(/\.$/, '');
+  return (known ?? 'see that the server runs, and that this machine reaches it')
+    .replace(/[:;] `cox doctor`[^;.]*|^`cox doctor`[^;.]*; /, '')
+    .replace(' with `cox doctor`', '')
+    .replace(/\.$/, '');
 }
 
 /** Whether a stream is there, with as many copies as it is to have. */

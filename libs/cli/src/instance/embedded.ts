@@ -8,7 +8,7 @@ import {
   type StateDirHolder,
   startServer,
 } from '@coxswain/adapter-nats';
-import type { MetricsAddress } from '@coxswain/adapter-telemetry';
+import type { MetricsAddress, SpansLost } from '@coxswain/adapter-telemetry';
 
 /** An instance that ends with this process. */
 export interface EmbeddedInstance {
@@ -41,6 +41,9 @@ export interface EmbeddedOptions {
   readonly metrics?: MetricsAddress | null | undefined;
 }
 
+/** Whoever waits for the end of a command does not wait longer than this for a collector of spans. */
+const SPANS_WITHIN_MS = 1_000;
+
 /** Starts a server on a state folder and, if asked for, the services. */
 export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedInstance> {
   const { stateDir, port, services, env, holder } = options;
@@ -67,6 +70,8 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedI
       manifest: options.manifest,
       log: options.log ?? 'file',
       metrics: options.metrics ?? null,
+      // What stays says it in its log, which somebody reads.
+      ...(holder.passing ? { spansWithinMs: SPANS_WITHIN_MS, spansLost: tellSpansLost } : {}),
     });
     const stop = endOnce(async () => {
       try {
@@ -80,4 +85,8 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedI
     await server.stop();
     throw error;
   }
+}
+
+function tellSpansLost({ count, why }: SpansLost): void {
+  process.stderr.write(`${count} ${count === 1 ? 'span was' : 'spans were'} dropped: ${why}\n`);
 }

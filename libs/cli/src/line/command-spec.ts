@@ -7,6 +7,8 @@ export interface FlagSpec {
   /** With a value: how the value is called in the help, `DIR`. Without: the flag is on or off. */
   readonly value?: string;
   readonly help: string;
+  /** What the value may be, where that is one of a few words: shells complete them. */
+  readonly words?: readonly string[];
   /** May be given more than once. */
   readonly repeatable?: true;
 }
@@ -39,4 +41,9 @@ export interface CommandSpec extends HelpSpec {
   /** What its first argument may be, where each is so different that it has a help of its own. Their flags are the command's, too. */
   readonly parts?: readonly HelpSpec[];
   readonly load: () => Promise<{ readonly run: CommandRun }>;
+}
+
+/** Whether a command does something without one of its parts: then its own flags are worth a help. */
+export function worksWithoutPart({ args, parts = [] }: CommandSpec): boolean {
+  return parts.length === 0 || !args[0]?.startsWith('<');
 }

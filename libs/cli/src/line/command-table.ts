@@ -103,10 +103,18 @@ const EDITING = {
 
 const INJECTING = {
   ...BUS,
-  mode: { value: 'MODE', help: 'finish_step (default), interrupt_immediate or audit_only' },
+  mode: {
+    value: 'MODE',
+    help: 'finish_step (default), interrupt_immediate or audit_only',
+    words: ['finish_step', 'interrupt_immediate', 'audit_only'],
+  },
   preempt: { help: 'An interrupt that does not wait: also ends the answer that streams and the calls that run' },
   'dedupe-key': { value: 'KEY', help: 'What waits under the same key makes way for this' },
-  wait: { value: 'STAGE', help: 'stored, accepted (default) or delivered' },
+  wait: {
+    value: 'STAGE',
+    help: 'stored, accepted (default) or delivered',
+    words: ['stored', 'accepted', 'delivered'],
+  },
   'command-id': { value: 'ID', help: 'The command’s id; sending the same again changes nothing' },
 } satisfies Record<string, FlagSpec>;
 const { mode: _mode, preempt: _preempt, ...FOLLOWING_UP } = INJECTING;
@@ -116,8 +124,16 @@ const REMINDING = {
   tag: { value: 'WORD', help: 'A word to sort it by', repeatable: true },
   'ttl-turns': { value: 'N', help: 'Shown in so many turns (until it is revoked)' },
   'preserve-on-compact': { help: 'It outlives a compaction' },
-  propagate: { value: 'WHOM', help: 'Child sessions that are born with it: session (direct ones; default), all, none' },
-  'role-hint': { value: 'VOICE', help: 'system (default), developer, user_block or ephemeral_cache' },
+  propagate: {
+    value: 'WHOM',
+    help: 'Child sessions that are born with it: session (direct ones; default), all, none',
+    words: ['session', 'all', 'none'],
+  },
+  'role-hint': {
+    value: 'VOICE',
+    help: 'system (default), developer, user_block or ephemeral_cache',
+    words: ['system', 'developer', 'user_block', 'ephemeral_cache'],
+  },
 } satisfies Record<string, FlagSpec>;
 
 const DRY_RUN: FlagSpec = { help: 'Say what would be deleted, and delete nothing' };
@@ -229,13 +245,14 @@ const AUTH_TENANT: FlagSpec = {
 /** Who is let in by a gateway. */
 const AUTH_TOKEN: HelpSpec = {
   name: 'token',
-  args: ['add|list|remove', '[name]'],
+  args: ['<add|list|remove>', '[name]'],
   help: 'Make a token that a gateway takes, list those of a file, or take one back; a token is shown once',
   flags: {
     tokens: TOKENS,
     scope: {
       value: 'SCOPE',
       help: 'What it may: read, run, steer, approve, admin; several with commas',
+      words: ['read', 'run', 'steer', 'approve', 'admin'],
       repeatable: true,
     },
     tenant: AUTH_TENANT,
@@ -387,6 +404,7 @@ export const COMMANDS: readonly CommandSpec[] = [
       'on-timeout': {
         value: 'WHAT',
         help: 'When the time has come: resume_with_summary (the default), resume_with_input, fail',
+        words: ['resume_with_summary', 'resume_with_input', 'fail'],
       },
       input: { value: 'TEXT', help: 'What resume_with_input tells the model' },
     },
@@ -621,6 +639,7 @@ export const COMMANDS: readonly CommandSpec[] = [
       scope: {
         value: 'SCOPE',
         help: 'What the client may do: read, run, steer, approve (all of it); several with commas',
+        words: ['read', 'run', 'steer', 'approve'],
         repeatable: true,
       },
     },

@@ -1,6 +1,6 @@
 /** Writes the help: cac lays it out. */
 import { cac } from 'cac';
-import type { CommandSpec, HelpSpec } from './command-spec.ts';
+import { type CommandSpec, type HelpSpec, worksWithoutPart } from './command-spec.ts';
 
 /** What help is asked for: that of a part of a command, of a command, or of all. */
 export interface AskedHelp {
@@ -8,11 +8,12 @@ export interface AskedHelp {
   readonly part?: HelpSpec | undefined;
 }
 
-/** Prints the help that is asked for. Of a command that has parts it is a list of them. */
+/** Prints the help that is asked for. Of a command that does nothing without one of its parts it is a list of them. */
 export function printHelp(commands: readonly CommandSpec[], { command, part }: AskedHelp, version: string): void {
   const cli = cac('cox');
   const parts = command?.parts?.map((one) => ({ ...one, name: `${command.name} ${one.name}` })) ?? [];
-  const one = part ? parts.find(({ name }) => name === `${command?.name} ${part.name}`) : parts[0] ? null : command;
+  const own = command && worksWithoutPart(command) ? command : null;
+  const one = part ? parts.find(({ name }) => name === `${command?.name} ${part.name}`) : own;
   const listed = one ? [one] : command === null ? commands : parts;
   cli.usage(command === null ? '<command> [options]' : `${command.name} ${command.args.join(' ')} [options]`);
   for (const spec of listed) {
@@ -36,5 +37,8 @@ export function printHelp(commands: readonly CommandSpec[], { command, part }: A
   cli.parse(['node', 'cox', ...(one ? [one.name] : []), '--help'], { run: false });
   if (command === null)
     console.info('\nSessions are named by id or by the beginning of one. More: cox <command> --help');
-  else if (!one) console.info(`\n${command.help}. More: ${parts.map(({ name }) => `cox ${name} --help`).join(', ')}`);
+  else if (!part && parts.length > 0) {
+    const more = `More: ${parts.map(({ name }) => `cox ${name} --help`).join(', ')}`;
+    console.info(`\n${one ? '' : `${command.help}. `}${more}`);
+  }
 }

@@ -1,5 +1,5 @@
 /** Pages for `man`, from the command table: roff of the `man` macros, which groff and mandoc both read. */
-import type { CommandSpec, HelpSpec } from './command-spec.ts';
+import { type CommandSpec, type HelpSpec, worksWithoutPart } from './command-spec.ts';
 
 /** The page of all commands: `cox.1`. */
 export function manualOf(commands: readonly CommandSpec[], version: string): string {
@@ -30,7 +30,7 @@ export function manualOf(commands: readonly CommandSpec[], version: string): str
 /** The page of one command: `cox-run.1`. */
 export function manualOfCommand(command: CommandSpec, version: string): string {
   const parts = command.parts ?? [];
-  const own = parts.length === 0 || command.name !== 'serve' ? [command] : [];
+  const own = worksWithoutPart(command) ? [command] : [];
   return page(`cox-${command.name}`, version, [
     section('NAME', [plain(`cox-${command.name} - ${lowered(command.help)}`)]),
     section('SYNOPSIS', [

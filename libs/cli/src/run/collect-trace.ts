@@ -1,8 +1,8 @@
 /** The spans of a session and of all that it has started, made from their journals alone: no collector is needed. */
 import type { BusClient } from '@coxswain/client';
 import { type EndedSpan, type JournalRecord, SessionId, type SessionRef } from '@coxswain/protocol';
-import { readRecord, SessionSpans } from '@coxswain/session';
-import { CliError, EXIT } from '../line/cli-error.ts';
+import { SessionSpans } from '@coxswain/session';
+import { exportedRecords } from './exported-records.ts';
 import type { OpenJournal } from './journal-source.ts';
 
 /** A session's spans, and those below them. */
@@ -46,18 +46,14 @@ export async function traceOfSession(client: BusClient, sessionId: string): Prom
   return { sessionId, spans, leftOut };
 }
 
-/** Reads an exported journal. Sessions that it has started are not in it. */
-export async function traceOfJournal(
-  { records, blobs }: OpenJournal,
-  tenant: SessionRef['tenant'],
-): Promise<CollectedTrace> {
+/** Reads an exported journal. Sessions that it has started are not in it. @throws as {@link exportedRecords} does. */
+export async function traceOfJournal(journal: OpenJournal, tenant: SessionRef['tenant']): Promise<CollectedTrace> {
   let fold: Fold | null = null;
-  for await (const bytes of records) {
-    const record = await readRecord(bytes, blobs);
+  for await (const { record } of exportedRecords(journal)) {
     fold ??= new Fold({ tenant, sessionId: SessionId.parse(record.session_id) });
     fold.take(record);
   }
-  if (!fold) throw new CliError(EXIT.error, 'record_unreadable', 'record_unreadable: it holds no record');
+  if (!fold) throw new Error('a journal without a record was read to its end');
   return { sessionId: fold.ref.sessionId, spans: fold.all(), leftOut: fold.children.length };
 }
 

@@ -1,9 +1,10 @@
 /** The messages of an inspection, one JSON object a line. */
 import { once } from 'node:events';
 import { GENESIS_HASH, type JournalRecord } from '@coxswain/protocol';
-import { ChainBrokenError, type InspectionMessage, readRecord, SessionInspector, sha256Hex } from '@coxswain/session';
-import { CliError, EXIT, type ExitCode } from '../line/cli-error.ts';
+import { ChainBrokenError, type InspectionMessage, SessionInspector, sha256Hex } from '@coxswain/session';
+import { EXIT, type ExitCode } from '../line/cli-error.ts';
 import { recordNotThere } from '../line/record-not-there.ts';
+import { exportedRecords } from './exported-records.ts';
 import type { OpenJournal } from './journal-source.ts';
 
 /** Prints what a record adds. A slow reader is waited for. */
@@ -16,13 +17,12 @@ async function print(messages: Iterable<InspectionMessage>): Promise<void> {
     if (!process.stdout.write(`${JSON.stringify(message)}\n`)) await once(process.stdout, 'drain');
 }
 
-/** Prints a journal from a record on. */
-export async function printJournal({ records, blobs }: OpenJournal, from = 1): Promise<ExitCode> {
+/** Prints an exported journal from a record on. @throws ChainBrokenError; what {@link exportedRecords} throws. */
+export async function printJournal(journal: OpenJournal, from = 1): Promise<ExitCode> {
   let inspector: SessionInspector | null = null;
   let hash: string = GENESIS_HASH;
   let held: InspectionMessage[] = [];
-  for await (const bytes of records) {
-    const record = await readRecord(bytes, blobs);
+  for await (const { record, bytes } of exportedRecords(journal)) {
     inspector ??= new SessionInspector(record.session_id, { from });
     // A file may have been changed where no state is: the record behind it has the hash of what it was.
     if (record.n === inspector.n + 1 && record.prev_hash !== hash)
@@ -37,12 +37,6 @@ export async function printJournal({ records, blobs }: OpenJournal, from = 1): P
     else await print(inspector.take(record));
   }
   const n = inspector?.n ?? 0;
-  if (n === 0)
-    throw new CliError(
-      EXIT.error,
-      'record_unreadable',
-      'record_unreadable: it holds no record; give a file that cox export has written',
-    );
   if (from > n) throw recordNotThere(`--from ${from}`, n);
   return EXIT.ok;
 }

@@ -13,6 +13,8 @@ import { standardInput } from '../terminal/streams.ts';
 
 /** A journal, read once. */
 export interface OpenJournal {
+  /** As messages call it: as it was named. */
+  readonly name: string;
   /** The stored bytes of its records. Throws where they are not a session's. */
   readonly records: AsyncIterable<Uint8Array>;
   /** Finds what lies apart of them. */
@@ -38,7 +40,7 @@ export async function journalSource(asked: string, env: Invocation['env']): Prom
   if (asked === '')
     throw usageError('what was given is empty: give a session, an exported file, or - for standard input');
   if (STANDARD_INPUT.has(asked))
-    return { kind: 'pipe', standsAlone: true, open: async () => exported(standardInput(), null) };
+    return { kind: 'pipe', standsAlone: true, open: async () => exported('standard input', standardInput(), null) };
   const file = resolve(typedIn(env), asked);
   const kind = await kindOf(file);
   if ((kind === null || kind === 'folder') && !ID_PATTERN.test(asked)) {
@@ -48,22 +50,26 @@ export async function journalSource(asked: string, env: Invocation['env']): Prom
   }
   // It can be read but once, so nobody looks beforehand whether a bus is needed.
   if (kind === 'pipe')
-    return { kind: 'pipe', standsAlone: true, open: async () => exported(createReadStream(file), null) };
+    return { kind: 'pipe', standsAlone: true, open: async () => exported(asked, createReadStream(file), null) };
   if (kind === 'file') {
     const standsAlone = !(await lacksLargeFields(file));
-    return { kind, standsAlone, open: async (client) => exported(createReadStream(file), standsAlone ? null : client) };
+    return {
+      kind,
+      standsAlone,
+      open: async (client) => exported(asked, createReadStream(file), standsAlone ? null : client),
+    };
   }
   return { kind: 'session', standsAlone: false, open: (client) => stored(asked, client as BusClient) };
 }
 
-function exported(input: NodeJS.ReadableStream, client: BusClient | null): OpenJournal {
+function exported(name: string, input: NodeJS.ReadableStream, client: BusClient | null): OpenJournal {
   const journal = new ExportedJournal(linesOf(input), client ? blobsOf(client) : undefined);
-  return { records: journal.records(), blobs: journal };
+  return { name, records: journal.records(), blobs: journal };
 }
 
 async function stored(asked: string, client: BusClient): Promise<OpenJournal> {
   const session = await findSession(client, asked);
-  return { records: bytesOf(session.journal()), blobs: blobsOf(client) };
+  return { name: session.id, records: bytesOf(session.journal()), blobs: blobsOf(client) };
 }
 
 function blobsOf(client: BusClient): OpenJournal['blobs'] {

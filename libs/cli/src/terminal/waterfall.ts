@@ -107,13 +107,29 @@ function noteOf({ error, attributes }: EndedSpan): string {
   if (attributes['coxswain.open'] === true) return 'goes on';
   const { 'gen_ai.usage.input_tokens': input, 'gen_ai.usage.output_tokens': output } = attributes;
   const operation = attributes['gen_ai.operation.name'];
-  if (input !== undefined && (operation === 'chat' || operation === 'invoke_agent'))
-    return `${String(input)} in, ${String(output)} out`;
+  const isUsageTold = input !== undefined && (operation === 'chat' || operation === 'invoke_agent');
+  const usage = isUsageTold ? [`${String(input)} in, ${String(output)} out`] : [];
   const decision = attributes['coxswain.approval.decision'];
   if (decision !== undefined) return String(decision);
-  const status = attributes['coxswain.status'];
-  return status === undefined || ['ok', 'complete', 'answered'].includes(String(status)) ? '' : String(status);
+  return [...endOf(attributes), ...usage].join(', ');
 }
+
+/** How it ended, where that is not as it should. */
+function endOf(attributes: EndedSpan['attributes']): readonly string[] {
+  const { 'coxswain.stop_reason': reason, 'coxswain.status': status } = attributes;
+  const ended = String(reason ?? status ?? '');
+  return USUAL_ENDS.has(ended) ? [] : [ended];
+}
+
+const USUAL_ENDS: ReadonlySet<string> = new Set([
+  '',
+  'ok',
+  'complete',
+  'answered',
+  'end_turn',
+  'terminated',
+  'stop_condition',
+]);
 
 function colourOf({ error, name, attributes }: EndedSpan, style: Style): (text: string) => string {
   if (error) return style.red;

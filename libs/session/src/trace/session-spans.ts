@@ -122,6 +122,13 @@ export class SessionSpans {
   }
 
   #runEnded = false;
+  /** Whether the run was cancelled: the turn that it is in ends by that, some records before the run does. */
+  #isCancelled = false;
+
+  /** What was cut off with the run. */
+  get #cutOff(): { readonly 'coxswain.status'?: 'cancelled' } {
+    return this.#isCancelled ? { 'coxswain.status': 'cancelled' } : {};
+  }
 
   #remember(open: readonly string[], atMs: number): void {
     const waited = new Set(open);
@@ -256,6 +263,9 @@ export class SessionSpans {
         if (this.#suspension) this.#end(this.#suspension.with({ 'coxswain.resumed_by': event.cause }), atMs);
         this.#suspension = null;
         return;
+      case 'control_outcome':
+        if (event.control === 'cancel' && event.status === 'cancelled') this.#isCancelled = true;
+        return;
       case 'agent_end':
         this.#endRun(event, atMs);
         return;
@@ -325,6 +335,7 @@ export class SessionSpans {
     });
     this.#run = { run: event.run, span };
     this.#runEnded = false;
+    this.#isCancelled = false;
     this.#turnNumber = 0;
   }
 
@@ -336,7 +347,7 @@ export class SessionSpans {
     this.#approvals.clear();
     if (this.#suspension) this.#end(this.#suspension, atMs);
     this.#suspension = null;
-    if (this.#turn) this.#end(this.#turn.span, atMs);
+    if (this.#turn) this.#end(this.#turn.span.with(this.#cutOff), atMs);
     this.#turn = null;
     const { span } = this.#run;
     if (this.#persona !== null) span.name = `invoke_agent ${this.#persona}`;
@@ -364,7 +375,8 @@ export class SessionSpans {
 
   #endTurn(event: Extract<SessionEvent, { type: 'turn_end' }>, atMs: number): void {
     if (!this.#turn) return;
-    this.#end(this.#turn.span.with({ ...usageAttributes(event.usage), 'coxswain.cost_usd': event.cost_usd }), atMs);
+    const spent = { ...usageAttributes(event.usage), 'coxswain.cost_usd': event.cost_usd };
+    this.#end(this.#turn.span.with({ ...spent, ...this.#cutOff }), atMs);
     this.#turn = null;
   }
 

@@ -8,7 +8,7 @@ const LEVELS_MAX = 512;
 
 /**
  * Makes a folder and those above it.
- * @param mode of those that are made, less what the process masks. Default: for this user only.
+ * @param mode of those that were not there; for this user only by default.
  * @throws StateDirUnusableError where that cannot be done, or something else stands there.
  */
 export async function makeFolder(path: string, mode = 0o700): Promise<void> {

@@ -1,0 +1,63 @@
+/** The records of an exported journal, and what a file is that holds none, or was cut off. */
+import { ExportLineInvalidError, type JournalRecord, RecordUnreadableError } from '@coxswain/protocol';
+import { readRecord } from '@coxswain/session';
+import type { OpenJournal } from './journal-source.ts';
+
+/** How a record begins: its members stand in the order of their names. */
+const BEGINNING = '{"at":';
+
+/**
+ * Reads them in order.
+ * @throws ExportLineInvalidError where it is no export, or one that was cut off; what `readRecord` throws for a record that
+ *   this release cannot read.
+ */
+export async function* exportedRecords({
+  name,
+  records,
+  blobs,
+}: OpenJournal): AsyncGenerator<{ readonly record: JournalRecord; readonly bytes: Uint8Array }, void, undefined> {
+  const lines = records[Symbol.asyncIterator]();
+  let read = 0;
+  for (;;) {
+    const line = await lines.next();
+    if (line.done) break;
+    const bytes: Uint8Array = line.value;
+    let record: JournalRecord;
+    try {
+      record = await readRecord(bytes, blobs);
+    } catch (error) {
+      throw (await whatItIs(name, read, bytes, error, lines)) ?? error;
+    }
+    read++;
+    yield { record, bytes };
+  }
+  if (read === 0) throw new ExportLineInvalidError(`${name} is no export of a session: it holds no record`);
+}
+
+/** Null where it is a record, which another release may read. */
+async function whatItIs(
+  name: string,
+  read: number,
+  bytes: Uint8Array,
+  error: unknown,
+  lines: AsyncIterator<Uint8Array>,
+): Promise<ExportLineInvalidError | null> {
+  if (!(error instanceof RecordUnreadableError) || isVersioned(bytes)) return null;
+  const begins = Buffer.from(bytes.subarray(0, BEGINNING.length)).toString('latin1') === BEGINNING;
+  if (begins && (await lines.next()).done)
+    return new ExportLineInvalidError(
+      `${name} is cut off ${read === 0 ? 'in its first record' : `after record ${read}`}`,
+    );
+  const where = read === 0 ? 'it begins with no record' : `what stands behind record ${read} is none`;
+  return new ExportLineInvalidError(`${name} is no export of a session: ${where}`);
+}
+
+/** Whether it says of which version it is, as records and tombstones do. */
+function isVersioned(bytes: Uint8Array): boolean {
+  try {
+    const value: unknown = JSON.parse(Buffer.from(bytes).toString('utf8'));
+    return typeof value === 'object' && value !== null && typeof (value as { v?: unknown }).v === 'number';
+  } catch {
+    return false;
+  }
+}
