@@ -24,7 +24,8 @@ export async function bundlePackages() {
       description,
       license,
       type: 'module',
-      exports: './mod.mjs',
+      // The types are written by declare-packages.mjs, once somebody needs them.
+      exports: { types: './mod.d.mts', default: './mod.mjs' },
     };
     whole(join(root, FOLDER, name, 'package.json'), `${JSON.stringify(manifest, null, 2)}\n`);
   }

@@ -46,15 +46,32 @@ test('a project is written, installed, tested and run', async () => {
   expect(installed, installed.stderr).toMatchObject({ code: 0 });
   const tested = await typed(project, 'npm', ['test'], noNetwork);
   expect(tested, tested.stdout + tested.stderr).toMatchObject({ code: 0 });
-  expect(tested.stdout).toMatch(/^(ℹ|#) pass 3$/m);
+  expect(tested.stdout).toMatch(/^(ℹ|#) pass 4$/m);
 
-  const bin = join(project, 'node_modules/.bin/cox');
-  const state = join(folder, 'state');
-  const line = ['run', 'What is this?', '--persona', 'clerk', '--model', 'scripted/models/demo.yaml'];
-  const ran = await typed(project, bin, [...line, '--state-dir', state]);
-  expect(ran, ran.stderr).toMatchObject({ code: 0 });
-  expect(ran.stdout).toBe('It tells how to test, run and serve this project.\n');
-  expect(ran.stderr).toContain('coxswain.yaml are used');
+  const withoutServer = { ...noNetwork, PATH: folder, COX_NATS_SERVER: '', COX_FETCH: 'never', COX_CACHE_DIR: folder };
+  const overBus = ['--test', '--test-reporter=tap', 'test/bus.test.mjs'];
+  const skipped = await typed(project, process.execPath, overBus, withoutServer);
+  expect(skipped, skipped.stdout + skipped.stderr).toMatchObject({ code: 0 });
+  expect(skipped.stdout).toMatch(/^ok 1 - the tool is called where it is served # SKIP .*nats-server/m);
+
+  const typechecked = await typed(project, 'npm', ['run', 'typecheck'], noNetwork);
+  expect(typechecked, typechecked.stdout).toMatchObject({ code: 0 });
+  // The declarations themselves are held too. What is wrong is found on its line: they say more than any.
+  await writeFile(
+    join(project, 'tools/wrong.mts'),
+    `import { defineHooks, defineTool } from '@coxswain/client';
+import { given, prompt } from '@coxswain/testing';
+export const tool = defineTool({ name: 'five', description: 'five', schema: {}, run: () => 5 });
+export const hooks = defineHooks({ PreToolUse: () => 'maybe' });
+export const scene = given({ modle: [] });
+export const journal = await given({ model: [] }).when(prompt(1));
+`,
+  );
+  const strict = ['--noEmit', '--strict', '--skipLibCheck', 'false', '--pretty', 'false'];
+  const wrong = await typed(project, join(project, 'node_modules/.bin/tsc'), strict, noNetwork);
+  expect(wrong.stdout.match(/^\S+\(\d+(?=,\d+\): error)/gm)).toEqual(
+    [3, 4, 5, 6].map((line) => `tools/wrong.mts(${line}`),
+  );
 });
 
 test('what it says to type next is in its README, which has five lines', async () => {
@@ -65,7 +82,10 @@ test('what it says to type next is in its README, which has five lines', async (
   for (const line of ['npm install', 'npm test', '--persona clerk --model scripted/models/demo.yaml'])
     expect(readme).toContain(line);
   expect((await readdir(folder)).sort()).toEqual(
-    ['.gitignore', 'README.md', 'coxswain.yaml', 'hooks', 'models', 'package.json', 'personas', 'test', 'tools'].sort(),
+    [
+      ...['.gitignore', 'README.md', 'coxswain.yaml', 'hooks', 'models', 'package.json', 'personas', 'test'],
+      ...['tools', 'tsconfig.json'],
+    ].sort(),
   );
 });
 

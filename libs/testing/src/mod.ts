@@ -1,4 +1,5 @@
 /** Tests of personas, tools and hooks, for any test runner: in memory, and on a bus of their own. */
+export { NatsServerNotFoundError } from '@coxswain/adapter-nats';
 export type { EventPattern, JournalEvent } from './expect-events.ts';
 export { expectReplay } from './expect-replay.ts';
 export { given, type Scene, type SceneSetup } from './given.ts';

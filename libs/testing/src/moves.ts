@@ -119,6 +119,10 @@ export function wait(ms: number): Move {
 /**
  * Sends a steer or a reminder so that this seam is the next that takes it, the first time that the session comes there. The
  * scene fails where it is delivered elsewhere, or never.
+ *
+ * `daemon_idle_post` is passed by a daemon that something has woken: it is sent once the daemon waits. `daemon_idle_pre` takes only what
+ * comes while a `SessionIdle` hook is asked, as everything sooner is taken by `iteration_end`: the scene needs such a hook.
+ * `pre_compact` and `post_compact` never take any: they deliver what tools and hooks have said by `feedback`.
  * @throws SceneError for a seam that takes none of its mode, naming those that do.
  */
 export function atSeam(seam: SeamKind, move: CommandMove): Move {
@@ -129,7 +133,8 @@ export function atSeam(seam: SeamKind, move: CommandMove): Move {
     throw new SceneError(`atSeam("${seam}", …) takes steer or remind: seams deliver nothing else`);
   if (!(seam in BEFORE_SEAM))
     throw new SceneError(
-      `atSeam("${seam}", …): nothing that is sent can be made to wait for this seam; use ${Object.keys(BEFORE_SEAM).join(', ')}`,
+      `atSeam("${seam}", …): no steer or reminder is ever delivered at this seam, which takes feedback alone: let a tool of the ` +
+        `scene say it by context.feedback(…), or use ${Object.keys(BEFORE_SEAM).join(', ')}`,
     );
   const [byDefault = 'finish_step'] = known.drains.includes('finish_step') ? ['finish_step' as const] : known.drains;
   const said = move.body.preempt === true ? 'interrupt_immediate' : (move.body.mode ?? byDefault);
@@ -152,12 +157,14 @@ export function duringAnswer(number: number, move: CommandMove): Move {
 
 /** By what the session is kept busy just before it comes to a seam. */
 export const BEFORE_SEAM: Readonly<
-  Partial<Record<SeamKind, 'start' | 'answer with calls' | 'plain answer' | 'calls'>>
+  Partial<Record<SeamKind, 'start' | 'answer with calls' | 'plain answer' | 'calls' | 'idle hook' | 'idle'>>
 > = {
   iteration_start: 'start',
   pre_tool_dispatch: 'answer with calls',
   post_tool_dispatch: 'calls',
   iteration_end: 'plain answer',
+  daemon_idle_pre: 'idle hook',
+  daemon_idle_post: 'idle',
   loop_exit: 'start',
 };
 

@@ -9,7 +9,11 @@ export type Doing =
   | { readonly what: 'start' }
   | { readonly what: 'answering'; readonly number: number }
   | { readonly what: 'answered'; readonly withCalls: boolean }
-  | { readonly what: 'calling'; readonly tool: string };
+  | { readonly what: 'calling'; readonly tool: string }
+  /** A `session_idle` hook is asked: before a daemon waits. */
+  | { readonly what: 'idle hook' }
+  /** A daemon waits. */
+  | { readonly what: 'idle' };
 
 interface Pending {
   readonly move: MomentMove;
@@ -48,6 +52,7 @@ function isDue({ moment }: MomentMove, doing: Doing): boolean {
   const before = BEFORE_SEAM[moment.seam];
   if (before === 'start') return doing.what === 'start';
   if (before === 'calls') return doing.what === 'calling';
+  if (before === 'idle hook' || before === 'idle') return doing.what === before;
   return doing.what === 'answered' && doing.withCalls === (before === 'answer with calls');
 }
 
@@ -63,6 +68,10 @@ function neverCame(move: MomentMove, events: readonly SessionEvent[]): string {
     return `${said}the session has had ${count} ${count === 1 ? 'answer' : 'answers'}`;
   }
   const passed = [...new Set(events.flatMap((event) => (event.type === 'loop_checkpoint' ? [event.kind] : [])))];
+  if (moment.seam === 'daemon_idle_post')
+    return `${said}the session never waited as a daemon does: its persona needs daemon: {}`;
+  if (moment.seam === 'daemon_idle_pre')
+    return `${said}no SessionIdle hook was asked, and without one nothing can wait for that seam: give the scene one, and its persona daemon: {}`;
   return `${said}the session did not come to that seam with something before it; it passed: ${passed.join(', ') || 'none'}`;
 }
 

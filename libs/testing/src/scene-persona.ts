@@ -25,6 +25,8 @@ export interface ReadScenePersona {
   readonly persona: Persona;
   /** Code of its hooks, by the ids of their registrations without the persona's name. */
   readonly handlers: Readonly<Record<string, AnyHandler>>;
+  /** Which of those are asked before a daemon waits. */
+  readonly idle: ReadonlySet<string>;
   /** As whoever serves it is given it: the definition, and its code by what that has as their `handler`. */
   readonly definition: PersonaDefinition;
   readonly named: PersonaHandlers;
@@ -58,11 +60,14 @@ function withHandlers(
   const read = readPersonaHooks(persona, '0');
   if ('problem' in read) throw new SceneError(problemSentences([read.problem])[0]);
   const handlers: Record<string, AnyHandler> = {};
+  const idle = new Set<string>();
   for (const { registration, handler, path } of read.hooks) {
     if (handler === undefined) continue;
     const code = found[handler];
     if (!code) throw new SceneError(`the persona ${persona.name}: ${pathText(path)}: there is no code for ${handler}`);
-    handlers[registration.id.slice(persona.name.length + 1)] = code;
+    const id = registration.id.slice(persona.name.length + 1);
+    handlers[id] = code;
+    if (registration.point === 'session_idle') idle.add(id);
   }
-  return { persona, handlers, definition: persona as PersonaDefinition, named: found, tools };
+  return { persona, handlers, idle, definition: persona as PersonaDefinition, named: found, tools };
 }

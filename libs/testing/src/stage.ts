@@ -37,6 +37,8 @@ export interface StageSettings {
   readonly personas: readonly {
     readonly persona: Persona;
     readonly handlers: Readonly<Record<string, AnyHandler>>;
+    /** Which of its code is asked before a daemon waits. */
+    readonly idle: ReadonlySet<string>;
   }[];
   readonly defaultModel: string | undefined;
   readonly time: VirtualTime;
@@ -82,14 +84,14 @@ export class Stage {
     this.#follow(settings.session);
     const served = createMemoryPersonas();
     const plain = new Map<string, Persona>();
-    for (const { persona, handlers } of settings.personas) {
+    for (const { persona, handlers, idle } of settings.personas) {
       if (Object.keys(handlers).length === 0) plain.set(persona.name, persona);
       else
         served.serve(
           this.ref.tenant,
           { ...persona, version: persona.version ?? 'test' },
           this.#models(),
-          this.#seen(handlers),
+          this.#seen(handlers, idle),
         );
     }
     let serial = 0;
@@ -145,6 +147,8 @@ export class Stage {
     // On the bus before the session has taken the prompt.
     const beside = move.verb === 'say' ? this.#at({ what: 'start' }) : null;
     await Promise.all([sent, beside, this.#untilRest()]);
+    while (this.#states.get(this.ref.sessionId) === 'daemon_idle' && this.#moments.due({ what: 'idle' }).length > 0)
+      await Promise.all([this.#at({ what: 'idle' }), this.#untilRest()]);
   }
 
   /** Lets time pass. */
@@ -253,7 +257,9 @@ export class Stage {
 
   /** Sends what is due while the session does this. */
   async #at(doing: Doing): Promise<void> {
-    for (const pending of this.#moments.due(doing)) {
+    const due = this.#moments.due(doing);
+    // A daemon is woken by one, and would take the next one in its run.
+    for (const pending of doing.what === 'idle' ? due.slice(0, 1) : due) {
       // Due once, also while it is on its way.
       pending.sent = '';
       pending.sent = await this.#send(pending.move.move, null);
@@ -358,16 +364,30 @@ export class Stage {
     return {
       table: (tenant) => hooks.table(tenant),
       onChange: (changed) => hooks.onChange?.(changed) ?? (() => {}),
-      ask: (request, signal) => this.#work.do(`the hook ${request.registration.id}`, () => hooks.ask(request, signal)),
+      ask: async (request, signal) => {
+        const work = () => this.#work.do(`the hook ${request.registration.id}`, () => hooks.ask(request, signal));
+        if (request.registration.point !== 'session_idle' || request.ref.sessionId !== this.ref.sessionId)
+          return work();
+        const [reply] = await Promise.all([work(), this.#at({ what: 'idle hook' })]);
+        return reply;
+      },
     };
   }
 
   /** Handlers of a persona, whose work the scene waits for. */
-  #seen(handlers: Readonly<Record<string, AnyHandler>>): Readonly<Record<string, AnyHandler>> {
+  #seen(
+    handlers: Readonly<Record<string, AnyHandler>>,
+    idle: ReadonlySet<string>,
+  ): Readonly<Record<string, AnyHandler>> {
     return Object.fromEntries(
       Object.entries(handlers).map(([id, handler]): [string, AnyHandler] => [
         id,
-        (payload, context) => this.#work.do(`the hook ${id}`, async () => handler(payload, context)),
+        async (payload, context) => {
+          const work = () => this.#work.do(`the hook ${id}`, async () => handler(payload, context));
+          if (!idle.has(id) || context.session.id !== this.ref.sessionId) return work();
+          const [answer] = await Promise.all([work(), this.#at({ what: 'idle hook' })]);
+          return answer;
+        },
       ]),
     );
   }

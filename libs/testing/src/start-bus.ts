@@ -104,7 +104,8 @@ const LOOK_AGAIN_MS = 20;
 
 /**
  * Starts a bus. The server is found as `cox` finds it: `COX_NATS_SERVER`, the PATH, or fetched once.
- * @throws what finding and starting a server throws, which says what to do.
+ * @throws NatsServerNotFoundError where there is none and none can be fetched: a test may be skipped for it.
+ * @throws what else finding and starting a server throws, which says what to do.
  */
 export async function startBus(options: StartBusOptions = {}): Promise<TestBus> {
   const { NATS_URL: _other, ...env } = options.env ?? process.env;

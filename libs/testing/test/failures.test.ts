@@ -192,7 +192,14 @@ describe('a scene that cannot be played says why', () => {
       'atSeam("pre_tool_dispatch", …): this seam takes interrupt_immediate, not finish_step',
     );
     expect(await problem(() => atSeam('nowhere' as never, steer('a')))).toContain('no seam is called "nowhere"');
-    expect(await problem(() => atSeam('pre_compact', steer('a')))).toContain('use iteration_start, ');
+    for (const seam of ['pre_compact', 'post_compact'] as const)
+      expect(await problem(() => atSeam(seam, steer('a')))).toMatch(
+        /is ever delivered at this seam, which takes feedback alone: .* context\.feedback\(…\), or use iteration_start, /,
+      );
+    const never = (seam: 'daemon_idle_pre' | 'daemon_idle_post') =>
+      problem(() => scene({ model: [says('So.')] }).when(prompt('go'), atSeam(seam, steer('a'))));
+    expect(await never('daemon_idle_pre')).toContain('no SessionIdle hook was asked');
+    expect(await never('daemon_idle_post')).toContain('its persona needs daemon: {}');
     expect(await problem(() => atSeam('iteration_end', cancelCall()))).toContain('takes steer or remind');
     expect(
       await problem(() => scene({ model: [says('So.')] }).when(prompt('go'), atSeam('post_tool_dispatch', steer('a')))),

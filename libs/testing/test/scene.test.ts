@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { defineHooks, definePersona, defineTool } from '@coxswain/client';
+import { defineHooks, definePersona, defineTool, type ToolCallContext } from '@coxswain/client';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import {
   approve,
@@ -15,6 +15,7 @@ import {
   duringAnswer,
   followup,
   given,
+  type Journal,
   prompt,
   remind,
   resume,
@@ -215,6 +216,56 @@ describe('steering', () => {
     journal.expect({ type: 'steering_received', mode }, { type: 'message_injected', seam });
   });
 
+  test('arrives before a daemon waits, while a hook is asked, and after it has waited', async () => {
+    const daemon = (hooks = {}) =>
+      given({
+        persona: { name: 'watch', daemon: {} },
+        model: [says('One.'), says('Two.'), says('Three.')],
+        hooks: defineHooks(hooks),
+      });
+    const before = await daemon({ SessionIdle: () => undefined }).when(
+      prompt('go'),
+      atSeam('daemon_idle_pre', steer('not yet')),
+    );
+    before.expect('steering_received', { type: 'message_injected', seam: 'daemon_idle_pre' });
+    expect(before.state).toBe('daemon_idle');
+
+    const own = definePersona({
+      name: 'watch',
+      daemon: {},
+      hooks: [{ event: 'SessionIdle', handler: () => undefined }],
+    });
+    (
+      await given({ persona: own, model: [says('One.'), says('Two.')] }).when(
+        prompt('go'),
+        atSeam('daemon_idle_pre', steer('not yet')),
+      )
+    ).expect({ type: 'message_injected', seam: 'daemon_idle_pre' });
+
+    const after = await daemon().when(
+      prompt('go'),
+      atSeam('daemon_idle_post', steer('wake up')),
+      atSeam('daemon_idle_post', remind('it is noon')),
+    );
+    after
+      .expect({ type: 'message_injected', seam: 'daemon_idle_post' })
+      .expectMessage({ role: 'user', text: /wake up/ })
+      .expectMessage({ role: 'reminder', text: /it is noon/ });
+    await after.expectReplay();
+  });
+
+  test('what a tool says as feedback arrives at the seams of compaction', async () => {
+    const tool = {
+      ...countWords,
+      run: (_: unknown, { feedback }: ToolCallContext) => {
+        feedback('ahoy');
+        return 'one word';
+      },
+    };
+    const journal = await given({ persona: clerk, model: counting, tools: [tool] }).when(prompt('go'));
+    journal.expect('feedback_received', { type: 'message_injected', seam: 'pre_compact' });
+  });
+
   test('a reminder goes the same way', async () => {
     const journal = await scene().when(prompt('go'), atSeam('post_tool_dispatch', remind('the tide turns')));
     journal.expect({ type: 'reminder_fired', seam: 'post_tool_dispatch' }).expectMessage({
@@ -333,4 +384,48 @@ test('a session goes on from a recorded journal, and from the middle of it', asy
   next.added.expect('prompt_received').expectResult({ run: 2 });
   expect(next.of('call_started')).toHaveLength(1);
   await next.expectReplay();
+});
+
+describe('of a recorded journal only the records up to one', () => {
+  const record = async (name: string) => {
+    const file = join(folder, name);
+    const whole = await given({ persona: clerk, model: counting, tools: [countWords] }).when(prompt('How many?'));
+    await whole.save(file);
+    return { file, whole };
+  };
+  /** How many records there are up to the first that has this event. */
+  const upToEvent = (journal: Journal, type: string) =>
+    journal.records.findIndex(({ events }) => events.some((event) => event.type === type)) + 1;
+
+  const eventsOf = (journal: Journal, count: number) =>
+    journal.records
+      .slice(0, count)
+      .map(({ events }) => events.map((event) => event.type).filter((type) => type !== 'session_copied'));
+
+  test('are there, and nothing of what came then', async () => {
+    const { file, whole } = await record('prefix.jsonl');
+    const upTo = upToEvent(whole, 'message_complete');
+    const journal = await given({ journal: file, upTo, model: counting }).journal();
+    expect(journal.records).toHaveLength(upTo);
+    expect(eventsOf(journal, upTo)).toEqual(eventsOf(whole, upTo));
+    journal.expect('session_copied', 'message_complete').expectNone('agent_end');
+    await journal.expectReplay();
+  });
+
+  test('the session goes on from there once something is sent, with the models and tools of now', async () => {
+    const { file, whole } = await record('elsewhere.jsonl');
+    const upTo = upToEvent(whole, 'message_complete');
+    const tools = [{ ...countWords, idempotent: true, run: () => 'ninety' }];
+    const scene = given({ journal: file, upTo, model: [says('a'), says('Ninety.')], tools });
+    const resumed = await scene.when(steer('go on'));
+    resumed.expectMessage({ role: 'user', text: /go on/ }).expectResult({ text: 'Ninety.' });
+    whole.expectResult({ text: 'Two words.' });
+    await resumed.expectReplay();
+  });
+
+  test('a number behind its end takes it whole', async () => {
+    const { file, whole } = await record('behind.jsonl');
+    const journal = await given({ journal: file, upTo: whole.records.length + 1, model: counting }).journal();
+    expect(eventsOf(journal, journal.records.length)).toEqual(eventsOf(whole, whole.records.length));
+  });
 });

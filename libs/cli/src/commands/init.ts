@@ -28,6 +28,7 @@ export const run: CommandRun = async ({ flags, args, env }) => {
   await refuseLinks(folder, [...files.keys()]);
   if (!force) await refuseOverwriting(folder, [...files.keys()]);
   await written(folder, () => makeFolder(folder, 0o777));
+  await declareTypes(packageFolder());
   for (const [path, text] of files) {
     const file = join(folder, path);
     await written(file, async () => {
@@ -66,6 +67,20 @@ async function starterFiles(home: string, name: string): Promise<ReadonlyMap<str
   return new Map([...files].sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
+/** Types of what the project imports, for editors and `tsc`. They are made by a checkout, where they are not there yet. */
+async function declareTypes(home: string): Promise<void> {
+  const script = join(home, '../../scripts/declare-packages.mjs');
+  if (!(await lstat(script).catch(() => null))) return;
+  const { declarePackages }: { declarePackages(begun: () => void): Promise<boolean> } = await import(
+    pathToFileURL(script).href
+  );
+  const note = (text: string) => standardStreams.err(`${text}\n`);
+  const done = await declarePackages(() =>
+    note('the types of what projects import are being written, once: some 10 s'),
+  );
+  if (!done) note('the project has no types: TypeScript is not installed in the checkout of Coxswain');
+}
+
 function manifest(home: string, packages: string, name: string): string {
   // Links: what is depended on is this installation, and follows it.
   const linked = (path: string) => `file:${decodeURI(pathToFileURL(path).pathname)}`;
@@ -75,12 +90,16 @@ function manifest(home: string, packages: string, name: string): string {
     private: true,
     type: 'module',
     engines: { node: '>=20.19' },
-    scripts: { test: 'node --test' },
+    scripts: { test: 'node --test', typecheck: 'tsc' },
     dependencies: {
       '@coxswain/cli': linked(home),
       '@coxswain/client': linked(join(packages, 'client')),
     },
-    devDependencies: { '@coxswain/testing': linked(join(packages, 'testing')) },
+    devDependencies: {
+      '@coxswain/testing': linked(join(packages, 'testing')),
+      '@types/node': linked(join(home, '../../node_modules/@types/node')),
+      typescript: linked(join(home, '../../node_modules/typescript')),
+    },
   };
   return `${JSON.stringify(value, null, 2)}\n`;
 }

@@ -5,7 +5,7 @@ import { atSeam, calls, given, prompt, says, steer } from '@coxswain/testing';
 import countWords from '../tools/count-words.mjs';
 
 const root = join(import.meta.dirname, '..');
-const scene = (...model) =>
+const scene = (/** @type {import('@coxswain/testing').ScriptedAnswer[]} */ ...model) =>
   given({
     persona: join(root, 'personas/clerk.yaml'),
     hooks: join(root, 'coxswain.yaml'),

@@ -1,0 +1,122 @@
+// Declares the types of the packages that projects import, for editors and for `tsc`. Done at `cox init` and not with the
+// bundles: it costs a compiler some seconds, which every `npm ci` would pay.
+import { existsSync, mkdirSync, readdirSync, renameSync, statSync, writeFileSync } from 'node:fs';
+import { dirname, join, relative, sep } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+/** Beside the bundles, each where its source is in the checkout. */
+const FOLDER = join(root, 'libs/cli/dist/packages');
+const DECLARED = join(FOLDER, 'declared');
+/** Written last: what is older than a source is made again. */
+const DONE = join(DECLARED, 'done');
+const ROOMS = ['libs', 'services'];
+
+/**
+ * Makes them where they are not there or older than a source.
+ * @param begun is called before anything is made.
+ * @returns false where TypeScript is not installed, and nothing was made.
+ */
+export async function declarePackages(begun) {
+  if (isFresh()) return true;
+  const ts = await import('typescript').then(
+    (loaded) => loaded.default,
+    (error) => {
+      if (error.code === 'ERR_MODULE_NOT_FOUND') return null;
+      throw error;
+    },
+  );
+  if (ts === null) return false;
+  begun();
+  const names = readdirSync(FOLDER).filter((name) => existsSync(join(FOLDER, name, 'package.json')));
+  const entries = names.map((name) => join(root, 'libs', name, 'src/mod.ts'));
+  for (const [source, text] of declarations(ts, entries)) whole(declaredAt(source), text);
+  for (const name of names)
+    whole(join(FOLDER, name, 'mod.d.mts'), `export * from '../declared/libs/${name}/src/mod.ts';\n`);
+  whole(DONE, '');
+  return true;
+}
+
+function isFresh() {
+  if (!existsSync(DONE)) return false;
+  const made = statSync(DONE).mtimeMs;
+  return ROOMS.every((room) => newest(join(root, room)) <= made);
+}
+
+/** The declarations of these files and of every file of ours that those name, by the path of the source. */
+function declarations(ts, entries) {
+  const base = join(root, 'tsconfig.base.json');
+  const { options } = ts.convertCompilerOptionsFromJson(
+    ts.readConfigFile(base, ts.sys.readFile).config.compilerOptions,
+    root,
+  );
+  Object.assign(options, {
+    rootDir: root,
+    outDir: DECLARED,
+    declaration: true,
+    emitDeclarationOnly: true,
+    // `npm run typecheck` has held that it is right.
+    noCheck: true,
+    customConditions: ['coxswain-source'],
+    typeRoots: [join(root, 'node_modules/@types')],
+  });
+  const host = ts.createCompilerHost(options);
+  const reached = ts.createProgram(entries, options, host);
+  // As roots of the program: what is found as a package alone is declared for nobody.
+  const own = reached
+    .getSourceFiles()
+    .filter(({ fileName, isDeclarationFile }) => isOwn(fileName) && !isDeclarationFile);
+  const paths = own.map(({ fileName }) => fileName);
+  const program = ts.createProgram(paths, options, host, reached);
+  const made = new Map();
+  for (const waiting = [...entries]; waiting.length > 0; ) {
+    const source = waiting.pop();
+    if (made.has(source)) continue;
+    let text = null;
+    const keep = (path, emitted) => {
+      if (path.endsWith('.d.ts')) text = emitted;
+    };
+    program.emit(program.getSourceFile(source), keep, undefined, true);
+    if (text === null) throw new Error(`no types could be declared for ${relative(root, source)}`);
+    const resolved = (name) =>
+      ts.resolveModuleName(name, source, options, host, undefined, undefined, ts.ModuleKind.ESNext);
+    made.set(
+      source,
+      text.replace(/((?:\bfrom |\bimport\()["'])([^"']+)(["'])/g, (said, before, name, after) => {
+        const target = resolved(name).resolvedModule?.resolvedFileName;
+        if (target === undefined || !isOwn(target) || target.endsWith('.d.ts')) return said;
+        waiting.push(target);
+        const path = relative(dirname(source), target).split(sep).join('/');
+        return `${before}${path.startsWith('.') ? path : `./${path}`}${after}`;
+      }),
+    );
+  }
+  return made;
+}
+
+function isOwn(path) {
+  return ROOMS.some((room) => path.startsWith(join(root, room) + sep)) && !path.includes('/node_modules/');
+}
+
+function declaredAt(source) {
+  return join(DECLARED, relative(root, source).replace(/\.ts$/, '.d.ts'));
+}
+
+/** The newest change of a source below a folder, in milliseconds. */
+function newest(folder) {
+  let latest = 0;
+  for (const entry of readdirSync(folder, { withFileTypes: true })) {
+    const path = join(folder, entry.name);
+    if (entry.isDirectory()) {
+      if (!['node_modules', 'dist', 'test'].includes(entry.name)) latest = Math.max(latest, newest(path));
+    } else if (/\.ts$|^package\.json$/.test(entry.name)) latest = Math.max(latest, statSync(path).mtimeMs);
+  }
+  return latest;
+}
+
+function whole(path, contents) {
+  mkdirSync(dirname(path), { recursive: true });
+  const unfinished = `${path}.${process.pid}`;
+  writeFileSync(unfinished, contents);
+  renameSync(unfinished, path);
+}
