@@ -85,7 +85,7 @@ export async function createApp({ context, guard, consoleFiles = [] }: AppOption
   const methods = new MethodTable(app);
   // Before anybody is refused: it has to know of the connection that is to be closed then.
   await prepareSockets(app, (socket) => void answerUnreadable({ code: NO_UPGRADE }, socket, ALWAYS));
-  letIn(app, context, guard);
+  letIn(app, context, guard, methods);
   tellTrouble(app, context, methods);
   measure(app, context);
   traceRequests(app, context.spans ?? null, context.now);
@@ -104,7 +104,7 @@ export async function createApp({ context, guard, consoleFiles = [] }: AppOption
   return app;
 }
 
-function letIn(app: App, context: GatewayContext, guard: RequestGuard): void {
+function letIn(app: App, context: GatewayContext, guard: RequestGuard, methods: MethodTable): void {
   const { refusedBurst, refusedPerSecond, ratesRemembered } = GATEWAY_BOUNDS;
   const refusals = new RequestRates(refusedBurst, refusedPerSecond, ratesRemembered, context.now);
 
@@ -147,6 +147,8 @@ function letIn(app: App, context: GatewayContext, guard: RequestGuard): void {
       throw new Problem('gateway_stopping', 'this gateway is about to end', {
         headers: { 'retry-after': '1', connection: 'close' },
       });
+    // Told before anything is asked of a body that nobody takes.
+    if (request.is404) throw notThere(request, methods);
     await bearerLetIn(request);
     if (request.ws && !isSocketRoute(request))
       throw new Problem(
@@ -204,19 +206,22 @@ function tellTrouble(app: App, { log, metrics }: GatewayContext, methods: Method
       log.error({ error, method: request.method, url: request.routeOptions.url }, 'a request failed');
     return sendProblem(reply, problem);
   });
-  app.setNotFoundHandler((request, reply) => {
-    const path = request.url.split('?', 1)[0] ?? '';
-    const allowed = methods.of(path);
-    const problem =
-      allowed.length > 0
-        ? new Problem('method_not_allowed', `${request.method} is not taken here, but ${allowed.join(', ')}`, {
-            headers: { allow: allowed.join(', ') },
-          })
-        : (unknownVerb(path) ??
-          new Problem('route_not_found', `there is nothing at ${path.slice(0, 256)}; see /openapi.json`));
-    metrics.refused.inc({ code: problem.code });
-    return sendProblem(reply, problem);
+  app.setNotFoundHandler((request) => {
+    throw notThere(request, methods);
   });
+}
+
+/** What is wrong with an address, or with its method. */
+function notThere({ url, method }: FastifyRequest, methods: MethodTable): Problem {
+  const path = url.split('?', 1)[0] ?? '';
+  const allowed = methods.of(path);
+  if (allowed.length > 0)
+    return new Problem('method_not_allowed', `${method} is not taken here, but ${allowed.join(', ')}`, {
+      headers: { allow: allowed.join(', ') },
+    });
+  return (
+    unknownVerb(path) ?? new Problem('route_not_found', `there is nothing at ${path.slice(0, 256)}; see /openapi.json`)
+  );
 }
 
 /** What stands at the end of a session's address is a verb, as it is at the end of a subject. */

@@ -5,9 +5,9 @@ import { expect, test, vi } from 'vitest';
 import { SessionFeeds } from '../src/feed/session-feeds.ts';
 import type { GatewayClient } from '../src/gateway-context.ts';
 import { createMetrics } from '../src/gateway-metrics.ts';
-import { Problem } from '../src/problem.ts';
+import { Problem, problemFrom } from '../src/problem.ts';
 import { RequestRates } from '../src/request-rates.ts';
-import { appOnNothing, connected } from './app-on-nothing.ts';
+import { appOnNothing, connected, SILENT } from './app-on-nothing.ts';
 
 const host = 'gateway.test';
 
@@ -223,4 +223,37 @@ test('where the bus is away, it is not the hosts that are said to be', async () 
     status: 503,
     code: 'nats_unreachable',
   });
+});
+
+test.each(['/v1/sessions', '/healthz', '/v1/whoami', '/openapi.json'])(
+  'no method that an address does not take is a fault of the gateway: %s',
+  async (url) => {
+    const error = vi.fn();
+    const { app } = await appOnNothing({ log: { ...SILENT, error } });
+    for (const method of ['QUERY', 'TRACE', 'PROPFIND', 'PATCH'])
+      for (const headers of [{}, { 'content-type': 'no type' }, { 'content-type': 'application/json' }]) {
+        const answer = await app.inject({
+          method: method as 'PATCH',
+          url,
+          headers: { host, ...headers },
+          ...(method === 'TRACE' ? {} : { payload: '{' }),
+        });
+        expect(answer.json(), `${method} ${JSON.stringify(headers)}`).toMatchObject({
+          status: 405,
+          code: 'method_not_allowed',
+        });
+        expect(answer.headers.allow).toBeDefined();
+      }
+    expect(error).not.toHaveBeenCalled();
+  },
+);
+
+test('what Fastify refuses for the request’s own fault is told as that, and what is ours is not', () => {
+  const thrown = (code: string, statusCode: number) => Object.assign(new Error('why'), { code, statusCode });
+  expect(problemFrom(thrown('FST_ERR_ROUTE_MISSING_CONTENT_TYPE', 400)).document).toMatchObject({
+    status: 400,
+    code: 'request_unreadable',
+    detail: expect.stringContaining('why'),
+  });
+  expect(problemFrom(thrown('FST_ERR_REP_INVALID_PAYLOAD_TYPE', 500)).code).toBe('internal');
 });
