@@ -10,7 +10,7 @@ import { GATEWAY_BOUNDS } from './gateway-bounds.ts';
 import { type GatewayContext, rateLimited, takeTurn } from './gateway-context.ts';
 import type { GatewayMetrics } from './gateway-metrics.ts';
 import { MethodTable } from './method-table.ts';
-import { Problem, problemFrom, sendProblem } from './problem.ts';
+import { Problem, problemFrom, requestClosed, sendProblem } from './problem.ts';
 import { readBodies } from './read-bodies.ts';
 import { isVisit, type RequestGuard } from './request-guard.ts';
 import { RequestRates } from './request-rates.ts';
@@ -199,8 +199,11 @@ function named(scopes: ReadonlySet<string>): string {
 
 function tellTrouble(app: App, { log, metrics }: GatewayContext, methods: MethodTable): void {
   app.setErrorHandler((error, request, reply) => {
-    const problem = problemFrom(error);
+    // Of a body that is cut off by its sender's end the stream itself tells.
+    const problem = request.raw.errored === error ? requestClosed() : problemFrom(error);
     metrics.refused.inc({ code: problem.code });
+    if (problem.code === 'request_closed')
+      log.debug({ method: request.method, url: request.routeOptions.url }, 'a request was closed before its answer');
     // What is ours to mend; what is wrong with a request is told to whoever has sent it.
     if (problem.status === 500)
       log.error({ error, method: request.method, url: request.routeOptions.url }, 'a request failed');

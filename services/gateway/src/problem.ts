@@ -65,6 +65,11 @@ export class Problem extends Error {
   }
 }
 
+/** Nobody is there any more to be answered: it ends what was waited for, and is nobody's fault. */
+export function requestClosed(): Problem {
+  return new Problem('request_closed', 'the request was closed before it was answered');
+}
+
 /** What was thrown, as a problem: those of the client and the protocol by their codes, Fastify's by theirs. */
 export function problemFrom(error: unknown): Problem {
   if (error instanceof Problem) return error;

@@ -5,7 +5,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Principal } from './auth/principal.ts';
 import { clientFor, type GatewayContext, principalOf } from './gateway-context.ts';
 import { idsOfKey, type KeyedIds, refuseOtherCommand } from './idempotency.ts';
-import { Problem } from './problem.ts';
+import { Problem, requestClosed } from './problem.ts';
 import { saidInText, TextBody } from './read-bodies.ts';
 import { membersOf, type StoredCommand, type Waiting } from './routes/route-schemas.ts';
 import { traceparentOf } from './trace-requests.ts';
@@ -70,7 +70,7 @@ export function whileListened({ stopping, times }: GatewayContext, { raw }: Fast
   const gone = new AbortController();
   // What has been answered whole closes, too.
   const leave = () => {
-    if (!raw.writableFinished) gone.abort(new Error('the request was closed'));
+    if (!raw.writableFinished) gone.abort(requestClosed());
   };
   const tell = () => gone.abort(stoppedWaiting());
   let telling: NodeJS.Timeout | undefined;
@@ -162,9 +162,15 @@ export async function told(
     context.metrics.commands.inc({ verb, outcome: sent.receipt?.stage ?? 'stored' });
     return sent;
   } catch (error) {
-    context.metrics.commands.inc({ verb, outcome: error instanceof CommandRejectedError ? 'rejected' : 'failed' });
+    context.metrics.commands.inc({ verb, outcome: outcomeOf(error) });
     throw error;
   }
+}
+
+function outcomeOf(error: unknown): string {
+  if (error instanceof CommandRejectedError) return 'rejected';
+  // What ends the waiting comes after the command is stored.
+  return error instanceof Problem ? 'stored' : 'failed';
 }
 
 /** As it is answered. */
