@@ -106,6 +106,36 @@ test('what is sent to a session that was just deleted is refused at once', async
   });
 });
 
+test('what is sent to a session that was deleted through another gateway is refused, and not lost', async () => {
+  const other = await startGateway(fixture.bus);
+  try {
+    const id = await ended();
+    // So that it is known there.
+    expect(await other.post(`/v1/sessions/${id}/followup`, { body: 'x' })).toMatchObject({ status: 202 });
+    expect(await gateway.send('DELETE', `/v1/sessions/${id}?wait=accepted`)).toMatchObject({ status: 202 });
+    const gone = { status: 410, body: { code: 'session_deleted' } };
+    expect(await other.post(`/v1/sessions/${id}/followup`, { body: 'y' })).toMatchObject(gone);
+    expect(await other.post(`/v1/sessions/${id}/prompt?wait=accepted`, { body: 'z' })).toMatchObject(gone);
+  } finally {
+    await other.stop();
+  }
+});
+
+test('nor is one forked that was', async () => {
+  const other = await startGateway(fixture.bus);
+  try {
+    const id = await ended();
+    expect(await other.post(`/v1/sessions/${id}/followup`, { body: 'x' })).toMatchObject({ status: 202 });
+    expect(await gateway.send('DELETE', `/v1/sessions/${id}?wait=accepted`)).toMatchObject({ status: 202 });
+    expect(await other.post(`/v1/sessions/${id}/fork`, { at: 1 })).toMatchObject({
+      status: 410,
+      body: { code: 'session_deleted' },
+    });
+  } finally {
+    await other.stop();
+  }
+});
+
 test('a start under a key may name its command, and is the same the second time, however its members are ordered', async () => {
   const model = await scripted([{ text: 'quick' }]);
   for (const named of [{}, { id: 'first-order' }]) {

@@ -1,6 +1,6 @@
 /** Commands from requests: whose they are, under which id, and what is waited for. */
 import { type BodyInput, CommandRejectedError, type SentCommand, type Session } from '@coxswain/client';
-import { type JsonObject, nearestWord, type Verb } from '@coxswain/protocol';
+import { type JsonObject, nearestWord, SessionDeletedError, type Verb } from '@coxswain/protocol';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Principal } from './auth/principal.ts';
 import { clientFor, type GatewayContext, principalOf } from './gateway-context.ts';
@@ -136,12 +136,32 @@ export async function handleCommand<V extends Verb>(
     signal: whileListened(context, reply),
     traceparent: traceparentOf(request),
   });
-  const sent = await told(context, verb, () => session.send(verb, body as BodyInput<V>, options));
+  const sent = await told(context, verb, () => sentToOneThere(context, session, verb, body as BodyInput<V>, options));
   // Whether it is there the next command asks anew.
   if (verb === 'delete') context.known.forget(session);
-  if (sent.duplicate && keyed !== undefined && id === keyed) await refuseOtherCommand(session, keyed, verb, body);
+  if (sent.duplicate && keyed !== undefined && id === keyed)
+    await refuseOtherCommand(context.expensiveReads, session, { commandId: keyed, verb, body });
   reply.code(202);
   return storedCommand(session, sent);
+}
+
+/** Of what is only stored nobody reports: whether the session is still there is looked for. */
+async function sentToOneThere<V extends Verb>(
+  { known }: GatewayContext,
+  session: Session,
+  verb: V,
+  body: BodyInput<V>,
+  options: ReturnType<typeof sendOptions>,
+): Promise<SentCommand> {
+  try {
+    const sent = await session.send(verb, body, options);
+    // What deletes it has just done so.
+    if (options.wait === 'stored' && verb !== 'delete') await known.expectStillThere(session);
+    return sent;
+  } catch (error) {
+    if ((error as { readonly code?: unknown } | null)?.code === 'session_deleted') known.forget(session);
+    throw error;
+  }
 }
 
 /** What the address says, the body does not say again. */
@@ -168,7 +188,7 @@ export async function told(
 }
 
 function outcomeOf(error: unknown): string {
-  if (error instanceof CommandRejectedError) return 'rejected';
+  if (error instanceof CommandRejectedError || error instanceof SessionDeletedError) return 'rejected';
   // What ends the waiting comes after the command is stored.
   return error instanceof Problem ? 'stored' : 'failed';
 }
