@@ -57,7 +57,9 @@ test('so it is over a WebSocket, which stays', async () => {
     await new Promise((resolve) => socket.once('open', resolve));
     socket.send(`{"type":"command","ref":1,"verb":"signal","body":{"name":"a","data":${DEEP}}}`);
     socket.send('{"type":"command","ref":2,"verb":"steer","body":{"body":"still there"}}');
-    await until('both answers', () => told.filter(({ ref }) => ref !== undefined).length === 2);
+    socket.send('{"type":"command","ref":3,"verb":"signal","body":{"name":"a","data":{"b":1e999}}}');
+    await until('all answers', () => told.filter(({ ref }) => ref !== undefined).length === 3);
+    expect(told.find(({ ref }) => ref === 3)?.problem).toMatchObject({ code: 'invalid_field', field: 'data.b' });
     expect(told.find(({ ref }) => ref === 1)?.problem).toMatchObject({ code: 'invalid_field', field: 'data' });
     expect(told.find(({ ref }) => ref === 2)?.type).toBe('sent');
   } finally {

@@ -1,4 +1,5 @@
 /** The HTTP face: who is let in, how what comes in is read, how trouble is told. Routes are in `routes/`. */
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { nearestWord } from '@coxswain/protocol';
 import Fastify, { type FastifyRequest } from 'fastify';
 import type { ZodTypeProvider } from 'fastify-type-provider-zod';
@@ -26,7 +27,7 @@ import { prepareSockets, SOCKET_ROUTES, socketRoutes } from './routes/socket-rou
 import { tokenRoutes } from './routes/token-routes.ts';
 import { strictValidation } from './strict-validation.ts';
 import { traceRequests } from './trace-requests.ts';
-import { answerUnreadable, NO_UPGRADE } from './unreadable-requests.ts';
+import { answerUnreadable, NO_UPGRADE, refuseExpectation } from './unreadable-requests.ts';
 
 /** How the app is made. */
 export interface AppOptions {
@@ -77,6 +78,9 @@ export type App = ReturnType<typeof bareApp>;
 export async function createApp({ context, guard, consoleFiles = [] }: AppOptions): Promise<App> {
   const app = bareApp(context.metrics);
   app.server.maxConnections = GATEWAY_BOUNDS.connectionsMax;
+  app.server.on('checkExpectation', (request: IncomingMessage, reply: ServerResponse) =>
+    context.metrics.refused.inc({ code: refuseExpectation(request, reply, ALWAYS) }),
+  );
   app.setValidatorCompiler(strictValidation);
   app.setSerializerCompiler(() => (data) => JSON.stringify(data));
   app.decorateRequest('principal', null);

@@ -150,6 +150,12 @@ test.each([
     404,
     'route_not_found',
   ],
+  [
+    'an expectation that nobody has',
+    'GET /healthz HTTP/1.1\r\nhost: gateway.test\r\nexpect: 200-ok\r\n\r\n',
+    417,
+    'expectation_failed',
+  ],
   ['a WebSocket at an address that cannot be read', upgradeOf('/v1/sessions/%zz/inspect'), 404, 'route_not_found'],
   ['a WebSocket of an id that is too long', upgradeOf(`/v1/sessions/${'x'.repeat(2_000)}/ws`), 400, 'invalid_id'],
 ])('%s is answered with a problem, and the end', async (_what, sent, status, code) => {
@@ -256,4 +262,49 @@ test('what Fastify refuses for the request’s own fault is told as that, and wh
     detail: expect.stringContaining('why'),
   });
   expect(problemFrom(thrown('FST_ERR_REP_INVALID_PAYLOAD_TYPE', 500)).code).toBe('internal');
+});
+
+const posted = async (payload: string, type: string, more: Record<string, string> = {}) => {
+  const sent = vi.fn(() => Promise.reject(new Error('it was sent')));
+  const session = { id: 's', ref: { tenant: 'default', sessionId: 's' }, lastNumber: async () => 1, send: sent };
+  const { app, authorization } = await appOnNothing({
+    clientOf: () => ({ session: () => session }) as unknown as GatewayClient,
+  });
+  const answer = await app.inject({
+    method: 'POST',
+    url: '/v1/sessions/s/followup',
+    headers: { host, authorization, 'content-type': type, ...more },
+    payload,
+  });
+  return { ...answer.json(), wasSent: sent.mock.calls.length > 0 };
+};
+
+test.each([
+  ['application/json', {}],
+  ['text/plain', {}],
+  ['application/json', { 'idempotency-key': 'k' }],
+])('a number that nobody can hold is refused by its name, and not taken for nothing (%s, %j)', async (type, more) => {
+  for (const number of ['1e999', '-1e999', '9'.repeat(400)])
+    expect(await posted(`{"body":"x","a":[0,{"b":${number}}]}`, type, more)).toMatchObject({
+      status: 400,
+      code: 'invalid_field',
+      field: 'a.1.b',
+      wasSent: false,
+    });
+  expect(await posted('{"body":"x","dedupe_key":"1e999"}', type, more)).toMatchObject({ wasSent: true });
+});
+
+test('a body in another charset than UTF-8 is not read as if it were', async () => {
+  for (const charset of ['utf-16', '"UTF-16LE"', 'latin1', ''])
+    for (const type of ['application/json', 'text/plain'])
+      expect(await posted('{"body":"x"}', `${type}; charset=${charset}`), charset).toMatchObject({
+        status: 415,
+        code: 'unsupported_media_type',
+        field: 'content-type',
+        wasSent: false,
+      });
+  for (const charset of ['utf-8', 'UTF-8', '"utf-8"', 'utf8'])
+    expect(await posted('{"body":"x"}', `application/json; charset=${charset}`), charset).toMatchObject({
+      wasSent: true,
+    });
 });

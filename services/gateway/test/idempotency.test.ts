@@ -44,8 +44,8 @@ test('a body that is nested beyond writing is refused, and is no fault of the ga
 });
 
 describe('a command that the bus has already under a key', () => {
-  const steered = (n: number, command_id: string, said: string) =>
-    ({ n, input: { type: 'command', verb: 'steer', command_id, body: { body: said } } }) as unknown as JournalRecord;
+  const cancelled = (n: number, command_id: string, reason: string) =>
+    ({ n, input: { type: 'command', verb: 'cancel', command_id, body: { reason } } }) as unknown as JournalRecord;
   /** A session whose journal has some records now; the others come when it is followed. */
   const withRecords = (stored: readonly JournalRecord[], coming: readonly JournalRecord[] = []) => {
     const asked: number[] = [];
@@ -61,18 +61,21 @@ describe('a command that the bus has already under a key', () => {
     } as unknown as Session;
     return { session, asked };
   };
-  const repeated = { commandId: 'c', verb: 'steer', body: { body: 'go' } } as const;
+  const repeated = { commandId: 'c', verb: 'cancel', body: { reason: 'go' } } as const;
   const reads = new LimitedReads(1, 0);
 
   test('is the same where the session has recorded the same, and another where not', async () => {
-    await refuseOtherCommand(reads, withRecords([steered(1, 'c', 'go')]).session, repeated);
+    await refuseOtherCommand(reads, withRecords([cancelled(1, 'c', 'go')]).session, repeated);
     await expect(
-      refuseOtherCommand(reads, withRecords([steered(1, 'c', 'stop')]).session, repeated),
+      refuseOtherCommand(reads, withRecords([cancelled(1, 'c', 'stop')]).session, repeated),
     ).rejects.toMatchObject({ code: 'idempotency_key_reused' });
   });
 
   test('may be recorded a moment later: what was read is not read again', async () => {
-    const { session, asked } = withRecords([steered(1, 'a', 'x'), steered(2, 'b', 'y')], [steered(3, 'c', 'stop')]);
+    const { session, asked } = withRecords(
+      [cancelled(1, 'a', 'x'), cancelled(2, 'b', 'y')],
+      [cancelled(3, 'c', 'stop')],
+    );
     await expect(refuseOtherCommand(reads, session, repeated)).rejects.toMatchObject({
       code: 'idempotency_key_reused',
     });
@@ -81,7 +84,7 @@ describe('a command that the bus has already under a key', () => {
 
   test('is not said to be the same where nobody has recorded it', async () => {
     await expect(
-      refuseOtherCommand(reads, withRecords([steered(1, 'a', 'x')]).session, repeated),
+      refuseOtherCommand(reads, withRecords([cancelled(1, 'a', 'x')]).session, repeated),
     ).rejects.toMatchObject({
       code: 'idempotency_key_undecided',
       status: 409,
@@ -92,8 +95,8 @@ describe('a command that the bus has already under a key', () => {
   test('is looked for in so many journals at once, and no more', async () => {
     const one = new LimitedReads(1, 0);
     await one.acquire();
-    await expect(refuseOtherCommand(one, withRecords([steered(1, 'c', 'go')]).session, repeated)).rejects.toMatchObject(
-      { code: 'gateway_busy' },
-    );
+    await expect(
+      refuseOtherCommand(one, withRecords([cancelled(1, 'c', 'go')]).session, repeated),
+    ).rejects.toMatchObject({ code: 'gateway_busy' });
   });
 });
