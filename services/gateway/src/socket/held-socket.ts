@@ -46,7 +46,7 @@ export class HeldSocket {
     }, context.times.heartbeatMs);
   }
 
-  /** Aborts when there is nobody to write to any more; with a Problem where they are to be told why. */
+  /** Aborts, with a Problem that says why: there is nobody to write to any more, or they are to be told of an end. */
   get signal(): AbortSignal {
     return this.#leaving.signal;
   }
