@@ -57,7 +57,9 @@ test('so it is over a WebSocket, which stays', async () => {
     await new Promise((resolve) => socket.once('open', resolve));
     socket.send(`{"type":"command","ref":1,"verb":"signal","body":{"name":"a","data":${DEEP}}}`);
     socket.send('{"type":"command","ref":2,"verb":"steer","body":{"body":"still there"}}');
-    await until('both answers', () => told.filter(({ ref }) => ref !== undefined).length === 2);
+    socket.send('{"type":"command","ref":3,"verb":"signal","body":{"name":"a","data":{"b":1e999}}}');
+    await until('all answers', () => told.filter(({ ref }) => ref !== undefined).length === 3);
+    expect(told.find(({ ref }) => ref === 3)?.problem).toMatchObject({ code: 'invalid_field', field: 'data.b' });
     expect(told.find(({ ref }) => ref === 1)?.problem).toMatchObject({ code: 'invalid_field', field: 'data' });
     expect(told.find(({ ref }) => ref === 2)?.type).toBe('sent');
   } finally {
@@ -104,6 +106,36 @@ test('what is sent to a session that was just deleted is refused at once', async
     status: 410,
     body: { code: 'session_deleted' },
   });
+});
+
+test('what is sent to a session that was deleted through another gateway is refused, and not lost', async () => {
+  const other = await startGateway(fixture.bus);
+  try {
+    const id = await ended();
+    // So that it is known there.
+    expect(await other.post(`/v1/sessions/${id}/followup`, { body: 'x' })).toMatchObject({ status: 202 });
+    expect(await gateway.send('DELETE', `/v1/sessions/${id}?wait=accepted`)).toMatchObject({ status: 202 });
+    const gone = { status: 410, body: { code: 'session_deleted' } };
+    expect(await other.post(`/v1/sessions/${id}/followup`, { body: 'y' })).toMatchObject(gone);
+    expect(await other.post(`/v1/sessions/${id}/prompt?wait=accepted`, { body: 'z' })).toMatchObject(gone);
+  } finally {
+    await other.stop();
+  }
+});
+
+test('nor is one forked that was', async () => {
+  const other = await startGateway(fixture.bus);
+  try {
+    const id = await ended();
+    expect(await other.post(`/v1/sessions/${id}/followup`, { body: 'x' })).toMatchObject({ status: 202 });
+    expect(await gateway.send('DELETE', `/v1/sessions/${id}?wait=accepted`)).toMatchObject({ status: 202 });
+    expect(await other.post(`/v1/sessions/${id}/fork`, { at: 1 })).toMatchObject({
+      status: 410,
+      body: { code: 'session_deleted' },
+    });
+  } finally {
+    await other.stop();
+  }
 });
 
 test('a start under a key may name its command, and is the same the second time, however its members are ordered', async () => {

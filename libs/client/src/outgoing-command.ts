@@ -1,5 +1,12 @@
 /** A command before it is sent: how it is to be sent, and whether it is one at all. The same over every transport. */
-import { type COMMAND_BODIES, CommandId, parseCommand, type Receipt, type Verb } from '@coxswain/protocol';
+import {
+  type COMMAND_BODIES,
+  CommandId,
+  infiniteNumber,
+  parseCommand,
+  type Receipt,
+  type Verb,
+} from '@coxswain/protocol';
 import { CommandRejectedError } from './client-errors.ts';
 
 /** What a verb's body may look like as a caller writes it, before defaults. */
@@ -61,7 +68,11 @@ export function checkedCommandId(id: string): CommandId {
  * @throws CommandRejectedError naming the field.
  */
 export function checkedPayload(verb: Verb, body: unknown, actor: string | undefined): Uint8Array {
-  const payload = new TextEncoder().encode(written(actor === undefined ? body : { ...(body as object), actor }));
+  const text = written(actor === undefined ? body : { ...(body as object), actor });
+  // It would be written as null, and taken.
+  const infinite = infiniteNumber(body);
+  if (infinite) throw new CommandRejectedError(infinite.code, infinite.message, { field: infinite.field });
+  const payload = new TextEncoder().encode(text);
   const parsed = parseCommand(verb, payload);
   if (parsed.ok) return payload;
   throw new CommandRejectedError(parsed.problem.code, parsed.problem.message, { field: parsed.problem.field });

@@ -15,3 +15,12 @@ test.each([
     expect.objectContaining({ code: 'invalid_field', field: 'data' }),
   );
 });
+
+test.each([Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY, Number.NaN])(
+  '%d would be written as null: the field that has it is named',
+  (number) => {
+    expect(() => checkedPayload('signal', { name: 'tide', data: { at: [number] } }, undefined)).toThrow(
+      expect.objectContaining({ code: 'invalid_field', field: 'data.at.0' }),
+    );
+  },
+);

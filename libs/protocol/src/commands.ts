@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { BOUNDS } from './bounds.ts';
 import type { ErrorCode } from './error-catalogue.ts';
+import { infiniteNumber } from './finite-numbers.ts';
 import { ForkRequest } from './forks.ts';
 import { CommandId, ID_PATTERN } from './ids.ts';
 import { Json, JsonObject } from './json.ts';
@@ -310,6 +311,8 @@ function unknownVerb(verb: string): CommandProblem {
 
 /** Checks a body that has already been read as JSON. Never throws. See {@link parseCommand}. */
 export function parseBody(verb: Verb, value: unknown): ParsedCommand {
+  const infinite = infiniteNumber(value);
+  if (infinite) return { ok: false, problem: infinite, ...identityOf(value) };
   const early = notYetField(verb, value);
   if (early) return { ok: false, problem: early, ...identityOf(value) };
   const read = readStrictly(COMMAND_BODIES[verb], withImpliedMode(verb, value));

@@ -110,6 +110,14 @@ export const ERROR_CATALOGUE = {
     'What came on the connection is not HTTP that can be read.',
     'Speak HTTP/1.1, and without TLS where the gateway is reached directly.',
   ),
+  request_closed: refusal(
+    'Whoever has sent the request has gone before it was answered.',
+    'Send it again; a command that was sent may have been stored: under its id, or an idempotency key, it is taken once.',
+  ),
+  expectation_failed: refusal(
+    'The request expects something of the server that it does not do.',
+    'Leave the header `expect` out, or send `100-continue`.',
+  ),
   headers_too_large: refusal('The headers of the request are over 16 KiB.', 'Send fewer or shorter ones.'),
   request_too_slow: refusal('The request was not there in time.', 'Send it again, faster or in smaller parts.'),
   upgrade_required: refusal('The address is a WebSocket’s.', 'Connect with a WebSocket client.'),
@@ -140,6 +148,10 @@ export const ERROR_CATALOGUE = {
   idempotency_key_reused: refusal(
     'The idempotency key was used for another request.',
     'Use a new key for what is new.',
+  ),
+  idempotency_key_undecided: refusal(
+    'The first command under the idempotency key could not be compared with this one in time: it may not be recorded yet.',
+    'Send it again in a moment; where it goes on, see whether a host runs: `cox doctor`.',
   ),
   gateway_stopping: exception(
     'The gateway is about to end.',

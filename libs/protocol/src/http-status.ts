@@ -52,10 +52,12 @@ const CODES: Readonly<Record<number, readonly ErrorCode[]>> = {
     'revoked',
     'persona_paused',
     'persona_not_paused',
+    'idempotency_key_undecided',
   ],
   410: ['session_deleted'],
   413: ['body_too_large'],
   415: ['unsupported_media_type'],
+  417: ['expectation_failed'],
   422: [
     'not_rememberable',
     'fork_too_long',
@@ -75,6 +77,8 @@ const CODES: Readonly<Record<number, readonly ErrorCode[]>> = {
     'too_many_signals',
     'too_many_pending',
   ],
+  // Nobody reads it: for logs and metrics, by the number that proxies have made usual.
+  499: ['request_closed'],
   501: ['not_yet_available'],
   502: ['answer_unreadable'],
   503: [

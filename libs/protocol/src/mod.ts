@@ -17,6 +17,7 @@ export * from './events.ts';
 export type * from './exact-hooks.ts';
 export * from './export-lines.ts';
 export * from './fingerprint.ts';
+export * from './finite-numbers.ts';
 export * from './forks.ts';
 export type * from './hook-handlers.ts';
 export * from './hook-payloads.ts';

@@ -377,7 +377,7 @@ describe('bad input is refused with the field named:', () => {
   test('a number that JSON can spell and no number can hold', () => {
     expect(parseCommand('start', bytes('{"prompt": "x", "metadata": {"n": 1e999}}'))).toMatchObject({
       ok: false,
-      problem: { code: 'invalid_field', field: 'metadata' },
+      problem: { code: 'invalid_field', field: 'metadata.n' },
     });
   });
 

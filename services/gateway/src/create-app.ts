@@ -1,4 +1,5 @@
 /** The HTTP face: who is let in, how what comes in is read, how trouble is told. Routes are in `routes/`. */
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { nearestWord } from '@coxswain/protocol';
 import Fastify, { type FastifyRequest } from 'fastify';
 import type { ZodTypeProvider } from 'fastify-type-provider-zod';
@@ -10,7 +11,7 @@ import { GATEWAY_BOUNDS } from './gateway-bounds.ts';
 import { type GatewayContext, rateLimited, takeTurn } from './gateway-context.ts';
 import type { GatewayMetrics } from './gateway-metrics.ts';
 import { MethodTable } from './method-table.ts';
-import { Problem, problemFrom, sendProblem } from './problem.ts';
+import { Problem, problemFrom, requestClosed, sendProblem } from './problem.ts';
 import { readBodies } from './read-bodies.ts';
 import { isVisit, type RequestGuard } from './request-guard.ts';
 import { RequestRates } from './request-rates.ts';
@@ -26,7 +27,7 @@ import { prepareSockets, SOCKET_ROUTES, socketRoutes } from './routes/socket-rou
 import { tokenRoutes } from './routes/token-routes.ts';
 import { strictValidation } from './strict-validation.ts';
 import { traceRequests } from './trace-requests.ts';
-import { answerUnreadable, NO_UPGRADE } from './unreadable-requests.ts';
+import { answerUnreadable, NO_UPGRADE, refuseExpectation } from './unreadable-requests.ts';
 
 /** How the app is made. */
 export interface AppOptions {
@@ -77,6 +78,9 @@ export type App = ReturnType<typeof bareApp>;
 export async function createApp({ context, guard, consoleFiles = [] }: AppOptions): Promise<App> {
   const app = bareApp(context.metrics);
   app.server.maxConnections = GATEWAY_BOUNDS.connectionsMax;
+  app.server.on('checkExpectation', (request: IncomingMessage, reply: ServerResponse) =>
+    context.metrics.refused.inc({ code: refuseExpectation(request, reply, ALWAYS) }),
+  );
   app.setValidatorCompiler(strictValidation);
   app.setSerializerCompiler(() => (data) => JSON.stringify(data));
   app.decorateRequest('principal', null);
@@ -85,7 +89,7 @@ export async function createApp({ context, guard, consoleFiles = [] }: AppOption
   const methods = new MethodTable(app);
   // Before anybody is refused: it has to know of the connection that is to be closed then.
   await prepareSockets(app, (socket) => void answerUnreadable({ code: NO_UPGRADE }, socket, ALWAYS));
-  letIn(app, context, guard);
+  letIn(app, context, guard, methods);
   tellTrouble(app, context, methods);
   measure(app, context);
   traceRequests(app, context.spans ?? null, context.now);
@@ -104,7 +108,7 @@ export async function createApp({ context, guard, consoleFiles = [] }: AppOption
   return app;
 }
 
-function letIn(app: App, context: GatewayContext, guard: RequestGuard): void {
+function letIn(app: App, context: GatewayContext, guard: RequestGuard, methods: MethodTable): void {
   const { refusedBurst, refusedPerSecond, ratesRemembered } = GATEWAY_BOUNDS;
   const refusals = new RequestRates(refusedBurst, refusedPerSecond, ratesRemembered, context.now);
 
@@ -147,6 +151,8 @@ function letIn(app: App, context: GatewayContext, guard: RequestGuard): void {
       throw new Problem('gateway_stopping', 'this gateway is about to end', {
         headers: { 'retry-after': '1', connection: 'close' },
       });
+    // Told before anything is asked of a body that nobody takes.
+    if (request.is404) throw notThere(request, methods);
     await bearerLetIn(request);
     if (request.ws && !isSocketRoute(request))
       throw new Problem(
@@ -197,26 +203,32 @@ function named(scopes: ReadonlySet<string>): string {
 
 function tellTrouble(app: App, { log, metrics }: GatewayContext, methods: MethodTable): void {
   app.setErrorHandler((error, request, reply) => {
-    const problem = problemFrom(error);
+    // Of a body that is cut off by its sender's end the stream itself tells.
+    const problem = request.raw.errored === error ? requestClosed() : problemFrom(error);
     metrics.refused.inc({ code: problem.code });
+    if (problem.code === 'request_closed')
+      log.debug({ method: request.method, url: request.routeOptions.url }, 'a request was closed before its answer');
     // What is ours to mend; what is wrong with a request is told to whoever has sent it.
     if (problem.status === 500)
       log.error({ error, method: request.method, url: request.routeOptions.url }, 'a request failed');
     return sendProblem(reply, problem);
   });
-  app.setNotFoundHandler((request, reply) => {
-    const path = request.url.split('?', 1)[0] ?? '';
-    const allowed = methods.of(path);
-    const problem =
-      allowed.length > 0
-        ? new Problem('method_not_allowed', `${request.method} is not taken here, but ${allowed.join(', ')}`, {
-            headers: { allow: allowed.join(', ') },
-          })
-        : (unknownVerb(path) ??
-          new Problem('route_not_found', `there is nothing at ${path.slice(0, 256)}; see /openapi.json`));
-    metrics.refused.inc({ code: problem.code });
-    return sendProblem(reply, problem);
+  app.setNotFoundHandler((request) => {
+    throw notThere(request, methods);
   });
+}
+
+/** What is wrong with an address, or with its method. */
+function notThere({ url, method }: FastifyRequest, methods: MethodTable): Problem {
+  const path = url.split('?', 1)[0] ?? '';
+  const allowed = methods.of(path);
+  if (allowed.length > 0)
+    return new Problem('method_not_allowed', `${method} is not taken here, but ${allowed.join(', ')}`, {
+      headers: { allow: allowed.join(', ') },
+    });
+  return (
+    unknownVerb(path) ?? new Problem('route_not_found', `there is nothing at ${path.slice(0, 256)}; see /openapi.json`)
+  );
 }
 
 /** What stands at the end of a session's address is a verb, as it is at the end of a subject. */

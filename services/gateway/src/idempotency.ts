@@ -1,8 +1,9 @@
 /** Idempotency keys: the same request again means the same session and the same command, whichever gateway takes it. */
 import { createHash } from 'node:crypto';
 import type { Session } from '@coxswain/client';
-import { canonicalJson, parseBody, type Verb } from '@coxswain/protocol';
+import { canonicalJson, type JournalRecord, parseBody, type Verb } from '@coxswain/protocol';
 import type { Principal } from './auth/principal.ts';
+import type { LimitedReads } from './limited-reads.ts';
 import { Problem } from './problem.ts';
 
 /** What a key stands for. Ids follow from it, so that no gateway has to remember any. */
@@ -68,27 +69,60 @@ export async function refuseOtherStart(session: Session, startId: string | undef
 
 /** How long a session may take to record what is compared: a second request may come right behind the first. */
 const RECORDED_WITHIN_MS = 2_000;
+/** How long a journal may be read for what is compared. */
+const READ_WITHIN_MS = 10_000;
+
+/** A command that the bus had already. */
+export interface RepeatedCommand {
+  readonly commandId: string;
+  readonly verb: Verb;
+  readonly body: unknown;
+}
 
 /**
- * A key's command that the bus had already was this one, or another. Where nobody records it in time, nothing is known of it.
- * @throws Problem `idempotency_key_reused`, where the session has recorded another.
+ * A key's command that the bus had already was this one, or another. It is not taken for this one before it was compared.
+ * @param reads the slots that whole journals are read in; to wait for what comes takes none.
+ * @throws Problem `idempotency_key_reused`, where the session has recorded another; `idempotency_key_undecided`, where nobody has
+ *   recorded it, or it was not found, in time; `gateway_busy`.
  */
 export async function refuseOtherCommand(
-  session: Session,
-  commandId: string,
-  verb: Verb,
-  body: unknown,
+  reads: LimitedReads,
+  session: Pick<Session, 'id' | 'journal' | 'events'>,
+  { commandId, verb, body }: RepeatedCommand,
 ): Promise<void> {
   const read = parseBody(verb, body);
   if (!read.ok) return;
-  for await (const { input } of session.events({ signal: AbortSignal.timeout(RECORDED_WITHIN_MS) })) {
-    if (input.type !== 'command' || input.command_id !== commandId) continue;
-    if (canonicalJson(input.body) === canonicalJson(read.body)) return;
+  const isThat = ({ input }: JournalRecord): boolean => {
+    if (input.type !== 'command' || input.command_id !== commandId) return false;
+    if (canonicalJson(input.body) === canonicalJson(read.body)) return true;
     throw reused(session);
-  }
+  };
+  const giveUpAtMs = performance.now() + READ_WITHIN_MS;
+  let n = 0;
+  const found = await reads.run(async () => {
+    for await (const { record } of session.journal()) {
+      if (isThat(record)) return true;
+      if (performance.now() > giveUpAtMs) throw undecided(session);
+      n = record.n;
+    }
+    return false;
+  });
+  if (found) return;
+  const signal = AbortSignal.timeout(RECORDED_WITHIN_MS);
+  for await (const record of session.events({ from: n + 1, signal })) if (isThat(record)) return;
+  throw undecided(session);
 }
 
-function reused({ id }: Session): Problem {
+function undecided({ id }: Pick<Session, 'id'>): Problem {
+  const message = 'the first command under this idempotency key could not be compared with this one yet; ask again';
+  return new Problem('idempotency_key_undecided', message, {
+    field: 'idempotency-key',
+    sessionId: id,
+    headers: { 'retry-after': '2' },
+  });
+}
+
+function reused({ id }: Pick<Session, 'id'>): Problem {
   return new Problem('idempotency_key_reused', 'the idempotency key was used for another request', {
     field: 'idempotency-key',
     sessionId: id,

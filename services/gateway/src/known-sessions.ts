@@ -1,5 +1,6 @@
 /** Sessions that were there a moment ago: who steers one twenty times has its journal looked for once. */
 import type { Session } from '@coxswain/client';
+import { SessionDeletedError } from '@coxswain/protocol';
 import { GATEWAY_BOUNDS } from './gateway-bounds.ts';
 import { Problem } from './problem.ts';
 
@@ -12,13 +13,31 @@ export class KnownSessions {
     this.#now = now;
   }
 
-  /** @throws Problem `session_not_found`; SessionDeletedError. What was deleted within the last minute passes. */
+  /**
+   * @throws Problem `session_not_found`; SessionDeletedError. What was deleted through another gateway within the last minute passes:
+   * see {@link expectStillThere}.
+   */
   async expect(session: Session): Promise<void> {
     const key = `${session.ref.tenant}/${session.ref.sessionId}`;
     const seen = this.#seen.get(key);
     if (seen !== undefined && this.#now() - seen < GATEWAY_BOUNDS.knownSessionMs) return;
     if ((await session.lastNumber()) === 0) throw noSuchSession(session.id);
     this.note(session);
+  }
+
+  /**
+   * After a command is stored of which no host reports: one that was deleted meanwhile, or through another gateway, takes none. Whatever
+   * keeps from looking changes nothing of what is stored.
+   * @throws SessionDeletedError.
+   */
+  async expectStillThere(session: Session): Promise<void> {
+    try {
+      await session.lastNumber();
+    } catch (error) {
+      if (!(error instanceof SessionDeletedError)) return;
+      this.forget(session);
+      throw error;
+    }
   }
 
   /** It is there no more. */

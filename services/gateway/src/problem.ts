@@ -65,11 +65,17 @@ export class Problem extends Error {
   }
 }
 
+/** Nobody is there any more to be answered: it ends what was waited for, and is nobody's fault. */
+export function requestClosed(): Problem {
+  return new Problem('request_closed', 'the request was closed before it was answered');
+}
+
 /** What was thrown, as a problem: those of the client and the protocol by their codes, Fastify's by theirs. */
 export function problemFrom(error: unknown): Problem {
   if (error instanceof Problem) return error;
-  const { code, message, field, commandId, sessionId, tombstone, ...more } = error as {
+  const { code, message, field, commandId, sessionId, tombstone, statusCode, ...more } = error as {
     readonly code?: unknown;
+    readonly statusCode?: unknown;
     readonly message?: string;
     readonly tombstone?: unknown;
   } & ProblemMore;
@@ -78,6 +84,9 @@ export function problemFrom(error: unknown): Problem {
   if (typeof code === 'string') {
     const ours = FASTIFY_CODES[code];
     if (ours) return new Problem(ours.code, ours.message);
+    // Whatever else it refuses is the request's own fault where it says so.
+    if (code.startsWith('FST_ERR_') && typeof statusCode === 'number' && statusCode >= 400 && statusCode < 500)
+      return new Problem('request_unreadable', `the request cannot be taken: ${message ?? code}`);
     if (/^[a-z][a-z0-9_]*$/.test(code))
       return new Problem(code, message ?? code, { field, commandId, sessionId, detail, headers: retryAfter(code) });
   }

@@ -1,4 +1,5 @@
 /** Bodies: JSON, and plain text where a route takes it. By the same rules as on the bus. */
+import { infiniteNumber } from '@coxswain/protocol';
 import type { FastifyRequest } from 'fastify';
 import type { App } from './create-app.ts';
 import { Problem } from './problem.ts';
@@ -21,6 +22,11 @@ export function readBodies(app: App): void {
       throw new Problem('unsupported_media_type', 'content-encoding: bodies are taken as they are, not packed', {
         field: 'content-encoding',
       });
+    const charset = charsetOf(headers['content-type']);
+    if (charset !== null && charset !== 'utf-8' && charset !== 'utf8')
+      throw new Problem('unsupported_media_type', `content-type: bodies are UTF-8, and not ${charset}`, {
+        field: 'content-type',
+      });
   });
   app.addContentTypeParser(
     'application/json',
@@ -37,6 +43,12 @@ export function readBodies(app: App): void {
   );
 }
 
+/** What a header says that a body is written in (RFC 9110, 8.3.2), in small letters; null where it says nothing. */
+function charsetOf(contentType: string | undefined): string | null {
+  const named = /;\s*charset\s*=\s*"?([^\s";]{0,64})/i.exec(contentType ?? '')?.[1];
+  return named === undefined ? null : named.toLowerCase();
+}
+
 /**
  * What a text says: itself, under `body`, or, as on the bus, the JSON object that it begins like. What is half of one is taken for
  * neither.
@@ -47,11 +59,15 @@ export function saidInText({ text }: TextBody): unknown {
 }
 
 function parsed(text: string): unknown {
+  let value: unknown;
   try {
-    return JSON.parse(text);
+    value = JSON.parse(text);
   } catch (error) {
     throw new Problem('invalid_json', `the body is not valid JSON: ${(error as Error).message}`, { field: 'body' });
   }
+  const infinite = infiniteNumber(value);
+  if (infinite) throw new Problem(infinite.code, infinite.message, { field: infinite.field });
+  return value;
 }
 
 function utf8(bytes: Buffer): string {

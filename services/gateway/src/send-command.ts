@@ -1,11 +1,11 @@
 /** Commands from requests: whose they are, under which id, and what is waited for. */
 import { type BodyInput, CommandRejectedError, type SentCommand, type Session } from '@coxswain/client';
-import { type JsonObject, nearestWord, type Verb } from '@coxswain/protocol';
+import { type JsonObject, nearestWord, SessionDeletedError, type Verb } from '@coxswain/protocol';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Principal } from './auth/principal.ts';
 import { clientFor, type GatewayContext, principalOf } from './gateway-context.ts';
 import { idsOfKey, type KeyedIds, refuseOtherCommand } from './idempotency.ts';
-import { Problem } from './problem.ts';
+import { Problem, requestClosed } from './problem.ts';
 import { saidInText, TextBody } from './read-bodies.ts';
 import { membersOf, type StoredCommand, type Waiting } from './routes/route-schemas.ts';
 import { traceparentOf } from './trace-requests.ts';
@@ -70,7 +70,7 @@ export function whileListened({ stopping, times }: GatewayContext, { raw }: Fast
   const gone = new AbortController();
   // What has been answered whole closes, too.
   const leave = () => {
-    if (!raw.writableFinished) gone.abort(new Error('the request was closed'));
+    if (!raw.writableFinished) gone.abort(requestClosed());
   };
   const tell = () => gone.abort(stoppedWaiting());
   let telling: NodeJS.Timeout | undefined;
@@ -136,12 +136,32 @@ export async function handleCommand<V extends Verb>(
     signal: whileListened(context, reply),
     traceparent: traceparentOf(request),
   });
-  const sent = await told(context, verb, () => session.send(verb, body as BodyInput<V>, options));
+  const sent = await told(context, verb, () => sentToOneThere(context, session, verb, body as BodyInput<V>, options));
   // Whether it is there the next command asks anew.
   if (verb === 'delete') context.known.forget(session);
-  if (sent.duplicate && keyed !== undefined && id === keyed) await refuseOtherCommand(session, keyed, verb, body);
+  if (sent.duplicate && keyed !== undefined && id === keyed)
+    await refuseOtherCommand(context.expensiveReads, session, { commandId: keyed, verb, body });
   reply.code(202);
   return storedCommand(session, sent);
+}
+
+/** Of what is only stored nobody reports: whether the session is still there is looked for. */
+async function sentToOneThere<V extends Verb>(
+  { known }: GatewayContext,
+  session: Session,
+  verb: V,
+  body: BodyInput<V>,
+  options: ReturnType<typeof sendOptions>,
+): Promise<SentCommand> {
+  try {
+    const sent = await session.send(verb, body, options);
+    // What deletes it has just done so.
+    if (options.wait === 'stored' && verb !== 'delete') await known.expectStillThere(session);
+    return sent;
+  } catch (error) {
+    if ((error as { readonly code?: unknown } | null)?.code === 'session_deleted') known.forget(session);
+    throw error;
+  }
 }
 
 /** What the address says, the body does not say again. */
@@ -162,9 +182,15 @@ export async function told(
     context.metrics.commands.inc({ verb, outcome: sent.receipt?.stage ?? 'stored' });
     return sent;
   } catch (error) {
-    context.metrics.commands.inc({ verb, outcome: error instanceof CommandRejectedError ? 'rejected' : 'failed' });
+    context.metrics.commands.inc({ verb, outcome: outcomeOf(error) });
     throw error;
   }
+}
+
+function outcomeOf(error: unknown): string {
+  if (error instanceof CommandRejectedError || error instanceof SessionDeletedError) return 'rejected';
+  // What ends the waiting comes after the command is stored.
+  return error instanceof Problem ? 'stored' : 'failed';
 }
 
 /** As it is answered. */

@@ -1,5 +1,5 @@
 /** What comes on a connection and never becomes a request: answered with a problem document all the same, and the end. */
-import { STATUS_CODES } from 'node:http';
+import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { Problem } from './problem.ts';
 
@@ -32,6 +32,31 @@ export function answerUnreadable(
   socket.end(`HTTP/1.1 ${problem.status} ${STATUS_CODES[problem.status]}\r\n${lines.join('')}\r\n${body}`, () =>
     socket.destroy(),
   );
+  return problem.code;
+}
+
+/**
+ * Answers a request that expects what is not done: all but `100-continue`, of which the server itself knows.
+ * @param headers what every answer has.
+ * @returns the code that was told.
+ */
+export function refuseExpectation(
+  { headers: { expect = '' } }: IncomingMessage,
+  reply: ServerResponse,
+  headers: Readonly<Record<string, string>>,
+): string {
+  const told = JSON.stringify(expect.slice(0, 128));
+  const message = `expect: ${told} is nothing that is done here, only 100-continue is`;
+  const problem = new Problem('expectation_failed', message, { field: 'expect' });
+  const body = JSON.stringify(problem.document);
+  // What it has for a body is not read.
+  reply.writeHead(problem.status, {
+    ...headers,
+    'content-type': 'application/problem+json',
+    'content-length': Buffer.byteLength(body),
+    connection: 'close',
+  });
+  reply.end(body);
   return problem.code;
 }
 

@@ -5,9 +5,9 @@ import { expect, test, vi } from 'vitest';
 import { SessionFeeds } from '../src/feed/session-feeds.ts';
 import type { GatewayClient } from '../src/gateway-context.ts';
 import { createMetrics } from '../src/gateway-metrics.ts';
-import { Problem } from '../src/problem.ts';
+import { Problem, problemFrom } from '../src/problem.ts';
 import { RequestRates } from '../src/request-rates.ts';
-import { appOnNothing, connected } from './app-on-nothing.ts';
+import { appOnNothing, connected, SILENT } from './app-on-nothing.ts';
 
 const host = 'gateway.test';
 
@@ -150,6 +150,12 @@ test.each([
     404,
     'route_not_found',
   ],
+  [
+    'an expectation that nobody has',
+    'GET /healthz HTTP/1.1\r\nhost: gateway.test\r\nexpect: 200-ok\r\n\r\n',
+    417,
+    'expectation_failed',
+  ],
   ['a WebSocket at an address that cannot be read', upgradeOf('/v1/sessions/%zz/inspect'), 404, 'route_not_found'],
   ['a WebSocket of an id that is too long', upgradeOf(`/v1/sessions/${'x'.repeat(2_000)}/ws`), 400, 'invalid_id'],
 ])('%s is answered with a problem, and the end', async (_what, sent, status, code) => {
@@ -223,4 +229,82 @@ test('where the bus is away, it is not the hosts that are said to be', async () 
     status: 503,
     code: 'nats_unreachable',
   });
+});
+
+test.each(['/v1/sessions', '/healthz', '/v1/whoami', '/openapi.json'])(
+  'no method that an address does not take is a fault of the gateway: %s',
+  async (url) => {
+    const error = vi.fn();
+    const { app } = await appOnNothing({ log: { ...SILENT, error } });
+    for (const method of ['QUERY', 'TRACE', 'PROPFIND', 'PATCH'])
+      for (const headers of [{}, { 'content-type': 'no type' }, { 'content-type': 'application/json' }]) {
+        const answer = await app.inject({
+          method: method as 'PATCH',
+          url,
+          headers: { host, ...headers },
+          ...(method === 'TRACE' ? {} : { payload: '{' }),
+        });
+        expect(answer.json(), `${method} ${JSON.stringify(headers)}`).toMatchObject({
+          status: 405,
+          code: 'method_not_allowed',
+        });
+        expect(answer.headers.allow).toBeDefined();
+      }
+    expect(error).not.toHaveBeenCalled();
+  },
+);
+
+test('what Fastify refuses for the request’s own fault is told as that, and what is ours is not', () => {
+  const thrown = (code: string, statusCode: number) => Object.assign(new Error('why'), { code, statusCode });
+  expect(problemFrom(thrown('FST_ERR_ROUTE_MISSING_CONTENT_TYPE', 400)).document).toMatchObject({
+    status: 400,
+    code: 'request_unreadable',
+    detail: expect.stringContaining('why'),
+  });
+  expect(problemFrom(thrown('FST_ERR_REP_INVALID_PAYLOAD_TYPE', 500)).code).toBe('internal');
+});
+
+const posted = async (payload: string, type: string, more: Record<string, string> = {}) => {
+  const sent = vi.fn(() => Promise.reject(new Error('it was sent')));
+  const session = { id: 's', ref: { tenant: 'default', sessionId: 's' }, lastNumber: async () => 1, send: sent };
+  const { app, authorization } = await appOnNothing({
+    clientOf: () => ({ session: () => session }) as unknown as GatewayClient,
+  });
+  const answer = await app.inject({
+    method: 'POST',
+    url: '/v1/sessions/s/followup',
+    headers: { host, authorization, 'content-type': type, ...more },
+    payload,
+  });
+  return { ...answer.json(), wasSent: sent.mock.calls.length > 0 };
+};
+
+test.each([
+  ['application/json', {}],
+  ['text/plain', {}],
+  ['application/json', { 'idempotency-key': 'k' }],
+])('a number that nobody can hold is refused by its name, and not taken for nothing (%s, %j)', async (type, more) => {
+  for (const number of ['1e999', '-1e999', '9'.repeat(400)])
+    expect(await posted(`{"body":"x","a":[0,{"b":${number}}]}`, type, more)).toMatchObject({
+      status: 400,
+      code: 'invalid_field',
+      field: 'a.1.b',
+      wasSent: false,
+    });
+  expect(await posted('{"body":"x","dedupe_key":"1e999"}', type, more)).toMatchObject({ wasSent: true });
+});
+
+test('a body in another charset than UTF-8 is not read as if it were', async () => {
+  for (const charset of ['utf-16', '"UTF-16LE"', 'latin1', ''])
+    for (const type of ['application/json', 'text/plain'])
+      expect(await posted('{"body":"x"}', `${type}; charset=${charset}`), charset).toMatchObject({
+        status: 415,
+        code: 'unsupported_media_type',
+        field: 'content-type',
+        wasSent: false,
+      });
+  for (const charset of ['utf-8', 'UTF-8', '"utf-8"', 'utf8'])
+    expect(await posted('{"body":"x"}', `application/json; charset=${charset}`), charset).toMatchObject({
+      wasSent: true,
+    });
 });

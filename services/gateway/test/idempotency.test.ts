@@ -1,7 +1,9 @@
-import { ID_PATTERN } from '@coxswain/protocol';
-import { expect, test } from 'vitest';
+import type { Session } from '@coxswain/client';
+import { ID_PATTERN, type JournalRecord } from '@coxswain/protocol';
+import { describe, expect, test } from 'vitest';
 import type { Principal } from '../src/auth/principal.ts';
-import { idsOfKey } from '../src/idempotency.ts';
+import { idsOfKey, refuseOtherCommand } from '../src/idempotency.ts';
+import { LimitedReads } from '../src/limited-reads.ts';
 
 const alice: Principal = { name: 'alice', tenant: 'default', scopes: new Set(), expiresAt: null };
 
@@ -39,4 +41,62 @@ test.each(['', ' ', 'a b', 'ü', 'x'.repeat(256)])('%j is no key', (key) => {
 test('a body that is nested beyond writing is refused, and is no fault of the gateway', () => {
   const body = JSON.parse(`${'['.repeat(50_000)}${']'.repeat(50_000)}`) as unknown;
   expect(() => idsOfKey('k', alice, { ...request, body })).toThrow('nested too deep');
+});
+
+describe('a command that the bus has already under a key', () => {
+  const cancelled = (n: number, command_id: string, reason: string) =>
+    ({ n, input: { type: 'command', verb: 'cancel', command_id, body: { reason } } }) as unknown as JournalRecord;
+  /** A session whose journal has some records now; the others come when it is followed. */
+  const withRecords = (stored: readonly JournalRecord[], coming: readonly JournalRecord[] = []) => {
+    const asked: number[] = [];
+    const session = {
+      id: 's',
+      async *journal() {
+        for (const record of stored) yield { record };
+      },
+      async *events({ from }: { readonly from: number }) {
+        asked.push(from);
+        yield* coming;
+      },
+    } as unknown as Session;
+    return { session, asked };
+  };
+  const repeated = { commandId: 'c', verb: 'cancel', body: { reason: 'go' } } as const;
+  const reads = new LimitedReads(1, 0);
+
+  test('is the same where the session has recorded the same, and another where not', async () => {
+    await refuseOtherCommand(reads, withRecords([cancelled(1, 'c', 'go')]).session, repeated);
+    await expect(
+      refuseOtherCommand(reads, withRecords([cancelled(1, 'c', 'stop')]).session, repeated),
+    ).rejects.toMatchObject({ code: 'idempotency_key_reused' });
+  });
+
+  test('may be recorded a moment later: what was read is not read again', async () => {
+    const { session, asked } = withRecords(
+      [cancelled(1, 'a', 'x'), cancelled(2, 'b', 'y')],
+      [cancelled(3, 'c', 'stop')],
+    );
+    await expect(refuseOtherCommand(reads, session, repeated)).rejects.toMatchObject({
+      code: 'idempotency_key_reused',
+    });
+    expect(asked).toEqual([3]);
+  });
+
+  test('is not said to be the same where nobody has recorded it', async () => {
+    await expect(
+      refuseOtherCommand(reads, withRecords([cancelled(1, 'a', 'x')]).session, repeated),
+    ).rejects.toMatchObject({
+      code: 'idempotency_key_undecided',
+      status: 409,
+      more: { field: 'idempotency-key', headers: { 'retry-after': '2' } },
+    });
+  });
+
+  test('is looked for in so many journals at once, and no more', async () => {
+    const one = new LimitedReads(1, 0);
+    await one.acquire();
+    await expect(
+      refuseOtherCommand(one, withRecords([cancelled(1, 'c', 'go')]).session, repeated),
+    ).rejects.toMatchObject({ code: 'gateway_busy' });
+  });
 });

@@ -41,26 +41,32 @@ export async function openJsonWebTokens(options: JwtOptions): Promise<Authentica
   return {
     async authenticate(token) {
       if (token.split('.').length !== 3) return null;
-      try {
-        const { payload } = await jwtVerify(token, keys, {
-          issuer,
-          audience,
-          algorithms: ALGORITHMS,
-          clockTolerance: CLOCK_TOLERANCE_SECONDS,
-          requiredClaims: ['exp', 'sub'],
-          currentDate: new Date(now()),
-        });
-        return principalOf(payload, tenantClaim);
-      } catch (error) {
-        if (isUnavailable(error))
-          throw new Problem('auth_unavailable', 'the keys for tokens cannot be had at the moment', {
-            headers: { 'retry-after': '5' },
-          });
-        if (error instanceof errors.JOSEError) return null;
-        throw error;
-      }
+      const payload = await verified(token);
+      return payload && principalOf(payload, tenantClaim);
     },
   };
+
+  // Apart from what is read of the claims: what is wrong with those must not look like keys that could not be fetched.
+  async function verified(token: string): Promise<JWTPayload | null> {
+    try {
+      const { payload } = await jwtVerify(token, keys, {
+        issuer,
+        audience,
+        algorithms: ALGORITHMS,
+        clockTolerance: CLOCK_TOLERANCE_SECONDS,
+        requiredClaims: ['exp', 'sub'],
+        currentDate: new Date(now()),
+      });
+      return payload;
+    } catch (error) {
+      if (isUnavailable(error))
+        throw new Problem('auth_unavailable', 'the keys for tokens cannot be had at the moment', {
+          headers: { 'retry-after': '5' },
+        });
+      if (error instanceof errors.JOSEError) return null;
+      throw error;
+    }
+  }
 }
 
 async function keysOf(jwks: string): Promise<JWTVerifyGetKey> {
@@ -80,19 +86,30 @@ function isUnavailable(error: unknown): boolean {
   return error instanceof TypeError;
 }
 
+/** Null where a claim is not what it has to be: whoever issues tokens decides what stands in them. */
 function principalOf(payload: JWTPayload, tenantClaim: string): Principal | null {
-  const tenant = payload[tenantClaim];
-  const name = payload.sub?.trim() ?? '';
+  const claims: Readonly<Record<string, unknown>> = payload;
+  const { [tenantClaim]: tenant, sub, exp } = claims;
   if (typeof tenant !== 'string' || !ID_PATTERN.test(tenant)) return null;
+  const name = typeof sub === 'string' && !UNPRINTABLE.test(sub) ? sub.trim() : '';
   if (name === '' || name.length > BOUNDS.actorMaxChars || name.startsWith('session:')) return null;
-  return { name, tenant, scopes: scopesOf(payload), expiresAt: (payload.exp as number) * 1_000 };
+  if (typeof exp !== 'number' || !(exp <= LAST_DATE_SECONDS)) return null;
+  return { name, tenant, scopes: scopesOf(claims), expiresAt: exp * 1_000 };
 }
 
+/**
+ * A name stands in journals, lists and terminals: what breaks lines, turns the direction of writing or cannot be seen would let one
+ * name look like another.
+ */
+const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Zl}\p{Zp}]/u;
+/** The last moment that a date can be (ECMA-262, time values). */
+const LAST_DATE_SECONDS = 8.64e12;
+
 /** `scope`, words in a text (RFC 8693), or a list under `scope` or `scp`; each may be led in by `cox:`. */
-function scopesOf({ scope, scp }: JWTPayload): ReadonlySet<Scope> {
-  const words = [scope, scp].flatMap((claim) =>
-    typeof claim === 'string' ? claim.split(' ') : Array.isArray(claim) ? claim.map(String) : [],
-  );
+function scopesOf({ scope, scp }: Readonly<Record<string, unknown>>): ReadonlySet<Scope> {
+  const words = [scope, scp]
+    .flatMap((claim): unknown[] => (typeof claim === 'string' ? claim.split(' ') : Array.isArray(claim) ? claim : []))
+    .filter((word) => typeof word === 'string');
   return new Set(words.map((word) => word.replace(/^cox:/, '')).filter((word): word is Scope => isScope(word)));
 }
 

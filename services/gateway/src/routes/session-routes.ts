@@ -150,6 +150,7 @@ export function sessionRoutes(app: App, context: GatewayContext): void {
       let forked: { readonly session: Session; readonly n: number } | undefined;
       const sent = await told(context, 'start', async () => {
         const made = await origin.fork({ ...options, wait, at, changes, sessionId: session_id ?? ids?.sessionId });
+        if (wait === 'stored') await context.known.expectStillThere(origin);
         forked = made;
         return made.sent;
       }).catch(asWritten);

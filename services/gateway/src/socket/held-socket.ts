@@ -3,7 +3,7 @@ import type { FastifyRequest } from 'fastify';
 import { WebSocket } from 'ws';
 import { endedAccess } from '../feed/watched-access.ts';
 import type { GatewayContext } from '../gateway-context.ts';
-import { Problem, problemFrom } from '../problem.ts';
+import { Problem, problemFrom, requestClosed } from '../problem.ts';
 
 /** As what a connection is counted. */
 export type SocketKind = 'websocket' | 'inspector';
@@ -27,7 +27,7 @@ export class HeldSocket {
     this.#context = context;
     this.#socket = socket;
     this.#kind = kind;
-    const leave = () => this.#leaving.abort();
+    const leave = () => this.#leaving.abort(requestClosed());
     socket.on('close', leave);
     // A close follows, which says all that there is to say.
     socket.on('error', leave);
@@ -46,7 +46,7 @@ export class HeldSocket {
     }, context.times.heartbeatMs);
   }
 
-  /** Aborts when there is nobody to write to any more; with a Problem where they are to be told why. */
+  /** Aborts, with a Problem that says why: there is nobody to write to any more, or they are to be told of an end. */
   get signal(): AbortSignal {
     return this.#leaving.signal;
   }

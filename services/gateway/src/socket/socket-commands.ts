@@ -61,11 +61,12 @@ export class SocketCommands {
     this.#underWay++;
     void (async () => {
       try {
-        if (this.#underWay > GATEWAY_BOUNDS.socketCommandsMax)
-          throw new Problem('rate_limited', `${GATEWAY_BOUNDS.socketCommandsMax} commands of this socket wait already`);
+        // What is refused is told by its name, too. How long a message may be has a bound of its own.
         const value = parsed(data, isBinary);
         const named = Ref.safeParse((value as { readonly ref?: unknown } | null)?.ref);
         if (named.success) ref = named.data;
+        if (this.#underWay > GATEWAY_BOUNDS.socketCommandsMax)
+          throw new Problem('rate_limited', `${GATEWAY_BOUNDS.socketCommandsMax} commands of this socket wait already`);
         this.#answer({ type: 'sent', ...(ref === undefined ? {} : { ref }), ...(await this.#send(value)) });
       } catch (error) {
         const problem = problemFrom(error);

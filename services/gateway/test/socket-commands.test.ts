@@ -1,0 +1,54 @@
+/** What comes over a WebSocket, and how it is answered. */
+import type { Session } from '@coxswain/client';
+import type { FastifyRequest } from 'fastify';
+import { expect, test } from 'vitest';
+import type { WebSocket } from 'ws';
+import { GATEWAY_BOUNDS } from '../src/gateway-bounds.ts';
+import type { GatewayContext } from '../src/gateway-context.ts';
+import { createMetrics } from '../src/gateway-metrics.ts';
+import { RequestRates } from '../src/request-rates.ts';
+import { SocketCommands } from '../src/socket/socket-commands.ts';
+import { SILENT } from './app-on-nothing.ts';
+
+/** A socket on a session that takes commands and never says what became of them. */
+function onSilentSession(burst: number) {
+  const told: { ref?: unknown; problem?: { code: string } }[] = [];
+  const socket = {
+    OPEN: 1,
+    readyState: 1,
+    bufferedAmount: 0,
+    send: (text: string) => told.push(JSON.parse(text)),
+  } as unknown as WebSocket;
+  const context = {
+    metrics: createMetrics(),
+    log: SILENT,
+    now: () => 0,
+    rates: new RequestRates(burst, 1, 10, () => 0),
+  } as unknown as GatewayContext;
+  const principal = { name: 'ada', tenant: 'default', scopes: new Set(['admin']), expiresAt: null };
+  const request = { principal, trace: null } as unknown as FastifyRequest;
+  const session = { id: 's', send: () => new Promise(() => undefined) } as unknown as Session;
+  const commands = new SocketCommands(context, session, request, socket, new AbortController().signal);
+  const say = (message: object) => commands.take(Buffer.from(JSON.stringify(message)), false);
+  return { say, told };
+}
+
+const steer = (ref: string | number) => ({ type: 'command', ref, verb: 'steer', body: { body: 'x' } });
+const settled = () => new Promise((resolve) => setImmediate(resolve));
+
+test('each command beyond those that may wait is refused by its own name', async () => {
+  const { say, told } = onSilentSession(1_000);
+  for (let ref = 1; ref <= GATEWAY_BOUNDS.socketCommandsMax + 2; ref++) say(steer(ref));
+  await settled();
+  expect(told).toMatchObject([
+    { ref: GATEWAY_BOUNDS.socketCommandsMax + 1, problem: { code: 'rate_limited' } },
+    { ref: GATEWAY_BOUNDS.socketCommandsMax + 2, problem: { code: 'rate_limited' } },
+  ]);
+});
+
+test('so is each beyond what a token may send', async () => {
+  const { say, told } = onSilentSession(1);
+  for (const ref of ['one', 'two']) say(steer(ref));
+  await settled();
+  expect(told).toMatchObject([{ ref: 'two', problem: { code: 'rate_limited' } }]);
+});
