@@ -41,7 +41,7 @@ function inBrowser(): void {
     await where.getByText(/^live, record/).waitFor();
     await page.getByRole('textbox', { name: 'Prompt of the next run' }).fill('half a sentence');
 
-    first.child.kill('SIGKILL');
+    first.child.kill();
     await first.child.exited;
     await page.getByText(/The connection to the gateway is lost since \d.*tried again/).waitFor();
     await where.getByText(/^not connected, record/).waitFor();
@@ -61,7 +61,7 @@ function inBrowser(): void {
       expect(await typed.inputValue()).toBe('half a sentence');
     } finally {
       await page.context().close();
-      second.child.kill('SIGTERM');
+      second.child.kill();
       await second.child.exited;
     }
   }, 240_000);
