@@ -331,6 +331,8 @@ describe.each(TRANSPORTS)('over %s', (transport) => {
       const session = client.session('unknown');
       const unknown = { name: 'SessionNotFoundError', code: 'session_not_found', sessionId: 'unknown' };
       await expect(session.state()).rejects.toMatchObject(unknown);
+      await expect(session.result()).rejects.toMatchObject(unknown);
+      await expect(session.result({ after: 3 })).rejects.toMatchObject(unknown);
       await expect(session.steer('x', { wait: 'accepted' })).rejects.toMatchObject(unknown);
       expect(await session.newest()).toBeNull();
       expect(await session.lastNumber()).toBe(0);

@@ -45,11 +45,12 @@ const env = (session: string) => ({
   SESSION: session,
 });
 
-/** A session that works for as long as it takes to be steered. */
+/** A session that works for as long as it takes to be steered, and has a run behind it. */
 async function working(): Promise<string> {
   const { body } = await gateway.post('/v1/sessions?wait=accepted', {
-    prompt: 'Run everything.',
+    prompt: 'Say hello.',
     model: await scripted([
+      { text: 'Hello.' },
       { calls: [{ tool: 'run_command', args: { command: 'until [ -e heard ]; do sleep 0.05; done' } }] },
       { text: 'Only the tests, then.' },
     ]),
@@ -57,6 +58,8 @@ async function working(): Promise<string> {
     root: await scratchFolder('root'),
   });
   const id = body.session_id as string;
+  await until('the first end', async () => (await gateway.get(`/v1/sessions/${id}`)).body.state === 'stopped');
+  await gateway.post(`/v1/sessions/${id}/prompt?wait=accepted`, { body: 'Run everything.' });
   await until('the call', async () => ((await gateway.get(`/v1/sessions/${id}`)).body.calls as []).length > 0);
   return id;
 }
@@ -89,7 +92,14 @@ async function told(id: string, command: string, args: readonly string[]): Promi
   return (await running).stdout;
 }
 
-const END = /\d+ .*agent_end/;
+/** What a program says of the run that was steered: from the record that has delivered it to that run's end, and no other. */
+function expectSteeredRun(said: string): void {
+  const lines = said.trimEnd().split('\n');
+  expect(lines[0]).toBe('delivered at post_tool_dispatch');
+  expect(lines[1]).toMatch(/^\d+ .*message_injected/);
+  expect(lines.filter((line) => line.includes('agent_end'))).toEqual([expect.stringMatching(/^\d+ .*agent_end/)]);
+  expect(lines.at(-1)).toContain('agent_end');
+}
 
 test('no piece of the page is left out here', () => {
   const all = [...GUIDE.matchAll(/^```(\w+)$/gm)].map(([, language]) => language);
@@ -130,8 +140,7 @@ test('Node says it, and follows to the end', async () => {
   const program = join(folder, 'steer.mjs');
   await writeFile(program, piece('Node'));
   const stdout = await told(await working(), process.execPath, [program]);
-  expect(stdout).toMatch(/^delivered at post_tool_dispatch\n1 /);
-  expect(stdout).toMatch(END);
+  expectSteeredRun(stdout);
 });
 
 test('Node on the bus does, with the client’s library', async () => {
@@ -143,8 +152,7 @@ test('Node on the bus does, with the client’s library', async () => {
   const child = new Child(program, [], { env: env(id) });
   await steered(id);
   expect(await child.exited, child.told).toEqual({ code: 0, signal: null });
-  expect(child.stdout).toMatch(/^delivered at post_tool_dispatch\n1 /);
-  expect(child.stdout).toMatch(END);
+  expectSteeredRun(child.stdout);
 });
 
 async function isThere(command: string): Promise<boolean> {
@@ -158,8 +166,7 @@ test.skipIf(!(await isThere('python3')))('Python says it, and follows to the end
   const program = join(folder, 'steer.py');
   await writeFile(program, piece('Python'));
   const stdout = await told(await working(), 'python3', [program]);
-  expect(stdout).toMatch(/^delivered at post_tool_dispatch\n1 /);
-  expect(stdout).toMatch(END);
+  expectSteeredRun(stdout);
 });
 
 test('a page says it from another site, and shows what became of it', async () => {

@@ -84,6 +84,8 @@ export interface Forked<S extends Session> {
 export class Session {
   readonly ref: SessionRef;
   readonly #transport: Transport;
+  /** A start was sent with this handle: the session comes, even where it is not there yet. */
+  #isStarted = false;
 
   /** Made by a client. */
   constructor(transport: Transport, ref: SessionRef) {
@@ -113,6 +115,7 @@ export class Session {
    * @throws CommandRejectedError before anything is sent where the body does not fit the verb.
    */
   send<V extends Verb>(verb: V, body: BodyInput<V>, options: SendOptions<WaitStage> = {}): Promise<SentCommand> {
+    if (verb === 'start') this.#isStarted = true;
     return this.#transport.send(this.ref, verb, body, options);
   }
 
@@ -316,16 +319,19 @@ export class Session {
    * Waits for the end of the run, as long as that takes; bound it with a signal.
    * @param after count only ends in this record or later ones: give the `n` of a prompt's receipt. By default the end
    *   of the newest run is taken, also when it lies in the past.
-   * @throws the signal's reason.
+   * @throws SessionNotFoundError where there is no such session, unless this handle has sent its start: that one is waited for.
+   *   The signal's reason.
    */
   async result(options: { readonly after?: number; readonly signal?: AbortSignal } = {}): Promise<RunResult> {
-    const after = options.after ?? (await this.newest())?.n ?? 1;
+    const newest = await this.newest();
+    if (newest === null && !this.#isStarted) throw new SessionNotFoundError(this.id);
+    const after = options.after ?? newest?.n ?? 1;
     const results = new ResultCollector();
     for await (const record of this.events({ signal: options.signal })) {
       results.add(record);
-      const { newest } = results;
+      const { newest: end } = results;
       const settled = record.n >= after && hasEnded(record.state);
-      if (settled && newest !== null && (options.after === undefined || newest.n >= options.after)) return newest;
+      if (settled && end !== null && (options.after === undefined || end.n >= options.after)) return end;
     }
     options.signal?.throwIfAborted();
     throw new Error('the connection was closed before the run ended');

@@ -22,13 +22,17 @@ export interface FollowOptions {
   readonly from: JournalStart;
   readonly deltas: boolean;
   readonly signal: AbortSignal | undefined;
+  readonly onConnection?: OnConnection | undefined;
 }
+
+/** Told whenever the connection is made, and whenever it is lost; it is tried again then by itself. */
+export type OnConnection = (isConnected: boolean) => void;
 
 /** See the top of the file. A session that is not there yet is waited for. */
 export async function* followSession(
   requests: GatewayRequests,
   ref: SessionRef,
-  { from, deltas, signal }: FollowOptions,
+  { from, deltas, signal, onConnection }: FollowOptions,
 ): AsyncGenerator<WatchItem, void, undefined> {
   const leaving = new AbortController();
   const unlink = linked(leaving, [signal, requests.closing]);
@@ -39,10 +43,14 @@ export async function* followSession(
   try {
     while (!leaving.signal.aborted) {
       let asksForMs = 0;
+      let isTold = false;
       try {
         for await (const item of connected(requests, ref, place, deltas, leaving.signal)) {
           answeredAtMs = performance.now();
-          if (item === null) continue;
+          if (item === null) {
+            onConnection?.(true);
+            continue;
+          }
           pauses.reset();
           yield item;
         }
@@ -53,7 +61,11 @@ export async function* followSession(
         if (passes && answeredAtMs === null && performance.now() - startedAtMs >= READ_WITHIN_MS) throw told(error);
         if (isNotThereYet(error)) answeredAtMs = performance.now();
         asksForMs = retryAfterOf(error);
+        // A gateway that knows of no such session is there.
+        onConnection?.(isNotThereYet(error));
+        isTold = true;
       }
+      if (!isTold && !leaving.signal.aborted) onConnection?.(false);
       // As the gateway asks: all who have lost it come back, and not all at once.
       await pause(pauses.next(Math.max(asksForMs, Math.random() * place.retryMs)), leaving.signal);
     }

@@ -2,6 +2,8 @@
 import type { Chart, SessionRef, StateValue } from '@coxswain/protocol';
 import { Client } from '../client.ts';
 import { Session } from '../session-handle.ts';
+import type { JournalStart, WatchItem } from '../transport.ts';
+import type { OnConnection } from './follow-session.ts';
 import type { HttpTransport } from './http-transport.ts';
 
 /** Whose a token is, and what it may. */
@@ -31,6 +33,22 @@ export class HttpSession extends Session {
   constructor(transport: HttpTransport, ref: SessionRef) {
     super(transport, ref);
     this.#gateway = transport;
+  }
+
+  /**
+   * Records and deltas in one sequence, as of any session.
+   * @param options `onConnection` is told whenever the connection is made and whenever it is lost, as the loop notices neither.
+   */
+  override watch({
+    from = 1,
+    signal,
+    onConnection,
+  }: {
+    readonly from?: JournalStart | undefined;
+    readonly signal?: AbortSignal | undefined;
+    readonly onConnection?: OnConnection | undefined;
+  } = {}): AsyncGenerator<WatchItem, void, undefined> {
+    return this.#gateway.watch(this.ref, from, signal, onConnection);
   }
 
   /** The machine as a tree of states, and the state that the session is in. @throws SessionNotFoundError. */

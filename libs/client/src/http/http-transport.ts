@@ -16,7 +16,7 @@ import type { SessionTree } from '../session-tree.ts';
 import type { JournalEntry, JournalStart, Transport, WatchItem } from '../transport.ts';
 import type { PendingApproval } from '../waiting-approvals.ts';
 import { sendOverHttp } from './command-requests.ts';
-import { followSession } from './follow-session.ts';
+import { followSession, type OnConnection } from './follow-session.ts';
 import { type GatewayRequest, type GatewayRequests, linked, READ_WITHIN_MS, unreached } from './gateway-requests.ts';
 import type { Statechart, TokenHolder } from './http-client.ts';
 import { linesOf } from './lines.ts';
@@ -58,8 +58,9 @@ export class HttpTransport implements Transport {
     ref: SessionRef,
     from: JournalStart,
     signal: AbortSignal | undefined,
+    onConnection?: OnConnection,
   ): AsyncGenerator<WatchItem, void, undefined> {
-    return followSession(this.requests, ref, { from, deltas: true, signal });
+    return followSession(this.requests, ref, { from, deltas: true, signal, onConnection });
   }
 
   async *deltas(ref: SessionRef, signal: AbortSignal | undefined): AsyncGenerator<Delta, void, undefined> {

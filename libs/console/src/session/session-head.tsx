@@ -13,15 +13,15 @@ export function SessionHead({
   session,
   story,
   status,
-  isKnown,
+  whatNot,
   acting,
   ask,
 }: {
   readonly session: SessionHandle;
   readonly story: Story;
   readonly status: SessionStatus | null;
-  /** Whether what is told is what the session is doing, or was doing at the record that is shown. */
-  readonly isKnown: boolean;
+  /** Why what is told is not what the session is doing; null where it is, or was at the record that is shown. */
+  readonly whatNot: string | null;
   readonly acting: SessionHandle | null;
   readonly ask: Ask;
 }): VNode {
@@ -60,8 +60,8 @@ export function SessionHead({
         </p>
       </div>
       <div class="session-state" aria-live="polite">
-        {!isKnown && <span class="badge idle">catching up</span>}
-        {isKnown && state !== null && <StateBadge state={state} stopReason={run?.stop_reason ?? null} />}
+        {whatNot !== null && <span class="badge idle">{whatNot}</span>}
+        {whatNot === null && state !== null && <StateBadge state={state} stopReason={run?.stop_reason ?? null} />}
       </div>
       {acting && state !== null && !ended && (
         <div class="buttons">

@@ -6,6 +6,7 @@ import { Boundary } from '../page/boundary.tsx';
 import { OutcomeLine, useOutcome } from '../page/outcome.tsx';
 import { hashOf, type Place, sessionPlace, TABS, type Tab } from '../page/place.ts';
 import type { ShortcutKey } from '../page/shortcuts.ts';
+import { clockText } from '../page/wording.ts';
 import { useMay } from '../sign-in/scopes.ts';
 import { stateName } from '../story/state-name.ts';
 import { Approvals } from './approvals.tsx';
@@ -55,7 +56,7 @@ export function SessionPage({
 }): VNode {
   const { sessionId, tab, at } = place;
   const session = useMemo(() => client.session(sessionId), [client, sessionId]);
-  const { story, records, newest, status, catchingUp, problem } = useSession(session, at);
+  const { story, records, newest, status, catchingUp, problem, lostAt, isMissing } = useSession(session, at);
   const { outcome, ask } = useOutcome();
   const may = useMay();
   const mayRun = may('run');
@@ -104,6 +105,14 @@ export function SessionPage({
     };
   }, [keys, stepKeys, setTab, setAt, isLive, at, newest, fork, story.approvals, showApproval]);
 
+  if (isMissing)
+    return (
+      <p class="empty" role="alert">
+        There is no session {sessionId}. Should it be started, it will show here.{' '}
+        <a href={hashOf({ page: 'sessions' })}>All sessions</a>
+      </p>
+    );
+  const isFollowed = lostAt === null && problem === null;
   const acting: SessionHandle | null = isNow ? session : null;
   const controls = {
     cancelCall:
@@ -119,23 +128,37 @@ export function SessionPage({
         session={session}
         story={story}
         status={status}
-        isKnown={isNow || !isLive}
+        whatNot={isLive ? (isFollowed ? (isNow ? null : 'catching up') : 'not connected') : null}
         acting={mayRun ? acting : null}
         ask={ask}
       />
       <TimeSlider
         at={isLive ? null : at}
         newest={newest}
+        isFollowed={isFollowed}
         catchingUp={catchingUp}
         time={story.at}
         onChange={setAt}
         onFork={mayRun && (isNow || !isLive) ? () => void fork() : null}
       />
-      {problem !== null && (
-        <p class="notice error" role="alert">
-          {problem} <a href={hashOf({ page: 'sessions' })}>All sessions</a>
-        </p>
-      )}
+      <div class="session-notices">
+        {problem !== null && (
+          <p class="notice error" role="alert">
+            {problem} <a href={hashOf({ page: 'sessions' })}>All sessions</a>
+          </p>
+        )}
+        {problem === null && lostAt !== null && (
+          <p class="notice error" role="alert">
+            The connection to the gateway is lost since {clockText(new Date(lostAt).toISOString())}. It is tried again;
+            what is shown is as of then.
+          </p>
+        )}
+        {at !== null && at > newest && catchingUp === null && (
+          <p class="notice warning" role="status">
+            There is no record {at}: the newest is {newest}, and what is shown is now.
+          </p>
+        )}
+      </div>
       <Tabs tab={tab} onTab={setTab} />
       <div class="session-body">
         <div class="session-main" id="session-view" role="tabpanel" aria-labelledby={`tab-${tab}`}>

@@ -7,6 +7,7 @@ import { sliderStep } from './slider-step.ts';
 export function TimeSlider({
   at,
   newest,
+  isFollowed,
   catchingUp,
   time,
   onChange,
@@ -15,6 +16,8 @@ export function TimeSlider({
   /** The record that is shown; null for what happens now. */
   readonly at: number | null;
   readonly newest: number;
+  /** Whether what comes is heard of. */
+  readonly isFollowed: boolean;
   /** How far the past has come; null where it has come whole. */
   readonly catchingUp: { readonly n: number; readonly of: number | null } | null;
   readonly time: string;
@@ -23,7 +26,7 @@ export function TimeSlider({
   readonly onFork: (() => void) | null;
 }): VNode {
   const shown = at === null ? newest : Math.min(at, newest);
-  const what = at === null ? nowText(newest, catchingUp) : `record ${shown} of ${newest}`;
+  const what = at === null ? nowText(newest, isFollowed, catchingUp) : `record ${shown} of ${newest}`;
   return (
     <div class={at === null ? 'slider' : 'slider past'}>
       <button
@@ -71,7 +74,12 @@ export function TimeSlider({
   );
 }
 
-function nowText(newest: number, catchingUp: { readonly n: number; readonly of: number | null } | null): string {
+function nowText(
+  newest: number,
+  isFollowed: boolean,
+  catchingUp: { readonly n: number; readonly of: number | null } | null,
+): string {
+  if (!isFollowed) return `not connected, record ${newest}`;
   if (catchingUp === null) return `live, record ${newest}`;
   return catchingUp.of === null ? 'catching up …' : `catching up, record ${catchingUp.n} of ${catchingUp.of}`;
 }

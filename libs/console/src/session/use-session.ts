@@ -21,6 +21,10 @@ export interface FollowedSession {
   readonly catchingUp: { readonly n: number; readonly of: number | null } | null;
   /** Why nothing more comes; null while it does. */
   readonly problem: string | null;
+  /** When the connection was lost, milliseconds since the epoch, while it is tried again; null where it holds. */
+  readonly lostAt: number | null;
+  /** There is no such session. Should it be started, it is followed. */
+  readonly isMissing: boolean;
 }
 
 const STATUS_AFTER_MS = 200;
@@ -30,6 +34,8 @@ export function useSession(session: SessionHandle, at: number | null): FollowedS
   const [live, setLive] = useState<Story>(() => new Storyteller().story);
   const [status, setStatus] = useState<SessionStatus | null>(null);
   const [problem, setProblem] = useState<string | null>(null);
+  const [lostAt, setLostAt] = useState<number | null>(null);
+  const [isMissing, setMissing] = useState(false);
   const [of, setOf] = useState<number | null>(null);
   const records = useRef<JournalRecord[]>([]);
 
@@ -38,6 +44,12 @@ export function useSession(session: SessionHandle, at: number | null): FollowedS
     const teller = new Storyteller();
     records.current = [];
     setOf(null);
+    setLostAt(null);
+    setMissing(false);
+    // The first loss counts: each try that fails is another.
+    const onConnection = (isConnected: boolean) => {
+      if (!leaving.signal.aborted) setLostAt((since) => (isConnected ? null : (since ?? Date.now())));
+    };
     // However much comes, the page is drawn once a frame.
     let frame = 0;
     const draw = () => {
@@ -55,9 +67,9 @@ export function useSession(session: SessionHandle, at: number | null): FollowedS
       }, STATUS_AFTER_MS);
     };
     const follow = async () => {
-      for await (const item of session.watch({ signal: leaving.signal })) {
+      for await (const item of session.watch({ signal: leaving.signal, onConnection })) {
         if (item.record) {
-          if (records.current.length === 0) setProblem(null);
+          if (records.current.length === 0) setMissing(false);
           records.current.push(item.record);
           teller.record(item.record);
           askStatus();
@@ -70,8 +82,7 @@ export function useSession(session: SessionHandle, at: number | null): FollowedS
       (record) => {
         if (leaving.signal.aborted) return;
         setOf(record?.n ?? 0);
-        if (record === null && records.current.length === 0)
-          setProblem(`There is no session ${session.id}. Should it be started, it will show here.`);
+        if (record === null && records.current.length === 0) setMissing(true);
       },
       // What is wrong with reading it is told by following it; how far that has come is not known then.
       () => leaving.signal.aborted || setOf(0),
@@ -91,5 +102,14 @@ export function useSession(session: SessionHandle, at: number | null): FollowedS
   // Told anew for each record that is chosen, and not for what comes meanwhile.
   const past = useMemo(() => (isPast ? storyUpTo(records.current, at) : null), [isPast, at]);
   const catchingUp = of === null || live.n < of ? { n: live.n, of } : null;
-  return { story: past ?? live, records: records.current, newest: live.n, status, catchingUp, problem };
+  return {
+    story: past ?? live,
+    records: records.current,
+    newest: live.n,
+    status,
+    catchingUp,
+    problem,
+    lostAt,
+    isMissing,
+  };
 }

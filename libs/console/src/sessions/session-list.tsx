@@ -88,7 +88,7 @@ function SessionRow({
         </span>
         <span class="faint row-line">
           <span class="cut">{details?.model ?? ''}</span>
-          <span>{details?.persona ? shortId(id) : ''}</span>
+          <span class="row-id">{details?.persona ? shortId(id) : ''}</span>
         </span>
       </a>
     </li>

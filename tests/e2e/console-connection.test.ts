@@ -1,0 +1,112 @@
+/** The console where the gateway, the session or the record is not there. */
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { NO_BROWSER, picturesFolder } from './kit/browser.ts';
+import { consoleOfFile, openConsole } from './kit/console-page.ts';
+import { busAndHost } from './kit/fixture.ts';
+import { makeTokens, serveGateway } from './kit/gateway-process.ts';
+import { BROWSER } from './kit/headless-page.ts';
+import { endOf } from './kit/journal.ts';
+import { scripted } from './kit/scripts.ts';
+
+if (BROWSER === null) {
+  test.skip(`the console without what it shows (${NO_BROWSER})`, () => undefined);
+} else {
+  describe('the console without what it shows', inBrowser);
+}
+
+function inBrowser(): void {
+  const fixture = busAndHost();
+  const served = consoleOfFile(fixture);
+
+  async function ended(): Promise<string> {
+    const { body } = await served.gateway.post('/v1/sessions?wait=accepted', {
+      prompt: 'go',
+      model: await scripted([{ text: 'Here I am.' }, { text: 'And again.' }]),
+    });
+    await endOf(fixture.bus, body.session_id as string);
+    return body.session_id as string;
+  }
+
+  test('a gateway that was killed is told, what is typed stays, and it is live again once there is one', async () => {
+    const id = await ended();
+    const tokens = await makeTokens(['tester'], 'admin');
+    const more = ['--tokens', tokens.file];
+    const first = await serveGateway(fixture.bus, 0, more);
+    const url = `http://127.0.0.1:${first.port}`;
+    // That requests fail is what is looked at here.
+    const page = await openConsole(served.browser, { url, token: tokens.of.tester as string }, []);
+    await page.goto(`${url}/#/sessions/${id}`);
+    const where = page.locator('.slider-where');
+    await where.getByText(/^live, record/).waitFor();
+    await page.getByRole('textbox', { name: 'Prompt of the next run' }).fill('half a sentence');
+
+    first.child.kill();
+    await first.child.exited;
+    await page.getByText(/The connection to the gateway is lost since \d.*tried again/).waitFor();
+    await where.getByText(/^not connected, record/).waitFor();
+    await page.screenshot({ path: join(picturesFolder, 'connection-lost-light.png') });
+    await page.emulateMedia({ colorScheme: 'dark' });
+    await page.screenshot({ path: join(picturesFolder, 'connection-lost-dark.png') });
+    await page.setViewportSize({ width: 390, height: 800 });
+    await page.screenshot({ path: join(picturesFolder, 'connection-lost-phone.png') });
+    const typed = page.getByRole('textbox', { name: 'Prompt of the next run' });
+    expect(await typed.inputValue()).toBe('half a sentence');
+    expect(await typed.isEnabled()).toBe(true);
+
+    const second = await serveGateway(fixture.bus, first.port, more);
+    try {
+      await where.getByText(/^live, record/).waitFor();
+      expect(await page.getByText('The connection to the gateway is lost').count()).toBe(0);
+      expect(await typed.inputValue()).toBe('half a sentence');
+    } finally {
+      await page.context().close();
+      second.child.kill();
+      await second.child.exited;
+    }
+  }, 240_000);
+
+  test('a record that there is not is told as such', async () => {
+    const id = await ended();
+    const page = await served.open();
+    await page.goto(`${served.gateway.url}/#/sessions/${id}?at=9999`);
+    await page.getByText('There is no record 9999').waitFor();
+    await page.screenshot({ path: join(picturesFolder, 'no-such-record.png') });
+    await page.context().close();
+  }, 180_000);
+
+  test('of a session that is not there nothing is shown but that, and the way back', async () => {
+    const page = await served.open();
+    await page.goto(`${served.gateway.url}/#/sessions/nope`);
+    await page.getByText('There is no session nope.').waitFor();
+    await page.screenshot({ path: join(picturesFolder, 'no-such-session.png') });
+    const main = page.locator('main');
+    expect(await main.locator('button, textarea, input').count()).toBe(0);
+    expect(await main.getByText(/live/).count()).toBe(0);
+    await main.getByRole('link', { name: 'All sessions' }).click();
+    await page.waitForURL((url) => url.hash === '#/');
+    await page.context().close();
+  }, 180_000);
+
+  test('an id in the list stands on one line', async () => {
+    const id = 'a-1-b-2-c-3-d-4-e-5-f-6';
+    await served.gateway.post('/v1/sessions?wait=accepted', {
+      session_id: id,
+      prompt: 'go',
+      model: await scripted([{ text: 'Here I am.' }]),
+    });
+    await endOf(fixture.bus, id);
+    const page = await served.open();
+    const row = page.locator(`.session-row[href="#/sessions/${id}"]`);
+    const shown = row.getByText(`…${id.slice(-12)}`);
+    await shown.waitFor();
+    const lines = await page.evaluate<number>(`(() => {
+      const range = document.createRange();
+      const row = document.querySelector('.session-row[href="#/sessions/${id}"]');
+      range.selectNodeContents([...row.querySelectorAll('strong, span')].find((one) => one.textContent === '…${id.slice(-12)}'));
+      return range.getClientRects().length;
+    })()`);
+    expect(lines).toBe(1);
+    await page.context().close();
+  }, 180_000);
+}
