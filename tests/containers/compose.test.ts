@@ -2,6 +2,7 @@
  * docker-compose.yml as a newcomer brings it up: everything becomes healthy, a session is started, asks a tool worker, waits for a
  * person, is steered past a hook service, and goes on when a host or a server of the bus is killed.
  */
+import { request } from 'node:http';
 import type { BusClient } from '@coxswain/client';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { endOf, eventOf, expectReplays, expectSound, journalOf } from '../e2e/kit/journal.ts';
@@ -56,6 +57,22 @@ const allow = async (sessionId: string) => {
   // The same id each time: asked again, it changes nothing.
   await client.session(sessionId).approve({ callId, decision: 'allow' }, { id: `allow-${sessionId}` });
 };
+/** A request to a published port by the host that the gateway is told to be: fetch names the port that it asks. */
+const overHttp = (published: string, token: string, method: string, path: string, body?: unknown) =>
+  new Promise<{ status: number | undefined; text: string }>((resolve, reject) => {
+    const headers = { host: 'localhost:7707', authorization: `Bearer ${token}`, 'content-type': 'application/json' };
+    const asked = request(`http://${published}${path}`, { method, headers }, (answer) => {
+      let text = '';
+      answer.setEncoding('utf8');
+      answer.on('data', (piece: string) => {
+        text += piece;
+      });
+      answer.on('error', reject);
+      answer.on('end', () => resolve({ status: answer.statusCode, text }));
+    });
+    asked.on('error', reject);
+    asked.end(body === undefined ? undefined : JSON.stringify(body));
+  });
 const whenAnswered = <T>(what: string, ask: () => Promise<T>) => until(what, () => ask().catch(() => null), EVER_MS);
 /** The service whose host wrote the newest record: incarnations are named for it. */
 const hostOf = async (sessionId: string) =>
@@ -104,6 +121,36 @@ test('a session asks the tool worker, waits for a person, hears a steer, and the
   expect(delivered.filter((event) => event.includes('sk-ant'))).toEqual([]);
   expectSound(journal);
   await expectReplays(bus, journal);
+});
+
+test('over HTTP, with the token beside the key of the operator: a session is started and steered, and lets nothing run by itself', async () => {
+  const inCox = ['run', '--rm', '-T', '--no-deps', '--entrypoint', 'cat', 'cox'];
+  const token = (await project.compose(...inCox, '/run/coxswain/gateway.token')).trim();
+  const published = (await project.compose('port', 'gateway', '7707')).trim();
+  const startWith = (mayDo: object) =>
+    overHttp(published, token, 'POST', '/v1/sessions', {
+      session_id: 'by-http',
+      prompt: 'Go.',
+      model: MODEL,
+      root: '/workspace',
+      permissions: mayDo,
+    });
+  expect(await overHttp(published, 'none', 'GET', '/v1/sessions')).toMatchObject({ status: 401 });
+  const refused = await startWith(permissions);
+  expect(refused).toMatchObject({ status: 403, text: expect.stringContaining('permissions.rules.1') });
+  expect(await startWith({ rules: [{ tool: 'write_file', action: 'ask' }] })).toMatchObject({ status: 202 });
+  await isWaiting('by-http');
+  const steered = await overHttp(published, token, 'POST', '/v1/sessions/by-http/steer', { body: 'be brief' });
+  expect(steered).toMatchObject({ status: 202 });
+  // Whoever approves does it on the bus: the gateway's key may not. Where no rule matches, people are asked, too.
+  for (const nth of [0, 1]) {
+    const asked = async () => (await journalOf(bus, 'by-http')).of('approval_requested')[nth];
+    const { call_id: callId } = await until('the call to wait', asked, EVER_MS);
+    await client.session('by-http').approve({ callId, decision: 'allow' });
+  }
+  const journal = await endOf(bus, 'by-http');
+  expect(JSON.stringify(journal.of('message_injected'))).toContain('be brief');
+  expectSound(journal);
 });
 
 test('a second up changes nothing: the containers and the keys are those of the first', async () => {
