@@ -1,12 +1,17 @@
 /** The console where people could be misled: by a key too much, by what is not seen, by a session that is not there. */
+import { join } from 'node:path';
+import { newToken, writeTokens } from '@coxswain/gateway';
 import type { Page } from 'playwright-core';
 import { describe, expect, test } from 'vitest';
 import { NO_BROWSER } from './kit/browser.ts';
-import { consoleOfFile } from './kit/console-page.ts';
+import { builtConsole } from './kit/built-console.ts';
+import { consoleOfFile, openConsole } from './kit/console-page.ts';
 import { busAndHost } from './kit/fixture.ts';
+import { startGateway } from './kit/gateway.ts';
 import { BROWSER } from './kit/headless-page.ts';
 import { scratchFolder } from './kit/scratch.ts';
 import { scripted } from './kit/scripts.ts';
+import { until } from './kit/until.ts';
 
 // What is run in the page is written as it is run: this file is Node's.
 const HOW_MUCH_IS_SEEN = `new Promise((resolve) => new IntersectionObserver(([seen]) => resolve(seen.intersectionRatio))
@@ -98,6 +103,47 @@ function inBrowser(): void {
     await page.goto(`${served.gateway.url}/#token=${served.gateway.token}`);
     await page.getByRole('navigation', { name: 'Console' }).waitFor();
     expect(page.url()).not.toContain('token');
+  }, 180_000);
+
+  test('an address with another person’s token changes nobody’s name unasked, and keeps what is written', async () => {
+    const created_at = new Date().toISOString();
+    const [one, other] = ['one', 'other'].map((name) =>
+      newToken({ name, tenant: 'default', scopes: ['admin'], created_at }),
+    ) as [ReturnType<typeof newToken>, ReturnType<typeof newToken>];
+    const tokensFile = join(await scratchFolder('tokens'), 'tokens.json');
+    await writeTokens(tokensFile, [one.stored, other.stored]);
+    const own = await startGateway(fixture.bus, { consoleFolder: await builtConsole(), tokensFile });
+    try {
+      const page = await openConsole(served.browser, { url: own.url, token: one.token }, []);
+      await page.goto(`${own.url}/#/new`);
+      const prompt = page.getByRole('textbox', { name: 'Prompt' });
+      await prompt.fill('half of it');
+      const dialog = page.getByRole('dialog');
+      const kept = () => page.evaluate(() => sessionStorage.getItem('coxswain.token'));
+
+      await page.goto(`${own.url}/#token=cox_nobodys`);
+      await dialog.getByText('It is not valid. You stay one').waitFor();
+      await dialog.getByRole('button', { name: 'Stay' }).click();
+      await page.goto(`${own.url}/#token=${other.token}`);
+      await dialog.getByText('With it you would work as other').waitFor();
+      await page.keyboard.press('Escape');
+      await dialog.waitFor({ state: 'detached' });
+      expect(page.url()).toBe(`${own.url}/#/new`);
+      expect(await prompt.inputValue()).toBe('half of it');
+      expect(await kept()).toBe(one.token);
+
+      await page.goto(`${own.url}/#token=${other.token}`);
+      await dialog.getByRole('button', { name: 'Work as other' }).click();
+      await page.getByRole('navigation', { name: 'Console' }).waitFor();
+      await until('the other token', async () => (await kept()) === other.token);
+      // Where the tab's own is over, nobody has to be asked.
+      await writeTokens(tokensFile, [one.stored]);
+      await page.goto(`${own.url}/#token=${one.token}`);
+      await until('the first token', async () => (await kept()) === one.token);
+      await page.getByRole('navigation', { name: 'Console' }).waitFor();
+    } finally {
+      await own.stop();
+    }
   }, 180_000);
 
   test('a session that is not there is said to be none, and shown once it is', async () => {

@@ -9,7 +9,7 @@ import './styles/session.css';
 import './styles/statechart.css';
 
 // Before anything else looks at the address.
-const token = takeToken(window);
+const taken = takeToken(window);
 showTheme(document.documentElement, chosenTheme(localStorage));
 const root = document.getElementById('app');
-if (root) render(<App token={token} />, root);
+if (root) render(<App taken={taken} />, root);

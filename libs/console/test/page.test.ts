@@ -42,23 +42,31 @@ describe('the token', () => {
   };
   test('is taken out of the address, and kept for the tab', () => {
     const { place, storage, shown } = tab('#token=cox_abc');
-    expect(takeToken(place)).toBe('cox_abc');
+    expect(takeToken(place)).toEqual({ token: 'cox_abc', offered: null });
     expect(shown).toEqual(['/#/']);
     expect([...storage.values()]).toEqual(['cox_abc']);
   });
   test('may come with a place, where the page goes then', () => {
     const { place, storage, shown } = tab('#token=cox_abc&at=/sessions/a?tab=statechart&at=7');
-    expect(takeToken(place)).toBe('cox_abc');
+    expect(takeToken(place)).toEqual({ token: 'cox_abc', offered: null });
     expect(shown).toEqual(['/#/sessions/a?tab=statechart&at=7']);
     expect(placeOf(shown[0]?.slice(1) ?? '')).toMatchObject({ sessionId: 'a', tab: 'statechart', at: 7 });
     expect([...storage.values()]).toEqual(['cox_abc']);
   });
   test('is the one that was kept where the address has none', () => {
     const { place, shown } = tab('#/sessions/a', 'cox_abc');
-    expect(takeToken(place)).toBe('cox_abc');
+    expect(takeToken(place)).toEqual({ token: 'cox_abc', offered: null });
     expect(shown).toEqual([]);
   });
-  test('is asked for where there is neither', () => expect(takeToken(tab('#/').place)).toBeNull());
+  test('of an address is only offered where the tab has another', () => {
+    const { place, storage, shown } = tab('#token=cox_other&at=/new', 'cox_abc');
+    expect(takeToken(place)).toEqual({ token: 'cox_abc', offered: 'cox_other' });
+    expect(shown).toEqual(['/#/new']);
+    expect([...storage.values()]).toEqual(['cox_abc']);
+    expect(takeToken(tab('#token=cox_abc', 'cox_abc').place)).toEqual({ token: 'cox_abc', offered: null });
+  });
+  test('is asked for where there is neither', () =>
+    expect(takeToken(tab('#/').place)).toEqual({ token: null, offered: null }));
 });
 
 describe('keys', () => {

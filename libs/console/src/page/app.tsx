@@ -6,10 +6,11 @@ import { type SessionKeys, SessionPage } from '../session/session-page.tsx';
 import { NewSession } from '../sessions/new-session.tsx';
 import { SessionList } from '../sessions/session-list.tsx';
 import { useSessions } from '../sessions/use-sessions.ts';
+import { OfferedToken } from '../sign-in/offered-token.tsx';
 import { Scopes, useMay } from '../sign-in/scopes.ts';
 import { SignIn } from '../sign-in/sign-in.tsx';
 import { Token } from '../sign-in/token.ts';
-import { bringsToken, forgetToken, keepToken, takeToken } from '../sign-in/token-storage.ts';
+import { bringsToken, forgetToken, keepToken, type TakenToken, takeToken } from '../sign-in/token-storage.ts';
 import { Boundary } from './boundary.tsx';
 import { Help } from './help.tsx';
 import { problemText } from './outcome.tsx';
@@ -17,9 +18,10 @@ import { hashOf, type Place, placeOf, sessionPlace } from './place.ts';
 import { type ShortcutKey, shortcutOf, takesLetters } from './shortcuts.ts';
 import { chooseTheme, chosenTheme, nextTheme } from './theme.ts';
 
-/** The page, with the token that this tab has. */
-export function App({ token: given }: { readonly token: string | null }): VNode {
-  const [token, setToken] = useState(given);
+/** The page, with the token that this tab has, and the one that its address has brought. */
+export function App({ taken }: { readonly taken: TakenToken }): VNode {
+  const [token, setToken] = useState(taken.token);
+  const [offered, setOffered] = useState(taken.offered);
   const [signedIn, setSignedIn] = useState<{ client: SessionsClient; scopes: readonly string[] } | null>(null);
   const [problem, setProblem] = useState<string | null>(null);
   useEffect(() => {
@@ -52,8 +54,13 @@ export function App({ token: given }: { readonly token: string | null }): VNode 
   }, [token]);
   useEffect(() => {
     // Pasted where the page is open already, the address of another start changes its fragment, and loads nothing.
-    const onHash = () => {
-      if (bringsToken(location)) setToken(takeToken(window));
+    const onHash = ({ oldURL }: HashChangeEvent) => {
+      if (!bringsToken(location)) return;
+      const now = takeToken(window);
+      setOffered(now.offered);
+      // Where one was stays until it is known whose page it is.
+      if (now.offered !== null && URL.canParse(oldURL)) history.replaceState(null, '', new URL(oldURL).hash || '#/');
+      else setToken(now.token);
     };
     addEventListener('hashchange', onHash);
     return () => removeEventListener('hashchange', onHash);
@@ -63,14 +70,32 @@ export function App({ token: given }: { readonly token: string | null }): VNode 
     setProblem('The token is not valid any more.');
     setToken(null);
   }, []);
-  if (token === null) return <SignIn problem={problem} onToken={setToken} />;
-  if (signedIn === null) return <p class="empty">Connects …</p>;
+  const taking = useCallback((other: string) => {
+    setOffered(null);
+    setProblem(null);
+    setToken(other);
+  }, []);
+  const staying = useCallback(() => setOffered(null), []);
+  useEffect(() => {
+    // The tab's own was not valid any more.
+    if (token === null && offered !== null) taking(offered);
+  }, [token, offered, taking]);
+  if (token === null && offered === null) return <SignIn problem={problem} onToken={setToken} />;
   return (
-    <Token.Provider value={token}>
-      <Scopes.Provider value={signedIn.scopes}>
-        <SignedIn client={signedIn.client} onRefused={refused} />
-      </Scopes.Provider>
-    </Token.Provider>
+    <>
+      {token !== null && offered !== null && (
+        <OfferedToken token={token} offered={offered} onTake={taking} onStay={staying} />
+      )}
+      {token === null || signedIn === null ? (
+        <p class="empty">Connects …</p>
+      ) : (
+        <Token.Provider value={token}>
+          <Scopes.Provider value={signedIn.scopes}>
+            <SignedIn client={signedIn.client} onRefused={refused} />
+          </Scopes.Provider>
+        </Token.Provider>
+      )}
+    </>
   );
 }
 
@@ -176,7 +201,10 @@ function SignedIn({ client, onRefused }: { readonly client: SessionsClient; read
 function usePlace(): [Place, (place: Place) => void] {
   const [place, setPlace] = useState(() => placeOf(location.hash));
   useEffect(() => {
-    const onHash = () => setPlace(placeOf(location.hash));
+    const onHash = () => {
+      // That is no place, and is taken out of the address.
+      if (!bringsToken(location)) setPlace(placeOf(location.hash));
+    };
     addEventListener('hashchange', onHash);
     return () => removeEventListener('hashchange', onHash);
   }, []);

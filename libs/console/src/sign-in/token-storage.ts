@@ -15,14 +15,24 @@ export interface TokenPlace {
   readonly sessionStorage: Pick<Storage, 'getItem' | 'setItem' | 'removeItem'>;
 }
 
-/** The token of this tab: the one in the address, which it takes out of there, or the one that was kept; else null. */
-export function takeToken({ location, history, sessionStorage }: TokenPlace): string | null {
+/** What a tab has, and what its address has brought beside it. */
+export interface TakenToken {
+  /** The token of this tab: the one that was kept, else the one of the address; null where there is none. */
+  readonly token: string | null;
+  /** Another one that the address has brought: whether it is to be the tab’s has to be asked. */
+  readonly offered: string | null;
+}
+
+/** The token of this tab. The one in the address is taken out of there, and kept where none was. */
+export function takeToken({ location, history, sessionStorage }: TokenPlace): TakenToken {
+  const kept = sessionStorage.getItem(KEY);
   const [, given, at = '/'] = FRAGMENT.exec(location.hash) ?? [];
-  if (given === undefined) return sessionStorage.getItem(KEY);
+  if (given === undefined) return { token: kept, offered: null };
   const token = unescaped(given);
   history.replaceState(null, '', `${location.pathname}#${at}`);
+  if (kept !== null) return { token: kept, offered: kept === token ? null : token };
   sessionStorage.setItem(KEY, token);
-  return token;
+  return { token, offered: null };
 }
 
 /** Whether the address has a token in it. */

@@ -1,0 +1,102 @@
+/**
+ * A token that an address has brought to a tab that has one already. A link is anybody's: who follows one must not work in another
+ * name without being asked.
+ */
+import type { VNode } from 'preact';
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { connect } from '../browser-client.ts';
+
+type Holder = { readonly name: string; readonly tenant: string; readonly scopes: readonly string[] };
+/** What is known of the two; a holder is null where the gateway does not know the token. */
+type Found = { readonly own: Holder | null; readonly other: Holder | null } | { readonly problem: string };
+
+/**
+ * Asks whether the other token is to be the tab's. It is not asked where the tab's own is not valid any more, as after another start of
+ * `cox up`, nor where both are the same person's and may the same.
+ */
+export function OfferedToken({
+  token,
+  offered,
+  onTake,
+  onStay,
+}: {
+  readonly token: string;
+  readonly offered: string;
+  readonly onTake: (token: string) => void;
+  readonly onStay: () => void;
+}): VNode | null {
+  const [found, setFound] = useState<Found | null>(null);
+  const dialog = useRef<HTMLDialogElement>(null);
+  useEffect(() => {
+    let left = false;
+    setFound(null);
+    Promise.all([holderOf(token), holderOf(offered)]).then(
+      ([own, other]) => {
+        if (left) return;
+        if (own === null || (other !== null && isSame(own, other))) onTake(offered);
+        else setFound({ own, other });
+      },
+      (error: unknown) => {
+        if (!left) setFound({ problem: error instanceof Error ? error.message : String(error) });
+      },
+    );
+    return () => {
+      left = true;
+    };
+  }, [token, offered, onTake]);
+  useEffect(() => {
+    if (found && !dialog.current?.open) dialog.current?.showModal();
+  }, [found]);
+  if (found === null) return null;
+  const other = 'other' in found ? found.other : null;
+  return (
+    <dialog ref={dialog} class="help" aria-labelledby="offered-title" onClose={onStay}>
+      <h2 id="offered-title">The address has brought another token</h2>
+      {'problem' in found && <p>Whose it is could not be asked: {found.problem}. You stay who you are.</p>}
+      {'own' in found && other === null && <p>It is not valid. You stay {shown(found.own)}.</p>}
+      {'own' in found && other !== null && (
+        <p>
+          You are {shown(found.own)}. With it you would work as {shown(other)}, and what you do would be theirs.
+        </p>
+      )}
+      <div class="buttons">
+        <button type="button" class="primary" onClick={() => dialog.current?.close()}>
+          Stay
+        </button>
+        {other !== null && (
+          <button type="button" onClick={() => onTake(offered)}>
+            Work as {other.name}
+          </button>
+        )}
+      </div>
+    </dialog>
+  );
+}
+
+async function holderOf(token: string): Promise<Holder | null> {
+  try {
+    const client = await connect({ gateway: location.origin, token });
+    try {
+      return await client.whoami();
+    } finally {
+      await client.close();
+    }
+  } catch (error) {
+    if ((error as { readonly code?: unknown }).code === 'unauthorized') return null;
+    throw error;
+  }
+}
+
+function isSame(one: Holder, other: Holder): boolean {
+  const said = ({ name, tenant, scopes }: Holder) => JSON.stringify([name, tenant, [...scopes].sort()]);
+  return said(one) === said(other);
+}
+
+function shown(holder: Holder | null): VNode {
+  return (
+    <>
+      <strong>{holder?.name ?? 'nobody'}</strong>
+      {holder && ` (tenant ${holder.tenant}; may ${holder.scopes.join(', ')})`}
+    </>
+  );
+}
