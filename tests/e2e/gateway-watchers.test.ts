@@ -32,7 +32,7 @@ beforeAll(async () => {
     newToken({
       name: `watcher-${i}`,
       tenant: 'default',
-      scopes: ['read', 'run'],
+      scopes: ['read', 'run', 'approve'],
       created_at: new Date().toISOString(),
     }),
   );

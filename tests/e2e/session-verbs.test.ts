@@ -154,7 +154,8 @@ test('a session sleeps until its signal, is shown to sleep, and keeps what does 
   await refused('not_running', 'signal', 'sleeps', 'pilot');
   await refused('not_found', 'cancel-call', 'sleeps');
   const gone = await cox(['cancel-call', 'sleeps', 'c1'], { env: { NATS_URL: bus.natsUrl } });
-  expect([gone.code, gone.stdout], gone.told).toEqual([1, 'sleeps: c1: not_found\n']);
+  const told = 'sleeps: c1: not_found (the session has no such call; cox show lists those that are open)\n';
+  expect([gone.code, gone.stdout], gone.told).toEqual([1, told]);
 });
 
 test('a suspension until a time says its input; one that is resumed, or until a time that has passed, does not', async () => {
