@@ -13,7 +13,11 @@ interface Panel {
 }
 
 const path = join(import.meta.dirname, '../../docs/observability/grafana-dashboard.json');
-const dashboard = JSON.parse(readFileSync(path, 'utf8')) as { readonly panels: readonly Panel[] };
+const dashboard = JSON.parse(readFileSync(path, 'utf8')) as {
+  readonly panels: readonly Panel[];
+  readonly templating: { readonly list: readonly { readonly name: string }[] };
+};
+const page = readFileSync(join(import.meta.dirname, '../../docs/reference/metrics.md'), 'utf8');
 const shown = dashboard.panels.filter(({ type }) => type !== 'row');
 
 /** The meter that a name in a query is of: a histogram's has endings. */
@@ -34,9 +38,21 @@ describe.each(shown)('the panel $title', ({ targets = [] }) => {
     expect(meters, `an unknown meter in ${expr}`).not.toContain(undefined);
     const labels = new Set(meters.flatMap((name) => [...METRIC_CATALOGUE[name as MetricName].labels]));
     const grouped = [...expr.matchAll(/by \(([^)]*)\)/g)].flatMap(([, list]) => (list as string).split(/,\s*/));
-    const used = [...grouped, ...[...legendFormat.matchAll(/\{\{(\w+)\}\}/g)].map(([, label]) => label as string)];
+    const selected = [...expr.matchAll(/\{([^{}]*)\}/g)].flatMap(([, list]) =>
+      [...(list as string).matchAll(/(\w+)\s*(?:=~|!~|!=|=)/g)].map(([, label]) => label as string),
+    );
+    expect(selected.length, `no selector is read in ${expr}`).toBeGreaterThan(0);
+    const used = [
+      ...grouped,
+      ...selected,
+      ...[...legendFormat.matchAll(/\{\{(\w+)\}\}/g)].map(([, label]) => label as string),
+    ];
     // `le` is a histogram's own, `job` and `instance` Prometheus's.
     expect(used.filter((label) => !labels.has(label) && !['le', 'job', 'instance'].includes(label))).toEqual([]);
+    const variables = [...expr.matchAll(/\$(\w+)/g)].map(([, name]) => name as string);
+    const defined = dashboard.templating.list.map(({ name }) => name);
+    expect(variables.filter((name) => !defined.includes(name) && !name.startsWith('__'))).toEqual([]);
+    for (const name of meters) expect(page, 'is not in the reference').toContain(`\`${name}\``);
     // A counter that is not a rate only ever rises.
     for (const name of meters)
       if (METRIC_CATALOGUE[name as MetricName].type !== 'gauge') expect(expr).toContain('rate(');
