@@ -320,6 +320,11 @@ test('lines of logs name session, run, turn, call and trace', () => {
 });
 
 test('no secret of the environment appears in any log, trace, metric or event', async () => {
+  // Whatever a model has the host run may look at its environment, and what it prints is an event.
+  const model = await scripted([{ calls: [{ tool: 'run_command', args: { command: 'env' } }] }, done]);
+  const root = await scratchFolder('curious');
+  await bus.command('curious', 'start', { prompt: 'Look around.', model, root, permissions: ALLOW });
+  expect(JSON.stringify((await endOf(bus, 'curious')).of('call_ended'))).toContain('PATH=');
   const natsToken = new URL(bus.natsUrl).username;
   const secrets = [
     ...Object.values({ ...SECRETS, ...TOLD_SECRETS }),
@@ -336,7 +341,7 @@ test('no secret of the environment appears in any log, trace, metric or event', 
   expect(metrics).toHaveLength(3);
   const ownMetrics = await fetch(`${gatewayUrl}/metrics`, { headers: { authorization: `Bearer ${token}` } });
   const ids = await bus.client.sessionIds();
-  expect(ids).toHaveLength(3);
+  expect(ids).toHaveLength(4);
   const journals = await Promise.all(
     ids.map(async (id) => Buffer.concat((await journalOf(bus, id)).bytes).toString('utf8')),
   );
