@@ -20,26 +20,29 @@ const TENANT = TenantId.parse('default');
 const USAGE = { input_tokens: 1, output_tokens: 1 };
 let served = 0;
 
+/** A persona that nobody else serves. */
+export const fresh = (version = 'v1') => ({
+  ...Persona.parse({ name: `persona-${process.pid}-${++served}`, prompt: 'Go.', model: 'fake/model' }),
+  version,
+});
+/** Its first step, in a session of its own. */
+export const stepOf = (definition: { name: string; version: string }, more: Partial<PersonaStep> = {}): PersonaStep => {
+  const ref: SessionRef = freshSession();
+  const request: ModelRequest = {
+    idempotencyKey: `${ref.tenant}.${ref.sessionId}.3-0`,
+    sessionId: ref.sessionId,
+    turn: 1,
+    model: { name: 'fake/model' },
+    system: 'You work.',
+    messages: [{ role: 'user', content: [{ type: 'text', text: 'Go.' }] }],
+    tools: [],
+  };
+  const { name: persona, version } = definition;
+  return { ref, epoch: 1, askedIn: 1, tries: 0, persona, version, request, onTaken: () => undefined, ...more };
+};
+
 /** What personas that are served elsewhere promise. */
 export function servedPersonasContract(name: string, make: () => PersonasUnderTest): void {
-  const fresh = (version = 'v1') => ({
-    ...Persona.parse({ name: `persona-${process.pid}-${++served}`, prompt: 'Go.', model: 'fake/model' }),
-    version,
-  });
-  const stepOf = (definition: { name: string; version: string }, more: Partial<PersonaStep> = {}): PersonaStep => {
-    const ref: SessionRef = freshSession();
-    const request: ModelRequest = {
-      idempotencyKey: `${ref.tenant}.${ref.sessionId}.3-0`,
-      sessionId: ref.sessionId,
-      turn: 1,
-      model: { name: 'fake/model' },
-      system: 'You work.',
-      messages: [{ role: 'user', content: [{ type: 'text', text: 'Go.' }] }],
-      tools: [],
-    };
-    const { name: persona, version } = definition;
-    return { ref, epoch: 1, askedIn: 1, tries: 0, persona, version, request, onTaken: () => undefined, ...more };
-  };
   const never = new AbortController().signal;
 
   describe(`served personas in ${name}`, () => {
@@ -110,7 +113,8 @@ export function servedPersonasContract(name: string, make: () => PersonasUnderTe
   });
 }
 
-function answering(text: string, asked: (request: ModelRequest) => void = () => undefined): Models {
+/** A model that says this, word by word. */
+export function answering(text: string, asked: (request: ModelRequest) => void = () => undefined): Models {
   return {
     check: async () => null,
     resolve: () => ({

@@ -71,6 +71,8 @@ interface Pending {
   instance: string | null;
   sendings: number;
   heardMs: number;
+  /** When whoever runs it said so last. */
+  runningMs: number;
   askedMs: number;
   abortedMs: number | null;
   abortReason: string;
@@ -180,14 +182,16 @@ export function createNatsToolCalls(
     else if (one.instance !== null && (one.call.isRepeatable || isGone(one, one.instance))) one.settle(lost());
   }
 
-  const isGone = ({ call: { ref, tool } }: Pending, instance: string) =>
-    presence.silentMs(ref.tenant, tool, instance) > TOOL_LIVENESS.ttlMs;
+  // One that has taken it just now may not have been heard beating yet.
+  const isGone = ({ call: { ref, tool }, runningMs }: Pending, instance: string) =>
+    Math.min(presence.silentMs(ref.tenant, tool, instance), performance.now() - runningMs) > TOOL_LIVENESS.ttlMs;
 
   function hear(token: string, one: Pending, said: ToolSaid): void {
     // That others do not know of it says nothing of whoever has it, or died of it.
     if (said.type !== 'unknown' || said.instance === one.instance) one.heardMs = performance.now();
     if (said.type === 'running') {
       one.instance = said.instance;
+      one.runningMs = one.heardMs;
       one.call.onTaken?.(said.instance);
       if (one.abortedMs !== null) abort(one);
     } else if (said.type === 'progress') {
@@ -269,6 +273,7 @@ export function createNatsToolCalls(
         instance: instance ?? null,
         sendings: 0,
         heardMs: nowMs,
+        runningMs: Number.NEGATIVE_INFINITY,
         askedMs: nowMs,
         abortedMs: null,
         abortReason: '',
