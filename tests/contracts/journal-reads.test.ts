@@ -1,10 +1,14 @@
-/** A reader whose request for messages is lost, as it may be at a change of leaders, asks again and sees every record. */
+/**
+ * A reader whose request for messages is lost, as it may be at a change of leaders, asks again and sees every record. One whose
+ * records are deleted while it reads comes to an end.
+ */
 import { readFile } from 'node:fs/promises';
 import { createNatsJournal } from '@coxswain/adapter-nats';
-import type { SessionRef } from '@coxswain/protocol';
-import { jetstream } from '@nats-io/jetstream';
+import { journalStreamOf, type SessionRef, subjects } from '@coxswain/protocol';
+import { jetstream, jetstreamManager } from '@nats-io/jetstream';
 import { expect, test } from 'vitest';
-import { followJournal, type JournalBus, readJournal } from '../../libs/client/src/read-journal.ts';
+import { orderedConsumer } from '../../libs/client/src/ordered-messages.ts';
+import { followJournal, type JournalBus, readJournal, storedMessagesOf } from '../../libs/client/src/read-journal.ts';
 import { busOfFile, withFault } from './contract-bus.ts';
 import { bytes, freshSession } from './fresh-session.ts';
 
@@ -53,3 +57,23 @@ test('whoever follows it', { timeout: 40_000 }, async () => {
   expect(read).toEqual(Array.from({ length: records }, (_, i) => i + 1));
   expect(losing.lost()).toBe(1);
 });
+
+test.each(['all of it', 'all behind the first'])(
+  'whoever reads what is deleted before it is delivered: %s',
+  { timeout: 20_000 },
+  async (what) => {
+    const { ref, records } = await stored();
+    const stream = journalStreamOf(ref.sessionId);
+    const js = jetstream(bus.nc);
+    const source = { bus: { nc: bus.nc, js }, stream, options: { filter_subjects: subjects.journal(ref) } };
+    const consumer = await orderedConsumer(source);
+    expect((await consumer.info(true)).num_pending).toBe(records);
+    const manager = await jetstreamManager(bus.nc);
+    const purge = () => manager.streams.purge(stream, { filter: subjects.journal(ref) });
+    let read = 0;
+    if (what === 'all of it') await purge();
+    // One at a time: what was not asked for yet lies in the store.
+    for await (const _ of storedMessagesOf(source, consumer, 1)) if (read++ === 0) await purge();
+    expect(read).toBe(what === 'all of it' ? 0 : 1);
+  },
+);

@@ -90,8 +90,9 @@ async function sendUntilAnswered(id: string, body: string): Promise<void> {
 }
 
 test('both are killed -9 in turn and started again: each record is seen once, each command is taken once', async () => {
+  // It is cancelled when all is sent: it works until then, however long that takes.
   const id = await started([
-    ...Array.from({ length: 60 }, () => ({ calls: [{ tool: 'run_command', args: { command: 'sleep 0.2' } }] })),
+    ...Array.from({ length: 450 }, () => ({ calls: [{ tool: 'run_command', args: { command: 'sleep 0.2' } }] })),
     { text: 'done' },
   ]);
   const all = Array.from({ length: EVENT_SOURCES }, () => follow(id));

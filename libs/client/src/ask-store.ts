@@ -6,6 +6,8 @@ import { ClientError } from './client-errors.ts';
 /** Longer than a cluster takes to choose a leader, which is six seconds for one that was killed. */
 const ANSWERED_WITHIN_MS = 10_000;
 const SILENT_FOR_MS = 40_000;
+/** So long without a message before the store is asked whether one is still to come. */
+const LOOKED_EVERY_MS = 1_000;
 const PAUSE_MS = 250;
 /** What the server says of a request that nobody there can carry out at the moment. */
 const UNAVAILABLE = 503;
@@ -49,14 +51,18 @@ export async function askStore<T>(ask: () => Promise<T>): Promise<T> {
 /**
  * What follows within forty seconds of what was before, each time. Readers ask anew within a few seconds where they have not heard
  * of their consumer; who is silent for so much longer has lost the store.
+ * @param look is called every second of silence, and ends the items where nothing more will come.
  */
 export async function* answeredInTime<T>(
   items: AsyncGenerator<T, void, undefined>,
+  look: () => void,
 ): AsyncGenerator<T, void, undefined> {
   let waits = false;
+  const looking = setInterval(() => waits && look(), LOOKED_EVERY_MS);
   try {
     for (;;) {
       waits = true;
+      looking.refresh();
       const { done, value } = await within(SILENT_FOR_MS, items.next()).catch((error: unknown) => {
         throw isUnanswered(error) ? new StoreUnavailableError(error) : error;
       });
@@ -65,6 +71,7 @@ export async function* answeredInTime<T>(
       yield value;
     }
   } finally {
+    clearInterval(looking);
     const ended = items.return();
     // What waits for an answer that does not come ends with the connection.
     if (waits) ended.catch(() => undefined);

@@ -248,8 +248,19 @@ export async function* storedMessagesOf(
 ): AsyncGenerator<JsMsg, void, undefined> {
   const { num_pending: waiting } = await consumer.info(true);
   if (waiting === 0) return dropConsumer(consumer);
+  const nothingLeft = new AbortController();
+  let delivered = 0;
+  // What waited when it was counted may be deleted before it is delivered.
+  const look = () =>
+    void consumer.info().then(
+      (info) => info.num_pending === 0 && info.delivered.consumer_seq <= delivered && nothingLeft.abort(),
+      // A store that does not answer is given up by who waits.
+      () => undefined,
+    );
+  const messages = messagesOf(source, consumer, { ...STORED, max_messages: atOnce }, nothingLeft.signal);
   // Whoever reads what is stored waits for nobody: the library would go on asking a store that has gone for ever.
-  for await (const message of answeredInTime(messagesOf(source, consumer, { ...STORED, max_messages: atOnce }))) {
+  for await (const message of answeredInTime(messages, look)) {
+    delivered = message.info.deliverySequence;
     yield message;
     if (message.info.pending === 0) return;
   }
