@@ -13,6 +13,9 @@ test.each([
   ['connect EHOSTUNREACH 10.0.0.1:4222', 'no way leads to bus:4222; check the address in --nats'],
 ])('%s is told in words, with what to do', (message, words) => {
   expect(whyUnreachable(new Error(message), tried)).toContain(words);
+  // Errors of the system have the code beside the message.
+  const coded = Object.assign(new Error(message), { code: /\bE[A-Z_]+\b/.exec(message)?.[0] });
+  expect(whyUnreachable(coded, tried)).toContain(words);
   // The library wraps what the system says.
   expect(whyUnreachable(new Error('outer', { cause: new Error(message) }), tried)).toContain(words);
 });

@@ -17,7 +17,7 @@ export function whyUnreachable(error: unknown, { source, servers }: TriedBus): s
   const meant = source === 'state-dir' ? 'the running instance' : source;
   const found = REASONS.find(({ when }) => said.some((text) => when.test(text)));
   if (!found) return `${error instanceof Error ? error.message : String(error)}; cox doctor tells more`;
-  const host = said.map((text) => /\b(?:ENOTFOUND|EAI_AGAIN) (\S+)/.exec(text)?.[1]).find(Boolean);
+  const host = said.map((text) => /\bgetaddrinfo (?:ENOTFOUND|EAI_AGAIN) (\S+)/.exec(text)?.[1]).find(Boolean);
   return found.words(host ?? withoutCredentials(servers), meant);
 }
 
