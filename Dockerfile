@@ -12,7 +12,7 @@ RUN --mount=type=cache,target=/root/.npm --mount=type=secret,id=npmrc,target=/ro
 RUN find node_modules -type f \( -name '*.map' -o -name '*.d.ts' -o -name '*.d.mts' -o -name '*.d.cts' \) -delete
 # What is copied into the image, and nothing else.
 RUN mkdir -p /image/libs/cli && cp -a LICENSE package.json node_modules /image/ \
-    && cp -a libs/cli/package.json libs/cli/bin libs/cli/dist /image/libs/cli/ \
+    && cp -a libs/cli/package.json libs/cli/bin libs/cli/dist libs/cli/starter /image/libs/cli/ \
     && if [ -d libs/cli/node_modules ]; then cp -a libs/cli/node_modules /image/libs/cli/; fi
 
 FROM ${NODE_IMAGE}

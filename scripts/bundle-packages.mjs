@@ -6,16 +6,19 @@ import { bundle, root } from './bundle.mjs';
 
 /** Where they lie, each in a folder of its name. */
 const FOLDER = 'libs/cli/dist/packages';
-/** Each as the package of this name in `libs`. */
-const NAMES = ['client', 'testing'];
+/** Each as the package of this name in `libs`, with the modules that it exports: the first is the package's own. */
+const PACKAGES = { client: ['mod', 'http'], testing: ['mod'] };
 
 export async function bundlePackages() {
-  const entries = Object.fromEntries(NAMES.map((name) => [`${name}/mod`, `libs/${name}/src/mod.ts`]));
+  const modules = Object.entries(PACKAGES).flatMap(([name, exported]) => exported.map((module) => [name, module]));
+  const entries = Object.fromEntries(
+    modules.map(([name, module]) => [`${name}/${module}`, `libs/${name}/src/${module}.ts`]),
+  );
   const files = await bundle(entries, FOLDER);
   // Entries after what they import: a project may load them meanwhile.
-  const isEntry = ({ path }) => path.endsWith('/mod.mjs');
+  const isEntry = ({ path }) => modules.some(([name, module]) => path.endsWith(join(FOLDER, name, `${module}.mjs`)));
   for (const { path, contents } of files.sort((a, b) => Number(isEntry(a)) - Number(isEntry(b)))) whole(path, contents);
-  for (const name of NAMES) {
+  for (const [name, exported] of Object.entries(PACKAGES)) {
     const { version, description, license } = JSON.parse(readFileSync(join(root, `libs/${name}/package.json`), 'utf8'));
     const manifest = {
       name: `@coxswain/${name}`,
@@ -25,7 +28,12 @@ export async function bundlePackages() {
       license,
       type: 'module',
       // The types are written by declare-packages.mjs, once somebody needs them.
-      exports: { types: './mod.d.mts', default: './mod.mjs' },
+      exports: Object.fromEntries(
+        exported.map((module) => [
+          module === 'mod' ? '.' : `./${module}`,
+          { types: `./${module}.d.mts`, default: `./${module}.mjs` },
+        ]),
+      ),
     };
     whole(join(root, FOLDER, name, 'package.json'), `${JSON.stringify(manifest, null, 2)}\n`);
   }

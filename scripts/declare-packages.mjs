@@ -1,7 +1,7 @@
 // Declares the types of the packages that projects import, for editors and for `tsc`. Done at `cox init` and not with the
 // bundles: it costs a compiler some seconds, which every `npm ci` would pay.
-import { existsSync, mkdirSync, readdirSync, renameSync, statSync, writeFileSync } from 'node:fs';
-import { dirname, join, relative, sep } from 'node:path';
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
+import { basename, dirname, join, relative, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
@@ -28,17 +28,31 @@ export async function declarePackages(begun) {
   );
   if (ts === null) return false;
   begun();
-  const names = readdirSync(FOLDER).filter((name) => existsSync(join(FOLDER, name, 'package.json')));
-  const entries = names.map((name) => join(root, 'libs', name, 'src/mod.ts'));
+  const names = bundledNames();
+  const modules = names.flatMap((name) => exportedBy(name).map((module) => ({ name, module })));
+  const entries = modules.map(({ name, module }) => join(root, 'libs', name, `src/${module}.ts`));
   for (const [source, text] of declarations(ts, entries)) whole(declaredAt(source), text);
-  for (const name of names)
-    whole(join(FOLDER, name, 'mod.d.mts'), `export * from '../declared/libs/${name}/src/mod.ts';\n`);
+  for (const { name, module } of modules)
+    whole(join(FOLDER, name, `${module}.d.mts`), `export * from '../declared/libs/${name}/src/${module}.ts';\n`);
   whole(DONE, '');
   return true;
 }
 
+function bundledNames() {
+  return readdirSync(FOLDER).filter((name) => existsSync(join(FOLDER, name, 'package.json')));
+}
+
+/** The modules that a bundled package exports, as its manifest names them. */
+function exportedBy(name) {
+  const { exports } = JSON.parse(readFileSync(join(FOLDER, name, 'package.json'), 'utf8'));
+  return Object.values(exports).map(({ types }) => basename(types, '.d.mts'));
+}
+
 function isFresh() {
   if (!existsSync(DONE)) return false;
+  const isDeclared = (name) => exportedBy(name).every((module) => existsSync(join(FOLDER, name, `${module}.d.mts`)));
+  // What was bundled later than the types were made may export a module more.
+  if (!bundledNames().every(isDeclared)) return false;
   const made = statSync(DONE).mtimeMs;
   return ROOMS.every((room) => newest(join(root, room)) <= made);
 }

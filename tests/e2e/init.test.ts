@@ -54,23 +54,43 @@ test('a project is written, installed, tested and run', async () => {
   expect(skipped, skipped.stdout + skipped.stderr).toMatchObject({ code: 0 });
   expect(skipped.stdout).toMatch(/^ok 1 - the tool is called where it is served # SKIP .*nats-server/m);
 
+  // Over HTTP alone, as pages import it; what both have is the same.
+  await writeFile(
+    join(project, 'tools/over-http.mts'),
+    `import { CommandRejectedError, connect } from '@coxswain/client/http';
+import { CommandRejectedError as ofBoth } from '@coxswain/client';
+const client = await connect({ gateway: 'http://127.0.0.1:9', token: 'none' });
+const sent: typeof client.startSession = client.startSession;
+console.log(typeof sent, CommandRejectedError === ofBoth);
+`,
+  );
+  const overHttp = await typed(project, process.execPath, [
+    '--input-type=module',
+    '--eval',
+    `const [http, both] = await Promise.all([import('@coxswain/client/http'), import('@coxswain/client')]);
+console.log(typeof http.connect, http.CommandRejectedError === both.CommandRejectedError);`,
+  ]);
+  expect(overHttp, overHttp.stderr).toMatchObject({ code: 0, stdout: 'function true\n' });
+
   const typechecked = await typed(project, 'npm', ['run', 'typecheck'], noNetwork);
   expect(typechecked, typechecked.stdout).toMatchObject({ code: 0 });
   // The declarations themselves are held too. What is wrong is found on its line: they say more than any.
   await writeFile(
     join(project, 'tools/wrong.mts'),
     `import { defineHooks, defineTool } from '@coxswain/client';
+import { connect } from '@coxswain/client/http';
 import { given, prompt } from '@coxswain/testing';
 export const tool = defineTool({ name: 'five', description: 'five', schema: {}, run: () => 5 });
 export const hooks = defineHooks({ PreToolUse: () => 'maybe' });
 export const scene = given({ modle: [] });
 export const journal = await given({ model: [] }).when(prompt(1));
+export const client = await connect({ gatewey: 'http://127.0.0.1:9' });
 `,
   );
   const strict = ['--noEmit', '--strict', '--skipLibCheck', 'false', '--pretty', 'false'];
   const wrong = await typed(project, join(project, 'node_modules/.bin/tsc'), strict, noNetwork);
   expect(wrong.stdout.match(/^\S+\(\d+(?=,\d+\): error)/gm)).toEqual(
-    [3, 4, 5, 6].map((line) => `tools/wrong.mts(${line}`),
+    [4, 5, 6, 7, 8].map((line) => `tools/wrong.mts(${line}`),
   );
 });
 

@@ -31,7 +31,7 @@ export function statusOf(state: SessionState, n: number, at: string): SessionSta
       messages: messagesOf(context.view),
       compactions: context.view.passes,
     },
-    cost_usd: context.total_cost === null ? null : usdOf(context.total_cost),
+    cost_usd: costOf(context),
     budgets: budgetsOf(context).map(({ budget, used, limit }) =>
       budget === 'usd' ? { budget, used: usdOf(used), limit: usdOf(limit) } : { budget, used, limit },
     ),
@@ -96,4 +96,11 @@ function suspensionOf({ context }: SessionState): SessionStatus['suspended'] {
 
 function timeText(ms: number): string {
   return new Date(ms).toISOString();
+}
+
+/** In USD; null where it is not known, which it is not before a model has answered whose price is not known. */
+function costOf({ total_cost, total_usage, pinned }: SessionState['context']): number | null {
+  if (total_cost === null) return null;
+  const nothingSpent = total_usage.input_tokens + total_usage.output_tokens === 0;
+  return nothingSpent && (pinned?.price ?? null) === null ? null : usdOf(total_cost);
 }

@@ -62,10 +62,11 @@ describe('money', () => {
 
   test('a limit in USD is refused where the price is not known, before a model is asked', async () => {
     const bed = testBed();
-    await bed.host({}, { prices: PRICES });
+    const host = await bed.host({}, { prices: PRICES });
     await bed.start({ model: 'other/model', limits: { usd: 1 } });
     expect(await bed.lines()).toContain('run_failed provisioning price_unknown');
     expect((await bed.eventsOf('run_failed'))[0]?.error.message).toMatch(/other\/model.*COX_PRICES/);
+    expect(await host.status(refOf())).toMatchObject({ cost_usd: null });
     expect(bed.models.requests).toEqual([]);
     expect(bed.toolSource.specs).toEqual([]);
   });

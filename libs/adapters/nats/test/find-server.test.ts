@@ -1,3 +1,4 @@
+import { symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { type FindServerOptions, findServer, serverVersionAtLeast } from '../src/server/mod.ts';
@@ -40,6 +41,21 @@ describe.skipIf(process.platform === 'win32')('the server is looked for', () => 
     onPath('2.15.0');
     env.NATS_URL = 'nats://elsewhere:4222';
     expect(await find()).toEqual({ kind: 'external', url: 'nats://elsewhere:4222' });
+  });
+
+  // On /proc a recursive mkdir never ends; a link to nowhere answers alike, on every system.
+  test.each([
+    ['a link to nowhere', (root: string) => symlinkSync(join(root, 'nowhere/at/all'), join(root, 'cache'))],
+    ['a file', (root: string) => writeFileSync(join(root, 'cache'), '')],
+  ])('and nothing is fetched for a cache that is %s', async (_what, spoil) => {
+    const { root, env, said, find } = machine();
+    spoil(root);
+    env.COX_FETCH = 'auto';
+    env.PATH = join(root, 'bin');
+    const error = await find().catch((thrown: unknown) => thrown);
+    expect(error).toMatchObject({ code: 'nats_server_not_found' });
+    expect(String(error)).toMatch(/cache .*nothing can be kept there: .*; set COX_CACHE_DIR to a folder/);
+    expect(said).toEqual([]);
   });
 
   test('in COX_NATS_SERVER before the PATH', async () => {

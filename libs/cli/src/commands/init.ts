@@ -1,5 +1,5 @@
 /** `cox init`. */
-import { constants, type Stats } from 'node:fs';
+import { constants, existsSync, type Stats } from 'node:fs';
 import { lstat, readdir, readFile, readlink, stat, writeFile } from 'node:fs/promises';
 import { basename, dirname, join, relative, resolve, sep } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -84,6 +84,11 @@ async function declareTypes(home: string): Promise<void> {
 function manifest(home: string, packages: string, name: string): string {
   // Links: what is depended on is this installation, and follows it.
   const linked = (path: string) => `file:${decodeURI(pathToFileURL(path).pathname)}`;
+  // An image of Coxswain has no compiler, and npm would make links that lead nowhere.
+  const compiler = ['@types/node', 'typescript']
+    .map((dependency) => [dependency, join(home, '../../node_modules', dependency)] as const)
+    .filter(([, path]) => existsSync(path))
+    .map(([dependency, path]) => [dependency, linked(path)]);
   const value = {
     name: packageName(name),
     version: '0.1.0',
@@ -97,8 +102,7 @@ function manifest(home: string, packages: string, name: string): string {
     },
     devDependencies: {
       '@coxswain/testing': linked(join(packages, 'testing')),
-      '@types/node': linked(join(home, '../../node_modules/@types/node')),
-      typescript: linked(join(home, '../../node_modules/typescript')),
+      ...Object.fromEntries(compiler),
     },
   };
   return `${JSON.stringify(value, null, 2)}\n`;

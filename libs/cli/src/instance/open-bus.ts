@@ -15,6 +15,7 @@ import { type BusAddress, findBus } from './find-bus.ts';
 import { manifestNotice, manifestOf } from './manifest.ts';
 import { namedTenant } from './named-tenant.ts';
 import { whoActs } from './who-acts.ts';
+import { whyUnreachable } from './why-unreachable.ts';
 
 /** A bus that is open. */
 export interface OpenBus {
@@ -207,7 +208,7 @@ export async function connectTo(
     throw new CliError(
       EXIT.error,
       'nats_unreachable',
-      `nats_unreachable: ${named} cannot be used: ${(error as Error).message}; cox doctor tells more`,
+      `nats_unreachable: ${named} cannot be used: ${whyUnreachable(error, { source: address.source, servers: address.servers })}`,
     );
   }
 }

@@ -3,9 +3,10 @@ import { delimiter, join, resolve } from 'node:path';
 import { type DebianSource, fetchDebianPackage } from './fetch-debian-package.ts';
 import { fetchRelease, type ReleaseSource } from './fetch-release.ts';
 import { type FetchReport, reportTo } from './fetch-report.ts';
-import { cachedServer, type ServerBinary, serverCache } from './server-cache.ts';
+import { cachedServer, prepareCache, type ServerBinary, serverCache } from './server-cache.ts';
 import {
   FetchChecksumMismatchError,
+  FetchFailedError,
   FetchSettingInvalidError,
   type FindAttempt,
   NatsServerNotFoundError,
@@ -80,6 +81,14 @@ export async function findServer(options: FindServerOptions = {}): Promise<Found
 
   if (!mayFetch) {
     note('fetching one', 'forbidden by COX_FETCH=never');
+    throw new NatsServerNotFoundError(attempts, minimumServerVersion);
+  }
+  // Before anything is fetched that could not be kept.
+  try {
+    await prepareCache(cache);
+  } catch (error) {
+    if (!(error instanceof FetchFailedError)) throw error;
+    note(`the cache ${cache.dir}`, error.message);
     throw new NatsServerNotFoundError(attempts, minimumServerVersion);
   }
   const report = options.report ?? reportTo(process.stderr);

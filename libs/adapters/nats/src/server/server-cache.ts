@@ -1,6 +1,9 @@
-import { chmod, mkdir, mkdtemp, readdir, rename, rm, stat } from 'node:fs/promises';
+import { constants } from 'node:fs';
+import { access, chmod, mkdir, mkdtemp, readdir, rename, rm, stat } from 'node:fs/promises';
 import { homedir, userInfo } from 'node:os';
 import { isAbsolute, join, resolve } from 'node:path';
+import { folderTrouble, makeFolder } from './make-folder.ts';
+import { FetchFailedError } from './server-errors.ts';
 import { requireServerVersion, serverVersionAtLeast } from './server-version.ts';
 
 /** A nats-server binary that was run once and is new enough. */
@@ -46,7 +49,11 @@ export async function cachedServer(
   signal?: AbortSignal,
 ): Promise<ServerBinary | undefined> {
   const suffix = `-${cache.platform}-${cache.arch}`;
-  const versions = (await namesIn(cache.dir))
+  const names = await namesIn(cache.dir).catch((error: unknown) => {
+    onUnusable(`cannot be read: ${folderTrouble(error)}; set COX_CACHE_DIR to a folder that this user may read`);
+    return [];
+  });
+  const versions = names
     .filter((name) => name.endsWith(suffix) && !name.startsWith('.'))
     .map((name) => name.slice(0, -suffix.length))
     .sort((a, b) => (serverVersionAtLeast(a, b) ? -1 : 1));
@@ -68,15 +75,14 @@ export async function cachedServer(
  * is returned and ours dropped.
  *
  * @throws what `write` throws; NatsServerUnusableError or NatsServerTooOldError when the binary is no good here; the
- *   file system's error when the cache cannot be written.
+ *   file system's error when the cache cannot be written; FetchFailedError when its folder cannot be made.
  */
 export async function installInCache(
   cache: ServerCache,
   write: (path: string, scratchDir: string) => Promise<void>,
   signal?: AbortSignal,
 ): Promise<ServerBinary> {
-  await mkdir(cache.dir, { recursive: true });
-  await removeOldStaging(cache.dir);
+  await prepareCache(cache);
   const staging = await mkdtemp(join(cache.dir, stagingPrefix));
   try {
     const folder = join(staging, 'server');
@@ -92,6 +98,21 @@ export async function installInCache(
     return { path: join(final, name), version };
   } finally {
     await rm(staging, { recursive: true, force: true });
+  }
+}
+
+/**
+ * Makes the cache's folder, and empties it of what killed fetches have left.
+ * @throws FetchFailedError where nothing can be kept there; it says why, and what to set.
+ */
+export async function prepareCache(cache: ServerCache): Promise<void> {
+  try {
+    await makeFolder(cache.dir, 0o777);
+    await access(cache.dir, constants.W_OK | constants.X_OK);
+    await removeOldStaging(cache.dir);
+  } catch (error) {
+    const reason = `${folderTrouble(error)}; set COX_CACHE_DIR to a folder that this user may write`;
+    throw new FetchFailedError(`nothing can be kept there: ${reason}`, { cause: error });
   }
 }
 
