@@ -37,9 +37,10 @@ export async function serveGateway(
   bus: Pick<Ground, 'natsUrl' | 'stateDir'>,
   port: number,
   more: readonly string[],
+  env: NodeJS.ProcessEnv = {},
 ): Promise<GatewayProcess> {
   const args = ['serve', 'gateway', '--nats', bus.natsUrl, '--listen', `127.0.0.1:${port}`, '--json', ...more];
-  const child = new Child(COX_MAIN, args, { env: { COX_STATE_DIR: bus.stateDir } });
+  const child = new Child(COX_MAIN, args, { env: { COX_STATE_DIR: bus.stateDir, ...env } });
   await child.says('"type":"ready"');
   return { child, port: child.json[0]?.port as number };
 }
