@@ -94,12 +94,10 @@ function overview(tops: readonly Node[]): string[] {
   return [
     `[*] --> ${topOf(turnMachine.root.initial.target[0] as Node).key}`,
     ...[...arrows].map(([arrow, events]) => `${arrow}: ${[...events].join(', ')}`),
+    'state "from anywhere" as anywhere',
     ...waysOf(turnMachine.root)
       .filter(({ to }) => to !== null)
-      .map(({ on, guard, to }) => {
-        const event = guard === null ? on : `${on} [${guard}]`;
-        return `note right of ${(to as Node).key} : from anywhere on ${event}`;
-      }),
+      .map((way) => `anywhere --> ${(way.to as Node).key}: ${reason(way)}`),
   ];
 }
 
@@ -119,8 +117,12 @@ function detail(top: Node, children: readonly Node[]): string[] {
   ];
 }
 
-function arrow({ from, on, guard, to }: Way): string {
-  return `${idOf(from)} --> ${idOf(to as Node)}: ${on || 'at once'}${guard === null ? '' : ` [${guard}]`}`;
+function arrow(way: Way): string {
+  return `${idOf(way.from)} --> ${idOf(way.to as Node)}: ${reason(way)}`;
+}
+
+function reason({ on, guard }: Way): string {
+  return `${on || 'at once'}${guard === null ? '' : ` [${guard}]`}`;
 }
 
 function topOf(node: Node): Node {

@@ -39,8 +39,16 @@ export interface Fence {
 /** A link of a page, as it is written. */
 export type LinkWriter = (href: string) => string;
 
-/** Renders a page. @param link says where a link of it leads. */
-export function readMarkdown(text: string, link: LinkWriter): MarkdownPage {
+/**
+ * Renders a page.
+ * @param link says where a link of it leads.
+ * @param diagrams SVG, by the source in the page; a diagram that is not among them is shown as code.
+ */
+export function readMarkdown(
+  text: string,
+  link: LinkWriter,
+  diagrams: ReadonlyMap<string, string> = new Map(),
+): MarkdownPage {
   const headings: Heading[] = [];
   const slugs = new HeadingSlugs();
   const marked = new Marked({
@@ -59,7 +67,8 @@ export function readMarkdown(text: string, link: LinkWriter): MarkdownPage {
         return `<a href="${escaped(link(href))}"${away}>${this.parser.parseInline(tokens)}</a>`;
       },
       code({ text: code, lang }) {
-        return codeBlock(code, lang ?? '');
+        const svg = diagrams.get(code);
+        return svg ? figure(svg, headings.at(-1)?.text ?? '', code) : codeBlock(code, lang ?? '');
       },
       table(token) {
         const cells = (row: readonly Tokens.TableCell[], tag: string) =>
@@ -84,6 +93,12 @@ export function codeBlock(code: string, language: string): string {
   const known = hljs.getLanguage(name) !== undefined;
   const inner = known ? hljs.highlight(code, { language: name }).value : escaped(code);
   return `<div class="code"><pre><code>${inner}</code></pre></div>\n`;
+}
+
+/** A drawing that may be wider than the page, and what it was drawn from. */
+function figure(svg: string, subject: string, source: string): string {
+  return `<figure><div class="drawing" role="img" tabindex="0" aria-label="Diagram of ${escaped(subject)}; its text follows">${svg}</div>
+<details><summary>Diagram as text</summary>${codeBlock(source, '')}</details></figure>\n`;
 }
 
 /** Every fenced block of a page, also those in lists. */

@@ -2,6 +2,7 @@
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { cp } from 'node:fs/promises';
 import { dirname, extname, join, posix } from 'node:path';
+import { drawDiagrams } from './draw-diagram.ts';
 import { codeBlock, escaped, type Heading, readMarkdown, type Section } from './markdown-page.ts';
 import { pageHtml } from './page-template.ts';
 import { addressOf, type Kind, kindOf, navigationOf, shortTitle } from './site-map.ts';
@@ -11,6 +12,8 @@ export interface BuiltSite {
   readonly pages: number;
   /** Links to what is not there. */
   readonly broken: readonly { readonly page: string; readonly href: string }[];
+  /** Diagrams that are shown as code, with the line that could not be drawn. */
+  readonly undrawn: readonly { readonly page: string; readonly line: string }[];
 }
 
 interface SearchEntry extends Section {
@@ -32,6 +35,7 @@ export async function buildSite(repository: string, folder: string): Promise<Bui
   }));
   const search: SearchEntry[] = [];
   const broken: { page: string; href: string }[] = [];
+  const undrawn: { page: string; line: string }[] = [];
   const waiting = navigationOf(repository).flatMap(({ pages }) => pages);
   const inNavigation = new Set(waiting);
   const made = new Set(waiting);
@@ -58,7 +62,8 @@ export async function buildSite(repository: string, folder: string): Promise<Bui
       const to = addressOf(page, kindOf(repository, page) as Kind);
       return posix.relative(posix.dirname(address), to) + (anchor === undefined ? '' : `#${anchor}`);
     };
-    const content = contentOf(repository, current, kind, link);
+    const content = await contentOf(repository, current, kind, link);
+    for (const line of content.undrawn) undrawn.push({ page: current, line });
     for (const section of inNavigation.has(current) ? content.sections : [])
       search.push({
         ...section,
@@ -71,7 +76,7 @@ export async function buildSite(repository: string, folder: string): Promise<Bui
   await cp(join(import.meta.dirname, 'assets'), join(folder, 'assets'), { recursive: true });
   // A script and not JSON: pages that are opened as files may load scripts, and nothing else.
   write(folder, 'assets/search-index.js', `window.searchIndex = ${JSON.stringify(search)};\n`);
-  return { pages: made.size, broken };
+  return { pages: made.size, broken, undrawn };
 }
 
 interface Content {
@@ -79,14 +84,24 @@ interface Content {
   readonly html: string;
   readonly headings: readonly Heading[];
   readonly sections: readonly Section[];
+  readonly undrawn: readonly string[];
 }
 
-function contentOf(repository: string, path: string, kind: Kind, link: (href: string) => string): Content {
+async function contentOf(
+  repository: string,
+  path: string,
+  kind: Kind,
+  link: (href: string) => string,
+): Promise<Content> {
   const full = join(repository, path);
-  if (kind === 'page') return readMarkdown(readFileSync(full, 'utf8'), link);
+  if (kind === 'page') {
+    const text = readFileSync(full, 'utf8');
+    const { drawn, unread } = await drawDiagrams(text);
+    return { ...readMarkdown(text, link, drawn), undrawn: unread };
+  }
   if (kind === 'source') {
     const html = `<h1><code>${escaped(path)}</code></h1>\n${codeBlock(readFileSync(full, 'utf8'), extname(path).slice(1))}`;
-    return { title: path, html, headings: [], sections: [] };
+    return { title: path, html, headings: [], sections: [], undrawn: [] };
   }
   const names = readdirSync(full, { withFileTypes: true })
     .filter(({ name }) => !['node_modules', 'dist'].includes(name))
@@ -94,7 +109,7 @@ function contentOf(repository: string, path: string, kind: Kind, link: (href: st
     .sort();
   const items = names.map((name) => `<li><a href="${escaped(link(name))}"><code>${escaped(name)}</code></a></li>`);
   const html = `<h1><code>${escaped(path)}</code></h1>\n<ul>${items.join('\n')}</ul>\n`;
-  return { title: path, html, headings: [], sections: [] };
+  return { title: path, html, headings: [], sections: [], undrawn: [] };
 }
 
 function write(folder: string, path: string, text: string): void {

@@ -4,6 +4,8 @@ import { dirname, join, posix } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { type Browser, chromium } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { drawDiagrams } from '../../scripts/site/draw-diagram.ts';
+import { fencesOf, readMarkdown } from '../../scripts/site/markdown-page.ts';
 import { buildSite } from '../../scripts/site/static-site.ts';
 import { REPOSITORY } from '../e2e/kit/child.ts';
 import { BROWSER } from '../e2e/kit/headless-page.ts';
@@ -16,10 +18,11 @@ let site: string;
 /** Its files, by their paths. */
 const files = new Map<string, string>();
 let broken: readonly unknown[];
+let undrawn: readonly unknown[];
 
 beforeAll(async () => {
   site = join(await scratchFolder('site'), 'built');
-  broken = (await buildSite(REPOSITORY, site)).broken;
+  ({ broken, undrawn } = await buildSite(REPOSITORY, site));
   for (const entry of readdirSync(site, { recursive: true, withFileTypes: true })) {
     if (!entry.isFile()) continue;
     const path = join(entry.parentPath, entry.name);
@@ -49,6 +52,33 @@ test('every address in it is relative, and leads to a file and a place in it', (
     }
   }
   expect(wrong).toEqual([]);
+});
+
+test('its diagrams are drawn: a box for each state, an arrow for each way, and the text beside them', () => {
+  expect(undrawn).toEqual([]);
+  const [overview = ''] = /<figure>[\s\S]*?<\/figure>/.exec(files.get('reference/states.html') ?? '') ?? [];
+  const source = fencesOf(readFileSync(join(REPOSITORY, 'docs/reference/states.md'), 'utf8'))[0]?.text ?? '';
+  const ways = [...source.matchAll(/^ *(\S+) --> (\w+)/gm)].map(([, from, to]) => `${from} ${to}`);
+  const states = new Set(ways.flatMap((way) => way.split(' ')).filter((state) => state !== '[*]'));
+  expect(states.size).toBeGreaterThan(10);
+  expect(overview.match(/<rect class="state"/g)).toHaveLength(states.size);
+  expect(overview.match(/<path class="way"/g)).toHaveLength(new Set(ways).size);
+  for (const state of states)
+    expect(overview.slice(0, overview.indexOf('</svg>'))).toContain(
+      `>${state === 'anywhere' ? 'from anywhere' : state}<`,
+    );
+  expect(overview).toContain('stateDiagram-v2');
+});
+
+test.each([
+  ['flowchart LR', 'flowchart LR'],
+  ['stateDiagram-v2\n  a --> b\n  note right of a : no', 'note right of a : no'],
+  ['stateDiagram-v2\n  state a {\n    b --> c', 'state a { without its }'],
+])('a diagram that cannot be drawn is shown as code, and the build says of which line: %s', async (source, line) => {
+  const text = `# Page\n\n\`\`\`mermaid\n${source}\n\`\`\`\n`;
+  const { drawn, unread } = await drawDiagrams(text);
+  expect(unread).toEqual([line]);
+  expect(readMarkdown(text, (href) => href, drawn).html).toMatch(/<pre><code>/);
 });
 
 test('nothing is loaded from elsewhere', () => {

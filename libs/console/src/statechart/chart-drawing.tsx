@@ -4,6 +4,7 @@ import { useMemo } from 'preact/hooks';
 import { around, type ChartIndex } from './chart.ts';
 import type { ChartStep } from './chart-path.ts';
 import { drawnFor, edgeFor } from './chart-view.ts';
+import { roundedWay } from './edge-way.ts';
 import type { Drawing, PlacedEdge, PlacedNode } from './layout.ts';
 
 interface Marks {
@@ -100,7 +101,7 @@ function EdgeLine({ placed, kind }: { readonly placed: PlacedEdge; readonly kind
   return (
     <g class={`edge ${kind}`} data-edge={edge.id}>
       <title>{edge.reasons.join('\n')}</title>
-      <path d={rounded(points)} marker-end={`url(#arrow-${kind})`} />
+      <path d={roundedWay(points)} marker-end={`url(#arrow-${kind})`} />
       {label && (
         <text x={label.x + 2} y={label.y + 11}>
           {label.text}
@@ -108,37 +109,6 @@ function EdgeLine({ placed, kind }: { readonly placed: PlacedEdge; readonly kind
       )}
     </g>
   );
-}
-
-const CORNER_PX = 6;
-
-/** A way with its corners cut, so that crossing ways can be told apart. */
-function rounded(points: PlacedEdge['points']): string {
-  const [first, ...rest] = points;
-  if (!first) return '';
-  let drawn = `M${first[0]} ${first[1]}`;
-  let from = first;
-  for (const [at, to] of rest.entries()) {
-    const next = rest[at + 1];
-    if (!next) {
-      drawn += `L${to[0]} ${to[1]}`;
-      break;
-    }
-    const before = toward(to, from);
-    const after = toward(to, next);
-    drawn += `L${before[0]} ${before[1]}Q${to[0]} ${to[1]} ${after[0]} ${after[1]}`;
-    from = to;
-  }
-  return drawn;
-}
-
-type Point = readonly [x: number, y: number];
-
-function toward(corner: Point, other: Point): Point {
-  const [dx, dy] = [other[0] - corner[0], other[1] - corner[1]];
-  const length = Math.hypot(dx, dy);
-  const cut = Math.min(CORNER_PX, length / 2);
-  return length === 0 ? corner : [corner[0] + (dx / length) * cut, corner[1] + (dy / length) * cut];
 }
 
 function kindOf({ last, taken }: Marks, { edge }: PlacedEdge): 'plain' | 'taken' | 'last' {

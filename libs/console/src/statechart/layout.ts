@@ -30,14 +30,23 @@ export interface Drawing {
 const STATE_CHAR_PX = 7.3;
 const LABEL_CHAR_PX = 6;
 const LABEL_MAX_CHARS = 28;
+/** From one line of such a label to the next. */
+export const LABEL_LINE_PX = 14;
+
+/** What is written beside an arrow; it may have several lines. */
+export type EdgeWords = (edge: ViewEdge) => string;
 
 /** Asks for a layout. @throws what the layouter throws for a view that it cannot lay out. */
-export async function layOut(elk: Pick<ELK, 'layout'>, view: ChartView): Promise<Drawing> {
-  return drawingOf(view, await elk.layout(elkGraph(view)));
+export async function layOut(
+  elk: Pick<ELK, 'layout'>,
+  view: ChartView,
+  words: EdgeWords = edgeLabel,
+): Promise<Drawing> {
+  return drawingOf(view, await elk.layout(elkGraph(view, words)));
 }
 
 /** What elk is asked. */
-export function elkGraph(view: ChartView): ElkNode {
+export function elkGraph(view: ChartView, words: EdgeWords = edgeLabel): ElkNode {
   return {
     id: 'chart',
     layoutOptions: {
@@ -59,7 +68,7 @@ export function elkGraph(view: ChartView): ElkNode {
       'elk.layered.nodePlacement.strategy': 'NETWORK_SIMPLEX',
     },
     children: view.nodes.map(elkNode),
-    edges: view.edges.map(elkEdge),
+    edges: view.edges.map((edge) => elkEdge(edge, words(edge))),
   };
 }
 
@@ -87,13 +96,15 @@ function elkNode(node: ViewNode): ElkNode {
   };
 }
 
-function elkEdge(edge: ViewEdge): ElkExtendedEdge {
-  const text = edgeLabel(edge);
+function elkEdge(edge: ViewEdge, text: string): ElkExtendedEdge {
+  const lines = text.split('\n');
+  const longest = Math.max(...lines.map(({ length }) => length));
+  const size = { width: Math.round(longest * LABEL_CHAR_PX) + 4, height: lines.length * LABEL_LINE_PX };
   return {
     id: edge.id,
     sources: [edge.from],
     targets: [edge.to],
-    ...(text === '' ? {} : { labels: [{ text, width: Math.round(text.length * LABEL_CHAR_PX) + 4, height: 14 }] }),
+    ...(text === '' ? {} : { labels: [{ text, ...size }] }),
   };
 }
 
