@@ -1,5 +1,5 @@
 /** `cox tools`: which tools are announced, who serves them, versions side by side, other tenants, and taking one back. */
-import { subjects } from '@coxswain/protocol';
+import { subjects, TOOL_LIVENESS } from '@coxswain/protocol';
 import { expect, test } from 'vitest';
 import { anything, type CalledTool, calledTools, calls, done, textOf, waiting } from './kit/called-tools.ts';
 import { type Child, cox } from './kit/child.ts';
@@ -145,12 +145,19 @@ test('where nobody serves what is announced the listing says so, and what to do'
   const announcement = { v: 1, since: '2026-01-01T00:00:00.000Z', name, description: 'x', input_schema: {}, traits };
   await fixture.bus.publish(subjects.toolAnnouncement('default', name), JSON.stringify(announcement));
   const beat = { v: 1, state: 'serving', since: announcement.since, digest: '00000000', running: 0 };
-  const said = await until('the listing to say so', async () => {
-    await fixture.bus.publish(subjects.toolBeat('default', name, 'x'), JSON.stringify(beat));
-    const { stdout } = await coxTools();
-    return /nobody serves the announced version/.test(stdout) ? stdout : null;
-  });
-  expect(said).toContain('start one again');
+  const beats = setInterval(
+    () => void fixture.bus.publish(subjects.toolBeat('default', name, 'x'), JSON.stringify(beat)),
+    TOOL_LIVENESS.beatMs,
+  );
+  try {
+    const said = await until('the listing to say so', async () => {
+      const { stdout } = await coxTools();
+      return /nobody serves the announced version/.test(stdout) ? stdout : null;
+    });
+    expect(said).toContain('start one again');
+  } finally {
+    clearInterval(beats);
+  }
 });
 
 test('a tool belongs to the tenant that it is served for', async () => {

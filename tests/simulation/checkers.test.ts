@@ -9,7 +9,7 @@ let sound: SoundEvidence;
 
 beforeAll(async () => {
   sound = await SoundEvidence.of(40);
-}, 60_000);
+}, 240_000);
 
 const CASES: readonly Case[] = [
   ['runs', 'a turn ends twice', (sound) => sound.changed('turn_end', twice)],

@@ -24,7 +24,7 @@ beforeAll(async () => {
       if (n !== undefined) copies.push({ journal, evidence, n });
     }
   }
-}, 60_000);
+}, 240_000);
 
 const found = async ({ journal, evidence }: Pick<Copied, 'journal' | 'evidence'>) => await checkCopy(journal, evidence);
 
