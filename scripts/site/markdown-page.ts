@@ -66,6 +66,9 @@ export function readMarkdown(
         const away = /^[a-z]+:/.test(href) ? ' rel="noreferrer"' : '';
         return `<a href="${escaped(link(href))}"${away}>${this.parser.parseInline(tokens)}</a>`;
       },
+      image({ href, text: alt }) {
+        return `<img src="${escaped(link(href))}" alt="${escaped(alt)}">`;
+      },
       code({ text: code, lang }) {
         const svg = diagrams.get(code);
         return svg ? figure(svg, headings.at(-1)?.text ?? '', code) : codeBlock(code, lang ?? '');

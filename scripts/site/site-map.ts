@@ -1,6 +1,6 @@
 /** What the site has: which pages stand in its navigation, and where in it a file of the repository is found. */
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
-import { join, posix } from 'node:path';
+import { extname, join, posix } from 'node:path';
 
 /** A part of the navigation. */
 export interface NavigationGroup {
@@ -55,19 +55,25 @@ function markdownIn(repository: string, folder: string): string[] {
 }
 
 /** What is at a path of the repository. */
-export type Kind = 'page' | 'source' | 'folder' | 'folder with a page';
+export type Kind = 'page' | 'picture' | 'source' | 'folder' | 'folder with a page';
+
+const KIND_BY_ENDING: ReadonlyMap<string, Kind> = new Map([
+  ['.md', 'page'],
+  ['.png', 'picture'],
+]);
 
 /** @returns null where nothing is there. */
 export function kindOf(repository: string, path: string): Kind | null {
   const full = join(repository, path);
   if (!existsSync(full)) return null;
-  if (!statSync(full).isDirectory()) return path.endsWith('.md') ? 'page' : 'source';
+  if (!statSync(full).isDirectory()) return KIND_BY_ENDING.get(extname(path)) ?? 'source';
   return existsSync(join(full, 'README.md')) ? 'folder with a page' : 'folder';
 }
 
 /** Where a file or folder of the repository is in the site. */
 export function addressOf(path: string, kind: Kind): string {
   const inSite = path.startsWith('docs/') ? path.slice('docs/'.length) : posix.join('repository', path);
+  if (kind === 'picture') return inSite;
   if (kind === 'source') return `${inSite}.html`;
   if (kind !== 'page') return posix.join(inSite, 'index.html');
   return inSite.replace(/(^|\/)README\.md$/, '$1index.md').replace(/\.md$/, '.html');

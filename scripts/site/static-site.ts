@@ -44,6 +44,10 @@ export async function buildSite(repository: string, folder: string): Promise<Bui
     const current = path;
     const kind = kindOf(repository, current) as Kind;
     const address = addressOf(current, kind);
+    if (kind === 'picture') {
+      await cp(join(repository, current), join(folder, address));
+      continue;
+    }
     const link = (href: string): string => {
       if (/^[a-z]+:|^#/.test(href)) return href;
       const [file = '', anchor] = href.split('#');

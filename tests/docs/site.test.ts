@@ -70,6 +70,18 @@ test('its diagrams are drawn: a box for each state, an arrow for each way, and t
   expect(overview).toContain('stateDiagram-v2');
 });
 
+test('its pictures are in it, each with words for who does not see it', () => {
+  const shown = html().flatMap(([path, text]) =>
+    [...text.matchAll(/<img src="([^"]*)" alt="([^"]*)">/g)].map(([, src = '', alt]) => ({
+      there: files.has(posix.join(dirname(path), src)),
+      alt,
+    })),
+  );
+  expect(shown.length).toBeGreaterThan(2);
+  for (const { there, alt } of shown)
+    expect({ there, alt }).toEqual({ there: true, alt: expect.stringMatching(/\w{3}/) });
+});
+
 test.each([
   ['flowchart LR', 'flowchart LR'],
   ['stateDiagram-v2\n  a --> b\n  note right of a : no', 'note right of a : no'],

@@ -342,6 +342,29 @@ describe('afterwards', () => {
     expect(replay).toMatchObject({ code: 0, stdout: expect.stringMatching(/^byte-identical/) });
   });
 
+  test('diff and replay name the file that holds no whole journal', async () => {
+    await bed.run(['run', 'go', '--id', 'torn', ...model('quick')]);
+    const { stdout: exported } = await bed.run(['export', 'torn']);
+    const whole = await bed.file('whole.jsonl', exported);
+    const second = exported.indexOf('\n') + 1;
+    const torn = await bed.file('torn.jsonl', exported.slice(0, second + 200));
+    const foreign = await bed.file('foreign.jsonl', '{"a":1}\n');
+    const empty = await bed.file('empty.jsonl', '');
+    for (const [file, says] of [
+      [torn, 'is cut off after record 1'],
+      [foreign, 'is no export of a session: it begins with no record'],
+      [empty, 'is no export of a session: it holds no record'],
+    ] as const) {
+      const diff = await bed.run(['diff', whole, file]);
+      expect(diff).toMatchObject({ code: 1, stdout: '', stderr: expect.stringContaining(`${file} ${says}`) });
+      expect(diff.stderr).toContain('export_line_invalid');
+    }
+    expect(await bed.run(['replay', empty])).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining(`${empty} is no export of a session: it holds no record`),
+    });
+  });
+
   test('replay names the record that only a later release can read, in a file and on the bus', async () => {
     await bed.run(['run', 'go', '--id', 'later', ...model('quick')]);
     const { stdout: exported } = await bed.run(['export', 'later']);

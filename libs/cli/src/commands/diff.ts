@@ -2,10 +2,11 @@
 
 import { printable } from '@coxswain/client';
 import type { Json } from '@coxswain/protocol';
-import { type Difference, diffJournals, type JournalDiff, readRecord } from '@coxswain/session';
+import { type Difference, diffJournals, type JournalDiff } from '@coxswain/session';
 import { withBus } from '../instance/open-bus.ts';
-import { CliError, EXIT, type ExitCode, usageError } from '../line/cli-error.ts';
+import { EXIT, type ExitCode, usageError } from '../line/cli-error.ts';
 import type { CommandRun, Invocation } from '../line/command-spec.ts';
+import { exportedRecords } from '../run/exported-records.ts';
 import { journalSource, type OpenJournal } from '../run/journal-source.ts';
 import { counted } from '../terminal/counted.ts';
 import { standardStreams } from '../terminal/streams.ts';
@@ -25,21 +26,14 @@ export const run: CommandRun = async (invocation) => {
   );
 };
 
-async function tell({ flags, args }: Invocation, a: OpenJournal, b: OpenJournal): Promise<ExitCode> {
+async function tell({ flags }: Invocation, a: OpenJournal, b: OpenJournal): Promise<ExitCode> {
   const diff = await diffJournals(recordsOf(a), recordsOf(b));
-  const empty = [diff.a, diff.b].findIndex(({ records }) => records === 0);
-  if (empty >= 0)
-    throw new CliError(
-      EXIT.error,
-      'record_unreadable',
-      `record_unreadable: ${args[empty]} holds no record; give a session, or a file that cox export has written`,
-    );
   standardStreams.out(flags.on('json') ? `${JSON.stringify({ type: 'journal_diff', ...diff })}\n` : forPeople(diff));
   return diff.first === null ? EXIT.ok : EXIT.error;
 }
 
-async function* recordsOf({ records, blobs }: OpenJournal) {
-  for await (const bytes of records) yield readRecord(bytes, blobs);
+async function* recordsOf(journal: OpenJournal) {
+  for await (const { record } of exportedRecords(journal)) yield record;
 }
 
 function forPeople({ a, b, first, differences, more }: JournalDiff): string {

@@ -1,8 +1,9 @@
 /** `cox replay`. */
 
+import { ExportLineInvalidError } from '@coxswain/protocol';
 import { replayJournal } from '@coxswain/session';
 import { withBus } from '../instance/open-bus.ts';
-import { CliError, EXIT, type ExitCode } from '../line/cli-error.ts';
+import { EXIT, type ExitCode } from '../line/cli-error.ts';
 import type { CommandRun, Invocation } from '../line/command-spec.ts';
 import { journalSource, type OpenJournal } from '../run/journal-source.ts';
 import { counted } from '../terminal/counted.ts';
@@ -15,10 +16,10 @@ export const run: CommandRun = async (invocation) => {
   return withBus(invocation, false, async (bus) => tell(invocation, await source.open(bus.client)));
 };
 
-async function tell({ flags }: Invocation, { records: bytes, blobs }: OpenJournal): Promise<ExitCode> {
+async function tell({ flags }: Invocation, { name, records: bytes, blobs }: OpenJournal): Promise<ExitCode> {
   try {
     const { records, sessionId } = await replayJournal(bytes, blobs);
-    if (records === 0) throw new CliError(EXIT.error, 'record_unreadable', 'record_unreadable: it holds no record');
+    if (records === 0) throw new ExportLineInvalidError(`${name} is no export of a session: it holds no record`);
     if (flags.on('json')) {
       standardStreams.out(
         `${JSON.stringify({ type: 'replayed', session_id: sessionId, records, byte_identical: true })}\n`,
