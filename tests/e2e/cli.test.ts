@@ -114,6 +114,26 @@ describe('cox run', () => {
     expect({ code, stdout }).toEqual({ code: 0, stdout: 'again\n' });
   });
 
+  test('goes on with it on another model, and in another mode of its persona', async () => {
+    const persona = await bed.file(
+      'modal.yaml',
+      'name: modal\nprompt: You work.\nmodes:\n  plan: { prompt: You plan. }\n  build: { prompt: You build. }\n',
+    );
+    await bed.run(['run', 'one', '--id', 'changes', '--persona', persona, '--persona-mode', 'plan', ...model('quick')]);
+    const more = await bed.file('other-model.yaml', 'turns: [{ text: from the other one }, { text: from it again }]\n');
+    const other = ['--model', `scripted/${more}`, '--persona-mode', 'build'];
+    const changed = await bed.run(['run', 'two', '--session', 'changes', ...other]);
+    expect(changed).toMatchObject({ code: 0, stdout: 'from the other one\n' });
+    // What was chosen stays, and COX_MODEL is for sessions that begin.
+    const stays = await bed.run(['run', 'three', '--session', 'changes'], { env: { COX_MODEL: 'nowhere/at-all' } });
+    expect(stays).toMatchObject({ code: 0, stdout: 'from it again\n' });
+    const shown = await bed.run(['show', 'changes']);
+    expect(shown.stdout).toMatch(/other-model\.yaml/);
+    const refused = await bed.run(['run', 'four', '--session', 'changes', '--persona-mode', 'none-such']);
+    expect(refused.code).toBe(1);
+    expect(refused.stderr).toMatch(/plan/);
+  });
+
   test('exits 1 when the run fails, saying why', async () => {
     const { code, stderr } = await bed.run(['run', 'go', ...model('nothing-there')]);
     expect(code).toBe(1);

@@ -62,7 +62,10 @@ const RUNNING = {
   model: { value: 'PROVIDER/NAME', help: 'Which model (COX_MODEL)' },
   'base-url': { value: 'URL', help: 'Where the provider is reached' },
   id: { value: 'ID', help: 'The new session’s id (a random one)' },
-  session: { value: 'ID', help: 'Go on with a session that has ended' },
+  session: {
+    value: 'ID',
+    help: 'Go on with a session that has ended; with --model, --base-url and --persona-mode from here on',
+  },
   root: { value: 'DIR', help: 'The folder that its tools may touch (the current one)' },
   mcp: { value: 'FILE', help: 'MCP servers: a JSON file with mcpServers' },
   allow: { value: 'GLOB', help: 'Tools that run without asking; rules hold in the order given', repeatable: true },

@@ -11,11 +11,12 @@ import { leaveRunning } from '../instance/leave-running.ts';
 import { type OpenBus, withBus } from '../instance/open-bus.ts';
 import { pastedCommand } from '../instance/pasted-command.ts';
 import { findSession } from '../instance/resolve-session.ts';
+import { typedIn } from '../instance/state-dir.ts';
 import { CliError, EXIT, type ExitCode, usageError } from '../line/cli-error.ts';
 import type { Invocation } from '../line/command-spec.ts';
 import { namedSteeringFile } from '../steering-file/steer-from-file.ts';
 import { standardStreams } from '../terminal/streams.ts';
-import { sessionIdOf, startBody } from './start-body.ts';
+import { baseUrlOf, modelOf, sessionIdOf, startBody } from './start-body.ts';
 import { takePart } from './take-part.ts';
 
 const ACCEPTED_WITHIN_MS = 20_000;
@@ -23,7 +24,7 @@ const SENDING = { wait: 'accepted', timeoutMs: ACCEPTED_WITHIN_MS } as const;
 
 /** What a session is set up with cannot be changed by a later prompt. */
 const ONLY_AT_THE_START = [
-  ...['persona', 'persona-mode', 'crew', 'model', 'base-url', 'id', 'root', 'mcp', 'allow', 'ask', 'deny'],
+  ...['persona', 'crew', 'id', 'root', 'mcp', 'allow', 'ask', 'deny'],
   ...['max-turns', 'max-tokens', 'max-usd', 'max-time'],
 ];
 
@@ -66,9 +67,14 @@ async function prepare(invocation: Invocation, prompt: string): Promise<(bus: Op
   if (misplaced !== undefined) {
     throw usageError(`--${misplaced} belongs to the start of a session; --session goes on with one as it was set up`);
   }
+  // COX_MODEL is for sessions that begin: this one has its model, unless the line itself says another.
+  const model = modelOf(flags.text('model'), typedIn(invocation.env));
+  const baseUrl = baseUrlOf(flags.text('base-url'));
+  const mode = flags.text('persona-mode');
   return async (bus) => {
     const session = await findSession(bus.client, goOn);
-    return { session, sent: await session.prompt(prompt, { id, ...SENDING, signal: bus.gone }) };
+    const sent = await session.prompt(prompt, { model, baseUrl, mode, id, ...SENDING, signal: bus.gone });
+    return { session, sent };
   };
 }
 
