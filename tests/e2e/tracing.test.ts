@@ -4,10 +4,10 @@ import { afterAll, afterEach, expect, test } from 'vitest';
 import { WebSocket } from 'ws';
 import { startBus, type TestBus } from './kit/bus.ts';
 import { calls, done } from './kit/called-tools.ts';
-import { Child, COX_MAIN } from './kit/child.ts';
+import { Child, COX_MAIN, cox } from './kit/child.ts';
 import { startGateway } from './kit/gateway.ts';
 import { endOf, eventOf } from './kit/journal.ts';
-import { type OtlpReceiver, startOtlpReceiver, treeLines } from './kit/otlp-receiver.ts';
+import { type OtlpReceiver, spansIn, startOtlpReceiver, treeLines } from './kit/otlp-receiver.ts';
 import { openSocket } from './kit/page-socket.ts';
 import { personaModule } from './kit/persona-service.ts';
 import { removeScratch } from './kit/scratch.ts';
@@ -112,10 +112,9 @@ sessions: invoke_agent worker
       personas: serve_step worker
 `;
 
-test('the trace of a run whose host was killed in the middle is one tree, made by both hosts', async () => {
-  const all = await traced();
-  const { bus, collector, env } = all;
-  const first = await hostOf(all, { COX_HOST_NAME: 'one' });
+/** A served persona whose tool waits until it is let go on, and a session of it that has come so far. */
+async function waitsInTool(all: Traced, first: Child) {
+  const { bus, env } = all;
   const definition = { name: 'worker', model: await scripted([calls('wait'), done]), permissions: ALLOW };
   const tools = `[defineTool({ name: 'wait', description: 'Waits.', schema: z.object({}),
     run: async (_, { signal }) => { note('runs'); await opened(signal); return 'done'; } })]`;
@@ -126,6 +125,14 @@ test('the trace of a run whose host was killed in the middle is one tree, made b
   await first.says(/"persona":"worker".*a persona is announced/);
   await bus.command('killed', 'start', { prompt: 'Go.', persona: 'worker', trace: TRACEPARENT });
   await until('the tool to run', async () => (await log()).includes('runs'));
+  return open;
+}
+
+test('the trace of a run whose host was killed in the middle is one tree, made by both hosts', async () => {
+  const all = await traced();
+  const { bus, collector } = all;
+  const first = await hostOf(all, { COX_HOST_NAME: 'one' });
+  const open = await waitsInTool(all, first);
   // What a host has ended and not sent yet goes down with it.
   await until('what has ended was sent', () =>
     ['provision', 'chat', 'serve_step'].every((what) => collector.spans.some(({ name }) => name.startsWith(what))),
@@ -145,6 +152,38 @@ test('the trace of a run whose host was killed in the middle is one tree, made b
   expect(spans).toHaveLength(TREE.trim().split('\n').length);
   // The killed host's, the other's, the worker's.
   expect(new Set(spans.map(({ instance }) => instance)).size).toBe(3);
+}, 120_000);
+
+test('what a killed host had ended and not sent is missing in the collector, and in cox trace it is not', async () => {
+  const all = await traced();
+  const { bus, collector } = all;
+  // Nothing of it is received as long as it lives: nobody listens there.
+  const first = await hostOf(all, { COX_HOST_NAME: 'one', OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:9' });
+  const open = await waitsInTool(all, first);
+  await first.kill();
+  await hostOf(all, { COX_HOST_NAME: 'two' });
+  await eventOf(bus, 'killed', 'owned');
+  await open();
+  await endOf(bus, 'killed');
+  await runEnded(all);
+  const linesOfTree = TREE.trim().split('\n').length;
+  const spans = await until('all but the two was received', () => {
+    const found = collector.spans.filter(({ traceId }) => traceId === CALLER.traceId);
+    return found.length >= linesOfTree - 2 ? found : null;
+  });
+  const named = (prefix: string) => spans.filter(({ name }) => name.startsWith(prefix));
+  expect(spans).toHaveLength(linesOfTree - 2);
+  expect(named('provision')).toEqual([]);
+  expect(named('chat')).toHaveLength(1);
+  // The first step that was served stands below an answer that nobody has sent.
+  const known = new Set([CALLER.spanId, ...spans.map(({ spanId }) => spanId)]);
+  const orphans = spans.filter(({ parentSpanId }) => !known.has(parentSpanId ?? ''));
+  expect(orphans.map(({ name }) => name)).toEqual(['serve_step worker']);
+
+  const printed = await cox(['trace', 'killed', '--nats', bus.natsUrl, '--json']);
+  const told = printed.lines.flatMap(spansIn);
+  expect(told.filter(({ name }) => name === 'provision')).toHaveLength(1);
+  expect(told.find(({ spanId }) => spanId === orphans[0]?.parentSpanId)?.name).toMatch(/^chat/);
 }, 120_000);
 
 test('a command over a WebSocket stands below its own traceparent, else below that of the socket', async () => {
