@@ -121,10 +121,17 @@ export function settlement(state: SessionState): Input | null {
   return null;
 }
 
+/** Two personas have a session in turn: with the surroundings of one, those of the other. */
+function ofPersona(around: Surroundings, persona: string | undefined): Surroundings {
+  return persona === 'tester' ? { ...around, persona, handoffs: ['coder'] } : { ...around, persona: 'coder' };
+}
+
 function provisionMoves(state: SessionState, around: Surroundings): Named[] {
-  if (!state.context.provision) return [];
+  const { provision, pinned } = state.context;
+  if (!provision) return [];
   return [
-    ['work', 'provisioned', provisioned(around)],
+    // Whoever has the session keeps it: a persona changes by a hand-off alone.
+    ['work', 'provisioned', provisioned(ofPersona(around, pinned?.persona))],
     ['trouble', 'not provisioned', notProvisioned()],
     ['trouble', 'provisioning broken off', notProvisioned('cancelled')],
   ];
@@ -183,11 +190,10 @@ function compactionMoves(state: SessionState): Named[] {
   ];
 }
 
-/** What becomes of a hand-off: two personas have the session in turn. */
 function handoffMoves({ context }: SessionState, around: Surroundings, id: string): Named[] {
-  const [persona, other] = context.pinned?.persona === 'tester' ? ['coder', 'tester'] : ['tester', 'coder'];
+  const to = context.pinned?.persona === 'tester' ? 'coder' : 'tester';
   return [
-    ['work', `${id} brings another persona`, tookOver(id, { ...around, persona, handoffs: [other as string] })],
+    ['work', `${id} brings another persona`, tookOver(id, ofPersona(around, to))],
     ['work', `${id} finds nobody`, notTakenOver(id)],
     ['trouble', `${id} is broken off`, notTakenOver(id, 'cancelled')],
   ];
