@@ -268,7 +268,7 @@ function runCalls(context: SessionContext): SessionEvent | null {
     if (refusal) return ended(toStart, 'error', refusal.text, { detail: { code: refusal.code } });
     const emitted = emitsHandoff(context, toStart);
     if (emitted) return emitted;
-    if (toStart.handoff === 'emitted' && q.isHooked(context, 'OnHandoffEmitted'))
+    if (toStart.handoff === 'emitted' && (q.isHooked(context, 'OnHandoffEmitted') || q.isConsulted(context, toStart)))
       return consultHandoff(context, toStart);
     const { call_id, tool, args } = toStart;
     return { type: 'call_started', call_id, tool, args, effect_id: effectId(context) };

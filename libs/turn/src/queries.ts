@@ -204,6 +204,11 @@ export function isAsking(context: SessionContext): boolean {
   return context.consult?.effect_id.startsWith(`${context.n}-`) === true;
 }
 
+/** Whether hooks are being asked about a call. Who was asked is waited for, whatever has become of the table. */
+export function isConsulted({ consult }: SessionContext, { call_id }: Pick<CallRow, 'call_id'>): boolean {
+  return consult?.call_id === call_id;
+}
+
 /** What every payload has. */
 export function payloadHead(context: SessionContext, point: HookPoint): JsonObject {
   return {

@@ -116,6 +116,16 @@ export const turnSetup = setup({
     lets_hand_off: ({ context, event }: Args) =>
       (event as On<'consult_ended'>).point === 'OnHandoffEmitted' &&
       q.callRow(context, callOf(event) ?? '')?.status !== 'ended',
+    // Nobody is left to ask about a hand-off that was told in an earlier record.
+    frees_hand_off: ({ context, event }: Args) => {
+      const row = q.nextToStart(context);
+      const { table } = event as On<'hooks_changed'>;
+      return (
+        row?.handoff === 'emitted' &&
+        !q.isConsulted(context, row) &&
+        !q.isHooked({ ...context, hooks: table }, 'OnHandoffEmitted')
+      );
+    },
     goes_on_without: ({ context, event }: Args) => q.goesOnWithout(context, callOf(event) ?? ''),
     makes_room: ({ context, event }: Args) => q.makesRoom(context, callOf(event) ?? ''),
     is_last_and_starts: (args: Args) => isLastDecision(args) && starts(args),

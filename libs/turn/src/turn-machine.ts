@@ -251,6 +251,7 @@ export const turnMachine = turnSetup.createMachine({
             call_ended: [to('post_tool_dispatch', 'completes_batch'), to('dispatching', 'makes_room'), evolves],
             // Something was waited for, so the seam comes once more before the call begins.
             consult_ended: [to('dispatching', 'lets_hand_off'), evolves],
+            hooks_changed: [to('dispatching', 'frees_hand_off'), evolves],
           },
         },
         post_tool_dispatch: {

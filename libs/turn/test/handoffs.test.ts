@@ -16,6 +16,7 @@ import {
   handoff,
   hook,
   hooksCancelled,
+  hooksChanged,
   hooksSaid,
   later,
   type Move,
@@ -264,6 +265,24 @@ describe('is kept from happening', () => {
         'call_started h',
       )
       .thenCount('handoff_emitted', 1);
+  });
+
+  test('not before who was asked has answered, whatever becomes of the table of hooks', () => {
+    given(running(watched), asked(handoff('h')))
+      .when(hooksChanged([]))
+      .thenJournal('hooks_changed')
+      .when(hooksSaid({ deny: 'not today' }))
+      .thenEvent('call_ended', { status: 'denied' })
+      .thenNever('call_started');
+  });
+
+  test('not by hooks that went before they could be asked: the stop seam comes once more, and the call begins', () => {
+    const guard = hook('user_prompt_submit', 'guard');
+    given(running({ ...watched, hooks: [...(watched.hooks ?? []), guard] }), hooksSaid(undefined))
+      .when(steered('s1'), asked(handoff('h')))
+      .thenEffects('consult user_prompt_submit')
+      .when(hooksChanged([guard]))
+      .thenJournal('hooks_changed', 'loop_checkpoint pre_tool_dispatch', 'call_started h');
   });
 
   test('by an interrupt that comes while hooks are asked', () => {

@@ -263,13 +263,14 @@ export const RULES: Readonly<Record<string, Rule>> = {
 
   'what a seam delivers is what its row of the catalogue drains, first in first out, and is said at once': (
     journal,
+    { steering },
   ) => {
     const broken: string[] = [];
-    const waiting: { id: string; mode: Mode }[] = [];
+    const waiting: { id: string; mode: Mode; preempts: boolean }[] = [];
     for (const { n, events } of journal) {
       for (const [index, event] of events.entries()) {
         if (event.type === 'steering_received' || (event.type === 'reminder_injected' && !event.direct))
-          waiting.push({ id: event.command_id, mode: event.mode });
+          waiting.push({ id: event.command_id, mode: event.mode, preempts: event.preempt === true });
         if (event.type === 'control_outcome' && event.status === 'revoked') drop(waiting, event.target);
         if (event.type === 'injection_collapsed') {
           const newer = waiting.find(({ id }) => id === event.into);
@@ -281,9 +282,14 @@ export const RULES: Readonly<Record<string, Rule>> = {
         }
         if (event.type === 'injection_blocked') drop(waiting, event.command_id);
         if (event.type !== 'loop_checkpoint') continue;
-        const matching = waiting.filter(({ mode }) => SEAMS[event.kind].drains.includes(mode)).map(({ id }) => id);
+        const due = waiting.filter(({ mode }) => SEAMS[event.kind].drains.includes(mode));
         const { delivered_ids: ids } = event;
-        if (ids.length !== event.delivered || ids.some((id, i) => matching[i] !== id)) broken.push(place({ n, event }));
+        const interrupt = due.find(({ mode }) => mode === 'interrupt_immediate')?.id;
+        // One message to a request: once it has one, what does not wait still goes in, behind nothing but interrupts.
+        const hurries = steering === 'one_at_a_time' && due.some(({ preempts }) => preempts) && ids[0] === interrupt;
+        const matching = due.map(({ id }) => id);
+        const isFirst = hurries ? ids.length === 1 : ids.every((id, i) => matching[i] === id);
+        if (ids.length !== event.delivered || !isFirst) broken.push(place({ n, event }));
         for (const id of ids) drop(waiting, id);
         const said = events
           .slice(index + 1)

@@ -257,6 +257,10 @@ const WORLDS: Readonly<Record<string, World>> = {
     ),
     turns: 2,
   },
+  'hand-offs whose hooks go before they are asked': {
+    around: { handoffs: ['tester'], hooks: [hook('OnHandoffEmitted'), hook('user_prompt_submit')] },
+    happens: only('asks handoff', 'steer finish_step', 'hooks say .*', 'hooks change'),
+  },
   'a time budget': { around: { budgets: { wall_time_ms: 1_000 } }, happens: only('timer fires') },
   'a budget': {
     around: {
