@@ -50,12 +50,13 @@ function refusals(journal: Journal, { history, stored }: Evidence): string[] {
   const until = consumedUntil(journal, { history, stored });
   const known = new Set(journal.records.flatMap(({ input }) => (input.type === 'command' ? [input.command_id] : [])));
   const by = tombstoneOf(session, { stored })?.reason;
+  const sent = history.of('sent').flatMap(({ command }) => (command.session === session ? [command] : []));
+  // Of what was sent before, too, an answer may be to that.
+  const early = new Set(sent.flatMap(({ seq, commandId }) => (seq <= until ? [commandId] : [])));
   const late = new Set(
-    history
-      .of('sent')
-      .flatMap(({ command: { session: of, seq, commandId } }) =>
-        of === session && seq > until && !known.has(commandId) && commandId !== by ? [commandId] : [],
-      ),
+    sent.flatMap(({ commandId }) =>
+      !early.has(commandId) && !known.has(commandId) && commandId !== by ? [commandId] : [],
+    ),
   );
   return history
     .of('receipt')
