@@ -40,6 +40,7 @@ export class HostLink {
   readonly #line: HostLine;
   readonly #lag: Random;
   #handlers: InboxHandlers | null = null;
+  #partitions: readonly number[] | undefined;
   readonly #swallowedUntilMs = new Map<string, number>();
 
   constructor(bus: SimBus, name: string) {
@@ -56,9 +57,9 @@ export class HostLink {
     await this.#inbox.close();
   }
 
-  /** The inbox is asked for again. */
+  /** The inbox is asked for again, with the partitions that the host has by now. */
   async regainInbox(): Promise<void> {
-    if (this.#handlers && !this.isDead) await this.#inbox.open(this.#wired(this.#handlers));
+    if (this.#handlers && !this.isDead) await this.#inbox.open(this.#wired(this.#handlers), this.#partitions);
   }
 
   readonly journal: Journal = {
@@ -73,6 +74,7 @@ export class HostLink {
     incarnation: { stream: '', created: '' },
     open: async (handlers, partitions) => {
       this.#handlers = handlers;
+      this.#partitions = partitions;
       await this.#ask(() => this.#inbox.open(this.#wired(handlers), partitions));
     },
     read: (ref, afterSeq, untilSeq) =>

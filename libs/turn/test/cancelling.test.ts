@@ -314,7 +314,7 @@ describe('cancel_call', () => {
         result: {
           content: [
             { type: 'text', text: 'Cancelled by the host.' },
-            { type: 'text', text: 'result of a' },
+            { type: 'text', text: 'nobody knows of a' },
           ],
           is_error: true,
         },

@@ -251,12 +251,10 @@ export const RULES: Readonly<Record<string, Rule>> = {
         if (event.type === 'hooks_changed') table = event.table;
         if (event.type !== 'call_ended' || !watched(event.tool)) return [];
         const shows = event.result.content.some((part) => part.type === 'text' && part.text.startsWith('result of'));
-        // That nobody knows whether it took effect is the host's own word, said also where the run is ended.
-        const isOurs = event.status === 'interrupted' && event.result.content.length > 1;
         const seen = events
           .slice(0, index)
           .some((other) => other.type === 'hook_returned' && other.call_id === event.call_id);
-        return shows && !seen && !isOurs ? [place({ n, event })] : [];
+        return shows && !seen ? [place({ n, event })] : [];
       }),
     );
   },

@@ -369,6 +369,8 @@ export const notCompacted = (status: 'failed' | 'cancelled' = 'failed') =>
 
 /** A call has come to its end in the outside world. */
 export function returned(callId: string, status: CallOutcome['status'] = 'ok', more: Partial<CallOutcome> = {}): Move {
+  // That nobody knows whether it took effect is the host's own word, not the tool's.
+  const text = status === 'interrupted' ? `nobody knows of ${callId}` : `result of ${callId}`;
   return (state) => {
     const row = state.context.calls.find((candidate) => candidate.call_id === callId);
     if (row?.status !== 'running') throw new Error(`call ${callId} is not running: it is ${row?.status}`);
@@ -377,7 +379,7 @@ export function returned(callId: string, status: CallOutcome['status'] = 'ok', m
       effect_id: row.effect_id as string,
       call_id: callId,
       status,
-      result: { content: [{ type: 'text', text: `result of ${callId}` }], is_error: status !== 'ok' },
+      result: { content: [{ type: 'text', text }], is_error: status !== 'ok' },
       duration_ms: 3,
       ...more,
     };
