@@ -65,6 +65,8 @@ export interface PendingInjection {
   readonly allowed?: true | undefined;
   /** The suspension that was asked for before this interrupt came: its delivery ends it. */
   readonly interrupts?: string | undefined;
+  /** This interrupt has ended a suspension, and no seam was passed since: it ends no other. */
+  readonly has_woken?: true | undefined;
 }
 
 /** A follow-up that waits for the run to come to a plain answer. */

@@ -1,7 +1,7 @@
 /** What the waits of a session do to its context: suspensions, a daemon's idling, and the timers that end them. */
 import type { EventOf } from '@coxswain/protocol';
 import { atLeast, NOTHING_USED, startClock } from './budgets.ts';
-import type { SessionContext } from './context.ts';
+import type { PendingInjection, SessionContext } from './context.ts';
 import { nextIndex } from './effect-index.ts';
 import type { PlacedEvent } from './evolve.ts';
 import { watchClock } from './evolve-spending.ts';
@@ -24,9 +24,12 @@ export function suspended(context: SessionContext, event: EventOf<'suspended'> &
 
 /** A suspension is over. */
 export function resumed(context: SessionContext, event: EventOf<'resumed'>): Partial<SessionContext> {
-  const { suspension } = context;
+  const { suspension, pending } = context;
+  const woken = (one: PendingInjection): PendingInjection =>
+    one.command_id === event.command_id ? { ...one, has_woken: true } : one;
   return {
     suspension: null,
+    ...(event.cause === 'interrupt' ? { pending: pending.map(woken) } : {}),
     ...(suspension ? { waking: wakingFrom(suspension, event) } : {}),
     ...(event.cause === 'signal'
       ? { signals: context.signals.filter(({ command_id }) => command_id !== event.command_id) }

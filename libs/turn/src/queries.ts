@@ -285,10 +285,14 @@ export function followupAwaitsVerdict(context: SessionContext): boolean {
   return steeringAwaitsVerdict(context) || next.some((followup) => awaitsVerdict(context, followup));
 }
 
-/** The interrupt that wakes a session that is suspended. */
+/**
+ * The interrupt that wakes a session that is suspended. Each wakes it once: where it sleeps again before a seam could
+ * deliver it, as its step is denied each time, it would be woken for ever.
+ */
 export function waker(context: SessionContext): PendingInjection | undefined {
   return context.pending.find(
-    (injection) => injection.mode === 'interrupt_immediate' && !awaitsVerdict(context, injection),
+    (injection) =>
+      injection.mode === 'interrupt_immediate' && !injection.has_woken && !awaitsVerdict(context, injection),
   );
 }
 

@@ -319,6 +319,20 @@ describe('PreStep hooks', () => {
       .thenIncludes('step_started plan attempt 2', 'hook_call pre PreStep');
   });
 
+  test('that is denied each time is taken up once by an interrupt, and sleeps until something new is said', () => {
+    given(running(hooked('escalate')), hooksSaid({ deny: 'not now' }))
+      .when(steered('i1', 'interrupt_immediate'))
+      .thenIncludes('resumed interrupt i1', 'step_started plan attempt 2')
+      .when(hooksSaid({ deny: 'not now' }))
+      .thenIncludes('step_finished plan failed step_denied: escalate', 'suspended')
+      .thenCount('resumed', 1)
+      .thenState('suspended.parked')
+      .when(steered('i2', 'interrupt_immediate'))
+      .thenIncludes('resumed interrupt i2', 'step_started plan attempt 3')
+      .when(hooksSaid(undefined))
+      .thenIncludes('loop_checkpoint iteration_start delivers i1 i2');
+  });
+
   test('that refuse the only step leave nothing to do', () => {
     const only = { steps: [step('plan', { error_boundary: 'continue' })], hooks: [hook('PreStep', 'pre')] };
     given(running(only as Surroundings))
