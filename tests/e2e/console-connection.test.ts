@@ -66,6 +66,30 @@ function inBrowser(): void {
     }
   }, 240_000);
 
+  test('what is typed while the gateway has not answered yet stays', async () => {
+    const id = await ended();
+    const page = await served.open();
+    let answer: () => void = () => undefined;
+    const slow = new Promise<void>((resolve) => {
+      answer = resolve;
+    });
+    await page.route('**/prompt?*', async (route) => {
+      await slow;
+      await route.continue();
+    });
+    await page.goto(`${served.gateway.url}/#/sessions/${id}`);
+    const typed = page.locator('#steering-text');
+    await typed.fill('go on');
+    await typed.press('Enter');
+    await page.locator('form.steering button[type=submit][disabled]').waitFor();
+    await typed.fill('and then stop');
+    answer();
+    await page.getByText('And again.').waitFor();
+    await page.locator('form.steering button[type=submit]:not([disabled])').waitFor();
+    expect(await typed.inputValue()).toBe('and then stop');
+    await page.context().close();
+  }, 180_000);
+
   test('a record that there is not is told as such', async () => {
     const id = await ended();
     const page = await served.open();

@@ -37,7 +37,8 @@ export function SteeringBox({
   const submit = async () => {
     if (text.trim() === '' || busy) return;
     setBusy(true);
-    if (await send(session, hasEnded ? 'prompt' : kind, text, when, ask)) setText('');
+    // What has been typed since is what is to be said next.
+    if (await send(session, hasEnded ? 'prompt' : kind, text, when, ask)) setText((now) => (now === text ? '' : now));
     setBusy(false);
   };
   return (
