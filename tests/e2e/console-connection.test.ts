@@ -66,6 +66,71 @@ function inBrowser(): void {
     }
   }, 240_000);
 
+  test('what is typed while the gateway has not answered yet stays', async () => {
+    const id = await ended();
+    const page = await served.open();
+    let answer: () => void = () => undefined;
+    const slow = new Promise<void>((resolve) => {
+      answer = resolve;
+    });
+    await page.route('**/prompt?*', async (route) => {
+      await slow;
+      await route.continue();
+    });
+    await page.goto(`${served.gateway.url}/#/sessions/${id}`);
+    const typed = page.locator('#steering-text');
+    await typed.fill('go on');
+    await typed.press('Enter');
+    await page.locator('form.steering button[type=submit][disabled]').waitFor();
+    await typed.fill('and then stop');
+    answer();
+    await page.getByText('And again.').waitFor();
+    await page.locator('form.steering button[type=submit]:not([disabled])').waitFor();
+    expect(await typed.inputValue()).toBe('and then stop');
+    await page.context().close();
+  }, 180_000);
+
+  test('what is half written stays while the past is looked at', async () => {
+    const id = await ended();
+    const page = await served.open();
+    await page.goto(`${served.gateway.url}/#/sessions/${id}`);
+    const typed = page.locator('#steering-text');
+    await typed.fill('half a sentence');
+    await page.getByRole('button', { name: 'One record back' }).click();
+    await page.getByText(/^This is the session after record/).waitFor();
+    expect(await typed.count()).toBe(0);
+    await page.getByRole('button', { name: 'Back to now' }).click();
+    await typed.waitFor();
+    expect(await typed.inputValue()).toBe('half a sentence');
+    await page.context().close();
+  }, 180_000);
+
+  test('what is said again, as it was not heard whether it was taken, is taken once', async () => {
+    const id = await ended();
+    const page = await served.open();
+    const said: string[] = [];
+    await page.route('**/prompt?*', async (route) => {
+      said.push(route.request().postDataJSON().id);
+      const answer = await route.fetch();
+      if (said.length > 1) return route.fulfill({ response: answer });
+      // The session has it, and whoever has sent it is not told.
+      const problem = { code: 'receipt_timeout', status: 504, detail: 'no host has reported it' };
+      return route.fulfill({ status: 504, contentType: 'application/problem+json', body: JSON.stringify(problem) });
+    });
+    await page.goto(`${served.gateway.url}/#/sessions/${id}`);
+    const typed = page.locator('#steering-text');
+    await typed.fill('go on');
+    await typed.press('Enter');
+    await page.getByText(/^Not known whether it is done: receipt_timeout/).waitFor();
+    await page.getByText('And again.').waitFor();
+    expect(await typed.inputValue()).toBe('go on');
+    await typed.press('Enter');
+    await page.getByText('prompt accepted').waitFor();
+    expect(await typed.inputValue()).toBe('');
+    expect(said).toEqual([said[0], said[0]]);
+    await page.context().close();
+  }, 180_000);
+
   test('a record that there is not is told as such', async () => {
     const id = await ended();
     const page = await served.open();

@@ -1,5 +1,5 @@
 /** Requests of a client, against a gateway that is a function: what is tried again, what is not, and what is never kept. */
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { connect } from '../src/http.ts';
 
 interface Asked {
@@ -58,6 +58,35 @@ test('a command is tried again under its id while nobody takes it, and is one', 
   const attempts = asked.slice(1);
   expect(attempts).toHaveLength(4);
   expect(new Set(attempts.map(({ body }) => body.id))).toEqual(new Set([sent.commandId]));
+});
+
+test('an answer that stops in its middle is given up, and asked for again', async () => {
+  vi.useFakeTimers();
+  try {
+    let asked = 0;
+    const fetch = (async (_input: string, { signal }: RequestInit) => {
+      asked++;
+      if (asked === 2) {
+        // As of a platform: what is aborted fails for whoever reads it.
+        const body = new ReadableStream<Uint8Array>({
+          start: (stream) => {
+            stream.enqueue(new TextEncoder().encode('{"sessions":['));
+            signal?.addEventListener('abort', () => stream.error(new DOMException('aborted', 'AbortError')));
+          },
+        });
+        return new Response(body, { status: 200 });
+      }
+      return json(asked === 1 ? HOLDER : { sessions: [], next_cursor: null });
+    }) as typeof globalThis.fetch;
+    const client = await connect({ gateway: 'https://gw.test', token: 'cox_token', fetch });
+    const listed = client.listSessions();
+    while (asked < 2) await vi.advanceTimersByTimeAsync(1);
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(await listed).toEqual({ sessions: [], next_cursor: null });
+    expect(asked).toBe(3);
+  } finally {
+    vi.useRealTimers();
+  }
 });
 
 test('what is refused is not tried again', async () => {

@@ -7,6 +7,8 @@ export {
   describeState,
   hasEnded,
   type ListedSession,
+  newCommandId,
+  newSessionId,
   printable,
   printableJson,
   type SessionTree,

@@ -97,9 +97,14 @@ export async function expectBus({ ping }: Pick<GatewayContext, 'ping'>): Promise
 }
 
 /** Takes one of the requests that somebody has. @throws Problem `rate_limited` where more has come from them than is taken. */
-export function takeTurn({ rates }: GatewayContext, { tenant, name }: Principal): void {
-  const seconds = rates.take(`${tenant}/${name}`);
+export function takeTurn(context: GatewayContext, principal: Principal): void {
+  const seconds = turnIn(context, principal);
   if (seconds > 0) throw rateLimited(seconds);
+}
+
+/** The same, for what is read before it can be refused. @returns 0, or after how many whole seconds the next one will be taken. */
+export function turnIn({ rates }: GatewayContext, { tenant, name }: Principal): number {
+  return rates.take(`${tenant}/${name}`);
 }
 
 /** More than is taken. */

@@ -4,7 +4,7 @@ import { Problem } from './problem.ts';
 /** Slots that reads take. */
 export class LimitedReads {
   #free: number;
-  readonly #waiting: (() => void)[] = [];
+  readonly #waiting = new Set<() => void>();
   readonly #waitingMax: number;
 
   constructor(atOnce: number, waitingMax: number) {
@@ -12,9 +12,13 @@ export class LimitedReads {
     this.#waitingMax = waitingMax;
   }
 
-  /** Runs a read once there is room. @throws Problem `gateway_busy` where too many wait already. */
-  async run<T>(read: () => Promise<T>): Promise<T> {
-    const release = await this.acquire();
+  /**
+   * Runs a read once there is room.
+   * @param signal whoever asked does not wait any more: what has not begun is not begun.
+   * @throws Problem `gateway_busy` where too many wait already; the signal's reason.
+   */
+  async run<T>(read: () => Promise<T>, signal?: AbortSignal): Promise<T> {
+    const release = await this.acquire(signal);
     try {
       return await read();
     } finally {
@@ -22,22 +26,43 @@ export class LimitedReads {
     }
   }
 
-  /** Takes a slot once there is one. @returns what gives it back, to be called once. */
-  async acquire(): Promise<() => void> {
+  /** Takes a slot once there is one. @returns what gives it back, to be called once. @throws as {@link run}. */
+  async acquire(signal?: AbortSignal): Promise<() => void> {
+    signal?.throwIfAborted();
     if (this.#free > 0) this.#free--;
     else {
-      if (this.#waiting.length >= this.#waitingMax)
+      if (this.#waiting.size >= this.#waitingMax)
         throw new Problem('gateway_busy', 'too much is being read at once', { headers: { 'retry-after': '1' } });
-      // Whoever gives a slot back hands it on.
-      await new Promise<void>((resolve) => this.#waiting.push(resolve));
+      await this.#turn(signal);
     }
     let held = true;
     return () => {
       if (!held) return;
       held = false;
-      const next = this.#waiting.shift();
+      const [next] = this.#waiting;
       if (next) next();
       else this.#free++;
     };
+  }
+
+  /** Resolves when a slot is handed on by whoever gives it back. */
+  #turn(signal: AbortSignal | undefined): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const take = () => {
+        leave();
+        resolve();
+      };
+      const give = () => {
+        leave();
+        reject(signal?.reason as Error);
+      };
+      const leave = () => {
+        this.#waiting.delete(take);
+        signal?.removeEventListener('abort', give);
+      };
+      // In the order in which they came.
+      this.#waiting.add(take);
+      signal?.addEventListener('abort', give);
+    });
   }
 }

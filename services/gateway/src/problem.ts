@@ -70,6 +70,15 @@ export function requestClosed(): Problem {
   return new Problem('request_closed', 'the request was closed before it was answered');
 }
 
+/** Aborts, with {@link requestClosed}, when nobody is there any more to be answered. */
+export function whileAwaited({ raw }: Pick<FastifyReply, 'raw'>): AbortSignal {
+  const gone = new AbortController();
+  const leave = () => gone.abort(requestClosed());
+  if (raw.destroyed) leave();
+  else raw.once('close', leave);
+  return gone.signal;
+}
+
 /** What was thrown, as a problem: those of the client and the protocol by their codes, Fastify's by theirs. */
 export function problemFrom(error: unknown): Problem {
   if (error instanceof Problem) return error;

@@ -3,6 +3,7 @@
  * rebinding). Both are told by headers that a page cannot forge.
  */
 import type { IncomingHttpHeaders } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { Problem } from './problem.ts';
 
 /** What the gateway is called, and which sites may speak to it. */
@@ -59,9 +60,13 @@ function withoutDefaultPort(host: string, hosts: readonly string[]): string {
   return host.replace(/:(80|443)$/, '');
 }
 
-/** Names that this machine has for itself, for a gateway that listens on loopback. */
-export function loopbackOrigins(port: number): readonly string[] {
-  return [`http://127.0.0.1:${port}`, `http://localhost:${port}`, `http://[::1]:${port}`];
+/**
+ * Names that this machine has for itself, for a gateway that listens on loopback: first the address that it listens at, which may be
+ * another than 127.0.0.1 and is then the only one of them where it is found.
+ */
+export function loopbackOrigins({ address, port }: Pick<AddressInfo, 'address' | 'port'>): readonly string[] {
+  const hosts = [address.includes(':') ? `[${address}]` : address, '127.0.0.1', 'localhost', '[::1]'];
+  return [...new Set(hosts)].map((host) => `http://${host}:${port}`);
 }
 
 /** Whether an address to listen on can be reached from this machine alone. */

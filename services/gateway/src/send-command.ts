@@ -9,6 +9,7 @@ import { Problem, requestClosed } from './problem.ts';
 import { saidInText, TextBody } from './read-bodies.ts';
 import { membersOf, type StoredCommand, type Waiting } from './routes/route-schemas.ts';
 import { traceparentOf } from './trace-requests.ts';
+import { whenStopping } from './when-stopping.ts';
 
 const TEXT_VERBS: ReadonlySet<Verb> = new Set(['prompt', 'steer', 'remind', 'followup']);
 /** Whether a verb's body may be plain text. */
@@ -66,7 +67,7 @@ export function keyedIds(request: FastifyRequest, principal: Principal, body: un
  * Aborts when whoever has sent the request does not listen any more; and when the gateway is about to end and what is waited for
  * does not come soon, so that they are told: the command is stored, and another gateway can be asked.
  */
-export function whileListened({ stopping, times }: GatewayContext, { raw }: FastifyReply): AbortSignal {
+export function whileListened(context: GatewayContext, { raw }: FastifyReply): AbortSignal {
   const gone = new AbortController();
   // What has been answered whole closes, too.
   const leave = () => {
@@ -74,17 +75,17 @@ export function whileListened({ stopping, times }: GatewayContext, { raw }: Fast
   };
   const tell = () => gone.abort(stoppedWaiting());
   let telling: NodeJS.Timeout | undefined;
-  const stop = () => {
-    telling = setTimeout(tell, times.waitsEndMs);
-  };
   if (raw.destroyed) leave();
-  else
+  else {
+    const callOff = whenStopping(context, () => {
+      telling = setTimeout(tell, context.times.waitsEndMs);
+    });
     raw.once('close', () => {
       clearTimeout(telling);
-      stopping.removeEventListener('abort', stop);
+      callOff();
       leave();
     });
-  stopping.addEventListener('abort', stop, { once: true });
+  }
   return gone.signal;
 }
 

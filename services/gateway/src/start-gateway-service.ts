@@ -157,7 +157,7 @@ export async function startGatewayService(options: GatewayServiceOptions): Promi
     await listenOn(app, host, port);
     const bound = app.server.address();
     if (bound === null || typeof bound === 'string') throw new Error('the server listens on no port');
-    if (isLoopback(host)) ownOrigins = [...publicUrls, ...loopbackOrigins(bound.port)];
+    if (isLoopback(host)) ownOrigins = [...publicUrls, ...loopbackOrigins(bound)];
     const url = ownOrigins[0] as string;
     log.info({ url, host, port: bound.port }, 'gateway is up');
     const stop = endOnce(async () => {

@@ -4,6 +4,7 @@ import type { BusSession, SendOptions } from '@coxswain/client';
 import { expect, test, vi } from 'vitest';
 import type { GatewayClient } from '../src/gateway-context.ts';
 import { createMetrics } from '../src/gateway-metrics.ts';
+import { LimitedReads } from '../src/limited-reads.ts';
 import { appOnNothing, SILENT } from './app-on-nothing.ts';
 
 /** An app whose sessions take commands and never say what became of them. */
@@ -61,5 +62,45 @@ test('half-way through what it was going to say', async () => {
   socket.destroy();
   await expectQuiet(waiting);
   expect(send).not.toHaveBeenCalled();
+  await app.close();
+});
+
+test('while others are read for: it keeps nobody out', async () => {
+  const begun: (() => void)[] = [];
+  const listSessions = () =>
+    new Promise((resolve) => begun.push(() => resolve({ sessions: [], next_cursor: null }))) as ReturnType<
+      GatewayClient['listSessions']
+    >;
+  const reads = new LimitedReads(1, 1);
+  const asked = vi.spyOn(reads, 'run');
+  const debug = vi.fn();
+  const { app, authorization } = await appOnNothing({
+    expensiveReads: reads,
+    log: { ...SILENT, debug },
+    clientOf: () => ({ listSessions }) as unknown as GatewayClient,
+  });
+  const url = new URL(await app.listen({ host: '127.0.0.1', port: 0 }));
+  const ask = () => {
+    const socket = connect({ host: url.hostname, port: Number(url.port) });
+    socket.write(`GET /v1/sessions HTTP/1.1\r\nhost: gateway.test\r\nauthorization: ${authorization}\r\n\r\n`);
+    const answered = new Promise<string>((resolve) => socket.once('data', (bytes) => resolve(String(bytes))));
+    return { socket, answered };
+  };
+  const first = ask();
+  await vi.waitFor(() => expect(asked).toHaveBeenCalledTimes(1), { timeout: 20_000 });
+  const left = ask();
+  await vi.waitFor(() => expect(asked).toHaveBeenCalledTimes(2), { timeout: 20_000 });
+  left.socket.destroy();
+  await vi.waitFor(() => expect(debug).toHaveBeenCalledWith(expect.anything(), expect.stringContaining('closed')), {
+    timeout: 20_000,
+  });
+  const third = ask();
+  await vi.waitFor(() => expect(asked).toHaveBeenCalledTimes(3), { timeout: 20_000 });
+  begun[0]?.();
+  expect(await first.answered).toMatch(/^HTTP\/1.1 200 /);
+  await vi.waitFor(() => expect(begun).toHaveLength(2), { timeout: 20_000 });
+  begun[1]?.();
+  expect(await third.answered).toMatch(/^HTTP\/1.1 200 /);
+  for (const { socket } of [first, third]) socket.destroy();
   await app.close();
 });

@@ -3,7 +3,7 @@ import type { Problem } from '../src/problem.ts';
 import { createGuard, isLoopback, loopbackOrigins } from '../src/request-guard.ts';
 
 const guard = createGuard(() => ({
-  ownOrigins: ['https://gw.example.com', ...loopbackOrigins(7707)],
+  ownOrigins: ['https://gw.example.com', ...loopbackOrigins({ address: '127.0.0.1', port: 7707 })],
   allowedOrigins: ['https://app.example.com'],
 }));
 
@@ -81,4 +81,19 @@ test.each([
   ['127.0.0.1.example', false],
 ])('%s is loopback: %s', (host, expected) => {
   expect(isLoopback(host)).toBe(expected);
+});
+
+describe('what a gateway on loopback is called', () => {
+  test.each([
+    ['127.0.0.1', 'http://127.0.0.1:7707'],
+    ['127.0.0.2', 'http://127.0.0.2:7707'],
+    ['::1', 'http://[::1]:7707'],
+  ])('at %s is first of all %s, where it is found', (address, url) => {
+    const origins = loopbackOrigins({ address, port: 7707 });
+    expect(origins[0]).toBe(url);
+    expect(new Set(origins).size).toBe(origins.length);
+    expect(origins).toEqual(
+      expect.arrayContaining(['http://127.0.0.1:7707', 'http://localhost:7707', 'http://[::1]:7707']),
+    );
+  });
 });

@@ -29,8 +29,9 @@ function onSilentSession(burst: number) {
   const request = { principal, trace: null } as unknown as FastifyRequest;
   const session = { id: 's', send: () => new Promise(() => undefined) } as unknown as Session;
   const commands = new SocketCommands(context, session, request, socket, new AbortController().signal);
-  const say = (message: object) => commands.take(Buffer.from(JSON.stringify(message)), false);
-  return { say, told };
+  const sayText = (text: string) => commands.take(Buffer.from(text), false);
+  const say = (message: object) => sayText(JSON.stringify(message));
+  return { say, sayText, told };
 }
 
 const steer = (ref: string | number) => ({ type: 'command', ref, verb: 'steer', body: { body: 'x' } });
@@ -51,4 +52,16 @@ test('so is each beyond what a token may send', async () => {
   for (const ref of ['one', 'two']) say(steer(ref));
   await settled();
   expect(told).toMatchObject([{ ref: 'two', problem: { code: 'rate_limited' } }]);
+});
+
+test.each([
+  ['no JSON', '{'],
+  ['no command', '{"type":"command","ref":"one","verb":"steeer"}'],
+])('%s counts as well', async (_what, text) => {
+  const { say, sayText, told } = onSilentSession(1);
+  sayText(text);
+  say(steer('two'));
+  await settled();
+  expect(told).toHaveLength(2);
+  expect(told.find(({ ref }) => ref === 'two')).toMatchObject({ problem: { code: 'rate_limited' } });
 });

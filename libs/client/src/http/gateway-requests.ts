@@ -11,7 +11,7 @@ import { isPassing, ProblemError, problemOf } from './problem-errors.ts';
 const ANSWER_MAX_BYTES = 64 * 1024 * 1024;
 /** What is read of a problem. */
 const PROBLEM_MAX_BYTES = 64 * 1024;
-/** How long one answer may take to begin, beside what the gateway was asked to wait. */
+/** How long one answer may take to begin, beside what the gateway was asked to wait, and how long it may say nothing in its middle. */
 const ANSWERED_WITHIN_MS = 20_000;
 /** How long a read is tried while nobody answers. */
 export const READ_WITHIN_MS = 10_000;
@@ -71,7 +71,7 @@ export class GatewayRequests {
     const connection = new AbortController();
     const unlink = linked(connection, [request.signal, this.closing]);
     try {
-      return await readJson(await this.open(request, connection));
+      return await readJson(await this.open(request, connection), connection);
     } finally {
       unlink();
     }
@@ -108,7 +108,7 @@ export class GatewayRequests {
       if (answer.ok) return answer;
       // In seconds; a date is what no gateway of ours says.
       const retryAfterMs = Math.max(0, Number(answer.headers.get('retry-after')) || 0) * 1_000;
-      throw new ProblemError(problemOf(answer.status, await readProblem(answer)), { retryAfterMs });
+      throw new ProblemError(problemOf(answer.status, await readProblem(answer, connection)), { retryAfterMs });
     } catch (error) {
       throw error instanceof ProblemError ? error : unreached(error, isLate ? withinMs : null);
     } finally {
@@ -172,8 +172,8 @@ export function unreached(cause: unknown, lateMs: number | null = null): Gateway
   return new GatewayUnreachableError(message, { cause });
 }
 
-async function readJson(answer: Response): Promise<unknown> {
-  const text = await readText(answer, ANSWER_MAX_BYTES);
+async function readJson(answer: Response, connection: AbortController): Promise<unknown> {
+  const text = await readText(answer, connection, ANSWER_MAX_BYTES);
   try {
     return JSON.parse(text) as unknown;
   } catch (error) {
@@ -181,25 +181,39 @@ async function readJson(answer: Response): Promise<unknown> {
   }
 }
 
-async function readProblem(answer: Response): Promise<unknown> {
+async function readProblem(answer: Response, connection: AbortController): Promise<unknown> {
   try {
-    return JSON.parse(await readText(answer, PROBLEM_MAX_BYTES)) as unknown;
+    return JSON.parse(await readText(answer, connection, PROBLEM_MAX_BYTES)) as unknown;
   } catch {
     // Then its status says what it is.
     return null;
   }
 }
 
-async function readText(answer: Response, maxBytes: number): Promise<string> {
+/** A piece of a body; whoever stops in the middle of one is given up. @throws GatewayUnreachableError. */
+async function readPiece(reader: ReadableStreamDefaultReader<Uint8Array>, connection: AbortController) {
+  let isSilent = false;
+  const silence = setTimeout(() => {
+    isSilent = true;
+    connection.abort();
+  }, ANSWERED_WITHIN_MS);
+  try {
+    return await reader.read();
+  } catch (error) {
+    throw unreached(error, isSilent ? ANSWERED_WITHIN_MS : null);
+  } finally {
+    clearTimeout(silence);
+  }
+}
+
+async function readText(answer: Response, connection: AbortController, maxBytes: number): Promise<string> {
   if (answer.body === null) return '';
   const reader = answer.body.getReader();
   const decoder = new TextDecoder();
   let text = '';
   let bytes = 0;
   for (;;) {
-    const { done, value } = await reader.read().catch((error: unknown) => {
-      throw unreached(error);
-    });
+    const { done, value } = await readPiece(reader, connection);
     if (done) return text + decoder.decode();
     bytes += value.length;
     if (bytes > maxBytes) {

@@ -1,6 +1,7 @@
 /** What became of what somebody has just asked for: said in one line, to eyes and to screen readers. */
 import type { VNode } from 'preact';
 import { useCallback, useEffect, useState } from 'preact/hooks';
+import { isUndecided } from './same-command.ts';
 
 /** What is said. */
 export interface Outcome {
@@ -28,7 +29,8 @@ export function useOutcome(): { readonly outcome: Outcome | null; readonly ask: 
       setOutcome({ text: what, failed: false });
       return true;
     } catch (error) {
-      setOutcome({ text: `Not done: ${problemText(error)}`, failed: true });
+      const how = isUndecided(error) ? 'Not known whether it is done' : 'Not done';
+      setOutcome({ text: `${how}: ${problemText(error)}`, failed: true });
       return false;
     }
   }, []);

@@ -5,6 +5,7 @@ import { hasEnded, type SessionHandle, type SessionsClient } from '../browser-cl
 import { Boundary } from '../page/boundary.tsx';
 import { OutcomeLine, useOutcome } from '../page/outcome.tsx';
 import { hashOf, type Place, sessionPlace, TABS, type Tab } from '../page/place.ts';
+import { SameCommand } from '../page/same-command.ts';
 import type { ShortcutKey } from '../page/shortcuts.ts';
 import { clockText } from '../page/wording.ts';
 import { useMay } from '../sign-in/scopes.ts';
@@ -14,7 +15,7 @@ import { PendingList } from './pending-list.tsx';
 import { SessionHead } from './session-head.tsx';
 import { sliderStep } from './slider-step.ts';
 import { StatechartView, type StepKeys } from './statechart-view.tsx';
-import { STEERING_BOX, SteeringBox } from './steering-box.tsx';
+import { STEERING_BOX, SteeringBox, useDraft } from './steering-box.tsx';
 import { TimeSlider } from './time-slider.tsx';
 import { Timeline } from './timeline.tsx';
 import { Transcript } from './transcript.tsx';
@@ -61,6 +62,8 @@ export function SessionPage({
   const may = useMay();
   const mayRun = may('run');
   const [forking, setForking] = useState(false);
+  const [sameFork] = useState(() => new SameCommand());
+  const draft = useDraft();
   const stepKeys = useRef<StepKeys>({ onStep: null }).current;
   const isLive = at === null || at >= newest;
   // What has come so far is the past, which nobody can act on, nor mean to fork at.
@@ -74,11 +77,11 @@ export function SessionPage({
     setForking(true);
     const from = isLive ? newest : (at ?? newest);
     await ask(`forked at record ${from}`, async () => {
-      const forked = await session.fork({ at: from, wait: 'accepted' });
+      const forked = await sameFork.send(String(from), (ids) => session.fork({ ...ids, at: from, wait: 'accepted' }));
       goTo(sessionPlace(forked.session.id));
     });
     setForking(false);
-  }, [forking, newest, mayRun, isLive, isNow, at, ask, session, goTo]);
+  }, [forking, newest, mayRun, isLive, isNow, at, ask, session, sameFork, goTo]);
 
   const showApproval = useCallback((callId: string) => {
     const card = document.getElementById(`approval-${callId}`);
@@ -194,7 +197,9 @@ export function SessionPage({
         </aside>
       </div>
       <OutcomeLine outcome={outcome} />
-      {isNow && may(ended ? 'run' : 'steer') && <SteeringBox session={session} hasEnded={ended} ask={ask} />}
+      {isNow && may(ended ? 'run' : 'steer') && (
+        <SteeringBox session={session} hasEnded={ended} draft={draft} ask={ask} />
+      )}
       {!isLive && (
         <p class="past-note">
           This is the session after record {at}.{' '}

@@ -3,6 +3,7 @@ import type { VNode } from 'preact';
 import { useId, useState } from 'preact/hooks';
 import type { SessionHandle } from '../browser-client.ts';
 import type { Ask } from '../page/outcome.tsx';
+import { SameCommand } from '../page/same-command.ts';
 
 const KINDS = ['steer', 'remind', 'followup'] as const;
 type Kind = (typeof KINDS)[number];
@@ -19,17 +20,33 @@ type When = keyof typeof MODES;
 /** Where shortcuts lead. */
 export const STEERING_BOX = 'steering-text';
 
+/** What is being written. It outlives the box, which is away while the past is looked at. */
+export interface Draft {
+  readonly text: string;
+  readonly setText: (next: string | ((now: string) => string)) => void;
+  /** What was said and not heard of yet. */
+  readonly same: SameCommand;
+}
+
+/** For a page that has a box. */
+export function useDraft(): Draft {
+  const [text, setText] = useState('');
+  const [same] = useState(() => new SameCommand());
+  return { text, setText, same };
+}
+
 /** The box. */
 export function SteeringBox({
   session,
   hasEnded,
+  draft: { text, setText, same },
   ask,
 }: {
   readonly session: SessionHandle;
   readonly hasEnded: boolean;
+  readonly draft: Draft;
   readonly ask: Ask;
 }): VNode {
-  const [text, setText] = useState('');
   const [kind, setKind] = useState<Kind>('steer');
   const [when, setWhen] = useState<When>('finish_step');
   const [busy, setBusy] = useState(false);
@@ -37,7 +54,9 @@ export function SteeringBox({
   const submit = async () => {
     if (text.trim() === '' || busy) return;
     setBusy(true);
-    if (await send(session, hasEnded ? 'prompt' : kind, text, when, ask)) setText('');
+    // What has been typed since is what is to be said next.
+    if (await send(session, hasEnded ? 'prompt' : kind, text, when, same, ask))
+      setText((now) => (now === text ? '' : now));
     setBusy(false);
   };
   return (
@@ -112,20 +131,27 @@ export function SteeringBox({
   );
 }
 
-function send(session: SessionHandle, kind: Kind | 'prompt', text: string, when: When, ask: Ask): Promise<boolean> {
-  const accepted = { wait: 'accepted' } as const;
-  const timed =
-    when === 'preempt'
-      ? { ...accepted, mode: 'interrupt_immediate' as const, preempt: true }
-      : { ...accepted, mode: when };
+function send(
+  session: SessionHandle,
+  kind: Kind | 'prompt',
+  text: string,
+  when: When,
+  same: SameCommand,
+  ask: Ask,
+): Promise<boolean> {
+  const timed = when === 'preempt' ? { mode: 'interrupt_immediate' as const, preempt: true } : { mode: when };
+  const sent = (
+    told: string,
+    sending: (options: { readonly wait: 'accepted'; readonly id: string }) => Promise<unknown>,
+  ) => ask(told, () => same.send(JSON.stringify([kind, when, text]), ({ id }) => sending({ wait: 'accepted', id })));
   switch (kind) {
     case 'prompt':
-      return ask('prompt accepted', () => session.prompt(text, accepted));
+      return sent('prompt accepted', (options) => session.prompt(text, options));
     case 'followup':
-      return ask('follow-up accepted: it waits for the end of the run', () => session.followup(text, accepted));
+      return sent('follow-up accepted: it waits for the end of the run', (options) => session.followup(text, options));
     case 'remind':
-      return ask('reminder accepted', () => session.remind(text, timed));
+      return sent('reminder accepted', (options) => session.remind(text, { ...options, ...timed }));
     case 'steer':
-      return ask('steer accepted', () => session.steer(text, timed));
+      return sent('steer accepted', (options) => session.steer(text, { ...options, ...timed }));
   }
 }

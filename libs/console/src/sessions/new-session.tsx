@@ -3,6 +3,7 @@ import type { VNode } from 'preact';
 import { useEffect, useId, useRef, useState } from 'preact/hooks';
 import type { ListedSession, SessionsClient } from '../browser-client.ts';
 import { OutcomeLine, useOutcome } from '../page/outcome.tsx';
+import { SameCommand } from '../page/same-command.ts';
 
 /** The form. @param onStarted is told the id of the session that was started */
 export function NewSession({
@@ -20,6 +21,7 @@ export function NewSession({
   const [root, setRoot] = useState('');
   const [busy, setBusy] = useState(false);
   const { outcome, ask } = useOutcome();
+  const [same] = useState(() => new SameCommand());
   const id = useId();
   const first = useRef<HTMLTextAreaElement>(null);
   useEffect(() => first.current?.focus(), []);
@@ -27,14 +29,14 @@ export function NewSession({
     if (prompt.trim() === '' || busy) return;
     setBusy(true);
     await ask('started', async () => {
-      const { session } = await client.startSession(
-        {
-          prompt,
-          ...(persona.trim() === '' ? {} : { persona: persona.trim() }),
-          ...(model.trim() === '' ? {} : { model: model.trim() }),
-          ...(root.trim() === '' ? {} : { root: root.trim() }),
-        },
-        { wait: 'accepted' },
+      const body = {
+        prompt,
+        ...(persona.trim() === '' ? {} : { persona: persona.trim() }),
+        ...(model.trim() === '' ? {} : { model: model.trim() }),
+        ...(root.trim() === '' ? {} : { root: root.trim() }),
+      };
+      const { session } = await same.send(JSON.stringify(body), (ids) =>
+        client.startSession(body, { ...ids, wait: 'accepted' }),
       );
       onStarted(session.id);
     });

@@ -4,6 +4,7 @@ import type { BusSession } from '@coxswain/client';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type GatewayContext, principalOf } from '../gateway-context.ts';
 import { type Problem, problemFrom } from '../problem.ts';
+import { whenStopping } from '../when-stopping.ts';
 import { EventSink } from './event-sink.ts';
 import type { SessionFeed } from './session-feed.ts';
 import { endedAccess } from './watched-access.ts';
@@ -39,7 +40,7 @@ export async function openEventStream(
   const leave = () => leaving.abort();
   const stop = () => leaving.abort(problemFrom({ code: 'gateway_stopping', message: 'this gateway is about to end' }));
   out.once('close', leave);
-  context.stopping.addEventListener('abort', stop);
+  const callOff = whenStopping(context, stop);
   // It lasts as long as it lasts: what bounds a request does not bound this.
   request.raw.socket.setTimeout(0);
   reply.hijack();
@@ -66,7 +67,7 @@ export async function openEventStream(
     end(out, problem, lastWord);
   } finally {
     clearInterval(beat);
-    context.stopping.removeEventListener('abort', stop);
+    callOff();
     out.off('close', leave);
     seat.leave();
   }

@@ -2,7 +2,7 @@
  * A journal in pages. A page is read whole before any of it is handed on: whoever takes it slowly holds up no reading, and
  * there is a bound on what waits for them.
  */
-import type { BusSession, JournalPlace } from '@coxswain/client';
+import { type BusSession, JournalGapError, type JournalPlace } from '@coxswain/client';
 import type { JournalRecord } from '@coxswain/protocol';
 import { GATEWAY_BOUNDS } from '../gateway-bounds.ts';
 import type { LimitedReads } from '../limited-reads.ts';
@@ -34,29 +34,53 @@ export class JournalPages {
   }
 
   /** @throws what reading the journal throws. */
-  read({ session, from, recordsMax, maxBytes }: PageRequest): Promise<JournalPage> {
+  read(asked: PageRequest): Promise<JournalPage> {
     return this.#reads.run(async () => {
-      const records: JournalRecord[] = [];
-      let bytes = 0;
-      let last: JournalPlace | null = null;
-      let more = false;
-      const after = this.#before(session, from);
-      const stored = session.journal({ from, after, atOnce: Math.min(recordsMax + 1, GATEWAY_BOUNDS.pageReadAhead) });
-      for await (const { record, bytes: text, seq } of stored) {
-        if (records.length >= recordsMax || bytes >= maxBytes) {
-          more = true;
-          break;
-        }
-        records.push(record);
-        bytes += text.length;
-        last = { n: record.n, seq };
-      }
-      if (last) this.#remember(session, last);
-      return { records, more };
+      const after = this.#before(asked);
+      const page = after === undefined ? null : await this.#pageBehind(asked, after);
+      return page ?? (await this.#page(asked, undefined));
     });
   }
 
-  #before(session: BusSession, from: number): JournalPlace | undefined {
+  /**
+   * Null where the store has the journal elsewhere now: it was made anew, and the journal brought back into it or begun again. Then the
+   * place says nothing any more.
+   */
+  async #pageBehind(asked: PageRequest, after: JournalPlace): Promise<JournalPage | null> {
+    const { session, from } = asked;
+    try {
+      const page = await this.#page(asked, after);
+      if (page.records.length > 0 || (await session.lastNumber()) < from) return page;
+    } catch (error) {
+      if (!(error instanceof JournalGapError)) throw error;
+    }
+    this.#seqs.delete(key(session, after.n));
+    return null;
+  }
+
+  async #page(
+    { session, from, recordsMax, maxBytes }: PageRequest,
+    after: JournalPlace | undefined,
+  ): Promise<JournalPage> {
+    const records: JournalRecord[] = [];
+    let bytes = 0;
+    let last: JournalPlace | null = null;
+    let more = false;
+    const stored = session.journal({ from, after, atOnce: Math.min(recordsMax + 1, GATEWAY_BOUNDS.pageReadAhead) });
+    for await (const { record, bytes: text, seq } of stored) {
+      if (records.length >= recordsMax || bytes >= maxBytes) {
+        more = true;
+        break;
+      }
+      records.push(record);
+      bytes += text.length;
+      last = { n: record.n, seq };
+    }
+    if (last) this.#remember(session, last);
+    return { records, more };
+  }
+
+  #before({ session, from }: PageRequest): JournalPlace | undefined {
     const seq = this.#seqs.get(key(session, from - 1));
     return seq === undefined ? undefined : { n: from - 1, seq };
   }

@@ -5,6 +5,7 @@ import { z } from 'zod';
 import type { App } from '../create-app.ts';
 import { GATEWAY_BOUNDS } from '../gateway-bounds.ts';
 import { clientFor, type GatewayContext, principalOf } from '../gateway-context.ts';
+import { whileAwaited } from '../problem.ts';
 import { Cursor } from './list-schemas.ts';
 import { PROBLEMS } from './route-schemas.ts';
 
@@ -41,11 +42,11 @@ export function approvalRoutes(app: App, context: GatewayContext): void {
         response: { 200: ApprovalsPage, ...PROBLEMS },
       },
     },
-    async (request) => {
+    async (request, reply) => {
       const { limit, cursor } = request.query;
       const behind = cursor === undefined ? null : placeOf(cursor);
       const client = clientFor(context, principalOf(request));
-      const all = await context.expensiveReads.run(() => client.approvals());
+      const all = await context.expensiveReads.run(() => client.approvals(), whileAwaited(reply));
       const rest = behind === null ? all : all.filter((one) => longestFirst(one, behind) > 0);
       const approvals = rest.slice(0, limit);
       const last = approvals.at(-1);

@@ -8,6 +8,7 @@ import { z } from 'zod';
 import type { App } from '../create-app.ts';
 import { clientFor, type GatewayContext, principalOf } from '../gateway-context.ts';
 import { noSuchSession } from '../known-sessions.ts';
+import { whileAwaited } from '../problem.ts';
 import { NoQuery, OfSession, PROBLEMS } from './route-schemas.ts';
 import { sessionOf } from './session-routes.ts';
 
@@ -58,7 +59,8 @@ export function readRoutes(app: App, context: GatewayContext): void {
       const session = sessionOf(context, request);
       const client = clientFor(context, principalOf(request));
       await context.known.expect(session);
-      const tree = await context.expensiveReads.run(() => readTree((id) => client.session(id).journal(), session.id));
+      const read = () => readTree((id) => client.session(id).journal(), session.id);
+      const tree = await context.expensiveReads.run(read, whileAwaited(reply));
       return reply.send(tree);
     },
   );
@@ -107,7 +109,7 @@ export function readRoutes(app: App, context: GatewayContext): void {
       const session = sessionOf(context, request);
       const { records_only } = request.query as z.infer<typeof ExportQuery>;
       await context.known.expect(session);
-      const release = await context.expensiveReads.acquire();
+      const release = await context.expensiveReads.acquire(whileAwaited(reply));
       // Lines are read as they are taken: who reads slowly is waited for, within the bound of a stalled connection.
       const lines = Readable.from(withBreaks(session.export({ recordsOnly: records_only === 'true' })), {
         objectMode: false,

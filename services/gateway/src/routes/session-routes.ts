@@ -7,7 +7,7 @@ import { expectMayAllow } from '../auth/verb-scopes.ts';
 import type { App } from '../create-app.ts';
 import { clientFor, expectBus, type GatewayContext, principalOf } from '../gateway-context.ts';
 import { refuseOtherStart } from '../idempotency.ts';
-import { Problem, problemFrom } from '../problem.ts';
+import { Problem, problemFrom, whileAwaited } from '../problem.ts';
 import {
   keyedIds,
   objectBody,
@@ -73,10 +73,11 @@ export function sessionRoutes(app: App, context: GatewayContext): void {
         response: { 200: SessionsPage, ...PROBLEMS },
       },
     },
-    (request) => {
+    (request, reply) => {
       const { details, ...query } = request.query;
       const client = clientFor(context, principalOf(request));
-      return context.expensiveReads.run(() => client.listSessions({ ...query, details: details === 'true' }));
+      const read = () => client.listSessions({ ...query, details: details === 'true' });
+      return context.expensiveReads.run(read, whileAwaited(reply));
     },
   );
 

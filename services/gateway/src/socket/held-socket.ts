@@ -4,6 +4,7 @@ import { WebSocket } from 'ws';
 import { endedAccess } from '../feed/watched-access.ts';
 import type { GatewayContext } from '../gateway-context.ts';
 import { Problem, problemFrom, requestClosed } from '../problem.ts';
+import { whenStopping } from '../when-stopping.ts';
 
 /** As what a connection is counted. */
 export type SocketKind = 'websocket' | 'inspector';
@@ -20,7 +21,7 @@ export class HeldSocket {
   readonly #kind: SocketKind;
   readonly #leaving = new AbortController();
   readonly #beat: NodeJS.Timeout;
-  readonly #stop: () => void;
+  readonly #callOff: () => void;
   #answered = true;
 
   constructor(context: GatewayContext, request: FastifyRequest, socket: WebSocket, kind: SocketKind) {
@@ -31,9 +32,9 @@ export class HeldSocket {
     socket.on('close', leave);
     // A close follows, which says all that there is to say.
     socket.on('error', leave);
-    this.#stop = () =>
-      this.#leaving.abort(problemFrom({ code: 'gateway_stopping', message: 'this gateway is about to end' }));
-    context.stopping.addEventListener('abort', this.#stop);
+    this.#callOff = whenStopping(context, () =>
+      this.#leaving.abort(problemFrom({ code: 'gateway_stopping', message: 'this gateway is about to end' })),
+    );
     socket.on('pong', () => {
       this.#answered = true;
     });
@@ -86,6 +87,6 @@ export class HeldSocket {
   /** Watches over it no more; to be called once nothing more is written. */
   release(): void {
     clearInterval(this.#beat);
-    this.#context.stopping.removeEventListener('abort', this.#stop);
+    this.#callOff();
   }
 }

@@ -7,7 +7,7 @@ import { z } from 'zod';
 import { isAllowed } from '../auth/principal.ts';
 import { VERB_SCOPES } from '../auth/verb-scopes.ts';
 import { GATEWAY_BOUNDS } from '../gateway-bounds.ts';
-import { type GatewayContext, principalOf, takeTurn } from '../gateway-context.ts';
+import { type GatewayContext, principalOf, rateLimited, turnIn } from '../gateway-context.ts';
 import { Problem, problemFrom } from '../problem.ts';
 import { Waiting } from '../routes/route-schemas.ts';
 import { refuseUnknown, sendOptions, storedCommand, told } from '../send-command.ts';
@@ -61,12 +61,15 @@ export class SocketCommands {
     this.#underWay++;
     void (async () => {
       try {
+        // Whatever comes counts, as requests do: to read what is none costs as much.
+        const late = turnIn(this.#context, principalOf(this.#request));
         // What is refused is told by its name, too. How long a message may be has a bound of its own.
         const value = parsed(data, isBinary);
         const named = Ref.safeParse((value as { readonly ref?: unknown } | null)?.ref);
         if (named.success) ref = named.data;
         if (this.#underWay > GATEWAY_BOUNDS.socketCommandsMax)
           throw new Problem('rate_limited', `${GATEWAY_BOUNDS.socketCommandsMax} commands of this socket wait already`);
+        if (late > 0) throw rateLimited(late);
         this.#answer({ type: 'sent', ...(ref === undefined ? {} : { ref }), ...(await this.#send(value)) });
       } catch (error) {
         const problem = problemFrom(error);
@@ -88,7 +91,6 @@ export class SocketCommands {
     const { verb: named, body = {}, wait, timeout_ms, traceparent: said } = read.data;
     const verb = verbOf(named);
     const principal = principalOf(this.#request);
-    takeTurn(this.#context, principal);
     const scope = VERB_SCOPES[verb];
     if (!isAllowed(principal, scope)) throw new Problem('scope_missing', `${verb} needs the scope ${scope}`);
     if ('actor' in body)

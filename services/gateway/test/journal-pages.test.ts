@@ -1,0 +1,62 @@
+/** Pages of a journal: each goes on where the one before it ended, in a store that may be made anew meanwhile. */
+import { type BusSession, JournalGapError, type JournalPlace } from '@coxswain/client';
+import type { JournalRecord } from '@coxswain/protocol';
+import { expect, test } from 'vitest';
+import { JournalPages } from '../src/feed/journal-pages.ts';
+import { LimitedReads } from '../src/limited-reads.ts';
+
+/** A store that has one journal of six records, each in the place that the number times `apart` says. */
+function storeOf(apart: number) {
+  const store = { apart, readsFromTheBeginning: 0 };
+  async function* journal({ from, after }: { readonly from: number; readonly after?: JournalPlace }) {
+    if (after === undefined) store.readsFromTheBeginning++;
+    const stored = [1, 2, 3, 4, 5, 6].map((n) => ({ n, seq: n * store.apart }));
+    const [first, ...rest] = stored.filter(({ seq }) => seq > (after?.seq ?? 0));
+    const begins = (after?.n ?? 0) + 1;
+    if (first && first.n !== begins) throw new JournalGapError('s', begins, first.n);
+    for (const { n, seq } of first ? [first, ...rest] : [])
+      if (n >= from) yield { record: { n } as JournalRecord, bytes: new Uint8Array(10), seq };
+  }
+  const session = {
+    ref: { tenant: 'default', sessionId: 's' },
+    journal,
+    lastNumber: async () => 6,
+  } as unknown as BusSession;
+  const pages = new JournalPages(new LimitedReads(1, 1));
+  const numbersFrom = async (from: number) => {
+    const { records } = await pages.read({ session, from, recordsMax: 2, maxBytes: 1_000 });
+    return records.map(({ n }) => n);
+  };
+  return { store, numbersFrom };
+}
+
+test('a page goes on where another one ended, and counts nothing again', async () => {
+  const { store, numbersFrom } = storeOf(3);
+  expect([await numbersFrom(1), await numbersFrom(3), await numbersFrom(5)]).toEqual([
+    [1, 2],
+    [3, 4],
+    [5, 6],
+  ]);
+  expect(store.readsFromTheBeginning).toBe(1);
+});
+
+test('behind the end there is nothing, and it is not counted again for that', async () => {
+  const { store, numbersFrom } = storeOf(3);
+  await numbersFrom(5);
+  expect(await numbersFrom(7)).toEqual([]);
+  expect(store.readsFromTheBeginning).toBe(1);
+});
+
+test.each([
+  ['another record', 2],
+  ['nothing', 1],
+])('where the store has %s behind the place now, it is counted again, once', async (_what, apart) => {
+  const { store, numbersFrom } = storeOf(3);
+  expect(await numbersFrom(1)).toEqual([1, 2]);
+  store.apart = apart;
+  expect(await numbersFrom(3)).toEqual([3, 4]);
+  expect(await numbersFrom(1)).toEqual([1, 2]);
+  store.readsFromTheBeginning = 0;
+  expect(await numbersFrom(3)).toEqual([3, 4]);
+  expect(store.readsFromTheBeginning).toBe(0);
+});
