@@ -86,11 +86,10 @@ export class Client {
     return this.send({ atMs: 0, session, verb, payload, id: `client-${++this.#own}`, tell: true });
   }
 
-  /** Sends the outcome of a call that a worker has taken up. */
-  bringOutcome(session: string, body: object, id: string | null): void {
+  /** Sends the outcome of a call that a worker has taken up; it waits for the bus as long as it must. */
+  bringOutcome(session: string, body: object, id: string | null): Promise<void> {
     const payload = Buffer.from(JSON.stringify(body), 'utf8');
-    // It waits for the bus as long as it must.
-    void this.send({ atMs: 0, session, verb: 'call_outcome', payload, id, tell: true });
+    return this.send({ atMs: 0, session, verb: 'call_outcome', payload, id, tell: true });
   }
 
   /** Sends one command; while the bus is out of reach it waits, as its stores' acknowledgement would. */

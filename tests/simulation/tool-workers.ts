@@ -14,7 +14,7 @@ import type { ToolRun } from './history.ts';
 import { beginRun, TOOLS, type ToolWorld } from './sim-tools.ts';
 
 /** How the workers' commands reach the command stream. */
-export type BringOutcome = (session: string, body: JsonObject, id: string | null) => void;
+export type BringOutcome = (session: string, body: JsonObject, id: string | null) => Promise<void>;
 
 /** How the history calls the end of a worker. */
 export const WORKER_KILLED = 'a worker is killed';
@@ -163,10 +163,12 @@ export class ToolWorkers {
       [1, 'with a wrong epoch first'],
     ] as const);
     const id = `outcome-${++this.#brought}`;
-    if (how === 'with a wrong epoch first') send(call.epoch + 50, `${id}-wrong`);
-    send(call.epoch, random.chance(0.7) ? id : null);
+    if (how === 'with a wrong epoch first') void send(call.epoch + 50, `${id}-wrong`);
+    const first = send(call.epoch, random.chance(0.7) ? id : null);
     if (how === 'twice') void clock.sleep(random.between(0, 3_000)).then(() => send(call.epoch, id));
-    if (how === 'in two versions')
-      void clock.sleep(random.between(0, 50)).then(() => send(call.epoch, `${id}-other`, 'another version'));
+    if (how !== 'in two versions') return;
+    // Both wait for the bus where it is out: the other one is to come second all the same.
+    const pause = clock.sleep(random.between(0, 50));
+    void first.then(() => pause).then(() => send(call.epoch, `${id}-other`, 'another version'));
   }
 }
