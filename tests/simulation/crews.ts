@@ -68,7 +68,7 @@ export async function simulateCrew(seed: number, calm = false): Promise<CrewSimu
     recordsOf: (session: string) => bus.recordsOf(session),
     elapsedMs: () => time.elapsedMs,
   };
-  const workers = new ToolWorkers(world, () => undefined);
+  const workers = new ToolWorkers(world, () => Promise.resolve());
   const hosts = new Hosts(time, bus, history, schedule, world, workers);
   const nemesis = new Nemesis(bus, hosts, workers);
   for (let i = 0; i < Math.max(2, schedule.hosts); i++) hosts.start();
