@@ -23,7 +23,7 @@ import {
 import { journalLine } from './journal-line.ts';
 import { brokenRules, type Entry } from './journal-rules.ts';
 import { hook, type Surroundings, started } from './moves.ts';
-import { type Lane, possibilities, settlement } from './world.ts';
+import { type Lane, possibilities, sameAgain, settlement } from './world.ts';
 
 const HOOKS = [
   hook('session_start'),
@@ -46,6 +46,8 @@ const HOOKS = [
   hook('post_finish'),
 ];
 
+const BOUNDARIES: readonly Step['error_boundary'][] = ['fail', 'continue', 'escalate'];
+
 const surroundings: fc.Arbitrary<Surroundings> = fc.record({
   hooks: fc.oneof(fc.constant<HookTable>([]), fc.subarray(HOOKS), fc.constant(HOOKS)),
   maxTurns: fc.integer({ min: 1, max: 4 }),
@@ -56,19 +58,22 @@ const surroundings: fc.Arbitrary<Surroundings> = fc.record({
   handoffs: fc.option(fc.constant(['tester']), { nil: undefined, freq: 2 }),
   stopWhen: fc.subarray<StopCondition>([{ text: 'fine' }, { tool: 're*' }, { predicate: 'enough' }]),
   steps: fc.option(
-    fc
-      .array(fc.constantFrom<Step['error_boundary']>('fail', 'continue', 'escalate'), { minLength: 1, maxLength: 3 })
-      .map((boundaries) =>
-        boundaries.map((error_boundary, index) => ({
-          name: `step${index}`,
-          prompt: 'Do it.',
-          error_boundary,
-          ...(index === 0 ? { max_tokens: 25 } : {}),
-        })),
-      ),
+    fc.array(fc.constantFrom(...BOUNDARIES), { minLength: 1, maxLength: 3 }).map((boundaries) =>
+      boundaries.map((error_boundary, index) => ({
+        name: `step${index}`,
+        prompt: 'Do it.',
+        error_boundary,
+        ...(index === 0 ? { max_tokens: 25 } : {}),
+      })),
+    ),
     { nil: undefined, freq: 1 },
   ),
   budgets: fc.oneof(fc.constant({}), fc.record({ tokens: fc.integer({ min: 1, max: 60 }) })),
+});
+
+const deniedSteps = (error_boundary: Step['error_boundary']): Surroundings => ({
+  steps: [{ name: 'plan', prompt: 'Do it.', error_boundary }],
+  hooks: [hook('PreStep')],
 });
 
 /** What happens next: mostly work, often a word, now and then trouble. */
@@ -231,6 +236,24 @@ describe('whatever happens,', { timeout: 120_000 * Math.ceil(numRuns / 250) }, (
         );
         const late = journal.slice(after).flatMap(({ events }) => events);
         expect(late.filter((event) => event.type === 'call_started')).toEqual([]);
+      }),
+      { numRuns, seed },
+    );
+  });
+
+  test('a session that nobody says anything more to comes to rest, however often hooks say no', () => {
+    fc.assert(
+      fc.property(surroundings, fc.constantFrom(undefined, ...BOUNDARIES), choices, (some, error_boundary, chosen) => {
+        const around = error_boundary ? { ...some, ...deniedSteps(error_boundary) } : some;
+        const { journal, actor } = play(around, chosen);
+        let steps = 0;
+        for (let input = sameAgain(actor.state, around); input !== null; input = sameAgain(actor.state, around)) {
+          steps++;
+          const n = journal.length + 1;
+          const { decision, events } = actor.step(input, n, 0);
+          if (decision.kind !== 'ignored') journal.push({ n, events });
+          if (steps >= 400) expect.fail(`${leafOf(actor.state)} goes on for ever\n${printed(journal.slice(-40))}`);
+        }
       }),
       { numRuns, seed },
     );

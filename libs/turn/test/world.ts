@@ -121,6 +121,23 @@ export function settlement(state: SessionState): Input | null {
   return null;
 }
 
+/**
+ * What becomes of one open effect in a world that never changes its mind: hooks say no each time, calls fail, models answer.
+ * A session that only goes on by itself comes to rest in it.
+ */
+export function sameAgain(state: SessionState, around: Surroundings): Input | null {
+  const { consult, model, compacting, provision } = state.context;
+  const made = (move: Move): Input => (typeof move === 'function' ? move(state) : (move as Input));
+  if (consult) {
+    const no = VERDICTS[consult.point]?.(consult).find((said) => /deny|block/.test(JSON.stringify(said)));
+    return made(hooksSaid(...consult.hooks.map(() => no)));
+  }
+  if (provision) return made(provisioned(ofPersona(around, state.context.pinned?.persona)));
+  if (model) return made(answered());
+  if (compacting) return made(compacted());
+  return settlement(state);
+}
+
 /** Two personas have a session in turn: with the surroundings of one, those of the other. */
 function ofPersona(around: Surroundings, persona: string | undefined): Surroundings {
   return persona === 'tester' ? { ...around, persona, handoffs: ['coder'] } : { ...around, persona: 'coder' };
