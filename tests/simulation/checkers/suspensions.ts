@@ -62,7 +62,8 @@ export const checkSuspensions: Checker = ({ records }) => {
           }
           if (event.control === 'suspend' && event.status === 'lapsed') asked = null;
           if (event.control === 'cancel' && event.status === 'cancelled') isEnding = true;
-          if (event.status === 'revoked') interrupts.delete(event.target);
+          // One that was said has interrupted what was asked for, also where it is cleared afterwards.
+          if (event.status === 'revoked' && !said.has(event.target)) interrupts.delete(event.target);
           break;
         case 'hook_vetoed':
           if (event.point === 'pre_suspend') asked = null;
