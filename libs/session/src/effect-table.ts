@@ -94,6 +94,7 @@ export class EffectTable {
         this.#kept.delete(effect.id);
         entry = undefined;
       }
+      if (this.#kept.get(effect.id)?.type === 'call_accepted' && isOrderToStop(effect)) this.#kept.delete(effect.id);
       if (entry) this.#stopIfAsked(entry, effect);
       else if (effect.abort || this.#kept.has(effect.id) || mayStart(effect)) this.#start(effect);
     }
@@ -195,6 +196,11 @@ export class EffectTable {
     this.#kept.set(id, outcome);
     this.#offer(outcome);
   }
+}
+
+/** That a call was taken up is no answer to the order to stop it, which stands under the same id. */
+function isOrderToStop({ kind }: WorkEffect): boolean {
+  return kind === 'stop_call' || kind === 'stop_child';
 }
 
 /** Says that what became of an effect was not taken in: nobody waits for it, or another host has the session. */

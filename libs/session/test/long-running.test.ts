@@ -143,6 +143,38 @@ describe('a call of a long_running tool', () => {
     expect(await ends(bed)).toEqual(['c1 cancelled']);
   });
 
+  test('cancelled while it is being taken up is stopped also where the answer to that record is lost', async () => {
+    const told: string[] = [];
+    const bed = testBed();
+    bed.tools = {
+      build: {
+        traits: { long_running: true },
+        run: async (_call, _signal, clock) => {
+          await clock.sleep(1_000);
+          return { status: 'accepted', result: { content: [], is_error: false } };
+        },
+        stop: (key) => void told.push(key),
+      },
+    };
+    bed.models.answers = [ask(call('c1', 'build')), say('done')];
+    await bed.host({ commitBounds: { attemptsMax: 3, firstDelayMs: 10, maxDelayMs: 10 } });
+    await bed.start();
+    await bed.send('cancel_call', { call_id: 'c1', timeout_ms: 5_000 });
+    bed.journal.next = [
+      async (append) => {
+        await append();
+        return { status: 'ambiguous', cause: 'no answer' };
+      },
+      'lost',
+      'lost',
+    ];
+    await bed.time.advance(30_000);
+    expect((await bed.eventsOf('owned')).map(({ epoch }) => epoch)).toEqual([2]);
+    expect(told).toEqual(['default.s1.3-0']);
+    expect(await ends(bed)).toEqual(['c1 cancelled timed_out']);
+    expect((await bed.lines()).at(-1)).toBe('agent_end end_turn');
+  });
+
   test('that crashed before it was taken up is in doubt like any other', async () => {
     const bed = testBed();
     const first = await takenUp(bed, { traits: { long_running: true }, run: taking(60_000) });
