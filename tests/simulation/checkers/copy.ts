@@ -15,26 +15,30 @@ import { sha256Hex } from '@coxswain/session';
 import { isIdempotent } from '../sim-tools.ts';
 import type { Checker, Evidence, Journal } from './check.ts';
 import { eventsOf, ofType } from './check.ts';
+import { tombstoneOf } from './deletion.ts';
 import { originOf } from './origin.ts';
 
 /** See the top of the file. */
-export const checkCopy: Checker = (journal, { journals, history }) => {
+export const checkCopy: Checker = (journal, evidence) => {
+  const { journals, history } = evidence;
   const from = originOf(journal);
   const origin = journals.find(({ session }) => session === from?.session);
   if (!from || !origin) return ['its origin is not there'];
+  // One that is deleted from outside while it is made stays as it is.
+  const isBrokenOff = tombstoneOf(journal.session, evidence) !== null && journal.records.length <= from.n;
   return [
-    ...sharedPast(journal, origin, from),
-    ...takenOver(journal, from),
+    ...sharedPast(journal, origin, from, isBrokenOff),
+    ...(isBrokenOff ? [] : takenOver(journal, from)),
     ...modelsAsked(journal, from, history),
     ...callsSent(journal, from, history),
   ];
 };
 
-function sharedPast({ records, bytes }: Journal, origin: Journal, from: CopyOrigin): string[] {
+function sharedPast({ records, bytes }: Journal, origin: Journal, from: CopyOrigin, isBrokenOff: boolean): string[] {
   const wrong: string[] = [];
   if (sha256Hex(origin.bytes[from.n - 1] as Uint8Array) !== from.hash)
     wrong.push('it names another record than it was copied from');
-  if (records.length < from.n) wrong.push(`it has ${records.length} of ${from.n} records`);
+  if (records.length < from.n && !isBrokenOff) wrong.push(`it has ${records.length} of ${from.n} records`);
   let hash = GENESIS_HASH;
   for (const [index, record] of records.entries()) {
     const { n, input, cursor } = record;

@@ -50,21 +50,19 @@ function refusals(journal: Journal, { history, stored }: Evidence): string[] {
   const until = consumedUntil(journal, { history, stored });
   const known = new Set(journal.records.flatMap(({ input }) => (input.type === 'command' ? [input.command_id] : [])));
   const by = tombstoneOf(session, { stored })?.reason;
-  const sent = history.of('sent').flatMap(({ command }) => (command.session === session ? [command] : []));
-  // Of what was sent before, too, an answer may be to that.
-  const early = new Set(sent.flatMap(({ seq, commandId }) => (seq <= until ? [commandId] : [])));
   const late = new Set(
-    sent.flatMap(({ commandId }) =>
-      !early.has(commandId) && !known.has(commandId) && commandId !== by ? [commandId] : [],
-    ),
+    history
+      .of('sent')
+      .flatMap(({ command: { session: of, seq, commandId } }) =>
+        of === session && seq > until && !known.has(commandId) && commandId !== by ? [commandId] : [],
+      ),
   );
-  return history
-    .of('receipt')
-    .flatMap(({ receipt: { session_id, command_id, stage, code } }) =>
-      session_id === session && late.has(command_id) && code !== 'session_deleted'
-        ? [`${command_id} came behind the tombstone and was told ${code ?? stage}`]
-        : [],
-    );
+  return history.of('receipt').flatMap(({ receipt: { session_id, command_id, stage, code }, recordsThen }) =>
+    // What was answered before the tombstone stood is not about it.
+    session_id === session && late.has(command_id) && recordsThen > journal.records.length && code !== 'session_deleted'
+      ? [`${command_id} came behind the tombstone and was told ${code ?? stage}`]
+      : [],
+  );
 }
 
 /** A deleted session's tombstone. */
