@@ -77,6 +77,10 @@ function takenOver({ session, records }: Journal, from: CopyOrigin): string[] {
 }
 
 function modelsAsked({ session, records }: Journal, from: CopyOrigin, history: Evidence['history']): string[] {
+  const copied = records.slice(0, from.n).flatMap(({ events }) => events);
+  // A model whose surroundings are being resolved anew is asked once they are; until then that effect is not listed.
+  const awaited = copied.findLastIndex((event) => event.type === 'settings_changed' && event.reprovisions === true);
+  if (awaited > copied.findLastIndex(({ type }) => type === 'reprovisioned')) return [];
   const open = records[from.n - 1]?.effects_open ?? [];
   return history.of('asked').flatMap(({ session: of, effectId }) => {
     if (of !== session || Number.parseInt(effectId, 10) > from.n || open.includes(effectId)) return [];
