@@ -85,6 +85,8 @@ export class HostPartitions {
   #isStale = false;
   /** The lease ran out while others lived: everything was left. */
   #isCut = false;
+  /** It is about to go on under another name. */
+  #isRegaining = false;
   #isLeaving = false;
   /** Trouble that the log has been told of, and that has not ended since. */
   readonly #warned = new Set<string>();
@@ -404,16 +406,30 @@ export class HostPartitions {
     void this.#balance();
   }
 
+  /** Contract: does not reject. */
   async #regained(): Promise<void> {
     if (!this.#isCut) return this.#sessions.goOn();
-    try {
-      // What its notes say of the host that it was until now must not keep the others from them.
-      await this.#peers.rename(this.#newName());
-    } catch (error) {
-      this.#ports.log.warn({ error: (error as Error).message }, 'the line between hosts is cut again');
+    if (this.#isRegaining) return;
+    this.#isRegaining = true;
+    // Under a name that it does not listen to it would be rung for sessions in vain.
+    while (!(await this.#renamed())) {
+      await this.#ports.clock.sleep(LOOK_AGAIN_MS, this.#ended.signal);
+      if (this.#isLeaving) return;
     }
+    this.#isRegaining = false;
     this.#isCut = false;
     await this.#balance();
+  }
+
+  /** What its notes say of the host that it was until now must not keep the others from them. */
+  async #renamed(): Promise<boolean> {
+    try {
+      await this.#peers.rename(this.#newName());
+      return true;
+    } catch (error) {
+      this.#warn(error, 'the line between hosts is cut again');
+      return false;
+    }
   }
 }
 

@@ -501,3 +501,26 @@ test.each([0, 1, 2, 3, 4, 5, 6, 7, 8, 9])(
 function sameShare(session: string): string {
   for (let i = 1; ; i++) if (partitionOf(`t${i}`) === partitionOf(session)) return `t${i}`;
 }
+
+test('a host that cannot listen under its next name takes another, until it is rung by the name that it says', async () => {
+  const opened: string[] = [];
+  const said: string[] = [];
+  const { bed, join } = await crew((line) => ({
+    ...line,
+    beat: (beat) => {
+      said.push(beat.host);
+      line.beat(beat);
+    },
+    open: async (host, handlers) => {
+      if (host === 'host1-1-2') throw new Error('no line');
+      await line.open(host, handlers);
+      opened.push(host);
+    },
+  }));
+  await join();
+  await bed.time.advance(1_000);
+  bed.time.hold('host1', bed.time.nowMs + 4_000);
+  await bed.time.advance(8_000);
+  expect(opened).toEqual(['host1-1-1', 'host1-1-3']);
+  expect(said.at(-1)).toBe('host1-1-3');
+});
