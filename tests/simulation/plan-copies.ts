@@ -48,10 +48,10 @@ export function drawFork(
   random: Random,
   records: readonly JournalRecord[],
 ): { readonly n: number; readonly changes?: ForkChangesInput } {
-  const own = records.filter((record) => ownChange(random, record) !== null);
+  const own = records.filter((record) => ownChange(random, record, records) !== null);
   const record = random.pick(own.length > 0 && random.chance(0.7) ? own : records);
   const changes = random.weighted<ForkChangesInput | null>([
-    [6, ownChange(random, record)],
+    [6, ownChange(random, record, records)],
     [2, { model: 'sim/other' }],
     [1, { persona: { name: 'other', prompt: 'You are another.' } }],
     [1, null],
@@ -62,7 +62,11 @@ export function drawFork(
 const PROMPTS: readonly string[] = ['start', 'prompt', 'steer', 'followup', 'remind'];
 
 /** A change of what the record itself is, or null where it is nothing that can be changed. */
-function ownChange(random: Random, { input, events }: JournalRecord): ForkChangesInput | null {
+function ownChange(
+  random: Random,
+  { n, input, events }: JournalRecord,
+  records: readonly JournalRecord[],
+): ForkChangesInput | null {
   if (events.some(({ type }) => type === 'command_rejected' || type === 'session_copied')) return null;
   if (input.type === 'command' && PROMPTS.includes(input.verb)) return { prompt: 'forked otherwise' };
   const returned = events.some(({ type }) => type === 'call_ended' || type === 'call_returned');
@@ -70,7 +74,12 @@ function ownChange(random: Random, { input, events }: JournalRecord): ForkChange
   if (isResult && returned) return { result: { text: 'forked result', is_error: random.chance(0.3) } };
   if (input.type !== 'consult_outcome' || input.status !== 'answered') return null;
   const point = events.find((event) => event.type === 'hook_returned')?.point;
-  return point === undefined ? null : { verdicts: { '*': verdictAt(point, random) } };
+  if (point === undefined) return null;
+  // A hook that has gone while it was asked says nothing in a fork either.
+  const before = records.slice(0, n - 1).flatMap((record) => record.events);
+  const table = before.findLast((event) => event.type === 'hooks_changed')?.table ?? [];
+  const isThere = (hook: string) => table.some((registration) => registration.id === hook);
+  return input.answers.every(({ hook }) => isThere(hook)) ? { verdicts: { '*': verdictAt(point, random) } } : null;
 }
 
 function verdictAt(point: string, random: Random): Json {

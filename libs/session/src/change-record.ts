@@ -95,6 +95,8 @@ function changeVerdicts(
     const registration = table.find((candidate) => candidate.id === hook && candidate.point === point);
     const recorded = input.answers.find((answer) => answer.hook === hook) ?? { hook, not_run: true };
     const key = [hook, EVERY_HOOK].find((candidate) => Object.hasOwn(verdicts, candidate));
+    if (key !== undefined && !registration)
+      return misfit(record, `verdicts.${hook}`, `${hook} was registered no more when it was to answer`);
     let answer: HookAnswer = hasEnded ? { hook, not_run: true } : recorded;
     if (key !== undefined && registration && !hasEnded) {
       const said = verdicts[key] as Json;

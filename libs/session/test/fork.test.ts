@@ -12,7 +12,7 @@ import { SessionActor } from '@coxswain/turn';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { LoadTurns } from '../src/load-turns.ts';
 import { type HostOptions, replayJournal, SessionRunner, sha256Hex } from '../src/mod.ts';
-import { hook, returns } from './fake-hooks.ts';
+import { hook, returns, silent } from './fake-hooks.ts';
 import { ask, call, say } from './fake-model.ts';
 import { type FakeTool, taking } from './fake-tools.ts';
 import { ASKING, refOf, type SendOptions, type TestBed, testBed } from './test-bed.ts';
@@ -386,6 +386,26 @@ describe('at a veto', () => {
     ]);
     expect(await bed.lines('f1')).toContain('call_ended c1 denied by hook');
     expect(bed.toolSource.runs).toHaveLength(1);
+  });
+
+  test('a hook that went while it was asked cannot be made to say anything else', async () => {
+    const bed = testBed();
+    bed.tools = { exec: {} };
+    bed.hooks.registrations = [hook('PreToolUse', 'policy')];
+    bed.hooks.handlers = { policy: silent };
+    bed.models.answers = [ask(call('c1', 'exec')), say('done')];
+    await bed.host();
+    await bed.start();
+    bed.hooks.change([]);
+    await bed.time.advance(10_000);
+    const n = await find(bed, ({ type }) => type === 'hook_returned');
+    const id = await fork(bed, n, { verdicts: { policy: true } });
+    expect(bed.receipts.find(({ command_id }) => command_id === id)).toMatchObject({
+      stage: 'rejected',
+      code: 'fork_change_misfit',
+      field: 'fork.changes.verdicts.policy',
+      message: expect.stringMatching(/policy was registered no more/),
+    });
   });
 
   test('a rewrite is validated as a hook’s own would be', async () => {
