@@ -88,14 +88,21 @@ function scopeOf(operation: OpenApiOperation): string {
 }
 
 function meaningOf({ description, schema }: OpenApiParameter): string {
-  const { description: said, type, pattern, enum: values, minimum, maximum, default: otherwise } = schema;
-  const shape = [
+  const { anyOf, default: otherwise } = schema;
+  const shapes = Array.isArray(anyOf) ? anyOf.map(shapeOf).join(', or ') : shapeOf(schema);
+  const shape = [shapes, otherwise === undefined ? '' : `default ${code(String(otherwise))}`];
+  const told = shape.filter((part) => part !== '').join('; ');
+  return [description ?? schema.description ?? '', told].filter((part) => part !== '').join(' ');
+}
+
+function shapeOf({ type, pattern, enum: values, minimum, maximum }: Readonly<Record<string, unknown>>): string {
+  return [
     Array.isArray(values) ? values.map((value) => code(String(value))).join(', ') : String(type ?? ''),
     typeof pattern === 'string' ? code(pattern) : '',
     minimum === undefined && maximum === undefined ? '' : `${minimum ?? ''} to ${maximum ?? ''}`,
-    otherwise === undefined ? '' : `default ${code(String(otherwise))}`,
-  ].filter((part) => part !== '');
-  return [description ?? said ?? '', shape.join('; ')].filter((part) => part !== '').join(' ');
+  ]
+    .filter((part) => part !== '')
+    .join('; ');
 }
 
 function fieldsOf(schema: object): string {

@@ -50,6 +50,22 @@ test('more requests than are taken are told when the next will be', async () => 
   expect(statuses.at(-1)?.json()).toMatchObject({ code: 'rate_limited' });
 });
 
+test.each([
+  ['/v1/sessions', 'limit', 500],
+  ['/v1/approvals', 'limit', 500],
+  ['/v1/sessions/one/events', 'limit', 1_000],
+])('of %s, %s is a whole number in digits alone, once', async (url, field, max) => {
+  const { app, authorization } = await appOnNothing();
+  const ask = (query: string) => app.inject({ url: `${url}?${query}`, headers: { host, authorization } });
+  for (const written of ['1e2', '0x10', '%205', '+5', '05', '1.0', '', '0', '-1', `${max + 1}`, '9'.repeat(400)]) {
+    const answer = await ask(`${field}=${written}`);
+    expect(answer.json(), written).toMatchObject({ status: 400, code: 'invalid_field', field });
+    expect(answer.json().detail, written).toContain(`must be a whole number from 1 to ${max}`);
+  }
+  expect((await ask(`${field}=1&${field}=2`)).json()).toMatchObject({ status: 400, code: 'invalid_field', field });
+  expect((await ask(`${field}=${max}`)).json().code).not.toBe('invalid_field');
+});
+
 test('a gateway that is about to end takes nothing new', async () => {
   const { app, authorization, stopping } = await appOnNothing();
   stopping.abort();

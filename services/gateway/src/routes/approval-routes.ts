@@ -7,15 +7,10 @@ import { GATEWAY_BOUNDS } from '../gateway-bounds.ts';
 import { clientFor, type GatewayContext, principalOf } from '../gateway-context.ts';
 import { whileAwaited } from '../problem.ts';
 import { Cursor } from './list-schemas.ts';
-import { PROBLEMS } from './route-schemas.ts';
+import { PROBLEMS, wholeNumber } from './route-schemas.ts';
 
 const Query = z.strictObject({
-  limit: z.coerce
-    .number()
-    .int()
-    .min(1)
-    .max(GATEWAY_BOUNDS.pageApprovalsMax)
-    .default(GATEWAY_BOUNDS.pageApprovalsDefault),
+  limit: wholeNumber(GATEWAY_BOUNDS.pageApprovalsMax).default(GATEWAY_BOUNDS.pageApprovalsDefault),
   cursor: Cursor,
 });
 

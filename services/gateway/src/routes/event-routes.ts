@@ -7,7 +7,7 @@ import { serveEvents } from '../feed/serve-events.ts';
 import { GATEWAY_BOUNDS } from '../gateway-bounds.ts';
 import type { GatewayContext } from '../gateway-context.ts';
 import { Problem } from '../problem.ts';
-import { FIRST_RECORD_SCHEMA, FirstRecord, OfSession, PROBLEMS } from './route-schemas.ts';
+import { FIRST_RECORD_SCHEMA, FirstRecord, OfSession, PROBLEMS, wholeNumber } from './route-schemas.ts';
 import { sessionOf } from './session-routes.ts';
 
 const Query = z.strictObject({
@@ -15,11 +15,7 @@ const Query = z.strictObject({
     ...FIRST_RECORD_SCHEMA,
     description: 'The first record, by its number, or `newest`. As server-sent events, `last-event-id` goes before it.',
   }),
-  limit: z.coerce
-    .number()
-    .int()
-    .min(1)
-    .max(GATEWAY_BOUNDS.pageRecordsMax)
+  limit: wholeNumber(GATEWAY_BOUNDS.pageRecordsMax)
     .optional()
     .meta({
       description: `Records of a page (${GATEWAY_BOUNDS.pageRecordsDefault}).`,

@@ -3,6 +3,7 @@ import { SESSIONS_PAGE } from '@coxswain/client';
 import { ID_PATTERN, SessionStatus, StateValue } from '@coxswain/protocol';
 import { turnChart } from '@coxswain/session';
 import { z } from 'zod';
+import { wholeNumber } from './route-schemas.ts';
 
 /** Where a page begins. */
 export const Cursor = z.string().max(512).optional().meta({ description: 'The `next_cursor` of the page before.' });
@@ -24,7 +25,7 @@ export const ListQuery = z.strictObject({
     .enum(['true', 'false'])
     .default('false')
     .meta({ description: 'Asks hosts what the list alone does not say: persona, model, cost, open approvals.' }),
-  limit: z.coerce.number().int().min(1).max(SESSIONS_PAGE.sessionsMax).default(SESSIONS_PAGE.sessionsDefault),
+  limit: wholeNumber(SESSIONS_PAGE.sessionsMax).default(SESSIONS_PAGE.sessionsDefault),
   cursor: Cursor,
 });
 /** See {@link ListQuery}. */

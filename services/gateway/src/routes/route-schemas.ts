@@ -17,25 +17,33 @@ export const OfPending = z.strictObject({
     .meta({ description: 'The command that brought it; of a reminder that a hook has given, its id.' }),
 });
 
+// What follows is checked as text and only then made a number, by pipes: of what is transformed, zod leaves the default out of the document.
+const digits = (written: string): boolean => /^[1-9]\d{0,15}$/.test(written);
+
+/** A whole number from 1 to `max`, in digits alone: `1e2`, ` 5` and one that is given twice are no numbers here. */
+export function wholeNumber(max: number) {
+  const error = `must be a whole number from 1 to ${max}`;
+  return z
+    .string({ error })
+    .refine(digits, { error })
+    .pipe(z.coerce.number<string>().max(max, { error }))
+    .meta({ type: 'integer', minimum: 1, maximum: max });
+}
+
+const NO_RECORD = { error: 'must be a record’s number, from 1 on, or newest' };
 /** Where records are read from: the first one, by its number, or the newest that there is. */
-export const FirstRecord = z
-  .string()
-  .optional()
-  .transform((written, { addIssue }): JournalStart => {
-    if (written === undefined) return 1;
-    if (written === 'newest') return written;
-    const n = /^[1-9]\d{0,15}$/.test(written) ? Number(written) : Number.NaN;
-    if (Number.isSafeInteger(n)) return n;
-    addIssue({ code: 'custom', message: 'must be a record’s number, from 1 on, or newest' });
-    return z.NEVER;
-  });
+export const FirstRecord: z.ZodType<JournalStart> = z
+  .string(NO_RECORD)
+  .refine((written) => written === 'newest' || digits(written), NO_RECORD)
+  .pipe(z.union([z.literal('newest'), z.coerce.number<string>().max(Number.MAX_SAFE_INTEGER, NO_RECORD)], NO_RECORD))
+  .default(1);
 /** The same, for the document. */
 export const FIRST_RECORD_SCHEMA = {
+  type: ['string', 'integer'],
   anyOf: [
     { const: 'newest', type: 'string' },
     { type: 'integer', minimum: 1, maximum: Number.MAX_SAFE_INTEGER },
   ],
-  default: 1,
 };
 
 /** Of an address that takes no questions. */
@@ -46,7 +54,7 @@ export const Waiting = z.strictObject({
   wait: z.enum(['accepted', 'delivered']).optional().meta({
     description: 'Answers once the session has accepted the command, or delivered what it brings to the model.',
   }),
-  timeout_ms: z.coerce.number().int().min(1).max(GATEWAY_BOUNDS.waitMaxMs).default(GATEWAY_BOUNDS.waitDefaultMs).meta({
+  timeout_ms: wholeNumber(GATEWAY_BOUNDS.waitMaxMs).default(GATEWAY_BOUNDS.waitDefaultMs).meta({
     description: 'How long it waits at most; then the answer is a 504, and the command may still take effect.',
   }),
 });
