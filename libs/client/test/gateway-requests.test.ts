@@ -60,22 +60,24 @@ test('a command is tried again under its id while nobody takes it, and is one', 
   expect(new Set(attempts.map(({ body }) => body.id))).toEqual(new Set([sent.commandId]));
 });
 
+/** A body that begins, and then says nothing. As of a platform: what is aborted fails for whoever reads it. */
+function stopping(text: string, signal: AbortSignal | null | undefined): Response {
+  const body = new ReadableStream<Uint8Array>({
+    start: (stream) => {
+      stream.enqueue(new TextEncoder().encode(text));
+      signal?.addEventListener('abort', () => stream.error(new DOMException('aborted', 'AbortError')));
+    },
+  });
+  return new Response(body, { status: 200 });
+}
+
 test('an answer that stops in its middle is given up, and asked for again', async () => {
   vi.useFakeTimers();
   try {
     let asked = 0;
     const fetch = (async (_input: string, { signal }: RequestInit) => {
       asked++;
-      if (asked === 2) {
-        // As of a platform: what is aborted fails for whoever reads it.
-        const body = new ReadableStream<Uint8Array>({
-          start: (stream) => {
-            stream.enqueue(new TextEncoder().encode('{"sessions":['));
-            signal?.addEventListener('abort', () => stream.error(new DOMException('aborted', 'AbortError')));
-          },
-        });
-        return new Response(body, { status: 200 });
-      }
+      if (asked === 2) return stopping('{"sessions":[', signal);
       return json(asked === 1 ? HOLDER : { sessions: [], next_cursor: null });
     }) as typeof globalThis.fetch;
     const client = await connect({ gateway: 'https://gw.test', token: 'cox_token', fetch });
@@ -84,6 +86,27 @@ test('an answer that stops in its middle is given up, and asked for again', asyn
     await vi.advanceTimersByTimeAsync(60_000);
     expect(await listed).toEqual({ sessions: [], next_cursor: null });
     expect(asked).toBe(3);
+  } finally {
+    vi.useRealTimers();
+  }
+});
+
+test('an export that stops in its middle gives what came, and fails', async () => {
+  vi.useFakeTimers();
+  try {
+    let asked = 0;
+    const fetch = (async (_input: string, { signal }: RequestInit) =>
+      asked++ === 0 ? json(HOLDER) : stopping('one\ntwo\nthr', signal)) as typeof globalThis.fetch;
+    const client = await connect({ gateway: 'https://gw.test', token: 'cox_token', fetch });
+    const lines: string[] = [];
+    const exported = (async () => {
+      for await (const line of client.session('s').export()) lines.push(new TextDecoder().decode(line));
+    })();
+    const failed = expect(exported).rejects.toMatchObject({ name: 'GatewayUnreachableError' });
+    while (lines.length < 2) await vi.advanceTimersByTimeAsync(1);
+    await vi.advanceTimersByTimeAsync(60_000);
+    await failed;
+    expect(lines).toEqual(['one', 'two']);
   } finally {
     vi.useRealTimers();
   }

@@ -190,8 +190,8 @@ async function readProblem(answer: Response, connection: AbortController): Promi
   }
 }
 
-/** A piece of a body; whoever stops in the middle of one is given up. @throws GatewayUnreachableError. */
-async function readPiece(reader: ReadableStreamDefaultReader<Uint8Array>, connection: AbortController) {
+/** A piece of a body; whoever stops in the middle of one for 20 s is given up. @throws GatewayUnreachableError. */
+export async function readPiece(reader: ReadableStreamDefaultReader<Uint8Array>, connection: AbortController) {
   let isSilent = false;
   const silence = setTimeout(() => {
     isSilent = true;

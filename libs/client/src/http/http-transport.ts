@@ -17,7 +17,14 @@ import type { JournalEntry, JournalStart, Transport, WatchItem } from '../transp
 import type { PendingApproval } from '../waiting-approvals.ts';
 import { sendOverHttp } from './command-requests.ts';
 import { followSession, type OnConnection } from './follow-session.ts';
-import { type GatewayRequest, type GatewayRequests, linked, READ_WITHIN_MS, unreached } from './gateway-requests.ts';
+import {
+  type GatewayRequest,
+  type GatewayRequests,
+  linked,
+  READ_WITHIN_MS,
+  readPiece,
+  unreached,
+} from './gateway-requests.ts';
 import type { Statechart, TokenHolder } from './http-client.ts';
 import { linesOf } from './lines.ts';
 import { errorOf, ProblemError } from './problem-errors.ts';
@@ -90,7 +97,8 @@ export class HttpTransport implements Transport {
       const answer = await this.requests
         .persist(undefined, READ_WITHIN_MS, () => this.requests.open(request, connection))
         .catch(nullWhereNone);
-      if (answer?.body) yield* linesOf(answer.body, BOUNDS.exportLineMaxBytes, unreached);
+      if (!answer?.body) return;
+      yield* linesOf(answer.body, BOUNDS.exportLineMaxBytes, (reader) => readPiece(reader, connection));
     } finally {
       unlink();
       connection.abort();

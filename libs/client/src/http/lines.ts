@@ -5,21 +5,19 @@ const LINE_FEED = 10;
 
 /**
  * The lines, without their breaks; what stands behind the last break is one too.
- * @param failed what a connection that was lost in the middle is thrown as.
+ * @param read takes the next piece, and throws what a connection that was lost in the middle is told as.
  * @throws ClientError `answer_unreadable` for a line beyond the bound.
  */
 export async function* linesOf(
   body: ReadableStream<Uint8Array>,
   maxBytes: number,
-  failed: (cause: unknown) => Error,
+  read: (reader: ReadableStreamDefaultReader<Uint8Array>) => Promise<ReadableStreamReadResult<Uint8Array>>,
 ): AsyncGenerator<Uint8Array, void, undefined> {
   const reader = body.getReader();
   let pieces: Uint8Array[] = [];
   let bytes = 0;
   for (;;) {
-    const { done, value } = await reader.read().catch((error: unknown) => {
-      throw failed(error);
-    });
+    const { done, value } = await read(reader);
     if (done) break;
     let start = 0;
     for (let end = value.indexOf(LINE_FEED); end >= 0; end = value.indexOf(LINE_FEED, start)) {
