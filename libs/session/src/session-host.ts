@@ -230,7 +230,8 @@ class Host implements SessionHost, PartitionedSessions {
       const last = await this.#ports.journal.last(ref);
       newest = last?.fence;
       const record = last && (await readRecord(last.bytes, this.#ports.blobs));
-      if (this.#stopping) return;
+      // Whose partition went meanwhile is somebody else's: here nobody would ever let it go again.
+      if (this.#stopping || !this.#partitions.isOwn(ref)) return;
       // One that waits for nothing but a command costs disk only, until that command comes.
       if (!record || record.effects_open.length === 0) {
         if (record && !this.#isOwn(record.attempt)) this.lost((one) => keyOf(one) === keyOf(ref));

@@ -444,6 +444,34 @@ test('a host takes up what is noted, and looks at no other session', async () =>
   expect(refOf('busy').sessionId).toBe('busy');
 });
 
+test('a session whose partition goes while its journal is looked at is left to whoever has that now', async () => {
+  const { bed, first, join } = await crew();
+  const thirds = assignPartitions(['host2-2-1', 'host3-3-1']).get('host3-3-1') ?? [];
+  const session = Array.from({ length: 200 }, (_, i) => `s${i}`).find((id) =>
+    thirds.includes(partitionOf(id)),
+  ) as string;
+  bed.tools = { slow: { run: taking(60_000) } };
+  bed.models.answers = [ask(call('c1', 'slow')), ask(call('c2', 'slow')), say('done')];
+  await bed.start({}, { session });
+  first.abandon();
+  await bed.time.advance(3_000);
+  const { last } = bed.journal;
+  const looks: (() => void)[] = [];
+  bed.journal.last = async (ref) => {
+    if (looks.length === 0) await new Promise<void>((resolve) => looks.push(resolve));
+    return last.call(bed.journal, ref);
+  };
+  const second = await join();
+  const third = await join();
+  await bed.time.advance(1_000);
+  for (const look of looks) look();
+  await bed.time.advance(90_000);
+  expect(looks).toHaveLength(1);
+  expect(await writersOf(bed, session)).toEqual([first.id, third.id]);
+  expect((await bed.lines(session)).at(-1)).toBe('agent_end end_turn');
+  expect([second.live, third.live]).toEqual([0, 0]);
+});
+
 test('a session that was let go of unheard, behind the notes that were read, is found by its note', async () => {
   const { bed, join, moving } = await crew((line) => ({ ...line, release: () => undefined }));
   bed.models.answers = [say('late', { delayMs: 60_000 }), say('done')];
