@@ -59,6 +59,8 @@ export type NemesisAct = { readonly atMs: number } & (
   /** A host is stopped in order, and another takes its place. */
   | { readonly kind: 'stop'; readonly downMs: number }
   | { readonly kind: 'outage'; readonly forMs: number }
+  /** Each way between a host and the bus takes up to so long: a server that has just started, or has too much to do. */
+  | { readonly kind: 'slow'; readonly forMs: number; readonly latencyMs: number }
   /** A worker of remote tools is killed, with all that it knows; another takes its place. */
   | { readonly kind: 'worker_crash'; readonly downMs: number }
 );
@@ -161,6 +163,7 @@ export function generate(seed: number): Schedule {
     nemesis: [
       ...planNemesis(random.fork('nemesis'), profile),
       ...planWorkerCrashes(random.fork('workers'), profile),
+      ...planSlowness(random.fork('slowness'), profile),
     ].sort((a, b) => a.atMs - b.atMs),
     attentive: random.pick([0, 0.5, 1]),
     meddling: random.pick([0, 0.1, 0.4]),
@@ -396,6 +399,16 @@ function planWorkerCrashes(random: Random, profile: string): NemesisAct[] {
     kind: 'worker_crash',
     atMs: random.between(0, random.chance(0.5) ? TROUBLE_MS : TROUBLE_MS / 3),
     downMs: random.between(100, 5_000),
+  }));
+}
+
+function planSlowness(random: Random, profile: string): NemesisAct[] {
+  if (profile === 'calm' || random.chance(0.7)) return [];
+  return Array.from({ length: 1 + random.int(2) }, () => ({
+    kind: 'slow',
+    atMs: random.between(0, TROUBLE_MS),
+    forMs: random.between(200, 5_000),
+    latencyMs: random.between(50, 1_500),
   }));
 }
 

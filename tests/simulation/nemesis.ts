@@ -34,6 +34,7 @@ export class Nemesis {
   stop(): void {
     this.#over = true;
     this.#bus.isOut = false;
+    this.#bus.slowMs = 0;
     const { hookSlow, hookDead, latencyMs } = this.#bus.faults;
     this.#bus.faults = {
       ...(Object.fromEntries(Object.keys(this.#bus.faults).map((name) => [name, 0])) as unknown as SimBus['faults']),
@@ -46,6 +47,13 @@ export class Nemesis {
   #do(act: NemesisAct): void {
     if (act.kind === 'worker_crash') {
       this.#workers.crash(act.downMs);
+      return;
+    }
+    if (act.kind === 'slow') {
+      this.#bus.slowMs = act.latencyMs;
+      void this.#bus.world.sleep(act.forMs).then(() => {
+        this.#bus.slowMs = 0;
+      });
       return;
     }
     const victim = this.#hosts.nth(this.#acts++);

@@ -62,6 +62,8 @@ export class SimBus {
   faults: FaultRates;
   /** Nobody reaches the bus. */
   isOut = false;
+  /** Each way takes up to so long, whatever else is said; 0 where it takes what it usually does. */
+  slowMs = 0;
   readonly #time: VirtualTime;
   readonly #history: History;
   readonly #stored = new Map<string, Uint8Array[]>();
@@ -85,7 +87,8 @@ export class SimBus {
   /** The time that one way takes: mostly short, now and then long. */
   latency(): number {
     const { latencyMs } = this.faults;
-    return this.random.between(0, this.random.chance(0.02) ? 30 * latencyMs : latencyMs);
+    const usualMs = this.random.chance(0.02) ? 30 * latencyMs : latencyMs;
+    return this.random.between(0, this.slowMs > 0 ? this.slowMs : usualMs);
   }
 
   /** How many records of a session are stored. */

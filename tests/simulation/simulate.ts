@@ -68,7 +68,8 @@ export async function runSchedule(schedule: Schedule, plant: Plant = NO_PLANT): 
   const statuses = await caretaker.statuses();
   const stored = await storedOf(bus, schedule);
   const journals = await journalsOf(bus, stored);
-  const evidence = { schedule, history, ended, journals, statuses, stored, blobs: bus.bus.blobs };
+  const waiting = await waitingOf(bus, schedule);
+  const evidence = { schedule, history, ended, journals, statuses, stored, waiting, blobs: bus.bus.blobs };
   return { schedule, history, evidence, problems: await check(evidence), tookMs, awaits: hosts.awaitsOf('host1') };
 }
 
@@ -78,6 +79,20 @@ async function storedOf(bus: SimBus, { sessions }: Schedule): Promise<ReadonlyMa
     const stands: Uint8Array[] = [];
     for await (const { bytes } of bus.bus.journal.read(sessionRef(id))) stands.push(bytes);
     all.set(id, { written: bus.writtenOf(id), stands });
+  }
+  return all;
+}
+
+/** By their places: ids may be anything. */
+async function waitingOf(bus: SimBus, { sessions }: Schedule): Promise<ReadonlyMap<string, readonly string[]>> {
+  const inbox = bus.bus.createInbox();
+  const all = new Map<string, readonly string[]>();
+  for (const { id } of sessions) {
+    const commands = await inbox.read(sessionRef(id), 0, null);
+    all.set(
+      id,
+      commands.map(({ seq, verb }) => `${verb} (${seq})`),
+    );
   }
   return all;
 }

@@ -307,11 +307,16 @@ export class SessionRunner {
 
   /**
    * Milliseconds for which nothing has run and nothing has waited; 0 while something does. A timer that the store has
-   * acknowledged wakes the session wherever it is; one that it has not keeps it here.
+   * acknowledged wakes the session wherever it is; one that it has not keeps it here, and so does work that may not begin now.
    */
   idleMs(): number {
     const idle = this.#mailbox.isEmpty && this.#effects.running === 0 && this.#unacknowledged === 0;
-    return idle ? this.#mailbox.emptyForMs : 0;
+    return idle && !this.#hasOwnWork ? this.#mailbox.emptyForMs : 0;
+  }
+
+  /** Where another host wrote last, what is open is that one's. */
+  get #hasOwnWork(): boolean {
+    return this.#session?.writer === this.#options.host && workOf(this.#session.actor.state).length > 0;
   }
 
   /** What stores outside the journal have not acknowledged: it keeps the session here. */

@@ -144,6 +144,42 @@ test('a session that is released unheard is found within a second', async () => 
   expect((await bed.lines(moving)).at(-1)).toBe('agent_end end_turn');
 });
 
+test('a session that got work while its host was about to let it go, and might not begin, is not let go of', async () => {
+  let isSlow = false;
+  let heardAgain = () => {};
+  const { bed, first, join, staying } = await crew((line) => ({
+    ...line,
+    open: (host, handlers) => line.open(host, { ...handlers, beat: (beat) => !isSlow && handlers.beat(beat) }),
+    caughtUp: () =>
+      isSlow ? new Promise<void>((resolve) => (heardAgain = resolve)).then(() => line.caughtUp()) : line.caughtUp(),
+  }));
+  await join();
+  await bed.time.advance(1_000);
+  const { put } = bed.bus.snapshots;
+  const kept: (() => void)[] = [];
+  Object.assign(bed.bus.snapshots, {
+    put: async (...args: Parameters<typeof put>) => {
+      await new Promise<void>((resolve) => kept.push(resolve));
+      return put(...args);
+    },
+  });
+  bed.models.answers = [say('done'), say('again')];
+  await bed.start({}, { session: staying });
+  await bed.time.advance(1_000);
+  isSlow = true;
+  await bed.time.advance(1_700);
+  expect(kept).toHaveLength(1);
+  await bed.send('prompt', 'again', { session: staying });
+  await bed.time.advance(10);
+  for (const keep of kept) keep();
+  await bed.time.advance(100);
+  isSlow = false;
+  heardAgain();
+  await bed.time.advance(5_000);
+  expect(await writersOf(bed, staying)).toEqual([first.id]);
+  expect((await bed.lines(staying)).filter((line) => line.startsWith('agent_end'))).toHaveLength(2);
+});
+
 test('a session whose note names a living host that has it no more is found within a second, too', async () => {
   const { bed, first, join, moving } = await crew();
   bed.tools = { slow: { run: taking(60_000) } };

@@ -20,6 +20,7 @@ import { isCopy } from './origin.ts';
 import { checkReceipts } from './receipts.ts';
 import { checkReminders } from './reminders.ts';
 import { checkReplay } from './replay.ts';
+import { checkRest } from './rest.ts';
 import { checkRuns } from './runs.ts';
 import { checkShown } from './shown.ts';
 import { checkSuspensions } from './suspensions.ts';
@@ -41,6 +42,8 @@ export interface Evidence {
   readonly statuses: ReadonlyMap<string, SessionStatus | null>;
   /** Everything that was stored of each session, and what of it stands: where sessions may have been deleted. */
   readonly stored?: ReadonlyMap<string, Stored> | undefined;
+  /** Commands that the store still holds of each session. */
+  readonly waiting?: ReadonlyMap<string, readonly string[]> | undefined;
   readonly blobs: Pick<Blobs, 'get'>;
   /** Whether all sessions had ended in time. */
   readonly ended: boolean;
@@ -74,6 +77,7 @@ export const CHECKERS: Readonly<Record<string, Checker>> = {
   handoffs: checkHandoffs,
   workers: checkWorkers,
   deletion: checkDeletion,
+  rest: checkRest,
 };
 
 /** What holds of a fork as well: what others say of commands, effects and owners is about its origin up to where it begins. */
@@ -83,6 +87,7 @@ const OF_COPIES: Readonly<Record<string, Checker>> = {
   runs: checkRuns,
   handoffs: checkHandoffs,
   deletion: checkDeletion,
+  rest: checkRest,
 };
 
 /** Everything that is wrong. */
