@@ -3,7 +3,7 @@
  * and no answer forgotten that a living host had in its hands.
  * A call of which a crash has left nothing known ends `interrupted`, unless it may run again.
  */
-import type { ToolResult } from '@coxswain/protocol';
+import type { JournalRecord, ToolResult } from '@coxswain/protocol';
 import { UNKNOWN_OUTCOME } from '@coxswain/turn';
 import type { History, ToolRun } from '../history.ts';
 import { answersAtOnce, isIdempotent, isRemote } from '../sim-tools.ts';
@@ -72,9 +72,11 @@ export const checkEffects: Checker = (journal, { history }) => {
       // Workers that die one after another are given up on.
       if (isIdempotent(event.tool) && list.length < 3)
         wrong.push(`record ${n}: ${event.call_id} may run again, and is interrupted`);
-      const writer = journal.records[(returned.get(event.call_id) ?? n) - 1]?.attempt.split('-')[0];
+      // What a host knew is late once another has had the session, also where that one has let it go again.
+      const writers = new Set(journal.records.slice(intent?.n ?? 0, returned.get(event.call_id) ?? n).map(writerOf));
       for (const { run } of list) {
-        if (!asked.has(event.call_id) && run.host === writer && answersAtOnce(run.tool) && wasInHand(run, history))
+        const isOnly = writers.size === 1 && writers.has(run.host);
+        if (!asked.has(event.call_id) && isOnly && answersAtOnce(run.tool) && wasInHand(run, history))
           wrong.push(`record ${n}: ${event.call_id} is interrupted, and ${run.host} knew its answer`);
       }
     }
@@ -106,6 +108,10 @@ function wasInHand(run: ToolRun, history: History): boolean {
   return (
     left.some(({ atMs }) => atMs > answeredMs) && !left.some(({ atMs }) => atMs >= run.startedMs && atMs <= answeredMs)
   );
+}
+
+function writerOf({ attempt }: JournalRecord): string {
+  return attempt.split('-')[0] ?? '';
 }
 
 function textOf(result: ToolResult): string {
