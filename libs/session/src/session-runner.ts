@@ -746,7 +746,9 @@ export class SessionRunner {
   ): Promise<boolean> {
     const session = await this.#foldAgain();
     if (!session) return false;
-    if (session.n > 0) return this.#take(session, input, cursor);
+    // It may have become an import, or a fork that somebody broke off.
+    if (session.n > 0)
+      return (await this.#copy.complete(session)) && this.#take(this.#session ?? session, input, cursor);
     session.receipts.rejectedUnrecorded(input, rejected);
     return true;
   }

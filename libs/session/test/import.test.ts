@@ -178,3 +178,16 @@ test('an import while a host looks on disturbs neither', async () => {
   await importing(bed, lines);
   expect((await bed.records()).map(({ n }) => n)).toEqual(lines.map((_, index) => index + 1));
 });
+
+test('under an id that a host has just said is nobody’s, it is taken over before the next command all the same', async () => {
+  const { lines, bed } = await exported();
+  const host = await bed.host({ passivateAfterMs: 60_000 });
+  const early = await bed.send('prompt', 'too early', { session: 'mine' });
+  expect([bed.told(early)[0], host.live]).toEqual(['rejected session_not_found', 1]);
+  await importing(bed, lines, 'mine');
+  await bed.send('prompt', 'and now', { session: 'mine' });
+  const records = await bed.records('mine');
+  expect(records[lines.length]?.input).toMatchObject({ type: 'owned', after_copy: { session: 'mine' } });
+  expect(records.filter(({ input }) => input.type === 'owned')).toHaveLength(1);
+  expect((await bed.lines('mine')).at(-1)).toBe('agent_end end_turn');
+});
