@@ -1,7 +1,7 @@
 /** Whoever copies sessions: asks hosts for forks, and imports what it has exported; now and then it is broken off and begins again. */
 import type { Journal } from '@coxswain/ports';
 import { sessionRef, tombstoneIn } from '@coxswain/protocol';
-import { importJournal, readRecord } from '@coxswain/session';
+import { ImportRefusedError, importJournal, readRecord } from '@coxswain/session';
 import type { Client } from './client.ts';
 import type { Schedule } from './generator.ts';
 import { drawFork, type PlannedCopy } from './plan-copies.ts';
@@ -19,8 +19,13 @@ export class Copier {
   }
 
   /** Does what the schedule says. What goes wrong with it is thrown where nobody catches it: the simulation ends. */
-  follow({ copies = [] }: Schedule): void {
-    for (const copy of copies) void this.#bus.world.sleep(copy.atMs).then(() => this.#copy(copy));
+  follow({ copies = [], deletions = [] }: Schedule): void {
+    const deleted = new Set(deletions.map(({ of }) => of));
+    for (const copy of copies) {
+      const copying = this.#bus.world.sleep(copy.atMs).then(() => this.#copy(copy));
+      // Whoever deletes a session speaks to it all the same, and its id may be taken by then, or never be free again.
+      void (deleted.has(copy.as) ? copying.catch(refused) : copying);
+    }
   }
 
   async #copy(copy: PlannedCopy): Promise<void> {
@@ -83,6 +88,10 @@ function readingTwice(lines: readonly Uint8Array[], most: number): () => AsyncIt
     yield* lines.slice(0, left);
     if (left < lines.length) throw new BrokenOff();
   };
+}
+
+function refused(error: Error): void {
+  if (!(error instanceof ImportRefusedError)) throw error;
 }
 
 function ended(error: Error): void {

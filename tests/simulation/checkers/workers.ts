@@ -28,7 +28,9 @@ export const checkWorkers: Checker = (journal, { history }) => {
     if (event.type === 'call_started') effectOf.set(event.call_id, event.effect_id);
     if (event.type !== 'call_ended' || event.status !== 'interrupted') continue;
     const key = `default.${journal.session}.${effectOf.get(event.call_id)}`;
-    const had = runs.find(({ run }) => run.key === key && livedAt(run.host, storedMs.get(n) ?? 0));
+    // What a host that stood still asks for when it goes on comes too late to be known of.
+    const endedMs = storedMs.get(n) ?? 0;
+    const had = runs.find(({ run, atMs }) => run.key === key && atMs <= endedMs && livedAt(run.host, endedMs));
     if (had) wrong.push(`record ${n}: ${event.call_id} is interrupted, and ${had.run.host} had it`);
   }
   return wrong;
