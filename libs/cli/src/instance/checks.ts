@@ -13,6 +13,7 @@ import {
   minimumServerVersion,
   NatsRefusedError,
   NatsUnavailableError,
+  readConnection,
   serverVersionAtLeast,
 } from '@coxswain/adapter-nats';
 import { type BusClient, NoHostError, newSessionId, SessionNotFoundError, type StreamPresence } from '@coxswain/client';
@@ -53,7 +54,8 @@ export async function* checks(flags: Flags, env: NodeJS.ProcessEnv): AsyncGenera
   if (port !== undefined) yield await portCheck(port);
   if (address) yield* busChecks(address, env);
   else yield* serverChecks(env);
-  yield* gatewayChecks(stateDir, address?.pid);
+  // The gateway is of the folder's own instance, also where another bus is meant.
+  yield* gatewayChecks(stateDir, address?.pid ?? (await ownServer(stateDir)));
   yield* manifestChecks(flags, env);
   yield* personaChecks(typedIn(env));
   yield await modelCheck(env);
@@ -72,6 +74,11 @@ async function busOrProblem(
     const { code, message } = error as Error & { readonly code?: string };
     return { address: null, problem: { name: 'instance', status: 'failed', message, remedy: remedyOf(code) } };
   }
+}
+
+/** The process id of the server that runs on the state folder; undefined where none does, or it cannot be told. */
+async function ownServer(stateDir: string): Promise<number | undefined> {
+  return (await readConnection(stateDir).catch(() => undefined))?.pid;
 }
 
 /** Whether this Node is new enough. */
