@@ -8,8 +8,10 @@ import {
   atSeam,
   calls,
   cancelCall,
+  command,
   deny,
   during,
+  duringAnswer,
   ExpectationError,
   expectReplay,
   given,
@@ -165,6 +167,11 @@ describe('a scene that cannot be played says why', () => {
   test('what is no move, and would be left out', async () => {
     expect(await problem(() => scene().when('How many?' as never))).toMatch(/^when\(…\) takes .* not "How many\?"$/);
     expect(await problem(() => scene().when(prompt('go'), undefined as never))).toMatch(/ not nothing$/);
+    expect(await problem(() => during('count', 'stop' as never))).toMatch(/^during\("count", …\) takes .* not "stop"$/);
+    expect(await problem(() => duringAnswer(1, wait(5) as never))).toMatch(/^duringAnswer\(1, …\) takes /);
+    expect(await problem(() => command('frob' as never, {} as never))).toMatch(
+      /^no command is called "frob"; there are /,
+    );
   });
 
   test('a path that leads nowhere, by its key', async () => {
