@@ -340,7 +340,7 @@ export const ERROR_CATALOGUE = {
   model_key_missing: outcome(
     'The provider needs a key that the host does not have.',
     'Ends the run as failed.',
-    'Set the variable that the message names.',
+    'Set the variable that the message names where the session is hosted: in this shell, or, where one runs already, in that of `cox up` or `cox serve sessions`, and start that again.',
   ),
   root_not_local: outcome(
     'The root folder is not on this host.',
