@@ -101,9 +101,16 @@ async function bundled(entry: string): Promise<Bundle> {
     const [first] = (error as Partial<BuildFailure>).errors ?? [];
     if (!first) throw new HookModuleError(`${entry}: ${(error as Error).message}`, { cause: error });
     const at = first.location ? `${resolve(dirname(entry), first.location.file)}:${first.location.line}` : entry;
-    const isThere = first.location !== null || (await stat(entry).catch(() => null)) !== null;
-    throw new HookModuleError(`${at}: ${isThere ? first.text : 'there is no such file'}`, { cause: error });
+    const why = first.location === null ? await noFile(entry) : null;
+    throw new HookModuleError(`${at}: ${why ?? first.text}`, { cause: error });
   }
+}
+
+/** Why there is no file to load; null where there is one. */
+async function noFile(path: string): Promise<string | null> {
+  const found = await stat(path).catch(() => null);
+  if (found === null) return 'there is no such file';
+  return found.isDirectory() ? 'it is a folder; name a module in it' : null;
 }
 
 function requireFor(entry: string): string {

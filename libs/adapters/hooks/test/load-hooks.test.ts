@@ -78,6 +78,7 @@ describe('a module', () => {
 
   test.each<[string, Record<string, string>, RegExp]>([
     ['that is not there', { 'other.ts': '' }, /\/policy\.ts: there is no such file$/],
+    ['that is a folder', { 'policy.ts/other.ts': '' }, /\/policy\.ts: it is a folder; name a module in it$/],
     ['that does not parse', { 'policy.ts': '\nexport default {' }, /\/policy\.ts:2: Expected/],
     [
       'that imports what is not there',
