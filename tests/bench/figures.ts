@@ -46,9 +46,11 @@ export function percentile(samples: readonly number[], share: number): number {
   return sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))] as number;
 }
 
-/** The middle of the samples. */
+/** The middle of the samples; of an even number what lies halfway between the two in the middle. */
 export function median(samples: readonly number[]): number {
-  return percentile(samples, 0.5);
+  const upper = percentile(samples, 0.5);
+  if (samples.length % 2 === 1) return upper;
+  return (upper + ([...samples].sort((a, b) => a - b)[samples.length / 2 - 1] as number)) / 2;
 }
 
 /** Rounded for people: three significant digits, and no fraction from a hundred on. */

@@ -177,6 +177,11 @@ test('a gateway that stops says so, and is come back to', async () => {
 test('whoever nobody answers is told within bounds, with a code', async () => {
   const gone = { gateway: 'http://127.0.0.1:9', token: 'x', connectTimeoutMs: 300 };
   await expect(connect(gone)).rejects.toMatchObject({ name: 'GatewayUnreachableError', code: 'gateway_unreachable' });
+  await expect(connect({ servers: 'nats://127.0.0.1:9' })).rejects.toMatchObject({
+    name: 'ClientError',
+    code: 'nats_unreachable',
+    message: 'no NATS server lets this client in: connection refused',
+  });
   const stranger = connect({ gateway: front.url, token: 'cox_wrong' });
   await expect(stranger).rejects.toMatchObject({ name: 'ReadRefusedError', code: 'unauthorized' });
   await expect(connect({ gateway: 'ftp://host', token: 'x' })).rejects.toBeInstanceOf(TypeError);

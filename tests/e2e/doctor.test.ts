@@ -1,9 +1,11 @@
 /** `cox doctor` where something is wrong: what it is, why, and what to do. */
+import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { chmod, mkdir, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, readdir, writeFile } from 'node:fs/promises';
 import type { AddressInfo } from 'node:net';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { afterAll, expect, test, vi } from 'vitest';
 import { Child, COX_MAIN } from './kit/child.ts';
 import { removeScratch, scratchFolder } from './kit/scratch.ts';
@@ -83,6 +85,43 @@ test.skipIf(process.platform !== 'linux')(
     });
   },
 );
+
+test.skipIf(process.platform === 'win32')(
+  'a state folder that takes empty files alone, as a full disk does, is told',
+  async () => {
+    const folder = await scratchFolder('doctor');
+    // Of files as large as a few blocks.
+    const line = 'ulimit -f 64; exec "$0" "$@"';
+    const args = ['-c', line, process.execPath, COX_MAIN, 'doctor', '--json', '--state-dir', join(folder, 'state')];
+    const { stdout } = await promisify(execFile)('/bin/sh', args, { cwd: folder }).catch(
+      (error: { stdout: string }) => error,
+    );
+    const checks = stdout
+      .trim()
+      .split('\n')
+      .map((text) => JSON.parse(text) as Check);
+    expect(checks.find(({ name }) => name === 'state_dir')).toMatchObject({
+      status: 'failed',
+      message: `state folder ${join(folder, 'state')} cannot be written: files may not be as large there`,
+      remedy: expect.stringContaining('with room on its disk'),
+    });
+    expect(await readdir(join(folder, 'state'))).toEqual([]);
+  },
+);
+
+test('what listens and is no NATS server is told as that, and nobody is sent to cox doctor', async () => {
+  const other = createServer((socket) => socket.end('HTTP/1.1 400 Bad Request\r\n\r\n'));
+  await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve));
+  try {
+    const { port } = other.address() as AddressInfo;
+    const { code, of, stdout } = await doctor(await scratchFolder('doctor'), ['--nats', `nats://127.0.0.1:${port}`]);
+    expect(code).toBe(1);
+    expect(of('bus')?.message).toContain(`what listens at nats://127.0.0.1:${port} is no NATS server`);
+    expect(stdout).not.toContain('cox doctor');
+  } finally {
+    other.close();
+  }
+});
 
 test('a model that cannot be asked and a persona that is none are told before a run needs them', async () => {
   const folder = await scratchFolder('doctor');

@@ -40,6 +40,24 @@ test('a session is started over HTTP by what cox env gives', async () => {
   );
 });
 
+test('a shell that has taken in what cox env says is told the same again, and what has become of it where that is another', async () => {
+  const first = JSON.parse((await bed.run(['env', '--json'])).stdout) as Record<string, string>;
+  const again = await bed.run(['env', '--json'], { env: first });
+  expect(JSON.parse(again.stdout)).toEqual(first);
+  expect(again.stderr).toBe('');
+  const gone = 'nats://of-the-one-before@127.0.0.1:9';
+  const old = await bed.run(['env', '--json'], { env: { NATS_URL: gone } });
+  expect(JSON.parse(old.stdout)).toEqual({ NATS_URL: gone });
+  const { host } = new URL(first.NATS_URL ?? '');
+  expect(old.stderr).toContain(`is at nats://${host}: unset NATS_URL, or cox env --state-dir ${bed.stateDir}`);
+});
+
+test('cox doctor says of it that it answers, also where another bus is asked about', async () => {
+  const { stdout } = await bed.run(['doctor', '--json', '--nats', 'nats://127.0.0.1:9']);
+  const found = jsonLines(stdout).find((check) => check.name === 'gateway');
+  expect(found).toMatchObject({ status: 'ok', message: `the gateway at ${ready.gateway_url} answers` });
+});
+
 test('nobody else on the machine comes in: the token is this user’s, and another start has another', async () => {
   const file = join(bed.stateDir, 'gateway.json');
   expect((await stat(file)).mode & 0o077).toBe(0);

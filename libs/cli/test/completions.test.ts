@@ -20,6 +20,7 @@ beforeAll(() => {
   home = mkdtempSync(join(tmpdir(), 'completions-home-'));
   mkdirSync(join(folder, 'sub'));
   writeFileSync(join(folder, 'persona.yaml'), '');
+  writeFileSync(join(folder, 'two words.yaml'), '');
 });
 afterAll(() => {
   for (const one of [folder, home]) rmSync(one, { recursive: true });
@@ -152,12 +153,16 @@ describe.each([
 });
 
 test.skipIf(!isThere('bash'))('bash offers files and folders where they are meant', () => {
-  const [files, folders, session] = inBash([
+  const [files, folders, session, spaced, escaped] = inBash([
     ['serve', 'hooks', '--nkey', 'per'],
     ['run', '--root', ''],
     ['attach', ''],
+    ['run', '--persona', 'tw'],
+    ['run', '--persona', 'two\\ w'],
   ]);
   expect(files).toEqual(['persona.yaml']);
+  expect(spaced).toEqual(['two words.yaml']);
+  expect(escaped).toEqual(['two words.yaml']);
   expect(folders).toEqual(['sub']);
   expect(session).toEqual([]);
 });

@@ -10,6 +10,7 @@ test.each([
   ["'Authorization Violation'", 'the server at bus:4222 does not let this user in; check the credentials'],
   ['self-signed certificate', 'no encrypted connection to bus:4222 came about; see whether'],
   ['connect ETIMEDOUT 10.0.0.1:4222', 'bus:4222 has not answered in time; check the address in --nats'],
+  ['unexpected response from server', 'what listens at bus:4222 is no NATS server; check the address and the port'],
   ['connect EHOSTUNREACH 10.0.0.1:4222', 'no way leads to bus:4222; check the address in --nats'],
 ])('%s is told in words, with what to do', (message, words) => {
   expect(whyUnreachable(new Error(message), tried)).toContain(words);

@@ -69,8 +69,12 @@ class Translator implements EventTranslator {
         const text = event.messages.map(shownText).join('\n');
         return [{ type: 'prompt_shown', text, actor: actorName(event.actor), ...from }];
       }
-      case 'agent_start':
-        return [{ type: 'run_started', run: event.run, persona: event.persona, model: event.model, ...from }];
+      case 'agent_start': {
+        const { run, persona } = event;
+        // Of a run that ended before it was known the record has the model of the run before.
+        const model = event.fingerprints === null ? null : event.model;
+        return [{ type: 'run_started', run, persona, model, ...from }];
+      }
       case 'turn_start':
         return [{ type: 'turn_started', turn: event.turn, ...from }];
       case 'message_complete': {

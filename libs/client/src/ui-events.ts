@@ -71,6 +71,7 @@ export type UiEvent =
       readonly type: 'run_started';
       readonly run: number;
       readonly persona: string | null;
+      /** Null where the run ended before it was known. */
       readonly model: string | null;
     } & FromRecord)
   | ({ readonly type: 'turn_started'; readonly turn: number } & FromRecord)

@@ -309,3 +309,14 @@ test('nor does what anybody may write: names, reasons, questions', () => {
   expect(shown.length).toBeGreaterThan(5);
   expect(JSON.stringify(shown)).not.toMatch(/\\u001b|\u202e/);
 });
+
+test('a run that ended before its model was known is not said to be on the model of the run before', () => {
+  const begun = { type: 'agent_start', run: 2, machine_version: 1, persona: 'mate', model: 'a/b' } as const;
+  const known = { persona: 'p', prompt: 'q', tools: 't' };
+  const told = (fingerprints: typeof known | null) =>
+    createEventTranslator()
+      .record(record(1, [{ ...begun, fingerprints }]))
+      .find(({ type }) => type === 'run_started');
+  expect(told(known)).toMatchObject({ persona: 'mate', model: 'a/b' });
+  expect(told(null)).toMatchObject({ persona: 'mate', model: null });
+});

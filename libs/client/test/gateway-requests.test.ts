@@ -224,3 +224,14 @@ test('no token stands in an address, and none is quoted', async () => {
   await expect(connect({ gateway: 'https://gw.test', token: 'line\nbreak' })).rejects.toThrow('the token is empty');
   await expect(connect({ servers: 'nats://host' } as never)).rejects.toMatchObject({ code: 'transport_unavailable' });
 });
+
+test('whoever is not answered in time is told why the last try came to nothing', async () => {
+  const fetch = async () => {
+    throw new TypeError('fetch failed', { cause: new Error('connect ECONNREFUSED 127.0.0.1:9') });
+  };
+  const refused = connect({ gateway: 'https://gw.test', token: 'x', fetch, connectTimeoutMs: 50 });
+  await expect(refused).rejects.toMatchObject({
+    code: 'gateway_unreachable',
+    message: 'the gateway has not answered within 50 ms: no gateway answers: connect ECONNREFUSED 127.0.0.1:9',
+  });
+});

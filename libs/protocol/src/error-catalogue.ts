@@ -340,7 +340,7 @@ export const ERROR_CATALOGUE = {
   model_key_missing: outcome(
     'The provider needs a key that the host does not have.',
     'Ends the run as failed.',
-    'Set the variable that the message names.',
+    'Set the variable that the message names where the session is hosted: in this shell, or, where one runs already, in that of `cox up` or `cox serve sessions`, and start that again.',
   ),
   root_not_local: outcome(
     'The root folder is not on this host.',
@@ -1019,7 +1019,7 @@ export const ERROR_CATALOGUE = {
   state_dir_unusable: exception(
     'The state folder cannot be made or written, or is no folder.',
     'Stops, saying why.',
-    'Give another --state-dir, or make the folder yours and writable; `cox doctor` tries it.',
+    'Give another --state-dir, or make the folder yours and writable, with room on its disk; `cox doctor` tries it.',
   ),
   state_dir_in_use: exception(
     'Another instance uses this state folder; or a command that has found none, such as `cox run`, does while it works, and `cox up` has waited for that as long as `--wait-for-folder` says.',

@@ -11,6 +11,7 @@ import {
 } from '@coxswain/protocol';
 import { describe, expect, test } from 'vitest';
 import { LoadTurns } from '../src/load-turns.ts';
+import { contentText } from '../src/trace/gen-ai-attributes.ts';
 import { SessionObserver } from '../src/trace/observe-session.ts';
 import { SessionSpans } from '../src/trace/session-spans.ts';
 import { callSpanId, traceForChild, traceOfRun } from '../src/trace/trace-ids.ts';
@@ -112,6 +113,37 @@ const NO_STEP = {
   before: null,
   after: { context: { total_usage: { input_tokens: 0, output_tokens: 0 }, total_cost: 0, pinned: null } },
 } as unknown as Parameters<SessionObserver['recorded']>[1];
+
+describe('what was said, as spans have it', () => {
+  test.each([
+    ['connected to nats://tokABC123456@127.0.0.1:4222', 'connected to nats://[redacted]@127.0.0.1:4222'],
+    ['git clone https://abcdef0123456789@example.com/x', 'git clone https://[redacted]@example.com/x'],
+    [
+      'GET https://example.com/x?access_token=qqqwwweee&page=2',
+      'GET https://example.com/x?access_token=[redacted]&page=2',
+    ],
+    ['DB_PASSWORD=hunter2-swordfish\nPORT=5432', 'DB_PASSWORD=[redacted]\nPORT=5432'],
+    ['{"api_key": "abcdefgh1234", "user": "ada"}', '{"api_key": "[redacted]", "user": "ada"}'],
+    ['Authorization: Basic dXNlcjpwYXNz', 'Authorization: Basic [redacted]'],
+    ['password: hunter2-swordfish', 'password: [redacted]'],
+  ])('is without the secret of %j', (said, shown) => {
+    expect(JSON.parse(contentText([{ type: 'text', text: said }], (text) => text))).toEqual([
+      { type: 'text', text: shown },
+    ]);
+    // As a tool returns JSON in JSON.
+    const quoted = JSON.parse(contentText({ body: JSON.stringify({ said }) }, (text) => text)) as { body: string };
+    expect(JSON.parse(quoted.body)).toEqual({ said: shown });
+  });
+
+  test.each([
+    'the token was refused; 300 tokens in',
+    'git clone ssh://git@example.com/x',
+    'mail ada@example.com, see https://example.com/@ada',
+    'const password = readPassword()',
+  ])('is as it was where nothing looks like a secret: %j', (said) => {
+    expect(JSON.parse(contentText({ said }, (text) => text))).toEqual({ said });
+  });
+});
 
 describe('ids', () => {
   const ref = sessionRef('s1', 'red');

@@ -1,6 +1,6 @@
 /** Expectations of events: what a test says of a journal, held against it, and told with both where it does not hold. */
 import type { EventType, SessionEvent } from '@coxswain/protocol';
-import { EVENT_TYPES, nearestWord } from '@coxswain/protocol';
+import { EVENT_SCHEMAS, EVENT_TYPES, nearestWord } from '@coxswain/protocol';
 import { journalLine } from './journal-line.ts';
 import { shapeDifference, shown } from './match-shape.ts';
 import { ExpectationError, SceneError } from './testing-errors.ts';
@@ -101,14 +101,33 @@ function whyMissing(pattern: EventPattern, events: readonly JournalEvent[], from
   return `the nearest is in record ${nearest.event.n}: ${lineOf(nearest.event)}; its ${path}: ${why}`;
 }
 
-// A misspelt type would never be found, and of what must not happen that would be a test that cannot fail.
+// What is misspelt would never be found, and of what must not happen that would be a test that cannot fail.
 function checkPatterns(patterns: readonly EventPattern[]): void {
   for (const pattern of patterns) {
-    const type: unknown = typeof pattern === 'object' && pattern !== null ? pattern.type : pattern;
-    if ((EVENT_TYPES as readonly unknown[]).includes(type)) continue;
-    const meant = typeof type === 'string' ? nearestWord(type, EVENT_TYPES) : null;
-    throw new SceneError(
-      `no event is called ${shown(type)}${meant === null ? '' : `; did you mean "${meant}"?`} They are listed in docs/reference/subjects.md`,
-    );
+    const { type, ...members } = typeof pattern === 'object' && pattern !== null ? pattern : { type: pattern };
+    checkEventType(type);
+    const known = membersOf(type);
+    const unknown = Object.keys(members).find((key) => !known.includes(key));
+    if (unknown === undefined) continue;
+    throw new SceneError(`${type} has no "${unknown}"${meantBy(unknown, known)} It has: ${known.join(', ')}`);
   }
+}
+
+/** Holds that there are events of this type. @throws SceneError with what may have been meant. */
+export function checkEventType(type: unknown): asserts type is EventType {
+  if ((EVENT_TYPES as readonly unknown[]).includes(type)) return;
+  throw new SceneError(
+    `no event is called ${shown(type)}${typeof type === 'string' ? meantBy(type, EVENT_TYPES) : ':'} They are listed in docs/reference/subjects.md`,
+  );
+}
+
+function membersOf(type: EventType): readonly string[] {
+  const members = Object.keys(EVENT_SCHEMAS[type].shape).filter((key) => key !== 'type');
+  const more = members.includes('call_id') ? ['tool', 'n'] : ['n'];
+  return [...new Set([...members, ...more])];
+}
+
+function meantBy(word: string, words: readonly string[]): string {
+  const meant = nearestWord(word, words);
+  return meant === null ? '.' : `; did you mean "${meant}"?`;
 }

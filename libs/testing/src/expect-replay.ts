@@ -28,7 +28,7 @@ export function replayFailure(what: string, error: unknown): Error {
   };
   if (code !== 'replay_diverged')
     return new ExpectationError(
-      `${what} cannot be replayed: ${code === undefined ? '' : `${code}: `}${message}`,
+      `${what} cannot be replayed: ${code === undefined || message.startsWith(code) ? '' : `${code}: `}${message}`,
       null,
       null,
     );

@@ -3,7 +3,7 @@
  * arrive; then the journal. In memory: no server, no disk, no time that is spent.
  */
 import { createReadStream } from 'node:fs';
-import { readFile } from 'node:fs/promises';
+import { readFile, stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { createModels } from '@coxswain/adapter-models';
 import type { BodyInput } from '@coxswain/client';
@@ -11,6 +11,7 @@ import type { Models } from '@coxswain/ports';
 import type { JsonObject } from '@coxswain/protocol';
 import { linesOf } from '@coxswain/session';
 import type { Journal } from './journal.ts';
+import { shown } from './match-shape.ts';
 import type { CommandMove, MomentMove, Move } from './moves.ts';
 import { PendingMoments } from './pending-moments.ts';
 import { type SceneHooks, sceneHooks } from './scene-hooks.ts';
@@ -77,6 +78,7 @@ export function given(setup: SceneSetup): Scene {
   };
   return {
     when(...moves) {
+      checkMoves(moves);
       const before = playing.catch(() => undefined);
       const played = before.then(async () => playAll(await open(), moves));
       playing = played;
@@ -109,7 +111,7 @@ async function openScene(setup: SceneSetup): Promise<OpenScene> {
   const crew = await Promise.all((setup.crew ?? []).map(readScenePersona));
   const time = new VirtualTime();
   const tools = setup.tools ?? [];
-  const root = setup.root === undefined ? undefined : resolve(setup.root);
+  const root = setup.root === undefined ? undefined : await presentAt('root', resolve(setup.root));
   const beside = lead?.tools ?? [];
   if (beside.length > 0 && !Array.isArray(tools) && Object.keys(tools).length > 0)
     throw new SceneError('the persona exports tools of its own: give further ones as a list of definitions');
@@ -129,7 +131,10 @@ async function openScene(setup: SceneSetup): Promise<OpenScene> {
     patienceMs: setup.patienceMs ?? 30_000,
     withinMs: setup.withinMs ?? 3_600_000,
   });
-  if (setup.journal !== undefined) await stage.import(() => recorded(setup.journal as string, setup.upTo));
+  if (setup.journal !== undefined) {
+    const path = await presentAt('journal', setup.journal);
+    await stage.import(() => recorded(path, setup.upTo));
+  }
   await stage.start();
   const start = {
     ...setup.start,
@@ -156,7 +161,8 @@ async function modelsOf(setup: SceneSetup, lead: ReadScenePersona | null, time: 
       );
     return createModels({ env: {}, clock });
   }
-  const text = typeof model === 'string' ? await readFile(resolve(model), 'utf8') : scriptText(model);
+  const text =
+    typeof model === 'string' ? await readFile(await presentAt('model', resolve(model)), 'utf8') : scriptText(model);
   const models = createModels({ env: {}, clock, readScript: async () => text });
   const name = typeof model === 'string' ? `scripted/${model}` : SCENE_MODEL;
   const problem = await models.check({ name });
@@ -191,7 +197,32 @@ const KEYS: Readonly<Record<keyof SceneSetup, true>> = {
 
 // Many tests are JavaScript: a misspelt key would be silently without effect.
 function checkKeys(setup: SceneSetup): void {
+  const has = `it has: ${Object.keys(KEYS).join(', ')}`;
+  if (typeof setup !== 'object' || setup === null) throw new SceneError(`given takes an object, { … }; ${has}`);
   const unknown = Object.keys(setup).find((key) => !(key in KEYS));
-  if (unknown !== undefined)
-    throw new SceneError(`given({ … }) has no "${unknown}"; it has: ${Object.keys(KEYS).join(', ')}`);
+  if (unknown !== undefined) throw new SceneError(`given({ … }) has no "${unknown}"; ${has}`);
+  if (setup.upTo !== undefined && setup.journal === undefined)
+    throw new SceneError('upTo: there is no journal to cut: give({ journal: "…" })');
+}
+
+// What is none of them would be left out, and what was to happen would not.
+function checkMoves(moves: readonly Move[]): void {
+  const other = moves.find((move: unknown) => !isMove(move));
+  if (other === undefined && !moves.includes(other as never)) return;
+  throw new SceneError(
+    `when(…) takes what prompt(…), steer(…), approve(…), wait(…), atSeam(…) … make, not ${shown(other)}`,
+  );
+}
+
+function isMove(move: unknown): boolean {
+  return typeof move === 'object' && move !== null && ['command', 'wait', 'moment'].includes((move as Move).kind);
+}
+
+/** What is read: a path that leads nowhere is told by the key that has it. */
+async function presentAt(key: 'model' | 'journal' | 'root', path: string): Promise<string> {
+  const found = await stat(path).catch(() => null);
+  if (found === null) throw new SceneError(`${key}: there is nothing at ${path}`);
+  if (found.isDirectory() !== (key === 'root'))
+    throw new SceneError(`${key}: ${path} is a ${found.isDirectory() ? 'folder' : 'file'}`);
+  return path;
 }

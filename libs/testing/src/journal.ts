@@ -14,6 +14,7 @@ import {
 } from '@coxswain/protocol';
 import { readRecord, replayJournal, Transcript } from '@coxswain/session';
 import {
+  checkEventType,
   type EventPattern,
   expectInOrder,
   expectNone,
@@ -84,10 +85,11 @@ export class Journal {
     );
   }
 
-  /** The events of one type, in order: `journal.of('call_started')`. */
+  /** The events of one type, in order: `journal.of('call_started')`. @throws SceneError where there are none of that name. */
   of<T extends EventType>(
     type: T,
   ): readonly (EventOf<T> & { readonly n: number; readonly tool?: string | undefined })[] {
+    checkEventType(type);
     return this.events.filter((event): event is Extract<JournalEvent, { type: T }> => event.type === type) as never;
   }
 

@@ -1,6 +1,6 @@
 /** What happens to a session in a test: what a person, a program or the clock does to it. */
 import type { BodyInput } from '@coxswain/client';
-import { type Json, SEAMS, type SeamKind, type Verb } from '@coxswain/protocol';
+import { type Json, SEAMS, type SeamKind, VERBS, type Verb } from '@coxswain/protocol';
 import { SceneError } from './testing-errors.ts';
 
 /** Which call is meant: by its tool, by its id, or the only one where nothing is said. */
@@ -107,6 +107,8 @@ export function resume(): Move & CommandMove {
 
 /** Any command, by its verb and its whole body. */
 export function command<V extends Verb>(verb: V, body: BodyInput<V>): Move & CommandMove {
+  if (!(VERBS as readonly string[]).includes(verb))
+    throw new SceneError(`no command is called ${JSON.stringify(verb)}; there are ${VERBS.join(', ')}`);
   return { kind: 'command', verb, body: body as CommandBody };
 }
 
@@ -146,13 +148,22 @@ export function atSeam(seam: SeamKind, move: CommandMove): Move {
 
 /** Sends a command while a call of this tool is being made, the first time that one is. */
 export function during(tool: string, move: CommandMove): Move {
+  checkSent(`during(${JSON.stringify(tool)}, …)`, move);
   return { kind: 'moment', moment: { at: 'call', tool }, move };
 }
 
 /** Sends a command while the model's answer of this number is being made, counted from 1 in the session. */
 export function duringAnswer(number: number, move: CommandMove): Move {
   if (!Number.isInteger(number) || number < 1) throw new SceneError(`duringAnswer(${number}, …): answers count from 1`);
+  checkSent(`duringAnswer(${number}, …)`, move);
   return { kind: 'moment', moment: { at: 'answer', number }, move };
+}
+
+function checkSent(where: string, move: CommandMove): void {
+  if (typeof move === 'object' && move !== null && move.kind === 'command') return;
+  throw new SceneError(
+    `${where} takes what steer(…), cancelCall(…) or another command makes, not ${JSON.stringify(move) ?? 'nothing'}`,
+  );
 }
 
 /** By what the session is kept busy just before it comes to a seam. */

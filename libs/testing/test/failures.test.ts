@@ -8,8 +8,10 @@ import {
   atSeam,
   calls,
   cancelCall,
+  command,
   deny,
   during,
+  duringAnswer,
   ExpectationError,
   expectReplay,
   given,
@@ -144,6 +146,46 @@ describe('a scene that cannot be played says why', () => {
 
   test('an event that is misspelt', async () => {
     expect(await problem(() => journal.expectNone('call_startd' as never))).toContain('did you mean "call_started"?');
+  });
+
+  test('an event type that is misspelt where its events are asked for', async () => {
+    expect(await problem(() => journal.of('call_startd' as never))).toContain('did you mean "call_started"?');
+  });
+
+  test('a member that no event of the type has, which would never be found', async () => {
+    const misspelt = { type: 'call_ended', tol: 'count' } as const;
+    for (const hold of [() => journal.expectNone(misspelt), () => journal.expect(misspelt)])
+      expect(await problem(hold)).toMatch(/^call_ended has no "tol"; did you mean "tool"\? It has: .*status/);
+    // An event of a call has its tool, each has its record, and what is optional may be looked for.
+    journal.expectNone({ type: 'approval_requested', tool: 'count', n: 1 }, { type: 'call_ended', timed_out: true });
+  });
+
+  test('a pattern without a type', async () => {
+    expect(await problem(() => journal.expect({ tool: 'count' } as never))).toMatch(/^no event is called nothing: /);
+  });
+
+  test('what is no move, and would be left out', async () => {
+    expect(await problem(() => scene().when('How many?' as never))).toMatch(/^when\(…\) takes .* not "How many\?"$/);
+    expect(await problem(() => scene().when(prompt('go'), undefined as never))).toMatch(/ not nothing$/);
+    expect(await problem(() => during('count', 'stop' as never))).toMatch(/^during\("count", …\) takes .* not "stop"$/);
+    expect(await problem(() => duringAnswer(1, wait(5) as never))).toMatch(/^duringAnswer\(1, …\) takes /);
+    expect(await problem(() => command('frob' as never, {} as never))).toMatch(
+      /^no command is called "frob"; there are /,
+    );
+  });
+
+  test('a path that leads nowhere, by its key', async () => {
+    const nowhere = join(folder, 'nowhere');
+    for (const key of ['model', 'journal', 'root'] as const)
+      expect(await problem(() => scene({ [key]: nowhere }).when(prompt('go')))).toBe(
+        `${key}: there is nothing at ${nowhere}`,
+      );
+    expect(await problem(() => scene({ model: folder }).when(prompt('go')))).toBe(`model: ${folder} is a folder`);
+  });
+
+  test('a journal to cut that is not given, and a scene of nothing', async () => {
+    expect(await problem(() => given({ model, upTo: 3 }))).toContain('there is no journal to cut');
+    expect(await problem(() => given(undefined as never))).toMatch(/^given takes an object/);
   });
 
   test('a key that given does not have', async () => {

@@ -3,7 +3,7 @@
  * the first version of what it has imported. So the module and its own files are bundled first; packages stay where
  * they are installed.
  */
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { isBuiltin, SourceMap } from 'node:module';
 import { tmpdir } from 'node:os';
 import { basename, dirname, extname, join, resolve } from 'node:path';
@@ -101,8 +101,16 @@ async function bundled(entry: string): Promise<Bundle> {
     const [first] = (error as Partial<BuildFailure>).errors ?? [];
     if (!first) throw new HookModuleError(`${entry}: ${(error as Error).message}`, { cause: error });
     const at = first.location ? `${resolve(dirname(entry), first.location.file)}:${first.location.line}` : entry;
-    throw new HookModuleError(`${at}: ${first.text}`, { cause: error });
+    const why = first.location === null ? await noFile(entry) : null;
+    throw new HookModuleError(`${at}: ${why ?? first.text}`, { cause: error });
   }
+}
+
+/** Why there is no file to load; null where there is one. */
+async function noFile(path: string): Promise<string | null> {
+  const found = await stat(path).catch(() => null);
+  if (found === null) return 'there is no such file';
+  return found.isDirectory() ? 'it is a folder; name a module in it' : null;
 }
 
 function requireFor(entry: string): string {

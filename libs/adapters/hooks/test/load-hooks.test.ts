@@ -76,8 +76,13 @@ describe('a module', () => {
     expect(await said(file)).toMatchObject({ raw: { body: 'from a package/' } });
   });
 
+  test('that is a folder is refused, by its path', async () => {
+    const folder = dirname(written({ 'policy.ts': '' }));
+    expect((await failure(loadHooks(folder, 'policy'))).message).toBe(`${folder}: it is a folder; name a module in it`);
+  });
+
   test.each<[string, Record<string, string>, RegExp]>([
-    ['that cannot be read', { 'other.ts': '' }, /\/policy\.ts.*(resolve|find)/i],
+    ['that is not there', { 'other.ts': '' }, /\/policy\.ts: there is no such file$/],
     ['that does not parse', { 'policy.ts': '\nexport default {' }, /\/policy\.ts:2: Expected/],
     [
       'that imports what is not there',

@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createConnection, createServer } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -172,6 +172,16 @@ describe('a state folder', { timeout: 60_000 }, () => {
     await expect(startServer({ binary, stateDir })).rejects.toMatchObject(refused);
     await server.stop();
     await start(stateDir);
+  });
+
+  // As on a full disk: the folder is there, and nothing can be written into it.
+  test.runIf(process.platform === 'linux')('in which nothing can be written says so, and which it is', async () => {
+    const stateDir = temporaryDir();
+    symlinkSync('/proc/self', join(stateDir, 'lock'));
+    const message = expect.stringMatching(
+      new RegExp(`^the state folder ${stateDir} cannot be used: .*; give another --state-dir$`),
+    );
+    await expect(startServer({ binary, stateDir })).rejects.toMatchObject({ code: 'state_dir_unusable', message });
   });
 
   test('names who has it, where that one has said so', async () => {

@@ -1,6 +1,6 @@
 /** `cox env`. */
-import { connectionUrl, parseConnectionUrl } from '@coxswain/adapter-nats';
-import { findBus } from '../instance/find-bus.ts';
+import { connectionUrl, parseConnectionUrl, readConnection } from '@coxswain/adapter-nats';
+import { type BusAddress, findBus } from '../instance/find-bus.ts';
 import { readGatewayFile } from '../instance/gateway-file.ts';
 import { CliError, EXIT } from '../line/cli-error.ts';
 import type { CommandRun } from '../line/command-spec.ts';
@@ -16,7 +16,8 @@ export const run: CommandRun = async (invocation) => {
   if (address.token === undefined) parseConnectionUrl(address.servers);
   const url =
     address.token === undefined ? address.servers : connectionUrl({ url: address.servers, token: address.token });
-  const gateway = address.pid === undefined ? null : await readGatewayFile(stateDir, address.pid);
+  const pid = address.source === 'NATS_URL' ? await inheritedServer(url, stateDir) : address.pid;
+  const gateway = pid === undefined ? null : await readGatewayFile(stateDir, pid);
   const variables = {
     NATS_URL: url,
     ...(gateway ? { COX_GATEWAY_URL: gateway.url, COX_GATEWAY_TOKEN: gateway.token } : {}),
@@ -25,3 +26,19 @@ export const run: CommandRun = async (invocation) => {
   standardStreams.out(invocation.flags.on('json') ? `${JSON.stringify(variables)}\n` : lines.join(''));
   return EXIT.ok;
 };
+
+/**
+ * The server of the state folder's instance, where NATS_URL is its address: the shell has it from an earlier `cox env`. Where an
+ * instance runs there under another address, as after a restart, what the shell has may be of one that has gone: that is said.
+ */
+async function inheritedServer(inherited: string, stateDir: string): Promise<BusAddress['pid']> {
+  // A folder that cannot be read is no matter of a bus that is named.
+  const running = await readConnection(stateDir).catch(() => undefined);
+  if (!running) return undefined;
+  if (connectionUrl(running) === inherited) return running.pid;
+  standardStreams.err(
+    `NATS_URL is set in this shell, and is what is said again; what runs on ${stateDir} is at ${running.url}: ` +
+      `unset NATS_URL, or cox env --state-dir ${shellQuoted(stateDir)}\n`,
+  );
+  return undefined;
+}

@@ -28,8 +28,13 @@ ${commands.flatMap(flagCases).join('\n')}
   esac
 }
 _cox_words() { COMPREPLY=( $(compgen -W "$1" -- "$cur") ); }
-_cox_files() { COMPREPLY=( $(compgen -f -- "$cur") ); }
-_cox_folders() { COMPREPLY=( $(compgen -d -- "$cur") ); }
+_cox_paths() {
+  local path
+  # Line by line, as names may have spaces; what is typed of one may have them behind a backslash.
+  while IFS= read -r path; do COMPREPLY+=( "$path" ); done < <(compgen "$1" -- "\${cur//\\\\/}")
+}
+_cox_files() { _cox_paths -f; }
+_cox_folders() { _cox_paths -d; }
 complete -o filenames -F _cox cox
 `;
 }

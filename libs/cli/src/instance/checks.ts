@@ -8,11 +8,13 @@ import {
   connectionTo,
   connectNats,
   findServer,
+  folderTrouble,
   listHosts,
   makeFolder,
   minimumServerVersion,
   NatsRefusedError,
   NatsUnavailableError,
+  readConnection,
   serverVersionAtLeast,
 } from '@coxswain/adapter-nats';
 import { type BusClient, NoHostError, newSessionId, SessionNotFoundError, type StreamPresence } from '@coxswain/client';
@@ -53,7 +55,8 @@ export async function* checks(flags: Flags, env: NodeJS.ProcessEnv): AsyncGenera
   if (port !== undefined) yield await portCheck(port);
   if (address) yield* busChecks(address, env);
   else yield* serverChecks(env);
-  yield* gatewayChecks(stateDir, address?.pid);
+  // The gateway is of the folder's own instance, also where another bus is meant.
+  yield* gatewayChecks(stateDir, address?.pid ?? (await ownServer(stateDir)));
   yield* manifestChecks(flags, env);
   yield* personaChecks(typedIn(env));
   yield await modelCheck(env);
@@ -74,6 +77,11 @@ async function busOrProblem(
   }
 }
 
+/** The process id of the server that runs on the state folder; undefined where none does, or it cannot be told. */
+async function ownServer(stateDir: string): Promise<number | undefined> {
+  return (await readConnection(stateDir).catch(() => undefined))?.pid;
+}
+
 /** Whether this Node is new enough. */
 export function nodeCheck(version: string): Check {
   const [major = 0, minor = 0] = version.split('.').map(Number);
@@ -91,18 +99,21 @@ async function stateDirCheck(stateDir: string): Promise<Check> {
   const probe = join(stateDir, `.doctor-${randomUUID()}`);
   try {
     await makeFolder(stateDir);
-    await writeFile(probe, '');
-    await rm(probe);
+    // A full disk takes an empty file still.
+    await writeFile(probe, Buffer.alloc(PROBE_BYTES)).finally(() => rm(probe, { force: true }));
     return { name: 'state_dir', status: 'ok', message: `state folder ${stateDir} can be written` };
   } catch (error) {
     return {
       name: 'state_dir',
       status: 'failed',
-      message: `state folder ${stateDir} cannot be written: ${(error as Error).message}`,
-      remedy: 'make it yours and writable, or name another one with --state-dir or COX_STATE_DIR',
+      message: `state folder ${stateDir} cannot be written: ${folderTrouble(error)}`,
+      remedy:
+        'make it yours and writable, with room on its disk, or name another one with --state-dir or COX_STATE_DIR',
     };
   }
 }
+
+const PROBE_BYTES = 256 * 1024;
 
 function nothingRuns(stateDir: string, isWritable: boolean): Check {
   const message = `nothing runs on ${stateDir}`;
@@ -190,7 +201,9 @@ function busCheck(version: string, newEnough: boolean, jetstream: boolean, { sou
 }
 
 function busFailure({ source }: BusAddress, error: unknown): Check {
-  const { code, message } = error as Error & { readonly code?: string };
+  const { code, message: said } = error as Error & { readonly code?: string };
+  // Whoever reads this has asked it.
+  const message = said.replace(/; cox doctor tells more$/, '');
   if (code === 'nats_unreachable') {
     const own =
       source === '--nats'

@@ -8,7 +8,7 @@ import { type GatewayAccess, gatewayFile, readGatewayFile } from './gateway-file
 /** For a process on this machine that does nothing but answer. */
 const ANSWER_WITHIN_MS = 5_000;
 
-/** The findings, one by one. @param pid of the server whose gateway is meant; undefined where none runs, or it is not of this machine. */
+/** The findings, one by one. @param pid of the server that runs on the state folder; undefined where none does. */
 export async function* gatewayChecks(stateDir: string, pid: number | undefined): AsyncGenerator<Check> {
   yield await consoleCheck();
   const file = gatewayFile(stateDir);

@@ -2,6 +2,7 @@
 import { EXIT, type ExitCode } from '../line/cli-error.ts';
 import { answerHealth } from './health-socket.ts';
 import { stopSignal } from './stop-signal.ts';
+import { tellAway } from './tell-away.ts';
 
 /** A service that can be asked how it is, and stopped. */
 export interface StartedService {
@@ -45,8 +46,13 @@ export async function serveUntilTold<S extends StartedService>(
   const tell = (problem: string) => process.stderr.write(`${problem}\n`);
   const endHealth = await answerHealth(stateDir, name, { title: title(service), ping: () => service.ping() }, tell);
   ready(service);
+  // Elsewhere the log says it.
+  const endTelling = process.stderr.isTTY
+    ? tellAway({ title: title(service), ping: () => service.ping(), tell })
+    : () => undefined;
   const failure = await Promise.race([told.promise, broke, ...(service.failed ? [service.failed] : [])]);
   told.release();
+  endTelling();
   await endHealth();
   // Also where it breaks while it stops.
   const stopped = breaks === null ? service.stop() : new Promise<never>(() => undefined);

@@ -56,6 +56,10 @@ const REASONS: readonly Reason[] = [
       `${at} has not answered in time; check the address in ${meant}, the network and its firewalls`,
   },
   {
+    when: /unexpected response from server/i,
+    words: (at, meant) => `what listens at ${at} is no NATS server; check the address and the port in ${meant}`,
+  },
+  {
     when: /\bE(?:HOST|NET)UNREACH\b/,
     words: (at, meant) => `no way leads to ${at}; check the address in ${meant} and the network`,
   },

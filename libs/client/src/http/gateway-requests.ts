@@ -167,9 +167,18 @@ export function linked(connection: AbortController, signals: readonly (AbortSign
 
 /** Why nothing was answered. What is in a network's error nobody can branch on; browsers do not even say. */
 export function unreached(cause: unknown, lateMs: number | null = null): GatewayUnreachableError {
-  const why = cause instanceof Error ? ((cause.cause as Error | undefined)?.message ?? cause.message) : String(cause);
-  const message = lateMs === null ? `no gateway answers: ${why}` : `the gateway has not answered within ${lateMs} ms`;
+  const why = whyOf(cause);
+  // That nobody was waited for any longer is said by the time.
+  const isKnown = !(cause instanceof Error) || !['AbortError', 'TimeoutError'].includes(cause.name);
+  const late = `the gateway has not answered within ${lateMs} ms${isKnown ? `: ${why}` : ''}`;
+  const message = lateMs === null ? `no gateway answers: ${why}` : late;
   return new GatewayUnreachableError(message, { cause });
+}
+
+function whyOf(cause: unknown): string {
+  if (!(cause instanceof Error)) return String(cause);
+  if (cause instanceof GatewayUnreachableError || cause instanceof ProblemError) return cause.message;
+  return (cause.cause as Error | undefined)?.message ?? cause.message;
 }
 
 async function readJson(answer: Response, connection: AbortController): Promise<unknown> {

@@ -53,6 +53,8 @@ export function folderTrouble(error: unknown): string {
     EPERM: 'this user may not write there',
     EROFS: 'it lies on a file system that cannot be written',
     ENOSPC: 'the disk is full',
+    EDQUOT: 'what this user may store there is used up',
+    EFBIG: 'files may not be as large there',
     ENOTDIR: 'a part of its path is not a folder',
     ENOENT: 'nothing can be made there',
     ENAMETOOLONG: 'its path is too long',

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { removeConnection, writeConnection } from './connection-file.ts';
-import { makeFolder } from './make-folder.ts';
+import { folderTrouble, makeFolder } from './make-folder.ts';
 import { markProcess } from './process-birth.ts';
 import { serverConfig } from './server-config.ts';
 import {
@@ -11,6 +11,7 @@ import {
   PortInUseError,
   ServerOptionInvalidError,
   type StateDirHolder,
+  StateDirUnusableError,
 } from './server-errors.ts';
 import { openServerLog, type ServerLog } from './server-log.ts';
 import { endServer, type ServerProcess, spawnServer } from './server-process.ts';
@@ -79,7 +80,7 @@ export interface ServerExit {
  *
  * @throws NatsServerUnusableError, NatsServerTooOldError for a binary that is no good.
  * @throws ServerOptionInvalidError for a host that is not loopback, or a token or port that cannot be.
- * @throws StateDirUnusableError where the folder cannot be made, or is none.
+ * @throws StateDirUnusableError where the folder cannot be made or written, or is none.
  * @throws StateDirInUseError naming the process that holds the state directory; PortInUseError.
  * @throws NatsServerStartFailedError quoting the log, when the server ends, or is not up within the bound.
  */
@@ -87,7 +88,11 @@ export async function startServer(options: StartServerOptions): Promise<RunningS
   const settings = settingsFrom(options);
   const version = await requireServerVersion(settings.binary);
   await makeFolder(settings.stateDir);
-  const claim = await claimStateDir(settings.stateDir, options.holder);
+  const claim = await claimStateDir(settings.stateDir, options.holder).catch((error: unknown) => {
+    throw (error as NodeJS.ErrnoException).syscall === undefined
+      ? error
+      : new StateDirUnusableError(settings.stateDir, folderTrouble(error), { cause: error });
+  });
   try {
     const log = await openServerLog(settings.stateDir);
     try {
