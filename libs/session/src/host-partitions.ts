@@ -60,7 +60,10 @@ interface Held {
 
 /** How often a session that another host has is looked for, and how soon trouble is tried again. */
 const LOOK_AGAIN_MS = 1_000;
-/** How often all notes of this host's partitions are read: that a session waits for its next host is said once, and may be lost. */
+/**
+ * How often all notes of this host's partitions are read: that a session waits for its next host is said once, and may be lost,
+ * and whoever noted it when it was not its own any more may have lost it without a word.
+ */
 const LOOK_AT_ALL_MS = 15_000;
 /** No command has this place: a host is rung for it to hear whether it has the session. */
 const JUST_ASKING = 0;
@@ -339,9 +342,13 @@ export class HostPartitions {
   /** Contract: does not reject. */
   async #lookAtAll(): Promise<void> {
     const look = async (p: number) => {
-      for (const session of await this.#ports.active.list(p))
-        if (session.host === null && this.isOwn(session.ref) && !this.#sessions.isHere(session.ref))
-          this.#find(session);
+      for (const session of await this.#ports.active.list(p)) {
+        const { ref, host } = session;
+        if (!this.isOwn(ref) || this.#sessions.isHere(ref)) continue;
+        // Another may have noted it after the notes were read, and have lost it since.
+        if (host === null || this.#peers.isGone(host)) this.#find(session);
+        else if (this.#isElsewhere(session)) this.#hold(session);
+      }
     };
     while (!this.#isLeaving) await this.#lookAfter(LOOK_AT_ALL_MS, () => sideBySide([...this.#assigned], look));
   }

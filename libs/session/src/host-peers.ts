@@ -95,6 +95,11 @@ export class HostPeers {
     return host === this.#self || this.#peers.has(host);
   }
 
+  /** Whether a host has lived, and lives no more. One that was never heard of may live all the same. */
+  isGone(host: string): boolean {
+    return this.#gone.has(host);
+  }
+
   /** Whether this host may begin anything: it was heard a moment ago. */
   get hasLease(): boolean {
     return this.#lease === 'held' && this.#isFresh;

@@ -22,7 +22,10 @@ interface Crew {
 const QUICK: HostOptions = { liveness: HOST_LIVENESS, passivateAfterMs: 2_000, sweepEveryMs: 500 };
 
 /** Two hosts can be here, each with a clock and a line of its own, and the second is not here yet. */
-async function crew(firstLine: (line: HostLine) => HostLine = (line) => line): Promise<Crew> {
+async function crew(
+  firstLine: (line: HostLine) => HostLine = (line) => line,
+  firstOptions: HostOptions = {},
+): Promise<Crew> {
   const bed = testBed();
   let hosts = 0;
   const join = (options: HostOptions = {}) => {
@@ -31,7 +34,7 @@ async function crew(firstLine: (line: HostLine) => HostLine = (line) => line): P
     const ports = { clock: bed.time.clock(owner), hostLine: hosts === 1 ? firstLine(line) : line };
     return bed.host({ ...QUICK, name: owner, ...options }, ports);
   };
-  const first = await join();
+  const first = await join(firstOptions);
   const [one, two] = [`${first.id}-1`, 'host2-2-1'];
   const shares = assignPartitions([one, two]);
   const sessionOf = (host: string) => {
@@ -522,6 +525,45 @@ test('a session that was let go of unheard, behind the notes that were read, is 
   expect(await noted(bed, moving)).toEqual([null]);
   await bed.time.advance(90_000);
   expect(await writersOf(bed, moving)).toContain(second.id);
+  expect((await bed.lines(moving)).at(-1)).toBe('agent_end end_turn');
+});
+
+/** The second host has joined, and has read no note: that the first works on the session, it does not know. */
+async function unread(options: HostOptions = {}) {
+  const hosts = await crew(undefined, options);
+  const { bed, join, moving } = hosts;
+  bed.tools = { slow: { run: taking(3_000) } };
+  bed.models.answers = [ask(call('c1', 'slow')), say('done')];
+  await bed.start({}, { session: moving });
+  const { list } = bed.bus.active;
+  let isRead = false;
+  Object.assign(bed.bus.active, {
+    list: (...args: Parameters<typeof list>) => (isRead ? list(...args) : Promise.resolve([])),
+  });
+  const second = await join();
+  isRead = true;
+  return { ...hosts, second };
+}
+
+test('a session that its old host lost behind the notes that were read, under its name, is found too', async () => {
+  const { bed, first, second, moving } = await unread({
+    commitBounds: { attemptsMax: 1, firstDelayMs: 1, maxDelayMs: 1 },
+  });
+  // What the call has answered cannot be recorded, and who gets the session next is no affair of the first's any more.
+  bed.journal.always = 'lost';
+  await bed.time.advance(10_000);
+  expect([await noted(bed, moving), first.live]).toEqual([[`${first.id}-1`], 0]);
+  bed.journal.always = 'none';
+  await bed.time.advance(30_000);
+  expect(await writersOf(bed, moving)).toEqual([first.id, second.id]);
+  expect((await bed.lines(moving)).at(-1)).toBe('agent_end end_turn');
+});
+
+test('and so is one whose old host died', async () => {
+  const { bed, first, second, moving } = await unread();
+  first.abandon();
+  await bed.time.advance(30_000);
+  expect(await writersOf(bed, moving)).toEqual([first.id, second.id]);
   expect((await bed.lines(moving)).at(-1)).toBe('agent_end end_turn');
 });
 

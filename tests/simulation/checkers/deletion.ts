@@ -5,6 +5,7 @@
 import { type Tombstone, tombstoneIn } from '@coxswain/protocol';
 import { sha256Hex } from '@coxswain/session';
 import type { Checker, Evidence, Journal } from './check.ts';
+import { isBrokenOff } from './origin.ts';
 
 /** Everything that was stored of a session, and what of it stands in the end. */
 export interface Stored {
@@ -41,7 +42,9 @@ function truth({ records, bytes }: Journal, { records: count, last_hash }: Tombs
   return [
     ...(count === records.length ? [] : [`its tombstone is of ${count} records, and it had ${records.length}`]),
     ...(last_hash === sha256Hex(bytes.at(-1) ?? new Uint8Array()) ? [] : ['its tombstone is of another last record']),
-    ...(state === 'stopped' || state === 'failed' ? [] : [`it was deleted while ${JSON.stringify(state)}`]),
+    ...(state === 'stopped' || state === 'failed' || isBrokenOff({ records })
+      ? []
+      : [`it was deleted while ${JSON.stringify(state)}`]),
   ];
 }
 

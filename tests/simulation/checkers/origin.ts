@@ -12,3 +12,9 @@ export function originOf({ records }: Pick<Journal, 'records'>): CopyOrigin | un
 export function isCopy(journal: Journal): boolean {
   return originOf(journal) !== undefined;
 }
+
+/** Whether a journal is an import that was broken off: nobody goes on with it, and it may be deleted as it stands. */
+export function isBrokenOff(journal: Pick<Journal, 'records'>): boolean {
+  const origin = originOf(journal);
+  return origin?.how === 'import' && journal.records.length < origin.n;
+}

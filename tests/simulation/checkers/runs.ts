@@ -1,6 +1,7 @@
 /** One agent_start and one agent_end per run, one turn_end per turn, one message_complete per answer; nothing outside of a run. */
 import type { Checker } from './check.ts';
 import { eventsOf } from './check.ts';
+import { isBrokenOff } from './origin.ts';
 
 /** See the top of the file. */
 export const checkRuns: Checker = (journal, { ended }) => {
@@ -68,7 +69,7 @@ export const checkRuns: Checker = (journal, { ended }) => {
         break;
     }
   }
-  if (ended && isOpen) wrong.push(`run ${run} has no end`);
+  if (ended && isOpen && !isBrokenOff(journal)) wrong.push(`run ${run} has no end`);
   // Nothing that goes wrong here is ours: an exception of ours is a fault, however well the session got over it.
   for (const { n, input } of journal.records)
     if (input.type === 'session_failed') wrong.push(`record ${n}: ${input.error.code}: ${input.error.message}`);
