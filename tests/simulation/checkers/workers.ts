@@ -17,7 +17,10 @@ export const checkWorkers: Checker = (journal, { history }) => {
     .of('ran')
     .filter(({ run }) => run.session === journal.session && isRemote(run.tool) && run.host.startsWith('worker'));
   for (const [index, { run, atMs }] of runs.entries()) {
-    const before = runs.slice(0, index).find((one) => one.run.key === run.key && livedAt(one.run.host, atMs));
+    // A host that stood still does not know of its successor's run; only what may run again does so then.
+    const before = runs
+      .slice(0, index)
+      .find((one) => one.run.key === run.key && one.run.epoch <= run.epoch && livedAt(one.run.host, atMs));
     if (before) wrong.push(`${run.key} (${run.tool}) ran again at ${run.host} while ${before.run.host} had it`);
   }
   const storedMs = new Map(
