@@ -1,5 +1,6 @@
 /** `cox health`: whether what serves from a state folder can do its work, told by its exit code within seconds. */
-import { readdir } from 'node:fs/promises';
+import { readdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { afterAll, afterEach, beforeEach, expect, test } from 'vitest';
 import { startOwnBus, type TestBus } from './kit/bus.ts';
 import { Child, COX_MAIN, cox } from './kit/child.ts';
@@ -64,6 +65,27 @@ test('a host whose bus is gone is not healthy, nor is one that stands still', as
   const { code, said } = await health();
   expect([code, said]).toMatchObject([1, [{ healthy: false, message: expect.stringContaining('no answer within') }]]);
   service.process.kill('SIGCONT');
+});
+
+test('a service that is stopped when its bus is gone ends, and says that nobody heard of it', async () => {
+  await serve();
+  const file = join(stateDir, 'shout.mjs');
+  await writeFile(
+    file,
+    `export default { name: 'shout', description: 'Shouts.', schema: { type: 'object' }, run: ({ text }) => String(text) };\n`,
+  );
+  const service = new Child(COX_MAIN, ['serve', 'tool', file, '--nats', bus.natsUrl], { env: env() });
+  services.push(service);
+  await service.says('serves shout', 'stderr');
+  await bus.stop();
+  await expect
+    .poll(async () => (await health()).said.filter(({ healthy }) => healthy === false).length, { timeout: 60_000 })
+    .toBe(2);
+  service.process.kill('SIGTERM');
+  expect((await service.exited).code).toBe(1);
+  expect(service.stderr).toMatch(
+    /^cox: nats_unreachable: the tool service of shout\.mjs has ended, and the bus could not be told: /m,
+  );
 });
 
 test('what a killed service has left behind is gone when the next one starts', async () => {

@@ -1,5 +1,5 @@
 /** A service in this process, until it is told to stop or can do no more. */
-import { EXIT, type ExitCode } from '../line/cli-error.ts';
+import { CliError, EXIT, type ExitCode } from '../line/cli-error.ts';
 import { answerHealth } from './health-socket.ts';
 import { stopSignal } from './stop-signal.ts';
 import { tellAway } from './tell-away.ts';
@@ -58,11 +58,25 @@ export async function serveUntilTold<S extends StartedService>(
   const stopped = breaks === null ? service.stop() : new Promise<never>(() => undefined);
   // What has failed may not end in order either; why it failed is what counts.
   if (failure && breaks === null) await Promise.race([stopped.catch(() => undefined), broke]);
-  else if (!failure) await Promise.race([stopped, broke]);
+  else if (!failure)
+    await Promise.race([stopped, broke]).catch(async (error: unknown) => {
+      throw await untold(title(service), error);
+    });
   const why = breaks ?? failure;
   if (!why) return EXIT.ok;
   if (breaks !== null) await service.abandon?.(breaks);
   throw why;
+}
+
+/** Of a service whose bus has gone: it ends as it was told to, and nobody there hears of it. */
+async function untold(what: string, error: unknown): Promise<unknown> {
+  const { asTrouble } = await import('@coxswain/client');
+  // What was under way when the connection went ends with the library's RequestError.
+  const isGone = asTrouble(error) !== null || (error instanceof Error && error.name === 'RequestError');
+  if (!isGone) return error;
+  const why = (error as Error).message;
+  const message = `nats_unreachable: ${what} has ended, and the bus could not be told: ${why}`;
+  return Object.assign(new CliError(EXIT.error, 'nats_unreachable', message), { cause: error });
 }
 
 /** Log lines are for programs: on a terminal they go to the file in the state folder. */
