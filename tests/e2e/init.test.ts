@@ -174,6 +174,15 @@ test('what is no folder is told for what it is, and nothing is written', async (
   expect(await readFile(join(folder, 'file'), 'utf8')).toBe('mine');
 });
 
+test('a folder in which no tool looks for a project is not filled', async () => {
+  const at = await scratchFolder('init');
+  for (const named of ['node_modules', 'node_modules/mine']) {
+    const { code, stderr } = await cox(at, 'init', named);
+    expect([code, stderr]).toEqual([2, expect.stringContaining('is where npm keeps packages')]);
+  }
+  expect(await readdir(at)).toEqual([]);
+});
+
 test('nothing is written through a link, with --force either', async () => {
   const folder = await scratchFolder('init');
   await writeFile(join(folder, 'outside.json'), 'mine');

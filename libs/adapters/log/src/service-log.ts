@@ -9,10 +9,11 @@ export type LogTarget = 'file' | 'stderr' | 'stdout' | 'silent';
 
 const FILE_MAX_BYTES = 16 * 1024 * 1024;
 const SECRET_MIN_CHARS = 8;
+const LEVELS: readonly string[] = Object.keys(pino.levels.values);
 const MASK = '[redacted]';
 
 /**
- * Makes a log. `file` is `<name>.log` in the state folder; at the start, one that has grown large is set aside.
+ * Makes a log, of the level that `COX_LOG_LEVEL` names. `file` is `<name>.log` in the state folder; at the start, one that has grown large is set aside.
  * @param name of the service.
  * @param secrets texts that never appear in a line, whatever field or message they came in.
  */
@@ -38,12 +39,12 @@ export function createServiceLog(
     censor: MASK,
   };
   const errors = { error: pino.stdSerializers.err };
-  return pino({ level: levelOf(env), redact, serializers: errors }, { write });
-}
-
-function levelOf(env: NodeJS.ProcessEnv): string {
-  const asked = env.COX_LOG_LEVEL ?? '';
-  return Object.hasOwn(pino.levels.values, asked) ? asked : 'info';
+  const asked = env.COX_LOG_LEVEL || 'info';
+  const isLevel = LEVELS.includes(asked);
+  const log = pino({ level: isLevel ? asked : 'info', redact, serializers: errors }, { write });
+  if (!isLevel)
+    log.warn({ given: asked }, `COX_LOG_LEVEL is none of ${LEVELS.join(', ')}: the log is kept as if it were info`);
+  return log;
 }
 
 /**

@@ -33,6 +33,18 @@ test('the level is COX_LOG_LEVEL', async () => {
   expect(await lines()).toHaveLength(1);
 });
 
+test('a level that there is not is said to be none, and is info', async () => {
+  const log = createServiceLog('sessions', 'file', folder, { COX_LOG_LEVEL: 'verbose' }, []);
+  log.debug({}, 'quiet');
+  log.info({}, 'loud');
+  const [first, second, ...more] = (await lines()).map((line) => JSON.parse(line) as Record<string, unknown>);
+  expect(first).toMatchObject({ level: 40, given: 'verbose' });
+  expect(first?.msg).toContain('COX_LOG_LEVEL is none of trace, debug, info, warn, error, fatal');
+  expect([second?.msg, more]).toEqual(['loud', []]);
+  createServiceLog('sessions', 'file', folder, { COX_LOG_LEVEL: '' }, []).info({}, 'unset');
+  expect(await lines()).toHaveLength(3);
+});
+
 test('a log that has grown large is set aside at the start', async () => {
   const path = join(folder, 'sessions.log');
   await writeFile(path, '');

@@ -22,6 +22,9 @@ export const run: CommandRun = async ({ flags, args, env }) => {
   if (named.trim() === '')
     throw usageError('cox init was given an empty name; name a folder, or none for the current one');
   const folder = resolve(from, named);
+  // Compilers and test runners look at nothing below a folder of this name.
+  if (folder.split(sep).includes('node_modules'))
+    throw usageError(`${folder} is where npm keeps packages, and no tool looks for a project there; ${OTHER_FOLDER}`);
   await refuseNoFolder(named, folder);
   const files = await starterFiles(packageFolder(), basename(folder));
   const force = flags.on('force');
