@@ -237,7 +237,8 @@ export class HostPeers {
         this.#clock.sleep(this.#liveness.leaseMs, late.signal).then(() => false),
       ]);
       // What was sent by then has come; this host's own next beat comes after it.
-      while (isCaughtUp && this.#lease === 'doubted' && !this.#isFresh && this.#clock.monotonicMs() < untilMs)
+      const isOpen = () => this.#lease === 'doubted' && !this.#isFresh && !this.#ended.signal.aborted;
+      while (isCaughtUp && isOpen() && this.#clock.monotonicMs() < untilMs)
         await this.#clock.sleep(this.#liveness.beatMs, this.#ended.signal);
       if (this.#lease !== 'doubted' || this.#ended.signal.aborted) return;
       if (isCaughtUp && this.#isFresh) {

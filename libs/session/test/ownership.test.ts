@@ -183,6 +183,39 @@ test('a session that got work while its host was about to let it go, and might n
   expect((await bed.lines(staying)).filter((line) => line.startsWith('agent_end'))).toHaveLength(2);
 });
 
+test('a host that ends while it doubts that it is heard waits for nothing more', async () => {
+  const { bed, join } = await crew();
+  await join();
+  let isSlow = false;
+  let sleeps = 0;
+  const line = bed.bus.createHostLine();
+  const clock = bed.time.clock('doubter');
+  const doubter = await bed.host(
+    { ...QUICK, name: 'doubter' },
+    {
+      hostLine: {
+        ...line,
+        open: (host, handlers) => line.open(host, { ...handlers, beat: (beat) => !isSlow && handlers.beat(beat) }),
+      },
+      clock: {
+        ...clock,
+        sleep: (ms, signal) => {
+          // Nothing else would ever come to its turn.
+          if (signal?.aborted && ++sleeps > 100) return new Promise(() => undefined);
+          return clock.sleep(ms, signal);
+        },
+      },
+    },
+  );
+  await bed.time.advance(1_000);
+  isSlow = true;
+  await bed.time.advance(HOST_LIVENESS.leaseMs + 400);
+  expect(doubter.isHeard).toBe(false);
+  doubter.abandon();
+  await bed.time.advance(1_000);
+  expect(sleeps).toBeLessThan(10);
+});
+
 test('a session whose note names a living host that has it no more is found within a second, too', async () => {
   const { bed, first, join, moving } = await crew();
   bed.tools = { slow: { run: taking(60_000) } };
