@@ -345,6 +345,7 @@ class Host implements SessionHost, PartitionedSessions {
         snapshotEvery: this.#options.snapshotEvery ?? SNAPSHOT_EVERY,
         commitBounds: this.#options.commitBounds,
         noted: () => this.#notes.noted(ref),
+        notedAgain: () => this.#notes.notedAgain(ref),
         loads: this.#loads,
         transcripts: this.#transcripts,
         traces: this.#traces,

@@ -33,6 +33,21 @@ export class SessionNotes {
     }
   }
 
+  /**
+   * Says so once more: a session that had nothing to go on with has work now, and another host that had taken it up meanwhile may
+   * have written over the note, and have taken its own away as there was nothing. Nobody waits for it.
+   */
+  notedAgain(ref: SessionRef): void {
+    const key = subjects.activeSession(ref);
+    const known = this.#revisions.get(key);
+    if (!known) return;
+    const writing = known.then(() => this.#active.note(ref, this.#self()));
+    const revision = writing.catch(() => known);
+    revision.catch(() => undefined);
+    this.#revisions.set(key, revision);
+    this.#write(ref, async () => void (await writing));
+  }
+
   /** There is nothing to go on with. @param revision of a note that this host has found, rather than written. */
   forget(ref: SessionRef, revision?: number): void {
     const own = this.drop(ref);

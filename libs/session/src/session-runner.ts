@@ -85,6 +85,8 @@ export interface RunnerOptions {
   readonly commitBounds?: CommitBounds | undefined;
   /** Resolves when it is noted that this host works on the session: nothing of it is recorded before. */
   readonly noted: () => Promise<void>;
+  /** Notes it once more, as it has work again. */
+  readonly notedAgain: () => void;
   /** The host's sessions are loaded in turns. */
   readonly loads: LoadTurns;
   /** And so are the transcripts of those that were taken up without. */
@@ -197,6 +199,8 @@ export class SessionRunner {
   #committed: SessionStatus | null = null;
   #committedState: SessionState | null = null;
   #sinceSnapshot = 0;
+  /** Whether there was work when it was last looked at. */
+  #hadWork = false;
   #hasWritten = false;
   #left: Promise<void> = Promise.resolve();
   readonly #observer: SessionObserver;
@@ -436,9 +440,13 @@ export class SessionRunner {
     if (!state) return;
     this.#timers.reconcile(timersOf(state));
     this.#rules.reconcile(state.context.remembered);
+    const work = workOf(state);
+    // The first record comes right after the note.
+    if (work.length > 0 && !this.#hadWork && (this.#session?.n ?? 0) > 1) this.#options.notedAgain();
+    this.#hadWork = work.length > 0;
     if (!this.#session?.transcript) return;
     this.#effects.reconcile(
-      workOf(state),
+      work,
       (effect) => this.#options.mayBegin() && !(this.#quiescing && ['call_model', 'compact'].includes(effect.kind)),
     );
   }
@@ -507,6 +515,7 @@ export class SessionRunner {
       const { tail, ...live } = loaded;
       this.#session = live;
       this.#sinceSnapshot = tail;
+      this.#hadWork = workOf(live.actor.state).length > 0;
       if (loaded.n > 0) this.#committedState = loaded.actor.state;
       this.#takeUpCarried(loaded);
       return this.#session;

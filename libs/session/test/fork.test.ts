@@ -560,6 +560,7 @@ describe('a crash', () => {
         isOwn,
         snapshotEvery: 200,
         noted: async () => undefined,
+        notedAgain: () => undefined,
         loads: new LoadTurns(bed.time.clock(host)),
         transcripts: new LoadTurns(bed.time.clock(host)),
         traces: new LoadTurns(bed.time.clock(host)),

@@ -473,6 +473,27 @@ test('a session is noted before its first record, and until it leaves memory wit
   expect(await noted(bed, staying)).toEqual([]);
 });
 
+test('a session that has work again is noted again: its note may have been written over, and taken away', async () => {
+  const { bed, first, join, staying } = await crew();
+  bed.tools = { slow: { run: taking(60_000) } };
+  bed.models.answers = [say('done'), ask(call('c1', 'slow')), say('at last')];
+  await bed.start({}, { session: staying });
+  // Another host took it up, found nothing to do, and says so.
+  const revision = await bed.bus.active.note(refOf(staying), 'another');
+  await bed.bus.active.forget(refOf(staying), revision);
+  expect(await noted(bed, staying)).toEqual([]);
+  await bed.send('prompt', 'again', { session: staying });
+  await bed.time.advance(100);
+  expect(await noted(bed, staying)).toEqual([`${first.id}-1`]);
+  first.abandon();
+  const second = await join();
+  await bed.time.advance(5_000);
+  expect(await writersOf(bed, staying)).toEqual([first.id, second.id]);
+  expect((await bed.lines(staying)).at(-1)).toBe('agent_end end_turn');
+  await bed.time.advance(5_000);
+  expect(await noted(bed, staying)).toEqual([]);
+});
+
 test('a session that cannot be noted is tried again, and records nothing meanwhile', async () => {
   const { bed, join, staying } = await crew();
   bed.models.answers = [say('done')];
