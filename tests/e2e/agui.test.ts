@@ -92,6 +92,16 @@ describe('a run', () => {
     expect(agent.state).toMatchObject({ session_id: threadId, state: 'stopped', stop_reason: 'end_turn', n: body.n });
   });
 
+  test('of a new session tells its first answer as it streams', async () => {
+    const { agent, told } = agentOn();
+    agent.addMessage(user('Say it.'));
+    const { result } = await agent.runAgent({
+      forwardedProps: await start([{ text: 'one two three four five six', chunk_ms: 200 }]),
+    });
+    expect(result).toMatchObject({ text: 'one two three four five six' });
+    expect(typesOf(told).filter((type) => type === EventType.TEXT_MESSAGE_CONTENT).length).toBeGreaterThan(1);
+  });
+
   test('goes on with the next message, in the same session', async () => {
     const { agent, threadId } = agentOn();
     agent.addMessage(user('One.'));
@@ -243,6 +253,27 @@ describe('interrupts', () => {
 });
 
 describe('a session that works', () => {
+  test('has both of two first messages that come at once, and each again as what it was', async () => {
+    const threadId = `thread-${++threads}`;
+    const forwardedProps = await start([{ text: 'First.', chunk_ms: 300 }, { text: 'Second.' }, { text: 'Third.' }]);
+    const ask = (content: string) => ({
+      content,
+      body: inputOf(threadId, { messages: [user(content)], forwardedProps }),
+    });
+    const asked = [ask('One.'), ask('Two.')];
+    const answered = () => Promise.all(asked.map(({ body }) => gateway.post('/v1/agui', body)));
+    expect((await answered()).map(({ status }) => status)).toEqual([200, 200]);
+    const { agent } = agentOn(threadId);
+    const saidAndHeard = async () => {
+      await agent.runAgent();
+      return agent.messages.map(({ content }) => content);
+    };
+    const all = await saidAndHeard();
+    expect([...all].sort()).toEqual(['First.', 'One.', 'Second.', 'Two.']);
+    expect((await answered()).map(({ status }) => status)).toEqual([200, 200]);
+    expect(await saidAndHeard()).toEqual(all);
+  });
+
   test('is steered by a message, which is delivered where its mode says', async () => {
     const first = agentOn();
     first.agent.addMessage(user('Wait.'));

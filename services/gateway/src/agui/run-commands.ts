@@ -122,36 +122,51 @@ function answerOf({ interruptId, status, payload }: ResumeEntry, index: number):
  */
 export async function bringMessage(sending: Sending, request: RunRequest, persona: string | null): Promise<Sent> {
   const { session } = sending;
-  const { message, mode, preempt } = request;
+  const { message } = request;
   if (message === null) throw new Error('a request without a message brings none');
   const id = commandOfMessage(session.id, message.id);
   const newest = await session.newest();
+  // Two requests at once: the second finds the first one's run.
+  const quicker = new Set(['session_busy']);
   if (newest === null) {
     const body = startBody(request, message.text, persona);
     expectMayAllow(sending.principal, body, (field) => `forwardedProps.start.${field}`);
-    const sent = await send(sending, 'start', body as BodyInput<'start'>, id);
+    const sent = await send(sending, 'start', body as BodyInput<'start'>, id, quicker);
     sending.context.known.note(session);
-    return sent;
+    return sent.stage === 'accepted' ? sent : say(sending, request, message.text, `${id}-f`);
   }
   if (hasEnded(newest.state)) {
-    // Two requests at once: the second finds the first one's run.
-    const sent = await send(sending, 'prompt', { body: message.text }, id, new Set(['session_busy']));
-    if (sent.stage === 'accepted') return sent;
-    return send(sending, 'followup', { body: message.text }, `${id}-f`);
+    const sent = await send(sending, 'prompt', { body: message.text }, id, quicker);
+    return sent.stage === 'accepted' ? sent : say(sending, request, message.text, `${id}-f`);
   }
-  if (mode === 'follow_up') {
-    const sent = await send(sending, 'followup', { body: message.text }, id);
-    return sent.pending_for_next_run ? promptInstead(sending, sent, message.text) : sent;
-  }
-  return send(sending, 'steer', { body: message.text, mode, ...(preempt ? { preempt } : {}) }, id);
+  // One that was refused as a start, and is sent again, is known under its id as what was refused.
+  const sent = await say(sending, request, message.text, id, quicker);
+  return sent.stage === 'accepted' ? sent : say(sending, request, message.text, `${id}-f`);
 }
 
-/** The run ended just before the follow-up came: it is taken back, and begins the next run. */
+/** To a session that works. Where its run ends just before, what is said is taken back, and begins the next one. */
+async function say(
+  sending: Sending,
+  { mode, preempt }: RunRequest,
+  body: string,
+  id: string,
+  tolerated?: ReadonlySet<string>,
+): Promise<Sent> {
+  const sent =
+    mode === 'follow_up'
+      ? await send(sending, 'followup', { body }, id, tolerated)
+      : await send(sending, 'steer', { body, mode, ...(preempt ? { preempt } : {}) }, id, tolerated);
+  // What only the journal is told waits for no answer.
+  return sent.pending_for_next_run && mode !== 'audit_only' ? promptInstead(sending, sent, body) : sent;
+}
+
+/** It is taken back, and begins the next run; where another has begun meanwhile, that one has it. */
 async function promptInstead(sending: Sending, kept: Sent, body: string): Promise<Sent> {
   const tolerated = new Set(['already_delivered', 'already_revoked', 'unknown_command_id', 'session_busy']);
   const revoked = await send(sending, 'revoke', { command_id: kept.command_id }, `${kept.command_id}-r`, tolerated);
   if (revoked.stage === 'rejected') return kept;
-  return send(sending, 'prompt', { body }, `${kept.command_id}-p`);
+  const sent = await send(sending, 'prompt', { body }, `${kept.command_id}-p`, tolerated);
+  return sent.stage === 'accepted' ? sent : send(sending, 'followup', { body }, `${kept.command_id}-q`);
 }
 
 /** What a start may say in `forwardedProps.start`: whatever is not said elsewhere. */
