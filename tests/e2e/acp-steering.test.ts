@@ -1,7 +1,7 @@
 /** What an editor does to a session while it works: permissions, cancelling, steering, more prompts. */
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { methods, type RequestPermissionRequest } from '@agentclientprotocol/sdk';
+import { methods, type RequestPermissionRequest, type RequestPermissionResponse } from '@agentclientprotocol/sdk';
 import { describe, expect, it } from 'vitest';
 import { editorsOn, letGo, WAITING_CALL } from './kit/acp-editors.ts';
 import { type Editor, refused } from './kit/editor.ts';
@@ -81,6 +81,17 @@ describe('a permission', () => {
     expect(editor.text()).toBe('Then not.');
   });
 
+  it('that is answered with no answer waits on, and standard error says so', async () => {
+    const editor = await editors.with([{ calls: [write('a.txt')] }, { text: 'Written.' }], {
+      permit: () => ({}) as RequestPermissionResponse,
+    });
+    const id = await editor.session(await scratchFolder('acp'));
+    const done = editor.prompt(id, 'write');
+    await until('that it is said', () => /decided nothing about c1_1: outcome: /.test(editor.child.told));
+    await fixture.bus.client.session(id).approve({ callId: 'c1_1', decision: 'allow' });
+    expect(await done).toMatchObject({ stopReason: 'end_turn' });
+  });
+
   it('that is decided elsewhere is taken back from the editor', async () => {
     const seen: string[] = [];
     const editor = await editors.with([{ calls: [write('a.txt')] }, { text: 'Written.' }], {
@@ -158,10 +169,7 @@ describe('cancelling', () => {
 
   it('right behind a prompt that waits takes that along, too', async () => {
     const turns = [{ calls: [WAITING_CALL] }, { text: 'Never.' }];
-    const editor = await editors.with(
-      Array.from({ length: 8 }, () => turns).flatMap((two) => two),
-      RUNS,
-    );
+    const editor = await editors.with(turns, RUNS);
     for (let times = 0; times < 8; times++) {
       const id = await editor.session(await scratchFolder('acp'));
       const first = editor.prompt(id, 'work');
