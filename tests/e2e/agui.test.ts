@@ -413,6 +413,20 @@ describe('what is wrong is a problem document, before there is a stream', () => 
       'forwardedProps.start.actor',
     ],
     [
+      'a limit that is none, of a start',
+      inputOf('none', { messages: [user('x')], forwardedProps: { start: { limits: { max_turns: -1 } } } }),
+      400,
+      'invalid_field',
+      'forwardedProps.start.limits.max_turns',
+    ],
+    [
+      'a member that a start’s limits do not have',
+      inputOf('none', { messages: [user('x')], forwardedProps: { start: { limits: { max_trns: 1 } } } }),
+      400,
+      'unknown_field',
+      'forwardedProps.start.limits.max_trns',
+    ],
+    [
       'tools of the page',
       inputOf('none', { messages: [user('x')], tools: [{ name: 'alert', description: 'Says it.' }] }),
       400,
@@ -439,6 +453,10 @@ describe('what is wrong is a problem document, before there is a stream', () => 
     const [{ id: interruptId = '' } = {}] = agent.pendingInterrupts;
     const answered = (entry: object) => gateway.post('/v1/agui', inputOf(threadId, { resume: [entry] as never }));
     expect(await answered({ interruptId: 'c1', status: 'resolved' })).toMatchObject({
+      status: 400,
+      body: { field: 'resume[0].interruptId' },
+    });
+    expect(await answered({ interruptId: 'approval:', status: 'cancelled' })).toMatchObject({
       status: 400,
       body: { field: 'resume[0].interruptId' },
     });
