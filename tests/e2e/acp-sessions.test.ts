@@ -16,6 +16,26 @@ const RUNS = { args: ['--allow', 'run_command'] };
 const selected = (optionId: string) => ({ outcome: { outcome: 'selected' as const, optionId } });
 
 describe('a session that is loaded', () => {
+  it('twice at once is followed once, and may be closed meanwhile', async () => {
+    const editor = await editors.with([{ text: 'First.' }, { text: 'Second.' }]);
+    const cwd = await scratchFolder('acp');
+    const id = await editor.session(cwd);
+    await editor.prompt(id, 'one');
+    const other = await editors.with([]);
+    const load = () => other.agent.request(methods.agent.session.load, { sessionId: id, cwd, mcpServers: [] });
+    await Promise.all([load(), load()]);
+    await editor.prompt(id, 'two');
+    await other.shows('the answer', () => other.of('usage_update').length >= 3);
+    expect(
+      other.of('agent_message_chunk').filter(({ content }) => JSON.stringify(content).includes('Second')),
+    ).toHaveLength(1);
+    await Promise.all([load(), other.agent.request(methods.agent.session.close, { sessionId: id })]);
+    expect(await refused(other.prompt(id, 'three'))).toMatchObject({
+      code: -32_002,
+      data: { code: 'session_not_found', field: 'sessionId' },
+    });
+  });
+
   it('shows what has been, in order, and goes on', async () => {
     const root = await scratchFolder('acp');
     await writeFile(join(root, 'a.txt'), 'there\n');

@@ -1,7 +1,7 @@
 /** What an editor does to a session while it works: permissions, cancelling, steering, more prompts. */
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { methods, type RequestPermissionRequest } from '@agentclientprotocol/sdk';
+import { methods, type RequestPermissionRequest, type RequestPermissionResponse } from '@agentclientprotocol/sdk';
 import { describe, expect, it } from 'vitest';
 import { editorsOn, letGo, WAITING_CALL } from './kit/acp-editors.ts';
 import { type Editor, refused } from './kit/editor.ts';
@@ -81,6 +81,17 @@ describe('a permission', () => {
     expect(editor.text()).toBe('Then not.');
   });
 
+  it('that is answered with no answer waits on, and standard error says so', async () => {
+    const editor = await editors.with([{ calls: [write('a.txt')] }, { text: 'Written.' }], {
+      permit: () => ({}) as RequestPermissionResponse,
+    });
+    const id = await editor.session(await scratchFolder('acp'));
+    const done = editor.prompt(id, 'write');
+    await until('that it is said', () => /decided nothing about c1_1: outcome: /.test(editor.child.told));
+    await fixture.bus.client.session(id).approve({ callId: 'c1_1', decision: 'allow' });
+    expect(await done).toMatchObject({ stopReason: 'end_turn' });
+  });
+
   it('that is decided elsewhere is taken back from the editor', async () => {
     const seen: string[] = [];
     const editor = await editors.with([{ calls: [write('a.txt')] }, { text: 'Written.' }], {
@@ -154,6 +165,53 @@ describe('cancelling', () => {
     expect(await waiting).toMatchObject({ stopReason: 'cancelled' });
     expect(await editor.prompt(id, 'once more')).toMatchObject({ stopReason: 'end_turn' });
     expect(editor.text()).toBe('Again.');
+  });
+
+  it('right behind a prompt that waits takes that along, too', async () => {
+    const turns = [{ calls: [WAITING_CALL] }, { text: 'Never.' }];
+    const editor = await editors.with(turns, RUNS);
+    for (let times = 0; times < 8; times++) {
+      const id = await editor.session(await scratchFolder('acp'));
+      const first = editor.prompt(id, 'work');
+      await editor.shows('the call', () => editor.of('tool_call_update', id).length > 0);
+      const waiting = editor.prompt(id, 'and then this');
+      await editor.agent.notify(methods.agent.session.cancel, { sessionId: id });
+      expect(await first).toMatchObject({ stopReason: 'cancelled' });
+      expect(await waiting).toMatchObject({ stopReason: 'cancelled' });
+    }
+  });
+
+  it('by somebody else takes what waits along, too', async () => {
+    const editor = await editors.with([{ calls: [WAITING_CALL] }, { text: 'Never.' }], RUNS);
+    const id = await editor.session(await scratchFolder('acp'));
+    const first = editor.prompt(id, 'work');
+    await hasStarted(editor);
+    const session = fixture.bus.client.session(id);
+    const waiting = [editor.prompt(id, 'and then this'), editor.prompt(id, 'and that')];
+    await until('that both wait', async () => (await session.state()).pending.length === 2);
+    await session.cancel('enough', { wait: 'accepted' });
+    expect(await first).toMatchObject({ stopReason: 'cancelled' });
+    for (const one of waiting) expect(await one).toMatchObject({ stopReason: 'cancelled' });
+    expect(await session.state()).toMatchObject({ run: 1, pending: [] });
+  });
+
+  it('of a prompt request that waits, by its id, takes that one back and leaves the run', async () => {
+    const folder = await scratchFolder('acp');
+    const editor = await editors.with([{ calls: [WAITING_CALL] }, { text: 'Done.' }, { text: 'Never.' }], RUNS);
+    const id = await editor.session(folder);
+    const first = editor.prompt(id, 'work');
+    await hasStarted(editor);
+    const taking = new AbortController();
+    const waiting = editor.agent.request(
+      methods.agent.session.prompt,
+      { sessionId: id, prompt: [{ type: 'text', text: 'and then this' }] },
+      { cancellationSignal: taking.signal },
+    );
+    taking.abort();
+    expect(await waiting).toMatchObject({ stopReason: 'cancelled' });
+    await letGo(folder);
+    expect(await first).toMatchObject({ stopReason: 'end_turn' });
+    expect(editor.text()).toBe('Done.');
   });
 
   it('of a prompt request by its id is the same', async () => {

@@ -92,6 +92,16 @@ describe('a run', () => {
     expect(agent.state).toMatchObject({ session_id: threadId, state: 'stopped', stop_reason: 'end_turn', n: body.n });
   });
 
+  test('of a new session tells its first answer as it streams', async () => {
+    const { agent, told } = agentOn();
+    agent.addMessage(user('Say it.'));
+    const { result } = await agent.runAgent({
+      forwardedProps: await start([{ text: 'one two three four five six', chunk_ms: 200 }]),
+    });
+    expect(result).toMatchObject({ text: 'one two three four five six' });
+    expect(typesOf(told).filter((type) => type === EventType.TEXT_MESSAGE_CONTENT).length).toBeGreaterThan(1);
+  });
+
   test('goes on with the next message, in the same session', async () => {
     const { agent, threadId } = agentOn();
     agent.addMessage(user('One.'));
@@ -243,6 +253,27 @@ describe('interrupts', () => {
 });
 
 describe('a session that works', () => {
+  test('has both of two first messages that come at once, and each again as what it was', async () => {
+    const threadId = `thread-${++threads}`;
+    const forwardedProps = await start([{ text: 'First.', chunk_ms: 300 }, { text: 'Second.' }, { text: 'Third.' }]);
+    const ask = (content: string) => ({
+      content,
+      body: inputOf(threadId, { messages: [user(content)], forwardedProps }),
+    });
+    const asked = [ask('One.'), ask('Two.')];
+    const answered = () => Promise.all(asked.map(({ body }) => gateway.post('/v1/agui', body)));
+    expect((await answered()).map(({ status }) => status)).toEqual([200, 200]);
+    const { agent } = agentOn(threadId);
+    const saidAndHeard = async () => {
+      await agent.runAgent();
+      return agent.messages.map(({ content }) => content);
+    };
+    const all = await saidAndHeard();
+    expect([...all].sort()).toEqual(['First.', 'One.', 'Second.', 'Two.']);
+    expect((await answered()).map(({ status }) => status)).toEqual([200, 200]);
+    expect(await saidAndHeard()).toEqual(all);
+  });
+
   test('is steered by a message, which is delivered where its mode says', async () => {
     const first = agentOn();
     first.agent.addMessage(user('Wait.'));
@@ -382,6 +413,20 @@ describe('what is wrong is a problem document, before there is a stream', () => 
       'forwardedProps.start.actor',
     ],
     [
+      'a limit that is none, of a start',
+      inputOf('none', { messages: [user('x')], forwardedProps: { start: { limits: { max_turns: -1 } } } }),
+      400,
+      'invalid_field',
+      'forwardedProps.start.limits.max_turns',
+    ],
+    [
+      'a member that a start’s limits do not have',
+      inputOf('none', { messages: [user('x')], forwardedProps: { start: { limits: { max_trns: 1 } } } }),
+      400,
+      'unknown_field',
+      'forwardedProps.start.limits.max_trns',
+    ],
+    [
       'tools of the page',
       inputOf('none', { messages: [user('x')], tools: [{ name: 'alert', description: 'Says it.' }] }),
       400,
@@ -408,6 +453,10 @@ describe('what is wrong is a problem document, before there is a stream', () => 
     const [{ id: interruptId = '' } = {}] = agent.pendingInterrupts;
     const answered = (entry: object) => gateway.post('/v1/agui', inputOf(threadId, { resume: [entry] as never }));
     expect(await answered({ interruptId: 'c1', status: 'resolved' })).toMatchObject({
+      status: 400,
+      body: { field: 'resume[0].interruptId' },
+    });
+    expect(await answered({ interruptId: 'approval:', status: 'cancelled' })).toMatchObject({
       status: 400,
       body: { field: 'resume[0].interruptId' },
     });

@@ -411,7 +411,7 @@ describe('beyond one session', () => {
       result: { text: 'Two.' },
     });
     expect(await mcp.use('get_result', { session_id })).toMatchObject({ n, result: { text: 'One.' } });
-    expect(await mcp.refused('fork_session', { session_id, at: 10_000 })).toMatchObject({ field: 'fork.n' });
+    expect(await mcp.refused('fork_session', { session_id, at: 10_000 })).toMatchObject({ field: 'at' });
     expect(await mcp.refused('fork_session', { session_id, model: 'nobody' })).toMatchObject({
       code: 'invalid_field',
       text: expect.stringContaining('model'),
@@ -544,16 +544,10 @@ describe('personas', () => {
 describe('bad input is an answer with a code, and names the argument', () => {
   test.each([
     ['start_session', {}, 'invalid_field', 'prompt', /prompt: is missing/],
-    ['start_session', { prompt: 'x' }, 'invalid_field', undefined, /model: is missing: give provider\/name/],
+    ['start_session', { prompt: 'x' }, 'invalid_field', 'model', /model: is missing: give provider\/name/],
     ['start_session', { prompt: 'x', promt: 'x' }, 'unknown_field', 'promt', /did you mean "prompt"/],
     ['start_session', { prompt: 'x', model: 'gpt' }, 'invalid_field', 'model', /model: /],
-    [
-      'start_session',
-      { prompt: 'x', model: 'scripted/a', root: '/' },
-      'invalid_field',
-      undefined,
-      /root: must lie in /,
-    ],
+    ['start_session', { prompt: 'x', model: 'scripted/a', root: '/' }, 'invalid_field', 'root', /root: must lie in /],
     ['start_session', { prompt: 'x', persona: '../x.yaml' }, 'invalid_field', 'persona', /a name is 1 to 64/],
     ['get_session', { session_id: 'a b' }, 'invalid_field', 'session_id', /session_id: /],
     ['get_session', { session_id: 'none' }, 'session_not_found', undefined, /there is no session none/],

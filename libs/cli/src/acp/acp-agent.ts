@@ -26,9 +26,10 @@ import { absoluteFolder, mcpServersOf } from './client-mcp-servers.ts';
 import { EditorSession } from './editor-session.ts';
 import { EditorTools, standInsFor } from './editor-tools.ts';
 import { EXTENSION_METHODS } from './extensions.ts';
+import { KeyedTurns } from './keyed-turns.ts';
 import type { LivingBus } from './living-bus.ts';
 import { promptContent } from './prompt-content.ts';
-import { invalidParams } from './request-errors.ts';
+import { invalidParams, sessionNotOpen } from './request-errors.ts';
 import { type Beginning, Beginnings, beginningIn } from './session-beginning.ts';
 import { type Offered, SessionSettings } from './session-settings.ts';
 import type { Started } from './start-session.ts';
@@ -46,6 +47,8 @@ export class AcpAgent {
   readonly #options: AcpAgentOptions;
   readonly #sessions = new Map<string, EditorSession>();
   readonly #beginnings = new Beginnings();
+  /** What opens or leaves a session: two at once would both follow it, and only one be left again. */
+  readonly #turns = new KeyedTurns();
   #capabilities: ClientCapabilities = {};
 
   constructor(options: AcpAgentOptions) {
@@ -109,7 +112,11 @@ export class AcpAgent {
    * `session/load` and `session/resume`: a session that is on the bus, whoever has started it.
    * @param shows whether what has been is shown.
    */
-  async open(request: LoadSessionRequest, client: AgentContext, shows: boolean): Promise<LoadSessionResponse> {
+  open(request: LoadSessionRequest, client: AgentContext, shows: boolean): Promise<LoadSessionResponse> {
+    return this.#turns.run(request.sessionId, () => this.#open(request, client, shows));
+  }
+
+  async #open(request: LoadSessionRequest, client: AgentContext, shows: boolean): Promise<LoadSessionResponse> {
     const { sessionId: id, cwd, mcpServers } = request;
     absoluteFolder(cwd);
     const kept = mcpServersOf(mcpServers);
@@ -166,30 +173,39 @@ export class AcpAgent {
     const session = this.session(sessionId);
     const said = promptContent(prompt);
     // Taken back by the editor is cancelled; an editor that has gone leaves its session at work.
-    const cancel = () => {
-      if (isConnected()) session.cancel().catch((error: Error) => process.stderr.write(`cox acp: ${error.message}\n`));
+    const taking = new AbortController();
+    const take = () => {
+      if (isConnected()) taking.abort();
     };
-    gone.addEventListener('abort', cancel, { once: true });
+    gone.addEventListener('abort', take, { once: true });
+    // It may have been taken back before it was read.
+    if (gone.aborted) take();
     try {
-      return await session.prompt(said);
+      return await session.prompt(said, taking.signal);
     } finally {
-      gone.removeEventListener('abort', cancel);
+      gone.removeEventListener('abort', take);
     }
   }
 
   /** `session/close`: ends what it does, and leaves it. */
-  async end(sessionId: string): Promise<void> {
-    const session = this.session(sessionId);
-    if (session.isStarted) await session.cancel();
-    this.#sessions.delete(sessionId);
-    await session.close();
+  end(sessionId: string): Promise<void> {
+    return this.#turns.run(sessionId, async () => {
+      const session = this.session(sessionId);
+      if (session.isStarted) await session.cancel();
+      this.#sessions.delete(sessionId);
+      await session.close();
+    });
   }
 
   /** `session/delete`: for good, and for everybody. A session that works is not deleted. */
-  async remove(sessionId: string): Promise<void> {
+  remove(sessionId: string): Promise<void> {
+    return this.#turns.run(sessionId, () => this.#remove(sessionId));
+  }
+
+  async #remove(sessionId: string): Promise<void> {
     const open = this.#sessions.get(sessionId);
     if (!open || open.isStarted) {
-      if (!SessionId.safeParse(sessionId).success) throw RequestError.sessionNotFound(sessionId);
+      if (!SessionId.safeParse(sessionId).success) throw new SessionNotFoundError(sessionId);
       const { client } = await this.#options.bus.open();
       const session = client.session(sessionId);
       await session.delete('deleted in the editor', { wait: 'accepted', timeoutMs: ACP_BOUNDS.acceptedWithinMs });
@@ -201,7 +217,7 @@ export class AcpAgent {
   /** A session that is open. @throws RequestError where there is none of the id. */
   session(id: string): EditorSession {
     const session = this.#sessions.get(id);
-    if (!session) throw RequestError.sessionNotFound(id);
+    if (!session) throw sessionNotOpen(id);
     return session;
   }
 
@@ -239,7 +255,7 @@ export class AcpAgent {
   }
 
   async #beginningOf(id: string): Promise<Beginning | null> {
-    if (!SessionId.safeParse(id).success) throw RequestError.sessionNotFound(id);
+    if (!SessionId.safeParse(id).success) throw new SessionNotFoundError(id);
     const { client } = await this.#options.bus.open();
     for await (const { record } of client.session(id).journal()) return beginningIn(record);
     throw new SessionNotFoundError(id);

@@ -4,6 +4,7 @@ import { dirname, isAbsolute, join, relative, resolve, sep } from 'node:path';
 import { type AgentContext, methods, type ReadTextFileRequest } from '@agentclientprotocol/sdk';
 import { TOOL_BOUNDS } from '@coxswain/adapter-tools';
 import type { ToolResult } from '@coxswain/protocol';
+import { KeyedTurns } from './keyed-turns.ts';
 
 const NOT_FOUND = -32_002;
 
@@ -13,7 +14,7 @@ export class EditorFiles {
   readonly #sessionId: string;
   readonly #root: string;
   /** Changes of one file wait for one another, in the order in which they were begun. */
-  readonly #turns = new Map<string, Promise<unknown>>();
+  readonly #turns = new KeyedTurns();
 
   constructor(client: AgentContext, sessionId: string, root: string) {
     this.#client = client;
@@ -45,7 +46,7 @@ export class EditorFiles {
   /** Puts a text in the place of a file, or makes it. */
   async write(path: string, content: string): Promise<ToolResult> {
     const file = await this.#place(path);
-    await this.#inTurn(file, () => this.#put(file, content));
+    await this.#turns.run(file, () => this.#put(file, content));
     const bytes = Buffer.byteLength(content);
     return textResult([`wrote ${this.shown(file)}, ${bytes} bytes`], { path: this.shown(file), bytes });
   }
@@ -53,7 +54,7 @@ export class EditorFiles {
   /** Puts a text at the end of a file, or makes it. */
   async append(path: string, content: string): Promise<ToolResult> {
     const file = await this.#place(path);
-    await this.#inTurn(file, async () => this.#put(file, `${(await this.#whole(file)) ?? ''}${content}`));
+    await this.#turns.run(file, async () => this.#put(file, `${(await this.#whole(file)) ?? ''}${content}`));
     const bytes = Buffer.byteLength(content);
     return textResult([`added ${bytes} bytes to ${this.shown(file)}`], {
       path: this.shown(file),
@@ -65,7 +66,7 @@ export class EditorFiles {
   async edit(path: string, oldText: string, newText: string, all: boolean): Promise<ToolResult> {
     if (oldText === newText) throw new Error('old_text and new_text are the same');
     const file = await this.#place(path);
-    return this.#inTurn(file, async () => {
+    return this.#turns.run(file, async () => {
       const parts = (await this.#whole(file))?.split(oldText);
       const name = this.shown(file);
       if (!parts) throw new Error(`there is no file ${name}`);
@@ -97,18 +98,6 @@ export class EditorFiles {
       const { code } = error as { readonly code?: unknown };
       if (code === NOT_FOUND || !(await exists(file))) return null;
       throw error;
-    }
-  }
-
-  async #inTurn<T>(file: string, task: () => Promise<T>): Promise<T> {
-    const before = this.#turns.get(file) ?? Promise.resolve();
-    const done = before.then(task);
-    const settled = done.catch(() => undefined);
-    this.#turns.set(file, settled);
-    try {
-      return await done;
-    } finally {
-      if (this.#turns.get(file) === settled) this.#turns.delete(file);
     }
   }
 

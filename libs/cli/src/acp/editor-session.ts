@@ -110,18 +110,27 @@ export class EditorSession {
     return this.show(this.#updates.added(callId, content));
   }
 
-  /** Sends a prompt and waits for the end of the run that has it. */
-  async prompt(said: Prompted): Promise<PromptResponse> {
+  /**
+   * Sends a prompt and waits for the end of the run that has it.
+   * @param taken aborts when the editor takes it back: where a run has it, that is cancelled; else it alone.
+   */
+  async prompt(said: Prompted, taken: AbortSignal): Promise<PromptResponse> {
     const prompt = this.#prompts.add(said);
     this.#inOrder(() => this.#deliver(prompt)).catch((error: unknown) => prompt.fail(asRequestError(error)));
+    const take = () => {
+      this.#inOrder(() => this.#callOff(prompt))
+        .then(() => (this.#prompts.open.includes(prompt) ? this.cancel() : undefined))
+        .catch((error: Error) => process.stderr.write(`cox acp: ${error.message}\n`));
+    };
+    if (taken.aborted) take();
+    else taken.addEventListener('abort', take, { once: true });
     return prompt.answer;
   }
 
   /** Ends the run; prompts that wait for their turn are taken back. A session that does not run is left as it is. */
   cancel(): Promise<void> {
     return this.#inOrder(async () => {
-      for (const prompt of this.#prompts.open)
-        if (prompt.stage === 'waiting' && (await this.#takeBack(prompt))) prompt.settle({ stopReason: 'cancelled' });
+      for (const prompt of this.#prompts.open) await this.#callOff(prompt);
       const sending = { ...SENDING, id: newCommandId() };
       await this.#use((session) => session.cancel('cancelled in the editor', sending)).catch((error: unknown) => {
         if (!hasCode(error, 'not_running', 'already_cancelled', 'session_not_found')) throw error;
@@ -143,6 +152,7 @@ export class EditorSession {
   /** Leaves the session, which goes on. */
   async close(): Promise<void> {
     this.#feed.close();
+    this.#present.reject(new Error('the session was closed before it was shown'));
     this.#approvals.close();
     for (const prompt of this.#prompts.open) prompt.settle({ stopReason: 'cancelled' });
     await this.#tools?.close();
@@ -225,6 +235,13 @@ export class EditorSession {
     await this.#use((session) => send(session, { ...SENDING, id }));
   }
 
+  /** One that has been sent may wait for its turn before its record shows that; one that is behind in the order stays. */
+  async #callOff(prompt: OwnPrompt): Promise<void> {
+    const isBehind = prompt.commandId === '' && !prompt.isHeld;
+    if (prompt.stage === 'running' || isBehind || !this.#prompts.open.includes(prompt)) return;
+    if (await this.#takeBack(prompt)) prompt.settle({ stopReason: 'cancelled' });
+  }
+
   /** @returns false where a run has it already. */
   async #takeBack(prompt: OwnPrompt): Promise<boolean> {
     const id = newCommandId();
@@ -240,11 +257,13 @@ export class EditorSession {
     }
   }
 
-  /** The run has ended without this prompt: the next one begins with it. */
-  #begin(prompt: OwnPrompt): void {
+  /** The run has ended without this prompt: the next one begins with it, but what was cancelled takes it along. */
+  #begin(prompt: OwnPrompt, isCancelled: boolean): void {
     prompt.isTakenBack = true;
     this.#inOrder(async () => {
-      if (this.#prompts.open.includes(prompt) && (await this.#takeBack(prompt))) await this.#deliver(prompt);
+      if (!this.#prompts.open.includes(prompt) || !(await this.#takeBack(prompt))) return;
+      if (isCancelled) prompt.settle({ stopReason: 'cancelled' });
+      else await this.#deliver(prompt);
     }).catch((error: unknown) => prompt.fail(asRequestError(error)));
   }
 
@@ -269,8 +288,10 @@ export class EditorSession {
   }
 
   #settle(record: JournalRecord): void {
-    const [next] = this.#prompts.take(record).filter(({ isTakenBack }) => !isTakenBack);
-    if (next) this.#begin(next);
+    const left = this.#prompts.take(record).filter(({ isTakenBack }) => !isTakenBack);
+    const isCancelled = record.events.some((event) => event.type === 'agent_end' && event.stop_reason === 'cancelled');
+    // What waits behind the one that begins a run comes to that run.
+    for (const prompt of isCancelled ? left : left.slice(0, 1)) this.#begin(prompt, isCancelled);
   }
 
   #lost(error: Error): void {

@@ -10,7 +10,7 @@ import {
 } from '@agentclientprotocol/sdk';
 import { newCommandId, type Session, type UiEventOf } from '@coxswain/client';
 import { callView } from './call-view.ts';
-import { asRequestError, hasCode } from './request-errors.ts';
+import { asRequestError, hasCode, invalidParams } from './request-errors.ts';
 
 /** A call that waits, with what it is about. */
 export interface Asked {
@@ -68,7 +68,7 @@ export class PermissionRequests {
         if (taking.signal.aborted || hasCode(error, 'already_decided', 'not_pending', 'call_unknown')) return;
         // Whoever else watches the session can decide it.
         const { message } = asRequestError(error);
-        process.stderr.write(`cox acp: the editor was not asked about ${asked.event.call_id}: ${message}\n`);
+        process.stderr.write(`cox acp: the editor has decided nothing about ${asked.event.call_id}: ${message}\n`);
       });
     }
   }
@@ -83,7 +83,7 @@ export class PermissionRequests {
     const isChild = whose !== sessionId;
     const { call_id, tool, args, question, requested_by } = event;
     const view = callView(tool, args, root);
-    const { outcome } = await client.request(
+    const answer: unknown = await client.request(
       methods.client.session.requestPermission,
       {
         sessionId,
@@ -98,9 +98,17 @@ export class PermissionRequests {
       },
       { cancellationSignal: taken, stopWaitingOnCancel: true },
     );
+    const outcome = outcomeOf(answer);
     const id = newCommandId();
     await use(whose, (session) => decide(session, call_id, outcome, id));
   }
+}
+
+/** An editor may say anything. @throws RequestError for what is no answer: it decides nothing. */
+function outcomeOf(answer: unknown): RequestPermissionOutcome {
+  const { outcome } = (answer ?? {}) as { readonly outcome?: RequestPermissionOutcome | null };
+  if (outcome?.outcome === 'cancelled' || outcome?.outcome === 'selected') return outcome;
+  throw invalidParams('outcome: cancelled or selected is needed', 'outcome');
 }
 
 /** Cancelled decides nothing: the call waits on, for whoever else is asked. */

@@ -23,6 +23,13 @@ export function invalidParams(message: string, field?: string, code: ErrorCode =
   return new RequestError(INVALID_PARAMS, message, { code, ...(field === undefined ? {} : { field }) });
 }
 
+/** A session that this connection does not have open, whether it is on the bus or not. */
+export function sessionNotOpen(id: string): RequestError {
+  const message = `session_not_found: no session ${JSON.stringify(id.slice(0, 64))} is open on this connection`;
+  const data = { code: 'session_not_found' satisfies ErrorCode, field: 'sessionId' };
+  return new RequestError(NOT_FOUND, `${message}; session/load opens one that is there`, data);
+}
+
 /** Any failure as the protocol's. A mistake of ours keeps its stack for standard error alone. */
 export function asRequestError(error: unknown): RequestError {
   if (error instanceof RequestError) return error;

@@ -8,6 +8,7 @@ import {
   type JournalRecord,
   type SessionEvent,
   type StopReason,
+  type Usage,
 } from '@coxswain/protocol';
 import { type CallView, callView, resultContent, textContent } from './call-view.ts';
 import type { SessionSettings } from './session-settings.ts';
@@ -38,7 +39,11 @@ export class SessionUpdates {
   /** How often the answer of this turn was begun again. */
   #again = 0;
   #window: number | null = null;
-  #costUsd: number | null = 0;
+  /** What the answer that was given last took of the window. */
+  #used: number | null = null;
+  /** Of the runs that have ended, and of the turns of the one that works: undefined before any, null where a price is not known. */
+  #costUsd: Cost;
+  #runCostUsd: Cost;
   #steps: { readonly content: string; status: 'pending' | 'in_progress' | 'completed' }[] = [];
 
   constructor(updatesFor: UpdatesFor) {
@@ -63,7 +68,8 @@ export class SessionUpdates {
   record(record: JournalRecord): { readonly updates: SessionUpdate[]; readonly events: readonly UiEvent[] } {
     const learned = record.events.flatMap((event) => this.#learn(event));
     const events = this.#translator.record(record);
-    return { updates: [...learned, ...events.flatMap((event) => this.#shown(event, record.events))], events };
+    const updates = [...learned, ...events.flatMap((event) => this.#shown(event, record.events))];
+    return { updates: [...updates, ...this.#spent(record.events)], events };
   }
 
   #learn(event: SessionEvent): SessionUpdate[] {
@@ -88,7 +94,8 @@ export class SessionUpdates {
     switch (event.type) {
       case 'prompt_shown': {
         const prompt = recorded.find((one) => one.type === 'prompt_received');
-        return prompt && this.#for.isShown(prompt.command_id) ? [] : [userText(event.text)];
+        if (prompt && this.#for.isShown(prompt.command_id)) return [];
+        return [userText(event.text, prompt?.command_id ?? `prompt.${this.#run + 1}`)];
       }
       case 'run_started':
         this.#run = event.run;
@@ -109,7 +116,7 @@ export class SessionUpdates {
         this.#again += 1;
         return [said('\n\n[the answer is begun again]\n\n')];
       case 'answer_ended':
-        return [...this.#asked(event.turn, recorded), ...this.#usage(event)];
+        return this.#asked(event.turn, recorded);
       case 'call_started': {
         const { call_id, tool, args } = event;
         // Rewritten arguments are those that count.
@@ -129,7 +136,7 @@ export class SessionUpdates {
       case 'seam_delivered':
         return event.injections
           .filter(({ origin, command_id }) => isSpoken(origin) && !this.#for.isShown(command_id))
-          .map((injection) => userText(injection.text));
+          .map(({ text, command_id }) => userText(text, command_id));
       case 'step_begun':
         return this.#plan(event.step, 'in_progress');
       case 'step_ended':
@@ -145,8 +152,7 @@ export class SessionUpdates {
     }
   }
 
-  #runEnded({ cost_usd, error, stop_reason, reason }: UiEventOf<'run_ended'>): SessionUpdate[] {
-    this.#costUsd = cost_usd === null || this.#costUsd === null ? null : this.#costUsd + cost_usd;
+  #runEnded({ error, stop_reason, reason }: UiEventOf<'run_ended'>): SessionUpdate[] {
     if (error) return [said(`\n\n[the run has failed: ${error.code}: ${error.message}]\n\n`)];
     const blocked = stop_reason === 'user_prompt_submit_blocked';
     return blocked ? [said(`\n\n[the prompt was blocked${reason === null ? '' : `: ${reason}`}]\n\n`)] : [];
@@ -198,11 +204,21 @@ export class SessionUpdates {
   }
 
   /** Only where it is known how much the model takes. */
-  #usage({ usage }: UiEventOf<'answer_ended'>): SessionUpdate[] {
-    if (this.#window === null) return [];
-    const used = usage.input_tokens + usage.output_tokens;
-    const cost = this.#costUsd === null ? {} : { cost: { amount: this.#costUsd, currency: 'USD' } };
-    return [{ sessionUpdate: 'usage_update', used, size: this.#window, ...cost }];
+  #spent(recorded: readonly SessionEvent[]): SessionUpdate[] {
+    let isNews = false;
+    for (const event of recorded) {
+      if (event.type === 'message_complete') this.#used = event.usage.input_tokens + event.usage.output_tokens;
+      else if (event.type === 'turn_end') this.#runCostUsd = plus(this.#runCostUsd, event);
+      else if (event.type === 'agent_end') {
+        this.#costUsd = plus(this.#costUsd, event);
+        this.#runCostUsd = undefined;
+      } else continue;
+      isNews = true;
+    }
+    if (!isNews || this.#window === null || this.#used === null) return [];
+    const amount = plus(this.#costUsd, { cost_usd: this.#runCostUsd, usage: null });
+    const cost = typeof amount === 'number' ? { cost: { amount, currency: 'USD' } } : {};
+    return [{ sessionUpdate: 'usage_update', used: this.#used, size: this.#window, ...cost }];
   }
 
   #plan(step: string, status: 'in_progress' | 'completed'): SessionUpdate[] {
@@ -234,6 +250,15 @@ function said(sentence: string): SessionUpdate {
   return { sessionUpdate: 'agent_message_chunk', content: text(printable(sentence)) };
 }
 
-function userText(shown: string): SessionUpdate {
-  return { sessionUpdate: 'user_message_chunk', content: text(shown) };
+/** Each is a message of its own: without an id, those that follow on one another would be read as one. */
+function userText(shown: string, messageId: string): SessionUpdate {
+  return { sessionUpdate: 'user_message_chunk', content: text(shown), messageId };
+}
+
+type Cost = number | null | undefined;
+
+/** What has used nothing, and says nothing of its cost, changes nothing; of anything else the price is not known. */
+function plus(sum: Cost, { cost_usd, usage }: { readonly cost_usd?: Cost; readonly usage: Usage | null }): Cost {
+  if (cost_usd === undefined && (usage === null || usage.input_tokens + usage.output_tokens === 0)) return sum;
+  return typeof cost_usd === 'number' && sum !== null ? (sum ?? 0) + cost_usd : null;
 }

@@ -80,7 +80,7 @@ export class McpAccess implements SessionsAccess {
     if (model === undefined && !namesModel(persona)) {
       const message =
         'model: is missing: give provider/name, such as anthropic/claude-sonnet-4-5, or start the server with --model';
-      throw new CliError(EXIT.usage, 'invalid_field', message);
+      throw invalidInput('model', message);
     }
     const baseUrl = base_url ?? this.#baseUrl;
     return {
@@ -153,7 +153,7 @@ export class McpAccess implements SessionsAccess {
     const way = relative(this.#root, root);
     if (way !== '..' && !way.startsWith(`..${sep}`) && !isAbsolute(way)) return root;
     const message = `root: must lie in ${this.#root}, which the server was started with (--root)`;
-    throw new CliError(EXIT.usage, 'invalid_field', message);
+    throw invalidInput('root', message);
   }
 
   async #open(signal: AbortSignal): Promise<OpenBus> {
@@ -202,4 +202,9 @@ async function inWordsOfTools<T>(read: () => Promise<T>): Promise<T> {
       throw new CliError(EXIT.error, 'persona_invalid', error.message);
     throw error;
   }
+}
+
+/** A tool's client is told which of its arguments is wrong. */
+function invalidInput(field: string, message: string): CliError {
+  return Object.assign(new CliError(EXIT.usage, 'invalid_field', message), { field });
 }

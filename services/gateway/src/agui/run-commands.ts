@@ -6,7 +6,7 @@ import { isAllowed, type Principal } from '../auth/principal.ts';
 import { expectMayAllow, VERB_SCOPES } from '../auth/verb-scopes.ts';
 import { GATEWAY_BOUNDS } from '../gateway-bounds.ts';
 import type { GatewayContext } from '../gateway-context.ts';
-import { Problem } from '../problem.ts';
+import { Problem, problemFrom } from '../problem.ts';
 import { refuseUnknown, sendOptions, told } from '../send-command.ts';
 import { APPROVAL_PREFIX, SUSPENDED_ID } from './run-end.ts';
 import type { ResumeEntry, RunRequest } from './run-input.ts';
@@ -42,6 +42,9 @@ const SETTLED: ReadonlySet<string> = new Set([
   'not_running',
   'call_unknown',
 ]);
+
+/** As commands have it. */
+const CALL_ID_MAX_CHARS = 256;
 
 const Answer = z.strictObject({
   approved: z.boolean(),
@@ -94,6 +97,10 @@ function answerOf({ interruptId, status, payload }: ResumeEntry, index: number):
     throw new Problem('invalid_field', message, { field: `${at}.interruptId` });
   }
   const call_id = interruptId.slice(APPROVAL_PREFIX.length);
+  if (call_id.length < 1 || call_id.length > CALL_ID_MAX_CHARS) {
+    const field = `${at}.interruptId`;
+    throw new Problem('invalid_field', `${field}: names no call behind ${APPROVAL_PREFIX}`, { field });
+  }
   if (status === 'cancelled')
     return { verb: 'approve', body: { call_id, decision: 'deny', reason: 'left unanswered' }, interruptId };
   const read = readStrictly(Answer, payload);
@@ -122,36 +129,51 @@ function answerOf({ interruptId, status, payload }: ResumeEntry, index: number):
  */
 export async function bringMessage(sending: Sending, request: RunRequest, persona: string | null): Promise<Sent> {
   const { session } = sending;
-  const { message, mode, preempt } = request;
+  const { message } = request;
   if (message === null) throw new Error('a request without a message brings none');
   const id = commandOfMessage(session.id, message.id);
   const newest = await session.newest();
+  // Two requests at once: the second finds the first one's run.
+  const quicker = new Set(['session_busy', 'session_exists']);
   if (newest === null) {
     const body = startBody(request, message.text, persona);
     expectMayAllow(sending.principal, body, (field) => `forwardedProps.start.${field}`);
-    const sent = await send(sending, 'start', body as BodyInput<'start'>, id);
+    const sent = await send(sending, 'start', body as BodyInput<'start'>, id, quicker).catch(asAsked(request));
     sending.context.known.note(session);
-    return sent;
+    return sent.stage === 'accepted' ? sent : say(sending, request, message.text, `${id}-f`);
   }
   if (hasEnded(newest.state)) {
-    // Two requests at once: the second finds the first one's run.
-    const sent = await send(sending, 'prompt', { body: message.text }, id, new Set(['session_busy']));
-    if (sent.stage === 'accepted') return sent;
-    return send(sending, 'followup', { body: message.text }, `${id}-f`);
+    const sent = await send(sending, 'prompt', { body: message.text }, id, quicker);
+    return sent.stage === 'accepted' ? sent : say(sending, request, message.text, `${id}-f`);
   }
-  if (mode === 'follow_up') {
-    const sent = await send(sending, 'followup', { body: message.text }, id);
-    return sent.pending_for_next_run ? promptInstead(sending, sent, message.text) : sent;
-  }
-  return send(sending, 'steer', { body: message.text, mode, ...(preempt ? { preempt } : {}) }, id);
+  // One that was refused as a start, and is sent again, is known under its id as what was refused.
+  const sent = await say(sending, request, message.text, id, quicker);
+  return sent.stage === 'accepted' ? sent : say(sending, request, message.text, `${id}-f`);
 }
 
-/** The run ended just before the follow-up came: it is taken back, and begins the next run. */
+/** To a session that works. Where its run ends just before, what is said is taken back, and begins the next one. */
+async function say(
+  sending: Sending,
+  { mode, preempt }: RunRequest,
+  body: string,
+  id: string,
+  tolerated?: ReadonlySet<string>,
+): Promise<Sent> {
+  const sent =
+    mode === 'follow_up'
+      ? await send(sending, 'followup', { body }, id, tolerated)
+      : await send(sending, 'steer', { body, mode, ...(preempt ? { preempt } : {}) }, id, tolerated);
+  // What only the journal is told waits for no answer.
+  return sent.pending_for_next_run && mode !== 'audit_only' ? promptInstead(sending, sent, body) : sent;
+}
+
+/** It is taken back, and begins the next run; where another has begun meanwhile, that one has it. */
 async function promptInstead(sending: Sending, kept: Sent, body: string): Promise<Sent> {
   const tolerated = new Set(['already_delivered', 'already_revoked', 'unknown_command_id', 'session_busy']);
   const revoked = await send(sending, 'revoke', { command_id: kept.command_id }, `${kept.command_id}-r`, tolerated);
   if (revoked.stage === 'rejected') return kept;
-  return send(sending, 'prompt', { body }, `${kept.command_id}-p`);
+  const sent = await send(sending, 'prompt', { body }, `${kept.command_id}-p`, tolerated);
+  return sent.stage === 'accepted' ? sent : send(sending, 'followup', { body }, `${kept.command_id}-q`);
 }
 
 /** What a start may say in `forwardedProps.start`: whatever is not said elsewhere. */
@@ -162,11 +184,35 @@ function startBody({ start }: RunRequest, prompt: string, persona: string | null
   try {
     refuseUnknown(start, 'start', without);
   } catch (error) {
-    if (!(error instanceof Problem)) throw error;
-    const field = `forwardedProps.start.${error.more.field}`;
-    throw new Problem(error.code, `${field}: ${error.message}`, { ...error.more, field });
+    throw renamed(error, (field) => `${AT_START}${field}`);
   }
   return { ...start, prompt, ...(persona === null ? {} : { persona }) };
+}
+
+const AT_START = 'forwardedProps.start.';
+
+/** A start is sent, whose fields stand elsewhere in the request. */
+function asAsked({ message, start }: RunRequest): (error: unknown) => never {
+  return (error) => {
+    throw renamed(error, (field) => {
+      if (field === 'prompt' && message !== null) return message.field;
+      const [member = ''] = field.split('.', 1);
+      return member in start ? `${AT_START}${field}` : field;
+    });
+  };
+}
+
+/** The same problem, of the field as the request has it. */
+function renamed(error: unknown, asInRequest: (field: string) => string): unknown {
+  const problem = problemFrom(error);
+  const { field } = problem.more;
+  if (field === undefined) return error;
+  const asked = asInRequest(field);
+  if (asked === field) return error;
+  const message = problem.message.startsWith(`${field}:`)
+    ? `${asked}${problem.message.slice(field.length)}`
+    : problem.message.replace(JSON.stringify(field), JSON.stringify(asked));
+  return new Problem(problem.code, message, { ...problem.more, field: asked });
 }
 
 /** @throws Problem `scope_missing`. */

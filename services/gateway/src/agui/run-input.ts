@@ -70,7 +70,7 @@ export interface RunRequest {
   readonly threadId: string;
   readonly runId: string;
   /** The newest message, where it is the user's; null where the request only attaches or resumes. */
-  readonly message: { readonly id: string; readonly text: string } | null;
+  readonly message: { readonly id: string; readonly text: string; readonly field: string } | null;
   /** Ids of all messages that the client has. */
   readonly known: ReadonlySet<string>;
   readonly resume: readonly ResumeEntry[];
@@ -91,11 +91,12 @@ export function readRunInput(body: unknown): RunRequest {
   if (ours.preempt && ours.mode !== 'interrupt_immediate')
     throw invalid('forwardedProps.preempt', 'goes with the mode interrupt_immediate only');
   const newest = input.messages.at(-1);
-  const said = newest?.role === 'user' ? textOf(newest.content, input.messages.length - 1) : null;
+  const field = `messages[${input.messages.length - 1}].content`;
+  const said = newest?.role === 'user' ? textOf(newest.content, field) : null;
   return {
     threadId: input.threadId,
     runId: input.runId,
-    message: newest && said !== null ? { id: newest.id, text: withContext(said, input.context) } : null,
+    message: newest && said !== null ? { id: newest.id, text: withContext(said, input.context), field } : null,
     known: new Set(input.messages.map(({ id }) => id)),
     resume: input.resume ?? [],
     seen: seenIn(input.state),
@@ -112,8 +113,7 @@ function read<S extends z.ZodType>(schema: S, value: unknown, at: string): z.out
   throw new Problem(code, message.replace(field, `${at}${field}`), { field: `${at}${field}` });
 }
 
-function textOf(content: unknown, index: number): string {
-  const place = `messages[${index}].content`;
+function textOf(content: unknown, place: string): string {
   const parts = typeof content === 'string' ? [{ type: 'text', text: content }] : content;
   if (!Array.isArray(parts)) throw invalid(place, 'must be a text or a list of parts');
   const texts = parts.map((part: { readonly type?: unknown; readonly text?: unknown } | null, at) => {

@@ -3,7 +3,7 @@ import { type Event, EventType, type Message, PROTOCOL_VERSION } from '@ag-ui/co
 import { type BusSession, ResultCollector, SessionNotFoundError, stateAfter, type WatchItem } from '@coxswain/client';
 import { type Delta, hasEnded, type JournalRecord } from '@coxswain/protocol';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { openEventStream } from '../feed/event-stream.ts';
+import { type EventStream, openEventStream } from '../feed/event-stream.ts';
 import { catchUpPages } from '../feed/journal-pages.ts';
 import type { FeedItem } from '../feed/session-feed.ts';
 import { watchFeed } from '../feed/watch-feed.ts';
@@ -39,18 +39,28 @@ export async function serveRun(
   // What can be wrong is told by a status, before there is a stream.
   if (run.message === null || run.resume.length > 0) await context.known.expect(session);
   const answers = readAnswers(principal, run);
-  // Before the answers, with which the session may come to its end.
-  const brought = run.message === null ? [] : [await bringMessage(sending, run, persona)];
-  const sent = [...brought, ...(await sendAnswers(sending, run.runId, answers))];
-  const last = await session.lastNumber();
+  // Before anything is sent: what streams at once is told, too, and who finds no place has changed nothing.
+  const seat = context.feeds.join(session, principal, 'sse');
+  let sent: readonly Sent[];
+  let last: number;
+  try {
+    // Before the answers, with which the session may come to its end.
+    const brought = run.message === null ? [] : [await bringMessage(sending, run, persona)];
+    sent = [...brought, ...(await sendAnswers(sending, run.runId, answers))];
+    last = await session.lastNumber();
+  } catch (error) {
+    seat.leave();
+    throw error;
+  }
   const asError = ({ code, message }: Problem) => frame({ type: EventType.RUN_ERROR, code, message });
-  await openEventStream(context, session, request, reply, asError, async ({ feed, sink, signal }) => {
+  const tell = async ({ feed, sink, signal }: EventStream) => {
     const teller = new RunTeller(context, session, run, (event) => sink.text(frame(event)));
     await teller.begin(sent);
     const from = await teller.catchUp(fromRecord(run, sent, last));
     const readPage = catchUpPages(context.pages, session);
     if (!teller.isOver) await watchFeed(feed, teller, { from, deltas: true, signal, readPage });
-  });
+  };
+  await openEventStream(context, session, request, reply, asError, tell, seat);
 }
 
 /** The first record that the client has yet to be told of; null where it is given all that there is as a snapshot. */

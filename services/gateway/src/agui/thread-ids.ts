@@ -13,10 +13,10 @@ export function commandOfMessage(sessionId: string, messageId: string): string {
   return `agui-${digest('message', sessionId, messageId)}`;
 }
 
-/** All commands that may have brought a message: where another run had begun, or one had just ended, a second one has. */
+/** All commands that may have brought a message: where another run had begun, or one had just ended, a later one has. */
 export function commandsOfMessage(sessionId: string, messageId: string): readonly string[] {
   const first = commandOfMessage(sessionId, messageId);
-  return [first, `${first}-f`, `${first}-p`];
+  return [first, `${first}-f`].flatMap((id) => [id, `${id}-p`, `${id}-q`]);
 }
 
 /** The command by which an interrupt is answered, by a run: another answer is another command. */

@@ -7,6 +7,7 @@ import { type Problem, problemFrom } from '../problem.ts';
 import { whenStopping } from '../when-stopping.ts';
 import { EventSink } from './event-sink.ts';
 import type { SessionFeed } from './session-feed.ts';
+import type { Seat } from './session-feeds.ts';
 import { endedAccess } from './watched-access.ts';
 
 /** What writes the events is handed this. */
@@ -23,6 +24,7 @@ export type LastWord = (problem: Problem) => string;
 /**
  * Opens the stream, lets the events be written, and ends it. What goes wrong is told on the stream.
  * @param lastWord what is written where it ends with a problem.
+ * @param taken a place among the session's watchers that whoever asked has already; it is given back here.
  */
 export async function openEventStream(
   context: GatewayContext,
@@ -31,10 +33,14 @@ export async function openEventStream(
   reply: FastifyReply,
   lastWord: LastWord,
   serve: (stream: EventStream) => Promise<void>,
+  taken?: Seat,
 ): Promise<void> {
   // Who has gone while it was looked for the session is told of nothing any more, and would keep a place for ever.
-  if (reply.raw.destroyed) return void reply.hijack();
-  const seat = context.feeds.join(session, principalOf(request), 'sse');
+  if (reply.raw.destroyed) {
+    taken?.leave();
+    return void reply.hijack();
+  }
+  const seat = taken ?? context.feeds.join(session, principalOf(request), 'sse');
   const leaving = new AbortController();
   const out = reply.raw;
   const leave = () => leaving.abort();

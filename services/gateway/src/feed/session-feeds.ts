@@ -114,7 +114,8 @@ export class SessionFeeds {
       if (this.#followed.get(key) === followed) this.#followed.delete(key);
       this.#metrics.feeds.set(this.#followed.size);
     };
-    if (followed.feed.ended) drop();
+    // One of which there is nothing was never there: its start was refused.
+    if (followed.feed.ended || followed.feed.newest === 0) drop();
     else {
       followed.leaving = setTimeout(drop, this.#bounds.lingersMs);
       followed.leaving.unref();

@@ -4,6 +4,7 @@ import { ForkChanges, SessionId, Usage } from '@coxswain/protocol';
 import { z } from 'zod';
 import { MCP_SERVER_BOUNDS } from '../mcp-server-bounds.ts';
 import { mcpTool } from '../mcp-tool.ts';
+import { ToolRefusal, troubleOf } from '../tool-trouble.ts';
 import { existingSession } from './existing-session.ts';
 import { sending, taken } from './taken-command.ts';
 import { OfSession, Taken } from './tool-inputs.ts';
@@ -83,7 +84,17 @@ export const forkSession = mcpTool({
     const { session } = await existingSession(use.client, session_id);
     const given = Object.fromEntries(Object.entries(asked).filter(([, value]) => value !== undefined));
     const changed = Object.keys(given).length === 0 ? {} : { changes: given };
-    const forked = await session.fork({ at, ...changed, sessionId: fork_id, ...sending(use) });
+    const forked = await session.fork({ at, ...changed, sessionId: fork_id, ...sending(use) }).catch(asAsked);
     return { ...taken(forked.session, forked.sent), forked_at: forked.n };
   },
 });
+
+/** A fork is sent as a start, whose fields are not those of the tool. */
+function asAsked(error: unknown): never {
+  const { code, message, field } = troubleOf(error);
+  if (!field?.startsWith('fork.')) throw error;
+  const asked = FIELDS_ASKED[field] ?? field.replace(/^fork\.(changes\.)?/, '');
+  throw new ToolRefusal(code, message.replace(`${field}:`, `${asked}:`), asked);
+}
+
+const FIELDS_ASKED: Readonly<Record<string, string>> = { 'fork.n': 'at', 'fork.session': 'session_id' };

@@ -1,7 +1,7 @@
 /** MCP servers as editors name them, as a start names them. */
 import { describe, expect, it } from 'vitest';
-import { ACP_BOUNDS } from '../../src/acp/acp-bounds.ts';
-import { mcpServersOf } from '../../src/acp/client-mcp-servers.ts';
+import { ACP_BOUNDS } from '../src/acp/acp-bounds.ts';
+import { mcpServersOf } from '../src/acp/client-mcp-servers.ts';
 
 const stdio = (name: string) => ({ name, command: 'server', args: ['-v'], env: [{ name: 'KEY', value: 'x' }] });
 
