@@ -132,6 +132,65 @@ describe('files of an editor', () => {
     expect(await readFile(join(root, 'a.txt'), 'utf8')).toBe('saved\n');
   });
 
+  it('of which the editor gives no text are not written over', async () => {
+    const root = await scratchFolder('acp');
+    await writeFile(join(root, 'a.txt'), 'saved\n');
+    await writeFile(join(root, 'b.txt'), 'saved\n');
+    const written: string[] = [];
+    const append = (path: string) => ({ tool: 'append_file', args: { path, content: 'more' } });
+    const editor = await editors.with(
+      [{ calls: [append('a.txt'), append('b.txt'), append('c.txt')] }, { text: 'Done.' }],
+      {
+        ...allowAll,
+        capabilities: { fs: { readTextFile: true, writeTextFile: true } },
+        also: (app) =>
+          app
+            .onRequest(methods.client.fs.readTextFile, ({ params: { path } }) => {
+              if (path.endsWith('a.txt')) return {} as { content: string };
+              throw RequestError.resourceNotFound(path);
+            })
+            .onRequest(methods.client.fs.writeTextFile, ({ params: { path, content } }) => {
+              written.push(`${path}: ${content}`);
+              return {};
+            }),
+      },
+    );
+    await editor.prompt(await editor.session(root), 'add');
+    expect(written).toEqual([`${join(root, 'c.txt')}: more`]);
+    const failed = editor.of('tool_call_update').filter(({ status }) => status === 'failed');
+    expect(failed.map(({ toolCallId }) => toolCallId).sort()).toEqual(['c1_1', 'c1_2']);
+  });
+
+  it('that an editor does not give in time hold up no call behind one that is cancelled, and that one changes nothing', async () => {
+    const root = await scratchFolder('acp');
+    const file = join(root, 'a.txt');
+    await writeFile(file, 'saved\n');
+    const giving: (() => void)[] = [];
+    const written: string[] = [];
+    const append = (content: string) => ({ calls: [{ tool: 'append_file', args: { path: 'a.txt', content } }] });
+    const editor = await editors.with([append('one'), append('two'), { text: 'Done.' }], {
+      ...allowAll,
+      capabilities: { fs: { readTextFile: true, writeTextFile: true } },
+      also: (app) =>
+        app
+          .onRequest(methods.client.fs.readTextFile, async () => {
+            if (giving.length === 0) await new Promise<void>((resolve) => giving.push(resolve));
+            return { content: 'saved\n' };
+          })
+          .onRequest(methods.client.fs.writeTextFile, ({ params: { content } }) => {
+            written.push(content);
+            for (const give of giving) give();
+            return {};
+          }),
+    });
+    const id = await editor.session(root);
+    const done = editor.prompt(id, 'add');
+    await until('that it is read', () => giving.length === 1);
+    await editor.agent.request('_session/cancel_tool_call', { sessionId: id, toolCallId: 'c1_1' });
+    expect(await done).toMatchObject({ stopReason: 'end_turn' });
+    expect(written).toEqual(['saved\ntwo']);
+  });
+
   it('cannot be left by a path, nor by a link', async () => {
     const [root, outside] = [await scratchFolder('acp'), await scratchFolder('acp')];
     await symlink(outside, join(root, 'link'));

@@ -6,7 +6,13 @@ import { TOOL_BOUNDS } from '@coxswain/adapter-tools';
 import type { ToolResult } from '@coxswain/protocol';
 import { KeyedTurns } from './keyed-turns.ts';
 
-const NOT_FOUND = -32_002;
+/** What of a file becomes what. */
+export interface TextChange {
+  readonly oldText: string;
+  readonly newText: string;
+  /** As often as it stands there. */
+  readonly all: boolean;
+}
 
 /** The files of one session's folder. Paths are relative to it, and cannot leave it. What fails is thrown as an error for the model. */
 export class EditorFiles {
@@ -23,11 +29,16 @@ export class EditorFiles {
   }
 
   /** Lines of a file. */
-  async read(path: string, offset = 1, limit: number = TOOL_BOUNDS.readLinesDefault): Promise<ToolResult> {
+  async read(
+    path: string,
+    signal: AbortSignal,
+    offset = 1,
+    limit: number = TOOL_BOUNDS.readLinesDefault,
+  ): Promise<ToolResult> {
     const file = await this.#place(path);
     // A line more than is shown tells whether there is more.
     const asked: ReadTextFileRequest = { sessionId: this.#sessionId, path: file, line: offset, limit: limit + 1 };
-    const { content } = await this.#client.request(methods.client.fs.readTextFile, asked);
+    const content = await this.#text(asked, signal);
     const lines = content.split(/(?<=\n)/);
     let shown = '';
     let count = 0;
@@ -44,17 +55,19 @@ export class EditorFiles {
   }
 
   /** Puts a text in the place of a file, or makes it. */
-  async write(path: string, content: string): Promise<ToolResult> {
+  async write(path: string, content: string, signal: AbortSignal): Promise<ToolResult> {
     const file = await this.#place(path);
-    await this.#turns.run(file, () => this.#put(file, content));
+    await this.#turns.run(file, () => this.#put(file, content, signal));
     const bytes = Buffer.byteLength(content);
     return textResult([`wrote ${this.shown(file)}, ${bytes} bytes`], { path: this.shown(file), bytes });
   }
 
   /** Puts a text at the end of a file, or makes it. */
-  async append(path: string, content: string): Promise<ToolResult> {
+  async append(path: string, content: string, signal: AbortSignal): Promise<ToolResult> {
     const file = await this.#place(path);
-    await this.#turns.run(file, async () => this.#put(file, `${(await this.#whole(file)) ?? ''}${content}`));
+    await this.#turns.run(file, async () =>
+      this.#put(file, `${(await this.#whole(file, signal)) ?? ''}${content}`, signal),
+    );
     const bytes = Buffer.byteLength(content);
     return textResult([`added ${bytes} bytes to ${this.shown(file)}`], {
       path: this.shown(file),
@@ -63,11 +76,12 @@ export class EditorFiles {
   }
 
   /** Puts one text in the place of another, which stands in the file once, or as often as it likes where `all` is set. */
-  async edit(path: string, oldText: string, newText: string, all: boolean): Promise<ToolResult> {
+  async edit(path: string, change: TextChange, signal: AbortSignal): Promise<ToolResult> {
+    const { oldText, newText, all } = change;
     if (oldText === newText) throw new Error('old_text and new_text are the same');
     const file = await this.#place(path);
     return this.#turns.run(file, async () => {
-      const parts = (await this.#whole(file))?.split(oldText);
+      const parts = (await this.#whole(file, signal))?.split(oldText);
       const name = this.shown(file);
       if (!parts) throw new Error(`there is no file ${name}`);
       const matches = parts.length - 1;
@@ -77,27 +91,37 @@ export class EditorFiles {
         throw new Error(
           `old_text occurs ${matches} times in ${name}; make it longer until it occurs once, or set replace_all`,
         );
-      await this.#put(file, parts.join(newText));
+      await this.#put(file, parts.join(newText), signal);
       return textResult([`replaced ${matches} in ${name}`], { path: name, replaced: matches });
     });
   }
 
-  async #put(file: string, content: string): Promise<void> {
+  async #put(file: string, content: string, signal: AbortSignal): Promise<void> {
     const bytes = Buffer.byteLength(content);
     if (bytes > TOOL_BOUNDS.writeMaxBytes)
       throw new Error(`${bytes} bytes are too many; ${TOOL_BOUNDS.writeMaxBytes} can be written`);
-    await this.#client.request(methods.client.fs.writeTextFile, { sessionId: this.#sessionId, path: file, content });
+    // What was cancelled while it was read, or while it waited for its turn, changes nothing.
+    signal.throwIfAborted();
+    const asked = { sessionId: this.#sessionId, path: file, content };
+    await this.#client.request(methods.client.fs.writeTextFile, asked, until(signal));
   }
 
-  /** Null where there is no such file. */
-  async #whole(file: string): Promise<string | null> {
-    const asked: ReadTextFileRequest = { sessionId: this.#sessionId, path: file };
+  async #text(asked: ReadTextFileRequest, signal: AbortSignal): Promise<string> {
+    const answer: unknown = await this.#client.request(methods.client.fs.readTextFile, asked, until(signal));
+    const { content } = (answer ?? {}) as { readonly content?: unknown };
+    // Taken for an empty one, it would be written over.
+    if (typeof content !== 'string') throw new Error(`the editor has given no text of ${this.shown(asked.path)}`);
+    return content;
+  }
+
+  /** Null where there is no such file: neither the editor nor the disk has it. */
+  async #whole(file: string, signal: AbortSignal): Promise<string | null> {
+    signal.throwIfAborted();
     try {
-      return (await this.#client.request(methods.client.fs.readTextFile, asked)).content;
+      return await this.#text({ sessionId: this.#sessionId, path: file }, signal);
     } catch (error) {
-      const { code } = error as { readonly code?: unknown };
-      if (code === NOT_FOUND || !(await exists(file))) return null;
-      throw error;
+      if (signal.aborted || (await exists(file))) throw error;
+      return null;
     }
   }
 
@@ -114,6 +138,11 @@ export class EditorFiles {
     if (!isInside(root, await realOf(file))) throw outside(path);
     return file;
   }
+}
+
+/** An editor that does not answer holds up neither a call that is cancelled nor those behind it. */
+function until(signal: AbortSignal): { readonly cancellationSignal: AbortSignal; readonly stopWaitingOnCancel: true } {
+  return { cancellationSignal: signal, stopWaitingOnCancel: true };
 }
 
 const SHOWN_MAX_BYTES = TOOL_BOUNDS.resultMaxBytes - TOOL_BOUNDS.resultFrameMaxBytes;

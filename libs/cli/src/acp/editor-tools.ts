@@ -125,20 +125,18 @@ export class EditorTools {
   }
 
   readonly #runs: Readonly<Record<keyof StandIns, Run>> = {
-    read_file: ({ path, offset, limit }) =>
-      this.#files.read(String(path), offset as number | undefined, limit as number | undefined),
+    read_file: ({ path, offset, limit }, { signal }) =>
+      this.#files.read(String(path), signal, offset as number | undefined, limit as number | undefined),
     write_file: ({ path, content, encoding }, context) => {
       if (encoding === 'base64') throw new Error('the editor writes text alone; leave encoding out');
-      return this.#edit(String(path), context, this.#files.write(String(path), String(content)));
+      return this.#edit(String(path), context, this.#files.write(String(path), String(content), context.signal));
     },
     append_file: ({ path, content }, context) =>
-      this.#edit(String(path), context, this.#files.append(String(path), String(content))),
-    edit_file: ({ path, old_text, new_text, replace_all }, context) =>
-      this.#edit(
-        String(path),
-        context,
-        this.#files.edit(String(path), String(old_text), String(new_text), replace_all === true),
-      ),
+      this.#edit(String(path), context, this.#files.append(String(path), String(content), context.signal)),
+    edit_file: ({ path, old_text, new_text, replace_all }, context) => {
+      const change = { oldText: String(old_text), newText: String(new_text), all: replace_all === true };
+      return this.#edit(String(path), context, this.#files.edit(String(path), change, context.signal));
+    },
     run_command: ({ command, cwd, timeout_ms }, { signal, callId }) =>
       runInTerminal(this.#of.client, {
         sessionId: this.#of.sessionId,

@@ -169,6 +169,8 @@ async function say(
 
 /** It is taken back, and begins the next run; where another has begun meanwhile, that one has it. */
 async function promptInstead(sending: Sending, kept: Sent, body: string): Promise<Sent> {
+  // Who may steer and begin no run leaves it to the next one.
+  if (!isAllowed(sending.principal, VERB_SCOPES.prompt)) return kept;
   const tolerated = new Set(['already_delivered', 'already_revoked', 'unknown_command_id', 'session_busy']);
   const revoked = await send(sending, 'revoke', { command_id: kept.command_id }, `${kept.command_id}-r`, tolerated);
   if (revoked.stage === 'rejected') return kept;
