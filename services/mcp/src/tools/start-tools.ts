@@ -60,9 +60,12 @@ export const followUp = mcpTool({
     const prompted = hasEnded(newest.state) ? await promptUnlessBusy(session, body, use) : null;
     if (prompted) return { ...taken(session, prompted), became: 'prompt' as const };
     const queued = await session.followup(body, sending(use));
-    const instead = queued.receipt?.pending_for_next_run ? await promptInstead(session, queued, body, use) : null;
+    // Its run ended just before: the next one begins with it.
+    if (!queued.receipt?.pending_for_next_run || !(await takeBack(session, queued, use)))
+      return { ...taken(session, queued), became: 'followup' as const };
+    const instead = await promptUnlessBusy(session, body, use);
     if (instead) return { ...taken(session, instead), became: 'prompt' as const };
-    return { ...taken(session, queued), became: 'followup' as const };
+    return { ...taken(session, await session.followup(body, sending(use))), became: 'followup' as const };
   },
 });
 
@@ -76,20 +79,15 @@ async function promptUnlessBusy(session: Session, body: string, use: ToolUse): P
   }
 }
 
-/** The run ended just before the follow-up came: it is taken back, and begins the next run. Null where that is under way already. */
-async function promptInstead(
-  session: Session,
-  { commandId }: SentCommand,
-  body: string,
-  use: ToolUse,
-): Promise<SentCommand | null> {
+/** @returns false where a run that somebody else has begun has it already. */
+async function takeBack(session: Session, { commandId }: SentCommand, use: ToolUse): Promise<boolean> {
   try {
     await session.revoke(commandId, sending(use));
+    return true;
   } catch (error) {
-    if (error instanceof CommandRejectedError) return null;
+    if (error instanceof CommandRejectedError) return false;
     throw error;
   }
-  return session.prompt(body, sending(use));
 }
 
 /** `list_personas`. */
